@@ -1,0 +1,88 @@
+# make help lists the targets. Settings go in config.mk (not committed), e.g.
+#   SANITIZE = address,undefined
+#   CC       = clang
+SANITIZE ?=
+OPT      ?= -O2 -g
+PREFIX   ?= /usr/local
+-include config.mk
+include warnings.mk
+
+# One object folder per kind of build, so that two kinds never share an object.
+comma := ,
+KIND  := $(notdir $(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+B     ?= build/$(KIND)
+
+override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
+override CFLAGS   += -std=c11 -fopenmp -include src/base/banned.h $(WARN) $(OPT)
+override LDFLAGS  += -fopenmp
+override LDLIBS   += -lyaml -lturbojpeg -lpng -lxxhash -ldnnl -lpthread -lm
+ifneq ($(SANITIZE),)
+override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+override LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+SRC   := $(wildcard src/*.c src/*/*.c)
+OBJ   := $(SRC:%.c=$B/%.o)
+LIB   := $(filter-out $B/src/main.o,$(OBJ))
+TEST  := $(patsubst %.c,$B/%,$(wildcard tests/test_*.c))
+HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c)))
+BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS)
+BIN   := $(if $(SANITIZE),$B/trainc,trainc)
+
+all: $(BIN) ## build ./trainc
+
+$(BIN): $(OBJ)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$B/libtrainc.a: $(LIB)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$B/tests/%: $B/tests/%.o $(HELP) $B/libtrainc.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
+$B/%.o: %.c $B/command
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# Changes only when the command line changes; then every object is stale.
+$B/command: FORCE
+	@mkdir -p $(@D)
+	@echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
+
+unit: $(TEST) ## unit tests only; SANITIZE=address,undefined to check memory
+	@for t in $(TEST); do echo "== $$t"; $$t || exit 1; done
+
+headers: ## every header compiles alone, as C, and as C++ if it says extern "C"
+	@for h in $(wildcard src/*.h src/*/*.h); do \
+	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -fsyntax-only -x c $$h || exit 1; \
+	  grep -q 'extern "C"' $$h || continue; \
+	  $(CXX) -std=c++20 -Isrc -fsyntax-only -x c++ $$h || exit 1; done
+
+compile_commands.json: $(SRC) Makefile warnings.mk
+	bear -- $(MAKE) --always-make B=build/bear SANITIZE= all
+
+tidy: compile_commands.json ## clang-tidy and cppcheck
+	clang-tidy -p . --quiet $(SRC)
+	cppcheck --project=compile_commands.json --std=c11 --quiet --error-exitcode=1 \
+	  --enable=warning,performance,portability --suppress=missingIncludeSystem
+
+sizes: ## lines per file and per function; fails on a function over 60
+	@awk -f scripts/sizes.awk $(SRC)
+
+format: ## rewrite the sources with clang-format
+	clang-format -i $$(git ls-files '*.[ch]')
+
+install: all ## install the binary and the configs below PREFIX
+	install -D -m 755 trainc $(DESTDIR)$(PREFIX)/bin/trainc
+	mkdir -p $(DESTDIR)$(PREFIX)/share/trainc && cp -r configs $(DESTDIR)$(PREFIX)/share/trainc/
+
+clean: ## remove what make made
+	rm -rf build compile_commands.json trainc
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+
+.SECONDARY: # keep test objects
+.PHONY: all unit headers tidy sizes format install clean help FORCE
+-include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d)

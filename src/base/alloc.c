@@ -1,0 +1,83 @@
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void *check(void *p, size_t size)
+{
+    if (!p && size)
+        die("out of memory: cannot allocate %zu bytes on the host", size);
+    return p;
+}
+
+void *xmalloc(size_t size)
+{
+    return check(malloc(size ? size : 1), size);
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        die("out of memory: cannot allocate %zu times %zu bytes", count, size);
+    return check(calloc(count ? count : 1, size ? size : 1), count * size);
+}
+
+void *xrealloc(void *p, size_t size)
+{
+    return check(realloc(p, size ? size : 1), size);
+}
+
+char *xstrndup(const char *s, size_t len)
+{
+    char *copy = xmalloc(len + 1);
+
+    memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+char *xstrdup(const char *s)
+{
+    return xstrndup(s, strlen(s));
+}
+
+void *xmemdup(const void *p, size_t size)
+{
+    void *copy = xmalloc(size);
+
+    if (size)
+        memcpy(copy, p, size);
+    return copy;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    va_list ap, again;
+    int len;
+    char *s;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (len < 0)
+        BUG("bad format '%s'", fmt);
+    s = xmalloc((size_t)len + 1);
+    (void)vsnprintf(s, (size_t)len + 1, fmt, again);
+    va_end(again);
+    return s;
+}
+
+void *xalloc_aligned(size_t size)
+{
+    size_t rounded = (size + 63) / 64 * 64;
+    void *p = check(aligned_alloc(64, rounded ? rounded : 64), size);
+
+    memset(p, 0, rounded ? rounded : 64);
+    return p;
+}

@@ -1,0 +1,33 @@
+/*
+ * Heap memory that cannot fail: on exhaustion the program dies with the size it wanted.
+ * Everything here is freed with free(), except aligned blocks, which are too.
+ */
+#ifndef BASE_ALLOC_H
+#define BASE_ALLOC_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t count, size_t size); /* zeroed */
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t len);
+void *xmemdup(const void *p, size_t size);
+__attribute__((format(printf, 1, 2))) char *xasprintf(const char *fmt, ...);
+
+/* Zeroed, aligned to 64 bytes (a cache line and an AVX-512 register). */
+void *xalloc_aligned(size_t size);
+
+/*
+ * Makes room for one more element of a growing array: `n` used, `cap` allocated.
+ *   GROW(v->item, v->n, v->cap);  v->item[v->n++] = x;
+ */
+#define GROW(array, n, cap)                                                              \
+    do {                                                                                 \
+        if ((size_t)(n) >= (size_t)(cap)) {                                              \
+            (cap) = (cap) ? (cap)*2 : 8;                                                 \
+            (array) = xrealloc((array), (size_t)(cap) * sizeof(*(array)));               \
+        }                                                                                \
+    } while (0)
+
+#endif

@@ -1,0 +1,72 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void (*at_exit_fn)(const char *message, int code, void *arg);
+static void *at_exit_arg;
+
+void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *arg)
+{
+    at_exit_fn = fn;
+    at_exit_arg = arg;
+}
+
+__attribute__((format(printf, 3, 0))) static void say(const char *kind, int code,
+                                                      const char *fmt, va_list ap)
+{
+    char line[4096];
+
+    (void)vsnprintf(line, sizeof(line), fmt, ap);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "trainc: %s: %s\n", kind, line);
+    if (code && at_exit_fn) {
+        void (*fn)(const char *, int, void *) = at_exit_fn;
+
+        at_exit_fn = NULL; /* a die() inside the handler must not come back here */
+        fn(line, code, at_exit_arg);
+    }
+}
+
+void bug_at(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "trainc: BUG: %s:%d: ", file, line);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fputc('\n', stderr);
+    abort();
+}
+
+void die(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say("error", EXIT_FAILED, fmt, ap);
+    va_end(ap);
+    exit(EXIT_FAILED);
+}
+
+void usage(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say("error", EXIT_USAGE, fmt, ap);
+    va_end(ap);
+    exit(EXIT_USAGE);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say("warning", 0, fmt, ap);
+    va_end(ap);
+}

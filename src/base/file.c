@@ -1,0 +1,211 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static char *read_all(int fd, size_t *len)
+{
+    size_t cap = 1 << 16, n = 0;
+    char *buf = xmalloc(cap);
+    struct stat st;
+
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+        cap = (size_t)st.st_size + 2;
+        buf = xrealloc(buf, cap);
+    }
+    for (;;) {
+        ssize_t got = read(fd, buf + n, cap - n - 1);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            free(buf);
+            return NULL;
+        }
+        if (!got)
+            break;
+        n += (size_t)got;
+        if (cap - n < 2) {
+            cap *= 2;
+            buf = xrealloc(buf, cap);
+        }
+    }
+    buf[n] = '\0';
+    *len = n;
+    return buf;
+}
+
+char *file_read(const char *path, size_t *len)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t ignored;
+    char *buf;
+
+    if (fd < 0)
+        return NULL;
+    buf = read_all(fd, len ? len : &ignored);
+    if (close(fd) && buf) {
+        free(buf);
+        return NULL;
+    }
+    return buf;
+}
+
+static int write_all(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t put = write(fd, data, len);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -1;
+        data += put;
+        len -= (size_t)put;
+    }
+    return 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len)
+{
+    char *tmp = xasprintf("%s.tmp", path);
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), err = 0;
+
+    if (fd < 0 || write_all(fd, data, len) || fsync(fd))
+        err = errno ? errno : EIO;
+    if (fd >= 0 && close(fd) && !err)
+        err = errno;
+    if (!err && rename(tmp, path))
+        err = errno;
+    if (err && fd >= 0)
+        (void)unlink(tmp);
+    free(tmp);
+    if (!err && file_fsync_dir_of(path))
+        err = errno;
+    errno = err;
+    return err ? -1 : 0;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st);
+}
+
+bool file_is_dir(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+int file_fsync_dir_of(const char *path)
+{
+    char *dir = path_dirname(path);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+    free(dir);
+    if (fd < 0)
+        return -1;
+    rc = fsync(fd);
+    (void)close(fd);
+    return rc;
+}
+
+int dir_make_all(const char *path)
+{
+    char *p = xstrdup(path);
+    int rc = 0;
+
+    for (char *s = p + 1; *p && !rc; s++) {
+        char c = *s;
+
+        if (c && c != '/')
+            continue;
+        *s = '\0';
+        if (mkdir(p, 0777) && errno != EEXIST)
+            rc = -1;
+        *s = c;
+        if (!c)
+            break;
+    }
+    if (!rc && *p && !file_is_dir(p)) {
+        errno = ENOTDIR;
+        rc = -1;
+    }
+    free(p);
+    return rc;
+}
+
+char *path_join(const char *dir, const char *name)
+{
+    size_t len = strlen(dir);
+
+    if (!len || *name == '/')
+        return xstrdup(name);
+    return xasprintf(dir[len - 1] == '/' ? "%s%s" : "%s/%s", dir, name);
+}
+
+char *path_dirname(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return xstrdup(".");
+    return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+const char *path_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+const char *path_extension(const char *path)
+{
+    const char *base = path_basename(path), *dot = strrchr(base, '.');
+
+    return dot && dot != base ? dot : "";
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **dir_list(const char *path, int *n)
+{
+    DIR *d = opendir(path);
+    char **names = NULL;
+    int cap = 0;
+
+    *n = d ? 0 : -1;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        GROW(names, *n, cap);
+        names[(*n)++] = xstrdup(e->d_name);
+    }
+    if (d)
+        (void)closedir(d);
+    if (*n > 0)
+        qsort(names, (size_t)*n, sizeof(*names), by_bytes);
+    return names;
+}
+
+void dir_list_free(char **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}

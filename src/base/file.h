@@ -1,0 +1,35 @@
+/*
+ * Files and paths. Functions named *_or_die print the path and the reason; the others
+ * return -1 with errno set.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. */
+char *file_read(const char *path, size_t *len);
+
+/*
+ * All or nothing: writes PATH.tmp, fsyncs it, renames it over `path`, fsyncs the
+ * directory. Returns -1 with errno; then `path` is what it was and the .tmp is gone.
+ */
+int file_write_atomic(const char *path, const void *data, size_t len);
+
+bool file_exists(const char *path);
+bool file_is_dir(const char *path);
+int file_fsync_dir_of(const char *path);
+int dir_make_all(const char *path); /* mkdir -p */
+
+/* Heap strings: "a/b", the part before the last slash ("." if none). */
+char *path_join(const char *dir, const char *name);
+char *path_dirname(const char *path);
+const char *path_basename(const char *path);  /* into `path` */
+const char *path_extension(const char *path); /* ".jpg", or "" */
+
+/* Names in a directory in byte order, without . and ..; *n < 0: cannot be read. */
+char **dir_list(const char *path, int *n);
+void dir_list_free(char **names, int n);
+
+#endif

@@ -1,0 +1,94 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static enum log_level threshold = LOG_INFO;
+static FILE *file;
+static void (*wipe_line)(void);
+static struct strmap said;
+
+void log_level_set(enum log_level level)
+{
+    threshold = level;
+}
+
+void log_before_line(void (*wipe)(void))
+{
+    wipe_line = wipe;
+}
+
+void log_open(const char *path)
+{
+    log_close();
+    file = fopen(path, "a");
+    if (!file)
+        die("cannot open log '%s': %s", path, strerror(errno));
+}
+
+void log_close(void)
+{
+    if (file)
+        (void)fclose(file);
+    file = NULL;
+}
+
+/* With the lock held. */
+static void emit(enum log_level level, const char *text)
+{
+    static const char *const prefix[] = {"error: ", "warning: ", "", ""};
+
+    if (level <= threshold) {
+        if (wipe_line)
+            wipe_line();
+        (void)fprintf(stderr, "%s%s\n", prefix[level], text);
+    }
+    if (file && level <= LOG_INFO) {
+        char stamp[32];
+        time_t now = time(NULL);
+        struct tm tm;
+
+        (void)strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", localtime_r(&now, &tm));
+        (void)fprintf(file, "%s %s%s\n", stamp, prefix[level], text);
+        (void)fflush(file);
+    }
+}
+
+__attribute__((format(printf, 2, 0))) static void
+vlog(enum log_level level, const char *fmt, va_list ap, int once)
+{
+    char text[4096];
+
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    pthread_mutex_lock(&lock);
+    if (!once || !strmap_has(&said, text)) {
+        if (once)
+            strmap_put(&said, text, NULL);
+        emit(level, text);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+#define LOG_FUNCTION(name, level, once)                                                  \
+    void name(const char *fmt, ...)                                                      \
+    {                                                                                    \
+        va_list ap;                                                                      \
+                                                                                         \
+        va_start(ap, fmt);                                                               \
+        vlog(level, fmt, ap, once);                                                      \
+        va_end(ap);                                                                      \
+    }
+
+LOG_FUNCTION(log_info, LOG_INFO, 0)
+LOG_FUNCTION(log_warning, LOG_WARNING, 0)
+LOG_FUNCTION(log_debug, LOG_DEBUG, 0)
+LOG_FUNCTION(log_once, LOG_INFO, 1)

@@ -1,0 +1,25 @@
+/*
+ * The run's log: one line an event, to stderr and, once log_open was called, to a file
+ * with the time in front. log_once says a thing once a process (keyed by its text).
+ * A progress line on a terminal is not the log's business: whoever draws one registers
+ * log_before_line() to wipe it first. Thread-safe.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+
+/* Lines above `level` are dropped from stderr; the file gets everything up to INFO. */
+void log_level_set(enum log_level level);
+
+/* Appends to `path`. Dies if it cannot be opened. */
+void log_open(const char *path);
+void log_close(void);
+void log_before_line(void (*wipe)(void));
+
+__attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void log_warning(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void log_debug(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void log_once(const char *fmt, ...);
+
+#endif
