@@ -15,7 +15,7 @@ B     ?= build/$(KIND)
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
 override CFLAGS   += -std=c11 -fopenmp -include src/base/banned.h $(WARN) $(OPT)
 override LDFLAGS  += -fopenmp
-override LDLIBS   += -lyaml -lturbojpeg -lpng -lxxhash -ldnnl -lpthread -lm
+override LDLIBS   += -lyaml -lturbojpeg -lpng -lxxhash -ljansson -ldnnl -lpthread -lm
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
