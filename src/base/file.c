@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 
 static char *read_all(int fd, size_t *len)
 {
@@ -59,39 +60,13 @@ char *file_read(const char *path, size_t *len)
     return buf;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-    while (len) {
-        ssize_t put = write(fd, data, len);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -1;
-        data += put;
-        len -= (size_t)put;
-    }
-    return 0;
-}
-
 int file_write_atomic(const char *path, const void *data, size_t len)
 {
-    char *tmp = xasprintf("%s.tmp", path);
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), err = 0;
+    struct atomic_file f;
 
-    if (fd < 0 || write_all(fd, data, len) || fsync(fd))
-        err = errno ? errno : EIO;
-    if (fd >= 0 && close(fd) && !err)
-        err = errno;
-    if (!err && rename(tmp, path))
-        err = errno;
-    if (err && fd >= 0)
-        (void)unlink(tmp);
-    free(tmp);
-    if (!err && file_fsync_dir_of(path))
-        err = errno;
-    errno = err;
-    return err ? -1 : 0;
+    atomic_open(&f, path);
+    atomic_write(&f, data, len);
+    return atomic_commit(&f, NULL);
 }
 
 bool file_exists(const char *path)

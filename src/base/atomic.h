@@ -1,0 +1,41 @@
+/*
+ * A file that appears whole or not at all. Bytes go to PATH.tmp in the same directory;
+ * commit fsyncs it, renames it over PATH and fsyncs the directory, so that after a crash
+ * at any point PATH is either the old file or the new one.
+ *
+ *   struct atomic_file f;
+ *   struct strbuf why = STRBUF_INIT;
+ *
+ *   atomic_open(&f, "last.safetensors");
+ *   atomic_write(&f, data, len);            as often as needed
+ *   if (atomic_commit(&f, &why))
+ *       warn("%s", why.buf);                the old file is intact, the .tmp is gone
+ *
+ * Errors stick: after the first one, open, write and pwrite do nothing, and commit tells
+ * which call failed first. Exactly one of commit and abandon must follow open. If only
+ * the last step fails, the fsync of the directory, the new file is in place, complete,
+ * and commit still reports the error.
+ */
+#ifndef BASE_ATOMIC_H
+#define BASE_ATOMIC_H
+
+#include <stddef.h>
+
+struct strbuf;
+
+struct atomic_file {
+    char *path, *tmp;
+    int fd;
+    int err;            /* errno of the first failure */
+    const char *failed; /* what it was: "write" */
+};
+
+void atomic_open(struct atomic_file *f, const char *path);
+void atomic_write(struct atomic_file *f, const void *data, size_t len);
+/* Overwrites earlier bytes, as for a header that is known only at the end. */
+void atomic_pwrite(struct atomic_file *f, const void *data, size_t len, size_t offset);
+/* 0, or -1 with errno set and the reason, with the path, appended to `why` (or NULL). */
+int atomic_commit(struct atomic_file *f, struct strbuf *why);
+void atomic_abandon(struct atomic_file *f);
+
+#endif
