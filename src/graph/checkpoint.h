@@ -1,0 +1,19 @@
+/*
+ * Activation checkpointing as a graph edit (Chen et al., "Training deep nets with
+ * sublinear memory cost", 2016): inside every scope (scope_begin/scope_end) the forward
+ * nodes whose results the backward phase reads are duplicated into the backward phase,
+ * right before their first reader, and the readers take the copies. The memory pass then
+ * finds short lifetimes by itself. Random masks repeat because they are functions of the
+ * step, not of the call; statistics are not recomputed.
+ *
+ * Call after autodiff and precision, on a graph with update nodes or without.
+ * Returns how many nodes were duplicated.
+ */
+#ifndef GRAPH_CHECKPOINT_H
+#define GRAPH_CHECKPOINT_H
+
+#include "graph/graph.h"
+
+int checkpoint(struct graph *g);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * Flat state: all parameters lie in one fp32 array, in *reverse* order of creation (the
+ * order in which the backward phase finishes gradients), buffers behind them. Gradients,
+ * moments and EMA use the same offsets. Every tensor starts at a multiple of 64 bytes;
+ * the gaps are zero and stay zero.
+ *
+ * Two graphs of one model (train and eval, any batch size) get the same layout.
+ */
+#ifndef GRAPH_FLAT_H
+#define GRAPH_FLAT_H
+
+#include "graph/graph.h"
+
+struct segment {
+    struct tensor *tensor; /* a parameter or a buffer */
+    int64_t offset, len;   /* elements of the flat array */
+};
+
+struct flat {
+    struct segment *segment;
+    int nsegment;
+    int nparam;          /* segments [0, nparam) are parameters, the rest buffers */
+    int64_t param_len;   /* elements of all parameters with gaps: buffers start here */
+    int64_t weights_len; /* elements of parameters and buffers with gaps */
+};
+
+/* Call once, after the forward part is built and before autodiff. */
+void graph_flatten(struct graph *g);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * The graph: one flat list of nodes in which inputs have smaller indices, so that every
+ * pass is a loop; backward and update nodes are in the same list.
+ *
+ *   struct graph *g = graph_new(&ops_for_graph, training);
+ *   struct builder b = {.g = g};
+ *   x = graph_input(...), y = conv2d(&b, x, "conv1", ...), ...
+ *   graph_flatten(g);                       flat state gets its offsets
+ *   autodiff(&b, loss, seed);               backward nodes
+ *   ...                                     update nodes
+ *   precision(g, ...); checkpoint(g, ...);  graph edits
+ *   program_compile(g, ...)                 graph/program.h
+ *   graph_free(g);                          after the programs made from it
+ */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "graph/op.h"
+#include "graph/tensor.h"
+
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE };
+
+struct region;
+
+struct node {
+    const struct op *op;
+    int index; /* position in graph->node */
+    const char *layer;
+    enum phase phase;
+    int scope; /* > 0: the checkpointed block that this forward node belongs to */
+    const void *attrs;
+    int nin, nout; /* nout counts written state as well */
+    struct tensor **in, **out;
+    struct region *region; /* who runs it, after the claim pass */
+};
+
+/* The few ops that passes themselves put into a graph; ops/table.c supplies them. */
+struct graph_ops {
+    const struct op *add;  /* out = in[0] + in[1] + ..., two or more */
+    const struct op *cast; /* out = in[0] in another dtype, struct cast_attrs */
+};
+
+struct cast_attrs {
+    const char *layer;
+    int dtype; /* enum dtype */
+};
+
+struct graph {
+    struct arena arena;
+    const struct graph_ops *ops;
+    bool training;
+    struct node **node;
+    int nnode, node_cap;
+    struct tensor **tensor;
+    int ntensor, tensor_cap;
+    struct flat *flat; /* NULL before graph_flatten */
+};
+
+struct builder {
+    struct graph *g;
+    enum phase phase;
+    int scope, scopes;         /* the open checkpoint block; how many there were */
+    struct autodiff *autodiff; /* inside autodiff() only */
+};
+
+struct graph *graph_new(const struct graph_ops *ops, bool training);
+void graph_free(struct graph *g);
+
+/* Tensors that no node makes. Names and structs are copied. */
+struct tensor *graph_input(struct builder *b, const char *name, enum dtype dtype,
+                           enum layout layout, int ndim, const int64_t *dim);
+struct tensor *graph_param(struct builder *b, const char *layer, const char *suffix,
+                           enum layout layout, int ndim, const int64_t *dim,
+                           struct init init); /* name: layer.suffix */
+struct tensor *graph_buffer(struct builder *b, const char *layer, const char *suffix,
+                            int ndim, const int64_t *dim, struct init init);
+/* State and control: `bytes` of `memory` seen as a plain vector of `dtype`. */
+struct tensor *graph_state(struct builder *b, const char *name, enum memory memory,
+                           enum dtype dtype, size_t offset, int64_t len);
+
+/*
+ * Appends a node and returns its first output. `attrs` (attrs_size bytes, may be NULL if
+ * that is 0) is copied; bad attributes or shapes die with layer, op and shapes.
+ */
+struct tensor *node(struct builder *b, const struct op *op, const char *layer,
+                    const void *attrs, struct tensor *const *in, int nin);
+/* The same for a node that also writes `state` in place: out[op->nout + i] = state[i]. */
+struct node *node_update(struct builder *b, const struct op *op, const char *layer,
+                         const void *attrs, struct tensor *const *in, int nin,
+                         struct tensor *const *state, int nstate);
+bool node_writes_state(const struct node *n); /* then it is never dropped */
+
+/* What lies between begin and end may be recomputed in the backward phase. */
+void scope_begin(struct builder *b);
+void scope_end(struct builder *b);
+
+struct tensor *graph_find(const struct graph *g, const char *name); /* or NULL */
+
+/*
+ * The nodes that read `t`, in order. Calls with i = 0, 1, ... until NULL. Linear in the
+ * graph: passes that need it often build their own index.
+ */
+struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i);
+
+/* One line a node: index, layer, op, shapes; for --trace and tests. */
+void graph_print(const struct graph *g, void *file);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Kernels claim nodes. A backend has a list of kernels, best first; the claim pass walks
+ * the nodes from last to first and the first kernel that claims a node wins. A claim may
+ * grow: take neighbouring nodes into its region, or duplicate cheap producers (their
+ * stored result is then not read; if nobody else reads it, it is never computed).
+ *
+ * Order of business in claim(): decide first, say no by returning a static reason, and
+ * only then call the region_* functions. It sees shapes and no memory.
+ *
+ * run() may not allocate and may not ask the host. What it needs is in the step:
+ *   in[i], out[i]   the tensors of region_read(i) / region_write(i) in call order;
+ *                   out[i] is NULL where nobody wants an optional output
+ *   derived[i]      what region_derive returned
+ *   workspace       as large as the largest region_workspace() of the program
+ *   state           state_size zeroed bytes, the kernel's own since claim
+ */
+#ifndef GRAPH_KERNEL_H
+#define GRAPH_KERNEL_H
+
+#include "graph/graph.h"
+
+struct device;
+struct region;
+
+struct step {
+    const struct kernel *kernel;
+    const struct node *node; /* the node that the claim started from */
+    void **in, **out;
+    int nin, nout;
+    struct tensor **in_tensor, **out_tensor;
+    void **derived;
+    void *workspace;
+    void *state;
+};
+
+struct kernel {
+    const char *name;
+    /* Grow a region around node n. NULL: claimed. Else a static reason why not. */
+    const char *(*claim)(struct region *r, struct graph *g, struct node *n,
+                         struct device *dev);
+    void (*run)(struct step *s, struct device *dev);
+    void (*release)(struct step *s); /* accepts half-built state; may be NULL */
+    size_t state_size;
+};
+
+/* What claim() may ask. */
+bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r);
+struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);
+bool node_free(const struct node *n); /* nobody has claimed it yet */
+
+/* What claim() may do once it has decided. */
+void *region_state(struct region *r);
+void region_take(struct region *r, struct node *n);
+void region_duplicate(struct region *r, struct node *n);
+int region_read(struct region *r, struct tensor *t);
+int region_write(struct region *r, struct tensor *t);
+/* out[o] may lie on in[i]: the kernel reads each element before it writes it. */
+void region_inplace(struct region *r, int o, int i);
+void region_workspace(struct region *r, size_t bytes);
+
+/*
+ * A buffer made from weights: packed as a library likes it, cast, scaled. Regions whose
+ * key (kernel's name, sources, key bytes) is equal share one. It is refreshed by one pack
+ * step behind the optimizer and by program_refresh().
+ */
+struct derive {
+    size_t size; /* bytes */
+    struct tensor *from[5];
+    int nfrom;
+    const void *key;
+    size_t key_len;
+    void (*pack)(void *dst, void *const *from, void *state);
+    void *state; /* made by claim; released once, even if an equal buffer exists */
+    void (*release)(void *state);
+};
+int region_derive(struct region *r, const struct derive *d);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * An op says what a node means and nothing about devices. One file each in src/ops/, one
+ * row each in ops/table.c.
+ *
+ * Attributes are a plain struct whose all-zero state is the default; the first member is
+ * always `const char *layer`. `attrs` describes its numbers for checks and printing.
+ */
+#ifndef GRAPH_OP_H
+#define GRAPH_OP_H
+
+#include <stdint.h>
+
+#include "graph/tensor.h"
+
+struct builder;
+struct step;
+struct node;
+
+enum attr_type { ATTR_END, ATTR_TYPE_INT, ATTR_TYPE_FLOAT };
+
+struct attr {
+    const char *name;
+    enum attr_type type;
+    size_t offset;
+    double min, max;
+    const char *help;
+};
+
+/* int fields and float fields; a value outside [lo, hi], or NaN, stops the build. */
+#define ATTR_INT(s, field, lo, hi, text)                                                 \
+    {                                                                                    \
+        .name = #field, .type = ATTR_TYPE_INT, .offset = offsetof(s, field),             \
+        .min = (lo), .max = (hi), .help = (text)                                         \
+    }
+#define ATTR_FLOAT(s, field, lo, hi, text)                                               \
+    {                                                                                    \
+        .name = #field, .type = ATTR_TYPE_FLOAT, .offset = offsetof(s, field),           \
+        .min = (lo), .max = (hi), .help = (text)                                         \
+    }
+
+/*
+ * What the precision pass may do to a node's floating-point tensors (apex's O1 classes):
+ * HALF    inputs and outputs become the half type: convolutions, matrix products
+ * F32     inputs and outputs are fp32: losses, softmax, optimizer
+ * WIDEST  the widest type among the inputs, for all of them: add, batch norm, relu
+ * Slots in the masks f32_in and f32_out are always fp32 (bit i: slot i): statistics,
+ * weights of norms, gradients of parameters; they take no part in WIDEST.
+ */
+enum precision { PRECISION_WIDEST, PRECISION_HALF, PRECISION_F32 };
+
+struct op {
+    const char *name;
+    const struct attr *attrs; /* ends with {0}; NULL: none */
+    size_t attrs_size;
+    int nout; /* outputs that the node makes; written state comes behind them */
+    enum precision precision;
+    unsigned f32_in, f32_out;
+
+    /*
+     * Checks inputs and attributes and gives every out[] its dims, layout and dtype
+     * (float outputs: fp32; precision changes that later). NULL, or a static reason.
+     */
+    const char *(*shape)(struct node *n);
+
+    /*
+     * Appends the backward nodes: reads grad_of() of its outputs and calls grad_add() for
+     * each input that grad_wanted(). NULL: no gradient flows through this op.
+     */
+    void (*grad)(struct builder *b, const struct node *n);
+
+    /* Floating-point operations; multiply-accumulates of conv and matmul (NULL: 0). */
+    int64_t (*flops)(const struct node *n);
+    int64_t (*macs)(const struct node *n);
+
+    /*
+     * The reference: plain C, sums in double, no SIMD, no threads. Floating-point tensors
+     * are seen as float whatever their dtype: ops/reference.c converts around the call.
+     * s->in and s->out follow n->in and n->out (made tensors, then written state).
+     */
+    void (*ref)(const struct step *s);
+};
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * A program: the flat list of steps that a graph compiles to, over one planned arena.
+ *
+ *   struct program *p = program_compile(g, &backend_cpu, dev, &opts);
+ *   program_need(p, MEMORY_ARENA)            bytes to allocate, for every memory
+ *   program_bind(p, base);                   base[MEMORY_COUNT]; resolves all pointers
+ *   program_refresh(p);                      after weights were loaded or bound anew
+ *   program_run(p);                          allocates nothing, asks the host nothing
+ *   program_free(p);                         before the graph and the device
+ *
+ * Compilation allocates no tensor memory: arena size, lower bound and claims can be
+ * printed for a device that is not in the machine. Programs that never run at the same
+ * time may be bound to one arena.
+ */
+#ifndef GRAPH_PROGRAM_H
+#define GRAPH_PROGRAM_H
+
+#include "graph/backend.h"
+#include "graph/graph.h"
+
+struct region {
+    const struct kernel *kernel;
+    struct node *anchor, **node; /* taken nodes, graph order after the claim pass */
+    int nnode, node_cap;
+    struct node **copy; /* duplicated nodes */
+    int ncopy, copy_cap;
+    struct tensor **read, **write;
+    int nread, read_cap, nwrite, write_cap;
+    int *inplace; /* for each write the read that it may lie on, or -1 */
+    int *derived, nderived, derived_cap;
+    size_t workspace;
+    void *state;
+    int order; /* position in the program, set by the schedule pass */
+    struct program *program;
+};
+
+/* Why a kernel did not claim a node: for summary and for the error when none does. */
+struct decline {
+    const struct node *node;
+    const struct kernel *kernel;
+    const char *reason;
+};
+
+struct compile_options {
+    struct program
+        *share; /* also refresh this program's derived buffers (accumulation) */
+    bool keep_declines;
+};
+
+struct program {
+    struct graph *graph;
+    const struct backend *backend;
+    struct device *device;
+    struct region **region; /* claimed regions in the order in which they run */
+    int nregion, region_cap;
+    struct step *step; /* one for each region */
+    struct derived *derived;
+    int nderived, derived_cap;
+    struct program *share;
+    struct decline *decline;
+    int ndecline, decline_cap;
+    size_t need[MEMORY_COUNT];
+    size_t lower_bound; /* of the arena: the most bytes alive at once */
+    int refresh_at;     /* derived buffers are packed before this step */
+    void *base[MEMORY_COUNT];
+    bool bound;
+};
+
+/* Dies if no kernel claims a node, with the node, its shapes and every reason. */
+struct program *program_compile(struct graph *g, const struct backend *backend,
+                                struct device *dev, const struct compile_options *o);
+void program_free(struct program *p);
+
+size_t program_need(const struct program *p, enum memory m);
+void program_bind(struct program *p, void *const base[MEMORY_COUNT]);
+void program_refresh(struct program *p);
+void program_run(struct program *p);
+
+/*
+ * Tracing wraps the loop over the steps: `fn` is called after each with its seconds.
+ * The debug builds (-DDEBUG) also assert that no step allocates.
+ */
+void program_trace(struct program *p,
+                   void (*fn)(const struct program *p, int step, double seconds,
+                              void *arg),
+                   void *arg);
+
+/* The pointer of a bound tensor. */
+void *program_data(const struct program *p, const struct tensor *t);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The control tensor: everything that changes between steps, in one small struct on the
+ * device. Kernels read it; only the update ops write it; the host writes it before the
+ * first step and after a resume, and otherwise reads copies of it, late.
+ *
+ * struct metrics is the accumulator beside it (MEMORY_METRICS): exact sums since the host
+ * last zeroed it, never averages of averages.
+ *
+ * Compiled for host and device.
+ */
+#ifndef OPS_CONTROL_H
+#define OPS_CONTROL_H
+
+#include <stdint.h>
+
+struct control {
+    int64_t step;  /* optimizer updates tried so far, skipped ones included */
+    int64_t micro; /* forward/backward runs so far: the step of every random number */
+    uint64_t seed;
+
+    double lr;        /* of the coming update, before a segment's own scale */
+    double ema_decay; /* of the coming update */
+    int64_t updates;  /* updates that were applied: Adam's t, EMA's t */
+
+    double loss_scale;      /* 1 when scaling is off */
+    double grad_multiplier; /* what gradients are multiplied by: unscale and clip */
+    double grad_norm;       /* L2 norm of the unscaled gradients of this update */
+    int32_t overflow;       /* this update met a gradient that is not finite */
+    int32_t growth_count;   /* finite updates since the scale last changed */
+    int64_t skipped;        /* updates skipped so far */
+    int64_t skipped_row;    /* and in a row, now */
+};
+
+struct metrics {
+    double loss_sum; /* of valid samples with a finite loss */
+    int64_t count;   /* valid samples: label >= 0 */
+    int64_t top1, top5;
+    int64_t nonfinite; /* runs whose loss was not finite; they are not in loss_sum */
+    int64_t runs;
+};
+
+#endif
