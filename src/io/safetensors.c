@@ -1,0 +1,315 @@
+#include "io/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "io/json.h"
+#include "io/safetensors_sum.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
+
+enum { CHUNK = 1 << 20 };
+
+static const struct {
+    const char *name;
+    size_t size;
+} dtype_table[SAFETENSORS_DTYPES] = {
+    [SAFETENSORS_BOOL] = {"BOOL", 1},       [SAFETENSORS_U8] = {"U8", 1},
+    [SAFETENSORS_I8] = {"I8", 1},           [SAFETENSORS_F8_E5M2] = {"F8_E5M2", 1},
+    [SAFETENSORS_F8_E4M3] = {"F8_E4M3", 1}, [SAFETENSORS_U16] = {"U16", 2},
+    [SAFETENSORS_I16] = {"I16", 2},         [SAFETENSORS_F16] = {"F16", 2},
+    [SAFETENSORS_BF16] = {"BF16", 2},       [SAFETENSORS_U32] = {"U32", 4},
+    [SAFETENSORS_I32] = {"I32", 4},         [SAFETENSORS_F32] = {"F32", 4},
+    [SAFETENSORS_U64] = {"U64", 8},         [SAFETENSORS_I64] = {"I64", 8},
+    [SAFETENSORS_F64] = {"F64", 8},         [SAFETENSORS_C64] = {"C64", 8},
+};
+
+const char *safetensors_dtype_name(enum safetensors_dtype dtype)
+{
+    return dtype_table[dtype].name;
+}
+
+size_t safetensors_dtype_size(enum safetensors_dtype dtype)
+{
+    return dtype_table[dtype].size;
+}
+
+/* Appends "'PATH': reason"; -1, for the caller to return. */
+__attribute__((format(printf, 3, 4))) static int
+refuse(const struct safetensors *s, struct strbuf *why, const char *fmt, ...)
+{
+    char reason[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(reason, sizeof(reason), fmt, ap);
+    va_end(ap);
+    strbuf_addf(why, "'%s': %s", s->path, reason);
+    return -1;
+}
+
+static int read_at(const struct safetensors *s, void *data, uint64_t len, uint64_t offset,
+                   struct strbuf *why)
+{
+    char *p = data;
+
+    while (len) {
+        size_t ask = len < (64u << 20) ? (size_t)len : 64u << 20;
+        ssize_t got = pread(s->fd, p, ask, (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return refuse(s, why, "cannot read: %s", strerror(errno));
+        if (!got)
+            return refuse(s, why, "the file ends at byte %" PRIu64 ", in the middle",
+                          offset);
+        p += got;
+        offset += (uint64_t)got;
+        len -= (uint64_t)got;
+    }
+    return 0;
+}
+
+/* The header's text into s->header; sizes of both parts. */
+static int read_header(struct safetensors *s, struct strbuf *why)
+{
+    struct stat st;
+    uint64_t file_size, len;
+
+    s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0 || fstat(s->fd, &st))
+        return refuse(s, why, "cannot open: %s", strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return refuse(s, why, "not a file");
+    file_size = (uint64_t)st.st_size;
+    if (file_size < 8)
+        return refuse(s, why, "not a safetensors file: %" PRIu64 " bytes", file_size);
+    if (read_at(s, &len, 8, 0, why))
+        return -1;
+    if (len > SAFETENSORS_HEADER_MAX)
+        return refuse(s, why,
+                      "not a safetensors file: its header would have %" PRIu64
+                      " bytes, more than %d",
+                      len, SAFETENSORS_HEADER_MAX);
+    if (len > file_size - 8)
+        return refuse(s, why, "a header of %" PRIu64 " bytes in a file of %" PRIu64, len,
+                      file_size);
+    s->header_size = len;
+    s->data_size = file_size - 8 - len;
+    s->header = xmalloc((size_t)len + 1);
+    s->header[len] = '\0';
+    if (read_at(s, s->header, len, 8, why))
+        return -1;
+    return s->header[0] == '{' ? 0 : refuse(s, why, "the header does not begin with '{'");
+}
+
+static int parse_dtype(struct safetensors_tensor *t, const json_t *value)
+{
+    const char *name = json_string_value(value);
+
+    for (int i = 0; name && i < SAFETENSORS_DTYPES; i++) {
+        if (!strcmp(name, dtype_table[i].name)) {
+            t->dtype = (enum safetensors_dtype)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+/* NULL, or why the entry of one tensor is wrong. Checks it by itself, not its place. */
+static const char *parse_tensor(struct safetensors_tensor *t, const json_t *entry)
+{
+    const json_t *shape = json_object_get(entry, "shape");
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
+    uint64_t size;
+
+    if (!json_is_object(entry) || json_object_size(entry) != 3)
+        return "does not have exactly dtype, shape and data_offsets";
+    if (parse_dtype(t, json_object_get(entry, "dtype")))
+        return "has an unknown dtype";
+    if (!json_is_array(shape) || json_array_size(shape) > SAFETENSORS_MAX_DIMS)
+        return "has no shape, or more than 8 dimensions";
+    t->ndim = (int)json_array_size(shape);
+    size = dtype_table[t->dtype].size;
+    for (int i = 0; i < t->ndim; i++) {
+        const json_t *dim = json_array_get(shape, (size_t)i);
+
+        t->dims[i] = json_integer_value(dim);
+        if (!json_is_integer(dim) || t->dims[i] < 0)
+            return "has a dimension that is no natural number";
+        if (__builtin_mul_overflow(size, (uint64_t)t->dims[i], &size))
+            return "has a shape that overflows";
+    }
+    if (json_array_size(offsets) != 2 || !json_is_integer(begin) ||
+        !json_is_integer(end) || json_integer_value(begin) < 0 ||
+        json_integer_value(end) < json_integer_value(begin))
+        return "has bad data_offsets";
+    t->offset = (uint64_t)json_integer_value(begin);
+    t->size = (uint64_t)json_integer_value(end) - t->offset;
+    return t->size == size ? NULL : "has data_offsets that do not fit its shape";
+}
+
+static int parse_meta(struct safetensors *s, json_t *meta, struct strbuf *why)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(meta))
+        return refuse(s, why, "__metadata__ is no object");
+    json_object_foreach(meta, key, value)
+    {
+        if (!json_is_string(value))
+            return refuse(s, why, "__metadata__ '%s' is no string", key);
+        strmap_put(&s->meta, key, xstrdup(json_string_value(value)));
+    }
+    return 0;
+}
+
+static int parse_entries(struct safetensors *s, json_t *root, struct strbuf *why)
+{
+    const char *key, *wrong;
+    json_t *value;
+
+    s->tensor = xcalloc(json_object_size(root), sizeof(*s->tensor));
+    json_object_foreach(root, key, value)
+    {
+        if (!strcmp(key, "__metadata__")) {
+            if (parse_meta(s, value, why))
+                return -1;
+            continue;
+        }
+        s->tensor[s->n].name = xstrdup(key);
+        wrong = parse_tensor(&s->tensor[s->n++], value);
+        if (wrong)
+            return refuse(s, why, "tensor '%s' %s", key, wrong);
+    }
+    return 0;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct safetensors_tensor *x = a, *y = b;
+
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->size != y->size) /* empty ones first */
+        return x->size < y->size ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* The tensors, in order, must tile the data exactly. */
+static int check_tiling(struct safetensors *s, struct strbuf *why)
+{
+    uint64_t at = 0;
+
+    if (s->n)
+        qsort(s->tensor, s->n, sizeof(*s->tensor), by_offset);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct safetensors_tensor *t = &s->tensor[i];
+
+        if (t->offset != at)
+            return refuse(s, why,
+                          "tensor '%s' %s: it begins at byte %" PRIu64
+                          " of the data instead of %" PRIu64,
+                          t->name,
+                          t->offset < at ? "overlaps the one before" : "leaves a hole",
+                          t->offset, at);
+        if (t->size > s->data_size - at)
+            return refuse(s, why, "tensor '%s' lies outside of the file", t->name);
+        at += t->size;
+    }
+    if (at != s->data_size)
+        return refuse(s, why, "%" PRIu64 " bytes of data, but the tensors have %" PRIu64,
+                      s->data_size, at);
+    for (size_t i = 0; i < s->n; i++)
+        strmap_put(&s->index, s->tensor[i].name, &s->tensor[i]);
+    return 0;
+}
+
+int safetensors_open(struct safetensors *s, const char *path, struct strbuf *why)
+{
+    struct strbuf reason = STRBUF_INIT;
+    json_t *root = NULL;
+    int rc = -1;
+
+    *s = (struct safetensors){.path = xstrdup(path), .fd = -1};
+    if (!read_header(s, why)) {
+        root = json_parse(s->header, (size_t)s->header_size, &reason);
+        rc = root ? parse_entries(s, root, why)
+                  : refuse(s, why, "bad header: %s", reason.buf);
+    }
+    if (!rc)
+        rc = check_tiling(s, why);
+    json_decref(root);
+    strbuf_release(&reason);
+    return rc;
+}
+
+void safetensors_close(struct safetensors *s)
+{
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    for (size_t i = 0; i < s->n; i++)
+        free(s->tensor[i].name);
+    for (size_t i = 0; i < s->meta.n; i++)
+        free(s->meta.entry[i].value);
+    free(s->tensor);
+    free(s->header);
+    free(s->path);
+    strmap_release(&s->meta);
+    strmap_release(&s->index);
+    *s = (struct safetensors){.fd = -1};
+}
+
+const struct safetensors_tensor *safetensors_find(const struct safetensors *s,
+                                                  const char *name)
+{
+    return strmap_get(&s->index, name);
+}
+
+const char *safetensors_meta(const struct safetensors *s, const char *key)
+{
+    return strmap_get(&s->meta, key);
+}
+
+int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *t,
+                     void *data, struct strbuf *why)
+{
+    return read_at(s, data, t->size, 8 + s->header_size + t->offset, why);
+}
+
+int safetensors_verify(const struct safetensors *s, struct strbuf *why)
+{
+    const char *want = safetensors_meta(s, SAFETENSORS_SUM_KEY);
+    char got[SAFETENSORS_SUM_DIGITS + 1], *chunk;
+    struct safetensors_sum *sum;
+    int rc = 0;
+
+    if (!want || strlen(want) != SAFETENSORS_SUM_DIGITS)
+        return refuse(s, why, "has no checksum");
+    sum = safetensors_sum_new(s->header, (size_t)s->header_size);
+    chunk = xmalloc(CHUNK);
+    for (uint64_t done = 0; done < s->data_size && !rc; done += CHUNK) {
+        uint64_t left = s->data_size - done, len = left < CHUNK ? left : CHUNK;
+
+        rc = read_at(s, chunk, len, 8 + s->header_size + done, why);
+        if (!rc)
+            safetensors_sum_add(sum, chunk, (size_t)len);
+    }
+    safetensors_sum_free(sum, got);
+    if (!rc && strcmp(got, want) != 0)
+        rc = refuse(s, why, "damaged: its checksum is %s and should be %s", got, want);
+    free(chunk);
+    return rc;
+}
