@@ -1,0 +1,75 @@
+/*
+ * The values of keys with choices. A name is the key's last part and the word that the
+ * user writes; config/schema.c maps the words to these values.
+ */
+#ifndef CONFIG_CHOICES_H
+#define CONFIG_CHOICES_H
+
+enum { /* AMP_OPT_LEVEL; '' leaves it to AMP_ENABLE */
+       AMP_OPT_LEVEL_EMPTY = -1,
+       AMP_OPT_LEVEL_O0,
+       AMP_OPT_LEVEL_O1,
+       AMP_OPT_LEVEL_O2,
+       AMP_OPT_LEVEL_O3
+};
+
+/* AMP.DTYPE */
+enum { AMP_DTYPE_AUTO, AMP_DTYPE_FP16, AMP_DTYPE_BF16 };
+
+/* DATA.INTERPOLATION */
+enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
+
+/* DATA.ON_ERROR: a damaged file is left out, or ends the run */
+enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
+
+/* DATA.CACHE: keep nothing, or the decoded images, in memory */
+enum { CACHE_NONE, CACHE_DECODED };
+
+enum { /* MODEL.INIT of convolutions and linear layers; '' is the model's own */
+       INIT_MODEL,
+       INIT_KAIMING_NORMAL,
+       INIT_KAIMING_UNIFORM,
+       INIT_XAVIER_NORMAL,
+       INIT_XAVIER_UNIFORM
+};
+
+/* MODEL.RESNET.STEM: AUTO is what the model's name says. 3X3: stride 1, no pooling */
+enum { STEM_AUTO, STEM_7X7, STEM_3X3, STEM_DEEP, STEM_DEEP64, STEM_TIERED };
+
+/* MODEL.RESNET.SHORTCUT where the size changes; PAD: CIFAR's option A, no parameters */
+enum { SHORTCUT_AUTO, SHORTCUT_CONV, SHORTCUT_AVG, SHORTCUT_PAD };
+
+/* TRAIN.CLIP_MODE */
+enum { CLIP_MODE_NORM, CLIP_MODE_VALUE };
+
+/* TRAIN.OPTIMIZER.NAME */
+enum { OPTIMIZER_SGD, OPTIMIZER_ADAMW, OPTIMIZER_ADAM, OPTIMIZER_RMSPROP };
+
+enum { /* TRAIN.LR_SCHEDULER.NAME */
+       LR_SCHEDULER_COSINE,
+       LR_SCHEDULER_LINEAR,
+       LR_SCHEDULER_STEP,
+       LR_SCHEDULER_MULTISTEP,
+       LR_SCHEDULER_POLY,
+       LR_SCHEDULER_ONECYCLE
+};
+
+/* TRAIN.EMA.DEVICE: on the device of the run, or in host memory */
+enum { EMA_DEVICE_DEVICE, EMA_DEVICE_CPU };
+
+/* AUG.MIXUP_MODE: one coefficient a batch, a pair of samples, or a sample */
+enum { MIXUP_MODE_BATCH, MIXUP_MODE_PAIR, MIXUP_MODE_ELEM };
+
+enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
+       CROP_MODE_AUTO,
+       CROP_MODE_RRC,  /* RandomResizedCrop */
+       CROP_MODE_PAD,  /* pad by AUG.PAD_CROP pixels, crop DATA.IMG_SIZE at random */
+       CROP_MODE_NONE, /* as in validation */
+};
+
+/* LOG.LEVEL has the values of enum log_level in base/log.h. */
+
+/* LOG.PROGRESS; AUTO: a bar if stderr is a terminal */
+enum { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF };
+
+#endif

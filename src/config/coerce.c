@@ -1,0 +1,250 @@
+#include "config/coerce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/literal.h"
+
+static const double exact = 9007199254740992.0; /* 2^53 */
+
+struct decl decl_of(const struct value *v)
+{
+    return (struct decl){.type = v->type};
+}
+
+static const char *article(enum value_type type)
+{
+    return type == VALUE_INT ? "an " : "a ";
+}
+
+static bool refuse(const char *wanted, const struct value *in, struct strbuf *why)
+{
+    strbuf_addf(why, "%s, not ", wanted);
+    if (in->text && in->type != VALUE_STR) {
+        strbuf_addf(why, "%s (%s%s)", in->text, article(in->type),
+                    value_type_name(in->type));
+    } else if (in->type == VALUE_STR) {
+        value_add_repr(why, in);
+    } else {
+        value_add_repr(why, in);
+        if (in->type != VALUE_NONE)
+            strbuf_addf(why, " (%s%s)", article(in->type), value_type_name(in->type));
+    }
+    return false;
+}
+
+/* What a text means to a key that wants something other than text. */
+static struct value meaning(struct arena *a, const struct value *in)
+{
+    return in->type == VALUE_STR ? literal_parse(a, in->s) : *in;
+}
+
+/* One layer of quotes goes, as Python's reading of the text would take it. */
+static struct value unquote(struct arena *a, const struct value *in)
+{
+    size_t len = strlen(in->text);
+    struct value v = {.type = VALUE_NONE};
+
+    if (len >= 2 && (in->text[0] == '\'' || in->text[0] == '"') &&
+        in->text[len - 1] == in->text[0])
+        v = literal_parse(a, in->text);
+    return v.type == VALUE_STR ? v : value_str(a, in->text);
+}
+
+static bool to_str(struct arena *a, const struct value *in, struct value *out,
+                   struct strbuf *why)
+{
+    if (in->type == VALUE_LIST || in->type == VALUE_TUPLE ||
+        (!in->text && in->type != VALUE_STR))
+        return refuse("a str", in, why);
+    *out = in->text ? unquote(a, in) : value_copy(a, in);
+    return true;
+}
+
+static bool to_bool(struct arena *a, const struct value *in, struct value *out,
+                    struct strbuf *why)
+{
+    static const char *const word[] = {"false", "true", "no", "yes", "off", "on"};
+    struct value v = meaning(a, in);
+
+    if (v.type == VALUE_STR)
+        for (int i = 0; i < 6; i++)
+            if (!strcasecmp(v.s, word[i]))
+                v = value_bool(i % 2);
+    if (v.type != VALUE_BOOL)
+        return refuse("a bool (True or False)", in, why);
+    *out = value_bool(v.b);
+    return true;
+}
+
+static bool to_int(struct arena *a, const struct value *in, struct value *out,
+                   struct strbuf *why)
+{
+    struct value v = meaning(a, in);
+
+    if (v.type != VALUE_INT)
+        return refuse("an int", in, why);
+    *out = value_int(v.i);
+    return true;
+}
+
+/* nan, inf, infinity in any case and with a sign, as Python's float() reads them */
+static bool named_float(const char *s, double *f)
+{
+    char *end;
+
+    s += strspn(s, " \t\n");
+    if (strspn(s, "+-") > 1 || !strchr("nNiI", s[strspn(s, "+-")]) || strchr(s, '('))
+        return false;
+    *f = strtod(s, &end);
+    return end != s && !end[strspn(end, " \t\n")];
+}
+
+static bool to_float(struct arena *a, const struct value *in, struct value *out,
+                     struct strbuf *why)
+{
+    struct value v = meaning(a, in);
+
+    if (v.type == VALUE_STR && named_float(v.s, &v.f))
+        v.type = VALUE_FLOAT;
+    if (v.type == VALUE_INT && fabs((double)v.i) < exact)
+        v = value_float((double)v.i);
+    if (v.type != VALUE_FLOAT)
+        return refuse("a float", in, why);
+    *out = value_float(v.f);
+    return true;
+}
+
+/*
+ * a,b or [a, b]: words without quotes, which Python would not read. Texts only; a comma
+ * or a bracket is what makes it a list.
+ */
+static bool words(struct arena *a, const char *s, struct value *out)
+{
+    size_t len = strlen(s);
+    int n = 0;
+
+    if (strpbrk(s, "'\"()") || (!strchr(s, ',') && *s != '['))
+        return false;
+    if (*s == '[') {
+        if (s[len - 1] != ']' || strpbrk(s + 1, "[]") != s + len - 1)
+            return false;
+        s++;
+        len -= 2;
+    }
+    *out = value_list(a, VALUE_LIST, (int)len + 1);
+    for (const char *end = s + len; s < end;) {
+        size_t word;
+
+        s += strspn(s, " \t");
+        word = strcspn(s, ",");
+        if (s + word > end)
+            word = (size_t)(end - s);
+
+        char *w = arena_copy(a, s, word + 1);
+
+        s += word + 1;
+        while (word && (w[word - 1] == ' ' || w[word - 1] == '\t'))
+            word--;
+        w[word] = '\0';
+        if (word)
+            out->list.item[n++] = (struct value){.type = VALUE_STR, .text = w, .s = w};
+    }
+    out->list.n = n;
+    return n > 0;
+}
+
+static bool to_list(struct arena *a, const struct decl *d, const struct value *in,
+                    struct value *out, struct strbuf *why)
+{
+    struct decl item = {.type = d->item, .item = d->item2};
+    struct value v = meaning(a, in), list;
+
+    if (v.type == VALUE_STR && d->item == VALUE_STR)
+        (void)words(a, v.s, &v);
+    if (v.type != VALUE_LIST && v.type != VALUE_TUPLE) {
+        struct strbuf wanted = STRBUF_INIT;
+
+        strbuf_addf(&wanted, "a %s", value_type_name(d->type));
+        if (d->item)
+            strbuf_addf(&wanted, " of %s", value_type_name(d->item));
+        (void)refuse(wanted.buf, in, why);
+        strbuf_release(&wanted);
+        return false;
+    }
+    list = value_list(a, d->type, v.list.n);
+    for (int i = 0; i < v.list.n; i++) {
+        struct strbuf item_why = STRBUF_INIT;
+        bool ok = coerce(a, &item, &v.list.item[i], &list.list.item[i], &item_why);
+
+        if (!ok)
+            strbuf_addf(why, "a %s: its item %d must be %s", value_type_name(d->type), i,
+                        item_why.buf);
+        if (ok && d->item && list.list.item[i].type == VALUE_NONE) {
+            strbuf_addf(why, "a %s: its item %d is None", value_type_name(d->type), i);
+            ok = false;
+        }
+        strbuf_release(&item_why);
+        if (!ok)
+            return false;
+    }
+    *out = list;
+    return true;
+}
+
+/* No declared type: what the text says, decoded once as yacs does, if not in quotes. */
+static struct value decode(struct arena *a, const struct value *in)
+{
+    if (in->type != VALUE_STR || in->quoted)
+        return value_copy(a, in);
+    return literal_parse(a, in->s);
+}
+
+static bool is_none(const struct value *in)
+{
+    return in->type == VALUE_NONE ||
+           (in->type == VALUE_STR && !in->quoted && !strcmp(in->s, "None"));
+}
+
+bool coerce(struct arena *a, const struct decl *d, const struct value *in,
+            struct value *out, struct strbuf *why)
+{
+    bool ok = true;
+    struct value v = value_none();
+
+    if (in->type == VALUE_NODE)
+        return refuse(value_type_name(d->type), in, why);
+    if (!is_none(in)) {
+        switch (d->type) {
+        case VALUE_STR:
+            ok = to_str(a, in, &v, why);
+            break;
+        case VALUE_BOOL:
+            ok = to_bool(a, in, &v, why);
+            break;
+        case VALUE_INT:
+            ok = to_int(a, in, &v, why);
+            break;
+        case VALUE_FLOAT:
+            ok = to_float(a, in, &v, why);
+            break;
+        case VALUE_LIST:
+        case VALUE_TUPLE:
+            ok = to_list(a, d, in, &v, why);
+            break;
+        default:
+            v = decode(a, in);
+            break;
+        }
+    }
+    if (!ok)
+        return false;
+    if (v.type == VALUE_OTHER)
+        return refuse("None, a bool, int, float, str, list or tuple", in, why);
+    v.text = in->text ? arena_strdup(a, in->text) : NULL;
+    v.quoted = in->quoted;
+    *out = v;
+    return true;
+}

@@ -1,0 +1,29 @@
+/*
+ * A value read by the declared type of the key that it is for. Deviates from yacs where
+ * yacs guesses: a str key takes the text as written ('5' and 010 stay texts; one layer
+ * of quotes is dropped), a float key takes an int that a double holds exactly, a bool
+ * key takes the words of YAML and Python but no number, list items follow the same
+ * rules. None is taken for any key; whether a key may keep it, the schema says.
+ */
+#ifndef CONFIG_COERCE_H
+#define CONFIG_COERCE_H
+
+#include "config/value.h"
+
+/* What a key may hold. VALUE_NONE: not known yet, anything. */
+struct decl {
+    enum value_type type;
+    enum value_type item, item2; /* of lists, and lists of lists; VALUE_NONE: anything */
+};
+
+/* The type that a default value declares; items are left open, as in yacs. */
+struct decl decl_of(const struct value *v);
+
+/*
+ * Reads `in` as `d` into *out (which keeps in->text). false: *out is untouched and `why`
+ * gets "an int, not 3.5": what is wanted and what came.
+ */
+bool coerce(struct arena *a, const struct decl *d, const struct value *in,
+            struct value *out, struct strbuf *why);
+
+#endif

@@ -1,0 +1,327 @@
+#include "config/literal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/pystring.h"
+
+enum { DEPTH_MAX = 100 };
+
+struct lit {
+    struct arena *mem;
+    const char *p;
+    int depth; /* of brackets: inside them a newline is a blank */
+};
+
+static bool lit_value(struct lit *l, struct value *v);
+
+static void skip_blanks(struct lit *l)
+{
+    for (;; l->p++) {
+        if (*l->p == '#')
+            l->p += strcspn(l->p, "\n") - 1;
+        else if (!(*l->p == ' ' || *l->p == '\t' || *l->p == '\f' ||
+                   (l->depth && (*l->p == '\n' || *l->p == '\r'))))
+            return;
+    }
+}
+
+static bool eat(struct lit *l, char c)
+{
+    skip_blanks(l);
+    if (*l->p != c)
+        return false;
+    l->p++;
+    return true;
+}
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 128;
+}
+
+static bool eat_word(struct lit *l, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(l->p, word, len) != 0 || is_name(l->p[len]))
+        return false;
+    l->p += len;
+    return true;
+}
+
+/* Digits of `base` with single underscores between them, appended without those. */
+static bool digits(struct lit *l, int base, struct strbuf *out)
+{
+    size_t start = out->len;
+
+    for (;;) {
+        char c = *l->p;
+        int d = isdigit((unsigned char)c)   ? c - '0'
+                : isalpha((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                            : 99;
+
+        if (d >= base)
+            return out->len > start;
+        strbuf_addch(out, c);
+        l->p++;
+        if (*l->p == '_') {
+            l->p++;
+            if (!isxdigit((unsigned char)*l->p))
+                return false;
+        }
+    }
+}
+
+static bool integer(struct value *v, const char *text, int base)
+{
+    errno = 0;
+    *v = value_int(strtoll(text, NULL, base));
+    if (errno == ERANGE)
+        *v = (struct value){.type = VALUE_OTHER};
+    return true;
+}
+
+static bool prefixed(struct lit *l, struct value *v, int base, struct strbuf *buf)
+{
+    l->p += 2;
+    if (*l->p == '_')
+        l->p++;
+    return digits(l, base, buf) && !is_name(*l->p) && integer(v, buf->buf, base);
+}
+
+/* fraction and exponent after the digits in buf; then buf is a float */
+static bool fraction(struct lit *l, struct strbuf *buf, bool *is_float)
+{
+    if (*l->p == '.') {
+        *is_float = true;
+        strbuf_addch(buf, *l->p++);
+        if (isdigit((unsigned char)*l->p) && !digits(l, 10, buf))
+            return false;
+    }
+    if (*l->p == 'e' || *l->p == 'E') {
+        *is_float = true;
+        strbuf_addch(buf, *l->p++);
+        if (*l->p == '+' || *l->p == '-')
+            strbuf_addch(buf, *l->p++);
+        if (!digits(l, 10, buf))
+            return false;
+    }
+    return true;
+}
+
+static bool decimal(struct lit *l, struct value *v, struct strbuf *buf)
+{
+    bool is_float = false;
+
+    if (*l->p != '.' && !digits(l, 10, buf))
+        return false;
+    if (!fraction(l, buf, &is_float))
+        return false;
+    if (*l->p == 'j' || *l->p == 'J') {
+        l->p++;
+        *v = (struct value){.type = VALUE_OTHER};
+    } else if (is_float) {
+        *v = value_float(strtod(buf->buf, NULL));
+    } else {
+        if (buf->buf[0] == '0' && strspn(buf->buf, "0") != buf->len)
+            return false; /* 010 is no literal */
+        integer(v, buf->buf, 10);
+    }
+    return !is_name(*l->p);
+}
+
+static bool number(struct lit *l, struct value *v)
+{
+    static const char prefix[] = "xXoObB";
+    const char *p = l->p[0] == '0' && l->p[1] ? strchr(prefix, l->p[1]) : NULL;
+    struct strbuf buf = STRBUF_INIT;
+    bool ok = p ? prefixed(l, v, (const int[]){16, 8, 2}[(p - prefix) / 2], &buf)
+                : decimal(l, v, &buf);
+
+    strbuf_release(&buf);
+    return ok;
+}
+
+/* A sign stands before a number only: --5 and -True are no literals. */
+static bool signed_number(struct lit *l, struct value *v)
+{
+    bool minus = *l->p++ == '-', paren;
+
+    skip_blanks(l);
+    paren = eat(l, '(');
+    skip_blanks(l);
+    if (!isdigit((unsigned char)*l->p) && *l->p != '.')
+        return false;
+    if (!number(l, v) || (paren && !eat(l, ')')))
+        return false;
+    if (minus && v->type == VALUE_INT)
+        v->i = -v->i;
+    if (minus && v->type == VALUE_FLOAT)
+        v->f = -v->f;
+    return true;
+}
+
+/* Items up to `close`, after an item that is already there if first is not NULL. */
+static bool items(struct lit *l, struct value *v, char close, enum value_type type,
+                  const struct value *first)
+{
+    struct value *item = NULL;
+    int n = 0, cap = 0;
+    bool ok = true;
+
+    if (first) {
+        GROW(item, n, cap);
+        item[n++] = *first;
+    }
+    for (;;) {
+        skip_blanks(l);
+        if (close ? *l->p == close : !*l->p || *l->p == '\n' || *l->p == '\r')
+            break;
+        GROW(item, n, cap);
+        if (!(ok = lit_value(l, &item[n])))
+            break;
+        n++;
+        if (!eat(l, ',')) {
+            skip_blanks(l);
+            ok = close ? *l->p == close : true;
+            break;
+        }
+    }
+    if (ok) {
+        if (close)
+            l->p++;
+        *v = value_list(l->mem, type, n);
+        if (n)
+            memcpy(v->list.item, item, (size_t)n * sizeof(*item));
+    }
+    free(item);
+    return ok;
+}
+
+static bool parenthesis(struct lit *l, struct value *v)
+{
+    struct value first;
+
+    if (eat(l, ')')) {
+        *v = value_list(l->mem, VALUE_TUPLE, 0);
+        return true;
+    }
+    if (!lit_value(l, &first))
+        return false;
+    if (eat(l, ')')) {
+        *v = first;
+        return true;
+    }
+    return eat(l, ',') && items(l, v, ')', VALUE_TUPLE, &first);
+}
+
+/* A dict or a set: understood, and of no use. */
+static bool braces(struct lit *l, struct value *v)
+{
+    struct value x;
+    bool dict = false;
+
+    *v = (struct value){.type = VALUE_OTHER};
+    for (int n = 0;; n++) {
+        if (eat(l, '}'))
+            return true;
+        if (!lit_value(l, &x))
+            return false;
+        if (!n)
+            dict = eat(l, ':');
+        else if (dict != eat(l, ':'))
+            return false;
+        if (dict && !lit_value(l, &x))
+            return false;
+        if (!eat(l, ','))
+            return eat(l, '}');
+    }
+}
+
+static bool brackets(struct lit *l, struct value *v)
+{
+    char open = *l->p++;
+    bool ok;
+
+    if (++l->depth > DEPTH_MAX)
+        return false;
+    ok = open == '['   ? items(l, v, ']', VALUE_LIST, NULL)
+         : open == '(' ? parenthesis(l, v)
+                       : braces(l, v);
+    l->depth--;
+    return ok;
+}
+
+static bool word(struct lit *l, struct value *v)
+{
+    *v = value_none();
+    if (eat_word(l, "None"))
+        return true;
+    if (eat_word(l, "True")) {
+        *v = value_bool(true);
+        return true;
+    }
+    if (eat_word(l, "False")) {
+        *v = value_bool(false);
+        return true;
+    }
+    *v = (struct value){.type = VALUE_OTHER};
+    if (!strncmp(l->p, "...", 3)) {
+        l->p += 3;
+        return true;
+    }
+    return eat_word(l, "set") && eat(l, '(') && eat(l, ')');
+}
+
+static bool lit_value(struct lit *l, struct value *v)
+{
+    skip_blanks(l);
+    if (pystring_starts(l->p))
+        return pystring_parse(l->mem, &l->p, l->depth > 0, v);
+    if (*l->p && strchr("[({", *l->p))
+        return brackets(l, v);
+    if (*l->p == '+' || *l->p == '-') {
+        if (!signed_number(l, v))
+            return false;
+    } else if (isdigit((unsigned char)*l->p) ||
+               (*l->p == '.' && isdigit((unsigned char)l->p[1]))) {
+        if (!number(l, v))
+            return false;
+    } else {
+        return word(l, v);
+    }
+    skip_blanks(l);
+    if (*l->p != '+' && *l->p != '-')
+        return true;
+
+    /* 1+2j is a literal, 1+2 is not */
+    bool ok = signed_number(l, v) && (l->p[-1] == 'j' || l->p[-1] == 'J');
+
+    *v = (struct value){.type = VALUE_OTHER};
+    return ok;
+}
+
+struct value literal_parse(struct arena *a, const char *text)
+{
+    struct lit l = {.mem = a, .p = text + strspn(text, " \t\n\r\f")};
+    struct value v, first;
+    bool ok = *l.p && lit_value(&l, &v);
+
+    if (ok && eat(&l, ',')) {
+        first = v;
+        ok = items(&l, &v, '\0', VALUE_TUPLE, &first);
+    }
+    if (ok) {
+        l.depth = 1; /* blank lines and comments may follow */
+        skip_blanks(&l);
+        ok = !*l.p;
+    }
+    if (!ok)
+        v = value_str(a, text);
+    v.text = arena_strdup(a, text);
+    return v;
+}

@@ -1,0 +1,262 @@
+/* What can be done with one row of the schema: find it, check a value, store it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "config/schema.h"
+
+const struct schema *schema_find(const struct schema *table, const char *key)
+{
+    for (const struct schema *row = table; row->key; row++)
+        if (!strcmp(row->key, key))
+            return row;
+    return NULL;
+}
+
+struct decl schema_decl(const struct schema *row)
+{
+    static const struct decl decl[] = {
+        [SCHEMA_GONE] = {VALUE_NONE, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_BOOL] = {VALUE_BOOL, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_INT] = {VALUE_INT, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_FLOAT] = {VALUE_FLOAT, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_STR] = {VALUE_STR, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_CHOICE] = {VALUE_STR, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_BOOL_OPT] = {VALUE_BOOL, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_FLOAT_OPT] = {VALUE_FLOAT, VALUE_NONE, VALUE_NONE},
+        [SCHEMA_INT_LIST] = {VALUE_LIST, VALUE_INT, VALUE_NONE},
+        [SCHEMA_FLOAT_LIST] = {VALUE_LIST, VALUE_FLOAT, VALUE_NONE},
+        [SCHEMA_STR_LIST] = {VALUE_LIST, VALUE_STR, VALUE_NONE},
+        [SCHEMA_INT_TABLE] = {VALUE_LIST, VALUE_LIST, VALUE_INT},
+    };
+
+    return decl[row->type];
+}
+
+struct value schema_default(const struct schema *row, struct arena *a)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct decl d = schema_decl(row);
+    struct value text = value_str(a, row->def ? row->def : ""), v;
+
+    if (!coerce(a, &d, &text, &v, &why))
+        BUG("default of %s must be %s", row->key, why.buf);
+    strbuf_release(&why);
+    return v;
+}
+
+void schema_add_range(struct strbuf *s, const struct schema *row)
+{
+    if (!(row->min < row->max) && !(row->min > 0))
+        return;
+    if (row->max >= 1e18)
+        strbuf_addf(s, row->above ? "above %g" : "at least %g", row->min);
+    else if (!(row->min < row->max))
+        strbuf_addf(s, "%g", row->min);
+    else
+        strbuf_addf(s, "%c%g, %g]", row->above ? '(' : '[', row->min, row->max);
+}
+
+static bool check_number(const struct schema *row, const struct value *v, double x,
+                         struct strbuf *why)
+{
+    bool limited = row->min < row->max || row->min > 0;
+
+    if (!limited || (x <= row->max && (row->above ? x > row->min : x >= row->min)))
+        return true;
+    strbuf_addstr(why, "must be ");
+    strbuf_addstr(why, row->min < row->max && row->max < 1e18 ? "in " : "");
+    schema_add_range(why, row);
+    strbuf_addstr(why, ", not ");
+    value_add_repr(why, v);
+    return false;
+}
+
+static bool check_list(const struct schema *row, const struct value *v,
+                       struct strbuf *why)
+{
+    if (row->len && v->list.n != row->len) {
+        strbuf_addf(why, "must have %d items, not %d", row->len, v->list.n);
+        return false;
+    }
+    for (int i = 0; i < v->list.n; i++)
+        if (!schema_check(row, &v->list.item[i], why))
+            return false;
+    return true;
+}
+
+static void add_choices(struct strbuf *s, const struct choice *choices)
+{
+    int n = 0;
+
+    for (const struct choice *c = choices; c->name; c++)
+        if (!c->refuse)
+            strbuf_addf(s, "%s%s", n++ ? ", " : "", *c->name ? c->name : "''");
+}
+
+static bool check_text(const struct schema *row, const struct value *v,
+                       struct strbuf *why)
+{
+    const char *wanted = row->check ? row->check(v->s) : NULL;
+
+    if (row->choices) {
+        const struct choice *c = row->choices;
+
+        while (c->name && strcmp(c->name, v->s) != 0)
+            c++;
+        if (c->name && c->refuse)
+            strbuf_addf(why, "%s %s", v->s, c->refuse);
+        if (c->name)
+            return !c->refuse;
+        strbuf_addstr(why, "must be one of ");
+        add_choices(why, row->choices);
+    } else if (wanted) {
+        strbuf_addf(why, "must be %s", wanted);
+    } else {
+        return true;
+    }
+    strbuf_addstr(why, ", not ");
+    value_add_repr(why, v);
+    return false;
+}
+
+bool schema_check(const struct schema *row, const struct value *v, struct strbuf *why)
+{
+    switch (v->type) {
+    case VALUE_NONE:
+        if (row->nullable)
+            return true;
+        strbuf_addstr(why, "must be ");
+        schema_add_type(why, row);
+        strbuf_addstr(why, ", not None");
+        return false;
+    case VALUE_INT:
+        return check_number(row, v, (double)v->i, why);
+    case VALUE_FLOAT:
+        return check_number(row, v, v->f, why);
+    case VALUE_STR:
+        return check_text(row, v, why);
+    case VALUE_LIST:
+    case VALUE_TUPLE:
+        return check_list(row, v, why);
+    default:
+        return true;
+    }
+}
+
+void schema_add_type(struct strbuf *s, const struct schema *row)
+{
+    static const char *const name[] = {
+        [SCHEMA_GONE] = "nothing",
+        [SCHEMA_BOOL] = "bool",
+        [SCHEMA_INT] = "int",
+        [SCHEMA_FLOAT] = "float",
+        [SCHEMA_STR] = "str",
+        [SCHEMA_CHOICE] = "str",
+        [SCHEMA_BOOL_OPT] = "bool",
+        [SCHEMA_FLOAT_OPT] = "float",
+        [SCHEMA_INT_LIST] = "list of int",
+        [SCHEMA_FLOAT_LIST] = "list of float",
+        [SCHEMA_STR_LIST] = "list of str",
+        [SCHEMA_INT_TABLE] = "list of lists of int",
+    };
+
+    if (row->choices) {
+        strbuf_addstr(s, "one of ");
+        add_choices(s, row->choices);
+    } else {
+        strbuf_addstr(s, name[row->type]);
+    }
+    if (row->nullable)
+        strbuf_addstr(s, " or None");
+}
+
+static struct int_list bind_ints(const struct value *v, struct arena *mem)
+{
+    int64_t *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
+
+    for (int i = 0; i < v->list.n; i++)
+        item[i] = v->list.item[i].i;
+    return (struct int_list){item, v->list.n};
+}
+
+static struct float_list bind_floats(const struct value *v, struct arena *mem)
+{
+    double *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
+
+    for (int i = 0; i < v->list.n; i++)
+        item[i] = v->list.item[i].f;
+    return (struct float_list){item, v->list.n};
+}
+
+static struct str_list bind_strs(const struct value *v, struct arena *mem)
+{
+    const char **item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
+
+    for (int i = 0; i < v->list.n; i++)
+        item[i] = arena_strdup(mem, v->list.item[i].s);
+    return (struct str_list){item, v->list.n};
+}
+
+static struct int_table bind_table(const struct value *v, struct arena *mem)
+{
+    struct int_list *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
+
+    for (int i = 0; i < v->list.n; i++)
+        item[i] = bind_ints(&v->list.item[i], mem);
+    return (struct int_table){item, v->list.n};
+}
+
+static int choice_value(const struct schema *row, const char *word)
+{
+    for (const struct choice *c = row->choices; c->name; c++)
+        if (!strcmp(c->name, word))
+            return c->value;
+    BUG("%s: unchecked word '%s'", row->key, word);
+}
+
+void schema_bind(const struct schema *row, const struct value *v, void *config,
+                 struct arena *mem)
+{
+    void *field = (char *)config + row->offset;
+    bool has = v->type != VALUE_NONE;
+
+    switch (row->type) {
+    case SCHEMA_GONE:
+        break;
+    case SCHEMA_BOOL:
+        *(bool *)field = v->b;
+        break;
+    case SCHEMA_INT:
+        *(int64_t *)field = v->i;
+        break;
+    case SCHEMA_FLOAT:
+        *(double *)field = v->f;
+        break;
+    case SCHEMA_STR:
+        *(const char **)field = arena_strdup(mem, v->s);
+        break;
+    case SCHEMA_CHOICE:
+        *(int *)field = choice_value(row, v->s);
+        break;
+    case SCHEMA_BOOL_OPT:
+        *(struct bool_opt *)field = (struct bool_opt){has && v->b, has};
+        break;
+    case SCHEMA_FLOAT_OPT:
+        *(struct float_opt *)field = (struct float_opt){has ? v->f : 0, has};
+        break;
+    case SCHEMA_INT_LIST:
+        *(struct int_list *)field = bind_ints(v, mem);
+        break;
+    case SCHEMA_FLOAT_LIST:
+        *(struct float_list *)field =
+            has ? bind_floats(v, mem) : (struct float_list){NULL, 0};
+        break;
+    case SCHEMA_STR_LIST:
+        *(struct str_list *)field = bind_strs(v, mem);
+        break;
+    case SCHEMA_INT_TABLE:
+        *(struct int_table *)field = bind_table(v, mem);
+        break;
+    }
+}

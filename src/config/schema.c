@@ -1,0 +1,580 @@
+/*
+ * The table of all keys, in the order of `trainc config` and of --help: Swin's 130 keys
+ * with Swin's types and defaults, and ours among them. One table on purpose, so that
+ * there is one place to look; hence the length of this file.
+ */
+#include "config/schema.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static const struct choice amp_opt_levels[] = {
+    {"", AMP_OPT_LEVEL_EMPTY, NULL}, {"O0", AMP_OPT_LEVEL_O0, NULL},
+    {"O1", AMP_OPT_LEVEL_O1, NULL},  {"O2", AMP_OPT_LEVEL_O2, NULL},
+    {"O3", AMP_OPT_LEVEL_O3, NULL},  {0},
+};
+
+static const struct choice amp_dtypes[] = {
+    {"auto", AMP_DTYPE_AUTO, NULL},
+    {"fp16", AMP_DTYPE_FP16, NULL},
+    {"bf16", AMP_DTYPE_BF16, NULL},
+    {0},
+};
+
+static const struct choice datasets[] = {
+    {"imagenet", 0, NULL},
+    {"imagenet22K", 0, NULL},
+    {"folder", 0, NULL},
+    {"synthetic", 0, NULL},
+    {0},
+};
+
+static const struct choice interpolations[] = {
+    {"bilinear", INTERPOLATION_BILINEAR, NULL},
+    {"bicubic", INTERPOLATION_BICUBIC, NULL},
+    {0},
+};
+
+static const struct choice cache_modes[] = {
+    {"no", 0, NULL},
+    {"full", 0, NULL},
+    {"part", 0, NULL},
+    {0},
+};
+
+static const struct choice on_errors[] = {
+    {"skip", ON_ERROR_SKIP, NULL},
+    {"fail", ON_ERROR_FAIL, NULL},
+    {0},
+};
+
+static const struct choice caches[] = {
+    {"none", CACHE_NONE, NULL},
+    {"decoded", CACHE_DECODED, NULL},
+    {0},
+};
+
+static const struct choice inits[] = {
+    {"", INIT_MODEL, NULL},
+    {"kaiming_normal", INIT_KAIMING_NORMAL, NULL},
+    {"kaiming_uniform", INIT_KAIMING_UNIFORM, NULL},
+    {"xavier_normal", INIT_XAVIER_NORMAL, NULL},
+    {"xavier_uniform", INIT_XAVIER_UNIFORM, NULL},
+    {0},
+};
+
+static const struct choice stems[] = {
+    {"auto", STEM_AUTO, NULL},
+    {"7x7", STEM_7X7, NULL},
+    {"3x3", STEM_3X3, NULL},
+    {"deep", STEM_DEEP, NULL},
+    {"deep64", STEM_DEEP64, NULL},
+    {"tiered", STEM_TIERED, NULL},
+    {0},
+};
+
+static const struct choice shortcuts[] = {
+    {"auto", SHORTCUT_AUTO, NULL},
+    {"conv", SHORTCUT_CONV, NULL},
+    {"avg", SHORTCUT_AVG, NULL},
+    {"pad", SHORTCUT_PAD, NULL},
+    {0},
+};
+
+static const struct choice clip_modes[] = {
+    {"norm", CLIP_MODE_NORM, NULL},
+    {"value", CLIP_MODE_VALUE, NULL},
+    {0},
+};
+
+static const struct choice optimizers[] = {
+    {"sgd", OPTIMIZER_SGD, NULL},
+    {"adamw", OPTIMIZER_ADAMW, NULL},
+    {"adam", OPTIMIZER_ADAM, NULL},
+    {"rmsprop", OPTIMIZER_RMSPROP, NULL},
+    {"fused_adam", 0, "is Apex's name; every optimizer here is fused: take adamw"},
+    {"fused_lamb", 0, "is Apex's LAMB, which trainc does not have: take adamw"},
+    {0},
+};
+
+static const struct choice lr_schedulers[] = {
+    {"cosine", LR_SCHEDULER_COSINE, NULL},
+    {"linear", LR_SCHEDULER_LINEAR, NULL},
+    {"step", LR_SCHEDULER_STEP, NULL},
+    {"multistep", LR_SCHEDULER_MULTISTEP, NULL},
+    {"poly", LR_SCHEDULER_POLY, NULL},
+    {"onecycle", LR_SCHEDULER_ONECYCLE, NULL},
+    {0},
+};
+
+static const struct choice ema_devices[] = {
+    {"device", EMA_DEVICE_DEVICE, NULL},
+    {"cpu", EMA_DEVICE_CPU, NULL},
+    {0},
+};
+
+static const struct choice remodes[] = {
+    {"pixel", 0, NULL},
+    {"rand", 0, NULL},
+    {"const", 0, NULL},
+    {0},
+};
+
+static const struct choice mixup_modes[] = {
+    {"batch", MIXUP_MODE_BATCH, NULL},
+    {"pair", MIXUP_MODE_PAIR, NULL},
+    {"elem", MIXUP_MODE_ELEM, NULL},
+    {0},
+};
+
+static const struct choice crop_modes[] = {
+    {"auto", CROP_MODE_AUTO, NULL},
+    {"rrc", CROP_MODE_RRC, NULL},
+    {"pad", CROP_MODE_PAD, NULL},
+    {"none", CROP_MODE_NONE, NULL},
+    {0},
+};
+
+static const struct choice log_levels[] = {
+    {"error", LOG_ERROR, NULL},
+    {"warning", LOG_WARNING, NULL},
+    {"info", LOG_INFO, NULL},
+    {"debug", LOG_DEBUG, NULL},
+    {0},
+};
+
+static const struct choice progresses[] = {
+    {"auto", PROGRESS_AUTO, NULL},
+    {"on", PROGRESS_ON, NULL},
+    {"off", PROGRESS_OFF, NULL},
+    {0},
+};
+
+static const char *check_device(const char *text)
+{
+    if (!strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "ref") ||
+        !strcmp(text, "cuda"))
+        return NULL;
+    if (!strncmp(text, "cuda:", 5) && text[5] &&
+        !text[5 + strspn(text + 5, "0123456789")])
+        return NULL;
+    return "auto, cpu, ref, cuda or cuda:N";
+}
+
+static const char *check_loss_scale(const char *text)
+{
+    char *end;
+    double f;
+
+    if (!strcmp(text, "dynamic"))
+        return NULL;
+    f = strtod(text, &end);
+    return *text && !*end && f > 0 && f < INFINITY ? NULL
+                                                   : "'dynamic' or a number above 0";
+}
+
+#define ROW(KEY, f, ...)                                                                 \
+    {                                                                                    \
+        .key = KEY, FIELD(f), __VA_ARGS__                                                \
+    }
+#define RANGE(a, b) .min = a, .max = b
+#define ABOVE(a, b) .min = a, .max = b, .above = true
+#define NO_LIMIT    1e18
+
+#define SWIN_ROWS(KEY, f)                                                                \
+    ROW(KEY ".PATCH_SIZE", f.patch_size, .def = "4", RANGE(1, 1024),                     \
+        .help = "side of a patch in pixels"),                                            \
+        ROW(KEY ".IN_CHANS", f.in_chans, .def = "3", RANGE(1, 1024),                     \
+            .help = "channels of the input"),                                            \
+        ROW(KEY ".EMBED_DIM", f.embed_dim, .def = "96", RANGE(1, 65536),                 \
+            .help = "channels of the first stage; each stage doubles them"),             \
+        ROW(KEY ".DEPTHS", f.depths, .def = "[2, 2, 6, 2]", RANGE(1, 1000),              \
+            .help = "blocks in each stage"),                                             \
+        ROW(KEY ".NUM_HEADS", f.num_heads, .def = "[3, 6, 12, 24]", RANGE(1, 65536),     \
+            .help = "attention heads in each stage"),                                    \
+        ROW(KEY ".WINDOW_SIZE", f.window_size, .def = "7", RANGE(1, 1024),               \
+            .help = "side of an attention window in tokens"),                            \
+        ROW(KEY ".MLP_RATIO", f.mlp_ratio, .def = "4.0", ABOVE(0, 64),                   \
+            .help = "hidden channels of the MLP over its inputs"),                       \
+        ROW(KEY ".APE", f.ape, .def = "False",                                           \
+            .help = "add an absolute position embedding"),                               \
+        ROW(KEY ".PATCH_NORM", f.patch_norm, .def = "True",                              \
+            .help = "layer norm after the patch embedding")
+#define QKV_BIAS_ROW(KEY, f)                                                             \
+    ROW(KEY ".QKV_BIAS", f.qkv_bias, .def = "True",                                      \
+        .help = "bias of the query, key and value projections")
+#define QK_SCALE_ROW(KEY, f)                                                             \
+    ROW(KEY ".QK_SCALE", f.qk_scale, .def = "None", .nullable = true,                    \
+        .help = "factor of the attention logits; None: 1/sqrt(head width)")
+#define WINDOW_SIZES_ROW(KEY, f)                                                         \
+    ROW(KEY ".PRETRAINED_WINDOW_SIZES", f.pretrained_window_sizes,                       \
+        .def = "[0, 0, 0, 0]", RANGE(0, 1024),                                           \
+        .help = "window sizes of the pretrained weights in each stage; 0: as now")
+
+static const char simmim[] =
+    "only SimMIM pre-training reads it, which trainc does not do";
+static const char fused[] = "kernels are fused wherever a kernel of the device can";
+static const char validation[] = "validation counts every image once, in order";
+
+const struct schema schema_table[] = {
+    /* the run */
+    ROW("BASE", base, .def = "['']",
+        .help = "configuration files to load first, relative to this file"),
+    ROW("VERSION", version, .def = "1", RANGE(1, 1),
+        .help = "version of the configuration format"),
+    ROW("OUTPUT", output, .flag = "--output", .metavar = "DIR",
+        .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
+    ROW("TAG", tag, .def = "default", .flag = "--tag", .metavar = "NAME",
+        .help = "name of this run below OUTPUT/NAME"),
+    ROW("SEED", seed, .def = "0", RANGE(0, NO_LIMIT), .flag = "--seed",
+        .help = "seed of every random number"),
+    ROW("DEVICE", device, .def = "auto", .check = check_device, .flag = "--device",
+        .metavar = "DEVICE",
+        .help = "what to run on: auto, cpu, ref (plain C), cuda or cuda:N"),
+    ROW("THREADS", threads, .def = "0", RANGE(0, 4096), .flag = "--threads",
+        .metavar = "N", .help = "CPU threads; 0: all cores"),
+    ROW("LOCAL_RANK", local_rank, .def = "0", RANGE(0, 65536),
+        .no_effect = "ranks come from the launcher", .flag = "--local-rank",
+        .help = "rank on this machine, as launchers of old gave it"),
+    ROW("EVAL_MODE", eval_mode, .def = "False", .flag = "--eval",
+        .help = "evaluate and stop: never trains"),
+    ROW("THROUGHPUT_MODE", throughput_mode, .def = "False", .flag = "--throughput",
+        .help = "measure images per second and stop"),
+    ROW("SAVE_FREQ", save_freq, .def = "1", RANGE(1, NO_LIMIT), .flag = "--save-freq",
+        .metavar = "N", .help = "epochs between checkpoints"),
+    ROW("PRINT_FREQ", print_freq, .def = "10", RANGE(1, NO_LIMIT), .flag = "--print-freq",
+        .metavar = "N", .help = "steps between log lines"),
+    ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
+        .help = "mixed precision"),
+    ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = amp_opt_levels,
+        .flag = "--amp-opt-level",
+        .help = "Apex's level; empty: O1 with AMP_ENABLE, O0 without"),
+    ROW("ENABLE_AMP", enable_amp, .def = "False",
+        .no_effect = "only SimMIM's scripts read it, see AMP_ENABLE",
+        .help = "SimMIM's name of AMP_ENABLE"),
+    ROW("FUSED_WINDOW_PROCESS", fused_window_process, .def = "False", .no_effect = fused,
+        .flag = "--fused-window-process", .help = "Swin's fused window kernels"),
+    ROW("FUSED_LAYERNORM", fused_layernorm, .def = "False", .no_effect = fused,
+        .flag = "--fused-layernorm", .help = "Apex's fused layer norm"),
+
+    /* mixed precision */
+    ROW("AMP.DTYPE", amp.dtype, .def = "auto", .choices = amp_dtypes,
+        .flag = "--amp-dtype",
+        .help = "half type; auto: fp16 on CUDA, bf16 on a CPU that has it, else fp32"),
+    ROW("AMP.LOSS_SCALE", amp.loss_scale, .def = "dynamic", .check = check_loss_scale,
+        .flag = "--loss-scale", .metavar = "SCALE",
+        .help = "factor of the loss in fp16: 'dynamic' or a number"),
+    ROW("AMP.INIT_SCALE", amp.init_scale, .def = "65536.0", ABOVE(0, 1e30),
+        .help = "first dynamic loss scale"),
+    ROW("AMP.GROWTH_FACTOR", amp.growth_factor, .def = "2.0", RANGE(1, 1e6),
+        .help = "growth of the loss scale after GROWTH_INTERVAL good steps"),
+    ROW("AMP.BACKOFF_FACTOR", amp.backoff_factor, .def = "0.5", ABOVE(0, 1),
+        .help = "factor of the loss scale after an overflow"),
+    ROW("AMP.GROWTH_INTERVAL", amp.growth_interval, .def = "2000", RANGE(1, NO_LIMIT),
+        .help = "good steps in a row before the loss scale grows"),
+    ROW("AMP.MIN_SCALE", amp.min_scale, .def = "1.0", ABOVE(0, 1e30),
+        .help = "floor of the loss scale"),
+    ROW("AMP.MAX_SKIPS", amp.max_skips, .def = "25", RANGE(1, NO_LIMIT),
+        .help = "stop after that many skipped steps in a row"),
+
+    /* data */
+    ROW("DATA.BATCH_SIZE", data.batch_size, .def = "128", RANGE(1, 1048576),
+        .flag = "-b, --batch-size", .metavar = "N", .help = "images per step and device"),
+    ROW("DATA.VAL_BATCH_SIZE", data.val_batch_size, .def = "0", RANGE(0, 1048576),
+        .flag = "--val-batch-size", .metavar = "N",
+        .help = "images per validation step; 0: DATA.BATCH_SIZE"),
+    ROW("DATA.DATA_PATH", data.data_path, .flag = "--data-path", .metavar = "DIR",
+        .help = "root of the data set"),
+    ROW("DATA.DATASET", data.dataset, .def = "imagenet", .choices = datasets,
+        .flag = "--dataset", .help = "kind of data set"),
+    ROW("DATA.TRAIN_SPLIT", data.train_split, .def = "train", .flag = "--train-split",
+        .metavar = "NAME", .help = "folder of the training images below DATA_PATH"),
+    ROW("DATA.VAL_SPLIT", data.val_split, .def = "val", .flag = "--val-split",
+        .metavar = "NAME", .help = "folder of the validation images below DATA_PATH"),
+    ROW("DATA.IMG_SIZE", data.img_size, .def = "224", RANGE(1, 65536),
+        .flag = "--img-size", .metavar = "N",
+        .help = "side of the square input in pixels"),
+    ROW("DATA.INTERPOLATION", data.interpolation, .def = "bicubic",
+        .choices = interpolations, .flag = "--interpolation",
+        .help = "how images are resized"),
+    ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(-1e6, 1e6),
+        .len = 3, .help = "subtracted from the channels, which are in [0, 1]"),
+    ROW("DATA.STD", data.std, .def = "[0.229, 0.224, 0.225]", ABOVE(0, 1e6), .len = 3,
+        .help = "the channels are divided by it"),
+    ROW("DATA.CROP_PCT", data.crop_pct, .def = "0.875", ABOVE(0, 1), .flag = "--crop-pct",
+        .help = "validation: side of the centre crop over the shorter side"),
+    ROW("DATA.NUM_WORKERS", data.num_workers, .def = "8", RANGE(1, 1024),
+        .flag = "-j, --workers", .metavar = "N", .help = "loader threads"),
+    ROW("DATA.PREFETCH", data.prefetch, .def = "4", RANGE(1, 1024),
+        .help = "batches that the loader may be ahead"),
+    ROW("DATA.CACHE", data.cache, .def = "none", .choices = caches, .flag = "--cache",
+        .help = "keep the decoded images in memory"),
+    ROW("DATA.ON_ERROR", data.on_error, .def = "skip", .choices = on_errors,
+        .flag = "--on-error", .help = "a damaged file is left out, or ends the run"),
+    ROW("DATA.MAX_BAD_SHARE", data.max_bad_share, .def = "0.01", RANGE(0, 1),
+        .help = "stop when more than this share of the files is damaged"),
+    ROW("DATA.MAX_PIXELS", data.max_pixels, .def = "178956970", RANGE(1, NO_LIMIT),
+        .help = "largest image in pixels; larger ones count as damaged"),
+    ROW("DATA.MAX_BYTES", data.max_bytes, .def = "268435456", RANGE(1, NO_LIMIT),
+        .help = "largest image file in bytes; larger ones count as damaged"),
+    ROW("DATA.CHECK_CLASSES", data.check_classes, .def = "True",
+        .help = "refuse a checkpoint whose class list is not the data set's"),
+    ROW("DATA.ZIP_MODE", data.zip_mode, .def = "False",
+        .unsupported = "zip files are not read: unpack them", .flag = "--zip",
+        .help = "read Swin's zip files"),
+    ROW("DATA.CACHE_MODE", data.cache_mode, .def = "part", .choices = cache_modes,
+        .no_effect = "only zip files have it, see DATA.CACHE", .flag = "--cache-mode",
+        .help = "Swin's cache of zip files"),
+    ROW("DATA.PIN_MEMORY", data.pin_memory, .def = "True",
+        .no_effect = "batches are pinned wherever the device gains by it",
+        .help = "pin batches for the copy to the device"),
+    ROW("DATA.MASK_PATCH_SIZE", data.mask_patch_size, .def = "32", RANGE(1, 65536),
+        .no_effect = simmim, .help = "side of SimMIM's masked patches"),
+    ROW("DATA.MASK_RATIO", data.mask_ratio, .def = "0.6", RANGE(0, 1),
+        .no_effect = simmim, .help = "share of SimMIM's masked patches"),
+
+    /* model */
+    ROW("MODEL.TYPE", model.type, .def = "swin", .flag = "--model-type",
+        .metavar = "TYPE", .help = "family of the model, see `trainc models`"),
+    ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
+        .flag = "--model", .metavar = "NAME",
+        .help = "model, see `trainc models`; also a folder below OUTPUT"),
+    ROW("MODEL.PRETRAINED", model.pretrained, .flag = "--pretrained", .metavar = "FILE",
+        .help = "weights to start from"),
+    ROW("MODEL.RESUME", model.resume, .flag = "--resume", .metavar = "FILE",
+        .help = "checkpoint to go on from"),
+    ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 16777216),
+        .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
+    ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 1024),
+        .flag = "--in-chans", .metavar = "N", .help = "channels of the input"),
+    ROW("MODEL.DROP_RATE", model.drop_rate, .def = "0.0", RANGE(0, 1), .flag = "--drop",
+        .help = "dropout before the classifier (Swin: everywhere)"),
+    ROW("MODEL.DROP_PATH_RATE", model.drop_path_rate, .def = "0.1", RANGE(0, 1),
+        .flag = "--drop-path", .help = "stochastic depth: rate of the last block"),
+    ROW("MODEL.LABEL_SMOOTHING", model.label_smoothing, .def = "0.1", RANGE(0, 1),
+        .flag = "--smoothing",
+        .help = "share of the target that is spread over all classes"),
+    ROW("MODEL.INIT", model.init, .choices = inits, .flag = "--init",
+        .help = "initial weights; empty: the model's own"),
+    ROW("MODEL.RESNET.STEM", model.resnet.stem, .def = "auto", .choices = stems,
+        .help = "first layers; auto: the model's own"),
+    ROW("MODEL.RESNET.SHORTCUT", model.resnet.shortcut, .def = "auto",
+        .choices = shortcuts,
+        .help = "shortcut where the size changes; auto: the model's own"),
+    ROW("MODEL.RESNET.ZERO_INIT_LAST", model.resnet.zero_init_last, .def = "None",
+        .nullable = true,
+        .help = "zero the last gamma of each branch; None: the model's own"),
+
+    /* Swin */
+    SWIN_ROWS("MODEL.SWIN", model.swin),
+    QKV_BIAS_ROW("MODEL.SWIN", model.swin),
+    QK_SCALE_ROW("MODEL.SWIN", model.swin),
+    SWIN_ROWS("MODEL.SWINV2", model.swinv2),
+    QKV_BIAS_ROW("MODEL.SWINV2", model.swinv2),
+    WINDOW_SIZES_ROW("MODEL.SWINV2", model.swinv2),
+    SWIN_ROWS("MODEL.SWIN_MLP", model.swin_mlp),
+    SWIN_ROWS("MODEL.SWIN_MOE", model.swin_moe),
+    QKV_BIAS_ROW("MODEL.SWIN_MOE", model.swin_moe),
+    QK_SCALE_ROW("MODEL.SWIN_MOE", model.swin_moe),
+    WINDOW_SIZES_ROW("MODEL.SWIN_MOE", model.swin_moe),
+    ROW("MODEL.SWIN_MOE.MLP_FC2_BIAS", model.swin_moe.mlp_fc2_bias, .def = "True",
+        .help = "bias of the second MLP layer"),
+    ROW("MODEL.SWIN_MOE.INIT_STD", model.swin_moe.init_std, .def = "0.02", ABOVE(0, 1),
+        .help = "standard deviation of the initial weights"),
+    ROW("MODEL.SWIN_MOE.MOE_BLOCKS", model.swin_moe.moe_blocks,
+        .def = "[[-1], [-1], [-1], [-1]]", RANGE(-1, 1000),
+        .help = "blocks with experts in each stage; -1: none"),
+    ROW("MODEL.SWIN_MOE.NUM_LOCAL_EXPERTS", model.swin_moe.num_local_experts, .def = "1",
+        RANGE(-65536, 65536), .help = "experts per device; negative: devices per expert"),
+    ROW("MODEL.SWIN_MOE.TOP_VALUE", model.swin_moe.top_value, .def = "1", RANGE(1, 65536),
+        .help = "experts that a token is sent to"),
+    ROW("MODEL.SWIN_MOE.CAPACITY_FACTOR", model.swin_moe.capacity_factor, .def = "1.25",
+        RANGE(-1e6, 1e6), .help = "tokens that an expert takes, over the mean"),
+    ROW("MODEL.SWIN_MOE.COSINE_ROUTER", model.swin_moe.cosine_router, .def = "False",
+        .help = "route by cosine similarity"),
+    ROW("MODEL.SWIN_MOE.NORMALIZE_GATE", model.swin_moe.normalize_gate, .def = "False",
+        .help = "make the gates of a token sum to 1"),
+    ROW("MODEL.SWIN_MOE.USE_BPR", model.swin_moe.use_bpr, .def = "True",
+        .help = "batch prioritised routing"),
+    ROW("MODEL.SWIN_MOE.IS_GSHARD_LOSS", model.swin_moe.is_gshard_loss, .def = "False",
+        .help = "GShard's auxiliary loss"),
+    ROW("MODEL.SWIN_MOE.GATE_NOISE", model.swin_moe.gate_noise, .def = "1.0",
+        RANGE(0, 1e6), .help = "noise of the gate"),
+    ROW("MODEL.SWIN_MOE.COSINE_ROUTER_DIM", model.swin_moe.cosine_router_dim,
+        .def = "256", RANGE(1, 65536), .help = "width of the cosine router's projection"),
+    ROW("MODEL.SWIN_MOE.COSINE_ROUTER_INIT_T", model.swin_moe.cosine_router_init_t,
+        .def = "0.5", ABOVE(0, 1e6), .help = "first temperature of the cosine router"),
+    ROW("MODEL.SWIN_MOE.MOE_DROP", model.swin_moe.moe_drop, .def = "0.0", RANGE(0, 1),
+        .help = "dropout in the experts"),
+    ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", model.swin_moe.aux_loss_weight, .def = "0.01",
+        RANGE(0, 1e6), .help = "weight of the auxiliary loss"),
+    ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", model.simmim.norm_target.enable,
+        .def = "False", .no_effect = simmim, .help = "normalise SimMIM's targets"),
+    ROW("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", model.simmim.norm_target.patch_size,
+        .def = "47", RANGE(1, 65536), .no_effect = simmim,
+        .help = "window of that normalisation"),
+
+    /* training */
+    ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--start-epoch", .metavar = "N", .help = "first epoch"),
+    ROW("TRAIN.EPOCHS", train.epochs, .def = "300", RANGE(0, NO_LIMIT),
+        .flag = "--epochs", .metavar = "N", .help = "epochs, warm-up included"),
+    ROW("TRAIN.WARMUP_EPOCHS", train.warmup_epochs, .def = "20", RANGE(0, NO_LIMIT),
+        .flag = "--warmup-epochs", .metavar = "N", .help = "epochs of linear warm-up"),
+    ROW("TRAIN.MAX_STEPS", train.max_steps, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--max-steps", .metavar = "N",
+        .help = "stop after that many optimizer steps; 0: no limit"),
+    ROW("TRAIN.BASE_LR", train.base_lr, .def = "0.0005", RANGE(0, 1e6), .flag = "--lr",
+        .metavar = "LR", .help = "learning rate after the warm-up, see TRAIN.SCALE_LR"),
+    ROW("TRAIN.WARMUP_LR", train.warmup_lr, .def = "5e-07", RANGE(0, 1e6),
+        .flag = "--warmup-lr", .metavar = "LR",
+        .help = "learning rate of the first step"),
+    ROW("TRAIN.MIN_LR", train.min_lr, .def = "5e-06", RANGE(0, 1e6), .flag = "--min-lr",
+        .metavar = "LR", .help = "learning rate of the last step"),
+    ROW("TRAIN.SCALE_LR", train.scale_lr, .def = "True", .flag = "--scale-lr",
+        .help = "scale the rates by images per step / TRAIN.SCALE_LR_BASE"),
+    ROW("TRAIN.SCALE_LR_BASE", train.scale_lr_base, .def = "512", RANGE(1, 1048576),
+        .help = "images per step that the rates are meant for"),
+    ROW("TRAIN.WEIGHT_DECAY", train.weight_decay, .def = "0.05", RANGE(0, 1e6),
+        .flag = "--weight-decay", .help = "weight decay"),
+    ROW("TRAIN.WEIGHT_DECAY_1D", train.weight_decay_1d, .def = "False",
+        .help = "decay biases, norms and other 1-D tensors too"),
+    ROW("TRAIN.LAYER_DECAY", train.layer_decay, .def = "1.0", ABOVE(0, 1),
+        .no_effect = "only SimMIM fine-tuning reads it, which trainc does not do",
+        .help = "factor of the learning rate from layer to layer, from the head down"),
+    ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", RANGE(0, 1e6),
+        .flag = "--clip-grad",
+        .help = "largest L2 norm, or value, of the gradients; 0: no clipping"),
+    ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = clip_modes,
+        .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
+    ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
+        .flag = "--accumulation-steps", .metavar = "N",
+        .help = "batches per optimizer step"),
+    ROW("TRAIN.USE_CHECKPOINT", train.use_checkpoint, .def = "False",
+        .flag = "--use-checkpoint",
+        .help = "recompute activations in backward to save memory"),
+    ROW("TRAIN.FREEZE", train.freeze, .def = "[]", .flag = "--freeze",
+        .help = "patterns of parameter names that are not trained: layer1.*"),
+    ROW("TRAIN.AUTO_RESUME", train.auto_resume, .def = "True", .flag = "--auto-resume",
+        .help = "go on from the newest checkpoint of the output folder"),
+    ROW("TRAIN.EVAL_FREQ", train.eval_freq, .def = "1", RANGE(1, NO_LIMIT),
+        .flag = "--eval-freq", .metavar = "N", .help = "epochs between validations"),
+    ROW("TRAIN.SAVE_STEPS", train.save_steps, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--save-steps", .metavar = "N",
+        .help = "also save every so many steps; 0: only by epochs"),
+    ROW("TRAIN.KEEP_CHECKPOINTS", train.keep_checkpoints, .def = "3", RANGE(1, 1000000),
+        .flag = "--keep-checkpoints", .metavar = "N",
+        .help = "numbered checkpoints that are kept"),
+    ROW("TRAIN.SIGNAL_EXIT_CODE", train.signal_exit_code, .def = "0", RANGE(0, 255),
+        .help = "exit code after a signal; 0: 128 + signal"),
+    ROW("TRAIN.LR_SCHEDULER.NAME", train.lr_scheduler.name, .def = "cosine",
+        .choices = lr_schedulers, .flag = "--sched",
+        .help = "course of the learning rate"),
+    ROW("TRAIN.LR_SCHEDULER.WARMUP_PREFIX", train.lr_scheduler.warmup_prefix,
+        .def = "True",
+        .help = "the schedule starts after the warm-up instead of under it"),
+    ROW("TRAIN.LR_SCHEDULER.DECAY_EPOCHS", train.lr_scheduler.decay_epochs, .def = "30",
+        RANGE(1, NO_LIMIT), .flag = "--decay-epochs", .metavar = "N",
+        .help = "step: epochs between two decays"),
+    ROW("TRAIN.LR_SCHEDULER.DECAY_RATE", train.lr_scheduler.decay_rate, .def = "0.1",
+        RANGE(0, 1), .flag = "--decay-rate", .help = "step: factor of each decay"),
+    ROW("TRAIN.LR_SCHEDULER.GAMMA", train.lr_scheduler.gamma, .def = "0.1", RANGE(0, 1),
+        .help = "multistep: factor at each milestone"),
+    ROW("TRAIN.LR_SCHEDULER.MULTISTEPS", train.lr_scheduler.multisteps, .def = "[]",
+        RANGE(0, NO_LIMIT), .help = "multistep: epochs of the milestones"),
+    ROW("TRAIN.LR_SCHEDULER.POWER", train.lr_scheduler.power, .def = "0.9", ABOVE(0, 100),
+        .help = "poly: exponent"),
+    ROW("TRAIN.LR_SCHEDULER.PCT_START", train.lr_scheduler.pct_start, .def = "0.3",
+        RANGE(0, 1), .help = "onecycle: share of the run in which the rate rises"),
+    ROW("TRAIN.LR_SCHEDULER.DIV_FACTOR", train.lr_scheduler.div_factor, .def = "25.0",
+        RANGE(1, 1e12), .help = "onecycle: BASE_LR over the first rate"),
+    ROW("TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", train.lr_scheduler.final_div_factor,
+        .def = "10000.0", RANGE(1, 1e12), .help = "onecycle: first rate over the last"),
+    ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
+        .choices = optimizers, .flag = "--optim", .help = "optimizer"),
+    ROW("TRAIN.OPTIMIZER.EPS", train.optimizer.eps, .def = "1e-08", RANGE(0, 1),
+        .flag = "--opt-eps",
+        .help = "added to the denominator of Adam, AdamW and RMSprop"),
+    ROW("TRAIN.OPTIMIZER.BETAS", train.optimizer.betas, .def = "[0.9, 0.999]",
+        RANGE(0, 1), .len = 2, .flag = "--opt-betas",
+        .help = "decay of the moments of Adam and AdamW"),
+    ROW("TRAIN.OPTIMIZER.MOMENTUM", train.optimizer.momentum, .def = "0.9", RANGE(0, 1),
+        .flag = "--momentum", .help = "momentum of SGD and RMSprop"),
+    ROW("TRAIN.OPTIMIZER.NESTEROV", train.optimizer.nesterov, .def = "True",
+        .flag = "--nesterov", .help = "SGD: Nesterov's momentum"),
+    ROW("TRAIN.OPTIMIZER.ALPHA", train.optimizer.alpha, .def = "0.99", RANGE(0, 1),
+        .help = "RMSprop: decay of the mean square"),
+    ROW("TRAIN.EMA.ENABLE", train.ema.enable, .def = "False", .flag = "--model-ema",
+        .help = "keep an exponential moving average of the weights"),
+    ROW("TRAIN.EMA.DECAY", train.ema.decay, .def = "0.9998", RANGE(0, 1),
+        .flag = "--model-ema-decay", .help = "decay of the average"),
+    ROW("TRAIN.EMA.RAMP_STEPS", train.ema.ramp_steps, .def = "2000.0", RANGE(0, 1e12),
+        .help = "the decay is DECAY * (1 - exp(-step / RAMP_STEPS)); 0: DECAY"),
+    ROW("TRAIN.EMA.DEVICE", train.ema.device, .def = "device", .choices = ema_devices,
+        .help = "where the average is kept"),
+    ROW("TRAIN.MOE.SAVE_MASTER", train.moe.save_master, .def = "False",
+        .no_effect = "a checkpoint is one file",
+        .help = "save only the master's experts"),
+
+    /* augmentation */
+    ROW("AUG.CROP_MODE", aug.crop_mode, .def = "auto", .choices = crop_modes,
+        .flag = "--train-crop-mode",
+        .help = "training crop; auto: pad if AUG.PAD_CROP > 0, else rrc"),
+    ROW("AUG.SCALE", aug.scale, .def = "[0.08, 1.0]", ABOVE(0, 1), .len = 2,
+        .flag = "--scale", .help = "rrc: area of the crop over that of the image"),
+    ROW("AUG.RATIO", aug.ratio, .def = "[0.75, 1.3333333333333333]", ABOVE(0, 1000),
+        .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
+    ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
+        .metavar = "N", .help = "pad: pixels on each side before the random crop"),
+    ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
+        .help = "probability of a horizontal flip"),
+    ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
+        .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
+    ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",
+        .flag = "--aa", .metavar = "POLICY", .help = "augmentation policy; none: none"),
+    ROW("AUG.REPROB", aug.reprob, .def = "0.25", RANGE(0, 1), .flag = "--reprob",
+        .help = "random erasing: probability"),
+    ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = remodes, .flag = "--remode",
+        .help = "random erasing: what fills the box"),
+    ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
+        .metavar = "N", .help = "random erasing: boxes"),
+    ROW("AUG.MIXUP", aug.mixup, .def = "0.8", RANGE(0, 1000), .flag = "--mixup",
+        .help = "mixup: alpha; 0: off"),
+    ROW("AUG.CUTMIX", aug.cutmix, .def = "1.0", RANGE(0, 1000), .flag = "--cutmix",
+        .help = "cutmix: alpha; 0: off"),
+    ROW("AUG.CUTMIX_MINMAX", aug.cutmix_minmax, .def = "None", .nullable = true,
+        RANGE(0, 1), .len = 2, .flag = "--cutmix-minmax",
+        .help = "cutmix: least and largest side of the box over the image"),
+    ROW("AUG.MIXUP_PROB", aug.mixup_prob, .def = "1.0", RANGE(0, 1),
+        .flag = "--mixup-prob", .help = "probability of mixup or cutmix"),
+    ROW("AUG.MIXUP_SWITCH_PROB", aug.mixup_switch_prob, .def = "0.5", RANGE(0, 1),
+        .flag = "--mixup-switch-prob", .help = "probability of cutmix when both are on"),
+    ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = mixup_modes,
+        .flag = "--mixup-mode", .help = "one draw for each batch, pair or element"),
+    ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, NO_LIMIT),
+        .flag = "--mixup-off-epoch", .metavar = "N",
+        .help = "no mixup and cutmix from this epoch on; 0: never off"),
+
+    /* validation */
+    ROW("TEST.CROP", test.crop, .def = "True",
+        .help = "resize and crop the centre; False: resize to the input size"),
+    ROW("TEST.SEQUENTIAL", test.sequential, .def = "False", .no_effect = validation,
+        .help = "Swin's order of validation"),
+    ROW("TEST.SHUFFLE", test.shuffle, .def = "False", .no_effect = validation,
+        .help = "Swin's shuffled validation"),
+
+    /* log */
+    ROW("LOG.LEVEL", log.level, .def = "info", .choices = log_levels,
+        .flag = "--log-level", .help = "least important lines on stderr"),
+    ROW("LOG.TENSORBOARD", log.tensorboard, .def = "True", .flag = "--tensorboard",
+        .help = "write TensorBoard events"),
+    ROW("LOG.PROGRESS", log.progress, .def = "auto", .choices = progresses,
+        .flag = "--progress", .help = "progress bar; auto: if stderr is a terminal"),
+    ROW("LOG.IMAGES", log.images, .def = "0", RANGE(0, 4096),
+        .help = "images of a batch that are written to TensorBoard"),
+
+    {0},
+};
