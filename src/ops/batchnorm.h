@@ -1,0 +1,79 @@
+/*
+ * batchnorm: y = (x - mean) / sqrt(var + eps) * weight + bias for each channel of an
+ * image. Ioffe and Szegedy 2015 (arXiv 1502.03167).
+ *
+ * Training (graph->training): mean and variance of this batch over N, H, W. The variance
+ * is biased (divided by n = N*H*W); they are outputs of the node and live in MEMORY_STATS
+ * at the offsets of their running buffers, from where the commit op at the end of an
+ * update that is not skipped moves the running ones: running += momentum * (batch -
+ * running), with the unbiased variance, var * n / (n-1).
+ *
+ * Inference: op_batchnorm_inference normalises with the running statistics.
+ *
+ *   x = batchnorm(&b, x, "bn1")
+ *
+ * makes the parameters "bn1.weight" (1, or 0 with .zero_init = 1) and "bn1.bias" (0) and
+ * the buffers "bn1.running_mean" (0), "bn1.running_var" (1), "bn1.num_batches_tracked"
+ * (0; a scalar, fp32 in memory, int64 in files).
+ */
+#ifndef OPS_BATCHNORM_H
+#define OPS_BATCHNORM_H
+
+#include "graph/graph.h"
+
+struct batchnorm_attrs {
+    const char *layer;
+    float eps;                                           /* 0: 1e-5; never 0 in a node */
+    float momentum;                                      /* 0: 0.1; never 0 in a node */
+    int zero_init;                                       /* 1: weight starts at 0 */
+    struct tensor *running_mean, *running_var, *batches; /* set by the builder */
+};
+
+/* y like x; mean and var: fp32 [C] */
+enum { BATCHNORM_X, BATCHNORM_WEIGHT, BATCHNORM_BIAS };
+enum { BATCHNORM_Y, BATCHNORM_MEAN, BATCHNORM_VAR };
+
+/* dx, dweight, dbias; in a kernel each may be NULL. */
+enum {
+    BATCHNORM_GRAD_X,
+    BATCHNORM_GRAD_WEIGHT,
+    BATCHNORM_GRAD_MEAN,
+    BATCHNORM_GRAD_VAR,
+    BATCHNORM_GRAD_DY
+};
+enum { BATCHNORM_GRAD_DX, BATCHNORM_GRAD_DWEIGHT, BATCHNORM_GRAD_DBIAS };
+
+/* op_batchnorm_inference: x, weight, bias as above, then: */
+enum { BATCHNORM_INFERENCE_MEAN = 3, BATCHNORM_INFERENCE_VAR };
+
+/* op_batchnorm_inference_data_grad: dx, which does not need x */
+enum {
+    BATCHNORM_INFERENCE_DATA_GRAD_WEIGHT,
+    BATCHNORM_INFERENCE_DATA_GRAD_VAR,
+    BATCHNORM_INFERENCE_DATA_GRAD_DY
+};
+/* op_batchnorm_inference_weight_grad: dweight and dbias */
+enum {
+    BATCHNORM_INFERENCE_WEIGHT_GRAD_X,
+    BATCHNORM_INFERENCE_WEIGHT_GRAD_MEAN,
+    BATCHNORM_INFERENCE_WEIGHT_GRAD_VAR,
+    BATCHNORM_INFERENCE_WEIGHT_GRAD_DY
+};
+enum { BATCHNORM_INFERENCE_DWEIGHT, BATCHNORM_INFERENCE_DBIAS };
+
+#define batchnorm(b, x, ...)                                                             \
+    batchnorm_((b), (x), &(const struct batchnorm_attrs){.layer = __VA_ARGS__})
+struct tensor *batchnorm_(struct builder *b, struct tensor *x,
+                          const struct batchnorm_attrs *a);
+
+/*
+ * Turns every training batchnorm whose weight and bias are both frozen into
+ * op_batchnorm_inference, so its running statistics stay as they are. Call after freeze()
+ * and before autodiff(). Returns how many it turned.
+ */
+int batchnorm_freeze(struct graph *g);
+
+extern const struct op op_batchnorm, op_batchnorm_grad, op_batchnorm_inference,
+    op_batchnorm_inference_data_grad, op_batchnorm_inference_weight_grad;
+
+#endif

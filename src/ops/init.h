@@ -1,0 +1,33 @@
+/*
+ * How weights start: the rules of models, turned into numbers. `fan_in` is the number of
+ * inputs that one output sums over, I/groups * kH * kW; `fan_out` is O * kH * kW with
+ * the full O also for grouped convolutions (timm's convention). Normal rules give
+ * N(0, s), uniform ones U(-a, a):
+ *   KAIMING_NORMAL   s = sqrt(2 / fan_out)        KAIMING_UNIFORM  a = sqrt(6 / fan_out)
+ *   KAIMING_FAN_IN   s = sqrt(2 / fan_in)
+ *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
+ *   XAVIER_UNIFORM   a = sqrt(6 / (fan_in + fan_out))
+ *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
+ * He et al. 2015 (arXiv 1502.01852); Glorot and Bengio 2010.
+ */
+#ifndef OPS_INIT_H
+#define OPS_INIT_H
+
+#include "graph/tensor.h"
+
+enum init_rule {
+    INIT_RULE_DEFAULT, /* the op's own, see its header */
+    INIT_RULE_KAIMING_NORMAL,
+    INIT_RULE_KAIMING_UNIFORM,
+    INIT_RULE_KAIMING_FAN_IN,
+    INIT_RULE_XAVIER_NORMAL,
+    INIT_RULE_XAVIER_UNIFORM,
+    INIT_RULE_PYTORCH,
+    INIT_RULE_ZERO,
+    INIT_RULE_COUNT
+};
+
+/* `rule` must not be INIT_RULE_DEFAULT. */
+struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * linear: y = x W^T [+ bias] with weights O x F, on the last dim of a plain tensor or on
+ * the channels of an image [N,F,1,1], which gives plain [N,O].
+ *
+ *   x = linear(&b, x, "fc", .out = 1000, .bias = 1)
+ *
+ * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h).
+ */
+#ifndef OPS_LINEAR_H
+#define OPS_LINEAR_H
+
+#include "graph/graph.h"
+#include "ops/init.h"
+
+struct linear_attrs {
+    const char *layer;
+    int out;
+    int bias;            /* 1: with bias */
+    int init, bias_init; /* enum init_rule */
+    int image;           /* set by the builder: x is an image [N,F,1,1] */
+};
+
+/* y [...,O]. The bias stays fp32 beside half x and weights. */
+enum { LINEAR_X, LINEAR_WEIGHT, LINEAR_BIAS };
+/* dx [...,F], or [N,F,1,1] */
+enum { LINEAR_DATA_GRAD_WEIGHT, LINEAR_DATA_GRAD_DY };
+/* dw [O,F], fp32. The bias gradient is op_bias_grad. */
+enum { LINEAR_WEIGHT_GRAD_X, LINEAR_WEIGHT_GRAD_DY };
+
+#define linear(b, x, ...)                                                                \
+    linear_((b), (x), &(const struct linear_attrs){.layer = __VA_ARGS__})
+struct tensor *linear_(struct builder *b, struct tensor *x, const struct linear_attrs *a);
+
+extern const struct op op_linear, op_linear_data_grad, op_linear_weight_grad;
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * maxpool2d: the largest value under each window; padding never wins; a NaN wins.
+ *
+ * The gradient finds the winner again from x: the first of equal values in scan order
+ * (rows, then columns), the last NaN, as in PyTorch.
+ *
+ *   x = maxpool2d(&b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1)
+ */
+#ifndef OPS_MAXPOOL2D_H
+#define OPS_MAXPOOL2D_H
+
+#include "graph/graph.h"
+
+struct maxpool2d_attrs {
+    const char *layer;
+    int kernel;
+    int stride;  /* 0: kernel; never 0 in a node */
+    int padding; /* at most kernel / 2 */
+};
+
+enum { MAXPOOL2D_X };
+enum { MAXPOOL2D_GRAD_X, MAXPOOL2D_GRAD_DY };
+
+#define maxpool2d(b, x, ...)                                                             \
+    maxpool2d_((b), (x), &(const struct maxpool2d_attrs){.layer = __VA_ARGS__})
+struct tensor *maxpool2d_(struct builder *b, struct tensor *x,
+                          const struct maxpool2d_attrs *a);
+
+extern const struct op op_maxpool2d, op_maxpool2d_grad;
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * The reference kernel: claims any single node and runs op->ref. Half tensors are
+ * widened into the workspace before the call and rounded back after it, so storage,
+ * overflow and underflow of fp16 and bf16 are real while sums stay double. Outputs that
+ * nobody wants get scratch, so op->ref never sees NULL.
+ *
+ * backend_ref is a device of plain host memory with this kernel alone: "--device ref".
+ */
+#ifndef OPS_REFERENCE_H
+#define OPS_REFERENCE_H
+
+#include "graph/backend.h"
+
+extern const struct kernel kernel_reference;
+extern const struct backend backend_ref;
+
+#endif

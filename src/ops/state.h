@@ -1,0 +1,13 @@
+/*
+ * The two small structs of ops/control.h as tensors of a graph: plain bytes (DTYPE_U8).
+ * Each exists once in a graph; the second call returns the first one's tensor.
+ */
+#ifndef OPS_STATE_H
+#define OPS_STATE_H
+
+#include "graph/graph.h"
+
+struct tensor *control_tensor(struct builder *b); /* struct control */
+struct tensor *metrics_tensor(struct builder *b); /* struct metrics */
+
+#endif

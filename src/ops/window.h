@@ -1,0 +1,37 @@
+/*
+ * Sliding windows: sizes and positions that convolutions and pools share. Positions
+ * outside [0, in) are padding.
+ */
+#ifndef OPS_WINDOW_H
+#define OPS_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+/*
+ * Outputs along one direction. `ceil` lets the last window hang over the end if it still
+ * starts inside the input or its left padding (PyTorch's rule). 0 or less: does not fit.
+ */
+HOST_DEVICE static inline int64_t window_count(int64_t in, int kernel, int stride,
+                                               int pad, int dilation, bool ceil)
+{
+    int64_t room = in + 2 * (int64_t)pad - (int64_t)dilation * (kernel - 1) - 1;
+
+    if (room < 0)
+        return 0;
+
+    int64_t out = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+
+    return ceil && (out - 1) * stride >= in + pad ? out - 1 : out;
+}
+
+/* The input position under tap k of window o; may lie in the padding. */
+HOST_DEVICE static inline int64_t window_at(int64_t o, int k, int stride, int pad,
+                                            int dilation)
+{
+    return o * stride - pad + (int64_t)k * dilation;
+}
+
+#endif
