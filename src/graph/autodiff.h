@@ -2,7 +2,8 @@
  * Explicit backward: walks the forward nodes down and lets each op append its gradient
  * nodes (phase BACKWARD) to the same list. Gradients of parameters become roots in
  * MEMORY_GRADS at the parameter's own offset; a parameter that nothing uses keeps a zero
- * gradient. Nodes that lead to no trainable parameter get no gradient nodes.
+ * gradient. Nodes that lead to no trainable parameter get no gradient nodes. An input
+ * that was marked trainable (tests do) gets its gradient in MEMORY_OUTPUT.
  */
 #ifndef GRAPH_AUTODIFF_H
 #define GRAPH_AUTODIFF_H
@@ -16,12 +17,5 @@ void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed);
 struct tensor *grad_of(struct builder *b, const struct tensor *t); /* NULL: none came */
 bool grad_wanted(const struct tensor *t);
 void grad_add(struct builder *b, struct tensor *t, struct tensor *gradient);
-
-/*
- * Freezes parameters (and batch norms: see ops/batchnorm.h) whose name matches one of the
- * shell patterns ("layer1.*", "conv1.weight"). Call before autodiff. Returns how many
- * parameters matched pattern i in hits[i].
- */
-void freeze(struct graph *g, char *const *pattern, int n, int *hits);
 
 #endif

@@ -55,6 +55,10 @@ struct graph {
     struct tensor **tensor;
     int ntensor, tensor_cap;
     struct flat *flat; /* NULL before graph_flatten */
+
+    char *const *freeze; /* see graph_freeze */
+    int nfreeze, *freeze_hits;
+    struct reader_index *readers; /* made when asked for, dropped when a node is added */
 };
 
 struct builder {
@@ -95,11 +99,23 @@ bool node_writes_state(const struct node *n); /* then it is never dropped */
 void scope_begin(struct builder *b);
 void scope_end(struct builder *b);
 
+/*
+ * Call first: parameters whose name matches one of the shell patterns ("layer1.*") are
+ * not trained, and a batch norm whose buffers match runs as in inference. The array must
+ * outlive the graph. g->freeze_hits[i] counts the matches of pattern i.
+ */
+void graph_freeze(struct graph *g, char *const *pattern, int n);
+
+/* Keeps a result for the host: a root in MEMORY_OUTPUT. */
+void graph_output(struct graph *g, struct tensor *t);
+
+/* A pass that edits the list itself says so: cached readers are dropped. */
+void graph_changed(struct graph *g);
+
 struct tensor *graph_find(const struct graph *g, const char *name); /* or NULL */
 
 /*
- * The nodes that read `t`, in order. Calls with i = 0, 1, ... until NULL. Linear in the
- * graph: passes that need it often build their own index.
+ * The nodes that read `t`, in order: i = 0, 1, ... until NULL.
  */
 struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i);
 

@@ -43,7 +43,7 @@ enum memory {
     MEMORY_MOMENT1,
     MEMORY_MOMENT2,
     MEMORY_EMA,     /* parameters and buffers, same offsets as the weights */
-    MEMORY_STATS,   /* this step's batch statistics, at the offsets of their buffers */
+    MEMORY_STATS,   /* this step's batch statistics; offsets as buffers, from the first */
     MEMORY_PENDING, /* running statistics not yet committed, with accumulation */
     MEMORY_CONTROL,
     MEMORY_METRICS,
@@ -76,9 +76,11 @@ struct tensor {
     int slot;              /* producer->out[slot] is this tensor */
 
     bool trainable;  /* parameters: false once frozen */
+    bool frozen;     /* parameters and buffers: a freeze pattern names it */
     bool wants_grad; /* set by autodiff: trainable, or made from something that is */
     bool root;       /* computed even if no node reads it */
     struct tensor *grad;
+    struct tensor *statistic_of; /* the buffer that this batch statistic updates */
     struct init init;
 
     enum memory memory;

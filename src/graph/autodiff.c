@@ -1,0 +1,149 @@
+#include "graph/autodiff.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Contributions to the gradient of each tensor, until its producer is reached. */
+struct autodiff {
+    struct pending {
+        struct tensor **part;
+        int n, cap;
+    } * pending;
+    int ntensor; /* tensors of the forward part; younger ones have no gradient */
+};
+
+static void mark_wanted(struct graph *g, int nnode)
+{
+    for (int i = 0; i < g->ntensor; i++)
+        g->tensor[i]->wants_grad = g->tensor[i]->trainable;
+    for (int i = 0; i < nnode; i++) {
+        const struct node *n = g->node[i];
+        bool wanted = false;
+
+        for (int k = 0; k < n->nin && n->op->grad; k++)
+            wanted |= n->in[k]->wants_grad;
+        for (int k = 0; k < n->op->nout; k++)
+            n->out[k]->wants_grad = wanted && tensor_is_float(n->out[k]);
+    }
+}
+
+bool grad_wanted(const struct tensor *t)
+{
+    return t->wants_grad;
+}
+
+void grad_add(struct builder *b, struct tensor *t, struct tensor *gradient)
+{
+    struct autodiff *a = b->autodiff;
+
+    if (!a || t->id >= a->ntensor)
+        BUG("grad_add('%s') outside of the backward walk", t->name);
+    if (!t->wants_grad)
+        return;
+    if (!tensor_same(t, gradient))
+        BUG("the gradient '%s' of '%s' has another shape", gradient->name, t->name);
+
+    struct pending *p = &a->pending[t->id];
+
+    GROW(p->part, p->n, p->cap);
+    p->part[p->n++] = gradient;
+}
+
+/* Sums what has come so far; after this the gradient is final. */
+struct tensor *grad_of(struct builder *b, const struct tensor *t)
+{
+    struct pending *p = &b->autodiff->pending[t->id];
+
+    if (!p->n)
+        return NULL;
+    if (p->n > 1) {
+        const char *layer = t->producer ? t->producer->layer : t->name;
+        struct cast_attrs attrs = {.layer = layer};
+
+        p->part[0] = node(b, b->g->ops->add, layer,
+                          b->g->ops->add->attrs_size ? &attrs : NULL, p->part, p->n);
+        p->n = 1;
+    }
+    return p->part[0];
+}
+
+static void walk_down(struct builder *b, int nnode)
+{
+    for (int i = nnode; i-- > 0;) {
+        struct node *n = b->g->node[i];
+        bool reached = false;
+
+        if (n->phase != PHASE_FORWARD || !n->op->grad)
+            continue;
+        for (int k = 0; k < n->op->nout; k++) {
+            struct tensor *t = n->out[k];
+
+            if (!t->wants_grad)
+                continue;
+            t->grad = grad_of(b, t);
+            reached |= t->grad != NULL;
+        }
+        if (reached)
+            n->op->grad(b, n);
+    }
+}
+
+/* The gradient of `t` must be a tensor of its own, which can be placed. */
+static struct tensor *own_gradient(struct builder *b, struct tensor *t)
+{
+    struct tensor *g = grad_of(b, t);
+
+    if (!g || (g->producer && g->memory == MEMORY_NONE && !g->root))
+        return g;
+
+    struct cast_attrs copy = {.layer = t->name, .dtype = DTYPE_F32};
+
+    return node(b, b->g->ops->cast, t->name, &copy, &g, 1);
+}
+
+static void place_gradients(struct builder *b)
+{
+    for (int i = 0; i < b->autodiff->ntensor; i++) {
+        struct tensor *t = b->g->tensor[i];
+
+        if (!t->trainable)
+            continue;
+        t->grad = own_gradient(b, t);
+        if (!t->grad)
+            continue;
+        if (t->kind != TENSOR_PARAM) {
+            graph_output(b->g, t->grad);
+            continue;
+        }
+        t->grad->root = true;
+        t->grad->memory = MEMORY_GRADS;
+        t->grad->offset = t->offset;
+    }
+}
+
+void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed)
+{
+    struct graph *g = b->g;
+    struct autodiff a = {.ntensor = g->ntensor};
+    enum phase phase = b->phase;
+    int nnode = g->nnode;
+
+    if (!g->flat)
+        BUG("autodiff comes after graph_flatten");
+    a.pending = xcalloc((size_t)g->ntensor, sizeof(*a.pending));
+    b->autodiff = &a;
+    b->phase = PHASE_BACKWARD;
+    mark_wanted(g, nnode);
+    if (loss->wants_grad) {
+        grad_add(b, loss, seed);
+        walk_down(b, nnode);
+        place_gradients(b);
+    }
+    b->phase = phase;
+    b->autodiff = NULL;
+    for (int i = 0; i < a.ntensor; i++)
+        free(a.pending[i].part);
+    free(a.pending);
+}

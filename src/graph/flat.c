@@ -1,0 +1,45 @@
+#include "graph/flat.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum { SEGMENT_ALIGN = 16 }; /* floats: 64 bytes */
+
+static int64_t place(struct flat *f, struct tensor *t, int64_t at)
+{
+    int64_t len = tensor_len(t);
+
+    f->segment[f->nsegment++] = (struct segment){t, at, len};
+    t->offset = (size_t)at * sizeof(float);
+    return (at + len + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
+}
+
+void graph_flatten(struct graph *g)
+{
+    struct flat *f = xcalloc(1, sizeof(*f));
+    int64_t at = 0;
+
+    if (g->flat)
+        BUG("graph_flatten twice");
+    f->segment = xcalloc((size_t)g->ntensor, sizeof(*f->segment));
+    for (int i = g->ntensor; i-- > 0;)
+        if (g->tensor[i]->kind == TENSOR_PARAM)
+            at = place(f, g->tensor[i], at);
+    f->nparam = f->nsegment;
+    f->param_len = at;
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->kind == TENSOR_STATE && g->tensor[i]->memory == MEMORY_WEIGHTS)
+            at = place(f, g->tensor[i], at);
+    f->weights_len = at;
+
+    for (int i = 0; i < g->ntensor; i++) {
+        struct tensor *t = g->tensor[i];
+
+        if (!t->statistic_of)
+            continue;
+        t->memory = MEMORY_STATS;
+        t->offset = t->statistic_of->offset - (size_t)f->param_len * sizeof(float);
+        t->root = g->training;
+    }
+    g->flat = f;
+}

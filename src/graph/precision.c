@@ -1,0 +1,122 @@
+#include "graph/precision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct pass {
+    struct graph *g;
+    struct builder b;
+    enum amp_level level;
+    enum dtype half;
+    struct tensor **cast; /* for each tensor its copy in the other type, made on demand */
+    int ncast;
+};
+
+/* The type that the node computes in. */
+static enum dtype compute_dtype(const struct pass *p, const struct node *n)
+{
+    enum precision class = n->op->precision;
+
+    if (class == PRECISION_F32)
+        return DTYPE_F32;
+    if (class == PRECISION_HALF || p->level >= AMP_O2)
+        return p->half;
+
+    enum dtype widest = DTYPE_F32;
+    bool any = false;
+
+    for (int i = 0; i < n->nin; i++) {
+        const struct tensor *t = n->in[i];
+
+        if (!tensor_is_float(t) || (n->op->f32_in >> i & 1))
+            continue;
+        if (t->dtype == DTYPE_F32)
+            return DTYPE_F32;
+        widest = t->dtype;
+        any = true;
+    }
+    return any ? widest : DTYPE_F32;
+}
+
+/* `t` as `dtype`, by a cast node in front of `reader` if need be. */
+static struct tensor *as_dtype(struct pass *p, struct tensor *t, enum dtype dtype,
+                               const struct node *reader)
+{
+    struct cast_attrs attrs = {.layer = reader->layer, .dtype = (int)dtype};
+
+    if (t->dtype == dtype)
+        return t;
+    if (t->id < p->ncast && p->cast[t->id])
+        return p->cast[t->id];
+    p->b.phase = reader->phase;
+    p->b.scope = reader->scope;
+
+    struct tensor *c = node(&p->b, p->g->ops->cast, reader->layer, &attrs, &t, 1);
+
+    if (t->id < p->ncast)
+        p->cast[t->id] = c;
+    return c;
+}
+
+/* A gradient that must lie in fp32 in the flat region, but was computed in half. */
+static void widen_placed(struct pass *p, struct node *n)
+{
+    for (int i = 0; i < n->op->nout; i++) {
+        struct tensor *t = n->out[i];
+
+        if (t->memory != MEMORY_GRADS || t->dtype == DTYPE_F32)
+            continue;
+
+        struct tensor *c = as_dtype(p, t, DTYPE_F32, n);
+
+        c->root = true;
+        c->memory = t->memory;
+        c->offset = t->offset;
+        t->root = false;
+        t->memory = MEMORY_NONE;
+    }
+}
+
+static void convert(struct pass *p, struct node *n)
+{
+    enum dtype want = compute_dtype(p, n);
+
+    if (n->op == p->g->ops->cast || n->phase == PHASE_UPDATE)
+        want = DTYPE_F32;
+    for (int i = 0; i < n->nin; i++)
+        if (tensor_is_float(n->in[i]))
+            n->in[i] =
+                as_dtype(p, n->in[i], n->op->f32_in >> i & 1 ? DTYPE_F32 : want, n);
+    for (int i = 0; i < n->op->nout; i++)
+        if (tensor_is_float(n->out[i]))
+            n->out[i]->dtype = n->op->f32_out >> i & 1 ? DTYPE_F32 : want;
+}
+
+void precision(struct graph *g, enum amp_level level, enum dtype half)
+{
+    struct pass p = {.g = g, .b = {.g = g}, .level = level, .half = half};
+    struct node **old = g->node;
+    int nold = g->nnode;
+
+    if (level == AMP_O0)
+        return;
+    if (!dtype_is_half(half))
+        BUG("%s is not a half type", dtype_name(half));
+    p.ncast = g->ntensor;
+    p.cast = xcalloc((size_t)g->ntensor, sizeof(struct tensor *));
+    g->node = NULL; /* rebuilt with casts in between */
+    g->nnode = g->node_cap = 0;
+    for (int i = 0; i < nold; i++) {
+        convert(&p, old[i]);
+        old[i]->index = g->nnode;
+        GROW(g->node, g->nnode, g->node_cap);
+        g->node[g->nnode++] = old[i];
+        widen_placed(&p, old[i]);
+    }
+    graph_changed(g);
+    free(old);
+    free(p.cast);
+}
