@@ -1,0 +1,66 @@
+"""Golden file of tests/test_io_tensorboard.c: the same events, written with TensorBoard's
+own protocol buffers and record writer. After that, reads the file that the test leaves in
+the directory KEEP with TensorBoard's reader, if one is given.
+
+  io_tensorboard.py [KEEP]       needs tensorboard
+"""
+import io
+import sys
+
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+WALL = 1700000000.25
+
+
+class Keep(io.BytesIO):
+    def close(self):
+        pass
+
+
+def scalar(tag, step, value):
+    s = summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag=tag, simple_value=value)])
+    return event_pb2.Event(wall_time=WALL, step=step, summary=s)
+
+
+def text(tag, step, value):
+    meta = summary_pb2.SummaryMetadata(
+        plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="text"))
+    tensor = tensor_pb2.TensorProto(
+        dtype="DT_STRING", string_val=[value.encode()],
+        tensor_shape=tensor_shape_pb2.TensorShapeProto(
+            dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=1)]))
+    s = summary_pb2.Summary(
+        value=[summary_pb2.Summary.Value(tag=tag, metadata=meta, tensor=tensor)])
+    return event_pb2.Event(wall_time=WALL, step=step, summary=s)
+
+
+def main():
+    out = Keep()
+    writer = RecordWriter(out)
+    for event in [
+        event_pb2.Event(wall_time=WALL, file_version="brain.Event:2"),
+        event_pb2.Event(wall_time=WALL, step=1000, session_log=event_pb2.SessionLog(
+            status=event_pb2.SessionLog.START)),
+        scalar("train/loss", 0, 2.302585),
+        scalar("train/loss", 1000, 0.0),
+        scalar("train/lr", 3_000_000_000, -1e-30),
+        text("config", 1000, "x" * 300),
+    ]:
+        writer.write(event.SerializeToString())
+    with open("tests/golden/io/events.bin", "wb") as f:
+        f.write(out.getvalue())
+
+    if len(sys.argv) > 1:
+        acc = EventAccumulator(sys.argv[1])
+        acc.Reload()
+        print(acc.Tags())
+        # The first file said steps 1 to 5, the second starts again at 4.
+        assert [e.step for e in acc.Scalars("loss")] == [1, 2, 3, 4, 5], acc.Scalars("loss")
+        assert [e.value for e in acc.Scalars("loss")] == [1, 2, 3, 104, 105]
+        print("ok")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+#include "io/tensorboard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/log.h"
+
+enum { PENDING_MAX = 64 << 10, FLUSH_SECONDS = 120 };
+
+/* Protocol buffers: a key is field << 3 | wire type. */
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+/* Field numbers, from event.proto, summary.proto, tensor.proto and tensor_shape.proto. */
+enum {
+    EVENT_WALL_TIME = 1,
+    EVENT_STEP = 2,
+    EVENT_FILE_VERSION = 3,
+    EVENT_SUMMARY = 5,
+    EVENT_SESSION_LOG = 7,
+    SESSION_LOG_STATUS = 1,
+    SESSION_LOG_START = 1, /* a value, of the status */
+    SUMMARY_VALUE = 1,
+    VALUE_TAG = 1,
+    VALUE_SIMPLE = 2,
+    VALUE_TENSOR = 8,
+    VALUE_METADATA = 9,
+    METADATA_PLUGIN_DATA = 1,
+    PLUGIN_DATA_NAME = 1,
+    TENSOR_DTYPE = 1,
+    TENSOR_SHAPE = 2,
+    TENSOR_STRING = 8,
+    TENSOR_DTYPE_STRING = 7, /* a value */
+    SHAPE_DIM = 2,
+    DIM_SIZE = 1,
+};
+
+static void put_varint(struct strbuf *s, uint64_t v)
+{
+    for (; v >= 128; v >>= 7)
+        strbuf_addch(s, (char)(v | 128));
+    strbuf_addch(s, (char)v);
+}
+
+static void put_key(struct strbuf *s, int field, int wire)
+{
+    put_varint(s, (uint64_t)field << 3 | (uint64_t)wire);
+}
+
+static void put_int(struct strbuf *s, int field, int64_t v)
+{
+    put_key(s, field, WIRE_VARINT);
+    put_varint(s, (uint64_t)v);
+}
+
+static void put_bytes(struct strbuf *s, int field, const void *data, size_t len)
+{
+    put_key(s, field, WIRE_BYTES);
+    put_varint(s, len);
+    strbuf_add(s, data, len);
+}
+
+static void put_string(struct strbuf *s, int field, const char *text)
+{
+    put_bytes(s, field, text, strlen(text));
+}
+
+/* Appends `inner` as a message and empties it. */
+static void put_message(struct strbuf *s, int field, struct strbuf *inner)
+{
+    put_bytes(s, field, inner->buf, inner->len);
+    strbuf_reset(inner);
+}
+
+static void give_up(struct tensorboard *t)
+{
+    log_warning("cannot write '%s': %s; the run goes on without TensorBoard events",
+                t->path, strerror(errno));
+    (void)close(t->fd);
+    t->fd = -1;
+}
+
+void tensorboard_flush(struct tensorboard *t)
+{
+    const char *p = t->pending.buf;
+    size_t left = t->pending.len;
+
+    while (left && t->fd >= 0) {
+        ssize_t put = write(t->fd, p, left);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            give_up(t);
+            break;
+        }
+        p += put;
+        left -= (size_t)put;
+    }
+    strbuf_reset(&t->pending);
+    t->flushed = clock_now();
+}
+
+static void put_record(struct tensorboard *t, const struct strbuf *event)
+{
+    uint64_t len = event->len;
+    uint32_t crc = crc32c_masked(&len, sizeof(len));
+
+    if (t->fd < 0)
+        return;
+    strbuf_add(&t->pending, &len, sizeof(len));
+    strbuf_add(&t->pending, &crc, sizeof(crc));
+    strbuf_add(&t->pending, event->buf, event->len);
+    crc = crc32c_masked(event->buf, event->len);
+    strbuf_add(&t->pending, &crc, sizeof(crc));
+    if (t->pending.len >= PENDING_MAX || clock_now() - t->flushed > FLUSH_SECONDS)
+        tensorboard_flush(t);
+}
+
+/* The fields that each event begins with. Zero is a protocol buffer's default: unsaid. */
+static void begin_event(struct strbuf *event, int64_t step)
+{
+    struct timespec now;
+    double seconds;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    put_key(event, EVENT_WALL_TIME, WIRE_64);
+    strbuf_add(event, &seconds, sizeof(seconds));
+    if (step)
+        put_int(event, EVENT_STEP, step);
+}
+
+/* One event with one value, whose fields after the tag are in `value`. */
+static void put_value(struct tensorboard *t, int64_t step, struct strbuf *value)
+{
+    struct strbuf event = STRBUF_INIT, summary = STRBUF_INIT;
+
+    put_message(&summary, SUMMARY_VALUE, value);
+    begin_event(&event, step);
+    put_message(&event, EVENT_SUMMARY, &summary);
+    put_record(t, &event);
+    strbuf_release(&event);
+    strbuf_release(&summary);
+    strbuf_release(value);
+}
+
+void tensorboard_scalar(struct tensorboard *t, const char *tag, int64_t step,
+                        double value)
+{
+    struct strbuf v = STRBUF_INIT;
+    float f = (float)value;
+
+    put_string(&v, VALUE_TAG, tag);
+    put_key(&v, VALUE_SIMPLE, WIRE_32);
+    strbuf_add(&v, &f, sizeof(f));
+    put_value(t, step, &v);
+}
+
+void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
+                      const char *text)
+{
+    struct strbuf v = STRBUF_INIT, tensor = STRBUF_INIT, inner = STRBUF_INIT,
+                  dim = STRBUF_INIT;
+
+    put_int(&tensor, TENSOR_DTYPE, TENSOR_DTYPE_STRING);
+    put_int(&dim, DIM_SIZE, 1);
+    put_message(&inner, SHAPE_DIM, &dim);
+    put_message(&tensor, TENSOR_SHAPE, &inner);
+    put_string(&tensor, TENSOR_STRING, text);
+
+    put_string(&v, VALUE_TAG, tag);
+    put_message(&v, VALUE_TENSOR, &tensor);
+    put_string(&dim, PLUGIN_DATA_NAME, "text");
+    put_message(&inner, METADATA_PLUGIN_DATA, &dim);
+    put_message(&v, VALUE_METADATA, &inner);
+    put_value(t, step, &v);
+    strbuf_release(&tensor);
+    strbuf_release(&inner);
+    strbuf_release(&dim);
+}
+
+/* A name that no file has: two runs may start in one second. */
+static int create_file(struct tensorboard *t, const char *dir)
+{
+    char host[256] = "localhost";
+    struct timespec now;
+
+    (void)gethostname(host, sizeof(host) - 1);
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int n = 0;; n++) {
+        t->path = xasprintf("%s/events.out.tfevents.%010lld.%s.%d.%d", dir,
+                            (long long)now.tv_sec, host, (int)getpid(), n);
+        t->fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (t->fd >= 0)
+            return 0;
+        if (errno != EEXIST)
+            return -1;
+        free(t->path);
+    }
+}
+
+void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step)
+{
+    struct strbuf event = STRBUF_INIT, log = STRBUF_INIT;
+
+    *t = (struct tensorboard){.flushed = clock_now(), .pending = STRBUF_INIT};
+    if (create_file(t, dir))
+        die("cannot create '%s': %s", t->path, strerror(errno));
+    begin_event(&event, 0);
+    put_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
+    put_record(t, &event);
+    if (first_step >= 0) {
+        strbuf_reset(&event);
+        begin_event(&event, first_step);
+        put_int(&log, SESSION_LOG_STATUS, SESSION_LOG_START);
+        put_message(&event, EVENT_SESSION_LOG, &log);
+        put_record(t, &event);
+    }
+    tensorboard_flush(t);
+    strbuf_release(&event);
+    strbuf_release(&log);
+}
+
+void tensorboard_close(struct tensorboard *t)
+{
+    if (t->fd >= 0)
+        tensorboard_flush(t);
+    if (t->fd >= 0)
+        (void)close(t->fd);
+    strbuf_release(&t->pending);
+    free(t->path);
+    *t = (struct tensorboard){.fd = -1, .pending = STRBUF_INIT};
+}

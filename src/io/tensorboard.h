@@ -1,0 +1,45 @@
+/*
+ * TensorBoard event files: scalars and texts. Records are framed as TFRecords (length and
+ * data, each with a masked CRC-32C) and hold protocol buffers of the messages Event and
+ * Summary in tensorboard/compat/proto, encoded by hand.
+ *
+ *   struct tensorboard t;
+ *   tensorboard_open(&t, "output/resnet50/default", -1);
+ *   tensorboard_scalar(&t, "train/loss", step, 2.3);
+ *   tensorboard_close(&t);
+ *
+ * One writer a directory: two would be drawn as one tangled curve. Events are buffered
+ * and reach the file with tensorboard_flush, after 64 KiB, or after two minutes. Opening
+ * dies if it cannot; a write that fails later is logged once, and the run goes on without
+ * events. Not thread-safe.
+ */
+#ifndef IO_TENSORBOARD_H
+#define IO_TENSORBOARD_H
+
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+struct tensorboard {
+    char *path;
+    int fd; /* -1: closed, or given up */
+    double flushed;
+    struct strbuf pending;
+};
+
+/*
+ * Opens a new event file in `dir`. A run that resumes gives the first step that it will
+ * log again: TensorBoard then forgets what older files say from there on. A fresh run
+ * gives -1.
+ */
+void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step);
+void tensorboard_close(struct tensorboard *t);
+void tensorboard_flush(struct tensorboard *t);
+
+void tensorboard_scalar(struct tensorboard *t, const char *tag, int64_t step,
+                        double value);
+/* Shown as Markdown. */
+void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
+                      const char *text);
+
+#endif
