@@ -1,7 +1,9 @@
 # make help lists the targets. Settings go in config.mk (not committed), e.g.
 #   SANITIZE = address,undefined
 #   CC       = clang
+#   DEBUG    = 1            (no step may allocate)
 SANITIZE ?=
+DEBUG    ?=
 OPT      ?= -O2 -g
 PREFIX   ?= /usr/local
 -include config.mk
@@ -9,13 +11,16 @@ include warnings.mk
 
 # One object folder per kind of build, so that two kinds never share an object.
 comma := ,
-KIND  := $(notdir $(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+KIND  := $(notdir $(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $(DEBUG),-debug)
 B     ?= build/$(KIND)
 
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
 override CFLAGS   += -std=c11 -fopenmp -include src/base/banned.h $(WARN) $(OPT)
 override LDFLAGS  += -fopenmp
 override LDLIBS   += -lyaml -lturbojpeg -lpng -lxxhash -ljansson -ldnnl -lpthread -lm
+ifneq ($(DEBUG),)
+override CPPFLAGS += -DDEBUG
+endif
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
@@ -27,7 +32,7 @@ LIB   := $(filter-out $B/src/main.o,$(OBJ))
 TEST  := $(patsubst %.c,$B/%,$(wildcard tests/test_*.c))
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c)))
 BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS)
-BIN   := $(if $(SANITIZE),$B/trainc,trainc)
+BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc
 

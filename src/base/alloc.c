@@ -81,3 +81,56 @@ void *xalloc_aligned(size_t size)
     memset(p, 0, rounded ? rounded : 64);
     return p;
 }
+
+#ifdef DEBUG
+/* glibc lets the program define malloc itself; the real one has another name. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+extern void *__libc_memalign(size_t align, size_t size);
+
+static _Thread_local int forbidden;
+
+static void check_allowed(size_t size)
+{
+    if (forbidden) {
+        forbidden = 0;
+        BUG("%zu bytes are allocated inside a step", size);
+    }
+}
+
+void *malloc(size_t size)
+{
+    check_allowed(size);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    check_allowed(count * size);
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    check_allowed(size);
+    return __libc_realloc(p, size);
+}
+
+int posix_memalign(void **p, size_t align, size_t size)
+{
+    check_allowed(size);
+    *p = __libc_memalign(align, size);
+    return *p ? 0 : 12; /* ENOMEM */
+}
+
+void alloc_forbid(_Bool forbid)
+{
+    forbidden = forbid;
+}
+#else
+void alloc_forbid(_Bool forbid)
+{
+    (void)forbid;
+}
+#endif

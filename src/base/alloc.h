@@ -19,6 +19,13 @@ __attribute__((format(printf, 1, 2))) char *xasprintf(const char *fmt, ...);
 void *xalloc_aligned(size_t size);
 
 /*
+ * Between alloc_forbid(true) and alloc_forbid(false) an allocation by this thread, ours
+ * or a library's, is a BUG. Debug builds only (make DEBUG=1); otherwise nothing is
+ * checked.
+ */
+void alloc_forbid(_Bool forbid);
+
+/*
  * Makes room for one more element of a growing array: `n` used, `cap` allocated.
  *   GROW(v->item, v->n, v->cap);  v->item[v->n++] = x;
  */

@@ -33,6 +33,7 @@ struct node {
     int nin, nout; /* nout counts written state as well */
     struct tensor **in, **out;
     struct region *region; /* who runs it, after the claim pass */
+    bool dead;             /* nobody needs it, after the claim pass */
 };
 
 /* The few ops that passes themselves put into a graph; ops/table.c supplies them. */

@@ -64,6 +64,8 @@ struct program {
     int refresh_at;     /* derived buffers are packed before this step */
     void *base[MEMORY_COUNT];
     bool bound;
+    void (*trace)(const struct program *p, int step, double seconds, void *arg);
+    void *trace_arg;
 };
 
 /* Dies if no kernel claims a node, with the node, its shapes and every reason. */

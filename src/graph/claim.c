@@ -1,0 +1,136 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "graph/compile.h"
+
+/* All readers stand behind n, so each is dead or claimed by now. */
+static bool is_needed(const struct graph *g, const struct node *n)
+{
+    if (node_writes_state(n))
+        return true;
+    for (int i = 0; i < n->nout; i++)
+        if (tensor_stored(g, n->out[i], NULL))
+            return true;
+    return false;
+}
+
+static void note_decline(struct program *p, const struct node *n, const struct kernel *k,
+                         const char *reason)
+{
+    GROW(p->decline, p->ndecline, p->decline_cap);
+    p->decline[p->ndecline++] = (struct decline){n, k, reason};
+}
+
+static void add_region(struct program *p, struct region *r)
+{
+    GROW(p->region, p->nregion, p->region_cap);
+    p->region[p->nregion++] = r;
+}
+
+static void release_state(struct region *r, const struct kernel *k)
+{
+    free(r->state);
+    r->state = xcalloc(1, k->state_size);
+    r->kernel = k;
+}
+
+__attribute__((noreturn)) static void nobody(const struct program *p,
+                                             const struct node *n, int first)
+{
+    struct strbuf s = STRBUF_INIT;
+    char text[TENSOR_TEXT];
+
+    for (int i = 0; i < n->nin; i++)
+        strbuf_addf(&s, "%s%s", i ? ", " : "", tensor_text(n->in[i], text));
+    strbuf_addf(&s, "):");
+    for (int i = first; i < p->ndecline; i++)
+        strbuf_addf(&s, "%s %s: %s", i > first ? ";" : "", p->decline[i].kernel->name,
+                    p->decline[i].reason);
+    die("layer '%s': no %s kernel for %s(%s", n->layer, p->backend->name, n->op->name,
+        s.buf);
+}
+
+static void claim_node(struct program *p, struct node *n)
+{
+    struct region *r = region_new(p, n);
+    int first = p->ndecline;
+
+    for (int i = 0; p->backend->kernels[i]; i++) {
+        const struct kernel *k = p->backend->kernels[i];
+        const char *why;
+
+        release_state(r, k);
+        why = k->claim(r, p->graph, n, p->device);
+        if (!why) {
+            if (n->region != r)
+                BUG("%s claimed '%s' (%s) without taking it", k->name, n->layer,
+                    n->op->name);
+            add_region(p, r);
+            return;
+        }
+        if (r->nnode || r->nread || r->nwrite)
+            BUG("%s declined '%s' after taking: %s", k->name, n->layer, why);
+        note_decline(p, n, k, why);
+    }
+    nobody(p, n, first);
+}
+
+/* A region must write what another one reads, and read only what somebody writes. */
+static void check_reads(const struct program *p)
+{
+    for (int i = 0; i < p->nregion; i++) {
+        const struct region *r = p->region[i];
+
+        for (int k = 0; k < r->nread; k++) {
+            const struct tensor *t = r->read[k];
+            const struct node *from = t->producer;
+
+            if (!from)
+                continue;
+            if (!from->region || !region_has_write(from->region, t))
+                BUG("%s ('%s') reads '%s', which %s does not write", r->kernel->name,
+                    r->anchor->layer, t->name,
+                    from->region ? from->region->kernel->name : "nobody");
+        }
+    }
+}
+
+static void check_roots(const struct program *p)
+{
+    for (int i = 0; i < p->graph->ntensor; i++) {
+        const struct tensor *t = p->graph->tensor[i];
+
+        if (!t->root || !t->producer)
+            continue;
+        if (!t->producer->region || !region_has_write(t->producer->region, t))
+            BUG("nobody writes '%s', which must be kept", t->name);
+    }
+}
+
+void compile_claim(struct program *p, bool keep_declines)
+{
+    struct graph *g = p->graph;
+
+    for (int i = 0; i < g->nnode; i++) {
+        g->node[i]->region = NULL;
+        g->node[i]->dead = false;
+    }
+    for (int i = g->nnode; i-- > 0;) {
+        struct node *n = g->node[i];
+        int kept = p->ndecline;
+
+        if (n->region)
+            continue;
+        if (is_needed(g, n))
+            claim_node(p, n);
+        else
+            n->dead = true;
+        if (!keep_declines)
+            p->ndecline = kept;
+    }
+    check_reads(p);
+    check_roots(p);
+}

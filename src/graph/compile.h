@@ -1,0 +1,42 @@
+/*
+ * The inside of program_compile(): its passes, one file each, in the order in which they
+ * run. Nobody else includes this.
+ */
+#ifndef GRAPH_COMPILE_H
+#define GRAPH_COMPILE_H
+
+#include "graph/program.h"
+
+struct derived {
+    const struct kernel *kernel;
+    struct derive what;
+    void *key;     /* our copy, what.key points to it */
+    size_t offset; /* in MEMORY_DERIVED */
+    void *dst;     /* after program_bind */
+    void *from[5];
+};
+
+/*
+ * claim.c: walks the nodes from last to first; marks what nobody needs dead, asks the
+ * kernels for everything else, checks that regions write what others read.
+ */
+void compile_claim(struct program *p, bool keep_declines);
+
+/*
+ * schedule.c: orders the regions: each after what it reads, otherwise as the graph has
+ * them; update regions last and in graph order.
+ */
+void compile_schedule(struct program *p);
+
+/*
+ * memory.c: gives every stored activation an offset in one arena from its lifetime, and
+ * adds up what the other memories need.
+ */
+void compile_memory(struct program *p);
+
+struct region *region_new(struct program *p, struct node *anchor);
+void region_free(struct region *r);
+bool region_has_read(const struct region *r, const struct tensor *t);
+bool region_has_write(const struct region *r, const struct tensor *t);
+
+#endif

@@ -1,0 +1,186 @@
+#include "graph/program.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "graph/compile.h"
+
+/* Derived buffers are packed behind the last region that writes weights. */
+static int refresh_position(const struct program *p)
+{
+    int at = -1;
+
+    for (int i = 0; i < p->nregion; i++)
+        for (int k = 0; k < p->region[i]->nwrite; k++)
+            if (p->region[i]->write[k]->memory == MEMORY_WEIGHTS)
+                at = i + 1;
+    return at;
+}
+
+static void make_steps(struct program *p)
+{
+    p->step = xcalloc((size_t)p->nregion + 1, sizeof(*p->step));
+    for (int i = 0; i < p->nregion; i++) {
+        struct region *r = p->region[i];
+        struct step *s = &p->step[i];
+
+        s->kernel = r->kernel;
+        s->node = r->anchor;
+        s->nin = r->nread;
+        s->nout = r->nwrite;
+        s->in = xcalloc((size_t)r->nread + 1, sizeof(void *));
+        s->out = xcalloc((size_t)r->nwrite + 1, sizeof(void *));
+        s->derived = xcalloc((size_t)r->nderived + 1, sizeof(void *));
+        s->in_tensor = r->read;
+        s->out_tensor = r->write;
+        s->state = r->state;
+    }
+}
+
+struct program *program_compile(struct graph *g, const struct backend *backend,
+                                struct device *dev, const struct compile_options *o)
+{
+    struct program *p = xcalloc(1, sizeof(*p));
+
+    p->graph = g;
+    p->backend = backend;
+    p->device = dev;
+    p->share = o ? o->share : NULL;
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->memory == MEMORY_ARENA)
+            g->tensor[i]->memory = MEMORY_NONE; /* compiled before */
+    if (backend->lower)
+        backend->lower(g, dev);
+    compile_claim(p, o && o->keep_declines);
+    compile_schedule(p);
+    compile_memory(p);
+    make_steps(p);
+    p->refresh_at = refresh_position(p);
+    return p;
+}
+
+static void free_steps(struct program *p)
+{
+    for (int i = 0; i < p->nregion; i++) {
+        struct step *s = &p->step[i];
+
+        if (s->kernel->release)
+            s->kernel->release(s);
+        free(s->in);
+        free(s->out);
+        free(s->derived);
+    }
+    free(p->step);
+}
+
+void program_free(struct program *p)
+{
+    if (!p)
+        return;
+    free_steps(p);
+    for (int i = 0; i < p->nregion; i++)
+        region_free(p->region[i]);
+    free(p->region);
+    for (int i = 0; i < p->nderived; i++) {
+        const struct derive *d = &p->derived[i].what;
+        void *key = p->derived[i].key;
+
+        if (d->release)
+            d->release(d->state);
+        free(key);
+    }
+    free(p->derived);
+    free(p->decline);
+    free(p);
+}
+
+size_t program_need(const struct program *p, enum memory m)
+{
+    return p->need[m];
+}
+
+void *program_data(const struct program *p, const struct tensor *t)
+{
+    if (t->memory == MEMORY_NONE)
+        return NULL;
+    if (!p->base[t->memory])
+        BUG("'%s' lies in %s, which is not bound", t->name, memory_name(t->memory));
+    return (char *)p->base[t->memory] + t->offset;
+}
+
+void program_bind(struct program *p, void *const base[MEMORY_COUNT])
+{
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        p->base[m] = base[m];
+    for (int i = 0; i < p->nderived; i++) {
+        struct derived *d = &p->derived[i];
+
+        d->dst = (char *)p->base[MEMORY_DERIVED] + d->offset;
+        for (int k = 0; k < d->what.nfrom; k++)
+            d->from[k] = program_data(p, d->what.from[k]);
+    }
+    for (int i = 0; i < p->nregion; i++) {
+        const struct region *r = p->region[i];
+        struct step *s = &p->step[i];
+
+        for (int k = 0; k < s->nin; k++)
+            s->in[k] = program_data(p, s->in_tensor[k]);
+        for (int k = 0; k < s->nout; k++)
+            s->out[k] = program_data(p, s->out_tensor[k]);
+        for (int k = 0; k < r->nderived; k++)
+            s->derived[k] = p->derived[r->derived[k]].dst;
+        s->workspace = p->base[MEMORY_WORKSPACE];
+    }
+    p->bound = true;
+}
+
+void program_refresh(struct program *p)
+{
+    if (!p->bound)
+        BUG("program_refresh before program_bind");
+    for (int i = 0; i < p->nderived; i++) {
+        struct derived *d = &p->derived[i];
+
+        d->what.pack(d->dst, d->from, d->what.state);
+    }
+    if (p->share && p->share->bound)
+        program_refresh(p->share);
+}
+
+void program_trace(struct program *p,
+                   void (*fn)(const struct program *p, int step, double seconds,
+                              void *arg),
+                   void *arg)
+{
+    p->trace = fn;
+    p->trace_arg = arg;
+}
+
+static void run_step(struct program *p, int i)
+{
+    double began = p->trace ? clock_now() : 0;
+
+    p->step[i].kernel->run(&p->step[i], p->device);
+    if (!p->trace)
+        return;
+    if (p->backend->sync)
+        p->backend->sync(p->device);
+    p->trace(p, i, clock_now() - began, p->trace_arg);
+}
+
+void program_run(struct program *p)
+{
+    if (!p->bound)
+        BUG("program_run before program_bind");
+    alloc_forbid(true);
+    for (int i = 0; i < p->nregion; i++) {
+        if (i == p->refresh_at)
+            program_refresh(p);
+        run_step(p, i);
+    }
+    if (p->refresh_at == p->nregion)
+        program_refresh(p);
+    alloc_forbid(false);
+}

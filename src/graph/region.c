@@ -1,0 +1,176 @@
+/* What claim() may ask and do: graph/kernel.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/compile.h"
+
+static bool has_node(struct node *const *list, int n, const struct node *x)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == x)
+            return true;
+    return false;
+}
+
+static int index_of(struct tensor *const *list, int n, const struct tensor *t)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == t)
+            return i;
+    return -1;
+}
+
+bool region_has_read(const struct region *r, const struct tensor *t)
+{
+    return index_of(r->read, r->nread, t) >= 0;
+}
+
+bool region_has_write(const struct region *r, const struct tensor *t)
+{
+    return index_of(r->write, r->nwrite, t) >= 0;
+}
+
+bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r)
+{
+    const struct node *n;
+
+    if (t->root || (t->memory != MEMORY_NONE && t->memory != MEMORY_ARENA &&
+                    t->memory != MEMORY_STATS))
+        return true;
+    for (int i = 0; (n = tensor_reader(g, t, i)); i++) {
+        if (r && (n->region == r || has_node(r->node, r->nnode, n)))
+            continue;
+        if (n->dead)
+            continue;
+        if (!n->region || region_has_read(n->region, t))
+            return true;
+    }
+    return false;
+}
+
+struct node *tensor_only_reader(const struct graph *g, const struct tensor *t)
+{
+    struct node *n = tensor_reader(g, t, 0);
+
+    return n && !tensor_reader(g, t, 1) && !t->root ? n : NULL;
+}
+
+bool node_free(const struct node *n)
+{
+    return !n->region && !n->dead;
+}
+
+void *region_state(struct region *r)
+{
+    return r->state;
+}
+
+void region_take(struct region *r, struct node *n)
+{
+    if (!node_free(n))
+        BUG("%s takes '%s' (%s), which is taken", r->kernel->name, n->layer, n->op->name);
+    n->region = r;
+    GROW(r->node, r->nnode, r->node_cap);
+    r->node[r->nnode++] = n;
+}
+
+void region_duplicate(struct region *r, struct node *n)
+{
+    if (node_writes_state(n))
+        BUG("%s duplicates '%s' (%s), which writes state", r->kernel->name, n->layer,
+            n->op->name);
+    GROW(r->copy, r->ncopy, r->copy_cap);
+    r->copy[r->ncopy++] = n;
+}
+
+int region_read(struct region *r, struct tensor *t)
+{
+    GROW(r->read, r->nread, r->read_cap);
+    r->read[r->nread] = t;
+    return r->nread++;
+}
+
+int region_write(struct region *r, struct tensor *t)
+{
+    int cap = r->write_cap;
+
+    GROW(r->write, r->nwrite, r->write_cap);
+    if (cap != r->write_cap)
+        r->inplace = xrealloc(r->inplace, (size_t)r->write_cap * sizeof(*r->inplace));
+    r->inplace[r->nwrite] = -1;
+    r->write[r->nwrite] = t;
+    return r->nwrite++;
+}
+
+void region_inplace(struct region *r, int o, int i)
+{
+    if (o < 0 || o >= r->nwrite || i < 0 || i >= r->nread)
+        BUG("%s: no write %d or no read %d", r->kernel->name, o, i);
+    r->inplace[o] = i;
+}
+
+void region_workspace(struct region *r, size_t bytes)
+{
+    if (bytes > r->workspace)
+        r->workspace = bytes;
+}
+
+static bool same_derived(const struct derived *d, const struct region *r,
+                         const struct derive *want)
+{
+    return d->kernel == r->kernel && d->what.nfrom == want->nfrom &&
+           d->what.size == want->size && d->what.key_len == want->key_len &&
+           !memcmp(d->what.from, want->from,
+                   (size_t)want->nfrom * sizeof(want->from[0])) &&
+           (!want->key_len || !memcmp(d->what.key, want->key, want->key_len));
+}
+
+int region_derive(struct region *r, const struct derive *want)
+{
+    struct program *p = r->program;
+    int at = 0;
+
+    for (int i = 0; i < want->nfrom; i++)
+        if (want->from[i]->memory != MEMORY_WEIGHTS)
+            BUG("%s derives from '%s', which is not a weight", r->kernel->name,
+                want->from[i]->name);
+    while (at < p->nderived && !same_derived(&p->derived[at], r, want))
+        at++;
+    if (at == p->nderived) {
+        GROW(p->derived, p->nderived, p->derived_cap);
+        p->derived[at] = (struct derived){.kernel = r->kernel, .what = *want};
+        p->derived[at].key = xmemdup(want->key, want->key_len);
+        p->derived[at].what.key = p->derived[at].key;
+        p->nderived++;
+    } else if (want->release) {
+        want->release(want->state);
+    }
+    GROW(r->derived, r->nderived, r->derived_cap);
+    r->derived[r->nderived] = at;
+    return r->nderived++;
+}
+
+struct region *region_new(struct program *p, struct node *anchor)
+{
+    struct region *r = xcalloc(1, sizeof(*r));
+
+    r->program = p;
+    r->anchor = anchor;
+    return r;
+}
+
+void region_free(struct region *r)
+{
+    if (!r)
+        return;
+    free(r->node);
+    free(r->copy);
+    free(r->read);
+    free(r->write);
+    free(r->inplace);
+    free(r->derived);
+    free(r->state);
+    free(r);
+}
