@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "config/schema.h"
 
 void config_init(struct config *cfg)
@@ -18,6 +19,27 @@ void config_release(struct config *cfg)
 {
     arena_release(&cfg->mem);
     memset(cfg, 0, sizeof(*cfg));
+}
+
+void config_set(struct config *cfg, const char *key, const char *text)
+{
+    const struct schema *row = schema_find(schema_table, key);
+    struct strbuf why = STRBUF_INIT;
+    struct value v;
+
+    if (!row)
+        usage("unknown key %s", key);
+
+    struct decl d = schema_decl(row);
+    struct value in = value_str(&cfg->mem, text);
+
+    in.text = in.s;
+    if (!coerce(&cfg->mem, &d, &in, &v, &why))
+        usage("%s must be %s", key, why.buf);
+    if (!schema_check(row, &v, &why))
+        usage("%s %s", key, why.buf);
+    schema_bind(row, &v, cfg, &cfg->mem);
+    strbuf_release(&why);
 }
 
 int config_amp_level(const struct config *cfg)

@@ -5,7 +5,8 @@
  * here.
  *
  *   struct config cfg;
- *   config_init(&cfg);        every key at its default
+ *   config_init(&cfg);                           every key at its default
+ *   config_set(&cfg, "TRAIN.BASE_LR", "0.1");    one key, from text
  *   config_release(&cfg);
  *
  * Integers are int64_t, numbers double, texts const char * (never NULL), a key with
@@ -205,6 +206,9 @@ struct config {
 
 void config_init(struct config *cfg);
 void config_release(struct config *cfg);
+
+/* For programs and tests. Dies if the key is unknown or the value not allowed. */
+void config_set(struct config *cfg, const char *key, const char *text);
 
 /*
  * AMP_ENABLE and AMP_OPT_LEVEL as one level: 0 to 3, Apex's O0 to O3. An empty level is

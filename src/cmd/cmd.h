@@ -1,0 +1,48 @@
+/*
+ * A verb of the command line: `trainc VERB ...`. One file a verb, src/cmd/NAME.c, which
+ * defines cmd_NAME; the table of all verbs is in src/main.c.
+ *
+ * main reads the command line and loads the configuration before run() is called, so a
+ * verb starts with a checked configuration and every mistake of the user's has been
+ * reported. run() returns the exit code.
+ *
+ *   static const struct cmd_flag bench_flags[] = {
+ *       {"--json", "FILE", "write the result to FILE"},
+ *       {"--loader", NULL, "measure the loader alone"},
+ *       {0},
+ *   };
+ *
+ *   static int bench_run(struct config *cfg, const struct cmdline *line)
+ *   {
+ *       const char *json = cmdline_value(line, "--json");
+ *       bool loader = cmdline_has(line, "--loader");
+ *       ...
+ *   }
+ *
+ *   const struct verb cmd_bench = {
+ *       .name = "bench",
+ *       .help = "measure a model's speed",
+ *       .flags = bench_flags,
+ *       .run = bench_run,
+ *   };
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include "config/cmdline.h"
+#include "config/config.h"
+
+struct verb {
+    const char *name;
+    const char *help;             /* one line, for the list of verbs */
+    const char *about;            /* a paragraph for `trainc help NAME`; may be NULL */
+    const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
+    int max_args;                 /* how many of them */
+    const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
+    int (*run)(struct config *cfg, const struct cmdline *line);
+};
+
+extern const struct verb cmd_config, cmd_help;
+extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
+
+#endif

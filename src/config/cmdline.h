@@ -1,0 +1,69 @@
+/*
+ * The command line: flags, --cfg files, --opts, positional arguments, @files.
+ *
+ *   --batch-size 3, --batch_size=3, -b3, --batch 3 (a unique beginning; a note says so)
+ *   --amp, --no-amp, --amp=false
+ *   --opts KEY VALUE KEY=VALUE ...    any key of the schema; may be repeated
+ *   -c, --cfg FILE                    may be repeated, later files win
+ *   @FILE                             arguments from a file: words as in a shell, #
+ * comments
+ *
+ * A flag of the schema sets its key and beats --opts wherever it stands. Mistakes go to
+ * `problems`, all of them; nothing is printed and nothing is read but @files.
+ */
+#ifndef CONFIG_CMDLINE_H
+#define CONFIG_CMDLINE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "config/problems.h"
+
+struct schema;
+
+/* A flag that is no key of the schema. */
+struct cmd_flag {
+    const char *flag;    /* "--json", or "-q, --quiet"; NULL ends the array */
+    const char *metavar; /* of its value; NULL: a switch */
+    const char *help;
+};
+
+struct cmd_word {
+    const char *text;
+    const char *where; /* "argument 3", or "train.args:2:1" */
+};
+
+/* One key that is set, or one flag of the verb's. */
+struct cmd_set {
+    const char *name; /* key, or flag as the verb spells it */
+    const char *text; /* NULL: a switch */
+    const char *where;
+};
+
+struct cmdline {
+    struct cmd_word *cfg, *arg, *rest; /* --cfg files; positionals; what was not known */
+    int ncfg, narg, nrest;
+    struct cmd_set *opt, *flag, *own; /* --opts; flags of the schema; the verb's */
+    int nopt, nflag, nown;
+    bool help; /* -h or --help came before any mistake */
+    struct arena mem;
+};
+
+/* What is known on this command line. */
+struct cmd_spec {
+    const struct schema *schema;
+    const struct cmd_flag *flags; /* may be NULL */
+    int max_args;                 /* positional arguments */
+    bool known_only;              /* parse_known_args: what is not known goes to rest */
+};
+
+/* argv[0] is the first argument, not the program. */
+void cmdline_parse(struct cmdline *line, const struct cmd_spec *spec, int argc,
+                   char **argv, struct problems *problems);
+void cmdline_release(struct cmdline *line);
+
+/* The last value of one of the verb's flags; NULL if it was not given. */
+const char *cmdline_value(const struct cmdline *line, const char *flag);
+bool cmdline_has(const struct cmdline *line, const char *flag); /* of a switch, too */
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The mistakes and warnings found so far, in order, so that all of them can be told at
+ * once. A message starts with where it is: "configs/a.yaml:3:5: unknown key TRAIN.X".
+ */
+#ifndef CONFIG_PROBLEMS_H
+#define CONFIG_PROBLEMS_H
+
+#include <stdbool.h>
+
+struct problems {
+    struct problem {
+        char *text;
+        bool warning;
+    } * item;
+    int n, cap, nerror;
+};
+
+/* `where` may be NULL or empty: then the message stands alone. */
+__attribute__((format(printf, 3, 4))) void
+problems_error(struct problems *p, const char *where, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void
+problems_warn(struct problems *p, const char *where, const char *fmt, ...);
+
+/* Prints all as "trainc: error: ..." and "trainc: warning: ...", then forgets them. */
+void problems_print(struct problems *p);
+void problems_release(struct problems *p);
+
+#endif
