@@ -112,11 +112,14 @@ static void test_doubles(void **state)
             memcpy(&x, &bits, sizeof(x));
         if (!isfinite(x))
             continue;
-        json_add_shortest(&s, x);
+        json_add_double(&s, x);
         y = strtod(s.buf, NULL);
         memcpy(&bits, &x, sizeof(x));
         memcpy(&got, &y, sizeof(y));
         assert_true(bits == got);
+        strbuf_reset(&s);
+        json_add_float(&s, (float)y);
+        assert_int_equal(float_bits(strtof(s.buf, NULL)), float_bits((float)y));
         strbuf_release(&s);
         compared++;
     }
@@ -124,12 +127,16 @@ static void test_doubles(void **state)
 
     struct strbuf s = STRBUF_INIT;
 
-    json_add_shortest(&s, 0.001);
+    json_add_double(&s, 0.001);
     strbuf_addch(&s, ' ');
-    json_add_shortest(&s, 88.21);
+    json_add_double(&s, 88.21);
     strbuf_addch(&s, ' ');
-    json_add_shortest(&s, 5);
-    assert_string_equal(s.buf, "0.001 88.21 5");
+    json_add_double(&s, 5);
+    strbuf_addch(&s, ' ');
+    json_add_float(&s, 0.1f);
+    strbuf_addch(&s, ' ');
+    json_add_float(&s, 16777217.0f);
+    assert_string_equal(s.buf, "0.001 88.21 5 0.1 16777216");
     strbuf_release(&s);
 }
 

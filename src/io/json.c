@@ -52,13 +52,25 @@ static void add_quoted(struct strbuf *out, const char *text)
     strbuf_addch(out, '"');
 }
 
-void json_add_shortest(struct strbuf *s, double value)
+void json_add_double(struct strbuf *s, double value)
 {
     char digits[40];
 
     for (int precision = 15; precision <= 17; precision++) {
         (void)snprintf(digits, sizeof(digits), "%.*g", precision, value);
         if (!(strtod(digits, NULL) != value))
+            break;
+    }
+    strbuf_addstr(s, digits);
+}
+
+void json_add_float(struct strbuf *s, float value)
+{
+    char digits[40];
+
+    for (int precision = 6; precision <= 9; precision++) {
+        (void)snprintf(digits, sizeof(digits), "%.*g", precision, (double)value);
+        if (!(strtof(digits, NULL) != value))
             break;
     }
     strbuf_addstr(s, digits);
@@ -130,7 +142,16 @@ void json_put_double(struct json_writer *w, const char *key, double value)
 {
     lead(w, key);
     if (isfinite(value))
-        json_add_shortest(w->out, value);
+        json_add_double(w->out, value);
+    else
+        strbuf_addstr(w->out, "null");
+}
+
+void json_put_float(struct json_writer *w, const char *key, float value)
+{
+    lead(w, key);
+    if (isfinite(value))
+        json_add_float(w->out, value);
     else
         strbuf_addstr(w->out, "null");
 }

@@ -11,10 +11,10 @@
  *   json_end(&w);
  *   json_end(&w);                        text is {"loss":0.25,"dims":[64]}
  *
- * The writer owns nothing. Doubles are written with as few digits as give the same
- * double when read; NaN and infinities, which JSON does not have, become null. Strings
- * are escaped, and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside an array,
- * none inside an object, an end too many) is a BUG.
+ * The writer owns nothing. Numbers are written with as few digits as give the same
+ * double (or float) when read; NaN and infinities, which JSON does not have, become null.
+ * Strings are escaped, and bytes that are not UTF-8 become U+FFFD. Misuse (a key inside
+ * an array, none inside an object, an end too many) is a BUG.
  *
  * The reader is strict: repeated keys, trailing text, invalid UTF-8 and nesting deeper
  * than 2048 are errors. The DOM is jansson's; drop it with json_decref().
@@ -49,12 +49,17 @@ void json_end(struct json_writer *w); /* of either */
 
 void json_put_string(struct json_writer *w, const char *key, const char *value);
 void json_put_double(struct json_writer *w, const char *key, double value);
+void json_put_float(struct json_writer *w, const char *key, float value);
 void json_put_int(struct json_writer *w, const char *key, int64_t value);
 void json_put_bool(struct json_writer *w, const char *key, bool value);
 void json_put_null(struct json_writer *w, const char *key);
 
-/* What the writer uses, for other formats: fewest digits that read back the same. */
-void json_add_shortest(struct strbuf *s, double value);
+/*
+ * What the writer uses, for other formats: the fewest digits that strtod reads back as
+ * the same double, or strtof as the same float.
+ */
+void json_add_double(struct strbuf *s, double value);
+void json_add_float(struct strbuf *s, float value);
 
 /* NULL with the reason (line and column) appended to `why`. */
 json_t *json_parse(const char *text, size_t len, struct strbuf *why);

@@ -1,0 +1,34 @@
+/*
+ * summary.csv: a header and one row of numbers an epoch.
+ *
+ *   static const char *const column[] = {"epoch", "train_loss", "val_top1"};
+ *   struct csv table;
+ *   csv_open(&table, "summary.csv", column, 3, -1);
+ *   csv_row(&table, (double[]){1, 2.3, 12.5});
+ *   csv_close(&table);
+ *
+ * NaN is an empty cell. Numbers have as few digits as give the same float, or the same
+ * double if they are not floats. Failures are as for jsonl.
+ */
+#ifndef IO_CSV_H
+#define IO_CSV_H
+
+#include <stdint.h>
+
+#include "io/lines.h"
+
+struct csv {
+    struct lines lines;
+    int columns;
+};
+
+/*
+ * The first column counts, and a run that resumes after row `last` keeps the rows up to
+ * there. -1: a fresh run, an empty file. Dies if a file that is kept has other columns.
+ */
+void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
+              int64_t last);
+void csv_row(struct csv *c, const double *value);
+void csv_close(struct csv *c);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * metrics.jsonl: one JSON object a line, appended as the run goes.
+ *
+ *   struct jsonl log;
+ *   jsonl_open(&log, "metrics.jsonl", "step", -1);
+ *   struct json_writer *w = jsonl_begin(&log);
+ *   json_put_int(w, "step", 100);
+ *   json_put_float(w, "loss", 2.3f);
+ *   jsonl_end(&log);
+ *   jsonl_close(&log);
+ *
+ * Each line reaches the file when it ends. A failed write is logged once and the run goes
+ * on; opening dies if it cannot.
+ */
+#ifndef IO_JSONL_H
+#define IO_JSONL_H
+
+#include <stdint.h>
+
+#include "io/json.h"
+#include "io/lines.h"
+
+struct jsonl {
+    struct lines lines;
+    struct json_writer writer;
+    struct strbuf line;
+};
+
+/*
+ * A run that resumes after `last` (a step, say) keeps the lines whose integer `key` is at
+ * most that, and loses the rest: they will come again. A fresh run gives -1 and begins an
+ * empty file.
+ */
+void jsonl_open(struct jsonl *j, const char *path, const char *key, int64_t last);
+struct json_writer *jsonl_begin(struct jsonl *j); /* inside the line's object */
+void jsonl_end(struct jsonl *j);
+void jsonl_close(struct jsonl *j);
+
+#endif

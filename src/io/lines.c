@@ -1,0 +1,78 @@
+#include "io/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+/* Rewrites the file, all or nothing, if it has lines to drop. */
+static void drop_lines(const char *path, bool (*keep)(const char *line, void *arg),
+                       void *arg)
+{
+    struct strbuf kept = STRBUF_INIT;
+    size_t len = 0;
+    char *text = file_read(path, &len);
+
+    if (!text && errno != ENOENT)
+        die("cannot read '%s': %s", path, strerror(errno));
+    for (char *line = text, *end; keep && text && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        if (keep(line, arg))
+            strbuf_addf(&kept, "%s\n", line);
+    }
+    if (kept.len != len && file_write_atomic(path, kept.buf, kept.len))
+        die("cannot write '%s': %s", path, strerror(errno));
+    free(text);
+    strbuf_release(&kept);
+}
+
+void lines_open(struct lines *l, const char *path,
+                bool (*keep)(const char *line, void *arg), void *arg)
+{
+    drop_lines(path, keep, arg);
+    l->path = xstrdup(path);
+    l->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (l->fd < 0)
+        die("cannot open '%s': %s", path, strerror(errno));
+}
+
+void lines_add(struct lines *l, struct strbuf *line)
+{
+    const char *p = line->buf;
+    size_t left;
+
+    strbuf_addch(line, '\n');
+    p = line->buf;
+    left = line->len;
+    while (left && l->fd >= 0) {
+        ssize_t put = write(l->fd, p, left);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            log_warning("cannot write '%s': %s; the run goes on without it", l->path,
+                        strerror(errno));
+            (void)close(l->fd);
+            l->fd = -1;
+            break;
+        }
+        p += put;
+        left -= (size_t)put;
+    }
+    strbuf_reset(line);
+}
+
+void lines_close(struct lines *l)
+{
+    if (l->fd >= 0)
+        (void)close(l->fd);
+    free(l->path);
+    *l = (struct lines){.fd = -1};
+}
