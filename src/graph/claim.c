@@ -91,9 +91,9 @@ static void check_reads(const struct program *p)
             if (!from)
                 continue;
             if (!from->region || !region_has_write(from->region, t))
-                BUG("%s ('%s') reads '%s', which %s does not write", r->kernel->name,
+                BUG("%s ('%s') reads '%s'; %s should write it", r->kernel->name,
                     r->anchor->layer, t->name,
-                    from->region ? from->region->kernel->name : "nobody");
+                    from->region ? from->region->kernel->name : "a dropped node");
         }
     }
 }
@@ -118,6 +118,8 @@ void compile_claim(struct program *p, bool keep_declines)
         g->node[i]->region = NULL;
         g->node[i]->dead = false;
     }
+    for (int i = 0; i < g->ntensor; i++)
+        g->tensor[i]->claimed_reads = 0;
     for (int i = g->nnode; i-- > 0;) {
         struct node *n = g->node[i];
         int kept = p->ndecline;

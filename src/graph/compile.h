@@ -36,7 +36,6 @@ void compile_memory(struct program *p);
 
 struct region *region_new(struct program *p, struct node *anchor);
 void region_free(struct region *r);
-bool region_has_read(const struct region *r, const struct tensor *t);
 bool region_has_write(const struct region *r, const struct tensor *t);
 
 #endif

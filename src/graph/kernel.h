@@ -43,7 +43,11 @@ struct kernel {
     size_t state_size;
 };
 
-/* What claim() may ask. */
+/*
+ * What claim() may ask. tensor_stored: must region r write t if it takes t's producer,
+ * because it is a root or somebody outside of r reads it? Ask after region_take of the
+ * readers that r takes. tensor_only_reader: its one reader, if it is no root; or NULL.
+ */
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r);
 struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);
 bool node_free(const struct node *n); /* nobody has claimed it yet */

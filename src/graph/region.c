@@ -6,25 +6,12 @@
 #include "base/error.h"
 #include "graph/compile.h"
 
-static bool has_node(struct node *const *list, int n, const struct node *x)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == x)
-            return true;
-    return false;
-}
-
 static int index_of(struct tensor *const *list, int n, const struct tensor *t)
 {
     for (int i = 0; i < n; i++)
         if (list[i] == t)
             return i;
     return -1;
-}
-
-bool region_has_read(const struct region *r, const struct tensor *t)
-{
-    return index_of(r->read, r->nread, t) >= 0;
 }
 
 bool region_has_write(const struct region *r, const struct tensor *t)
@@ -35,18 +22,18 @@ bool region_has_write(const struct region *r, const struct tensor *t)
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r)
 {
     const struct node *n;
+    int own = 0;
 
     if (t->root || (t->memory != MEMORY_NONE && t->memory != MEMORY_ARENA &&
                     t->memory != MEMORY_STATS))
         return true;
-    for (int i = 0; (n = tensor_reader(g, t, i)); i++) {
-        if (r && (n->region == r || has_node(r->node, r->nnode, n)))
-            continue;
-        if (n->dead)
-            continue;
-        if (!n->region || region_has_read(n->region, t))
+    for (int i = 0; r && i < r->nread; i++)
+        own += r->read[i] == t;
+    if (t->claimed_reads > own) /* also through a duplicate of the reader */
+        return true;
+    for (int i = 0; (n = tensor_reader(g, t, i)); i++)
+        if (node_free(n))
             return true;
-    }
     return false;
 }
 
@@ -87,6 +74,7 @@ void region_duplicate(struct region *r, struct node *n)
 
 int region_read(struct region *r, struct tensor *t)
 {
+    t->claimed_reads++;
     GROW(r->read, r->nread, r->read_cap);
     r->read[r->nread] = t;
     return r->nread++;

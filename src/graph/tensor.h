@@ -83,6 +83,7 @@ struct tensor {
     struct tensor *statistic_of; /* the buffer that this batch statistic updates */
     struct init init;
 
+    int claimed_reads; /* by regions, during the claim pass */
     enum memory memory;
     size_t offset; /* bytes from the start of `memory` */
 };
