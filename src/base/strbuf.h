@@ -30,7 +30,7 @@ void strbuf_addch(struct strbuf *s, char c);
 __attribute__((format(printf, 2, 3))) void strbuf_addf(struct strbuf *s, const char *fmt,
                                                        ...);
 
-/* "1,234,567", "12.3 MiB", "1h02m03s": what people read in tables and logs. */
+/* "1,234,567", "12.3 MiB", "1:02:03": what people read in tables and logs. */
 void strbuf_add_grouped(struct strbuf *s, long long value);
 void strbuf_add_bytes(struct strbuf *s, double bytes);
 void strbuf_add_duration(struct strbuf *s, double seconds);

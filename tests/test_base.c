@@ -1,0 +1,556 @@
+/* base: memory, strings, the map, files and paths, the log, and the ways to leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+
+static char dir[] = "/tmp/trainc-test-XXXXXX";
+
+/* Runs fn(arg) in a child; its stderr into `text`. Returns wait's status. */
+static int in_child(void (*fn)(void *arg), void *arg, struct strbuf *text)
+{
+    int fds[2], status;
+    char buf[1024];
+    pid_t pid;
+
+    assert_int_equal(pipe(fds), 0);
+    (void)fflush(stdout);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        if (dup2(fds[1], 2) < 0 || close(fds[0]))
+            _exit(90);
+        fn(arg);
+        _exit(91);
+    }
+    (void)close(fds[1]);
+    for (ssize_t got; (got = read(fds[0], buf, sizeof(buf))) > 0;)
+        strbuf_add(text, buf, (size_t)got);
+    (void)close(fds[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void check_leaves(void (*fn)(void *arg), int code, const char *want)
+{
+    struct strbuf text = STRBUF_INIT;
+    int status = in_child(fn, NULL, &text);
+
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+    assert_string_equal(text.buf, want);
+    strbuf_release(&text);
+}
+
+/* --- memory --- */
+
+static void test_alloc(void **state)
+{
+    char *s = xasprintf("%d-%s", 7, "x"), *copy = xmemdup(s, 2);
+    unsigned char *aligned = xalloc_aligned(100);
+    int *v = NULL, n = 0, cap = 0;
+
+    (void)state;
+    assert_string_equal(s, "7-x");
+    assert_memory_equal(copy, "7-", 2);
+    assert_int_equal((uintptr_t)aligned % 64, 0);
+    for (int i = 0; i < 128; i++) /* rounded up to lines, and zero */
+        assert_int_equal(aligned[i], 0);
+    for (int i = 0; i < 1000; i++) {
+        GROW(v, n, cap);
+        v[n++] = i;
+    }
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(v[i], i);
+    free(s);
+    free(copy);
+    free(aligned);
+    free(v);
+    s = xstrndup("abc", 2);
+    assert_string_equal(s, "ab");
+    free(s);
+    s = xmalloc(0); /* not NULL */
+    assert_non_null(s);
+    free(s);
+}
+
+static void ask_too_much(void *arg)
+{
+    (void)arg;
+    free(xcalloc(SIZE_MAX / 2, 3));
+}
+
+static void test_alloc_overflow(void **state)
+{
+    (void)state;
+    check_leaves(
+        ask_too_much, EXIT_FAILED,
+        "trainc: error: out of memory: cannot allocate 9223372036854775807 times "
+        "3 bytes\n");
+}
+
+static void test_arena(void **state)
+{
+    struct arena a = {0};
+    unsigned char *p[1000];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        size_t size = i == 500 ? 1 << 20 : (size_t)(i % 300);
+
+        p[i] = arena_new(&a, size);
+        assert_int_equal((uintptr_t)p[i] % 16, 0);
+        for (size_t k = 0; k < size; k++)
+            assert_int_equal(p[i][k], 0);
+        memset(p[i], i & 255, size);
+    }
+    for (int i = 0; i < 1000; i++)
+        for (int k = 0; k < i % 300; k++)
+            assert_int_equal(p[i][k], i & 255);
+    assert_string_equal(arena_strdup(&a, "abc"), "abc");
+    assert_string_equal(arena_printf(&a, "%s.%d", "layer1", 2), "layer1.2");
+    assert_memory_equal(arena_copy(&a, "xyz", 3), "xyz", 3);
+    arena_release(&a);
+    assert_null(a.block);
+    arena_release(&a);
+}
+
+/* --- strings --- */
+
+static void test_strbuf(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    char *text;
+
+    (void)state;
+    assert_string_equal(s.buf, "");
+    strbuf_reset(&s);
+    for (int i = 0; i < 1000; i++)
+        strbuf_addch(&s, (char)('a' + i % 26));
+    assert_int_equal(s.len, 1000);
+    assert_int_equal(s.buf[999], 'a' + 999 % 26);
+    assert_int_equal(s.buf[1000], 0);
+    strbuf_reset(&s);
+    assert_string_equal(s.buf, "");
+    strbuf_addf(&s, "%0500d|%s", 1, "x");
+    assert_int_equal(s.len, 502);
+    assert_string_equal(s.buf + 499, "1|x");
+    strbuf_reset(&s);
+    strbuf_add(&s, "a\0b", 3);
+    strbuf_addstr(&s, "c");
+    assert_memory_equal(s.buf, "a\0bc", 5);
+    text = strbuf_detach(&s);
+    assert_memory_equal(text, "a\0bc", 5);
+    assert_string_equal(s.buf, "");
+    free(text);
+    text = strbuf_detach(&s); /* of an empty one: still the caller's */
+    assert_string_equal(text, "");
+    free(text);
+    strbuf_release(&s);
+    strbuf_addstr(&s, "again");
+    assert_string_equal(s.buf, "again");
+    strbuf_release(&s);
+}
+
+static void test_strbuf_figures(void **state)
+{
+    static const struct {
+        long long value;
+        const char *want;
+    } grouped[] = {{0, "0"},
+                   {-5, "-5"},
+                   {999, "999"},
+                   {1000, "1,000"},
+                   {-999, "-999"},
+                   {-1000, "-1,000"},
+                   {25557032, "25,557,032"},
+                   {LLONG_MIN, "-9,223,372,036,854,775,808"}};
+    static const struct {
+        double value;
+        const char *want;
+    } bytes[] = {{0, "0 B"},          {1023, "1023 B"},   {1024, "1.0 KiB"},
+                 {1536, "1.5 KiB"},   {1e6, "976.6 KiB"}, {3.5 * 1073741824, "3.5 GiB"},
+                 {2e15, "1819.0 TiB"}},
+      duration[] = {{0, "00:00"},    {59.4, "00:59"},   {59.6, "01:00"},
+                    {3599, "59:59"}, {3600, "1:00:00"}, {360061, "100:01:01"}};
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(grouped) / sizeof(grouped[0]); i++) {
+        strbuf_reset(&s);
+        strbuf_add_grouped(&s, grouped[i].value);
+        assert_string_equal(s.buf, grouped[i].want);
+    }
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        strbuf_reset(&s);
+        strbuf_add_bytes(&s, bytes[i].value);
+        assert_string_equal(s.buf, bytes[i].want);
+    }
+    for (size_t i = 0; i < sizeof(duration) / sizeof(duration[0]); i++) {
+        strbuf_reset(&s);
+        strbuf_add_duration(&s, duration[i].value);
+        assert_string_equal(s.buf, duration[i].want);
+    }
+    strbuf_release(&s);
+}
+
+static void test_strmap(void **state)
+{
+    struct strmap m = {0};
+    int value[10000];
+    char key[32];
+
+    (void)state;
+    assert_null(strmap_get(&m, "a"));
+    assert_false(strmap_has(&m, "a"));
+    for (int i = 0; i < 10000; i++) {
+        (void)snprintf(key, sizeof(key), "layer%d.weight", i);
+        assert_false(strmap_has(&m, key));
+        strmap_put(&m, key, &value[i]);
+    }
+    assert_int_equal(m.n, 10000);
+    for (int i = 0; i < 10000; i += 3) {
+        (void)snprintf(key, sizeof(key), "layer%d.weight", i);
+        strmap_put(&m, key, NULL);
+    }
+    assert_int_equal(m.n, 10000);
+    for (int i = 0; i < 10000; i++) {
+        (void)snprintf(key, sizeof(key), "layer%d.weight", i);
+        assert_true(strmap_has(&m, key));
+        assert_ptr_equal(strmap_get(&m, key), i % 3 ? &value[i] : NULL);
+        assert_string_equal(m.entry[i].key, key); /* in the order of putting */
+    }
+    assert_false(strmap_has(&m, "layer10000.weight"));
+    assert_false(strmap_has(&m, ""));
+    strmap_put(&m, "", value);
+    assert_ptr_equal(strmap_get(&m, ""), value);
+    strmap_release(&m);
+    assert_int_equal(m.n, 0);
+    assert_null(strmap_get(&m, "layer1.weight"));
+}
+
+/* --- files --- */
+
+static void test_paths(void **state)
+{
+    static const struct {
+        const char *path, *dirname, *base, *extension;
+    } row[] = {
+        {"a.jpg", ".", "a.jpg", ".jpg"},
+        {"x/a.tar.gz", "x", "a.tar.gz", ".gz"},
+        {"/a", "/", "a", ""},
+        {"/x/y", "/x", "y", ""},
+        {"x.d/file", "x.d", "file", ""},
+        {".hidden", ".", ".hidden", ""},
+        {"x/.hidden.c", "x", ".hidden.c", ".c"},
+        {"x/", "x", "", ""},
+        {"", ".", "", ""},
+        {"a.", ".", "a.", "."},
+    };
+    static const char *const join[][3] = {
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"},
+        {"a", "/b", "/b"}, {"/", "b", "/b"},   {".", "b", "./b"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        char *dirname = path_dirname(row[i].path);
+
+        assert_string_equal(dirname, row[i].dirname);
+        assert_string_equal(path_basename(row[i].path), row[i].base);
+        assert_string_equal(path_extension(row[i].path), row[i].extension);
+        free(dirname);
+    }
+    for (size_t i = 0; i < sizeof(join) / sizeof(join[0]); i++) {
+        char *path = path_join(join[i][0], join[i][1]);
+
+        assert_string_equal(path, join[i][2]);
+        free(path);
+    }
+}
+
+static void test_files(void **state)
+{
+    char *path = path_join(dir, "f"), *tmp = xasprintf("%s.tmp", path), *text;
+    size_t len = 7, big = 300000;
+    char *data = xmalloc(big);
+
+    (void)state;
+    assert_null(file_read(path, &len));
+    assert_int_equal(errno, ENOENT);
+    assert_null(file_read(dir, NULL));
+    assert_int_equal(errno, EISDIR);
+    assert_false(file_exists(path));
+    assert_int_equal(file_write_atomic(path, "", 0), 0);
+    text = file_read(path, &len);
+    assert_string_equal(text, "");
+    assert_int_equal(len, 0);
+    free(text);
+    for (size_t i = 0; i < big; i++)
+        data[i] = (char)(i * 31 + i / 997);
+    assert_int_equal(file_write_atomic(path, data, big), 0);
+    text = file_read(path, &len);
+    assert_int_equal(len, big);
+    assert_memory_equal(text, data, big);
+    assert_int_equal(text[big], 0);
+    free(text);
+    assert_true(file_exists(path) && file_exists(dir));
+    assert_true(file_is_dir(dir) && !file_is_dir(path));
+    assert_false(file_exists(tmp));
+    assert_int_equal(file_fsync_dir_of(path), 0);
+    (void)unlink(path);
+    text = file_read("/proc/self/stat", &len); /* claims to have no bytes */
+    assert_true(text && len > 20 && strlen(text) == len);
+    free(text);
+    free(data);
+    free(path);
+    free(tmp);
+}
+
+/* What cannot be written leaves what is there, and says why. */
+static void test_write_fails(void **state)
+{
+    char *path = path_join(dir, "d"), *file = path_join(path, "f"),
+         *tmp = xasprintf("%s.tmp", path);
+
+    (void)state;
+    assert_int_equal(file_write_atomic(file, "x", 1), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(file_write_atomic(path, "x", 1), -1); /* over a directory */
+    assert_int_equal(errno, EISDIR);
+    assert_false(file_exists(tmp));
+    assert_true(file_is_dir(path));
+    assert_int_equal(rmdir(path), 0);
+    free(path);
+    free(file);
+    free(tmp);
+}
+
+static void test_directories(void **state)
+{
+    char *deep = path_join(dir, "a/b//c/"), *a = path_join(dir, "a"), *name;
+    static const char *const order[] = {"B", "a", "b", "class10", "class2"};
+    char **names;
+    int n;
+
+    (void)state;
+    assert_int_equal(dir_make_all(deep), 0);
+    assert_true(file_is_dir(deep));
+    assert_int_equal(dir_make_all(deep), 0); /* again */
+    for (int i = 4; i >= 0; i--) {
+        name = path_join(a, order[i]);
+        if (i != 2)
+            assert_int_equal(file_write_atomic(name, "", 0), 0);
+        free(name);
+    }
+    names = dir_list(a, &n);
+    assert_int_equal(n, 5);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(names[i], order[i]);
+    dir_list_free(names, n);
+    name = path_join(a, "B/x");
+    assert_int_equal(dir_make_all(name), -1); /* through a file */
+    assert_int_equal(errno, ENOTDIR);
+    free(name);
+    name = path_join(a, "B");
+    assert_int_equal(dir_make_all(name), -1); /* onto a file */
+    assert_int_equal(errno, ENOTDIR);
+    free(name);
+    names = dir_list("/nonexistent", &n);
+    assert_true(n < 0);
+    dir_list_free(names, n);
+    free(deep);
+    free(a);
+}
+
+/* --- log --- */
+
+static void *log_lines(void *arg)
+{
+    for (int i = 0; i < 200; i++) {
+        log_info("%s line %d of a thread", (const char *)arg, i);
+        log_once("the same for all");
+    }
+    return NULL;
+}
+
+static void log_in_threads(void *arg)
+{
+    static char name[4][8] = {"one", "two", "three", "four"};
+    pthread_t thread[4];
+
+    log_open(arg);
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&thread[i], NULL, log_lines, name[i]))
+            _exit(1);
+    for (int i = 0; i < 4; i++)
+        (void)pthread_join(thread[i], NULL);
+    log_level_set(LOG_WARNING);
+    log_debug("nowhere");
+    log_info("file only");
+    log_warning("both");
+    log_close();
+    exit(0);
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (const char *s = text; (s = strstr(s, what)); s++)
+        n++;
+    return n;
+}
+
+static void test_log(void **state)
+{
+    char *path = path_join(dir, "log.txt"), *text;
+    struct strbuf err = STRBUF_INIT;
+    int status = in_child(log_in_threads, path, &err);
+
+    (void)state;
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    text = file_read(path, NULL);
+    assert_non_null(text);
+    assert_int_equal(count(text, "\n"), 803);
+    assert_int_equal(count(text, " of a thread\n"), 800);
+    assert_int_equal(count(text, "three line 199 of"), 1);
+    assert_int_equal(count(text, "the same for all"), 1);
+    assert_int_equal(count(text, "nowhere"), 0);
+    assert_int_equal(count(text, "file only"), 1);
+    assert_int_equal(count(text, "warning: both"), 1);
+    assert_int_equal(count(err.buf, "\n"), 802);
+    assert_int_equal(count(err.buf, "file only"), 0);
+    assert_int_equal(count(err.buf, "warning: both\n"), 1);
+    assert_true(text[4] == '-' && text[10] == ' ' && text[13] == ':' && text[19] == ' ');
+    (void)unlink(path);
+    strbuf_release(&err);
+    free(text);
+    free(path);
+}
+
+/* --- leaving --- */
+
+static void leave_die(void *arg)
+{
+    warn("first %d", 1);
+    die("cannot open '%s'", arg ? "y" : "x");
+}
+
+static void leave_usage(void *arg)
+{
+    (void)arg;
+    usage("no such key");
+}
+
+static void handler(const char *message, int code, void *arg)
+{
+    (void)fprintf(stderr, "handler: %s %d %s\n", message, code, (const char *)arg);
+    die("in the handler");
+}
+
+static void leave_handler(void *arg)
+{
+    static char text[] = "arg";
+
+    (void)arg;
+    error_at_exit(handler, text);
+    warn("not for the handler");
+    usage("bad");
+}
+
+static void leave_bug(void *arg)
+{
+    (void)arg;
+    BUG("impossible: %d", 3);
+}
+
+static void test_leaving(void **state)
+{
+    struct strbuf text = STRBUF_INIT;
+    int status;
+
+    (void)state;
+    check_leaves(leave_die, EXIT_FAILED,
+                 "trainc: warning: first 1\ntrainc: error: cannot open 'x'\n");
+    check_leaves(leave_usage, EXIT_USAGE, "trainc: error: no such key\n");
+    check_leaves(leave_handler, EXIT_FAILED,
+                 "trainc: warning: not for the handler\ntrainc: error: bad\n"
+                 "handler: bad 2 arg\ntrainc: error: in the handler\n");
+    status = in_child(leave_bug, NULL, &text);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_non_null(strstr(text.buf, "trainc: BUG: tests/test_base.c:"));
+    assert_non_null(strstr(text.buf, ": impossible: 3\n"));
+    strbuf_release(&text);
+}
+
+static void test_clock(void **state)
+{
+    double a = clock_now(), b = clock_now();
+
+    (void)state;
+    if (!(b >= a && b - a < 60))
+        fail();
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    static const char *const path[] = {"a/B",   "a/a", "a/class10", "a/class2",
+                                       "a/b/c", "a/b", "a"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+        char *full = path_join(dir, path[i]);
+
+        (void)remove(full);
+        free(full);
+    }
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_alloc_overflow),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_strbuf),
+        cmocka_unit_test(test_strbuf_figures),
+        cmocka_unit_test(test_strmap),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_clock),
+    };
+
+    return cmocka_run_group_tests(test, setup, teardown);
+}
