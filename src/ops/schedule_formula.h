@@ -1,0 +1,111 @@
+/*
+ * Learning-rate schedules, per update: schedule_lr(s, t) is the rate of update t, the
+ * first being update 0. Swin's trainer calls its schedule behind the update, so that its
+ * first two updates both get the first value; here update t gets lr(t).
+ *
+ * B, W, M are base, warm-up and minimum rate, T total and w warm-up updates.
+ *   warm-up    t < w: W + t (B - W) / w, in front of every schedule but onecycle
+ *   cosine     M + (B - M) (1 + cos(pi t' / T')) / 2      t' = t - w and T' = T - w with
+ *   poly       M + (B - M) (1 - t' / T')^power            warmup_prefix, else t and T;
+ *                                                         M from t' = T' on
+ *   linear     B (1 - 0.99 (t - w) / (T - w))             down to 1 % of B
+ *   step       B rate^floor(t / every)
+ *   multistep  B rate^(milestones <= t)
+ *   onecycle   two cosine arcs: B / div up to B at pct_start T - 1, then down to
+ *              B / div / final_div at T - 1
+ * The first five are those of timm's schedulers as Swin uses them, onecycle is
+ * torch.optim.lr_scheduler.OneCycleLR without its cycle of the momentum.
+ *
+ * Compiled for host and device.
+ */
+#ifndef OPS_SCHEDULE_FORMULA_H
+#define OPS_SCHEDULE_FORMULA_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+enum schedule_kind {
+    SCHEDULE_COSINE,
+    SCHEDULE_LINEAR,
+    SCHEDULE_STEP,
+    SCHEDULE_MULTISTEP,
+    SCHEDULE_POLY,
+    SCHEDULE_ONECYCLE
+};
+
+enum { SCHEDULE_MILESTONES = 32 };
+
+struct schedule {
+    int kind;
+    bool warmup_prefix;
+    int64_t total, warmup; /* updates */
+    double base, warmup_start, min;
+    int64_t every; /* step: updates between two drops */
+    double rate;   /* step, multistep: the factor of a drop */
+    int64_t milestone[SCHEDULE_MILESTONES];
+    int nmilestone;
+    double power;                     /* poly */
+    double pct_start, div, final_div; /* onecycle */
+};
+
+HOST_DEVICE static inline double schedule_arc(double from, double to, double share)
+{
+    return to + (from - to) * 0.5 * (1 + cos(3.14159265358979323846 * share));
+}
+
+HOST_DEVICE static inline double schedule_onecycle(const struct schedule *s, int64_t t)
+{
+    double first = s->base / s->div, last = first / s->final_div;
+    double up = s->pct_start * (double)s->total - 1, end = (double)s->total - 1;
+    double x = (double)t < end ? (double)t : end;
+
+    if (up > 0 && x <= up)
+        return schedule_arc(first, s->base, x / up);
+    return end > up ? schedule_arc(s->base, last, (x - up) / (end - up)) : last;
+}
+
+HOST_DEVICE static inline double schedule_decay(const struct schedule *s, int64_t t)
+{
+    int64_t past = s->warmup_prefix ? t - s->warmup : t;
+    int64_t span = s->warmup_prefix ? s->total - s->warmup : s->total;
+
+    if (past >= span)
+        return s->min;
+    if (s->kind == SCHEDULE_COSINE)
+        return schedule_arc(s->base, s->min, (double)past / (double)span);
+    return s->min + (s->base - s->min) * pow(1 - (double)past / (double)span, s->power);
+}
+
+HOST_DEVICE static inline double schedule_drops(const struct schedule *s, int64_t t)
+{
+    int64_t n = 0;
+
+    if (s->kind == SCHEDULE_STEP)
+        n = s->every > 0 ? t / s->every : 0;
+    else
+        while (n < s->nmilestone && s->milestone[n] <= t)
+            n++;
+    return s->base * pow(s->rate, (double)n);
+}
+
+HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t)
+{
+    if (s->kind == SCHEDULE_ONECYCLE)
+        return schedule_onecycle(s, t);
+    if (t < s->warmup)
+        return s->warmup_start +
+               (double)t * (s->base - s->warmup_start) / (double)s->warmup;
+    if (s->kind == SCHEDULE_COSINE || s->kind == SCHEDULE_POLY)
+        return schedule_decay(s, t);
+    if (s->kind == SCHEDULE_LINEAR) {
+        double span = (double)(s->total - s->warmup), past = (double)(t - s->warmup);
+
+        return past < span ? s->base - s->base * 0.99 * (past / span) : s->base * 0.01;
+    }
+    return schedule_drops(s, t);
+}
+
+#endif
