@@ -1,0 +1,55 @@
+/*
+ * Adam and AdamW as torch.optim has them (no amsgrad). Weight decay is part of the
+ * gradient in Adam; AdamW (Loshchilov and Hutter, 2019) shrinks the weight beside it.
+ * t counts applied updates from 1.
+ *
+ *   Adam:  g += wd w        AdamW:  w *= 1 - lr wd
+ *   m += (1 - b1) (g - m);  v = b2 v + (1 - b2) g^2
+ *   w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps)
+ */
+#ifndef OPS_ADAM_FORMULA_H
+#define OPS_ADAM_FORMULA_H
+
+#include "ops/update.h"
+
+struct adam_rule { /* of one segment in one update */
+    float step, root, eps, one_beta1, beta2, one_beta2;
+    float l2, keep; /* Adam's weight decay; AdamW's factor 1 - lr wd */
+    float multiplier, clip;
+    int round;
+};
+
+HOST_DEVICE static inline struct adam_rule
+adam_rule(const struct update *u, const struct update_segment *s, const struct control *c,
+          double beta1, double beta2, double eps, bool decoupled)
+{
+    double t = (double)(c->updates + 1), lr = c->lr * (double)s->lr_scale;
+    double wd = (double)s->weight_decay;
+    struct adam_rule r;
+
+    r.step = (float)(lr / (1 - pow(beta1, t)));
+    r.root = (float)(1 / sqrt(1 - pow(beta2, t)));
+    r.eps = (float)eps;
+    r.one_beta1 = (float)(1 - beta1);
+    r.beta2 = (float)beta2;
+    r.one_beta2 = (float)(1 - beta2);
+    r.l2 = decoupled ? 0 : (float)wd;
+    r.keep = decoupled ? (float)(1 - lr * wd) : 1;
+    r.multiplier = (float)c->grad_multiplier;
+    r.clip = u->clip_value;
+    r.round = s->round ? u->round : UPDATE_ROUND_NONE;
+    return r;
+}
+
+HOST_DEVICE static inline void adam_element(float *w, float *m, float *v, float g,
+                                            const struct adam_rule *r)
+{
+    float d = update_gradient(g, r->multiplier, r->clip) + r->l2 * *w;
+
+    *m += r->one_beta1 * (d - *m);
+    *v = r->beta2 * *v + r->one_beta2 * d * d;
+    *w = update_rounded(r->keep * *w - r->step * *m / (sqrtf(*v) * r->root + r->eps),
+                        r->round);
+}
+
+#endif

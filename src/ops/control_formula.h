@@ -1,0 +1,98 @@
+/*
+ * What the update phase does to the control tensor, in the order of an update:
+ *
+ *   control_gradients   behind the sum of squares: overflow flag, norm, unscaling
+ *   control_prepare     rate, clip factor and EMA decay of this update
+ *   control_finish      behind optimizer and EMA: counters and the dynamic loss scale
+ *
+ * control_micro stands in for all of them behind a micro-batch that only accumulates.
+ * The gradients that the backward phase leaves are multiplied by loss_scale (a mean over
+ * micro-batches is already one: ops/loss_scale.h); the multiplier takes that away.
+ *
+ * Loss scale: torch.amp.GradScaler's rules (x growth after growth_interval good updates
+ * in a row, x backoff after a bad one) with a floor. A bad update is skipped whole.
+ * Clipping: torch.nn.utils.clip_grad_norm_, coefficient max / (norm + 1e-6) if below 1.
+ * EMA: decay (1 - exp(-u / ramp)), u counting this update; ramp 0: the plain decay.
+ *
+ * Compiled for host and device.
+ */
+#ifndef OPS_CONTROL_FORMULA_H
+#define OPS_CONTROL_FORMULA_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+#include "ops/control.h"
+#include "ops/schedule_formula.h"
+
+struct scaler {
+    bool dynamic;
+    double growth, backoff, min;
+    int64_t growth_interval;
+};
+
+HOST_DEVICE static inline void control_gradients(struct control *c, double sum_squares)
+{
+    double unscale = 1 / c->loss_scale;
+
+    c->overflow = !isfinite(sum_squares);
+    c->grad_norm = sqrt(sum_squares) * unscale;
+    c->grad_multiplier = unscale;
+}
+
+HOST_DEVICE static inline double control_ema_decay(double decay, double ramp,
+                                                   int64_t update)
+{
+    return ramp > 0 ? decay * (1 - exp(-(double)update / ramp)) : decay;
+}
+
+HOST_DEVICE static inline void control_prepare(struct control *c,
+                                               const struct schedule *s, double clip_norm,
+                                               double ema_decay, double ema_ramp)
+{
+    c->lr = schedule_lr(s, c->step);
+    c->ema_decay = control_ema_decay(ema_decay, ema_ramp, c->updates + 1);
+    if (clip_norm > 0) {
+        double coefficient = clip_norm / (c->grad_norm + 1e-6);
+
+        if (coefficient < 1)
+            c->grad_multiplier *= coefficient;
+    }
+}
+
+HOST_DEVICE static inline void control_scale(struct control *c, const struct scaler *s)
+{
+    if (c->overflow) {
+        c->growth_count = 0;
+        c->loss_scale *= s->backoff;
+        if (c->loss_scale < s->min)
+            c->loss_scale = s->min;
+    } else if (++c->growth_count >= s->growth_interval) {
+        c->growth_count = 0;
+        c->loss_scale *= s->growth;
+    }
+}
+
+HOST_DEVICE static inline void control_finish(struct control *c, const struct scaler *s)
+{
+    if (c->overflow) {
+        c->skipped++;
+        c->skipped_row++;
+    } else {
+        c->updates++;
+        c->skipped_row = 0;
+    }
+    if (s->dynamic)
+        control_scale(c, s);
+    c->step++;
+    c->micro++;
+}
+
+HOST_DEVICE static inline void control_micro(struct control *c)
+{
+    c->micro++;
+}
+
+#endif

@@ -1,0 +1,57 @@
+#include "ops/grads_accumulate.h"
+
+#include <limits.h>
+
+#include "graph/kernel.h"
+#include "ops/control.h"
+
+static const struct attr grads_accumulate_attr_table[] = {
+    ATTR_INT(struct grads_accumulate_attrs, accumulation, 1, INT_MAX, "micro-batches"),
+    {0},
+};
+
+void grads_accumulate(struct builder *b, struct tensor *grads, struct tensor *control,
+                      struct tensor *sum, int accumulation)
+{
+    struct grads_accumulate_attrs a = {"grads_accumulate", accumulation};
+    struct tensor *in[] = {
+        [GRADS_ACCUMULATE_GRADS] = grads,
+        [GRADS_ACCUMULATE_CONTROL] = control,
+    };
+
+    node_update(b, &op_grads_accumulate, a.layer, &a, in, 2, &sum, 1);
+}
+
+static const char *grads_accumulate_shape(struct node *n)
+{
+    return tensor_len(n->in[GRADS_ACCUMULATE_GRADS]) == tensor_len(n->out[0])
+               ? NULL
+               : "gradients and their sum differ in length";
+}
+
+static int64_t grads_accumulate_flops(const struct node *n)
+{
+    return tensor_len(n->out[0]);
+}
+
+static void grads_accumulate_ref(const struct step *s)
+{
+    const struct grads_accumulate_attrs *a = s->node->attrs;
+    const struct control *c = s->in[GRADS_ACCUMULATE_CONTROL];
+    const float *g = s->in[GRADS_ACCUMULATE_GRADS];
+    float *sum = s->out[0];
+    bool first = c->micro % a->accumulation == 0;
+
+    for (int64_t i = 0; i < tensor_len(s->node->out[0]); i++)
+        sum[i] = first ? g[i] : sum[i] + g[i];
+}
+
+const struct op op_grads_accumulate = {
+    .name = "grads_accumulate",
+    .attrs = grads_accumulate_attr_table,
+    .attrs_size = sizeof(struct grads_accumulate_attrs),
+    .precision = PRECISION_F32,
+    .shape = grads_accumulate_shape,
+    .flops = grads_accumulate_flops,
+    .ref = grads_accumulate_ref,
+};

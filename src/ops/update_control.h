@@ -1,0 +1,39 @@
+/*
+ * The one-thread nodes of the update phase, which write the control tensor; what they do
+ * is in ops/control_formula.h. Order in a program:
+ *
+ *   ... loss_scale (ops/loss_scale.h), backward, grads_accumulate, grad_stats ...
+ *   control_prepare   rate, clip factor, EMA decay
+ *   ... optimizer, running_stats, ema ...
+ *   control_finish    counters, dynamic loss scale; the last node
+ *
+ * A program that only accumulates ends with control_micro instead. Each takes the control
+ * tensor as its state.
+ */
+#ifndef OPS_UPDATE_CONTROL_H
+#define OPS_UPDATE_CONTROL_H
+
+#include "graph/graph.h"
+#include "ops/control_formula.h"
+
+struct control_prepare_attrs {
+    const char *layer;
+    struct schedule schedule;
+    double clip_norm;           /* 0: do not clip by norm */
+    double ema_decay, ema_ramp; /* of no meaning without an EMA */
+};
+
+struct control_finish_attrs {
+    const char *layer;
+    struct scaler scaler;
+};
+
+extern const struct op op_control_prepare, op_control_finish, op_control_micro;
+
+void control_prepare_node(struct builder *b, struct tensor *control,
+                          const struct control_prepare_attrs *a);
+void control_finish_node(struct builder *b, struct tensor *control,
+                         const struct scaler *s);
+void control_micro_node(struct builder *b, struct tensor *control);
+
+#endif
