@@ -8,7 +8,8 @@
  * update that is not skipped moves the running ones: running += momentum * (batch -
  * running), with the unbiased variance, var * n / (n-1).
  *
- * Inference: op_batchnorm_inference normalises with the running statistics.
+ * Inference, and training with frozen buffers (graph_freeze): op_batchnorm_inference
+ * normalises with the running statistics, which then stay as they are.
  *
  *   x = batchnorm(&b, x, "bn1")
  *
@@ -65,13 +66,6 @@ enum { BATCHNORM_INFERENCE_DWEIGHT, BATCHNORM_INFERENCE_DBIAS };
     batchnorm_((b), (x), &(const struct batchnorm_attrs){.layer = __VA_ARGS__})
 struct tensor *batchnorm_(struct builder *b, struct tensor *x,
                           const struct batchnorm_attrs *a);
-
-/*
- * Turns every training batchnorm whose weight and bias are both frozen into
- * op_batchnorm_inference, so its running statistics stay as they are. Call after freeze()
- * and before autodiff(). Returns how many it turned.
- */
-int batchnorm_freeze(struct graph *g);
 
 extern const struct op op_batchnorm, op_batchnorm_grad, op_batchnorm_inference,
     op_batchnorm_inference_data_grad, op_batchnorm_inference_weight_grad;

@@ -1,0 +1,32 @@
+/*
+ * The rank of a label among the logits of its sample: how many logits beat it. For host
+ * and device; see ops/metrics.h.
+ */
+#ifndef OPS_METRICS_FORMULA_H
+#define OPS_METRICS_FORMULA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+enum { METRICS_TOP = 5 };
+
+/* Does logit `other` at index k beat `own` at index label? NaN beats, and never wins. */
+HOST_DEVICE static inline bool metrics_beats(float other, int64_t k, float own,
+                                             int64_t label)
+{
+    return k != label && (!(other <= own) || (other >= own && k < label));
+}
+
+HOST_DEVICE static inline int64_t metrics_rank(const float *logit, int64_t classes,
+                                               int64_t label)
+{
+    int64_t rank = logit[label] >= logit[label] ? 0 : classes; /* NaN: last */
+
+    for (int64_t k = 0; k < classes; k++)
+        rank += metrics_beats(logit[k], k, logit[label], label);
+    return rank;
+}
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * The draws of mixup and CutMix, for host and device. Draw d of sample i is
+ * philox(seed, PHILOX_MIXUP, run, i + 2^32 d):
+ *   d = 0     mix at all? cutmix? row and column of the box's centre (or corner)
+ *   d = 1     its sides, if they are not given by lam
+ *   d = 2..   lam ~ Beta(a, a) = G / (G + G') from two Gamma(a) variates
+ *
+ * Gamma by Marsaglia and Tsang, "A simple method for generating gamma variables" (ACM
+ * TOMS 2000), for a + 1; times U^(1/a) gives a. Kept as logarithms, since U^(1/a)
+ * underflows for small a. A try succeeds with more than 95 %; after MIX_TRIES the last
+ * candidate is taken.
+ */
+#ifndef OPS_MIX_FORMULA_H
+#define OPS_MIX_FORMULA_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "base/philox.h"
+
+enum { MIX_TRIES = 16, MIX_FIRST_BETA = 2 };
+
+struct mix_rule {
+    float mixup, cutmix, cutmix_min, cutmix_max, prob, switch_prob; /* ops/mix.h */
+};
+
+struct mix_draw {
+    float lam; /* weight of the sample itself: 1 - area of the box for cutmix */
+    int cutmix;
+    int top, bottom, left, right; /* rows [top, bottom), columns [left, right) */
+};
+
+/* Which draw sample i of n uses; 0 batch, 1 pair, 2 elem: enum mix_mode. */
+HOST_DEVICE static inline int64_t mix_drawer(int mode, int64_t i, int64_t n)
+{
+    return mode == 0 ? 0 : mode == 1 && i >= n - 1 - i ? n - 1 - i : i;
+}
+
+HOST_DEVICE static inline struct philox mix_word(uint64_t seed, uint64_t run, int64_t i,
+                                                 int d)
+{
+    return philox(seed, PHILOX_MIXUP, run, (uint64_t)i + ((uint64_t)d << 32));
+}
+
+/* Uniform in (0, 1), as double. */
+HOST_DEVICE static inline double mix_uniform(uint32_t word)
+{
+    return ((double)word + 0.5) / 4294967296.0;
+}
+
+/* log of a Gamma(a) variate; `which` is 0 or 1 */
+HOST_DEVICE static inline double mix_log_gamma(uint64_t seed, uint64_t run, int64_t i,
+                                               double a, int which)
+{
+    double d = a + 1 - 1.0 / 3, c = 1 / sqrt(9 * d), v = 1;
+    int first = MIX_FIRST_BETA + which * (MIX_TRIES + 1);
+    double boost = mix_uniform(mix_word(seed, run, i, first).v[0]);
+
+    for (int t = 0; t < MIX_TRIES; t++) {
+        struct philox r = mix_word(seed, run, i, first + 1 + t);
+        double x = (double)philox_normal(r.v[0], r.v[1]);
+
+        v = 1 + c * x;
+        if (!(v > 0)) {
+            v = 1;
+            continue;
+        }
+        v = v * v * v;
+        if (log(mix_uniform(r.v[2])) < 0.5 * x * x + d - d * v + d * log(v))
+            break;
+    }
+    return log(d * v) + log(boost) / a;
+}
+
+HOST_DEVICE static inline double mix_beta(uint64_t seed, uint64_t run, int64_t i,
+                                          double a)
+{
+    double g = mix_log_gamma(seed, run, i, a, 0), h = mix_log_gamma(seed, run, i, a, 1);
+
+    return 1 / (1 + exp(h - g));
+}
+
+HOST_DEVICE static inline int mix_clip(int v, int high)
+{
+    return v < 0 ? 0 : v > high ? high : v;
+}
+
+/* [*from, *to) around a centre that is uniform over the side, clipped: timm's box. */
+HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *from,
+                                        int *to)
+{
+    int centre = (int)philox_below(word, (uint32_t)side);
+
+    *from = mix_clip(centre - cut / 2, side);
+    *to = mix_clip(centre + cut / 2, side);
+}
+
+/* A length in [side * low, side * high), a corner so that it fits. */
+HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner,
+                                                int side, float low, float high,
+                                                int *from, int *to)
+{
+    int least = (int)((float)side * low), most = (int)((float)side * high);
+    int cut = least;
+
+    if (most > least)
+        cut += (int)philox_below(length, (uint32_t)(most - least));
+    *from = cut < side ? (int)philox_below(corner, (uint32_t)(side - cut)) : 0;
+    *to = mix_clip(*from + cut, side);
+}
+
+HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
+                                                   uint64_t seed, uint64_t run, int64_t i,
+                                                   int height, int width)
+{
+    struct mix_draw d = {1, 0, 0, 0, 0, 0};
+    struct philox r = mix_word(seed, run, i, 0), sides;
+    bool between = m->cutmix_max > 0;
+    bool cutmix = m->cutmix > 0 || between;
+    double lam;
+
+    if (!(philox_uniform(r.v[0]) < m->prob))
+        return d;
+    if (cutmix && m->mixup > 0)
+        cutmix = philox_uniform(r.v[1]) < m->switch_prob;
+    if (!cutmix) {
+        d.lam = (float)mix_beta(seed, run, i, (double)m->mixup);
+        return d;
+    }
+    d.cutmix = 1;
+    if (between) {
+        sides = mix_word(seed, run, i, 1);
+        mix_span_between(sides.v[0], r.v[2], height, m->cutmix_min, m->cutmix_max, &d.top,
+                         &d.bottom);
+        mix_span_between(sides.v[1], r.v[3], width, m->cutmix_min, m->cutmix_max, &d.left,
+                         &d.right);
+    } else {
+        lam = mix_beta(seed, run, i, (double)m->cutmix);
+        mix_span(r.v[2], height, (int)(height * sqrt(1 - lam)), &d.top, &d.bottom);
+        mix_span(r.v[3], width, (int)(width * sqrt(1 - lam)), &d.left, &d.right);
+    }
+    d.lam = (float)(1 - (double)(d.bottom - d.top) * (d.right - d.left) /
+                            ((double)height * width));
+    return d;
+}
+
+/* Pixel (h, w) of the mixed sample from its own value and its partner's. */
+HOST_DEVICE static inline float mix_value(const struct mix_draw *d, int64_t h, int64_t w,
+                                          float own, float partner)
+{
+    bool inside = h >= d->top && h < d->bottom && w >= d->left && w < d->right;
+
+    if (d->cutmix)
+        return inside ? partner : own;
+    return d->lam >= 1 ? own : d->lam * own + (1 - d->lam) * partner;
+}
+
+#endif

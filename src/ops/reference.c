@@ -1,0 +1,122 @@
+#include "ops/reference.h"
+
+#include <string.h>
+
+#include "base/half.h"
+
+enum { SLOTS = 64, ALIGN = 64 };
+
+/* What op->ref sees in place of the step's own pointers. */
+struct reference_state {
+    void *in[SLOTS], *out[SLOTS];
+};
+
+/* Bytes of a tensor whose floats are stored as float. */
+static size_t wide_size(const struct tensor *t)
+{
+    size_t size =
+        tensor_is_float(t) ? (size_t)tensor_len(t) * sizeof(float) : tensor_size(t);
+
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static size_t scratch_needed(const struct node *n)
+{
+    size_t size = 0;
+
+    for (int i = 0; i < n->nin; i++)
+        if (dtype_is_half(n->in[i]->dtype))
+            size += wide_size(n->in[i]);
+    for (int i = 0; i < n->nout; i++) /* an output of several may be unwanted */
+        if (dtype_is_half(n->out[i]->dtype) || n->op->nout > 1)
+            size += wide_size(n->out[i]);
+    return size;
+}
+
+static const char *reference_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *dev)
+{
+    (void)g, (void)dev;
+    if (!n->op->ref)
+        return "the op has no reference";
+    if (n->nin > SLOTS || n->nout > SLOTS)
+        return "more than 64 inputs or outputs";
+
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        region_read(r, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        region_write(r, n->out[i]);
+    region_workspace(r, scratch_needed(n));
+    return NULL;
+}
+
+static void widen(float *to, const uint16_t *from, const struct tensor *t)
+{
+    int64_t len = tensor_len(t);
+
+    if (t->dtype == DTYPE_F16)
+        for (int64_t i = 0; i < len; i++)
+            to[i] = fp16_to_float(from[i]);
+    else
+        for (int64_t i = 0; i < len; i++)
+            to[i] = bf16_to_float(from[i]);
+}
+
+static void narrow(uint16_t *to, const float *from, const struct tensor *t)
+{
+    int64_t len = tensor_len(t);
+
+    if (t->dtype == DTYPE_F16)
+        for (int64_t i = 0; i < len; i++)
+            to[i] = fp16_from_float(from[i]);
+    else
+        for (int64_t i = 0; i < len; i++)
+            to[i] = bf16_from_float(from[i]);
+}
+
+/* The next piece of the workspace, as large as `t` in floats. */
+static void *scratch(char **at, const struct tensor *t)
+{
+    void *p = *at;
+
+    *at += wide_size(t);
+    return p;
+}
+
+static void reference_run(struct step *s, struct device *dev)
+{
+    struct reference_state *st = s->state;
+    const struct node *n = s->node;
+    struct step view = *s;
+    char *at = s->workspace;
+
+    (void)dev;
+    for (int i = 0; i < n->nin; i++) {
+        bool half = dtype_is_half(n->in[i]->dtype);
+
+        st->in[i] = half ? scratch(&at, n->in[i]) : s->in[i];
+        if (half)
+            widen(st->in[i], s->in[i], n->in[i]);
+    }
+    for (int i = 0; i < n->nout; i++) {
+        bool half = dtype_is_half(n->out[i]->dtype);
+
+        st->out[i] = half || !s->out[i] ? scratch(&at, n->out[i]) : s->out[i];
+        if (half && i >= n->op->nout)
+            widen(st->out[i], s->out[i], n->out[i]);
+    }
+    view.in = st->in;
+    view.out = st->out;
+    n->op->ref(&view);
+    for (int i = 0; i < n->nout; i++)
+        if (s->out[i] && dtype_is_half(n->out[i]->dtype))
+            narrow(s->out[i], st->out[i], n->out[i]);
+}
+
+const struct kernel kernel_reference = {
+    .name = "reference",
+    .claim = reference_claim,
+    .run = reference_run,
+    .state_size = sizeof(struct reference_state),
+};

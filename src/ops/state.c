@@ -1,0 +1,21 @@
+#include "ops/state.h"
+
+#include "ops/control.h"
+
+static struct tensor *state(struct builder *b, const char *name, enum memory m,
+                            size_t size)
+{
+    struct tensor *t = graph_find(b->g, name);
+
+    return t ? t : graph_state(b, name, m, DTYPE_U8, 0, (int64_t)size);
+}
+
+struct tensor *control_tensor(struct builder *b)
+{
+    return state(b, "control", MEMORY_CONTROL, sizeof(struct control));
+}
+
+struct tensor *metrics_tensor(struct builder *b)
+{
+    return state(b, "metrics", MEMORY_METRICS, sizeof(struct metrics));
+}

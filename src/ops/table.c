@@ -1,0 +1,79 @@
+#include "ops/table.h"
+
+#include <string.h>
+
+#include "ops/add.h"
+#include "ops/avgpool2d.h"
+#include "ops/batchnorm.h"
+#include "ops/bias_grad.h"
+#include "ops/cast.h"
+#include "ops/conv2d.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/global_avgpool.h"
+#include "ops/linear.h"
+#include "ops/loss_scale.h"
+#include "ops/maxpool2d.h"
+#include "ops/metrics.h"
+#include "ops/mix.h"
+#include "ops/normalize.h"
+#include "ops/pad_shortcut.h"
+#include "ops/relu.h"
+#include "ops/scale_channels.h"
+#include "ops/sigmoid.h"
+
+const struct op *const op_table[] = {
+    /* input */
+    &op_normalize,
+    &op_mix,
+
+    /* layers */
+    &op_conv2d,
+    &op_conv2d_data_grad,
+    &op_conv2d_weight_grad,
+    &op_linear,
+    &op_linear_data_grad,
+    &op_linear_weight_grad,
+    &op_bias_grad,
+    &op_batchnorm,
+    &op_batchnorm_grad,
+    &op_batchnorm_inference,
+    &op_batchnorm_inference_data_grad,
+    &op_batchnorm_inference_weight_grad,
+    &op_relu,
+    &op_relu_grad,
+    &op_sigmoid,
+    &op_sigmoid_grad,
+    &op_add,
+    &op_cast,
+    &op_scale_channels,
+    &op_scale_channels_scale_grad,
+    &op_maxpool2d,
+    &op_maxpool2d_grad,
+    &op_avgpool2d,
+    &op_avgpool2d_grad,
+    &op_global_avgpool,
+    &op_global_avgpool_grad,
+    &op_pad_shortcut,
+    &op_pad_shortcut_grad,
+    &op_dropout,
+    &op_drop_path,
+
+    /* loss */
+    &op_cross_entropy,
+    &op_cross_entropy_grad,
+    &op_metrics,
+    &op_loss_scale,
+
+    NULL,
+};
+
+const struct graph_ops graph_ops_default = {.add = &op_add, .cast = &op_cast};
+
+const struct op *op_find(const char *name)
+{
+    for (int i = 0; op_table[i]; i++)
+        if (!strcmp(op_table[i]->name, name))
+            return op_table[i];
+    return NULL;
+}
