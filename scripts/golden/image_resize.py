@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Golden file for tests/test_image_resize.c: Pillow's resize on pictures made by a formula.
+
+usage: image_resize.py OUT.bin
+
+The file is a sequence of cases: nine little-endian int32 (filter, source width, source
+height, box x0, y0, x1, y1, output width, output height), then the output, RGB. The box is
+cut out first (as in a random resized crop), then resized. Sizes are chosen so that no
+centre falls on the edge of two pixels, where Pillow's nearest depends on its rounding,
+and none shrinks much more in height than in width, where Pillow 13 takes the vertical pass
+first, unlike all versions before it.
+"""
+import struct
+import sys
+
+from PIL import Image
+
+FILTERS = [Image.NEAREST, Image.BOX, Image.BILINEAR, Image.BICUBIC, Image.LANCZOS]
+CASES = [  # source, box, output
+    ((50, 37), (0, 0, 50, 37), (20, 16)),
+    ((50, 37), (7, 5, 40, 33), (22, 24)),
+    ((50, 37), (3, 3, 47, 14), (16, 14)),
+    ((33, 41), (0, 0, 33, 41), (33, 41 // 2)),
+    ((200, 150), (3, 10, 197, 149), (16, 12)),
+    ((9, 7), (1, 1, 8, 6), (24, 16)),
+    ((31, 1), (0, 0, 31, 1), (7, 5)),
+]
+
+
+def pixel(x, y, c):
+    """The same as in the test: smooth parts, edges and noise."""
+    v = (x * 7 + y * 13 + c * 50) & 255
+    if (x // 5 + y // 3) % 2:
+        v = 255 - v
+    if (x * 31 + y * 17 + c * 7) % 11 == 0:
+        v = (x * x * 3 + y * y * 5 + c * 101) & 255
+    return v
+
+
+def main():
+    with open(sys.argv[1], "wb") as out:
+        for (w, h), box, size in CASES:
+            data = bytes(pixel(x, y, c) for y in range(h) for x in range(w) for c in range(3))
+            crop = Image.frombytes("RGB", (w, h), data).crop(box)
+            for i, f in enumerate(FILTERS):
+                out.write(struct.pack("<9i", i, w, h, *box, *size))
+                out.write(crop.resize(size, f).tobytes())
+
+
+main()

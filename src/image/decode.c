@@ -1,0 +1,167 @@
+/* Formats told apart, limits checked, the rest left to jpeg.c and stb.c. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "image/decoder.h"
+#include "image/image.h"
+
+struct image_decoder {
+    struct image_limits limits;
+    struct jpeg *jpeg;
+    const void *data; /* of the open picture; NULL: none */
+    size_t len;
+    bool is_jpeg;
+    int w, h;
+};
+
+void image_resize_room(struct image *img, int w, int h)
+{
+    size_t need = (size_t)w * (size_t)h * 3 + IMAGE_SLACK;
+
+    if (need > img->cap) {
+        free(img->pixel); /* the content need not survive, so no realloc */
+        img->pixel = xalloc_aligned(need);
+        img->cap = need;
+    }
+    img->x = img->y = 0;
+    img->w = w;
+    img->h = h;
+    img->stride = (size_t)w * 3;
+}
+
+void image_release(struct image *img)
+{
+    free(img->pixel);
+    memset(img, 0, sizeof(*img));
+}
+
+struct image_limits image_limits_or_default(const struct image_limits *limits)
+{
+    struct image_limits l = limits ? *limits : (struct image_limits){0};
+
+    if (l.max_pixels <= 0)
+        l.max_pixels = 178956970;
+    if (l.max_bytes <= 0)
+        l.max_bytes = 256 << 20;
+    return l;
+}
+
+struct image_decoder *image_decoder_new(const struct image_limits *limits)
+{
+    struct image_decoder *d = xcalloc(1, sizeof(*d));
+
+    d->limits = image_limits_or_default(limits);
+    d->jpeg = jpeg_new();
+    return d;
+}
+
+void image_decoder_free(struct image_decoder *d)
+{
+    if (!d)
+        return;
+    jpeg_free(d->jpeg);
+    free(d);
+}
+
+/* "unknown format", with what the file starts with: a renamed text file shows itself. */
+static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
+{
+    size_t n = len < 16 ? len : 16;
+
+    strbuf_addstr(why, "not a picture that we know: it starts with \"");
+    for (size_t i = 0; i < n; i++) {
+        if (isprint(p[i]) && p[i] != '"' && p[i] != '\\')
+            strbuf_addch(why, (char)p[i]);
+        else
+            strbuf_addf(why, "\\x%02x", p[i]);
+    }
+    strbuf_addstr(why, "\"");
+    return -1;
+}
+
+static bool starts(const uint8_t *p, size_t len, const char *magic, size_t n)
+{
+    return len >= n && memcmp(p, magic, n) == 0;
+}
+
+static bool decode_is_stb(const uint8_t *p, size_t len)
+{
+    return starts(p, len, "\x89PNG\r\n\x1a\n", 8) || starts(p, len, "BM", 2) ||
+           starts(p, len, "GIF8", 4) || starts(p, len, "P5", 2) ||
+           starts(p, len, "P6", 2);
+}
+
+static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
+{
+    if (d->w <= 0 || d->h <= 0) {
+        strbuf_addf(why, "the header says %d x %d pixels", d->w, d->h);
+        return -1;
+    }
+    if ((int64_t)d->w * d->h > d->limits.max_pixels) {
+        strbuf_addf(why, "the header says %d x %d pixels, more than the limit of %lld",
+                    d->w, d->h, (long long)d->limits.max_pixels);
+        return -1;
+    }
+    return 0;
+}
+
+int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
+                       int *h, struct strbuf *why)
+{
+    int rc;
+
+    d->data = NULL;
+    if (len == 0) {
+        strbuf_addstr(why, "the file is empty");
+        return -1;
+    }
+    if ((uint64_t)len > (uint64_t)d->limits.max_bytes) {
+        strbuf_addf(why, "%zu bytes, more than the limit of %lld", len,
+                    (long long)d->limits.max_bytes);
+        return -1;
+    }
+    d->is_jpeg = starts(data, len, "\xff\xd8\xff", 3);
+    if (d->is_jpeg)
+        rc = jpeg_open(d->jpeg, data, len, &d->w, &d->h, why);
+    else if (decode_is_stb(data, len))
+        rc = stb_open(data, len, &d->w, &d->h, why);
+    else
+        rc = decode_unknown(data, len, why);
+    if (rc < 0 || decode_check_size(d, why) < 0)
+        return -1;
+    d->data = data;
+    d->len = len;
+    *w = d->w;
+    *h = d->h;
+    return 0;
+}
+
+int image_decoder_shrinks(const struct image_decoder *d)
+{
+    return d->data && d->is_jpeg;
+}
+
+int image_decoder_read(struct image_decoder *d, const struct image_part *part,
+                       struct image *img, struct strbuf *why)
+{
+    struct image_part all = {0, 0, d->w, d->h, 1};
+    const void *data = d->data;
+
+    if (!data)
+        BUG("image_decoder_read without an open picture");
+    if (!part)
+        part = &all;
+    if (part->x < 0 || part->y < 0 || part->w <= 0 || part->h <= 0 ||
+        part->x > d->w - part->w || part->y > d->h - part->h)
+        BUG("part %d,%d %dx%d outside a picture of %dx%d", part->x, part->y, part->w,
+            part->h, d->w, d->h);
+    if (part->shrink != 1 && !d->is_jpeg)
+        BUG("only JPEG can be decoded at 1/%d", part->shrink);
+    d->data = NULL;
+    if (d->is_jpeg)
+        return jpeg_read(d->jpeg, part, img, why);
+    return stb_read(data, d->len, part, img, why);
+}

@@ -1,0 +1,98 @@
+/*
+ * Pictures: from the bytes of a file to interleaved 8-bit RGB.
+ *
+ *   struct image_decoder *d = image_decoder_new(NULL);        one per thread, reused
+ *   if (image_decoder_open(d, data, len, &w, &h, &why) < 0)   header only, limits checked
+ *       ... why.buf says why ...
+ *   image_decoder_read(d, NULL, &img, &why);                  or a part of the picture
+ *   image_release(&img);  image_decoder_free(d);
+ *
+ * `data` must stay until the read is done. After open comes at most one read. Nothing is
+ * allocated by us per picture once the buffers have grown to their size.
+ *
+ * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
+ * cannot decode a part of a picture, and skipping the rows and columns outside the crop
+ * saves a third of the time of a random resized crop. PNG, BMP, GIF (its first frame),
+ * PPM and PGM go through stb_image. The format is told from the first bytes, never from
+ * the name.
+ *
+ * Every picture becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
+ * are looked up, alpha is dropped without blending, CMYK and YCCK are read as Adobe
+ * writes them (inverted) and become R = C K / 255. 16-bit samples keep their high byte
+ * (Pillow clips 16-bit grey instead). The EXIF orientation is ignored, as in
+ * torchvision's and timm's loaders: published weights were trained and measured so.
+ *
+ * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
+ * What lies below or beside the part that is read is not looked at, except that a JPEG
+ * that does not end with its end marker is always decoded whole, so that a truncated file
+ * is found whatever part is wanted. A part has exactly the pixels that it has in the
+ * whole picture.
+ *
+ * Limits against decompression bombs are checked before any pixel is decoded: the file's
+ * size, the header's width times height, the memory that libjpeg and stb_image may take,
+ * the number of scans of a progressive JPEG.
+ */
+#ifndef IMAGE_IMAGE_H
+#define IMAGE_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+/* Readable bytes behind the last pixel of every image, for loads wider than a pixel. */
+enum { IMAGE_SLACK = 64 };
+
+struct image {
+    int x, y; /* where pixel[0] lies in the picture (at 1/shrink); 0 for a whole one */
+    int w, h;
+    size_t stride;  /* bytes from row to row, >= 3 w */
+    uint8_t *pixel; /* R, G, B, R, G, B ...; owned */
+    size_t cap;
+};
+
+/* Room for w x h pixels of unset content with stride 3 w, x = y = 0; grows, never
+ * shrinks. */
+void image_resize_room(struct image *img, int w, int h);
+void image_release(struct image *img);
+
+struct image_limits {
+    int64_t max_pixels; /* 0: 178,956,970, Pillow's limit */
+    int64_t max_bytes;  /* of the file; 0: 256 MiB */
+};
+
+struct image_limits image_limits_or_default(const struct image_limits *limits);
+
+/*
+ * A part of the picture, in pixels of the whole picture, decoded at 1/shrink of its size.
+ * shrink is 1, or 2, 4 or 8 where image_decoder_shrinks() says so. Shrunken pixels come
+ * from the low frequencies of each 8x8 block: nearly the mean of shrink x shrink pixels,
+ * a little sharper, with a mean difference of about one grey level from a box filter.
+ */
+struct image_part {
+    int x, y, w, h;
+    int shrink;
+};
+
+struct image_decoder;
+
+/* NULL: default limits. */
+struct image_decoder *image_decoder_new(const struct image_limits *limits);
+void image_decoder_free(struct image_decoder *d);
+
+/* -1 and a reason without the file's name, which the caller knows; 0 and the size if
+ * good. */
+int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
+                       int *h, struct strbuf *why);
+int image_decoder_shrinks(
+    const struct image_decoder *d); /* 1: can decode at 1/2 .. 1/8 */
+
+/*
+ * Reads `part` (NULL: all, unshrunken). `img` covers at least the part: it may be larger,
+ * and img->x, img->y say where it lies. At 1/shrink the part's edges are rounded
+ * outwards.
+ */
+int image_decoder_read(struct image_decoder *d, const struct image_part *part,
+                       struct image *img, struct strbuf *why);
+
+#endif

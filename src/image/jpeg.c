@@ -1,0 +1,251 @@
+/*
+ * libjpeg-turbo behind one file, by its libjpeg interface (image.h says why).
+ *
+ * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
+ * the struct; warnings are errors here, but for three that do not touch pixels; a cropped
+ * decode differs from the whole one in the outermost chroma sample, so we ask for a
+ * margin.
+ */
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include "base/alloc.h"
+#include "image/decoder.h"
+
+enum {
+    JPEG_MAX_SCANS = 256, /* real progressive files have about 10 */
+    JPEG_MARGIN = 4,      /* pixels: two chroma samples at half resolution */
+    JPEG_ROWS = 8         /* per call of jpeg_read_scanlines */
+};
+
+struct jpeg {
+    struct jpeg_decompress_struct c;
+    struct jpeg_error_mgr error;
+    struct jpeg_progress_mgr progress;
+    jmp_buf jump;
+    char reason[JMSG_LENGTH_MAX];
+
+    const uint8_t *data;
+    size_t len;
+    const struct image_part *part;
+    struct image *img;
+    uint8_t *row; /* CMYK or rows that nobody wants */
+    size_t row_cap;
+};
+
+static struct jpeg *jpeg_of(j_common_ptr c)
+{
+    return c->client_data;
+}
+
+static void jpeg_on_error(j_common_ptr c)
+{
+    struct jpeg *j = jpeg_of(c);
+
+    c->err->format_message(c, j->reason);
+    longjmp(j->jump, 1);
+}
+
+/* Warnings have level -1, traces 0 and up. */
+static void jpeg_on_message(j_common_ptr c, int level)
+{
+    int code = c->err->msg_code;
+
+    if (level >= 0 || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM)
+        return;
+    if (code == JWRN_EXTRANEOUS_DATA && c->err->msg_parm.i[1] == JPEG_EOI)
+        return; /* bytes between the last block and the end */
+    jpeg_on_error(c);
+}
+
+static void jpeg_on_progress(j_common_ptr c)
+{
+    struct jpeg *j = jpeg_of(c);
+
+    if (j->c.input_scan_number <= JPEG_MAX_SCANS)
+        return;
+    snprintf(j->reason, sizeof(j->reason), "more than %d scans", JPEG_MAX_SCANS);
+    longjmp(j->jump, 1);
+}
+
+/* Runs fn; -1 with a reason if libjpeg left it in the middle. */
+static int jpeg_guard(struct jpeg *j, void (*fn)(struct jpeg *), struct strbuf *why)
+{
+    if (setjmp(j->jump)) {
+        jpeg_abort_decompress(&j->c);
+        strbuf_addstr(why, j->reason);
+        return -1;
+    }
+    fn(j);
+    return 0;
+}
+
+struct jpeg *jpeg_new(void)
+{
+    struct jpeg *j = xcalloc(1, sizeof(*j));
+
+    j->c.err = jpeg_std_error(&j->error);
+    j->error.error_exit = jpeg_on_error;
+    j->error.emit_message = jpeg_on_message;
+    j->progress.progress_monitor = jpeg_on_progress;
+    jpeg_create_decompress(&j->c);
+    j->c.client_data = j;
+    j->c.progress = &j->progress;
+    return j;
+}
+
+void jpeg_free(struct jpeg *j)
+{
+    if (!j)
+        return;
+    jpeg_destroy_decompress(&j->c);
+    free(j->row);
+    free(j);
+}
+
+static void jpeg_header(struct jpeg *j)
+{
+    jpeg_abort_decompress(&j->c); /* a picture opened and never read */
+    jpeg_mem_src(&j->c, j->data, (unsigned long)j->len);
+    jpeg_read_header(&j->c, TRUE);
+}
+
+int jpeg_open(struct jpeg *j, const void *data, size_t len, int *w, int *h,
+              struct strbuf *why)
+{
+    j->data = data;
+    j->len = len;
+    if (jpeg_guard(j, jpeg_header, why) < 0)
+        return -1;
+    *w = (int)j->c.image_width;
+    *h = (int)j->c.image_height;
+    return 0;
+}
+
+static bool jpeg_is_cmyk(const struct jpeg *j)
+{
+    return j->c.jpeg_color_space == JCS_CMYK || j->c.jpeg_color_space == JCS_YCCK;
+}
+
+/* a b / 255, rounded, as Pillow does it */
+static uint8_t jpeg_mul255(unsigned a, unsigned b)
+{
+    unsigned t = a * b + 128;
+
+    return (uint8_t)(((t >> 8) + t) >> 8);
+}
+
+/* Adobe writes 255 - C and 255 - K: R = K' - (255 - C') K' / 255, as in Pillow. */
+static void jpeg_from_cmyk(uint8_t *rgb, const uint8_t *cmyk, int w)
+{
+    for (int x = 0; x < w; x++, rgb += 3, cmyk += 4)
+        for (int c = 0; c < 3; c++)
+            rgb[c] = (uint8_t)(cmyk[3] - jpeg_mul255(255u - cmyk[c], cmyk[3]));
+}
+
+static uint8_t *jpeg_row(struct jpeg *j, size_t size)
+{
+    if (size > j->row_cap) {
+        free(j->row);
+        j->row = xmalloc(size);
+        j->row_cap = size;
+    }
+    return j->row;
+}
+
+/* Rows [output_scanline, end) into the image. */
+static void jpeg_rows(struct jpeg *j, int end)
+{
+    struct image *img = j->img;
+
+    while ((int)j->c.output_scanline < end) {
+        uint8_t *to =
+            img->pixel + (size_t)((int)j->c.output_scanline - img->y) * img->stride;
+        JSAMPROW row[JPEG_ROWS];
+        int n = end - (int)j->c.output_scanline;
+
+        if (jpeg_is_cmyk(j)) {
+            row[0] = jpeg_row(j, (size_t)img->w * 4);
+            jpeg_read_scanlines(&j->c, row, 1);
+            jpeg_from_cmyk(to, row[0], img->w);
+            continue;
+        }
+        n = n < JPEG_ROWS ? n : JPEG_ROWS;
+        for (int i = 0; i < n; i++)
+            row[i] = to + (size_t)i * img->stride;
+        jpeg_read_scanlines(&j->c, row, (JDIMENSION)n);
+    }
+}
+
+/* Decodes what is left for the sake of its errors. */
+static void jpeg_drain(struct jpeg *j)
+{
+    JSAMPROW row[1] = {jpeg_row(j, (size_t)j->c.output_width * 4)};
+
+    while (j->c.output_scanline < j->c.output_height)
+        jpeg_read_scanlines(&j->c, row, 1);
+}
+
+static bool jpeg_has_end(const struct jpeg *j)
+{
+    return j->len >= 2 && j->data[j->len - 2] == 0xff && j->data[j->len - 1] == JPEG_EOI;
+}
+
+/* Narrows the decoder to the columns of the part; x and w are what it agreed to. */
+static void jpeg_columns(struct jpeg *j, int x0, int x1, JDIMENSION *x, JDIMENSION *w)
+{
+    int full = (int)j->c.output_width;
+
+    *x = (JDIMENSION)(x0 > JPEG_MARGIN ? x0 - JPEG_MARGIN : 0);
+    x1 = x1 < full - JPEG_MARGIN ? x1 + JPEG_MARGIN : full;
+    *w = (JDIMENSION)x1 - *x;
+    if (j->c.max_h_samp_factor > 2) {
+        *x = 0;
+        *w = j->c.output_width;
+    } else if (*x > 0 || (int)*w < full) {
+        jpeg_crop_scanline(&j->c, x, w);
+    }
+}
+
+static void jpeg_pixels(struct jpeg *j)
+{
+    const struct image_part *p = j->part;
+    int s = p->shrink, y0 = p->y / s, y1 = (p->y + p->h + s - 1) / s;
+    bool whole = !jpeg_has_end(j);
+    JDIMENSION x, w;
+
+    j->c.out_color_space = jpeg_is_cmyk(j) ? JCS_CMYK : JCS_RGB;
+    j->c.scale_num = 1;
+    j->c.scale_denom = (unsigned)s;
+    j->c.dct_method = JDCT_ISLOW;
+    jpeg_start_decompress(&j->c);
+    jpeg_columns(j, p->x / s, (p->x + p->w + s - 1) / s, &x, &w);
+    image_resize_room(j->img, (int)w, y1 - y0);
+    j->img->x = (int)x;
+    j->img->y = y0;
+    if (y0 > 0)
+        jpeg_skip_scanlines(&j->c, (JDIMENSION)y0);
+    jpeg_rows(j, y1);
+    if (whole)
+        jpeg_drain(j);
+    jpeg_abort_decompress(&j->c);
+}
+
+int jpeg_read(struct jpeg *j, const struct image_part *part, struct image *img,
+              struct strbuf *why)
+{
+    /* libjpeg's own memory: at most the coefficients of a progressive file, 16 bits each.
+     */
+    int64_t pixels = (int64_t)j->c.image_width * j->c.image_height;
+
+    j->c.mem->max_memory_to_use = (long)(16 * pixels + (16 << 20));
+    j->part = part;
+    j->img = img;
+    return jpeg_guard(j, jpeg_pixels, why);
+}

@@ -1,0 +1,274 @@
+/* Tables of weights, the plain C passes, and the choice between them and AVX2. */
+#include "image/resize.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "image/resize_pass.h"
+
+static const char *const resize_names[] = {"nearest", "box", "bilinear", "bicubic",
+                                           "lanczos"};
+static const double resize_support[] = {0, 0.5, 1, 2, 3};
+
+static bool resize_simd_off; /* set by tests, before threads exist */
+
+int resize_filter_from_name(const char *name)
+{
+    for (int i = 0; i <= RESIZE_LANCZOS; i++)
+        if (strcmp(name, resize_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+const char *resize_filter_name(enum resize_filter f)
+{
+    return resize_names[f];
+}
+
+struct resize_axis resize_axis_all(int from, int to, int out)
+{
+    return (struct resize_axis){from, to, from, to, out, 0, out};
+}
+
+/* The kernels of Pillow; |t| may lie outside the support. */
+static double resize_kernel(enum resize_filter f, double t)
+{
+    const double a = -0.5;
+
+    switch (f) {
+    case RESIZE_BOX:
+        return t > -0.5 && t <= 0.5 ? 1 : 0;
+    case RESIZE_BILINEAR:
+        t = fabs(t);
+        return t < 1 ? 1 - t : 0;
+    case RESIZE_BICUBIC:
+        t = fabs(t);
+        if (t < 1)
+            return ((a + 2) * t - (a + 3)) * t * t + 1;
+        return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
+    case RESIZE_LANCZOS:
+        if (t < -3 || t >= 3)
+            return 0;
+        if (t == 0)
+            return 1;
+        t *= M_PI;
+        return 3 * sin(t) * sin(t / 3) / (t * t);
+    case RESIZE_NEAREST:
+        break;
+    }
+    BUG("no kernel for filter %d", (int)f);
+}
+
+/* The taps [*lo, *hi) of output o. */
+static void resize_taps(const struct resize_axis *a, enum resize_filter f, int o, int *lo,
+                        int *hi)
+{
+    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+    double support = resize_support[f] * (scale > 1 ? scale : 1);
+
+    if (f == RESIZE_NEAREST) {
+        *lo = (int)floor(centre);
+        *lo = *lo < a->lo ? a->lo : *lo >= a->hi ? a->hi - 1 : *lo;
+        *hi = *lo + 1;
+        return;
+    }
+    *lo = (int)(centre - support + 0.5);
+    *hi = (int)(centre + support + 0.5);
+    *lo = *lo < a->lo ? a->lo : *lo;
+    *hi = *hi > a->hi ? a->hi : *hi;
+    if (*hi <= *lo) /* a centre on the very edge of a cut interval */
+        *hi = *lo + 1;
+}
+
+void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int *hi)
+{
+    int unused;
+
+    resize_taps(a, f, a->first, lo, &unused);
+    resize_taps(a, f, a->first + a->n - 1, &unused, hi);
+}
+
+/* Normalised weights of output o into w; returns the largest magnitude. */
+static double resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
+                             int lo, int hi, double *w)
+{
+    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+    double wide = scale > 1 ? scale : 1, sum = 0, largest = 0;
+
+    for (int i = lo; i < hi; i++) {
+        w[i - lo] = f == RESIZE_NEAREST ? 1 : resize_kernel(f, (i + 0.5 - centre) / wide);
+        sum += w[i - lo];
+    }
+    if (sum == 0) /* one tap at the edge of the kernel */
+        w[0] = sum = 1;
+    for (int i = 0; i < hi - lo; i++) {
+        w[i] /= sum;
+        largest = fmax(largest, fabs(w[i]));
+    }
+    return largest;
+}
+
+static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
+                              int stride)
+{
+    size_t need = (size_t)n * (size_t)stride;
+
+    if (need > t->cap) {
+        t->weight = xrealloc(t->weight, need * sizeof(*t->weight));
+        t->first = xrealloc(t->first, need * sizeof(*t->first));
+        t->cap = need;
+    }
+    if (need > r->scratch_cap) {
+        r->scratch = xrealloc(r->scratch, need * sizeof(*r->scratch));
+        r->scratch_cap = need;
+    }
+    t->n = n;
+    t->stride = stride;
+}
+
+/* `origin` is where the source's first pixel lies; `flip` reverses the outputs. */
+static void resize_table_fill(struct resizer *r, struct resize_table *t,
+                              const struct resize_axis *a, enum resize_filter f,
+                              int origin, bool flip)
+{
+    double scale = (a->to - a->from) / a->out, largest = 0;
+    int taps = (int)ceil(resize_support[f] * (scale > 1 ? scale : 1)) * 2 + 1;
+
+    resize_table_room(r, t, a->n,
+                      (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
+    t->taps = 0;
+    for (int i = 0; i < a->n; i++) {
+        int o = a->first + (flip ? a->n - 1 - i : i), lo, hi;
+        double *w = r->scratch + (size_t)i * (size_t)t->stride;
+
+        resize_taps(a, f, o, &lo, &hi);
+        if (hi - lo > t->stride)
+            BUG("%d taps in a table for %d", hi - lo, t->stride);
+        memset(w, 0, (size_t)t->stride * sizeof(*w));
+        largest = fmax(largest, resize_weights(a, f, o, lo, hi, w));
+        t->first[i] = lo - origin;
+        t->taps = hi - lo > t->taps ? hi - lo : t->taps;
+    }
+    t->bits = 21;
+    while (largest * (1 << t->bits) > 32766)
+        t->bits--;
+    for (size_t k = 0; k < (size_t)a->n * (size_t)t->stride; k++)
+        t->weight[k] = (int16_t)lrint(r->scratch[k] * (1 << t->bits));
+}
+
+void resize_horizontal_c(const struct resize_table *t, const struct resize_rows *r)
+{
+    for (int y = 0; y < r->rows; y++) {
+        const uint8_t *src = r->src + (size_t)y * r->src_stride;
+        uint8_t *dst = r->dst + (size_t)y * r->dst_stride;
+
+        for (int x = 0; x < t->n; x++, dst += 3) {
+            const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+            const uint8_t *p = src + (size_t)t->first[x] * 3;
+            int32_t sum[3] = {1 << (t->bits - 1), 1 << (t->bits - 1), 1 << (t->bits - 1)};
+
+            for (int k = 0; k < t->taps; k++, p += 3)
+                for (int c = 0; c < 3; c++)
+                    sum[c] += w[k] * p[c];
+            for (int c = 0; c < 3; c++)
+                dst[c] = resize_clip(sum[c] >> t->bits);
+        }
+    }
+}
+
+void resize_vertical_c(const int16_t *weight, const uint8_t *const *row, int taps,
+                       int bits, uint8_t *dst, int len)
+{
+    for (int i = 0; i < len; i++) {
+        int32_t sum = 1 << (bits - 1);
+
+        for (int k = 0; k < taps; k++)
+            sum += weight[k] * row[k][i];
+        dst[i] = resize_clip(sum >> bits);
+    }
+}
+
+void resize_use_simd(bool on)
+{
+    resize_simd_off = !on;
+}
+
+static bool resize_has_avx2(void)
+{
+#ifdef __x86_64__
+    return !resize_simd_off && __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+}
+
+/* Rows [lo, hi) of the source, resized along x, into r->mid. */
+static void resize_rows_along_x(struct resizer *r, const struct image *src, int lo,
+                                int hi)
+{
+    struct resize_rows rows = {.src_stride = src->stride, .rows = hi - lo};
+
+    image_resize_room(&r->mid, r->x.n + 1, hi - lo); /* + 1: passes write past a row */
+    rows.src = src->pixel + (size_t)(lo - src->y) * src->stride;
+    rows.dst = r->mid.pixel;
+    rows.dst_stride = r->mid.stride;
+    if (resize_has_avx2())
+        resize_horizontal_avx2(&r->x, &rows);
+    else
+        resize_horizontal_c(&r->x, &rows);
+}
+
+static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_stride)
+{
+    const struct resize_table *t = &r->y;
+    int taps = (t->taps + 1) & ~1; /* even: the AVX2 pass takes rows in pairs */
+    resize_vertical_fn *pass =
+        resize_has_avx2() ? resize_vertical_avx2 : resize_vertical_c;
+
+    if (taps > r->row_cap) {
+        r->row = xrealloc(r->row, (size_t)taps * sizeof(*r->row));
+        r->row_cap = taps;
+    }
+    for (int y = 0; y < t->n; y++, dst += dst_stride) {
+        for (int k = 0; k < taps; k++) {
+            int at = t->first[y] + k; /* beyond the last row the weight is zero */
+
+            at = at < r->mid.h ? at : r->mid.h - 1;
+            r->row[k] = r->mid.pixel + (size_t)at * r->mid.stride;
+        }
+        pass(t->weight + (size_t)y * (size_t)t->stride, r->row, taps, t->bits, dst,
+             r->x.n * 3);
+    }
+}
+
+void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
+            const struct resize_axis *y, enum resize_filter f, bool flip, uint8_t *dst,
+            size_t dst_stride)
+{
+    int x0, x1, y0, y1;
+
+    resize_span(x, f, &x0, &x1);
+    resize_span(y, f, &y0, &y1);
+    if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
+        BUG("resize looks at %d..%d x %d..%d of a picture at %d,%d of %dx%d", x0, x1, y0,
+            y1, src->x, src->y, src->w, src->h);
+    resize_table_fill(r, &r->x, x, f, src->x, flip);
+    resize_table_fill(r, &r->y, y, f, y0, false);
+    resize_rows_along_x(r, src, y0, y1);
+    resize_mid_along_y(r, dst, dst_stride);
+}
+
+void resizer_release(struct resizer *r)
+{
+    free(r->x.first);
+    free(r->x.weight);
+    free(r->y.first);
+    free(r->y.weight);
+    free(r->scratch);
+    free(r->row);
+    image_release(&r->mid);
+    memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,81 @@
+/*
+ * Separable, antialiased resizing: Pillow's algorithm (python-pillow/Pillow,
+ * src/libImaging/Resample.c), horizontal pass first, its result rounded to 8 bits.
+ * (Pillow 13 takes the vertical pass first where the height shrinks much more than the
+ * width; we follow the versions before it, which published weights were trained with.)
+ *
+ * Along one axis the source interval [from, to) is mapped to `out` pixels, of which
+ * [first, first + n) are computed. With f = (to - from) / out, the centre of output o is
+ * c = from + (o + 0.5) f; its taps are the pixels from int(c - s + 0.5) to int(c + s +
+ * 0.5), exclusive, cut at [lo, hi), s = support * max(1, f); the weight of pixel i is
+ * k((i + 0.5 - c) / max(1, f)), normalised to the sum 1.
+ *
+ * Weights have 16 bits, with as many fractional bits as the largest of them allows, where
+ * Pillow has 22 fractional bits: results are within one grey level of Pillow's (few
+ * pixels in a hundred differ at all), and a multiply takes half the time. The AVX2 code
+ * and the plain C code give the same bytes.
+ */
+#ifndef IMAGE_RESIZE_H
+#define IMAGE_RESIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "image/image.h"
+
+enum resize_filter {
+    RESIZE_NEAREST,  /* pixel floor(c) */
+    RESIZE_BOX,      /* support 0.5 */
+    RESIZE_BILINEAR, /* 1 */
+    RESIZE_BICUBIC,  /* 2, a = -0.5 */
+    RESIZE_LANCZOS   /* 3 */
+};
+
+/* "nearest", "box", "bilinear", "bicubic", "lanczos"; -1: none of them. */
+int resize_filter_from_name(const char *name);
+const char *resize_filter_name(enum resize_filter f);
+
+struct resize_axis {
+    double from, to; /* in pixels of the source */
+    int lo, hi;      /* no tap outside */
+    int out;         /* what [from, to) becomes */
+    int first, n;    /* of these, the ones wanted */
+};
+
+/* The axis that maps all of [from, to) to `out` pixels with no tap outside. */
+struct resize_axis resize_axis_all(int from, int to, int out);
+
+/* The source pixels [*lo, *hi) that the wanted outputs look at. */
+void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int *hi);
+
+/* Owns tables and the intermediate picture; one per thread, reused. {0} is a valid one.
+ */
+struct resizer {
+    struct resize_table {
+        int *first;      /* first tap of each output */
+        int16_t *weight; /* `stride` of them per output, zeros behind the last tap */
+        size_t cap;
+        int n, taps, stride, bits;
+    } x, y;
+    struct image mid;
+    double *scratch;
+    size_t scratch_cap;
+    const uint8_t **row;
+    int row_cap;
+};
+
+void resizer_release(struct resizer *r);
+
+/*
+ * Writes x->n by y->n pixels to `dst`, mirrored left to right if `flip`. `src` must cover
+ * the spans of both axes; its x and y say where it lies.
+ */
+void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
+            const struct resize_axis *y, enum resize_filter f, bool flip, uint8_t *dst,
+            size_t dst_stride);
+
+/* For tests: false, before any thread resizes, switches to the plain C passes. */
+void resize_use_simd(bool on);
+
+#endif

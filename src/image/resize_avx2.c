@@ -1,0 +1,190 @@
+/*
+ * The passes of resize.c with AVX2, by vpmaddwd: two products and their sum in 32 bits.
+ *
+ * Horizontal: 16 bytes are five pixels; four of them are spread so that each 32-bit place
+ * holds one channel of two neighbouring pixels as 16-bit numbers:
+ *     low half:  r0 r1  g0 g1  b0 b1  0 0      high half: r2 r3  g2 g3  b2 b3  0 0
+ * and meet the weights w0 w1 in the low half and w2 w3 in the high half. Four rows go
+ * together, for their weights are the same.
+ *
+ * Vertical: 32 bytes of two rows are interleaved and widened to 16 bits.
+ */
+#include "image/resize_pass.h"
+
+#include "base/error.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+#include <string.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+struct resize_shuffle {
+    __m256i pixels, weights;
+};
+
+AVX2 static inline struct resize_shuffle resize_shuffles(void)
+{
+    const char z = (char)0x80; /* becomes 0 */
+    struct resize_shuffle s;
+
+    s.pixels = _mm256_setr_epi8(
+        0, z, 3, z, 1, z, 4, z, 2, z, 5, z, z, z, z, z,    /* pixels 0 and 1 */
+        6, z, 9, z, 7, z, 10, z, 8, z, 11, z, z, z, z, z); /* 2 and 3 */
+    s.weights = _mm256_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6,
+                                 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7);
+    return s;
+}
+
+/* Four weights, placed for the products. */
+AVX2 static inline __m256i resize_weights4(const int16_t *w, __m256i shuffle)
+{
+    int64_t four;
+
+    memcpy(&four, w, sizeof(four));
+    return _mm256_shuffle_epi8(_mm256_set1_epi64x(four), shuffle);
+}
+
+/* sum of weight * pixel over four pixels at p, added to acc */
+AVX2 static inline __m256i resize_add4(__m256i acc, const uint8_t *p, __m256i weights,
+                                       __m256i shuffle)
+{
+    __m256i raw = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+
+    return _mm256_add_epi32(
+        acc, _mm256_madd_epi16(_mm256_shuffle_epi8(raw, shuffle), weights));
+}
+
+/* Folds the halves, rounds and stores three bytes and one of garbage behind them. */
+AVX2 static inline void resize_store(uint8_t *dst, __m256i acc, __m128i half,
+                                     __m128i bits)
+{
+    __m128i sum =
+        _mm_add_epi32(_mm256_castsi256_si128(acc), _mm256_extracti128_si256(acc, 1));
+    int rgb;
+
+    sum = _mm_sra_epi32(_mm_add_epi32(sum, half), bits);
+    sum = _mm_packs_epi32(sum, sum);
+    rgb = _mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
+    memcpy(dst, &rgb, sizeof(rgb));
+}
+
+AVX2 static void resize_rows4(const struct resize_table *t, const struct resize_rows *r)
+{
+    struct resize_shuffle s = resize_shuffles();
+    __m128i half = _mm_set1_epi32(1 << (t->bits - 1)), bits = _mm_cvtsi32_si128(t->bits);
+    size_t step = r->src_stride, out = r->dst_stride;
+
+    for (int x = 0; x < t->n; x++) {
+        const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+        const uint8_t *p = r->src + (size_t)t->first[x] * 3;
+        uint8_t *dst = r->dst + (size_t)x * 3;
+        __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, a3 = a0;
+
+        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP) {
+            __m256i w4 = resize_weights4(w + k, s.weights);
+
+            a0 = resize_add4(a0, p, w4, s.pixels);
+            a1 = resize_add4(a1, p + step, w4, s.pixels);
+            a2 = resize_add4(a2, p + 2 * step, w4, s.pixels);
+            a3 = resize_add4(a3, p + 3 * step, w4, s.pixels);
+        }
+        resize_store(dst, a0, half, bits);
+        resize_store(dst + out, a1, half, bits);
+        resize_store(dst + 2 * out, a2, half, bits);
+        resize_store(dst + 3 * out, a3, half, bits);
+    }
+}
+
+AVX2 static void resize_row1(const struct resize_table *t, const uint8_t *src,
+                             uint8_t *dst)
+{
+    struct resize_shuffle s = resize_shuffles();
+    __m128i half = _mm_set1_epi32(1 << (t->bits - 1)), bits = _mm_cvtsi32_si128(t->bits);
+
+    for (int x = 0; x < t->n; x++) {
+        const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+        const uint8_t *p = src + (size_t)t->first[x] * 3;
+        __m256i acc = _mm256_setzero_si256();
+
+        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP)
+            acc = resize_add4(acc, p, resize_weights4(w + k, s.weights), s.pixels);
+        resize_store(dst + (size_t)x * 3, acc, half, bits);
+    }
+}
+
+void resize_horizontal_avx2(const struct resize_table *t, const struct resize_rows *r)
+{
+    struct resize_rows four = *r;
+    int y = 0;
+
+    for (; y + 4 <= r->rows; y += 4) {
+        resize_rows4(t, &four);
+        four.src += 4 * r->src_stride;
+        four.dst += 4 * r->dst_stride;
+    }
+    for (; y < r->rows; y++) {
+        resize_row1(t, four.src, four.dst);
+        four.src += r->src_stride;
+        four.dst += r->dst_stride;
+    }
+}
+
+/* 32 columns of one output row. */
+AVX2 static inline void resize_columns32(const int16_t *weight, const uint8_t *const *row,
+                                         int taps, int bits, size_t at, uint8_t *dst)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i a0 = _mm256_set1_epi32(1 << (bits - 1)), a1 = a0, a2 = a0, a3 = a0;
+    __m128i shift = _mm_cvtsi32_si128(bits);
+
+    for (int k = 0; k < taps; k += 2) {
+        __m256i p = _mm256_loadu_si256((const __m256i *)(row[k] + at));
+        __m256i q = _mm256_loadu_si256((const __m256i *)(row[k + 1] + at));
+        __m256i lo = _mm256_unpacklo_epi8(p, q), hi = _mm256_unpackhi_epi8(p, q), w;
+        int pair;
+
+        memcpy(&pair, weight + k, sizeof(pair));
+        w = _mm256_set1_epi32(pair);
+        a0 = _mm256_add_epi32(a0, _mm256_madd_epi16(_mm256_unpacklo_epi8(lo, zero), w));
+        a1 = _mm256_add_epi32(a1, _mm256_madd_epi16(_mm256_unpackhi_epi8(lo, zero), w));
+        a2 = _mm256_add_epi32(a2, _mm256_madd_epi16(_mm256_unpacklo_epi8(hi, zero), w));
+        a3 = _mm256_add_epi32(a3, _mm256_madd_epi16(_mm256_unpackhi_epi8(hi, zero), w));
+    }
+    a0 = _mm256_packs_epi32(_mm256_sra_epi32(a0, shift), _mm256_sra_epi32(a1, shift));
+    a2 = _mm256_packs_epi32(_mm256_sra_epi32(a2, shift), _mm256_sra_epi32(a3, shift));
+    _mm256_storeu_si256((__m256i *)(dst + at), _mm256_packus_epi16(a0, a2));
+}
+
+AVX2 void resize_vertical_avx2(const int16_t *weight, const uint8_t *const *row, int taps,
+                               int bits, uint8_t *dst, int len)
+{
+    int at = 0;
+
+    if (len < 32) {
+        resize_vertical_c(weight, row, taps, bits, dst, len);
+        return;
+    }
+    for (; at + 32 <= len; at += 32)
+        resize_columns32(weight, row, taps, bits, (size_t)at, dst);
+    if (at < len) /* the last ones overlap */
+        resize_columns32(weight, row, taps, bits, (size_t)len - 32, dst);
+}
+
+#else
+
+void resize_horizontal_avx2(const struct resize_table *t, const struct resize_rows *r)
+{
+    (void)t, (void)r;
+    BUG("AVX2 on a machine without it");
+}
+
+void resize_vertical_avx2(const int16_t *weight, const uint8_t *const *row, int taps,
+                          int bits, uint8_t *dst, int len)
+{
+    (void)weight, (void)row, (void)taps, (void)bits, (void)dst, (void)len;
+    BUG("AVX2 on a machine without it");
+}
+
+#endif

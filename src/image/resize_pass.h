@@ -1,0 +1,42 @@
+/*
+ * The two passes of resize.c, in plain C and with AVX2. Private to src/image.
+ *
+ * Rows of the source carry IMAGE_SLACK readable bytes behind them (the last one does, by
+ * the image; the others by the rows that follow). Weights come in fours, zeros behind the
+ * last tap. Both versions compute clip((sum of weight * pixel + half) >> bits).
+ */
+#ifndef IMAGE_RESIZE_PASS_H
+#define IMAGE_RESIZE_PASS_H
+
+#include "image/resize.h"
+
+enum { RESIZE_GROUP = 4 }; /* taps that a horizontal step takes together */
+
+/* `rows` rows of src into rows of dst; dst may be written up to one byte past a row. */
+struct resize_rows {
+    const uint8_t *src;
+    size_t src_stride;
+    uint8_t *dst;
+    size_t dst_stride;
+    int rows;
+};
+
+typedef void resize_horizontal_fn(const struct resize_table *t,
+                                  const struct resize_rows *r);
+
+/* One output row of `len` bytes: row[k] are its taps, `taps` of them, even. */
+typedef void resize_vertical_fn(const int16_t *weight, const uint8_t *const *row,
+                                int taps, int bits, uint8_t *dst, int len);
+
+resize_horizontal_fn resize_horizontal_c;
+resize_vertical_fn resize_vertical_c;
+
+resize_horizontal_fn resize_horizontal_avx2;
+resize_vertical_fn resize_vertical_avx2;
+
+static inline uint8_t resize_clip(int32_t v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+#endif

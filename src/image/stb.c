@@ -1,0 +1,99 @@
+/*
+ * stb_image behind one file: PNG, BMP, GIF, PPM and PGM.
+ *
+ * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
+ * ours and refuses more than the header justifies; it reports lengths as int.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "image/decoder.h"
+
+/* Bytes that one allocation of this thread may have; set from the header before decoding.
+ */
+static _Thread_local size_t stb_allowed;
+
+static void *stb_malloc(size_t size)
+{
+    return size <= stb_allowed ? malloc(size) : NULL;
+}
+
+static void *stb_realloc(void *p, size_t size)
+{
+    return size <= stb_allowed ? realloc(p, size) : NULL;
+}
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_ONLY_GIF
+#define STBI_ONLY_PNM
+#define STBI_NO_STDIO
+#define STBI_MALLOC    stb_malloc
+#define STBI_REALLOC   stb_realloc
+#define STBI_FREE      free
+#define STBI_ASSERT(x) ((x) ? (void)0 : BUG("stb_image: %s", #x))
+
+/* Judged at the end of the file, so it cannot be switched back on. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#include <stb/stb_image.h>
+#pragma GCC diagnostic pop
+
+static int stb_fail(struct strbuf *why)
+{
+    const char *reason = stbi_failure_reason();
+
+    strbuf_addstr(why, reason ? reason : "cannot be decoded");
+    return -1;
+}
+
+int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+{
+    int channels;
+
+    if (len > INT_MAX) {
+        strbuf_addf(why, "%zu bytes, more than stb_image can read", len);
+        return -1;
+    }
+    stb_allowed = 1 << 20;
+    if (!stbi_info_from_memory(data, (int)len, w, h, &channels))
+        return stb_fail(why);
+    return 0;
+}
+
+int stb_read(const void *data, size_t len, const struct image_part *part,
+             struct image *img, struct strbuf *why)
+{
+    int w, h, channels;
+    uint8_t *pixel;
+
+    if (stb_open(data, len, &w, &h, why) < 0)
+        return -1;
+    /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
+    stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);
+    pixel = stbi_load_from_memory(data, (int)len, &w, &h, &channels, 3);
+    if (!pixel)
+        return stb_fail(why);
+    image_resize_room(img, part->w, part->h);
+    img->x = part->x;
+    img->y = part->y;
+    for (int y = 0; y < part->h; y++)
+        memcpy(img->pixel + (size_t)y * img->stride,
+               pixel + ((size_t)(part->y + y) * (size_t)w + (size_t)part->x) * 3,
+               img->stride);
+    free(pixel);
+    return 0;
+}

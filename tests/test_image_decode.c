@@ -1,0 +1,319 @@
+/* Decoding: every kind of picture against Pillow, parts against the whole, damaged files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "image/image.h"
+#include "make_jpeg.h"
+
+static int decode(struct image_decoder *d, const void *data, size_t len,
+                  const struct image_part *part, struct image *img, struct strbuf *why)
+{
+    int w, h;
+
+    strbuf_reset(why);
+    if (image_decoder_open(d, data, len, &w, &h, why) < 0)
+        return -1;
+    return image_decoder_read(d, part, img, why);
+}
+
+static void decode_equals_pillow(void **state)
+{
+    const char *dir = "tests/golden/image_decode";
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    int n, compared = 0;
+    char **name = dir_list(dir, &n);
+
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        char *path = path_join(dir, name[i]), *rgb = xasprintf("%s.rgb", path);
+        bool jpeg = strcmp(path_extension(path), ".jpg") == 0;
+        size_t len, rgb_len;
+        char *data = file_read(path, &len), *want = file_read(rgb, &rgb_len);
+
+        if (want) {
+            int32_t size[2];
+
+            memcpy(size, want, sizeof(size));
+            if (decode(d, data, len, NULL, &img, &why) < 0)
+                fail_msg("%s: %s", name[i], why.buf);
+            assert_int_equal(img.w, size[0]);
+            assert_int_equal(img.h, size[1]);
+            for (int k = 0; k < img.w * img.h * 3; k++)
+                if (!(abs(img.pixel[k] - (uint8_t)want[8 + k]) <= (jpeg ? 1 : 0)))
+                    fail_msg("%s: byte %d is %d, not %d", name[i], k, img.pixel[k],
+                             (uint8_t)want[8 + k]);
+            compared++;
+        }
+        free(path);
+        free(rgb);
+        free(data);
+        free(want);
+    }
+    assert_int_equal(compared, 19);
+    dir_list_free(name, n);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* 40 random parts of one file, each equal to the same pixels of the whole picture. */
+static void check_parts(const uint8_t *data, size_t len, int shrink, uint64_t salt)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image whole = {0}, img = {0};
+    int w, h;
+
+    assert_int_equal(image_decoder_open(d, data, len, &w, &h, &why), 0);
+    for (uint64_t i = 0; i < 41; i++) {
+        struct philox v = philox(7, PHILOX_TEST, salt, i);
+        struct image_part p = {0, 0, w, h, shrink};
+
+        if (i > 0) { /* the first is the whole */
+            p.x = (int)philox_below(v.v[0], (uint32_t)w);
+            p.y = (int)philox_below(v.v[1], (uint32_t)h);
+            p.w = 1 + (int)philox_below(v.v[2], (uint32_t)(w - p.x));
+            p.h = 1 + (int)philox_below(v.v[3], (uint32_t)(h - p.y));
+        }
+        if (decode(d, data, len, &p, i ? &img : &whole, &why) < 0)
+            fail_msg("part %d,%d %dx%d: %s", p.x, p.y, p.w, p.h, why.buf);
+        for (int y = p.y / shrink; i > 0 && y < (p.y + p.h + shrink - 1) / shrink; y++) {
+            int x0 = p.x / shrink, x1 = (p.x + p.w + shrink - 1) / shrink;
+
+            assert_true(img.x <= x0 && img.x + img.w >= x1);
+            if (memcmp(img.pixel + (size_t)(y - img.y) * img.stride + (x0 - img.x) * 3,
+                       whole.pixel + (size_t)y * whole.stride + x0 * 3,
+                       (size_t)(x1 - x0) * 3) != 0)
+                fail_msg("1/%d: part %d,%d %dx%d differs in row %d", shrink, p.x, p.y,
+                         p.w, p.h, y);
+        }
+    }
+    image_release(&whole);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+static const struct make_jpeg kinds[] = {
+    {.w = 173, .h = 131},
+    {.w = 173, .h = 131, .h_factor = 1, .v_factor = 1},
+    {.w = 160, .h = 128, .h_factor = 2, .v_factor = 1},
+    {.w = 97, .h = 131, .h_factor = 1, .v_factor = 2},
+    {.w = 173, .h = 70, .h_factor = 4, .v_factor = 1},
+    {.w = 100, .h = 90, .h_factor = 4, .v_factor = 2},
+    {.w = 173, .h = 131, .progressive = 1},
+    {.w = 90, .h = 80, .arithmetic = 1},
+    {.w = 120, .h = 75, .cmyk = 1},
+    {.w = 120, .h = 75, .cmyk = 2},
+    {.w = 17, .h = 19},
+    {.w = 1, .h = 1},
+};
+
+static void parts_equal_the_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        size_t len;
+        uint8_t *data = make_jpeg(&kinds[i], &len);
+
+        for (int shrink = 1; shrink <= 8; shrink *= 2)
+            check_parts(data, len, shrink, i);
+        free(data);
+    }
+}
+
+static void parts_of_png(void **state)
+{
+    size_t len;
+    char *data = file_read("tests/golden/image_decode/rgb.png", &len);
+
+    (void)state;
+    check_parts((const uint8_t *)data, len, 1, 99);
+    free(data);
+}
+
+static void ycck_equals_cmyk(void **state)
+{
+    struct make_jpeg m = {.w = 64, .h = 48, .quality = 100, .cmyk = 1};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image a = {0}, b = {0};
+    size_t alen, blen;
+    uint8_t *adata = make_jpeg(&m, &alen), *bdata;
+    long sum = 0;
+
+    (void)state;
+    m.cmyk = 2;
+    m.h_factor = m.v_factor = 1;
+    bdata = make_jpeg(&m, &blen);
+    assert_int_equal(decode(d, adata, alen, NULL, &a, &why), 0);
+    assert_int_equal(decode(d, bdata, blen, NULL, &b, &why), 0);
+    for (int i = 0; i < 64 * 48 * 3; i++)
+        sum += abs(a.pixel[i] - b.pixel[i]);
+    assert_true(sum < 64 * 48 * 3 * 2);
+    free(adata);
+    free(bdata);
+    image_release(&a);
+    image_release(&b);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* A truncated JPEG fails whatever part of it is wanted; its reason is libjpeg's. */
+static void truncated_fails(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    struct image_part top = {0, 0, 20, 8, 1};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct make_jpeg m = {.w = 173, .h = 131, .progressive = (int)k};
+        size_t len;
+        uint8_t *data = make_jpeg(&m, &len);
+
+        for (size_t cut = 1; cut < len - 2; cut += 17) {
+            assert_int_equal(decode(d, data, cut, NULL, &img, &why), -1);
+            assert_true(why.len > 0);
+            assert_int_equal(decode(d, data, cut, &top, &img, &why), -1);
+        }
+        assert_int_equal(decode(d, data, len, &top, &img, &why), 0);
+        free(data);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+static void not_pictures_fail(void **state)
+{
+    static const struct {
+        const char *data, *reason;
+    } cases[] = {
+        {"", "empty"},
+        {"hello, I am a text", "starts with \"hello, I am a te\""},
+        {"\xff\xd8\xff\xe0", "Premature end"},
+        {"\xff\xd8\xff\xd9 and more", "JPEG"},
+        {"\x89PNG\r\n\x1a\n and no more", ""},
+        {"BM and no more", ""},
+        {"P6 -3 x", ""},
+        {"GIF89a", ""},
+    };
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int rc = decode(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
+
+        if (rc != -1 || why.len == 0 || !strstr(why.buf, cases[i].reason))
+            fail_msg("case %zu: rc %d, '%s'", i, rc, why.buf);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* Where the start-of-frame says height and width. */
+static uint8_t *find_sof(uint8_t *data, size_t len)
+{
+    for (size_t i = 0; i + 9 < len; i++)
+        if (data[i] == 0xff && (data[i + 1] == 0xc0 || data[i + 1] == 0xc2))
+            return data + i + 5;
+    fail_msg("no start of frame");
+    return NULL;
+}
+
+static void bombs_are_refused(void **state)
+{
+    struct make_jpeg m = {.w = 64, .h = 48};
+    struct image_limits limits = {.max_pixels = 64 * 48, .max_bytes = 100000};
+    struct image_decoder *d = image_decoder_new(NULL),
+                         *strict = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    size_t len;
+    uint8_t *data = make_jpeg(&m, &len);
+
+    (void)state;
+    assert_int_equal(decode(strict, data, len, NULL, &img, &why), 0);
+    memset(find_sof(data, len), 0xff, 4); /* 65535 x 65535: beyond libjpeg itself */
+    assert_int_equal(decode(d, data, len, NULL, &img, &why), -1);
+    memcpy(find_sof(data, len), "\x75\x30\x75\x30", 4); /* 30000 x 30000 */
+    assert_int_equal(decode(d, data, len, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "30000 x 30000 pixels, more than the limit"));
+    memcpy(find_sof(data, len), "\x00\x31\x00\x40", 4); /* one row too many */
+    assert_int_equal(decode(strict, data, len, NULL, &img, &why), -1);
+    limits.max_bytes = (int64_t)len - 1;
+    image_decoder_free(strict);
+    strict = image_decoder_new(&limits);
+    assert_int_equal(decode(strict, data, len, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "bytes, more than the limit"));
+    free(data);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+    image_decoder_free(strict);
+}
+
+/* Random damage: any outcome, but no crash, no leak, and the decoder works afterwards. */
+static void noise_does_no_harm(void **state)
+{
+    struct image_limits limits = {.max_pixels = 1 << 20};
+    struct image_decoder *d = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    int failed = 0, n;
+    char **name = dir_list("tests/golden/image_decode", &n);
+
+    (void)state;
+    for (int f = 0; f < n; f++) {
+        char *path = path_join("tests/golden/image_decode", name[f]);
+        size_t len;
+        char *data = file_read(path, &len), *copy = xmalloc(len);
+
+        for (uint64_t i = 0; i < 60; i++) {
+            struct philox v = philox(3, PHILOX_TEST, (uint64_t)f, i);
+
+            memcpy(copy, data, len);
+            for (int k = 0; k < 3; k++)
+                copy[philox_below(v.v[k], (uint32_t)len)] = (char)(v.v[3] >> (8 * k));
+            failed += decode(d, copy, len, NULL, &img, &why) < 0;
+        }
+        free(copy);
+        free(data);
+        free(path);
+    }
+    assert_true(failed > 100);
+    dir_list_free(name, n);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decode_equals_pillow), cmocka_unit_test(parts_equal_the_whole),
+        cmocka_unit_test(parts_of_png),         cmocka_unit_test(ycck_equals_cmyk),
+        cmocka_unit_test(truncated_fails),      cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(bombs_are_refused),    cmocka_unit_test(noise_does_no_harm),
+    };
+
+    return cmocka_run_group_tests_name("image_decode", tests, NULL, NULL);
+}
