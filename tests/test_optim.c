@@ -184,6 +184,7 @@ static void test_golden(void **state)
         compared += run_golden(json_array_get(root, i));
     assert_true(compared >= 5 * 17 * 23);
     json_decref(root);
+    strbuf_release(&why);
 }
 
 static void fill(float *x, int n, float first)

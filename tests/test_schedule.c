@@ -86,6 +86,7 @@ static void test_golden(void **state)
     }
     assert_true(compared > 200);
     json_decref(root);
+    strbuf_release(&why);
 }
 
 struct vector {

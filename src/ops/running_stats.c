@@ -3,7 +3,9 @@
 #include <limits.h>
 #include <string.h>
 
+#include "graph/flat.h"
 #include "graph/kernel.h"
+#include "ops/batchnorm.h"
 #include "ops/control.h"
 #include "ops/running_stats_formula.h"
 
@@ -11,6 +13,71 @@ static const struct attr running_stats_attr_table[] = {
     ATTR_INT(struct running_stats_attrs, accumulation, 1, INT_MAX, "micro-batches"),
     {0},
 };
+
+/* The three segments of one batch norm; n values went into each mean. */
+static int add_segments(const struct graph *g, const struct node *bn,
+                        struct stats_segment *s)
+{
+    const struct batchnorm_attrs *a = bn->attrs;
+    const struct tensor *x = bn->in[BATCHNORM_X], *t[] = {
+                                                      a->running_mean,
+                                                      a->running_var,
+                                                      a->batches,
+                                                  };
+    float n = (float)(tensor_len(x) / x->dim[1]);
+
+    for (int i = 0; i < 3; i++)
+        s[i] = (struct stats_segment){
+            .offset = (int64_t)(t[i]->offset / sizeof(float)) - g->flat->param_len,
+            .len = tensor_len(t[i]),
+            .momentum = a->momentum,
+            .scale = i == 1 && n > 1 ? n / (n - 1) : 1,
+            .count = i == 2,
+        };
+    return 3;
+}
+
+static struct running_stats_attrs find_segments(struct graph *g, int accumulation)
+{
+    struct running_stats_attrs a = {"running_stats", accumulation, NULL, 0};
+    struct stats_segment *s;
+    int n = 0;
+
+    for (int i = 0; i < g->nnode; i++)
+        n += g->node[i]->op == &op_batchnorm;
+    s = arena_new(&g->arena, 3 * (size_t)n * sizeof(*s));
+    a.segment = s;
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op == &op_batchnorm)
+            a.nsegment += add_segments(g, g->node[i], s + a.nsegment);
+    return a;
+}
+
+void running_stats(struct builder *b, struct tensor *control, int accumulation, bool last)
+{
+    struct running_stats_attrs a = find_segments(b->g, accumulation);
+    int64_t len = b->g->flat->weights_len - b->g->flat->param_len;
+    size_t offset = (size_t)b->g->flat->param_len * sizeof(float);
+
+    if (!a.nsegment)
+        return;
+
+    struct tensor *running =
+        graph_state(b, "buffers", MEMORY_WEIGHTS, DTYPE_F32, offset, len);
+    struct tensor *target = running,
+                  *in[] = {
+                      graph_state(b, "stats", MEMORY_STATS, DTYPE_F32, 0, len),
+                      running,
+                      control,
+                  };
+
+    if (accumulation > 1)
+        target = graph_state(b, "pending", MEMORY_PENDING, DTYPE_F32, 0, len);
+    node_update(b, &op_running_stats, a.layer, &a, in, 3, &target, 1);
+    if (accumulation > 1 && last)
+        node_update(b, &op_stats_commit, a.layer, &a,
+                    (struct tensor *[]){target, control}, 2, &running, 1);
+}
 
 static const char *running_stats_shape(struct node *n)
 {

@@ -10,17 +10,23 @@
 #include "ops/conv2d.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
+#include "ops/ema.h"
 #include "ops/global_avgpool.h"
+#include "ops/grad_stats.h"
+#include "ops/grads_accumulate.h"
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/maxpool2d.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
+#include "ops/optimizer.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
+#include "ops/running_stats.h"
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
+#include "ops/update_control.h"
 
 const struct op *const op_table[] = {
     /* input */
@@ -64,6 +70,19 @@ const struct op *const op_table[] = {
     &op_cross_entropy_grad,
     &op_metrics,
     &op_loss_scale,
+
+    /* update */
+    &op_grads_accumulate,
+    &op_grad_stats,
+    &op_control_prepare,
+    &op_sgd,
+    &op_adam,
+    &op_rmsprop,
+    &op_running_stats,
+    &op_stats_commit,
+    &op_ema,
+    &op_control_finish,
+    &op_control_micro,
 
     NULL,
 };
