@@ -13,27 +13,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "image/resize.h"
-
-/* The picture of scripts/golden/image_resize.py. */
-static uint8_t test_pixel(int x, int y, int c)
-{
-    int v = (x * 7 + y * 13 + c * 50) & 255;
-
-    if ((x / 5 + y / 3) % 2)
-        v = 255 - v;
-    if ((x * 31 + y * 17 + c * 7) % 11 == 0)
-        v = (x * x * 3 + y * y * 5 + c * 101) & 255;
-    return (uint8_t)v;
-}
-
-static void test_picture(struct image *img, int w, int h)
-{
-    image_resize_room(img, w, h);
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++)
-            for (int c = 0; c < 3; c++)
-                img->pixel[(y * w + x) * 3 + c] = test_pixel(x, y, c);
-}
+#include "image_formula.h"
 
 struct golden {
     int32_t filter, w, h, x0, y0, x1, y1, out_w, out_h;
@@ -77,7 +57,7 @@ static void resize_equals_pillow(void **state)
         y = resize_axis_all(g.y0, g.y1, g.out_h);
         n = g.out_w * g.out_h * 3;
         assert_true(n <= (int)sizeof(out) && at + (size_t)n <= len);
-        test_picture(&img, g.w, g.h);
+        image_formula(&img, g.w, g.h);
         resize(&r, &img, &x, &y, (enum resize_filter)g.filter, false, out,
                (size_t)g.out_w * 3);
         differ += compare(&g, out, (const uint8_t *)data + at, n);
@@ -127,7 +107,7 @@ static void resize_simd_equals_c(void **state)
         enum resize_filter f = (enum resize_filter)philox_below(v.v[2], 5);
         size_t n = (size_t)x.n * (size_t)y.n * 3;
 
-        test_picture(&img, w, h);
+        image_formula(&img, w, h);
         resize(&r, &img, &x, &y, f, v.v[3] & 1, a, (size_t)x.n * 3);
         resize_use_simd(false);
         resize(&r, &img, &x, &y, f, v.v[3] & 1, b, (size_t)x.n * 3);
@@ -150,7 +130,7 @@ static void resize_window_is_part_of_whole(void **state)
     int x0, x1, y0, y1;
 
     (void)state;
-    test_picture(&img, 120, 77);
+    image_formula(&img, 120, 77);
     resize(&r, &img, &x, &y, RESIZE_BICUBIC, true, whole, 40 * 3);
     x.first = 9;
     x.n = 17;
@@ -183,7 +163,7 @@ static void resize_to_own_size_is_identity(void **state)
     static uint8_t out[45 * 31 * 3];
 
     (void)state;
-    test_picture(&img, 45, 31);
+    image_formula(&img, 45, 31);
     for (int f = 0; f <= RESIZE_LANCZOS; f++) {
         memset(out, 0, sizeof(out));
         resize(&r, &img, &x, &y, (enum resize_filter)f, false, out, 45 * 3);

@@ -15,6 +15,8 @@ import sys
 
 from PIL import Image
 
+from image_formula import picture
+
 FILTERS = [Image.NEAREST, Image.BOX, Image.BILINEAR, Image.BICUBIC, Image.LANCZOS]
 CASES = [  # source, box, output
     ((50, 37), (0, 0, 50, 37), (20, 16)),
@@ -27,21 +29,10 @@ CASES = [  # source, box, output
 ]
 
 
-def pixel(x, y, c):
-    """The same as in the test: smooth parts, edges and noise."""
-    v = (x * 7 + y * 13 + c * 50) & 255
-    if (x // 5 + y // 3) % 2:
-        v = 255 - v
-    if (x * 31 + y * 17 + c * 7) % 11 == 0:
-        v = (x * x * 3 + y * y * 5 + c * 101) & 255
-    return v
-
-
 def main():
     with open(sys.argv[1], "wb") as out:
         for (w, h), box, size in CASES:
-            data = bytes(pixel(x, y, c) for y in range(h) for x in range(w) for c in range(3))
-            crop = Image.frombytes("RGB", (w, h), data).crop(box)
+            crop = picture(w, h).crop(box)
             for i, f in enumerate(FILTERS):
                 out.write(struct.pack("<9i", i, w, h, *box, *size))
                 out.write(crop.resize(size, f).tobytes())

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""The entries of timm's state dicts, for tests/test_models.c.
+
+    python3 -m pip install torch timm
+    python3 scripts/golden/model_keys.py tests/golden/models
+
+Writes resnet18.keys and resnet50.keys in full, one "name 64x3x7x7" a line (a scalar has
+no dims), and keys.txt: for each net the FNV-1a hash of such a list and its name.
+"""
+import pathlib
+import sys
+
+import timm
+
+WHOLE = ("resnet18", "resnet50")
+NAMES = """resnet18 resnet34 resnet50 resnet101 resnet152 resnet18d resnet34d resnet50d
+resnet101d resnet152d resnet50c resnet50s resnet50t resnet10t resnet14t resnet26 resnet26d
+resnet26t resnext50_32x4d resnext50d_32x4d resnext101_32x4d resnext101_32x8d
+resnext101_64x4d wide_resnet50_2 wide_resnet101_2 seresnet18 seresnet34 seresnet50
+seresnet101 seresnet152 seresnext26d_32x4d seresnext50_32x4d test_resnet""".split()
+
+
+def keys(name):
+    state = timm.create_model(name, num_classes=1000).state_dict()
+    return "".join(f"{k} {'x'.join(map(str, v.shape))}".rstrip() + "\n" for k, v in state.items())
+
+
+def fnv1a(text):
+    h = 0xCBF29CE484222325
+    for c in text.encode():
+        h = (h ^ c) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return h
+
+
+folder = pathlib.Path(sys.argv[1])
+lists = {name: keys(name) for name in NAMES}
+for name in WHOLE:
+    (folder / f"{name}.keys").write_text(lists[name])
+(folder / "keys.txt").write_text("".join(f"{fnv1a(t):016x} {n}\n" for n, t in lists.items()))

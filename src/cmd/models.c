@@ -1,0 +1,65 @@
+/* trainc models [GLOB]: the models that can be built by name. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
+#include "models/count.h"
+#include "models/table.h"
+
+static int by_name(const void *a, const void *b)
+{
+    const struct model *const *x = a, *const *y = b;
+
+    return model_natural_order((*x)->name, (*y)->name);
+}
+
+static void print_row(const struct model *m)
+{
+    struct model_options o = {.classes = m->classes};
+    struct model_count c = model_count_image(m, &o, 3, m->size);
+    struct strbuf params = STRBUF_INIT;
+
+    strbuf_add_grouped(&params, c.params);
+    printf("%-20s %-8s %13s %8.2f %5d %8d  %s%s\n", m->name, m->type, params.buf,
+           (double)c.macs / 1e9, m->size, m->classes, m->recipe ? "configs/" : "-",
+           m->recipe ? m->recipe : "");
+    strbuf_release(&params);
+}
+
+static int models_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *glob = line->narg ? line->arg[0].text : "*";
+    const struct model **row = NULL;
+    size_t n = 0, cap = 0;
+
+    (void)cfg;
+    for (const struct model *m = model_table; m->name; m++) {
+        if (fnmatch(glob, m->name, 0))
+            continue;
+        GROW(row, n, cap);
+        row[n++] = m;
+    }
+    if (!n)
+        die("no model's name matches '%s'", glob);
+    qsort(row, n, sizeof(*row), by_name);
+    printf("%-20s %-8s %13s %8s %5s %8s  %s\n", "MODEL.NAME", "TYPE", "parameters",
+           "GMACs", "size", "classes", "recipe");
+    for (size_t i = 0; i < n; i++)
+        print_row(row[i]);
+    free(row);
+    return 0;
+}
+
+const struct verb cmd_models = {
+    .name = "models",
+    .help = "list the models, with parameters, GMACs and recipe",
+    .about = "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "
+             "one image of the model's own size.",
+    .args = "[GLOB]",
+    .max_args = 1,
+    .run = models_run,
+};

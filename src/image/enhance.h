@@ -1,0 +1,39 @@
+/*
+ * Pillow's colour operations (ImageEnhance, ImageOps), in place on `n` pixels of
+ * interleaved RGB. An enhancement is out = D + f (x - D) in float, clipped to 0..255 and
+ * truncated; D is black (brightness), the constant int(mean(L) + 0.5) (contrast), the
+ * pixel's own L (colour, also called saturation) or the smoothed picture (sharpness),
+ * with L = (19595 R + 38470 G + 7471 B + 32768) >> 16.
+ */
+#ifndef IMAGE_ENHANCE_H
+#define IMAGE_ENHANCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void enhance_brightness(uint8_t *rgb, size_t n, float f);
+void enhance_contrast(uint8_t *rgb, size_t n, float f);
+void enhance_color(uint8_t *rgb, size_t n, float f);
+
+/* D is [1 1 1; 1 5 1; 1 1 1] / 13, the outermost ring of pixels as it was. `scratch`
+ * holds as many bytes as the picture. */
+void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch);
+
+/* Stretches each channel's used range to 0..255. */
+void enhance_autocontrast(uint8_t *rgb, size_t n);
+
+/* Equalizes each channel's histogram. */
+void enhance_equalize(uint8_t *rgb, size_t n);
+
+void enhance_invert(uint8_t *rgb, size_t n);
+
+/* x >= threshold becomes 255 - x */
+void enhance_solarize(uint8_t *rgb, size_t n, int threshold);
+
+/* x < threshold becomes min(255, x + add) */
+void enhance_solarize_add(uint8_t *rgb, size_t n, int add, int threshold);
+
+/* Keeps the top `bits`; 8 and more change nothing, 0 is black. */
+void enhance_posterize(uint8_t *rgb, size_t n, int bits);
+
+#endif

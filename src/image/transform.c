@@ -1,0 +1,287 @@
+#include "image/transform.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "image/enhance.h"
+
+/* What to compute: the two axes of the resize and where in dst the result goes. */
+struct transform_plan {
+    struct resize_axis x, y;
+    int dst_x, dst_y;
+    enum resize_filter filter;
+    bool flip;
+};
+
+struct transform transform_for_training(int size)
+{
+    return (struct transform){
+        .kind = TRANSFORM_RANDOM_CROP,
+        .w = size,
+        .h = size,
+        .filter = RESIZE_BICUBIC,
+        .scale = {0.08, 1},
+        .ratio = {3.0 / 4, 4.0 / 3},
+        .flip = 0.5,
+        .shrink_gap = 1,
+    };
+}
+
+struct transform transform_for_evaluation(int size, int resize)
+{
+    return (struct transform){
+        .kind = TRANSFORM_CENTRE,
+        .w = size,
+        .h = size,
+        .filter = RESIZE_BICUBIC,
+        .resize = resize,
+        .shrink_gap = 2,
+    };
+}
+
+struct transform transform_for_small_training(int size)
+{
+    return (struct transform){
+        .kind = TRANSFORM_PAD_CROP, .w = size, .h = size, .pad = 4, .flip = 0.5};
+}
+
+/* The size that TRANSFORM_CENTRE resizes a w x h picture to. */
+static void transform_centre_size(const struct transform *t, int w, int h, int *rw,
+                                  int *rh)
+{
+    if (w <= h) {
+        *rw = t->resize;
+        *rh = (int)((int64_t)t->resize * h / w);
+    } else {
+        *rh = t->resize;
+        *rw = (int)((int64_t)t->resize * w / h);
+    }
+}
+
+/* The largest of 8, 4, 2 by which a crop can be shrunken before the resize; else 1. */
+static int transform_shrink(const struct transform *t, double cw, double ch, int rw,
+                            int rh)
+{
+    if (t->shrink_gap <= 0)
+        return 1;
+    for (int s = 8; s > 1; s /= 2)
+        if (cw >= t->shrink_gap * s * rw && ch >= t->shrink_gap * s * rh)
+            return s;
+    return 1;
+}
+
+bool transform_may_shrink(const struct transform *t, int w, int h)
+{
+    int rw = t->w, rh = t->h;
+
+    if (t->kind == TRANSFORM_PAD_CROP)
+        return false;
+    if (t->kind == TRANSFORM_CENTRE)
+        transform_centre_size(t, w, h, &rw, &rh);
+    return transform_shrink(t, w, h, rw, rh) > 1;
+}
+
+/* The centred window of `want` outputs, or all of them with black around. */
+static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
+{
+    *dst = 0;
+    if (a->out >= want) {
+        a->first = (int)rint((a->out - want) / 2.0);
+        a->n = want;
+    } else {
+        *dst = (want - a->out) / 2;
+    }
+}
+
+static void transform_plan(const struct transform *t, const struct augment_key *k, int w,
+                           int h, struct transform_plan *p)
+{
+    struct augment_box b = {0, 0, w, h};
+    int rw = t->w, rh = t->h;
+
+    if (t->kind == TRANSFORM_RANDOM_CROP)
+        b = augment_resized_crop(k, w, h, t->scale, t->ratio);
+    if (t->kind == TRANSFORM_CENTRE)
+        transform_centre_size(t, w, h, &rw, &rh);
+    p->x = resize_axis_all(b.x, b.x + b.w, rw);
+    p->y = resize_axis_all(b.y, b.y + b.h, rh);
+    transform_centre_axis(&p->x, t->w, &p->dst_x);
+    transform_centre_axis(&p->y, t->h, &p->dst_y);
+    p->filter = t->filter;
+    if (t->filter_random)
+        p->filter = augment_draw(k, AUGMENT_FILTER, 0).v[0] & 1 ? RESIZE_BICUBIC
+                                                                : RESIZE_BILINEAR;
+    p->flip = augment_flip(k, t->flip);
+}
+
+/* The axis in a picture at 1/s. */
+static void transform_shrink_axis(struct resize_axis *a, int s)
+{
+    a->from /= s;
+    a->to /= s;
+    a->lo /= s;
+    a->hi = (a->hi + s - 1) / s;
+}
+
+/* Shrinks the plan if it may, and says which part of the w x h picture it looks at. */
+static struct image_part transform_part(const struct transform *t, bool can_shrink,
+                                        struct transform_plan *p, int w, int h)
+{
+    int s =
+        transform_shrink(t, p->x.to - p->x.from, p->y.to - p->y.from, p->x.out, p->y.out);
+    int x0, x1, y0, y1;
+
+    s = can_shrink ? s : 1;
+    if (s > 1) {
+        transform_shrink_axis(&p->x, s);
+        transform_shrink_axis(&p->y, s);
+    }
+    resize_span(&p->x, p->filter, &x0, &x1);
+    resize_span(&p->y, p->filter, &y0, &y1);
+    x1 = x1 * s < w ? x1 * s : w;
+    y1 = y1 * s < h ? y1 * s : h;
+    return (struct image_part){x0 * s, y0 * s, x1 - x0 * s, y1 - y0 * s, s};
+}
+
+static void transform_resize(struct transformer *m, const struct transform *t,
+                             const struct transform_plan *p, const struct image *img,
+                             uint8_t *dst)
+{
+    size_t stride = (size_t)t->w * 3;
+
+    if (p->x.n < t->w || p->y.n < t->h)
+        memset(dst, 0, stride * (size_t)t->h);
+    dst += (size_t)p->dst_y * stride + (size_t)p->dst_x * 3;
+    resize(&m->resizer, img, &p->x, &p->y, p->filter, p->flip, dst, stride);
+}
+
+static void transform_mirror(uint8_t *dst, const uint8_t *src, int n)
+{
+    for (int i = 0; i < n; i++)
+        memcpy(dst + 3 * i, src + 3 * (n - 1 - i), 3);
+}
+
+/* One row of the crop: columns [x, x + w) of the padded row, black where it is padding.
+ */
+static void transform_pad_row(const struct transform *t, const uint8_t *row, int w, int x,
+                              bool flip, uint8_t *dst)
+{
+    int from = x - t->pad, lo = from < 0 ? -from : 0; /* black before lo, from hi on */
+    int hi = w - from < t->w ? w - from : t->w;
+
+    hi = hi > lo ? hi : lo;
+    if (lo > 0 || hi < t->w)
+        memset(dst, 0, (size_t)t->w * 3);
+    if (hi == lo)
+        return;
+    if (flip)
+        transform_mirror(dst + 3 * (t->w - hi), row + 3 * (from + lo), hi - lo);
+    else
+        memcpy(dst + 3 * lo, row + 3 * (from + lo), (size_t)(hi - lo) * 3);
+}
+
+static int transform_pad_crop(const struct transform *t, const struct augment_key *k,
+                              const struct image *img, uint8_t *dst, struct strbuf *why)
+{
+    int spare_x = img->w + 2 * t->pad - t->w, spare_y = img->h + 2 * t->pad - t->h, x, y;
+    struct philox r = augment_draw(k, AUGMENT_CROP, 0);
+    bool flip = augment_flip(k, t->flip);
+
+    if (spare_x < 0 || spare_y < 0) {
+        strbuf_addf(why,
+                    "%d x %d pixels, padded by %d, are too few for a crop of %d x %d",
+                    img->w, img->h, t->pad, t->w, t->h);
+        return -1;
+    }
+    x = augment_integer(r.v[0], 0, spare_x);
+    y = augment_integer(r.v[1], 0, spare_y);
+    for (int i = 0; i < t->h; i++, dst += (size_t)t->w * 3) {
+        int at = y + i - t->pad;
+
+        if (at < 0 || at >= img->h)
+            memset(dst, 0, (size_t)t->w * 3);
+        else
+            transform_pad_row(t, img->pixel + (size_t)at * img->stride, img->w, x, flip,
+                              dst);
+    }
+    return 0;
+}
+
+static void transform_colors(const struct transform *t, const struct augment_key *k,
+                             uint8_t *dst)
+{
+    size_t n = (size_t)t->w * (size_t)t->h;
+    struct augment_jitter j;
+
+    if (!(t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0))
+        return;
+    j = augment_jitter(k, t->jitter);
+    for (int i = 0; i < 3; i++) {
+        int what = j.order[i];
+
+        if (!(t->jitter[what] > 0))
+            continue;
+        if (what == 0)
+            enhance_brightness(dst, n, j.factor[0]);
+        else if (what == 1)
+            enhance_contrast(dst, n, j.factor[1]);
+        else
+            enhance_color(dst, n, j.factor[2]);
+    }
+}
+
+void transformer_init(struct transformer *m, const struct image_limits *limits)
+{
+    memset(m, 0, sizeof(*m));
+    m->decoder = image_decoder_new(limits);
+}
+
+void transformer_release(struct transformer *m)
+{
+    image_decoder_free(m->decoder);
+    resizer_release(&m->resizer);
+    image_release(&m->image);
+    memset(m, 0, sizeof(*m));
+}
+
+int transform_image(struct transformer *m, const struct transform *t,
+                    const struct augment_key *k, const struct image *whole, uint8_t *dst,
+                    struct strbuf *why)
+{
+    struct transform_plan p;
+
+    if (t->kind == TRANSFORM_PAD_CROP) {
+        if (transform_pad_crop(t, k, whole, dst, why) < 0)
+            return -1;
+    } else {
+        transform_plan(t, k, whole->w, whole->h, &p);
+        transform_resize(m, t, &p, whole, dst);
+    }
+    transform_colors(t, k, dst);
+    return 0;
+}
+
+int transform_file(struct transformer *m, const struct transform *t,
+                   const struct augment_key *k, const void *data, size_t len,
+                   uint8_t *dst, struct strbuf *why)
+{
+    struct transform_plan p;
+    struct image_part part;
+    int w, h;
+
+    if (image_decoder_open(m->decoder, data, len, &w, &h, why) < 0)
+        return -1;
+    if (t->kind == TRANSFORM_PAD_CROP) {
+        if (image_decoder_read(m->decoder, NULL, &m->image, why) < 0)
+            return -1;
+        return transform_image(m, t, k, &m->image, dst, why);
+    }
+    transform_plan(t, k, w, h, &p);
+    part = transform_part(t, image_decoder_shrinks(m->decoder), &p, w, h);
+    if (image_decoder_read(m->decoder, &part, &m->image, why) < 0)
+        return -1;
+    transform_resize(m, t, &p, &m->image, dst);
+    transform_colors(t, k, dst);
+    return 0;
+}

@@ -1,0 +1,82 @@
+/*
+ * From the bytes of a file to the pixels of one sample: decode, crop, resize, flip,
+ * colours. Out come h x w pixels of interleaved 8-bit RGB; normalisation is the device's
+ * business.
+ *
+ *   TRANSFORM_RANDOM_CROP  random resized crop (training on photographs)
+ *   TRANSFORM_PAD_CROP     pad with black, crop w x h at a random place (CIFAR)
+ *   TRANSFORM_CENTRE       shorter side to `resize`, the longer to int(resize * long /
+ * short), centre crop at round((side - crop) / 2), half to even; black where the picture
+ * is too small (evaluation) TRANSFORM_STRETCH      the whole picture to w x h, whatever
+ * its aspect (evaluation)
+ *
+ * Then, in this order: flip, colour jitter. Same key, same pixels.
+ */
+#ifndef IMAGE_TRANSFORM_H
+#define IMAGE_TRANSFORM_H
+
+#include "image/augment.h"
+#include "image/image.h"
+#include "image/resize.h"
+
+enum transform_kind {
+    TRANSFORM_RANDOM_CROP,
+    TRANSFORM_PAD_CROP,
+    TRANSFORM_CENTRE,
+    TRANSFORM_STRETCH
+};
+
+struct transform {
+    enum transform_kind kind;
+    int w, h; /* of the result */
+    enum resize_filter filter;
+    bool filter_random; /* bilinear or bicubic, drawn per picture (timm's "random") */
+    double scale[2],
+        ratio[2];     /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
+    int pad;          /* TRANSFORM_PAD_CROP: pixels on each side */
+    int resize;       /* TRANSFORM_CENTRE: the shorter side */
+    double flip;      /* probability of a horizontal flip */
+    double jitter[3]; /* brightness, contrast, saturation; 0: off */
+    /*
+     * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is still at least shrink_gap
+     * times as large as the result in both directions. 0: never. The result differs from
+     * the full path's, the less the larger the gap: image_part in image/image.h says how.
+     */
+    double shrink_gap;
+};
+
+/* The usual ones: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 1 and 2. */
+struct transform transform_for_training(int size);
+/* Shorter side to `resize`, centre crop of `size`. */
+struct transform transform_for_evaluation(int size, int resize);
+/* Pad by 4, crop, flip 0.5. */
+struct transform transform_for_small_training(int size);
+
+/* Could some sample of a w x h picture be decoded at less than full size? */
+bool transform_may_shrink(const struct transform *t, int w, int h);
+
+/* What one thread needs, reused. */
+struct transformer {
+    struct image_decoder *decoder;
+    struct resizer resizer;
+    struct image image;
+};
+
+void transformer_init(struct transformer *m, const struct image_limits *limits);
+void transformer_release(struct transformer *m);
+
+/*
+ * One sample from the bytes of a file into dst (h * w * 3 bytes). -1 and a reason without
+ * the file's name if it is damaged or, for TRANSFORM_PAD_CROP, too small.
+ */
+int transform_file(struct transformer *m, const struct transform *t,
+                   const struct augment_key *k, const void *data, size_t len,
+                   uint8_t *dst, struct strbuf *why);
+
+/* The same from a decoded picture; the same pixels as long as nothing would be shrunken.
+ */
+int transform_image(struct transformer *m, const struct transform *t,
+                    const struct augment_key *k, const struct image *whole, uint8_t *dst,
+                    struct strbuf *why);
+
+#endif

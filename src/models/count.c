@@ -1,0 +1,46 @@
+#include "models/count.h"
+
+#include "ops/table.h"
+
+static void count_tensor(struct model_count *c, const struct tensor *t)
+{
+    if (t->kind == TENSOR_PARAM) {
+        c->params += tensor_len(t);
+        c->decayed += t->ndim > 1 ? tensor_len(t) : 0;
+        c->tensors++;
+        c->entries++;
+    } else if (t->kind == TENSOR_STATE && t->memory == MEMORY_WEIGHTS) {
+        c->entries++;
+    }
+}
+
+struct model_count model_count(const struct graph *g)
+{
+    struct model_count c = {0};
+
+    for (int i = 0; i < g->ntensor; i++)
+        count_tensor(&c, g->tensor[i]);
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *n = g->node[i];
+
+        if (n->phase != PHASE_FORWARD || !n->op->macs)
+            continue;
+        c.macs += n->op->macs(n);
+        c.acts += tensor_len(n->out[0]);
+    }
+    return c;
+}
+
+struct model_count model_count_image(const struct model *m, const struct model_options *o,
+                                     int channels, int side)
+{
+    struct builder b = {.g = graph_new(&graph_ops_default, false)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){1, channels, side, side});
+    struct model_count c;
+
+    model_build(&b, m, o, x);
+    c = model_count(b.g);
+    graph_free(b.g);
+    return c;
+}
