@@ -45,7 +45,7 @@ void lines_open(struct lines *l, const char *path,
 
 void lines_add(struct lines *l, struct strbuf *line)
 {
-    const char *p = line->buf;
+    const char *p;
     size_t left;
 
     strbuf_addch(line, '\n');
