@@ -212,8 +212,9 @@ static float coverage(const struct shape *s, const struct place *at, int col, in
     if (hypotf(dx, dy) > at->radius * 1.5f + 1)
         return 0;
     for (int i = 0; i < SAMPLES * SAMPLES; i++) {
-        float px = dx + ((float)(i % SAMPLES) + 0.5f) / SAMPLES - 0.5f;
-        float py = dy + ((float)(i / SAMPLES) + 0.5f) / SAMPLES - 0.5f;
+        int sub_col = i % SAMPLES, sub_row = i / SAMPLES;
+        float px = dx + ((float)sub_col + 0.5f) / SAMPLES - 0.5f;
+        float py = dy + ((float)sub_row + 0.5f) / SAMPLES - 0.5f;
         float x = (px * at->cos + py * at->sin) / at->radius;
         float y = (py * at->cos - px * at->sin) / at->radius;
 
@@ -233,8 +234,8 @@ static void paint_gradient(struct canvas *c, struct dice *d, struct colour from,
     float angle = dice_between(d, 0, 2 * pi), n = (float)c->size;
 
     for (int i = 0; i < c->size * c->size; i++) {
-        float x = ((float)(i % c->size) + 0.5f) / n - 0.5f;
-        float y = ((float)(i / c->size) + 0.5f) / n - 0.5f;
+        int col = i % c->size, row = i / c->size;
+        float x = ((float)col + 0.5f) / n - 0.5f, y = ((float)row + 0.5f) / n - 0.5f;
         float t = 0.5f + 0.7f * (x * cosf(angle) + y * sinf(angle));
 
         for (int k = 0; k < 3; k++)
