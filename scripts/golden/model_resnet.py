@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Golden files of tests/test_models_golden.c: ResNets in PyTorch, one JSON file a net.
+
+    python3 -m pip install torch timm numpy
+    python3 scripts/golden/model_resnet.py tests/golden/models
+
+Weights, input and labels come from an integer hash that the test computes too, so a file
+holds results alone: the loss, the logits, and for each parameter a digest of its
+gradient and of its value after three steps of SGD and of AdamW. A digest is the L2 norm
+and SAMPLES elements at hashed places, in PyTorch's (logical) order. Everything is fp32.
+
+One value that rounding moves over the kink of a ReLU, or past its neighbour in a max
+pool, changes small gradients by a percent. The script therefore takes the first input
+in which no value comes closer than MARGIN to that, and checks itself against fp64.
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import timm
+import torch
+from torch import nn
+from torch.nn import functional as F
+from timm.models.resnet import BasicBlock, Bottleneck, ResNet
+
+SAMPLES = 6
+STEPS = 3
+MARGIN = 4e-6
+SGD = dict(lr=0.02, momentum=0.9, nesterov=True)
+SGD_DECAY = 5e-4
+ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-5)
+ADAMW_DECAY = 0.05
+# A bias that a 1x1 convolution and a batch norm follow has gradient zero but for rounding;
+# AdamW's eps is large enough to keep that from becoming a whole step.
+
+
+def hash32(x):
+    x = np.asarray(x, dtype=np.uint32)
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D)
+        x = (x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B)
+    return x ^ (x >> np.uint32(16))
+
+
+def name_hash(name):  # FNV-1a
+    h = 0x811C9DC5
+    for c in name.encode():
+        h = (h ^ c) * 0x01000193 & 0xFFFFFFFF
+    return h
+
+
+def uniform(name, count):
+    """count numbers in [-1, 1), multiples of 2^-23: exact in fp32."""
+    i = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)
+    bits = hash32(i + np.uint32(name_hash(name))) >> np.uint32(8)
+    return bits.astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
+
+
+def formula(name, shape):
+    u = uniform(name, int(np.prod(shape)))
+    if len(shape) > 1:
+        u = u * np.float32(np.sqrt(6 / np.prod(shape[1:])))
+    elif name.endswith(".weight"):
+        u = np.float32(1) + np.float32(0.25) * u
+    else:
+        u = np.float32(0.1) * u
+    return torch.from_numpy(u.reshape(shape))
+
+
+class CifarBlock(nn.Module):
+    """BasicBlock with option A: every second pixel, zero channels on both sides."""
+
+    def __init__(self, inside, planes, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inside, planes, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(planes)
+        self.conv2 = nn.Conv2d(planes, planes, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(planes)
+        self.act1, self.act2 = nn.ReLU(), nn.ReLU()
+        self.stride, self.pad = stride, (planes - inside) // 2
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.act1(self.bn1(self.conv1(x)))))
+        if self.pad:
+            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.pad, self.pad))
+        return self.act2(x + y)
+
+
+class CifarNet(nn.Module):
+    def __init__(self, depth, num_classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.act1 = nn.ReLU()
+        inside = 16
+        for stage, planes in enumerate((16, 32, 64), 1):
+            blocks = []
+            for i in range(depth):
+                blocks.append(CifarBlock(inside, planes, 2 if stage > 1 and i == 0 else 1))
+                inside = planes
+            setattr(self, f"layer{stage}", nn.Sequential(*blocks))
+        self.fc = nn.Linear(64, num_classes)
+
+    def forward(self, x):
+        x = self.act1(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+# name: (model, batch, side). The test has the same nets under the same names.
+def nets():
+    yield "resnet20", CifarNet(3, 10), 2, 32
+    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 4, 80
+    yield "resnext", ResNet(Bottleneck, (1, 2, 1, 1), num_classes=10, cardinality=4,
+                            base_width=32, channels=(64, 24, 32, 32)), 4, 48
+    yield "se_tiered", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, stem_width=8,
+                              stem_type="deep_tiered", avg_down=True,
+                              channels=(16, 16, 32, 48),
+                              block_args=dict(attn_layer="se")), 4, 64
+
+
+def digest(name, tensor):
+    flat = tensor.detach().double().flatten().numpy()
+    places = [int(hash32(np.uint32((name_hash(name) + k) & 0xFFFFFFFF))) % flat.size
+              for k in range(SAMPLES)]
+    return [float(f"{v:.8g}") for v in [np.linalg.norm(flat), *flat[places]]]
+
+
+def reset(model):
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(formula(name, tuple(p.shape)))
+        for name, buffer in model.named_buffers():
+            buffer.fill_(1 if name.endswith("running_var") else 0)
+
+
+def groups(model, decay):
+    params = list(model.parameters())
+    return [dict(params=[p for p in params if p.ndim > 1], weight_decay=decay),
+            dict(params=[p for p in params if p.ndim <= 1], weight_decay=0)]
+
+
+def train(model, x, y, optimizer, steps):
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        logits = model(x)
+        loss = F.cross_entropy(logits, y)
+        loss.backward()
+        if not losses:
+            first = logits.detach().clone()
+            grads = {n: p.grad.clone() for n, p in model.named_parameters()}
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, first, grads
+
+
+def pixels(batch, side, number):
+    flat = 2 * uniform(f"input{number}", batch * 3 * side * side)
+    return torch.from_numpy(flat.reshape(batch, 3, side, side))
+
+
+def pool_gap(x):
+    """The least distance of a window's largest value to the next one, where it counts."""
+    windows = F.unfold(x.flatten(0, 1)[:, None], 3, padding=1, stride=2)
+    top = windows.topk(2, dim=1).values
+    gap = (top[:, 0] - top[:, 1])[top[:, 0] > 0]
+    return gap.min().item()
+
+
+def margin(model, x):
+    """How close the first forward pass comes to a kink."""
+    least = []
+    hooks = []
+    for m in model.modules():
+        if isinstance(m, nn.ReLU):
+            hooks.append(m.register_forward_pre_hook(
+                lambda m, a: least.append(a[0].abs().min().item())))
+        if isinstance(m, nn.MaxPool2d):
+            hooks.append(m.register_forward_pre_hook(
+                lambda m, a: least.append(pool_gap(a[0]))))
+    reset(model)
+    model.double().train()(x.double())
+    for h in hooks:
+        h.remove()
+    return min(least)
+
+
+def choose_input(model, batch, side):
+    for number in range(1000):
+        if margin(model, pixels(batch, side, number)) > MARGIN:
+            return number
+    sys.exit("no input stays clear of the kinks: take a smaller one")
+
+
+def golden(model, batch, side, number, dtype):
+    model.to(dtype).train()
+    x = pixels(batch, side, number).to(dtype)
+    y = torch.from_numpy((hash32(np.arange(batch)) % np.uint32(10)).astype(np.int64))
+    out = dict(batch=batch, side=side, input=number)
+    for kind in ("sgd", "adamw"):
+        reset(model)
+        if kind == "sgd":
+            optimizer = torch.optim.SGD(groups(model, SGD_DECAY), **SGD)
+        else:
+            optimizer = torch.optim.AdamW(groups(model, ADAMW_DECAY), **ADAMW)
+        losses, logits, grads = train(model, x, y, optimizer, STEPS)
+        out["loss_" + kind] = losses
+        out[kind] = {n: digest(n, t) for n, t in model.state_dict().items()
+                     if not n.endswith("num_batches_tracked")}
+        if kind == "sgd":
+            out["logits"] = [float(f"{v:.8g}") for v in logits.flatten().tolist()]
+            out["grad"] = {n: digest(n, g) for n, g in grads.items()}
+            model.eval()
+            out["eval"] = [float(f"{v:.8g}") for v in model(x).flatten().tolist()]
+            model.train()
+    return out
+
+
+def check(a, b, path=""):
+    """The fp32 and the fp64 results differ by rounding alone."""
+    if isinstance(a, dict):
+        for key in a:
+            check(a[key], b[key], f"{path}/{key}")
+    elif isinstance(a, list):
+        a, b = np.array(a), np.array(b)
+        if not np.abs(a - b).max() <= 2e-4 * np.abs(b).max():
+            sys.exit(f"{path}: fp32 and fp64 differ: choose another size")
+
+
+def main(folder):
+    torch.manual_seed(0)
+    torch.use_deterministic_algorithms(True)
+    for name, model, batch, side in nets():
+        number = choose_input(model, batch, side)
+        out = golden(model, batch, side, number, torch.float32)
+        check(out, golden(model, batch, side, number, torch.float64), name)
+        text = json.dumps(out, separators=(",", ":"))
+        path = pathlib.Path(folder) / f"{name}.json"
+        path.write_text(text.replace('],"', '],\n"') + "\n")
+        print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
