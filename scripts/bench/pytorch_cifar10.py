@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""CIFAR ResNet-20 in PyTorch: the peer of configs/cifar10/resnet20.yaml.
+
+The same recipe: batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with
+warm-up, weight decay 5e-4 not on BN and biases, 4-pixel crop and flip, bf16 autocast,
+channels_last. The data set is one uint8 array in memory, so loading costs next to nothing.
+
+    pytorch_cifar10.py DATA [--epochs 30] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
+
+DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints one line an epoch.
+"""
+import argparse
+import math
+import os
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+from torch import nn
+
+MEAN = torch.tensor([0.4914, 0.4822, 0.4465]).view(1, 3, 1, 1) * 255
+STD = torch.tensor([0.2470, 0.2435, 0.2616]).view(1, 3, 1, 1) * 255
+
+
+class Block(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(cout)
+        self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(cout)
+        self.stride, self.pad = stride, (cout - cin) // 2
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        if self.stride != 1:  # option A: every second pixel, zero channels on both sides
+            x = F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.pad, self.pad))
+        return F.relu(y + x)
+
+
+class ResNet20(nn.Module):
+    def __init__(self, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        blocks, cin = [], 16
+        for cout in (16, 32, 64):
+            for i in range(3):
+                blocks.append(Block(cin, cout, 2 if i == 0 and cout > 16 else 1))
+                cin = cout
+        self.blocks = nn.Sequential(*blocks)
+        self.fc = nn.Linear(64, classes)
+        for m in self.modules():
+            if isinstance(m, (nn.Conv2d, nn.Linear)):
+                nn.init.kaiming_normal_(m.weight)
+
+    def forward(self, x):
+        x = self.blocks(F.relu(self.bn1(self.conv1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def load(root):
+    images, labels = [], []
+    for label, name in enumerate(sorted(os.listdir(root))):
+        for f in sorted(os.listdir(os.path.join(root, name))):
+            images.append(np.asarray(Image.open(os.path.join(root, name, f)).convert("RGB")))
+            labels.append(label)
+    x = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
+    return x, torch.tensor(labels)
+
+
+def augment(x):
+    n = x.shape[0]
+    x = F.pad(x, (4, 4, 4, 4))
+    dy, dx = torch.randint(0, 9, (2, n))
+    rows = (dy[:, None] + torch.arange(32))[:, None, :, None]
+    cols = (dx[:, None] + torch.arange(32))[:, None, None, :]
+    x = x[torch.arange(n)[:, None, None, None], torch.arange(3)[None, :, None, None], rows, cols]
+    flip = torch.rand(n) < 0.5
+    x[flip] = x[flip].flip(3)
+    return x
+
+
+def to_input(x):
+    return ((x.float() - MEAN) / STD).contiguous(memory_format=torch.channels_last)
+
+
+@torch.no_grad()
+def accuracy(model, x, y):
+    model.eval()
+    hits = 0
+    for i in range(0, len(x), 500):
+        with torch.autocast("cpu", torch.bfloat16):
+            hits += (model(to_input(x[i : i + 500])).argmax(1) == y[i : i + 500]).sum().item()
+    model.train()
+    return 100 * hits / len(x)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("data")
+    p.add_argument("--epochs", type=int, default=30)
+    p.add_argument("--warmup", type=int, default=3)
+    p.add_argument("--lr", type=float, default=0.1)
+    p.add_argument("--batch", type=int, default=128)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--max-steps", type=int, default=0, help="stop early, print the rate only")
+    p.add_argument("--ema", type=float, default=0.0)
+    a = p.parse_args()
+    torch.manual_seed(a.seed)
+    torch.set_num_threads(a.threads)
+    train, val = load(os.path.join(a.data, "train")), load(os.path.join(a.data, "test"))
+    model = ResNet20().to(memory_format=torch.channels_last)
+    decay = [q for q in model.parameters() if q.ndim > 1]
+    plain = [q for q in model.parameters() if q.ndim <= 1]
+    opt = torch.optim.SGD([{"params": decay, "weight_decay": 5e-4}, {"params": plain}],
+                          lr=a.lr, momentum=0.9, nesterov=True)
+    ema = None
+    if a.ema:
+        ema = torch.optim.swa_utils.AveragedModel(
+            model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(a.ema), use_buffers=True)
+    n = len(train[0]) // a.batch
+    total, warm, step = a.epochs * n, a.warmup * n, 0
+    began = time.time()
+    for epoch in range(a.epochs):
+        order, t0, seen, loss_sum = torch.randperm(len(train[0])), time.time(), 0, 0.0
+        for i in range(n):
+            lr = a.lr * (step + 1) / warm if step < warm else \
+                a.lr / 2 * (1 + math.cos(math.pi * (step - warm) / (total - warm)))
+            for g in opt.param_groups:
+                g["lr"] = lr
+            pick = order[i * a.batch : (i + 1) * a.batch]
+            x, y = to_input(augment(train[0][pick])), train[1][pick]
+            with torch.autocast("cpu", torch.bfloat16):
+                z = model(x)
+            loss = F.cross_entropy(z.float(), y)
+            opt.zero_grad(set_to_none=True)
+            loss.backward()
+            opt.step()
+            if ema:
+                ema.update_parameters(model)
+            step, seen, loss_sum = step + 1, seen + len(pick), loss_sum + loss.item()
+            if a.max_steps and step == 10:
+                t0, seen = time.time(), 0  # warm
+            if a.max_steps and step == a.max_steps:
+                print(f"images_per_second {seen / (time.time() - t0):.1f}")
+                return
+        rate = seen / (time.time() - t0)
+        line = f"epoch {epoch + 1} loss {loss_sum / n:.4f} val {accuracy(model, *val):.2f}"
+        if ema:
+            line += f" ema {accuracy(ema, *val):.2f}"
+        print(f"{line} images_per_second {rate:.1f} seconds {time.time() - began:.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
