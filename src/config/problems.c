@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -19,6 +20,12 @@ add(struct problems *p, bool warning, const char *where, const char *fmt, va_lis
         strbuf_addf(&s, "%s: ", where);
     strbuf_addstr(&s, text);
     free(text);
+    for (int i = 0; i < p->n; i++) {
+        if (!strcmp(p->item[i].text, s.buf)) { /* a file that is read twice */
+            strbuf_release(&s);
+            return;
+        }
+    }
     GROW(p->item, p->n, p->cap);
     p->item[p->n++] = (struct problem){strbuf_detach(&s), warning};
     p->nerror += !warning;
