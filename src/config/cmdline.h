@@ -1,9 +1,10 @@
 /*
  * The command line: flags, --cfg files, --opts, positional arguments, @files.
  *
- *   --batch-size 3, --batch_size=3, -b3, --batch 3 (a unique beginning; a note says so)
+ *   --batch-size 3, --batch_size=3, -b3, --batch-s 3 (a unique beginning; a note says so)
  *   --amp, --no-amp, --amp=false
  *   --opts KEY VALUE KEY=VALUE ...    any key of the schema; may be repeated
+ *   KEY=VALUE                         the same
  *   -c, --cfg FILE                    may be repeated, later files win
  *   @FILE                             arguments from a file: words as in a shell, #
  * comments
@@ -45,7 +46,7 @@ struct cmdline {
     int ncfg, narg, nrest;
     struct cmd_set *opt, *flag, *own; /* --opts; flags of the schema; the verb's */
     int nopt, nflag, nown;
-    bool help; /* -h or --help came before any mistake */
+    bool help, version; /* -h, --version came before any mistake; nothing else counts */
     struct arena mem;
 };
 

@@ -42,6 +42,15 @@ void config_set(struct config *cfg, const char *key, const char *text)
     strbuf_release(&why);
 }
 
+const char *config_where(const struct config *cfg, const char *key)
+{
+    const struct schema *row = schema_find(schema_table, key);
+
+    if (!row)
+        BUG("no key %s", key);
+    return cfg->source ? cfg->source[row - schema_table].where : NULL;
+}
+
 int config_amp_level(const struct config *cfg)
 {
     if (cfg->amp_opt_level == AMP_OPT_LEVEL_EMPTY)

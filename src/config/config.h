@@ -201,7 +201,12 @@ struct config {
         int64_t images;
     } log;
 
-    struct arena mem; /* last, so that every key's field lies before it */
+    /* Not keys; last. What config_load knows of each row of schema_table; else NULL. */
+    struct config_source {
+        const char *where; /* "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: default */
+        const char *raw;   /* the text before ${...} was replaced; NULL: none was */
+    } * source;
+    struct arena mem;
 };
 
 void config_init(struct config *cfg);
@@ -209,6 +214,17 @@ void config_release(struct config *cfg);
 
 /* For programs and tests. Dies if the key is unknown or the value not allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);
+
+/* What set the key: "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: it is the default.
+ */
+const char *config_where(const struct config *cfg, const char *key);
+
+/*
+ * Rules between keys, once each is good by itself: AMP_ENABLE against AMP_OPT_LEVEL, the
+ * milestones and the warm-up, ... config_load calls it.
+ */
+struct problems;
+void config_check_rules(const struct config *cfg, struct problems *p);
 
 /*
  * AMP_ENABLE and AMP_OPT_LEVEL as one level: 0 to 3, Apex's O0 to O3. An empty level is

@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 
 __attribute__((format(printf, 4, 0))) static void
-add(struct problems *p, bool warning, const char *where, const char *fmt, va_list ap)
+add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap)
 {
     struct strbuf s = STRBUF_INIT;
     char *text = NULL;
@@ -27,8 +27,8 @@ add(struct problems *p, bool warning, const char *where, const char *fmt, va_lis
         }
     }
     GROW(p->item, p->n, p->cap);
-    p->item[p->n++] = (struct problem){strbuf_detach(&s), warning};
-    p->nerror += !warning;
+    p->item[p->n++] = (struct problem){strbuf_detach(&s), kind};
+    p->nerror += kind == PROBLEM_ERROR;
 }
 
 void problems_error(struct problems *p, const char *where, const char *fmt, ...)
@@ -36,7 +36,7 @@ void problems_error(struct problems *p, const char *where, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add(p, false, where, fmt, ap);
+    add(p, PROBLEM_ERROR, where, fmt, ap);
     va_end(ap);
 }
 
@@ -45,16 +45,26 @@ void problems_warn(struct problems *p, const char *where, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add(p, true, where, fmt, ap);
+    add(p, PROBLEM_WARNING, where, fmt, ap);
+    va_end(ap);
+}
+
+void problems_note(struct problems *p, const char *where, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add(p, PROBLEM_NOTE, where, fmt, ap);
     va_end(ap);
 }
 
 void problems_print(struct problems *p)
 {
+    static const char *const name[] = {"error", "warning", "note"};
+
     (void)fflush(stdout);
     for (int i = 0; i < p->n; i++)
-        (void)fprintf(stderr, "trainc: %s: %s\n",
-                      p->item[i].warning ? "warning" : "error", p->item[i].text);
+        (void)fprintf(stderr, "trainc: %s: %s\n", name[p->item[i].kind], p->item[i].text);
     problems_release(p);
 }
 

@@ -6,12 +6,10 @@
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H
 
-#include <stdbool.h>
-
 struct problems {
     struct problem {
         char *text;
-        bool warning;
+        enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE } kind;
     } * item;
     int n, cap, nerror;
 };
@@ -22,7 +20,10 @@ problems_error(struct problems *p, const char *where, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void
 problems_warn(struct problems *p, const char *where, const char *fmt, ...);
 
-/* Prints all as "trainc: error: ..." and "trainc: warning: ...", then forgets them. */
+__attribute__((format(printf, 3, 4))) void
+problems_note(struct problems *p, const char *where, const char *fmt, ...);
+
+/* Prints all, as "trainc: error: ..." (or warning, note), then forgets them. */
 void problems_print(struct problems *p);
 void problems_release(struct problems *p);
 

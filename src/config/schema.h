@@ -48,8 +48,9 @@ struct schema {
     int len;                      /* items of a list, if fixed */
     const struct choice *choices; /* also for texts: the words that are allowed */
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
-    const char *flag;                       /* "--epochs", or "-b, --batch-size" */
-    const char *metavar;                    /* of the flag; NULL: made from the type */
+    const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */
+    const char *no_flag; /* another name of its --no- form */
+    const char *metavar; /* of the flag; NULL: made from the type */
     const char *help;
     const char *renamed_from; /* the old key: forwarded with a warning */
     const char *deprecated;   /* a warning when it is given: why it will go */

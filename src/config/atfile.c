@@ -1,0 +1,127 @@
+#include "config/atfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+
+struct splitter {
+    const char *p, *line; /* line: where the present one starts */
+    int nline;
+};
+
+static void step(struct splitter *s)
+{
+    if (*s->p++ == '\n') {
+        s->line = s->p;
+        s->nline++;
+    }
+}
+
+static void skip_blanks(struct splitter *s)
+{
+    while (*s->p && strchr(" \t\r\n#", *s->p)) {
+        if (*s->p == '#')
+            s->p += strcspn(s->p, "\n");
+        else
+            step(s);
+    }
+}
+
+/* Inside "..." a backslash protects only " and \ ; inside '...' nothing. */
+static bool quoted(struct splitter *s, struct strbuf *word)
+{
+    char q = *s->p;
+
+    step(s);
+    while (*s->p && *s->p != q) {
+        if (q == '"' && *s->p == '\\' && s->p[1] && strchr("\"\\", s->p[1]))
+            step(s);
+        strbuf_addch(word, *s->p);
+        step(s);
+    }
+    if (!*s->p)
+        return false;
+    step(s);
+    return true;
+}
+
+static bool next_word(struct splitter *s, struct strbuf *word)
+{
+    strbuf_reset(word);
+    while (*s->p && !strchr(" \t\r\n", *s->p)) {
+        if (*s->p == '\'' || *s->p == '"') {
+            if (!quoted(s, word))
+                return false;
+            continue;
+        }
+        if (*s->p == '\\' && s->p[1])
+            step(s);
+        strbuf_addch(word, *s->p);
+        step(s);
+    }
+    return true;
+}
+
+static const struct atfile *open_file(const char *path, const struct atfile *parent,
+                                      const char *where, struct arena *mem,
+                                      struct problems *p)
+{
+    struct atfile *f = arena_new(mem, sizeof(*f));
+    char *dir = parent ? path_dirname(parent->path) : xstrdup("."), *real;
+
+    f->path = *path == '/' || !strcmp(dir, ".") ? arena_strdup(mem, path)
+                                                : arena_printf(mem, "%s/%s", dir, path);
+    free(dir);
+    f->parent = parent;
+    real = realpath(f->path, NULL);
+    if (!real) {
+        problems_error(p, where, "cannot read '%s': %s", f->path, strerror(errno));
+        return NULL;
+    }
+    f->real = arena_strdup(mem, real);
+    free(real);
+    for (const struct atfile *up = parent; up; up = up->parent) {
+        if (!strcmp(up->real, f->real)) {
+            problems_error(p, where, "@%s is being read already: a cycle", path);
+            return NULL;
+        }
+    }
+    return f;
+}
+
+struct atword *atfile_read(const char *path, const struct atfile *parent,
+                           const char *where, struct arena *mem, struct problems *p,
+                           int *n)
+{
+    const struct atfile *f = open_file(path, parent, where, mem, p);
+    struct strbuf word = STRBUF_INIT;
+    struct atword *words = NULL;
+    size_t len = 0;
+    int cap = 0;
+    char *text = f ? file_read(f->path, &len) : NULL;
+
+    *n = 0;
+    if (f && !text)
+        problems_error(p, where, "cannot read '%s': %s", f->path, strerror(errno));
+    for (struct splitter s = {text, text, 1}; text;) {
+        const char *at;
+
+        skip_blanks(&s);
+        if (!*s.p)
+            break;
+        at = arena_printf(mem, "%s:%d:%d", f->path, s.nline, (int)(s.p - s.line) + 1);
+        if (!next_word(&s, &word)) {
+            problems_error(p, at, "a quote is not closed");
+            break;
+        }
+        GROW(words, *n, cap);
+        words[(*n)++] = (struct atword){arena_strdup(mem, word.buf), at, f};
+    }
+    strbuf_release(&word);
+    free(text);
+    return words;
+}

@@ -1,0 +1,421 @@
+#include "config/cmdline.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/atfile.h"
+#include "config/flags.h"
+
+struct parser {
+    struct cmdline *line;
+    const struct cmd_spec *spec;
+    struct problems *p;
+    struct flags flags;
+    struct atword *word;
+    int n, cap, i, nopts;
+    bool only_args; /* after -- */
+};
+
+/* --- words
+ * -------------------------------------------------------------------------------- */
+
+static void put_word(struct parser *ps, int at, struct atword w)
+{
+    GROW(ps->word, ps->n, ps->cap);
+    memmove(ps->word + at + 1, ps->word + at, (size_t)(ps->n - at) * sizeof(w));
+    ps->word[at] = w;
+    ps->n++;
+}
+
+/* @FILE at the present place becomes the words of the file. */
+static bool expand(struct parser *ps)
+{
+    struct atword at = ps->word[ps->i], *words;
+    int n;
+
+    if (ps->only_args || at.text[0] != '@' || !at.text[1])
+        return false;
+    words = atfile_read(at.text + 1, at.file, at.where, &ps->line->mem, ps->p, &n);
+    ps->n--;
+    memmove(ps->word + ps->i, ps->word + ps->i + 1,
+            (size_t)(ps->n - ps->i) * sizeof(*ps->word));
+    for (int i = 0; i < n; i++)
+        put_word(ps, ps->i + i, words[i]);
+    free(words);
+    return true;
+}
+
+static void add_word(struct cmd_word **array, int *n, struct atword w, struct arena *mem)
+{
+    struct cmd_word *grown = arena_new(mem, (size_t)(*n + 1) * sizeof(*grown));
+
+    if (*n)
+        memcpy(grown, *array, (size_t)*n * sizeof(*grown));
+    grown[(*n)++] = (struct cmd_word){w.text, w.where};
+    *array = grown;
+}
+
+static void add_set(struct cmd_set **array, int *n, struct cmd_set set, struct arena *mem)
+{
+    struct cmd_set *grown = arena_new(mem, (size_t)(*n + 1) * sizeof(*grown));
+
+    if (*n)
+        memcpy(grown, *array, (size_t)*n * sizeof(*grown));
+    grown[(*n)++] = set;
+    *array = grown;
+}
+
+/* -1, -.5, -1e-3, -inf: values, although they start like flags */
+static bool is_number(const char *text)
+{
+    char *end;
+
+    (void)strtod(text, &end);
+    return end != text && !*end;
+}
+
+/* Whether a word is an argument, or the value of a flag, rather than a flag. */
+static bool is_value(struct parser *ps, const struct atword *w)
+{
+    const char *text = w->text;
+
+    if (text[0] != '-' || !text[1] || ps->only_args)
+        return true;
+    if (!strcmp(text, "--"))
+        return false;
+    return is_number(text) || strchr(text, ' ') != NULL;
+}
+
+static bool next_value(struct parser *ps, struct atword *w)
+{
+    if (ps->i >= ps->n || !is_value(ps, &ps->word[ps->i]))
+        return false;
+    *w = ps->word[ps->i++];
+    return true;
+}
+
+/* --- flags
+ * --------------------------------------------------------------------------------- */
+
+static const char *slashed(struct parser *ps, const struct flag *flag)
+{
+    return arena_printf(&ps->line->mem, "argument %s",
+                        flag_slashed(flag, &ps->line->mem));
+}
+
+/* Says what argparse says of a value of the wrong type; ranges are checked later. */
+static void check_value(struct parser *ps, const struct flag *flag, const char *text)
+{
+    const struct schema *row = flag->row;
+    struct decl d = schema_decl(row);
+    struct strbuf why = STRBUF_INIT;
+    struct value in = value_str(&ps->line->mem, text), v;
+
+    in.text = in.s;
+    if (strstr(text, "${"))
+        return;
+    if (!coerce(&ps->line->mem, &d, &in, &v, &why)) {
+        if (d.type == VALUE_LIST)
+            problems_error(ps->p, slashed(ps, flag), "must be %s", why.buf);
+        else
+            problems_error(ps->p, slashed(ps, flag), "invalid %s value: '%s'",
+                           value_type_name(d.type), text);
+    }
+    strbuf_release(&why);
+}
+
+static void set_key(struct parser *ps, const struct flag *flag, const char *text,
+                    const struct atword *at)
+{
+    struct cmdline *line = ps->line;
+    const char *name = flag_long(flag, &line->mem);
+    int before = ps->p->nerror;
+    struct cmd_set set = {.name = flag->row->key, .text = text, .where = name};
+
+    if (at->file)
+        set.where = arena_printf(&line->mem, "%s: %s", at->where, name);
+    check_value(ps, flag, text);
+    if (ps->p->nerror == before)
+        add_set(&line->flag, &line->nflag, set, &line->mem);
+}
+
+/* a b c of a list flag, as [a, b, c]; one value that is no list, as a list of it */
+static const char *list_text(struct parser *ps, const char *first, bool more)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct atword w;
+    const char *text = first;
+    int n = 1;
+
+    strbuf_addf(&s, "[%s", first);
+    while (more && next_value(ps, &w)) {
+        strbuf_addf(&s, ", %s", w.text);
+        n++;
+    }
+    strbuf_addch(&s, ']');
+    if (n > 1 ||
+        !(strpbrk(first, "[(,") || !strcmp(first, "None") || strstr(first, "${")))
+        text = arena_strdup(&ps->line->mem, s.buf);
+    strbuf_release(&s);
+    return text;
+}
+
+static void opts(struct parser *ps, const struct flag *flag, const char *value);
+
+/* `value` is what followed =, or NULL. */
+static void use_flag(struct parser *ps, const struct flag_name *name, const char *value,
+                     struct atword at)
+{
+    const struct flag *flag = name->flag;
+    struct cmdline *line = ps->line;
+    bool inline_value = value != NULL;
+    struct atword w = {value, at.where, at.file};
+
+    if (flag->kind == FLAG_OPTS) {
+        opts(ps, flag, value);
+        return;
+    }
+    if (flag_wants_value(flag)) {
+        if (!value && !next_value(ps, &w)) {
+            problems_error(ps->p, slashed(ps, flag), "expected %s",
+                           flag_is_list(flag) ? "at least one argument" : "one argument");
+            return;
+        }
+        value = w.text;
+    } else if (value && (name->no || !flag_is_bool(flag))) {
+        problems_error(ps->p, slashed(ps, flag), "ignored explicit argument '%s'", value);
+        return;
+    }
+    switch (flag->kind) {
+    case FLAG_KEY:
+        if (flag_is_bool(flag) && !value)
+            value = name->no ? "False" : "True";
+        else if (flag_is_list(flag))
+            value = list_text(ps, value, !inline_value);
+        set_key(ps, flag, value, &at);
+        break;
+    case FLAG_OWN:
+        add_set(&line->own, &line->nown,
+                (struct cmd_set){flag->own->flag, value, at.where}, &line->mem);
+        break;
+    case FLAG_CFG:
+        add_word(&line->cfg, &line->ncfg, w, &line->mem);
+        break;
+    default:
+        if (!ps->p->nerror && flag->kind == FLAG_HELP)
+            line->help = true;
+        if (!ps->p->nerror && flag->kind == FLAG_VERSION)
+            line->version = true;
+    }
+}
+
+/* -b3, -b=3, -qb3: letters of one dash. false: the first is no flag. */
+static bool short_flags(struct parser *ps, struct atword at)
+{
+    const char *c = at.text + 1;
+
+    for (; *c; c++) {
+        char name[3] = {'-', *c, '\0'};
+        const struct flag_name *f = flags_find(&ps->flags, name, 2, ps->p);
+
+        if (!f && c == at.text + 1)
+            return false;
+        if (!f) {
+            problems_error(ps->p, NULL, "unrecognized arguments: -%s", c);
+            return true;
+        }
+        if (flag_wants_value(f->flag) || c[1] == '=') {
+            use_flag(ps, f, c[1] ? c + 1 + (c[1] == '=') : NULL, at);
+            return true;
+        }
+        use_flag(ps, f, NULL, at);
+    }
+    return true;
+}
+
+static bool flag(struct parser *ps, struct atword at)
+{
+    size_t len = strcspn(at.text, "=");
+    int before = ps->p->nerror;
+    const struct flag_name *name = flags_find(&ps->flags, at.text, len, ps->p);
+
+    if (name)
+        use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
+    return name || ps->p->nerror > before || (at.text[1] != '-' && short_flags(ps, at));
+}
+
+/* --- --opts
+ * ---------------------------------------------------------------------------------- */
+
+static int open_brackets(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += (strchr("[(", *text) != NULL) - (strchr("])", *text) != NULL);
+    return n;
+}
+
+/* [2, 2] that the shell has cut into words is put together again. */
+static const char *rest_of_value(struct parser *ps, const char *text)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct atword w;
+
+    if (!strchr("[(", *text) || open_brackets(text) <= 0)
+        return text;
+    strbuf_addstr(&s, text);
+    while (open_brackets(s.buf) > 0 && next_value(ps, &w))
+        strbuf_addf(&s, " %s", w.text);
+    text = arena_strdup(&ps->line->mem, s.buf);
+    strbuf_release(&s);
+    return text;
+}
+
+static void set_opt(struct parser *ps, const char *key, const char *value,
+                    const struct atword *at)
+{
+    struct cmdline *line = ps->line;
+    struct cmd_set set = {key, rest_of_value(ps, value), NULL};
+
+    ps->nopts++;
+    set.where = at->file ? arena_printf(&line->mem, "%s: --opts", at->where)
+                         : arena_printf(&line->mem, "--opts #%d", ps->nopts);
+    add_set(&line->opt, &line->nopt, set, &line->mem);
+}
+
+/* KEY=VALUE: what is before = looks like a key. */
+static bool is_pair(const char *text)
+{
+    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_.");
+
+    return len && text[len] == '=';
+}
+
+static void pair(struct parser *ps, struct atword w)
+{
+    char *key = arena_strdup(&ps->line->mem, w.text);
+    size_t len = strcspn(key, "=");
+
+    key[len] = '\0';
+    set_opt(ps, key, w.text + len + 1, &w);
+}
+
+static void opts(struct parser *ps, const struct flag *flag, const char *value)
+{
+    struct atword w = {value, NULL, NULL}, v;
+    int n = 0;
+
+    for (;; n++, value = NULL) {
+        if (!value) {
+            if (ps->i < ps->n && expand(ps))
+                continue;
+            if (!next_value(ps, &w))
+                break;
+        }
+        if (is_pair(w.text))
+            pair(ps, w);
+        else if (next_value(ps, &v))
+            set_opt(ps, w.text, v.text, &w);
+        else
+            problems_error(ps->p, slashed(ps, flag), "key %s has no value", w.text);
+    }
+    if (!n)
+        problems_error(ps->p, slashed(ps, flag), "expected at least one argument");
+}
+
+/* --- the whole line
+ * ----------------------------------------------------------------------------- */
+
+static void unrecognized(struct parser *ps)
+{
+    struct strbuf s = STRBUF_INIT;
+    const struct cmdline *line = ps->line;
+
+    for (int i = 0; i < line->nrest; i++)
+        strbuf_addf(&s, " %s", line->rest[i].text);
+    for (int i = 0; i < line->nrest; i++) {
+        const char *text = line->rest[i].text;
+        const char *near =
+            *text == '-' ? flags_suggest(&ps->flags, text, &ps->line->mem) : NULL;
+
+        if (near)
+            strbuf_addf(&s, " (did you mean %s?)", near);
+    }
+    problems_error(ps->p, NULL, "unrecognized arguments:%s", s.buf);
+    strbuf_release(&s);
+}
+
+static void word(struct parser *ps)
+{
+    struct cmdline *line = ps->line;
+    struct atword w;
+
+    if (expand(ps))
+        return;
+    w = ps->word[ps->i++];
+    if (!ps->only_args && !strcmp(w.text, "--"))
+        ps->only_args = true;
+    else if (!is_value(ps, &w) && flag(ps, w))
+        ;
+    else if (is_value(ps, &w) && !ps->only_args && is_pair(w.text) &&
+             isupper((unsigned char)*w.text))
+        pair(ps, w);
+    else if (is_value(ps, &w) && line->narg < ps->spec->max_args)
+        add_word(&line->arg, &line->narg, w, &line->mem);
+    else
+        add_word(&line->rest, &line->nrest, w, &line->mem);
+}
+
+void cmdline_parse(struct cmdline *line, const struct cmd_spec *spec, int argc,
+                   char **argv, struct problems *p)
+{
+    struct parser ps = {.line = line, .spec = spec, .p = p};
+
+    *line = (struct cmdline){0};
+    flags_init(&ps.flags, spec);
+    for (int i = 0; i < argc; i++)
+        put_word(&ps, i,
+                 (struct atword){arena_strdup(&line->mem, argv[i]),
+                                 arena_printf(&line->mem, "argument %d", i + 1), NULL});
+    while (ps.i < ps.n && !line->help && !line->version)
+        word(&ps);
+    if (line->nrest && !spec->known_only && !line->help && !line->version)
+        unrecognized(&ps);
+    flags_release(&ps.flags);
+    free(ps.word);
+}
+
+void cmdline_release(struct cmdline *line)
+{
+    arena_release(&line->mem);
+    *line = (struct cmdline){0};
+}
+
+static const struct cmd_set *own(const struct cmdline *line, const char *flag)
+{
+    size_t len = strlen(flag);
+
+    for (int i = line->nown - 1; i >= 0; i--) {
+        const char *at = strstr(line->own[i].name, flag);
+
+        if (at && (!at[len] || at[len] == ','))
+            return &line->own[i];
+    }
+    return NULL;
+}
+
+const char *cmdline_value(const struct cmdline *line, const char *flag)
+{
+    const struct cmd_set *set = own(line, flag);
+
+    return set ? set->text : NULL;
+}
+
+bool cmdline_has(const struct cmdline *line, const char *flag)
+{
+    return own(line, flag) != NULL;
+}

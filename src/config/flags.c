@@ -1,0 +1,175 @@
+#include "config/flags.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/suggest.h"
+
+static void add_name(struct flags *f, const char *name, const struct flag *flag, bool no)
+{
+    GROW(f->name, f->n, f->cap);
+    f->name[f->n++] = (struct flag_name){name, flag, no};
+}
+
+/* Each of "-b, --batch-size", and --no-x of a long x if it is a bool. */
+static void add_names(struct flags *f, const char *names, const struct flag *flag,
+                      bool no)
+{
+    char *list = arena_strdup(&f->mem, names);
+
+    while (*list) {
+        char *name = list;
+
+        list += strcspn(list, ", ");
+        while (*list && strchr(", ", *list))
+            *list++ = '\0';
+        add_name(f, name, flag, no);
+        if (!no && flag_is_bool(flag) && !strncmp(name, "--", 2))
+            add_name(f, arena_printf(&f->mem, "--no-%s", name + 2), flag, true);
+    }
+}
+
+static void add_flag(struct flags *f, struct flag flag)
+{
+    const struct flag *copy = arena_copy(&f->mem, &flag, sizeof(flag));
+
+    add_names(f, flag.names, copy, false);
+    if (flag.row && flag.row->no_flag)
+        add_names(f, flag.row->no_flag, copy, true);
+}
+
+void flags_init(struct flags *f, const struct cmd_spec *spec)
+{
+    *f = (struct flags){0};
+    add_flag(f, (struct flag){FLAG_CFG, "-c, --cfg", NULL, NULL});
+    add_flag(f, (struct flag){FLAG_OPTS, "--opts", NULL, NULL});
+    add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL});
+    add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL});
+    for (const struct cmd_flag *own = spec->flags; own && own->flag; own++)
+        add_flag(f, (struct flag){FLAG_OWN, own->flag, NULL, own});
+    for (const struct schema *row = spec->schema; row->key; row++)
+        if (row->flag)
+            add_flag(f, (struct flag){FLAG_KEY, row->flag, row, NULL});
+}
+
+void flags_release(struct flags *f)
+{
+    free(f->name);
+    arena_release(&f->mem);
+}
+
+bool flag_is_bool(const struct flag *flag)
+{
+    return flag->row &&
+           (flag->row->type == SCHEMA_BOOL || flag->row->type == SCHEMA_BOOL_OPT);
+}
+
+bool flag_is_list(const struct flag *flag)
+{
+    return flag->row && schema_decl(flag->row).type == VALUE_LIST;
+}
+
+bool flag_wants_value(const struct flag *flag)
+{
+    if (flag->kind == FLAG_OWN)
+        return flag->own->metavar != NULL;
+    return flag->kind == FLAG_CFG || (flag->kind == FLAG_KEY && !flag_is_bool(flag));
+}
+
+static char fold(char c)
+{
+    return c == '_' ? '-' : c;
+}
+
+/* Whether the first len bytes of text begin `name`. */
+static bool begins(const char *name, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (fold(text[i]) != name[i] || (i < 2 && text[i] == '_'))
+            return false;
+    return true;
+}
+
+static bool same_meaning(const struct flag_name *a, const struct flag_name *b)
+{
+    return a->flag == b->flag && a->no == b->no;
+}
+
+static void ambiguous(const struct flags *f, const char *text, size_t len,
+                      struct problems *p)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    for (int i = 0; i < f->n; i++)
+        if (begins(f->name[i].name, text, len) &&
+            strncmp(f->name[i].name, "--no-", 5) != 0)
+            strbuf_addf(&s, "%s%s", s.len ? ", " : "", f->name[i].name);
+    problems_error(p, NULL, "ambiguous option: %.*s could match %s", (int)len, text,
+                   s.buf);
+    strbuf_release(&s);
+}
+
+const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
+                                   struct problems *p)
+{
+    const struct flag_name *found = NULL;
+
+    for (int i = 0; i < f->n; i++)
+        if (begins(f->name[i].name, text, len) && !f->name[i].name[len])
+            return &f->name[i];
+    if (len < 3 || strncmp(text, "--", 2) != 0)
+        return NULL;
+    for (int i = 0; i < f->n; i++) {
+        const struct flag_name *name = &f->name[i];
+
+        /* What takes something away is not guessed. */
+        if (!begins(name->name, text, len) || !strncmp(name->name, "--no-", 5))
+            continue;
+        if (found && !same_meaning(found, name)) {
+            ambiguous(f, text, len, p);
+            return NULL;
+        }
+        if (!found)
+            found = name;
+    }
+    if (found)
+        problems_note(p, NULL, "%.*s is short for %s", (int)len, text, found->name);
+    return found;
+}
+
+const char *flags_suggest(const struct flags *f, const char *text, struct arena *mem)
+{
+    char *word = arena_strdup(mem, text);
+    struct suggest s;
+
+    word[strcspn(word, "=")] = '\0';
+    suggest_init(&s, word);
+    for (int i = 0; i < f->n; i++)
+        suggest_try(&s, f->name[i].name);
+    return s.best ? arena_strdup(mem, s.best) : NULL;
+}
+
+const char *flag_slashed(const struct flag *flag, struct arena *mem)
+{
+    struct strbuf s = STRBUF_INIT;
+    const char *text;
+
+    for (const char *c = flag->names; *c; c++)
+        if (*c == ',')
+            strbuf_addch(&s, '/');
+        else if (*c != ' ')
+            strbuf_addch(&s, *c);
+    text = arena_strdup(mem, s.buf);
+    strbuf_release(&s);
+    return text;
+}
+
+const char *flag_long(const struct flag *flag, struct arena *mem)
+{
+    const char *start = strstr(flag->names, "--");
+    char *name = arena_strdup(mem, start ? start : flag->names);
+
+    name[strcspn(name, ", ")] = '\0';
+    return name;
+}

@@ -1,0 +1,60 @@
+/* Rules between keys. Each names the key that is to blame and what set it. */
+#include "config/config.h"
+#include "config/problems.h"
+
+static void check_amp(const struct config *cfg, struct problems *p)
+{
+    const char *enable = config_where(cfg, "AMP_ENABLE");
+    const char *level = config_where(cfg, "AMP_OPT_LEVEL");
+
+    if (cfg->amp_opt_level == AMP_OPT_LEVEL_EMPTY)
+        return;
+    if (!cfg->amp_enable && cfg->amp_opt_level > AMP_OPT_LEVEL_O0)
+        problems_error(p, level, "AMP_OPT_LEVEL O%d contradicts AMP_ENABLE False (%s)",
+                       cfg->amp_opt_level, enable ? enable : "default");
+    if (cfg->amp_enable && enable && cfg->amp_opt_level == AMP_OPT_LEVEL_O0)
+        problems_error(p, level, "AMP_OPT_LEVEL O0 contradicts AMP_ENABLE True (%s)",
+                       enable);
+}
+
+static void check_ordered(const struct config *cfg, const char *key,
+                          const struct float_list *l, struct problems *p)
+{
+    if (l->item && l->n == 2 && !(l->item[0] <= l->item[1]))
+        problems_error(p, config_where(cfg, key), "%s must be [least, largest]", key);
+}
+
+static void check_schedule(const struct config *cfg, struct problems *p)
+{
+    const struct int_list *steps = &cfg->train.lr_scheduler.multisteps;
+    const char *where = config_where(cfg, "TRAIN.LR_SCHEDULER.MULTISTEPS");
+
+    if (cfg->train.warmup_epochs > cfg->train.epochs)
+        problems_error(p, config_where(cfg, "TRAIN.WARMUP_EPOCHS"),
+                       "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
+                       (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
+    if (cfg->train.lr_scheduler.name != LR_SCHEDULER_MULTISTEP)
+        return;
+    if (!steps->n)
+        problems_error(p, where,
+                       "TRAIN.LR_SCHEDULER.MULTISTEPS is empty: multistep needs "
+                       "milestones");
+    for (int i = 1; i < steps->n; i++)
+        if (steps->item[i] <= steps->item[i - 1])
+            problems_error(p, where, "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
+    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
+        problems_error(
+            p, where,
+            "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
+            "warm-up of %lld epochs",
+            (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
+}
+
+void config_check_rules(const struct config *cfg, struct problems *p)
+{
+    check_amp(cfg, p);
+    check_schedule(cfg, p);
+    check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
+    check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);
+    check_ordered(cfg, "AUG.CUTMIX_MINMAX", &cfg->aug.cutmix_minmax, p);
+}
