@@ -1,7 +1,106 @@
+/*
+ * trainc [VERB] ...: finds the verb, reads the command line and the configuration, and
+ * hands over. The first verb of the table is the default.
+ */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void)
+#include "base/error.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "cmd/cmd.h"
+#include "config/load.h"
+#include "config/print.h"
+#include "config/suggest.h"
+
+const struct verb *const verb_table[] = {
+    &cmd_config,
+    &cmd_help,
+    NULL,
+};
+
+static const struct verb *find_verb(const char *name)
 {
-    puts("trainc");
-    return 0;
+    for (int i = 0; verb_table[i]; i++)
+        if (!strcmp(verb_table[i]->name, name))
+            return verb_table[i];
+    return NULL;
+}
+
+/* The verb, and in *first the index of the first argument after it. */
+static const struct verb *choose_verb(int argc, char **argv, int *first)
+{
+    const char *name = argc > 1 ? argv[1] : "--help";
+    const struct verb *v = find_verb(name);
+    struct suggest s;
+
+    *first = v ? 2 : 1;
+    if (v || strchr("-@", *name) || strchr(name, '='))
+        return v ? v : verb_table[0];
+    suggest_init(&s, name);
+    for (int i = 0; verb_table[i]; i++)
+        suggest_try(&s, verb_table[i]->name);
+    if (s.best)
+        usage("unknown verb %s (did you mean %s?)", name, s.best);
+    usage("unknown verb %s (see trainc help)", name);
+}
+
+static void print_config(const struct config *cfg, const char *how)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    config_print(&s, cfg,
+                 CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE | (*how ? CONFIG_PRINT_DIFF : 0));
+    fputs(s.buf, stdout);
+    strbuf_release(&s);
+}
+
+/* Everything that is wrong is printed before anything is touched. */
+static int run(const struct verb *v, const struct cmdline *line, struct problems *p)
+{
+    struct config cfg;
+    int code = EXIT_OK;
+
+    if (config_load(&cfg, line, p) && v->check)
+        v->check(&cfg, line, p);
+    if (p->nerror) {
+        problems_print(p);
+        code = EXIT_USAGE;
+    } else {
+        problems_print(p);
+        log_level_set((enum log_level)cfg.log.level);
+        if (line->print)
+            print_config(&cfg, line->print);
+        else
+            code = v->run(&cfg, line);
+    }
+    config_release(&cfg);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct problems p = {0};
+    struct cmdline line;
+    int first, code = EXIT_OK;
+
+    if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+        help_overview();
+        return argc < 2 ? EXIT_USAGE : EXIT_OK;
+    }
+
+    const struct verb *v = choose_verb(argc, argv, &first);
+    struct cmd_spec spec = {schema_table, v->flags, v->max_args, false};
+
+    cmdline_parse(&line, &spec, argc - first, argv + first, &p);
+    if (line.help)
+        help_verb(v);
+    else if (line.version)
+        puts("trainc " TRAINC_VERSION);
+    else
+        code = run(v, &line, &p);
+    problems_release(&p);
+    cmdline_release(&line);
+    return code;
 }

@@ -2,9 +2,10 @@
  * A verb of the command line: `trainc VERB ...`. One file a verb, src/cmd/NAME.c, which
  * defines cmd_NAME; the table of all verbs is in src/main.c.
  *
- * main reads the command line and loads the configuration before run() is called, so a
- * verb starts with a checked configuration and every mistake of the user's has been
- * reported. run() returns the exit code.
+ * main reads the command line, loads the configuration and calls check(), which may add
+ * to the mistakes (an unknown model, a path that is not set); then it prints all of them.
+ * So run() starts with a checked configuration, which it may change. It returns the exit
+ * code.
  *
  *   static const struct cmd_flag bench_flags[] = {
  *       {"--json", "FILE", "write the result to FILE"},
@@ -39,10 +40,17 @@ struct verb {
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
     int max_args;                 /* how many of them */
     const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
+    /* More mistakes to report beside those of the configuration; may be NULL. */
+    void (*check)(const struct config *cfg, const struct cmdline *line,
+                  struct problems *p);
     int (*run)(struct config *cfg, const struct cmdline *line);
 };
 
 extern const struct verb cmd_config, cmd_help;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
+
+/* The list of verbs; the manual of one verb, made from its flags and the schema. */
+void help_overview(void);
+void help_verb(const struct verb *v);
 
 #endif

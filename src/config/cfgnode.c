@@ -75,6 +75,8 @@ static void copy_into(struct cfgnode *to, const struct cfgnode *from)
 
         if (e->node) {
             copy_into(new_child(to, e->key), e->node);
+            cfgnode_entry(to, e->key)->where =
+                e->where ? arena_strdup(to->mem, e->where) : NULL;
         } else {
             struct cfgnode_entry *c = append(to, e->key);
 

@@ -29,11 +29,11 @@
 
 struct cfgnode_entry {
     const char *key;
-    struct cfgnode *node; /* a subtree; NULL: a leaf with all that follows */
+    struct cfgnode *node; /* a subtree; NULL: a leaf */
+    const char *where;    /* what set it: "a.yaml:3:5"; NULL: nobody since it was made */
     struct value value;
-    struct decl decl;  /* what the leaf may hold, also while it is None */
-    const char *where; /* what set it: "a.yaml:3:5"; NULL: nobody since it was made */
-    bool pending;      /* holds ${...}: a text that has not been coerced yet */
+    struct decl decl; /* what the leaf may hold, also while it is None */
+    bool pending;     /* holds ${...}: a text that has not been coerced yet */
 };
 
 struct cfgnode_note { /* about a key that is deprecated, or renamed to `to` */

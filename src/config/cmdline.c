@@ -184,7 +184,8 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
             return;
         }
         value = w.text;
-    } else if (value && (name->no || !flag_is_bool(flag))) {
+    } else if (value && (name->no || !flag_is_bool(flag)) &&
+               !(flag->kind == FLAG_PRINT && !strcmp(value, "diff"))) {
         problems_error(ps->p, slashed(ps, flag), "ignored explicit argument '%s'", value);
         return;
     }
@@ -202,6 +203,9 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         break;
     case FLAG_CFG:
         add_word(&line->cfg, &line->ncfg, w, &line->mem);
+        break;
+    case FLAG_PRINT:
+        line->print = value ? value : "";
         break;
     default:
         if (!ps->p->nerror && flag->kind == FLAG_HELP)

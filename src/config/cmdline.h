@@ -46,6 +46,7 @@ struct cmdline {
     int ncfg, narg, nrest;
     struct cmd_set *opt, *flag, *own; /* --opts; flags of the schema; the verb's */
     int nopt, nflag, nown;
+    const char *print;  /* --print-config: "" or "diff"; else NULL */
     bool help, version; /* -h, --version came before any mistake; nothing else counts */
     struct arena mem;
 };

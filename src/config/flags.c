@@ -44,6 +44,7 @@ void flags_init(struct flags *f, const struct cmd_spec *spec)
     *f = (struct flags){0};
     add_flag(f, (struct flag){FLAG_CFG, "-c, --cfg", NULL, NULL});
     add_flag(f, (struct flag){FLAG_OPTS, "--opts", NULL, NULL});
+    add_flag(f, (struct flag){FLAG_PRINT, "--print-config", NULL, NULL});
     add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL});
     add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL});
     for (const struct cmd_flag *own = spec->flags; own && own->flag; own++)

@@ -1,6 +1,6 @@
 /*
  * All flags of one command line by name: those of the schema, those of the verb, and
- * --cfg, --opts, --help and --version.
+ * --cfg, --opts, --print-config, --help and --version.
  */
 #ifndef CONFIG_FLAGS_H
 #define CONFIG_FLAGS_H
@@ -9,7 +9,15 @@
 #include "config/schema.h"
 
 struct flag {
-    enum { FLAG_KEY, FLAG_OWN, FLAG_CFG, FLAG_OPTS, FLAG_HELP, FLAG_VERSION } kind;
+    enum {
+        FLAG_KEY,
+        FLAG_OWN,
+        FLAG_CFG,
+        FLAG_OPTS,
+        FLAG_PRINT,
+        FLAG_HELP,
+        FLAG_VERSION
+    } kind;
     const char *names;          /* "-b, --batch-size" */
     const struct schema *row;   /* FLAG_KEY */
     const struct cmd_flag *own; /* FLAG_OWN */

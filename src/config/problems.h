@@ -6,10 +6,12 @@
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H
 
+enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE };
+
 struct problems {
     struct problem {
         char *text;
-        enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE } kind;
+        int kind; /* PROBLEM_... */
     } * item;
     int n, cap, nerror;
 };

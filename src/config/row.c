@@ -50,11 +50,11 @@ void schema_add_range(struct strbuf *s, const struct schema *row)
     if (!(row->min < row->max) && !(row->min > 0))
         return;
     if (row->max >= 1e18)
-        strbuf_addf(s, row->above ? "above %g" : "at least %g", row->min);
+        strbuf_addf(s, row->above ? "above %.15g" : "at least %.15g", row->min);
     else if (!(row->min < row->max))
-        strbuf_addf(s, "%g", row->min);
+        strbuf_addf(s, "%.15g", row->min);
     else
-        strbuf_addf(s, "%c%g, %g]", row->above ? '(' : '[', row->min, row->max);
+        strbuf_addf(s, "%c%.15g, %.15g]", row->above ? '(' : '[', row->min, row->max);
 }
 
 static bool check_number(const struct schema *row, const struct value *v, double x,
@@ -169,94 +169,4 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
     }
     if (row->nullable)
         strbuf_addstr(s, " or None");
-}
-
-static struct int_list bind_ints(const struct value *v, struct arena *mem)
-{
-    int64_t *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
-
-    for (int i = 0; i < v->list.n; i++)
-        item[i] = v->list.item[i].i;
-    return (struct int_list){item, v->list.n};
-}
-
-static struct float_list bind_floats(const struct value *v, struct arena *mem)
-{
-    double *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
-
-    for (int i = 0; i < v->list.n; i++)
-        item[i] = v->list.item[i].f;
-    return (struct float_list){item, v->list.n};
-}
-
-static struct str_list bind_strs(const struct value *v, struct arena *mem)
-{
-    const char **item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
-
-    for (int i = 0; i < v->list.n; i++)
-        item[i] = arena_strdup(mem, v->list.item[i].s);
-    return (struct str_list){item, v->list.n};
-}
-
-static struct int_table bind_table(const struct value *v, struct arena *mem)
-{
-    struct int_list *item = arena_new(mem, sizeof(*item) * (size_t)(v->list.n + 1));
-
-    for (int i = 0; i < v->list.n; i++)
-        item[i] = bind_ints(&v->list.item[i], mem);
-    return (struct int_table){item, v->list.n};
-}
-
-static int choice_value(const struct schema *row, const char *word)
-{
-    for (const struct choice *c = row->choices; c->name; c++)
-        if (!strcmp(c->name, word))
-            return c->value;
-    BUG("%s: unchecked word '%s'", row->key, word);
-}
-
-void schema_bind(const struct schema *row, const struct value *v, void *config,
-                 struct arena *mem)
-{
-    void *field = (char *)config + row->offset;
-    bool has = v->type != VALUE_NONE;
-
-    switch (row->type) {
-    case SCHEMA_GONE:
-        break;
-    case SCHEMA_BOOL:
-        *(bool *)field = v->b;
-        break;
-    case SCHEMA_INT:
-        *(int64_t *)field = v->i;
-        break;
-    case SCHEMA_FLOAT:
-        *(double *)field = v->f;
-        break;
-    case SCHEMA_STR:
-        *(const char **)field = arena_strdup(mem, v->s);
-        break;
-    case SCHEMA_CHOICE:
-        *(int *)field = choice_value(row, v->s);
-        break;
-    case SCHEMA_BOOL_OPT:
-        *(struct bool_opt *)field = (struct bool_opt){has && v->b, has};
-        break;
-    case SCHEMA_FLOAT_OPT:
-        *(struct float_opt *)field = (struct float_opt){has ? v->f : 0, has};
-        break;
-    case SCHEMA_INT_LIST:
-        *(struct int_list *)field = bind_ints(v, mem);
-        break;
-    case SCHEMA_FLOAT_LIST:
-        *(struct float_list *)field =
-            has ? bind_floats(v, mem) : (struct float_list){NULL, 0};
-        break;
-    case SCHEMA_STR_LIST:
-        *(struct str_list *)field = bind_strs(v, mem);
-        break;
-    case SCHEMA_INT_TABLE:
-        *(struct int_table *)field = bind_table(v, mem);
-        break;
-    }
 }

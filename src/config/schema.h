@@ -93,6 +93,9 @@ bool schema_check(const struct schema *row, const struct value *v, struct strbuf
 void schema_bind(const struct schema *row, const struct value *v, void *config,
                  struct arena *mem);
 
+/* The field's value, of schema_decl's type; texts are not copied. */
+struct value schema_read(const struct schema *row, const void *config, struct arena *mem);
+
 /* "int", "float or None", "list of int", "one of a, b": for help and comments. */
 void schema_add_type(struct strbuf *s, const struct schema *row);
 

@@ -344,8 +344,13 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
         return false;
     }
     if (it->kind == ITEM_MAP && (!it->tag || !strcmp(short_tag(it), "map"))) {
-        if (++r->nvalues <= VALUES_MAX)
-            return fill(r, cfgnode_add(n, key->text), it, depth + 1);
+        if (++r->nvalues <= VALUES_MAX) {
+            struct cfgnode *sub = cfgnode_add(n, key->text);
+
+            cfgnode_entry(n, key->text)->where =
+                arena_printf(n->mem, "%s:%d:%d", r->name, key->line, key->col);
+            return fill(r, sub, it, depth + 1);
+        }
         if (r->nvalues == VALUES_MAX + 1)
             fail(r, it, "aliases expand to more than %d values", VALUES_MAX);
         return false;

@@ -1,0 +1,257 @@
+/* trainc help, and --help of every verb: laid out as argparse does, from the tables. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmd/cmd.h"
+#include "config/dump.h"
+#include "config/schema.h"
+#include "config/suggest.h"
+
+enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
+
+static int width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    long n = columns ? strtol(columns, NULL, 10) : 0;
+    struct winsize size;
+
+    if (n <= 0 && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+        n = size.ws_col;
+    if (n <= 0 || n > 10000)
+        n = 80;
+    return n - 2 < WIDTH_MIN ? WIDTH_MIN : (int)n - 2;
+}
+
+/* Words from `column` on, wrapped, every further line starting at `indent`. */
+static void wrap(const char *text, int indent, int column)
+{
+    int max = width();
+
+    while (*text) {
+        int len = (int)strcspn(text, " ");
+
+        if (column > indent && column + 1 + len > max) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        column += printf("%s%.*s", column > indent ? " " : "", len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void line(const char *name, const char *help)
+{
+    int column = printf("  %s", name);
+
+    if (column > HELP_COLUMN - 2) {
+        putchar('\n');
+        column = 0;
+    }
+    printf("%*s", HELP_COLUMN - column, "");
+    wrap(help, HELP_COLUMN, HELP_COLUMN);
+}
+
+/* --- flags
+ * ----------------------------------------------------------------------------------- */
+
+static void add_metavar(struct strbuf *s, const struct schema *row)
+{
+    const char *last = strrchr(row->key, '.');
+    const char *sep = "{";
+
+    strbuf_addch(s, ' ');
+    if (row->metavar) {
+        strbuf_addstr(s, row->metavar);
+    } else if (row->choices) {
+        for (const struct choice *c = row->choices; c->name; c++) {
+            if (c->refuse || !*c->name)
+                continue;
+            strbuf_addf(s, "%s%s", sep, c->name);
+            sep = ",";
+        }
+        strbuf_addch(s, '}');
+    } else {
+        strbuf_addstr(s, last ? last + 1 : row->key);
+        if (schema_decl(row).type == VALUE_LIST)
+            strbuf_addstr(s, " ...");
+    }
+}
+
+static void add_default(struct strbuf *s, const struct schema *row)
+{
+    struct arena mem = {0};
+    struct value def = schema_default(row, &mem);
+
+    value_add_yaml(s, &def);
+    arena_release(&mem);
+}
+
+static void help_flag(const struct schema *row)
+{
+    struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
+    bool is_bool = row->type == SCHEMA_BOOL || row->type == SCHEMA_BOOL_OPT;
+
+    strbuf_addstr(&name, row->flag);
+    if (is_bool)
+        strbuf_addf(&name, ", --no-%s", strstr(row->flag, "--") + 2);
+    else
+        add_metavar(&name, row);
+    strbuf_addf(&help, "%s: %s (default: ", row->key, row->help);
+    add_default(&help, row);
+    strbuf_addch(&help, ')');
+    line(name.buf, help.buf);
+    strbuf_release(&name);
+    strbuf_release(&help);
+}
+
+static void help_own(const struct cmd_flag *flags)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    puts("\noptions:");
+    for (; flags && flags->flag; flags++) {
+        strbuf_reset(&name);
+        strbuf_addf(&name, "%s%s%s", flags->flag, flags->metavar ? " " : "",
+                    flags->metavar ? flags->metavar : "");
+        line(name.buf, flags->help);
+    }
+    line("-c, --cfg FILE", "configuration in YAML; may be given several times, later "
+                           "files win");
+    line("--opts KEY VALUE ...", "set any key, also as KEY=VALUE; `trainc help KEY` "
+                                 "explains one");
+    line("@FILE", "more arguments, from a file");
+    line("--print-config", "print the configuration and stop; =diff: only what differs "
+                           "from the defaults");
+    line("-h, --help", "show this and stop");
+    line("--version", "show the version and stop");
+    strbuf_release(&name);
+}
+
+void help_verb(const struct verb *v)
+{
+    const char *section = "";
+    size_t len = 0;
+
+    printf("usage: trainc %s [options]%s%s [KEY=VALUE ...]\n\n", v->name,
+           v->args ? " " : "", v->args ? v->args : "");
+    wrap(v->about ? v->about : v->help, 0, 0);
+    help_own(v->flags);
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const char *dot = strchr(row->key, '.');
+        size_t n = dot ? (size_t)(dot - row->key) : 0;
+
+        if (!row->flag)
+            continue;
+        if (row->key[0] && (n != len || strncmp(section, row->key, n) != 0))
+            printf("\n%.*s:\n", (int)n, row->key);
+        else if (!*section)
+            puts("\nrun:");
+        section = row->key;
+        len = n;
+        help_flag(row);
+    }
+}
+
+/* --- keys
+ * --------------------------------------------------------------------------------------
+ */
+
+static void help_key(const struct schema *row)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    printf("%s\n", row->key);
+    printf("  ");
+    wrap(row->help, 2, 2);
+    schema_add_type(&s, row);
+    if (row->min < row->max) {
+        strbuf_addstr(&s, row->max < 1e18 ? " in " : " ");
+        schema_add_range(&s, row);
+    }
+    strbuf_addstr(&s, "; default ");
+    add_default(&s, row);
+    if (row->flag)
+        strbuf_addf(&s, "; flag %s", row->flag);
+    printf("  ");
+    wrap(s.buf, 2, 2);
+    if (row->no_effect)
+        printf("  no effect: %s\n", row->no_effect);
+    if (row->unsupported)
+        printf("  only the default is supported: %s\n", row->unsupported);
+    strbuf_release(&s);
+}
+
+/* All keys of a section, by any case: `trainc help train`. */
+static int help_section(const char *name)
+{
+    size_t len = strlen(name);
+    int n = 0;
+
+    for (const struct schema *row = schema_table; row->key; row++) {
+        if (strncasecmp(row->key, name, len) != 0 ||
+            (row->key[len] && row->key[len] != '.') || row->type == SCHEMA_GONE)
+            continue;
+        help_key(row);
+        n++;
+    }
+    return n;
+}
+
+void help_overview(void)
+{
+    puts("usage: trainc [VERB] [options]\n\nTrains image models from one YAML file.\n\n"
+         "verbs:");
+    for (int i = 0; verb_table[i]; i++)
+        line(verb_table[i]->name, verb_table[i]->help);
+    printf(
+        "\nWithout a VERB: %s. `trainc help VERB` shows a verb's options, `trainc help "
+        "KEY` a\nkey of the configuration, `trainc help TRAIN` a section of it.\n",
+        verb_table[0]->name);
+}
+
+static void help_topic(const char *topic)
+{
+    struct suggest s;
+
+    for (int i = 0; verb_table[i]; i++) {
+        if (!strcmp(verb_table[i]->name, topic) && islower((unsigned char)*topic)) {
+            help_verb(verb_table[i]);
+            return;
+        }
+    }
+    if (help_section(topic))
+        return;
+    suggest_init(&s, topic);
+    for (int i = 0; verb_table[i]; i++)
+        suggest_try(&s, verb_table[i]->name);
+    for (const struct schema *row = schema_table; row->key; row++)
+        suggest_try(&s, row->key);
+    if (s.best)
+        usage("no verb and no key is called %s (did you mean %s?)", topic, s.best);
+    usage("no verb and no key is called %s", topic);
+}
+
+static int help_run(struct config *cfg, const struct cmdline *line_)
+{
+    (void)cfg;
+    for (int i = 0; i < line_->narg; i++)
+        help_topic(line_->arg[i].text);
+    if (!line_->narg)
+        help_overview();
+    return EXIT_OK;
+}
+
+const struct verb cmd_help = {
+    .name = "help",
+    .help = "explain a verb, a key or a section of the configuration",
+    .args = "[VERB | KEY | SECTION]",
+    .max_args = 100,
+    .run = help_run,
+};
