@@ -1,0 +1,15 @@
+/*
+ * From the MODEL keys of a configuration to the model that they describe.
+ */
+#ifndef TRAIN_MODEL_CONFIG_H
+#define TRAIN_MODEL_CONFIG_H
+
+#include "config/config.h"
+#include "models/table.h"
+
+/* The row of MODEL.TYPE and MODEL.NAME; ends with usage() if there is none. */
+const struct model *model_of_config(const struct config *cfg);
+
+struct model_options model_options_of_config(const struct config *cfg);
+
+#endif
