@@ -1,0 +1,42 @@
+/*
+ * The graphs of a run.
+ *
+ * A training step is one graph:
+ *   normalize -> [mix] -> model -> cross_entropy -> metrics -> backward
+ *   -> [grads_accumulate] -> grad_stats -> control_prepare -> optimizer
+ *   -> running_stats -> [ema] -> control_finish
+ * With gradient accumulation, BUILD_MICRO is the graph of all batches of an update but
+ * the last: it ends behind grads_accumulate and running_stats with control_micro.
+ * BUILD_EVAL is the inference graph: normalize, model, cross_entropy without smoothing
+ * and metrics; the logits are in MEMORY_OUTPUT.
+ *
+ * All graphs of one configuration have one flat layout.
+ */
+#ifndef TRAIN_BUILD_H
+#define TRAIN_BUILD_H
+
+#include "graph/graph.h"
+#include "train/plan.h"
+
+enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
+
+struct build {
+    struct graph *graph;
+    struct tensor *pixels; /* uint8 image [batch, channels, size, size] */
+    struct tensor *labels; /* int32 [batch]; -1: not counted */
+    struct tensor *logits, *loss;
+    int recomputed;                 /* nodes that activation checkpointing duplicated */
+    char **freeze;                  /* the patterns, for the graph */
+    struct update_segment *segment; /* of the optimizer, in the graph's arena */
+    int nsegment;
+};
+
+/* Dies on an unknown model or a TRAIN.FREEZE pattern that matches nothing. */
+void build_init(struct build *b, const struct config *cfg, const struct plan *p,
+                enum build_kind kind, bool mix);
+void build_release(struct build *b);
+
+/* Does weight decay apply? Not to 1-D tensors, biases and position tables. */
+bool build_decays(const struct tensor *t, bool decay_1d);
+
+#endif

@@ -1,0 +1,26 @@
+#include "train/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/reference.h"
+
+const struct backend *const device_table[] = {
+    &backend_ref,
+    NULL,
+};
+
+const struct backend *device_find(const char *device, int *index)
+{
+    size_t len = strcspn(device, ":");
+
+    *index = device[len] ? (int)strtol(device + len + 1, NULL, 10) : 0;
+    if (!strcmp(device, "auto"))
+        return device_table[0];
+    for (int i = 0; device_table[i]; i++)
+        if (strlen(device_table[i]->name) == len &&
+            !strncmp(device_table[i]->name, device, len))
+            return device_table[i];
+    die("this build of trainc has no device '%s': take cpu (see trainc devices)", device);
+}

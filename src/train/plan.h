@@ -1,0 +1,47 @@
+/*
+ * A run in numbers: what the configuration means for this data set and this device.
+ * Nothing here is written back into the configuration, so a saved config.yaml can be run
+ * again; derived.yaml holds these values.
+ *
+ * Counting. A batch is DATA.BATCH_SIZE images; `accumulation` batches make an update
+ * (control.step), which is what schedules count. An epoch has floor(images / batch)
+ * batches, of which the last ones are left out if they do not fill an update.
+ *
+ * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * accumulation /
+ * SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
+ */
+#ifndef TRAIN_PLAN_H
+#define TRAIN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "graph/backend.h"
+#include "graph/precision.h"
+#include "ops/control_formula.h"
+
+struct plan {
+    int64_t batch, val_batch, accumulation;
+    int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
+    double lr_factor;
+    struct schedule schedule; /* rates already multiplied */
+    double clip_norm, clip_value;
+    enum amp_level level;
+    enum dtype half;        /* of no meaning at O0 */
+    const char *compute;    /* "fp32", "fp16" or "bf16": what most arithmetic is */
+    const char *amp_remark; /* a line for the log, or NULL */
+    struct scaler scaler;
+    double first_scale;    /* the loss scale before the first update */
+    bool mix;              /* mixup or cutmix before plan_mix_end */
+    int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
+};
+
+/*
+ * `images`: of the training set; 0: unknown, one epoch is one update (bench, summary).
+ * Mistakes that only show now (fewer images than a batch) are usage errors.
+ */
+void plan_init(struct plan *p, const struct config *cfg, int64_t images,
+               const struct backend *backend, struct device *dev);
+
+#endif

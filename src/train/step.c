@@ -1,0 +1,334 @@
+#include "train/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "graph/flat.h"
+#include "models/init.h"
+#include "ops/ema_formula.h"
+#include "ops/update.h"
+#include "train/devices.h"
+
+static void compile(struct session *s, enum session_program which)
+{
+    static const enum build_kind kind[] = {
+        [SESSION_TRAIN] = BUILD_TRAIN,
+        [SESSION_MICRO] = BUILD_MICRO,
+        [SESSION_EVAL] = BUILD_EVAL,
+    };
+    struct compile_options o = {.keep_declines = s->keep_declines};
+
+    if (which == SESSION_TRAIN)
+        o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
+    build_init(&s->build[which], s->cfg, &s->plan, kind[which], s->mixing);
+    s->program[which] = program_compile(s->build[which].graph, s->backend, s->device, &o);
+}
+
+static void compile_train(struct session *s)
+{
+    if (s->plan.accumulation > 1)
+        compile(s, SESSION_MICRO);
+    compile(s, SESSION_TRAIN);
+}
+
+void session_init(struct session *s, const struct config *cfg,
+                  const struct session_options *o)
+{
+    struct device_options d = {.threads = (int)cfg->threads,
+                               .description = o->description};
+
+    *s = (struct session){.cfg = cfg, .keep_declines = o->keep_declines};
+    s->backend = device_find(cfg->device, &d.index);
+    s->device = s->backend->open(&d);
+    plan_init(&s->plan, cfg, o->images, s->backend, s->device);
+    s->mixing = s->plan.mix && o->epoch < s->plan.mix_off_epoch;
+    if (o->train)
+        compile_train(s);
+    if (o->eval)
+        compile(s, SESSION_EVAL);
+}
+
+const struct flat *session_flat(const struct session *s)
+{
+    int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+
+    return s->build[which].graph->flat;
+}
+
+size_t session_bytes(const struct session *s, enum memory m)
+{
+    size_t most = 0, sum = 0;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++) {
+        size_t need = s->program[i] ? program_need(s->program[i], m) : 0;
+
+        most = need > most ? need : most;
+        sum += need;
+    }
+    return m == MEMORY_DERIVED ? sum : most;
+}
+
+/* Grows memory `m` to what the programs need; what was in it is lost. */
+static void grow(struct session *s, enum memory m)
+{
+    size_t need = session_bytes(s, m);
+
+    if (m == MEMORY_DERIVED || m == MEMORY_NONE || need <= s->size[m])
+        return;
+    if (s->base[m])
+        s->backend->free(s->device, s->base[m]);
+    s->base[m] = s->backend->alloc(s->device, need);
+    s->size[m] = need;
+}
+
+static void bind(struct session *s, enum session_program which)
+{
+    struct program *p = s->program[which];
+    void *base[MEMORY_COUNT];
+
+    if (!p)
+        return;
+    memcpy(base, s->base, sizeof(base));
+    if (!s->derived[which] && program_need(p, MEMORY_DERIVED))
+        s->derived[which] = s->backend->alloc(s->device, program_need(p, MEMORY_DERIVED));
+    base[MEMORY_DERIVED] = s->derived[which];
+    if (which == SESSION_EVAL)
+        base[MEMORY_METRICS] = s->eval_metrics;
+    program_bind(p, base);
+}
+
+static void bind_all(struct session *s)
+{
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        grow(s, (enum memory)m);
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        bind(s, (enum session_program)i);
+}
+
+static bool host_average(const struct session *s)
+{
+    return s->program[SESSION_TRAIN] && s->cfg->train.ema.enable &&
+           s->cfg->train.ema.device == EMA_DEVICE_CPU;
+}
+
+bool session_has_ema(const struct session *s)
+{
+    return s->average || s->base[MEMORY_EMA];
+}
+
+void session_alloc(struct session *s)
+{
+    const struct flat *f = session_flat(s);
+    struct control c = {
+        .seed = (uint64_t)s->cfg->seed,
+        .loss_scale = s->plan.first_scale,
+    };
+
+    s->eval_metrics = s->backend->alloc(s->device, sizeof(struct metrics));
+    bind_all(s);
+    s->host = xcalloc((size_t)f->weights_len, sizeof(float));
+    init_weights(f, (uint64_t)s->cfg->seed, s->host);
+    if (host_average(s))
+        s->average = xcalloc((size_t)f->weights_len, sizeof(float));
+    session_set(s, MEMORY_WEIGHTS, s->host);
+    if (s->program[SESSION_TRAIN])
+        session_set_control(s, &c);
+    session_refresh(s);
+    if (session_has_ema(s)) {
+        session_get(s, MEMORY_WEIGHTS, s->host);
+        session_set(s, MEMORY_EMA, s->host);
+    }
+}
+
+static void drop(struct session *s, enum session_program which)
+{
+    program_free(s->program[which]);
+    s->program[which] = NULL;
+    if (s->build[which].graph)
+        build_release(&s->build[which]);
+    if (s->derived[which])
+        s->backend->free(s->device, s->derived[which]);
+    s->derived[which] = NULL;
+}
+
+void session_release(struct session *s)
+{
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        drop(s, (enum session_program)i);
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        if (s->base[m])
+            s->backend->free(s->device, s->base[m]);
+    if (s->eval_metrics)
+        s->backend->free(s->device, s->eval_metrics);
+    if (s->device)
+        s->backend->close(s->device);
+    free(s->average);
+    free(s->host);
+    *s = (struct session){0};
+}
+
+void session_mix(struct session *s, bool mix)
+{
+    mix = mix && s->plan.mix;
+    if (mix == s->mixing)
+        return;
+    s->mixing = mix;
+    drop(s, SESSION_TRAIN);
+    drop(s, SESSION_MICRO);
+    compile_train(s);
+    bind_all(s);
+    session_refresh(s);
+}
+
+static void copy_input(struct session *s, enum session_program which, const void *pixels,
+                       const void *labels)
+{
+    const struct build *b = &s->build[which];
+
+    s->backend->copy_in(s->device, program_data(s->program[which], b->pixels), pixels,
+                        tensor_size(b->pixels));
+    s->backend->copy_in(s->device, program_data(s->program[which], b->labels), labels,
+                        tensor_size(b->labels));
+}
+
+/* The device's rule, with the device's own decision to skip. */
+static void step_average(struct session *s)
+{
+    struct control c = session_control(s);
+    float rate = (float)(1 - c.ema_decay), *e = s->average;
+    int64_t len = session_flat(s)->weights_len;
+
+    if (c.overflow)
+        return;
+    session_get(s, MEMORY_WEIGHTS, s->host);
+    for (int64_t i = 0; i < len; i++)
+        e[i] = ema_element(e[i], s->host[i], rate);
+}
+
+bool session_step(struct session *s, const void *pixels, const void *labels)
+{
+    bool last = ++s->micro % s->plan.accumulation == 0;
+    enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
+
+    copy_input(s, which, pixels, labels);
+    program_run(s->program[which]);
+    if (last && s->average)
+        step_average(s);
+    return last;
+}
+
+struct control session_control(const struct session *s)
+{
+    struct control c;
+
+    s->backend->copy_out(s->device, &c, s->base[MEMORY_CONTROL], sizeof(c));
+    return c;
+}
+
+void session_set_control(struct session *s, const struct control *c)
+{
+    s->backend->copy_in(s->device, s->base[MEMORY_CONTROL], c, sizeof(*c));
+    s->micro = c->micro;
+}
+
+static struct metrics take_metrics(struct session *s, void *from)
+{
+    const struct metrics zero = {0};
+    struct metrics m;
+
+    s->backend->copy_out(s->device, &m, from, sizeof(m));
+    s->backend->copy_in(s->device, from, &zero, sizeof(zero));
+    return m;
+}
+
+struct metrics session_take_metrics(struct session *s)
+{
+    return take_metrics(s, s->base[MEMORY_METRICS]);
+}
+
+static size_t flat_bytes(const struct session *s, enum memory m)
+{
+    const struct flat *f = session_flat(s);
+    bool all = m == MEMORY_WEIGHTS || m == MEMORY_EMA;
+
+    return (size_t)(all ? f->weights_len : f->param_len) * sizeof(float);
+}
+
+void session_get(const struct session *s, enum memory m, float *dst)
+{
+    if (m == MEMORY_EMA && s->average)
+        memcpy(dst, s->average, flat_bytes(s, m));
+    else
+        s->backend->copy_out(s->device, dst, s->base[m], flat_bytes(s, m));
+}
+
+void session_set(struct session *s, enum memory m, const float *src)
+{
+    if (m == MEMORY_EMA && s->average)
+        memcpy(s->average, src, flat_bytes(s, m));
+    else
+        s->backend->copy_in(s->device, s->base[m], src, flat_bytes(s, m));
+}
+
+static void round_weights(struct session *s)
+{
+    const struct build *b = &s->build[SESSION_TRAIN];
+    int round = s->plan.half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
+
+    session_get(s, MEMORY_WEIGHTS, s->host);
+    for (int i = 0; i < b->nsegment; i++) {
+        const struct update_segment *g = &b->segment[i];
+
+        for (int64_t k = g->offset; g->round && k < g->offset + g->len; k++)
+            s->host[k] = update_rounded(s->host[k], round);
+    }
+    session_set(s, MEMORY_WEIGHTS, s->host);
+}
+
+void session_refresh(struct session *s)
+{
+    if (s->program[SESSION_TRAIN] && s->plan.level == AMP_O3)
+        round_weights(s);
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        if (s->program[i])
+            program_refresh(s->program[i]);
+}
+
+void session_eval_begin(struct session *s, enum session_weights which)
+{
+    struct program *p = s->program[SESSION_EVAL];
+    void *base[MEMORY_COUNT];
+
+    memcpy(base, p->base, sizeof(base));
+    base[MEMORY_WEIGHTS] = s->base[MEMORY_WEIGHTS];
+    if (which == SESSION_EMA && !s->average) {
+        base[MEMORY_WEIGHTS] = s->base[MEMORY_EMA];
+    } else if (which == SESSION_EMA) {
+        /* The device has room for one set: they change places until the end. */
+        session_get(s, MEMORY_WEIGHTS, s->host);
+        session_set(s, MEMORY_WEIGHTS, s->average);
+        s->swapped = true;
+    }
+    program_bind(p, base);
+    program_refresh(p);
+    (void)take_metrics(s, s->eval_metrics);
+}
+
+void session_eval(struct session *s, const void *pixels, const void *labels)
+{
+    copy_input(s, SESSION_EVAL, pixels, labels);
+    program_run(s->program[SESSION_EVAL]);
+}
+
+struct metrics session_eval_end(struct session *s)
+{
+    struct metrics m = take_metrics(s, s->eval_metrics);
+
+    if (s->swapped)
+        session_set(s, MEMORY_WEIGHTS, s->host);
+    s->swapped = false;
+    return m;
+}

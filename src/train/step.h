@@ -1,0 +1,91 @@
+/*
+ * A session: one model on one device, ready to step. Training, evaluation, benchmark and
+ * summary all start here.
+ *
+ *   struct session s;
+ *   session_init(&s, cfg, &(struct session_options){.train = true, .eval = true});
+ *   session_alloc(&s);            memory, initial weights
+ *   session_step(&s, pixels, labels);
+ *   session_release(&s);
+ *
+ * session_init opens the device and compiles the programs but allocates no tensor memory,
+ * so sizes and claims can be asked about a device that is not there. `cfg` must outlive
+ * the session. Everything that a checkpoint must hold is in weights, moments, average and
+ * control; no other state influences the next step.
+ *
+ * Batches are host memory: pixels uint8 in N,H,W,C order, labels int32, -1 for a sample
+ * that does not count. They may be reused when the call returns.
+ */
+#ifndef TRAIN_STEP_H
+#define TRAIN_STEP_H
+
+#include "graph/program.h"
+#include "ops/control.h"
+#include "train/build.h"
+#include "train/plan.h"
+
+struct session_options {
+    bool train, eval;
+    int64_t images;          /* of the training set; 0: unknown */
+    int64_t epoch;           /* the first epoch, which decides about mixup */
+    bool keep_declines;      /* for summary */
+    const char *description; /* of a device that is not here, or NULL */
+};
+
+enum session_program { SESSION_TRAIN, SESSION_MICRO, SESSION_EVAL, SESSION_PROGRAMS };
+
+struct session {
+    const struct config *cfg;
+    const struct backend *backend;
+    struct device *device;
+    struct plan plan;
+    bool mixing, keep_declines;
+    struct build build[SESSION_PROGRAMS]; /* .graph is NULL where there is none */
+    struct program *program[SESSION_PROGRAMS];
+    void *derived[SESSION_PROGRAMS]; /* each program's own MEMORY_DERIVED */
+    void *base[MEMORY_COUNT];
+    size_t size[MEMORY_COUNT]; /* bytes allocated */
+    void *eval_metrics;
+    int64_t micro;  /* batches since the start of the run; control.micro's twin */
+    float *average; /* TRAIN.EMA.DEVICE cpu: the host's copy, or NULL */
+    float *host;    /* weights_len floats of scratch */
+    bool swapped;   /* the average is on the device, the raw weights in `host` */
+};
+
+void session_init(struct session *s, const struct config *cfg,
+                  const struct session_options *o);
+void session_alloc(
+    struct session *s); /* weights from SEED, moments zero, EMA = weights */
+void session_release(struct session *s);
+
+/* The layout of weights, moments and averages; the same for all programs. */
+const struct flat *session_flat(const struct session *s);
+size_t session_bytes(const struct session *s, enum memory m); /* needed, all programs */
+
+/* Trains on one batch. Returns true if it ended an update (always, unless accumulating).
+ */
+bool session_step(struct session *s, const void *pixels, const void *labels);
+
+/* With mixup and cutmix or without, from the next step on; compiles anew if it differs.
+ */
+void session_mix(struct session *s, bool mix);
+
+/* Which weights an evaluation reads. Begin and end in pairs; no step in between. */
+enum session_weights { SESSION_RAW, SESSION_EMA };
+void session_eval_begin(struct session *s, enum session_weights which);
+void session_eval(struct session *s, const void *pixels, const void *labels);
+struct metrics session_eval_end(struct session *s);
+bool session_has_ema(const struct session *s);
+
+/* Waits for the device. session_take_metrics also zeroes them on the device. */
+struct control session_control(const struct session *s);
+struct metrics session_take_metrics(struct session *s);
+
+/* Host copies of flat arrays: weights_len floats (moments: param_len). */
+void session_get(const struct session *s, enum memory m, float *dst);
+void session_set(struct session *s, enum memory m, const float *src);
+void session_set_control(struct session *s, const struct control *c);
+/* After session_set: packed copies follow; at O3 the weights are rounded first. */
+void session_refresh(struct session *s);
+
+#endif

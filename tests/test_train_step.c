@@ -1,0 +1,492 @@
+/*
+ * Whole training steps of a small ResNet on the reference device: what accumulation,
+ * checkpointing, freezing, skipped updates and averages do to the weights.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/half.h"
+#include "base/philox.h"
+#include "graph/flat.h"
+#include "train/step.h"
+
+enum { SIDE = 8, BATCH = 4, CLASSES = 10 };
+
+struct run {
+    struct config cfg;
+    struct session s;
+    float *weights; /* as of run_weights() */
+};
+
+static const char *const common[] = {
+    "MODEL.TYPE",
+    "resnet",
+    "MODEL.NAME",
+    "resnet20",
+    "MODEL.NUM_CLASSES",
+    "10",
+    "MODEL.DROP_PATH_RATE",
+    "0",
+    "DATA.IMG_SIZE",
+    "8",
+    "DATA.BATCH_SIZE",
+    "4",
+    "DEVICE",
+    "ref",
+    "AMP_ENABLE",
+    "False",
+    "AUG.MIXUP",
+    "0",
+    "AUG.CUTMIX",
+    "0",
+    "TRAIN.OPTIMIZER.NAME",
+    "sgd",
+    "TRAIN.BASE_LR",
+    "0.1",
+    "TRAIN.SCALE_LR",
+    "False",
+    "TRAIN.WARMUP_EPOCHS",
+    "0",
+    "TRAIN.EPOCHS",
+    "1000",
+    "MODEL.LABEL_SMOOTHING",
+    "0",
+};
+
+/* Keys and values beyond the common ones, ending with NULL. */
+static void run_init(struct run *r, const char *const *more)
+{
+    config_init(&r->cfg);
+    for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i += 2)
+        config_set(&r->cfg, common[i], common[i + 1]);
+    for (; more && *more; more += 2)
+        config_set(&r->cfg, more[0], more[1]);
+    session_init(&r->s, &r->cfg, &(struct session_options){.train = true, .eval = true});
+    session_alloc(&r->s);
+    r->weights = xcalloc((size_t)session_flat(&r->s)->weights_len, sizeof(float));
+}
+
+static void run_release(struct run *r)
+{
+    session_release(&r->s);
+    free(r->weights);
+    config_release(&r->cfg);
+}
+
+/* Noise whose brightness tells the class. */
+static void make_batch(uint8_t *pixels, int32_t *labels, int n, int first)
+{
+    for (int i = 0; i < n; i++) {
+        labels[i] = (first + i) % CLASSES;
+        for (int k = 0; k < SIDE * SIDE * 3; k++) {
+            struct philox p = philox(1, PHILOX_TEST, (uint64_t)(first + i), (uint64_t)k);
+
+            pixels[i * SIDE * SIDE * 3 + k] =
+                (uint8_t)(20 * labels[i] + (int)philox_below(p.v[0], 40));
+        }
+    }
+}
+
+static void run_steps(struct run *r, int n)
+{
+    int batch = (int)r->s.plan.batch;
+    uint8_t *pixels = xmalloc((size_t)batch * SIDE * SIDE * 3);
+    int32_t *labels = xmalloc((size_t)batch * sizeof(*labels));
+
+    for (int i = 0; i < n; i++) {
+        make_batch(pixels, labels, batch, (int)r->s.micro * batch % 20);
+        (void)session_step(&r->s, pixels, labels);
+    }
+    free(pixels);
+    free(labels);
+}
+
+static const float *run_weights(struct run *r)
+{
+    session_get(&r->s, MEMORY_WEIGHTS, r->weights);
+    return r->weights;
+}
+
+static size_t weights_bytes(const struct run *r)
+{
+    return (size_t)session_flat(&r->s)->weights_len * sizeof(float);
+}
+
+static const struct segment *find(const struct run *r, const char *name)
+{
+    const struct flat *f = session_flat(&r->s);
+
+    for (int i = 0; i < f->nsegment; i++)
+        if (!strcmp(f->segment[i].tensor->name, name))
+            return &f->segment[i];
+    fail_msg("no tensor '%s'", name);
+    return NULL;
+}
+
+static void assert_same_weights(struct run *a, struct run *b)
+{
+    assert_int_equal(weights_bytes(a), weights_bytes(b));
+    assert_memory_equal(run_weights(a), run_weights(b), weights_bytes(a));
+}
+
+static void test_learns(void **state)
+{
+    struct run r;
+    struct metrics first, last;
+
+    (void)state;
+    run_init(&r,
+             (const char *[]){"TRAIN.WEIGHT_DECAY", "0", "TRAIN.BASE_LR", "0.05", NULL});
+    run_steps(&r, 5);
+    first = session_take_metrics(&r.s);
+    run_steps(&r, 20);
+    (void)session_take_metrics(&r.s);
+    run_steps(&r, 5);
+    last = session_take_metrics(&r.s);
+    assert_int_equal(first.count, 5 * BATCH);
+    assert_int_equal(last.runs, 5);
+    if (!(last.loss_sum < 0.5 * first.loss_sum))
+        fail_msg("loss %g, then %g", first.loss_sum / 20, last.loss_sum / 20);
+    assert_int_equal(session_control(&r.s).step, 30);
+    assert_int_equal(session_control(&r.s).updates, 30);
+    run_release(&r);
+}
+
+static void test_repeats(void **state)
+{
+    struct run a, b;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, NULL);
+    run_steps(&a, 3);
+    run_steps(&b, 3);
+    assert_same_weights(&a, &b);
+    run_steps(&b, 1);
+    assert_memory_not_equal(run_weights(&a), run_weights(&b), weights_bytes(&a));
+    run_release(&a);
+    run_release(&b);
+}
+
+/* What a checkpoint holds is all there is: weights, moments, control. */
+static void test_restores(void **state)
+{
+    static const char *const more[] = {"TRAIN.OPTIMIZER.NAME", "adamw", NULL};
+    struct run a, b;
+    struct control c;
+    float *m;
+
+    (void)state;
+    run_init(&a, more);
+    run_init(&b, more);
+    run_steps(&a, 2);
+    m = xmalloc(weights_bytes(&a));
+    for (int i = 0; i < 3; i++) {
+        enum memory which =
+            (enum memory[]){MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2}[i];
+
+        session_get(&a.s, which, m);
+        session_set(&b.s, which, m);
+    }
+    free(m);
+    c = session_control(&a.s);
+    session_set_control(&b.s, &c);
+    session_refresh(&b.s);
+    run_steps(&a, 2);
+    run_steps(&b, 2);
+    assert_same_weights(&a, &b);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* Recomputed activations: the same bits in a smaller arena. */
+static void test_checkpointing(void **state)
+{
+    struct run a, b;
+    size_t plain, less;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, (const char *[]){"TRAIN.USE_CHECKPOINT", "True", NULL});
+    plain = program_need(a.s.program[SESSION_TRAIN], MEMORY_ARENA);
+    less = program_need(b.s.program[SESSION_TRAIN], MEMORY_ARENA);
+    assert_int_equal(a.s.build[SESSION_TRAIN].recomputed, 0);
+    assert_true(b.s.build[SESSION_TRAIN].recomputed > 20);
+    if (!(less < plain - plain / 4))
+        fail_msg("arena %zu with checkpointing, %zu without", less, plain);
+    run_steps(&a, 3);
+    run_steps(&b, 3);
+    assert_same_weights(&a, &b);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* Frozen layers: their weights and statistics stay, and nobody computes for them. */
+static void test_freeze(void **state)
+{
+    struct run a, b;
+    const struct segment *s;
+    float *before;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, (const char *[]){"TRAIN.FREEZE",
+                                  "['conv1.*', 'bn1.*', 'layer1.*', 'layer2.*']", NULL});
+    assert_true(b.s.build[SESSION_TRAIN].graph->nnode <
+                a.s.build[SESSION_TRAIN].graph->nnode - 40);
+    assert_true(program_need(b.s.program[SESSION_TRAIN], MEMORY_ARENA) <
+                program_need(a.s.program[SESSION_TRAIN], MEMORY_ARENA));
+    before = xmemdup(run_weights(&b), weights_bytes(&b));
+    run_steps(&b, 2);
+    (void)run_weights(&b);
+    for (int i = 0; i < session_flat(&b.s)->nsegment; i++) {
+        s = &session_flat(&b.s)->segment[i];
+        bool frozen =
+            strncmp(s->tensor->name, "layer3", 6) && strncmp(s->tensor->name, "fc", 2);
+        bool same = !memcmp(before + s->offset, b.weights + s->offset,
+                            (size_t)s->len * sizeof(float));
+
+        if (same != frozen)
+            fail_msg("'%s' %s", s->tensor->name, same ? "stayed" : "moved");
+    }
+    free(before);
+    run_release(&a);
+    run_release(&b);
+}
+
+/*
+ * Two batches of two are one batch of four where batch norm does not look at the batch:
+ * the same update but for rounding.
+ */
+static void test_accumulation(void **state)
+{
+    static const char *const norms = "['*bn1.*', '*bn2.*']";
+    struct run a, b;
+    double worst = 0, moved = 0;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, NULL});
+    run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "DATA.BATCH_SIZE", "2",
+                                  "TRAIN.ACCUMULATION_STEPS", "2", NULL});
+    float *before = xmemdup(run_weights(&a), weights_bytes(&a));
+
+    run_steps(&a, 2);
+    run_steps(&b, 4);
+    assert_int_equal(session_control(&b.s).step, 2);
+    assert_int_equal(session_control(&b.s).micro, 4);
+    (void)run_weights(&a);
+    (void)run_weights(&b);
+    for (int64_t i = 0; i < session_flat(&a.s)->weights_len; i++) {
+        worst = fmax(worst, fabs((double)a.weights[i] - (double)b.weights[i]));
+        moved = fmax(moved, fabs((double)a.weights[i] - (double)before[i]));
+    }
+    if (!(worst <= 1e-5 * moved))
+        fail_msg("differ by %g, moved by %g", worst, moved);
+    free(before);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* Each batch of an update moves the running statistics, but only once it is applied. */
+static void test_accumulation_statistics(void **state)
+{
+    struct run a;
+    const struct segment *count;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.ACCUMULATION_STEPS", "3", NULL});
+    count = find(&a, "bn1.num_batches_tracked");
+    run_steps(&a, 2);
+    assert_true(run_weights(&a)[count->offset] == 0);
+    run_steps(&a, 1);
+    assert_true(run_weights(&a)[count->offset] == 3);
+    run_steps(&a, 3);
+    assert_true(run_weights(&a)[count->offset] == 6);
+    run_release(&a);
+}
+
+/* The average in host memory is bit for bit the one on the device. */
+static void test_ema_devices(void **state)
+{
+    struct run a, b;
+    float *x, *y;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.EMA.ENABLE", "True", NULL});
+    run_init(&b, (const char *[]){"TRAIN.EMA.ENABLE", "True", "TRAIN.EMA.DEVICE", "cpu",
+                                  NULL});
+    assert_true(b.s.base[MEMORY_EMA] == NULL);
+    run_steps(&a, 3);
+    run_steps(&b, 3);
+    assert_same_weights(&a, &b);
+    x = xmalloc(weights_bytes(&a));
+    y = xmalloc(weights_bytes(&a));
+    session_get(&a.s, MEMORY_EMA, x);
+    session_get(&b.s, MEMORY_EMA, y);
+    assert_memory_equal(x, y, weights_bytes(&a));
+    assert_memory_not_equal(x, a.weights, weights_bytes(&a));
+    free(x);
+    free(y);
+    run_release(&a);
+    run_release(&b);
+}
+
+static struct metrics evaluate(struct run *r, enum session_weights which, int valid)
+{
+    uint8_t pixels[BATCH * SIDE * SIDE * 3];
+    int32_t labels[BATCH];
+
+    make_batch(pixels, labels, BATCH, 3);
+    for (int i = valid; i < BATCH; i++)
+        labels[i] = -1;
+    session_eval_begin(&r->s, which);
+    session_eval(&r->s, pixels, labels);
+    return session_eval_end(&r->s);
+}
+
+/* Raw weights and average, on the device and in host memory; training goes on unharmed.
+ */
+static void test_evaluates(void **state)
+{
+    struct run a, b, c;
+    struct metrics raw, average, host;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.EMA.ENABLE", "True", NULL});
+    run_init(&b, (const char *[]){"TRAIN.EMA.ENABLE", "True", "TRAIN.EMA.DEVICE", "cpu",
+                                  NULL});
+    run_init(&c, NULL);
+    run_steps(&a, 3);
+    run_steps(&b, 3);
+    run_steps(&c, 3);
+    raw = evaluate(&a, SESSION_RAW, BATCH);
+    average = evaluate(&a, SESSION_EMA, BATCH);
+    host = evaluate(&b, SESSION_EMA, BATCH);
+    assert_int_equal(raw.count, BATCH);
+    assert_true(isfinite(raw.loss_sum) && raw.loss_sum > 0);
+    assert_true(raw.loss_sum != average.loss_sum);
+    assert_true(host.loss_sum == average.loss_sum);
+    assert_true(evaluate(&b, SESSION_RAW, BATCH).loss_sum == raw.loss_sum);
+    raw = evaluate(&a, SESSION_RAW, 1);
+    assert_int_equal(raw.count, 1);
+    assert_int_equal(session_take_metrics(&a.s).runs, 3); /* training's own */
+    run_steps(&a, 1);
+    run_steps(&b, 1);
+    run_steps(&c, 1);
+    assert_same_weights(&a, &c);
+    assert_same_weights(&b, &c);
+    run_release(&a);
+    run_release(&b);
+    run_release(&c);
+}
+
+/* fp16 with a loss scale far too large: nothing moves until the scale has come down. */
+static void test_overflow(void **state)
+{
+    static const char *const more[] = {
+        "AMP_ENABLE",       "True", "AMP.DTYPE", "fp16", "AMP.INIT_SCALE", "1e12",
+        "TRAIN.EMA.ENABLE", "True", NULL,
+    };
+    struct run r;
+    float *before;
+    struct control c;
+    int skipped = 0;
+
+    (void)state;
+    run_init(&r, more);
+    before = xmemdup(run_weights(&r), weights_bytes(&r));
+    run_steps(&r, 1);
+    c = session_control(&r.s);
+    assert_int_equal(c.overflow, 1);
+    assert_int_equal(c.skipped_row, 1);
+    assert_int_equal(c.step, 1);
+    assert_int_equal(c.updates, 0);
+    assert_true(c.loss_scale == 5e11);
+    assert_memory_equal(run_weights(&r), before, weights_bytes(&r));
+    session_get(&r.s, MEMORY_EMA, r.weights);
+    assert_memory_equal(r.weights, before, weights_bytes(&r));
+    while (session_control(&r.s).updates < 3 && skipped++ < 40)
+        run_steps(&r, 1);
+    c = session_control(&r.s);
+    assert_int_equal(c.updates, 3);
+    assert_true(c.skipped > 5 && c.skipped_row == 0);
+    assert_true(run_weights(&r)[find(&r, "bn1.num_batches_tracked")->offset] == 3);
+    for (int64_t i = 0; i < session_flat(&r.s)->weights_len; i++)
+        assert_true(isfinite(r.weights[i]));
+    free(before);
+    run_release(&r);
+}
+
+/* O3 has no master weights: those of convolutions have 8 bits, those of norms all. */
+static void test_o3(void **state)
+{
+    static const char *const more[] = {
+        "AMP_ENABLE", "True", "AMP_OPT_LEVEL", "O3", "AMP.DTYPE", "bf16", NULL};
+    struct run r;
+    int rounded = 0, full = 0;
+
+    (void)state;
+    run_init(&r, more);
+    for (int step = 0; step < 2; step++) {
+        const struct segment *conv = find(&r, "conv1.weight");
+        const struct segment *norm = find(&r, "bn1.bias");
+
+        (void)run_weights(&r);
+        for (int64_t i = conv->offset; i < conv->offset + conv->len; i++) {
+            assert_true(bf16_to_float(bf16_from_float(r.weights[i])) == r.weights[i]);
+            rounded += r.weights[i] != 0;
+        }
+        for (int64_t i = norm->offset; i < norm->offset + norm->len; i++)
+            full += bf16_to_float(bf16_from_float(r.weights[i])) != r.weights[i];
+        run_steps(&r, 1);
+    }
+    assert_true(rounded > 500 && full > 5);
+    run_release(&r);
+}
+
+/* Mixup until it is switched off: another program, the same run. */
+static void test_mix(void **state)
+{
+    struct run a, b;
+
+    (void)state;
+    run_init(&a, (const char *[]){"AUG.MIXUP", "0.8", NULL});
+    run_init(&b, NULL);
+    session_mix(&a.s, false);
+    run_steps(&a, 2);
+    run_steps(&b, 2);
+    assert_same_weights(&a, &b);
+    session_mix(&a.s, true);
+    run_steps(&a, 1);
+    session_mix(&b.s, true); /* this run has none: nothing happens */
+    run_steps(&b, 1);
+    assert_memory_not_equal(run_weights(&a), run_weights(&b), weights_bytes(&a));
+    run_release(&a);
+    run_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_restores),
+        cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_freeze),
+        cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_accumulation_statistics),
+        cmocka_unit_test(test_ema_devices),
+        cmocka_unit_test(test_evaluates),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_o3),
+        cmocka_unit_test(test_mix),
+    };
+
+    return cmocka_run_group_tests(test, NULL, NULL);
+}
