@@ -1,5 +1,6 @@
 #include "ops/relu.h"
 
+#include "base/half.h"
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/pointwise.h"
@@ -14,8 +15,20 @@ struct tensor *relu_(struct builder *b, struct tensor *x, const struct relu_attr
     return node(b, &op_relu, a->layer, a, &x, 1);
 }
 
+/* y is clipped where y >= limit: that must still hold once y is stored as a half. */
+static bool relu_limit_exact(const struct relu_attrs *a)
+{
+    float f16 = fp16_to_float(fp16_from_float(a->limit));
+    float bf16 = bf16_to_float(bf16_from_float(a->limit));
+
+    return !(f16 < a->limit) && !(bf16 < a->limit) && !(f16 > a->limit) &&
+           !(bf16 > a->limit);
+}
+
 static const char *relu_shape(struct node *n)
 {
+    if (!relu_limit_exact(n->attrs))
+        return "the limit must be exact in half floats, as 6 is";
     tensor_like(n->out[0], n->in[RELU_X]);
     return NULL;
 }

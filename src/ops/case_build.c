@@ -1,0 +1,361 @@
+#include "ops/case_build.h"
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/avgpool2d.h"
+#include "ops/batchnorm.h"
+#include "ops/cast.h"
+#include "ops/conv2d.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/global_avgpool.h"
+#include "ops/image.h"
+#include "ops/linear.h"
+#include "ops/loss_scale.h"
+#include "ops/maxpool2d.h"
+#include "ops/metrics.h"
+#include "ops/mix.h"
+#include "ops/normalize.h"
+#include "ops/pad_shortcut.h"
+#include "ops/relu.h"
+#include "ops/scale_channels.h"
+#include "ops/sigmoid.h"
+#include "ops/state.h"
+
+static struct tensor *input(struct case_build *c, const char *name, enum dtype dtype,
+                            enum layout layout, int ndim, const int64_t *dim,
+                            enum case_fill fill)
+{
+    struct tensor *t = graph_input(c->b, name, dtype, layout, ndim, dim);
+
+    if (c->ninput == CASE_INPUTS)
+        BUG("more than %d inputs", CASE_INPUTS);
+    t->trainable = dtype == DTYPE_F32;
+    c->input[c->ninput++] = (struct case_input){.tensor = t, .fill = fill};
+    return t;
+}
+
+static struct tensor *image(struct case_build *c, const char *name, const int64_t *dim,
+                            enum case_fill fill)
+{
+    return input(c, name, DTYPE_F32, LAYOUT_IMAGE, 4, dim, fill);
+}
+
+static struct tensor *labels(struct case_build *c, int64_t n, int classes,
+                             enum case_fill fill)
+{
+    struct tensor *t = input(c, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &n, fill);
+
+    c->input[c->ninput - 1].classes = classes;
+    return t;
+}
+
+static void output(struct case_build *c, struct tensor *t)
+{
+    c->out[c->nout++] = t;
+}
+
+/* ---- input ---- */
+
+void case_normalize(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct tensor *x = input(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
+
+    (void)row;
+    output(c, normalize(c->b, x, "normalize", .mean = {0.485f, 0.456f, 0.406f, 0.5f},
+                        .std = {0.229f, 0.224f, 0.225f, 0.25f}));
+}
+
+void case_mix(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct mix_attrs a = *(const struct mix_attrs *)row->attrs;
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED), *lam;
+
+    a.layer = "mix";
+    output(c, mix_(c->b, x, control_tensor(c->b), &lam, &a));
+    output(c, lam);
+}
+
+/* ---- layers ---- */
+
+void case_conv2d(struct case_build *c, const struct op_case *row,
+                 const struct case_size *s)
+{
+    struct conv2d_attrs a = *(const struct conv2d_attrs *)row->attrs;
+
+    a.layer = "conv";
+    a.out = s->out;
+    a.groups = s->groups;
+    output(c, conv2d_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_linear(struct case_build *c, const struct op_case *row,
+                 const struct case_size *s)
+{
+    struct tensor *x =
+        input(c, "x", DTYPE_F32, LAYOUT_PLAIN, s->dim[2] ? 4 : 2, s->dim, CASE_SIGNED);
+
+    (void)row;
+    output(c, linear(c->b, x, "fc", .out = s->out, .bias = 1));
+}
+
+void case_linear_image(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    (void)row;
+    output(c, linear(c->b, image(c, "x", s->dim, CASE_SIGNED), "fc", .out = s->out));
+}
+
+void case_batchnorm(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct batchnorm_attrs a = {.layer = "bn"};
+
+    if (row->attrs)
+        a.eps = ((const struct batchnorm_attrs *)row->attrs)->eps;
+    output(c, batchnorm_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_relu(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct relu_attrs a = *(const struct relu_attrs *)row->attrs;
+
+    a.layer = "relu";
+    output(c, relu_(c->b, image(c, "x", s->dim, CASE_STEPS), &a));
+}
+
+void case_sigmoid(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    (void)row;
+    output(c, sigmoid(c->b, image(c, "x", s->dim, CASE_SIGNED), "sigmoid"));
+}
+
+void case_add(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *y = image(c, "y", s->dim, CASE_SIGNED);
+
+    (void)row;
+    output(c, add(c->b, x, y, "add"));
+}
+
+/* Three terms, one of them twice. */
+void case_sum(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *in[] = {x, image(c, "y", s->dim, CASE_SIGNED), x};
+
+    (void)row;
+    output(c, node(c->b, &op_add, "sum", NULL, in, 3));
+}
+
+void case_cast(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    (void)row;
+    output(c, cast(c->b, image(c, "x", s->dim, CASE_SIGNED), DTYPE_F32, "cast"));
+}
+
+void case_scale_channels(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    int64_t one[] = {s->dim[0], s->dim[1], 1, 1};
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    output(c, scale_channels(c->b, x, image(c, "s", one, CASE_UNIT), "scale"));
+}
+
+void case_maxpool2d(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct maxpool2d_attrs a = *(const struct maxpool2d_attrs *)row->attrs;
+
+    a.layer = "maxpool";
+    output(c, maxpool2d_(c->b, image(c, "x", s->dim, row->fill), &a));
+}
+
+void case_avgpool2d(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct avgpool2d_attrs a = *(const struct avgpool2d_attrs *)row->attrs;
+
+    a.layer = "avgpool";
+    output(c, avgpool2d_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_global_avgpool(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    (void)row;
+    output(c, global_avgpool(c->b, image(c, "x", s->dim, CASE_SIGNED), "pool"));
+}
+
+void case_pad_shortcut(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    struct pad_shortcut_attrs a = *(const struct pad_shortcut_attrs *)row->attrs;
+
+    a.layer = "shortcut";
+    a.out = s->out;
+    output(c, pad_shortcut_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_dropout(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    (void)row;
+    output(c, dropout(c->b, image(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.3f));
+}
+
+void case_drop_path(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    (void)row;
+    output(c, drop_path(c->b, image(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.4f));
+}
+
+/* ---- loss ---- */
+
+void case_cross_entropy(struct case_build *c, const struct op_case *row,
+                        const struct case_size *s)
+{
+    struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
+    struct tensor *z =
+        input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+
+    a.layer = "loss";
+    output(c, cross_entropy_(c->b, z, y, NULL, &a));
+}
+
+void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
+                            const struct case_size *s)
+{
+    struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
+    struct tensor *z =
+        input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+    struct tensor *lam =
+        input(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+
+    lam->trainable = false;
+    a.layer = "loss";
+    output(c, cross_entropy_(c->b, z, y, lam, &a));
+}
+
+void case_metrics(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    struct tensor *z = input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_TIES);
+    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], CASE_HOLES);
+
+    (void)row;
+    metrics(c->b, z, y, cross_entropy(c->b, z, y, NULL, "loss"));
+}
+
+void case_loss_scale(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    (void)row, (void)s;
+    output(c, loss_scale(c->b, "loss_scale", .factor = 0.25f));
+}
+
+/* ---- chains: what backends fuse ---- */
+
+void case_conv_bn_relu(struct case_build *c, const struct op_case *row,
+                       const struct case_size *s)
+{
+    struct conv2d_attrs a = *(const struct conv2d_attrs *)row->attrs;
+    struct tensor *x;
+
+    a.layer = "conv";
+    a.out = s->out;
+    x = conv2d_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a);
+    x = batchnorm(c->b, x, "bn");
+    output(c, relu(c->b, x, "relu"));
+}
+
+void case_bn_add_relu(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *y = image(c, "y", s->dim, CASE_SIGNED);
+
+    (void)row;
+    x = batchnorm(c->b, x, "bn");
+    output(c, relu(c->b, add(c->b, x, y, "add"), "relu"));
+}
+
+/* Both sides of the sum are normalised: the first block of a stage. */
+void case_bn_bn_add_relu(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct tensor *x = batchnorm(c->b, image(c, "x", s->dim, CASE_SIGNED), "bn");
+    struct tensor *y = batchnorm(c->b, image(c, "y", s->dim, CASE_SIGNED), "shortcut");
+
+    (void)row;
+    output(c, relu(c->b, add(c->b, x, y, "add"), "relu"));
+}
+
+void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    x = conv2d(c->b, x, "conv", .out = s->out, .kernel = 3, .padding = 1, .bias = 1);
+    output(c, relu(c->b, x, "relu"));
+}
+
+/* Bytes to the pooled stem; no gradient for the pixels. */
+void case_stem(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct tensor *x = input(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
+
+    (void)row;
+    x = normalize(c->b, x, "normalize", .mean = {0.5f, 0.5f, 0.5f},
+                  .std = {0.25f, 0.25f, 0.25f});
+    x = conv2d(c->b, x, "conv1", .out = s->out, .kernel = 7, .stride = 2, .padding = 3);
+    x = relu(c->b, batchnorm(c->b, x, "bn1"), "act1");
+    output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
+}
+
+static struct tensor *conv_bn(struct case_build *c, struct tensor *x, const char *conv,
+                              const char *bn, int out, int stride)
+{
+    x = conv2d(c->b, x, conv, .out = out, .kernel = 3, .stride = stride, .padding = 1);
+    return batchnorm(c->b, x, bn);
+}
+
+/* Two residual blocks, the first with a projected shortcut; then the head. */
+void case_residual(struct case_build *c, const struct op_case *row,
+                   const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    (void)row;
+    y = relu(c->b, conv_bn(c, x, "0.conv1", "0.bn1", s->out, 2), "0.act1");
+    y = conv_bn(c, y, "0.conv2", "0.bn2", s->out, 1);
+    x = conv2d(c->b, x, "0.downsample.0", .out = s->out, .kernel = 1, .stride = 2);
+    x = batchnorm(c->b, x, "0.downsample.1");
+    x = relu(c->b, add(c->b, y, x, "0.add"), "0.act2");
+    y = relu(c->b, conv_bn(c, x, "1.conv1", "1.bn1", s->out, 1), "1.act1");
+    y = conv_bn(c, y, "1.conv2", "1.bn2", s->out, 1);
+    x = relu(c->b, add(c->b, y, x, "1.add"), "1.act2");
+    output(c, linear(c->b, global_avgpool(c->b, x, "pool"), "fc", .out = 5, .bias = 1));
+}
+
+/* Squeeze and excitation behind a batch norm. */
+void case_se(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct tensor *x = batchnorm(c->b, image(c, "x", s->dim, CASE_SIGNED), "bn"), *y;
+
+    (void)row;
+    y = global_avgpool(c->b, x, "se.pool");
+    y = conv2d(c->b, y, "se.fc1", .out = s->out, .kernel = 1, .bias = 1);
+    y = relu(c->b, y, "se.act");
+    y = conv2d(c->b, y, "se.fc2", .out = (int)s->dim[1], .kernel = 1, .bias = 1);
+    output(c, scale_channels(c->b, x, sigmoid(c->b, y, "se.gate"), "se"));
+}

@@ -1,0 +1,40 @@
+/*
+ * The build functions of the rows in ops/cases.c. A row's attrs are those of the op that
+ * its function is named for; layer, out and groups are filled in.
+ */
+#ifndef OPS_CASE_BUILD_H
+#define OPS_CASE_BUILD_H
+
+#include "ops/cases.h"
+
+case_build_fn case_normalize;
+case_build_fn case_mix;
+case_build_fn case_conv2d;
+case_build_fn case_linear;
+case_build_fn case_linear_image;
+case_build_fn case_batchnorm;
+case_build_fn case_relu;
+case_build_fn case_sigmoid;
+case_build_fn case_add;
+case_build_fn case_sum;
+case_build_fn case_cast;
+case_build_fn case_scale_channels;
+case_build_fn case_maxpool2d;
+case_build_fn case_avgpool2d;
+case_build_fn case_global_avgpool;
+case_build_fn case_pad_shortcut;
+case_build_fn case_dropout;
+case_build_fn case_drop_path;
+case_build_fn case_cross_entropy;
+case_build_fn case_cross_entropy_lam;
+case_build_fn case_metrics;
+case_build_fn case_loss_scale;
+case_build_fn case_conv_bn_relu;
+case_build_fn case_bn_add_relu;
+case_build_fn case_bn_bn_add_relu;
+case_build_fn case_conv_bias_relu;
+case_build_fn case_stem;
+case_build_fn case_residual;
+case_build_fn case_se;
+
+#endif

@@ -1,0 +1,310 @@
+#include "ops/case_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/half.h"
+#include "base/philox.h"
+#include "graph/autodiff.h"
+#include "graph/flat.h"
+#include "graph/precision.h"
+#include "ops/control.h"
+#include "ops/table.h"
+
+/* The memories that outlive a step and are plain fp32. */
+static const enum memory float_memory[] = {
+    MEMORY_WEIGHTS, MEMORY_GRADS, MEMORY_GRADS_SUM, MEMORY_MOMENT1,
+    MEMORY_MOMENT2, MEMORY_EMA,   MEMORY_STATS,     MEMORY_PENDING};
+
+enum { FLOAT_MEMORIES = sizeof(float_memory) / sizeof(float_memory[0]) };
+
+/* ---- building ---- */
+
+static void add_backward(struct case_run *r, struct builder *b)
+{
+    struct tensor *y = r->build.out[0];
+
+    if (r->row->no_gradient || r->options.forward_only)
+        return;
+    r->seed = graph_input(b, "dy", DTYPE_F32, y->layout, y->ndim, y->dim);
+    autodiff(b, y, r->seed);
+}
+
+static void build(struct case_run *r)
+{
+    struct builder b = {0};
+    const struct case_options *o = &r->options;
+
+    r->graph = b.g = graph_new(&graph_ops_default, !r->row->inference);
+    if (r->row->freeze) {
+        char **pattern = arena_new(&r->graph->arena, sizeof(*pattern));
+
+        pattern[0] = arena_strdup(&r->graph->arena, r->row->freeze);
+        graph_freeze(r->graph, pattern, 1);
+    }
+    r->build = (struct case_build){.b = &b, .bench = o->bench};
+    r->row->build(&r->build, r->row, o->bench ? &r->row->bench : &r->row->small);
+    r->build.b = NULL;
+    for (int i = 0; i < r->build.nout; i++)
+        graph_output(r->graph, r->build.out[i]);
+    graph_flatten(r->graph);
+    add_backward(r, &b);
+    if (o->dtype != DTYPE_F32)
+        precision(r->graph, AMP_O2, o->dtype);
+}
+
+/* ---- filling ---- */
+
+static float rounded(float v, enum dtype d)
+{
+    if (d == DTYPE_F16)
+        return fp16_to_float(fp16_from_float(v));
+    return d == DTYPE_BF16 ? bf16_to_float(bf16_from_float(v)) : v;
+}
+
+/* Element i of n of the tensor with this id, but for labels and bytes. */
+static float value(enum case_fill fill, uint64_t seed, int id, int64_t i, int64_t n)
+{
+    struct philox r = philox(seed, PHILOX_TEST, (uint64_t)id, (uint64_t)i);
+    float u = philox_uniform(r.v[0]);
+    int64_t step = n % 7 ? 7 : n % 11 ? 11 : 13; /* shares no factor with n: a cycle */
+
+    switch (fill) {
+    case CASE_SIGNED:
+        return 2 * u - 1;
+    case CASE_STEPS:
+        return (u < 0.5f ? -0.1f : 0.1f) * ((float)philox_below(r.v[1], 12) + 0.5f);
+    case CASE_DISTINCT:
+        return (float)(i * step % n) * 8 / (float)n - 4;
+    case CASE_TIES:
+        return (float)philox_below(r.v[1], 3);
+    default:
+        return u;
+    }
+}
+
+static int32_t label(const struct case_input *in, int64_t i)
+{
+    if (in->fill == CASE_NO_LABELS || (in->fill == CASE_HOLES && i % 3 == 1))
+        return -1;
+    return (int32_t)(i * 5 % in->classes);
+}
+
+static void fill_floats(const struct case_run *r, const struct tensor *t,
+                        enum case_fill fill, char *at)
+{
+    float *v = (float *)(void *)at;
+    int64_t n = tensor_len(t);
+
+    for (int64_t i = 0; i < n; i++)
+        v[i] =
+            rounded(value(fill, (uint64_t)r->row->seed, t->id, i, n), r->options.round);
+}
+
+static void fill_input(const struct case_run *r, const struct case_input *in, char *at)
+{
+    int64_t n = tensor_len(in->tensor);
+
+    if (tensor_is_float(in->tensor))
+        fill_floats(r, in->tensor, in->fill, at);
+    for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_I32; i++)
+        ((int32_t *)(void *)at)[i] = label(in, i);
+    for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8; i++)
+        at[i] =
+            (char)(philox(17, PHILOX_TEST, (uint64_t)in->tensor->id, (uint64_t)i).v[0]);
+}
+
+static void fill_inputs(struct case_run *r)
+{
+    char *host = xcalloc(1, program_need(r->program, MEMORY_INPUT));
+
+    for (int i = 0; i < r->build.ninput; i++)
+        fill_input(r, &r->build.input[i], host + r->build.input[i].tensor->offset);
+    if (r->seed)
+        fill_floats(r, r->seed, CASE_SIGNED, host + r->seed->offset);
+    if (r->options.nan && r->build.ninput && tensor_is_float(r->build.input[0].tensor))
+        *(float *)(void *)(host + r->build.input[0].tensor->offset) = NAN;
+    r->backend->copy_in(r->dev, r->base[MEMORY_INPUT], host,
+                        program_need(r->program, MEMORY_INPUT));
+    free(host);
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && !strcmp(s + n - m, end);
+}
+
+/* Scales and variances lie in [0.5, 1.5), everything else in [-0.5, 0.5). */
+static void fill_weights(struct case_run *r)
+{
+    const struct flat *f = r->graph->flat;
+    size_t size = program_need(r->program, MEMORY_WEIGHTS);
+    char *host = xcalloc(1, size);
+
+    for (int s = 0; s < f->nsegment; s++) {
+        const struct tensor *t = f->segment[s].tensor;
+        bool positive = ends_with(t->name, "running_var") ||
+                        (t->ndim == 1 && ends_with(t->name, "weight"));
+        float *v = (float *)(void *)(host + t->offset);
+
+        for (int64_t i = 0; i < f->segment[s].len; i++)
+            v[i] = rounded(
+                value(CASE_UNIT, (uint64_t)r->row->seed, t->id, i, f->segment[s].len) +
+                    (positive ? 0.5f : -0.5f),
+                r->options.round);
+    }
+    r->backend->copy_in(r->dev, r->base[MEMORY_WEIGHTS], host, size);
+    free(host);
+}
+
+static void fill_control(struct case_run *r)
+{
+    struct control c = {
+        .step = 5,
+        .micro = 7,
+        .seed = 12345,
+        .lr = 0.1,
+        .ema_decay = 0.9,
+        .updates = 4,
+        .loss_scale = 8,
+        .grad_multiplier = 0.125,
+    };
+
+    r->backend->copy_in(r->dev, r->base[MEMORY_CONTROL], &c, sizeof(c));
+}
+
+void case_run_init(struct case_run *r, const struct op_case *row,
+                   const struct backend *backend, struct device *dev,
+                   const struct case_options *o)
+{
+    struct compile_options c = {.keep_declines = true};
+
+    memset(r, 0, sizeof(*r));
+    r->row = row;
+    r->backend = backend;
+    r->dev = dev;
+    r->options = *o;
+    build(r);
+    r->program = program_compile(r->graph, backend, dev, &c);
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        if (program_need(r->program, (enum memory)m))
+            r->base[m] = backend->alloc(dev, program_need(r->program, (enum memory)m));
+    program_bind(r->program, r->base);
+    if (r->base[MEMORY_INPUT])
+        fill_inputs(r);
+    if (r->base[MEMORY_WEIGHTS])
+        fill_weights(r);
+    if (r->base[MEMORY_CONTROL])
+        fill_control(r);
+    program_refresh(r->program);
+}
+
+void case_run_release(struct case_run *r)
+{
+    program_free(r->program);
+    graph_free(r->graph);
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        r->backend->free(r->dev, r->base[m]);
+}
+
+/* ---- results ---- */
+
+static float *value_new(struct case_values *to, const char *name, int64_t n)
+{
+    struct case_value v = {name, xcalloc((size_t)n + 1, sizeof(float)), n};
+
+    GROW(to->item, to->n, to->cap);
+    to->item[to->n++] = v;
+    return v.v;
+}
+
+/* A float tensor of any type, wherever it lies. */
+static void fetch_tensor(const struct case_run *r, const struct tensor *t,
+                         const char *name, struct case_values *to)
+{
+    int64_t n = tensor_len(t);
+    float *v = value_new(to, name, n);
+    uint16_t *half;
+
+    r->backend->copy_out(r->dev, v, program_data(r->program, t), tensor_size(t));
+    if (!dtype_is_half(t->dtype))
+        return;
+    half = xmemdup(v, tensor_size(t));
+    for (int64_t i = 0; i < n; i++)
+        v[i] = t->dtype == DTYPE_F16 ? fp16_to_float(half[i]) : bf16_to_float(half[i]);
+    free(half);
+}
+
+static void fetch_metrics(const struct case_run *r, struct case_values *to)
+{
+    struct metrics m;
+    float *v = value_new(to, "metrics", 6);
+
+    r->backend->copy_out(r->dev, &m, r->base[MEMORY_METRICS], sizeof(m));
+    v[0] = (float)m.loss_sum;
+    v[1] = (float)m.count;
+    v[2] = (float)m.top1;
+    v[3] = (float)m.top5;
+    v[4] = (float)m.nonfinite;
+    v[5] = (float)m.runs;
+}
+
+static void fetch_control(const struct case_run *r, struct case_values *to)
+{
+    struct control c;
+    float *v = value_new(to, "control", 10);
+
+    r->backend->copy_out(r->dev, &c, r->base[MEMORY_CONTROL], sizeof(c));
+    v[0] = (float)c.step;
+    v[1] = (float)c.micro;
+    v[2] = (float)c.lr;
+    v[3] = (float)c.ema_decay;
+    v[4] = (float)c.updates;
+    v[5] = (float)c.loss_scale;
+    v[6] = (float)c.grad_multiplier;
+    v[7] = (float)c.grad_norm;
+    v[8] = (float)c.overflow;
+    v[9] = (float)c.skipped;
+}
+
+void case_fetch(const struct case_run *r, struct case_values *to)
+{
+    const struct program *p = r->program;
+
+    memset(to, 0, sizeof(*to));
+    if (r->backend->sync)
+        r->backend->sync(r->dev);
+    for (int i = 0; i < r->build.nout; i++)
+        fetch_tensor(r, r->build.out[i], r->build.out[i]->name, to);
+    for (int i = 0; i < r->build.ninput; i++) {
+        const struct tensor *x = r->build.input[i].tensor;
+
+        if (x->grad && r->seed)
+            fetch_tensor(r, x->grad, x->grad->name, to);
+    }
+    for (int i = 0; i < FLOAT_MEMORIES; i++) {
+        size_t size = program_need(p, float_memory[i]);
+
+        if (size)
+            r->backend->copy_out(r->dev,
+                                 value_new(to, memory_name(float_memory[i]),
+                                           (int64_t)(size / sizeof(float))),
+                                 r->base[float_memory[i]], size);
+    }
+    if (r->base[MEMORY_METRICS])
+        fetch_metrics(r, to);
+    if (r->base[MEMORY_CONTROL])
+        fetch_control(r, to);
+}
+
+void case_values_release(struct case_values *v)
+{
+    for (int i = 0; i < v->n; i++)
+        free(v->item[i].v);
+    free(v->item);
+    memset(v, 0, sizeof(*v));
+}

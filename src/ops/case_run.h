@@ -1,0 +1,61 @@
+/*
+ * Runs a row of ops/cases.h on a backend, as a program of its own.
+ *
+ *   struct case_run r;
+ *   case_run_init(&r, row, backend, dev, &(struct case_options){0});
+ *   program_run(r.program);
+ *   case_fetch(&r, &values); ... case_values_release(&values);
+ *   case_run_release(&r);
+ *
+ * Values depend on the row alone, so two backends see the same. With a half type, the
+ * graph goes through precision() at level O2; what is filled in can be rounded to that
+ * type in the fp32 run as well, so that the two differ only by what the ops round.
+ */
+#ifndef OPS_CASE_RUN_H
+#define OPS_CASE_RUN_H
+
+#include "graph/program.h"
+#include "ops/cases.h"
+
+struct case_options {
+    bool bench;        /* the larger size */
+    enum dtype dtype;  /* DTYPE_F32: level O0; a half: level O2 */
+    enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
+    bool nan;          /* the first element of the first input is NaN */
+    bool forward_only; /* no gradients */
+};
+
+struct case_run {
+    const struct op_case *row;
+    const struct backend *backend;
+    struct device *dev;
+    struct case_options options;
+    struct graph *graph;
+    struct case_build build;
+    struct tensor *seed; /* the gradient of build.out[0], or NULL */
+    struct program *program;
+    void *base[MEMORY_COUNT];
+};
+
+void case_run_init(struct case_run *r, const struct op_case *row,
+                   const struct backend *backend, struct device *dev,
+                   const struct case_options *o);
+void case_run_release(struct case_run *r);
+
+/* One result as floats: an output, a gradient, a whole memory of state. */
+struct case_value {
+    const char *name; /* lives as long as the run */
+    float *v;
+    int64_t n;
+};
+
+struct case_values {
+    struct case_value *item;
+    int n, cap;
+};
+
+/* All results, in an order that depends on the row alone. */
+void case_fetch(const struct case_run *r, struct case_values *to);
+void case_values_release(struct case_values *v);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The op table's rows: each builds its inputs and one op (or a few that backends fuse) in
+ * two sizes. tests/test_ops.c runs every row on every backend, and checks the reference
+ * against differences; `trainc bench --ops` times the same rows in the larger size.
+ *
+ * Inputs are image or plain fp32 tensors that want gradients, labels, bytes and lam.
+ * How they are filled is part of the row: no ties where a maximum decides, no values at
+ * kinks. ops/case_run.h builds, fills and runs.
+ */
+#ifndef OPS_CASES_H
+#define OPS_CASES_H
+
+#include "graph/graph.h"
+
+enum case_fill {
+    CASE_SIGNED,   /* uniform in [-1, 1) */
+    CASE_STEPS,    /* +-0.05, +-0.15, ... +-1.15: never at 0, 0.5 or 1 */
+    CASE_DISTINCT, /* all different, in [-4, 4) */
+    CASE_TIES,     /* 0, 1 or 2: maxima are shared */
+    CASE_UNIT,     /* uniform in [0, 1) */
+    CASE_BYTES,    /* 0..255 */
+    CASE_LABELS,   /* 0..classes-1 */
+    CASE_HOLES,    /* labels; every third is -1 */
+    CASE_NO_LABELS /* all -1 */
+};
+
+enum { CASE_INPUTS = 6, CASE_OUTPUTS = 3 };
+
+struct case_input {
+    struct tensor *tensor;
+    enum case_fill fill;
+    int classes; /* labels */
+};
+
+/* What a row's build function makes. */
+struct case_build {
+    struct builder *b;
+    bool bench;
+    struct case_input input[CASE_INPUTS];
+    int ninput;
+    struct tensor *out[CASE_OUTPUTS]; /* compared; the gradient of out[0] is seeded */
+    int nout;
+};
+
+struct case_size {
+    int64_t dim[4]; /* of the first input */
+    int out;        /* channels or classes */
+    int groups;
+};
+
+struct op_case;
+typedef void case_build_fn(struct case_build *c, const struct op_case *row,
+                           const struct case_size *size);
+
+struct op_case {
+    const char *name;
+    case_build_fn *build;
+    struct case_size small, bench;
+    const void *attrs;  /* of the op; layer, out and groups are filled in by build */
+    bool inference;     /* a graph that is not for training */
+    bool no_gradient;   /* nothing flows back */
+    bool chain;         /* several ops: halves are rounded in between */
+    bool no_nan;        /* a NaN in the first input leaves none in the results */
+    int seed;           /* of a chain: with this one no relu is near its kink */
+    bool ties;          /* maxima are shared: differences do not exist */
+    const char *freeze; /* a pattern for graph_freeze */
+    enum case_fill fill;
+};
+
+extern const struct op_case op_cases[]; /* ends with name == NULL */
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * The op table. Two legs of three (the third is the whole model against PyTorch):
+ *   every row's reference gradient against central differences;
+ *   every row on every backend, in every dtype it takes, against the fp32 reference.
+ * Comparisons say what success is, so a NaN fails them; what was compared is counted.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/flat.h"
+#include "ops/case_run.h"
+#include "ops/reference.h"
+
+static const struct backend *const backends[] = {&backend_ref, NULL};
+
+/* ---- the reference against differences ---- */
+
+static const double DIFFERENCE_STEP = 2e-3, DIFFERENCE_TOLERANCE = 5e-3;
+
+struct differences {
+    struct case_run run;
+    struct device *dev;
+    int checked, wrong;
+};
+
+/* sum of out[0] * dy, whose gradient is what the backward nodes compute */
+static double loss(struct differences *d)
+{
+    const struct tensor *y = d->run.build.out[0];
+    const float *v, *dy = program_data(d->run.program, d->run.seed);
+    double sum = 0;
+
+    program_run(d->run.program);
+    v = program_data(d->run.program, y);
+    for (int64_t i = 0; i < tensor_len(y); i++)
+        sum += (double)v[i] * dy[i];
+    return sum;
+}
+
+static void check_element(struct differences *d, const struct tensor *t, int64_t i,
+                          float *x, double got)
+{
+    double at = *x, high, low, want;
+
+    *x = (float)(at + DIFFERENCE_STEP);
+    high = loss(d);
+    *x = (float)(at - DIFFERENCE_STEP);
+    low = loss(d);
+    *x = (float)at;
+    want = (high - low) / (2 * DIFFERENCE_STEP);
+    d->checked++;
+    if (!(fabs(want - got) <= DIFFERENCE_TOLERANCE * (1 + fabs(want)))) {
+        if (d->wrong++ < 4)
+            print_error("%s: d %s[%lld]: differences %g, gradient %g\n", d->run.row->name,
+                        t->name, (long long)i, want, got);
+    }
+}
+
+static void check_tensor(struct differences *d, const struct tensor *t)
+{
+    const struct program *p = d->run.program;
+    int64_t n = tensor_len(t);
+    float *x = program_data(p, t), *grad = calloc((size_t)n, sizeof(float));
+
+    (void)loss(d);
+    if (t->grad)
+        memcpy(grad, program_data(p, t->grad), (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i += 1 + n / 400)
+        check_element(d, t, i, &x[i], grad[i]);
+    free(grad);
+}
+
+static void check_row(struct differences *d)
+{
+    const struct graph *g = d->run.graph;
+
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->trainable)
+            check_tensor(d, g->tensor[i]);
+}
+
+static void test_differences(void **state)
+{
+    int rows = 0, checked = 0, wrong = 0;
+    struct device *dev = backend_ref.open(&(const struct device_options){0});
+
+    (void)state;
+    for (const struct op_case *row = op_cases; row->name; row++) {
+        struct differences d = {.dev = dev};
+
+        if (row->no_gradient || row->ties)
+            continue;
+        case_run_init(&d.run, row, &backend_ref, dev, &(const struct case_options){0});
+        check_row(&d);
+        case_run_release(&d.run);
+        assert_true(d.checked >= 4);
+        rows++;
+        checked += d.checked;
+        wrong += d.wrong;
+    }
+    backend_ref.close(dev);
+    print_message("differences: %d rows, %d elements\n", rows, checked);
+    assert_int_equal(wrong, 0);
+    assert_true(rows >= 45 && checked >= 4000);
+}
+
+/* ---- every backend against the reference ---- */
+
+struct tally {
+    int rows, values, nans, wrong;
+};
+
+/* The unit roundoff of what is stored between ops. */
+static double roundoff(enum dtype d)
+{
+    return d == DTYPE_BF16 ? 1.0 / 512 : d == DTYPE_F16 ? 1.0 / 4096 : 1.0 / 2e6;
+}
+
+/* Chains round after each op, and batch norm enlarges what was rounded before it. */
+static double tolerance_nmse(const struct op_case *row, enum dtype d)
+{
+    return (row->chain ? 100 : 4) * roundoff(d) * roundoff(d);
+}
+
+/* Largest error of one element, as a share of the largest element. */
+static double tolerance_max(const struct op_case *row, enum dtype d)
+{
+    return (row->chain ? 40 : 8) * roundoff(d);
+}
+
+static void compare_value(const struct op_case *row, enum dtype d, const char *who,
+                          const struct case_value *want, const struct case_value *got,
+                          struct tally *t)
+{
+    double error = 0, norm = 0, most = 0, top = 0;
+    bool nan_alike = true;
+
+    if (got->n != want->n) {
+        print_error("%s: %s: %s has %lld elements, not %lld\n", who, row->name,
+                    want->name, (long long)got->n, (long long)want->n);
+        t->wrong++;
+        return;
+    }
+    for (int64_t i = 0; i < want->n; i++) {
+        double w = want->v[i], e = got->v[i] - w;
+
+        nan_alike &= isnan(want->v[i]) == isnan(got->v[i]);
+        t->nans += isnan(want->v[i]);
+        t->values++;
+        if (isnan(w))
+            continue;
+        error += e * e;
+        norm += w * w;
+        most = fabs(e) > most || isnan(e) ? fabs(e) : most;
+        top = fabs(w) > top ? fabs(w) : top;
+    }
+    if (!nan_alike || !(error <= tolerance_nmse(row, d) * norm + 1e-12) ||
+        !(most <= tolerance_max(row, d) * top + 1e-6)) {
+        print_error("%s: %s: %s: NMSE %g, largest error %g of %g%s\n", who, row->name,
+                    want->name, error / (norm + 1e-30), most, top,
+                    nan_alike ? "" : ", NaN in other places");
+        t->wrong++;
+    }
+}
+
+/* Two runs: the second shows what the first left behind. */
+static void run_row(const struct op_case *row, const struct backend *backend,
+                    struct device *dev, const struct case_options *o, struct case_run *r,
+                    struct case_values *v)
+{
+    case_run_init(r, row, backend, dev, o);
+    program_run(r->program);
+    program_run(r->program);
+    case_fetch(r, v);
+}
+
+static void say_fallbacks(const struct case_run *r, const char *who)
+{
+    const struct program *p = r->program;
+
+    for (int i = 0; i < p->nregion && r->backend != &backend_ref; i++) {
+        const struct node *n = p->region[i]->anchor;
+
+        if (p->region[i]->kernel != &kernel_reference)
+            continue;
+        print_message("%s: %s: %s falls to the reference\n", who, r->row->name,
+                      n->op->name);
+        for (int k = 0; k < p->ndecline; k++)
+            if (p->decline[k].node == n)
+                print_message("    %s: %s\n", p->decline[k].kernel->name,
+                              p->decline[k].reason);
+    }
+}
+
+static void compare_row(const struct op_case *row, const struct backend *backend,
+                        struct device *dev, enum dtype d, bool nan, struct tally *t)
+{
+    struct case_options o = {.dtype = DTYPE_F32, .round = d, .nan = nan};
+    struct device *ref = backend_ref.open(&(const struct device_options){0});
+    struct case_run want_run, got_run;
+    struct case_values want, got;
+    char who[64];
+
+    (void)snprintf(who, sizeof(who), "%s %s%s", backend->name, dtype_name(d),
+                   nan ? " NaN" : "");
+    run_row(row, &backend_ref, ref, &o, &want_run, &want);
+    o.dtype = d;
+    run_row(row, backend, dev, &o, &got_run, &got);
+    if (!nan)
+        say_fallbacks(&got_run, who);
+    t->rows++;
+    if (want.n != got.n) {
+        print_error("%s: %s: %d results, not %d\n", who, row->name, got.n, want.n);
+        t->wrong++;
+    }
+    for (int i = 0; i < want.n && i < got.n; i++)
+        compare_value(row, d, who, &want.item[i], &got.item[i], t);
+    case_values_release(&want);
+    case_values_release(&got);
+    case_run_release(&want_run);
+    case_run_release(&got_run);
+    backend_ref.close(ref);
+}
+
+static void compare_dtype(const struct backend *backend, struct device *dev, enum dtype d,
+                          struct tally *all)
+{
+    struct tally plain = {0}, nan = {0};
+
+    for (const struct op_case *row = op_cases; row->name; row++) {
+        int nans = nan.nans;
+
+        compare_row(row, backend, dev, d, false, &plain);
+        if (row->no_nan)
+            continue;
+        compare_row(row, backend, dev, d, true, &nan);
+        if (nan.nans == nans) {
+            print_error("%s: the reference loses a NaN\n", row->name);
+            nan.wrong++;
+        }
+    }
+    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs\n", backend->name,
+                  dtype_name(d), plain.rows, plain.values, nan.rows, nan.nans);
+    if (plain.nans) {
+        print_error("%d NaNs without one in the input\n", plain.nans);
+        all->wrong++;
+    }
+    all->rows += plain.rows + nan.rows;
+    all->values += plain.values;
+    all->nans += nan.nans;
+    all->wrong += plain.wrong + nan.wrong;
+}
+
+static void test_backends(void **state)
+{
+    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    struct tally all = {0};
+
+    (void)state;
+    for (int i = 0; backends[i]; i++) {
+        struct device *dev = backends[i]->open(&(const struct device_options){0});
+
+        print_message("%s: %s\n", backends[i]->name, backends[i]->describe(dev));
+        for (int k = 0; k < 3; k++)
+            if (backends[i]->has_dtype(dev, dtypes[k]))
+                compare_dtype(backends[i], dev, dtypes[k], &all);
+            else
+                print_message("%s does not take %s\n", backends[i]->name,
+                              dtype_name(dtypes[k]));
+        backends[i]->close(dev);
+    }
+    assert_int_equal(all.wrong, 0);
+    assert_true(all.rows > 350 && all.values > 60000 && all.nans > 2000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_backends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
