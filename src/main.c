@@ -16,6 +16,7 @@
 
 const struct verb *const verb_table[] = {
     &cmd_config,
+    &cmd_synth,
     &cmd_help,
     NULL,
 };

@@ -1,4 +1,5 @@
-/* Generated pictures: pure functions of their arguments, all different, and JPEGs. */
+/* Generated pictures: pure functions of their arguments, all different, JPEGs in folders.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,15 @@
 
 #include <math.h>
 
+#include <ftw.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
 #include "dataset/synth_shapes.h"
 #include "image/encode.h"
 #include "image/image.h"
@@ -137,12 +146,103 @@ static void test_jpeg(void **state)
     strbuf_release(&why);
 }
 
+/* trainc synth shapes --out out --classes 3 --train 10 --val 4 --seed `seed` */
+static int run(char *out, int64_t seed)
+{
+    struct cmd_word arg = {"shapes", "argument 1"};
+    struct cmd_set own[] = {{"--out", out, ""},
+                            {"--classes", "3", ""},
+                            {"--train", "10", ""},
+                            {"--val", "4", ""}};
+    struct cmdline line = {.arg = &arg, .narg = 1, .own = own, .nown = 4};
+    struct config cfg = {.seed = seed};
+
+    log_level_set(LOG_WARNING);
+    return cmd_synth.run(&cfg, &line);
+}
+
+static int run_in_child(char *out, int64_t seed)
+{
+    pid_t pid = fork();
+    int status;
+
+    assert_true(pid >= 0);
+    if (!pid) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(9);
+        exit(run(out, seed));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int count_files(const char *dir, const char *below)
+{
+    char *path = path_join(dir, below), **names;
+    int n;
+
+    names = dir_list(path, &n);
+    dir_list_free(names, n);
+    free(path);
+    return n;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)st, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static void test_folder(void **state)
+{
+    char root[] = "/tmp/trainc-test-XXXXXX", *out, *partial, *path, *first, *again;
+    size_t len, len_again;
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    out = path_join(root, "shapes/");
+    partial = path_join(root, "shapes.partial");
+    path = path_join(root, "shapes/train/circle/0000.jpg");
+    assert_int_equal(run(out, 7), 0);
+    assert_false(file_exists(partial));
+    assert_int_equal(count_files(out, "train"), 3);
+    assert_int_equal(count_files(out, "train/circle"), 4); /* 10 over 3 classes */
+    assert_int_equal(count_files(out, "train/square"), 3);
+    assert_int_equal(count_files(out, "val/circle"), 2);
+    assert_int_equal(count_files(out, "val/triangle"), 1);
+    first = file_read(path, &len);
+    assert_non_null(first);
+
+    assert_int_equal(unlink(path), 0); /* the same again: not even looked at */
+    assert_int_equal(run(out, 7), 0);
+    assert_false(file_exists(path));
+    assert_int_equal(run_in_child(out, 8), EXIT_FAILED); /* others do not mix */
+    assert_int_equal(run_in_child(root, 7), EXIT_FAILED);
+
+    /* One that was broken off is taken up by its like, and by no other. */
+    out[strlen(out) - 1] = '\0';
+    assert_int_equal(rename(out, partial), 0);
+    assert_int_equal(run_in_child(out, 8), EXIT_FAILED);
+    assert_int_equal(run(out, 7), 0);
+    again = file_read(path, &len_again);
+    assert_non_null(again);
+    assert_int_equal(len, len_again);
+    assert_memory_equal(first, again, len);
+    assert_int_equal(nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    free(first);
+    free(again);
+    free(out);
+    free(partial);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_pure),  cmocka_unit_test(test_distinct),
         cmocka_unit_test(test_sizes), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_jpeg),
+        cmocka_unit_test(test_jpeg),  cmocka_unit_test(test_folder),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);
