@@ -67,7 +67,7 @@ struct image_limits image_limits_or_default(const struct image_limits *limits);
  * A part of the picture, in pixels of the whole picture, decoded at 1/shrink of its size.
  * shrink is 1, or 2, 4 or 8 where image_decoder_shrinks() says so. Shrunken pixels come
  * from the low frequencies of each 8x8 block: nearly the mean of shrink x shrink pixels,
- * a little sharper, with a mean difference of about one grey level from a box filter.
+ * a little sharper.
  */
 struct image_part {
     int x, y, w, h;

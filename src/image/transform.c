@@ -24,7 +24,7 @@ struct transform transform_for_training(int size)
         .scale = {0.08, 1},
         .ratio = {3.0 / 4, 4.0 / 3},
         .flip = 0.5,
-        .shrink_gap = 1,
+        .shrink_gap = 2,
     };
 }
 

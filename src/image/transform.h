@@ -38,14 +38,15 @@ struct transform {
     double flip;      /* probability of a horizontal flip */
     double jitter[3]; /* brightness, contrast, saturation; 0: off */
     /*
-     * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is still at least shrink_gap
-     * times as large as the result in both directions. 0: never. The result differs from
-     * the full path's, the less the larger the gap: image_part in image/image.h says how.
+     * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is then still at least
+     * shrink_gap times as large as the result in both directions. 0: never. The result
+     * differs from that of the full path: on street scenes, at a gap of 2 by 0.6 grey
+     * levels in the mean (1.2 in the quadratic mean), at 1.4 by 1.2 (2.2).
      */
     double shrink_gap;
 };
 
-/* The usual ones: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 1 and 2. */
+/* The usual ones: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 2. */
 struct transform transform_for_training(int size);
 /* Shorter side to `resize`, centre crop of `size`. */
 struct transform transform_for_evaluation(int size, int resize);
