@@ -1,0 +1,295 @@
+/* ImageFolder: a folder a class. dataset.h says what counts. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/dataset.h"
+
+enum { FOLDER_DEPTH = 32 }; /* a link to a folder above would go on for ever */
+
+struct folder {
+    struct dataset base;
+    struct folder_file {
+        const char *path; /* below base.name; in mem */
+        int32_t label;
+    } * file;
+    size_t cap;
+    struct arena mem;
+    int fd; /* of the folder: files are opened below it */
+
+    int64_t other;           /* files that are not pictures */
+    const char *other_first; /* one of them */
+};
+
+static bool folder_is_picture(const char *name)
+{
+    static const char *const known[] = {".jpg", ".jpeg", ".jpe", ".png",
+                                        ".bmp", ".gif",  ".ppm", ".pgm"};
+    const char *dot = path_extension(name);
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcasecmp(dot, known[i]) == 0)
+            return true;
+    return false;
+}
+
+/* DT_DIR, DT_REG, or what it is. Most file systems tell without a stat. */
+static int folder_kind(const char *path, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
+        return e->d_type;
+    if (stat(path, &st) < 0)
+        return DT_UNKNOWN;
+    return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+}
+
+static void folder_add(struct folder *f, const char *path, int32_t label)
+{
+    const char *below = path + strlen(f->base.name) + 1;
+
+    if (!folder_is_picture(path)) {
+        if (!f->other++)
+            f->other_first = arena_strdup(&f->mem, below);
+        return;
+    }
+    GROW(f->file, f->base.n, f->cap);
+    f->file[f->base.n].path = arena_strdup(&f->mem, below);
+    f->file[f->base.n].label = label;
+    f->base.n++;
+}
+
+static DIR *folder_opendir(const char *path)
+{
+    DIR *d = opendir(path);
+
+    if (!d)
+        die("cannot open '%s': %s", path, strerror(errno));
+    return d;
+}
+
+/* All pictures below `path`, in any order. */
+static void folder_walk(struct folder *f, const char *path, int32_t label, int depth)
+{
+    DIR *d = folder_opendir(path);
+    struct dirent *e;
+
+    if (depth > FOLDER_DEPTH)
+        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
+    while ((e = readdir(d))) {
+        char *below;
+        int kind;
+
+        if (e->d_name[0] == '.')
+            continue;
+        below = path_join(path, e->d_name);
+        kind = folder_kind(below, e);
+        if (kind == DT_DIR)
+            folder_walk(f, below, label, depth + 1);
+        else if (kind == DT_REG)
+            folder_add(f, below, label);
+        free(below);
+    }
+    closedir(d);
+}
+
+static int folder_compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int folder_compare_files(const void *a, const void *b)
+{
+    const struct folder_file *x = a, *y = b;
+
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+static void folder_add_class(struct folder *f, const char *name, size_t *cap)
+{
+    GROW(f->base.class_name, f->base.nclass, *cap);
+    f->base.class_name[f->base.nclass++] = xstrdup(name);
+}
+
+/* The class folders, in byte order. */
+static void folder_find_classes(struct folder *f)
+{
+    const char *dir = f->base.name;
+    DIR *d = folder_opendir(dir);
+    struct dirent *e;
+    size_t cap = 0;
+    int beside = 0;
+
+    while ((e = readdir(d))) {
+        char *path = path_join(dir, e->d_name);
+        int kind = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0
+                       ? DT_UNKNOWN
+                       : folder_kind(path, e);
+
+        if (kind == DT_DIR && e->d_name[0] == '.')
+            log_info("'%s': hidden, so not a class", path);
+        else if (kind == DT_DIR)
+            folder_add_class(f, e->d_name, &cap);
+        else if (kind == DT_REG && folder_is_picture(e->d_name))
+            beside++;
+        free(path);
+    }
+    closedir(d);
+    if (f->base.nclass == 0)
+        die("'%s' has no class folders: pictures are expected in %s/CLASS/", dir, dir);
+    if (beside)
+        log_warning("'%s': left out: pictures beside the class folders (%d)", dir,
+                    beside);
+    qsort(f->base.class_name, (size_t)f->base.nclass, sizeof(char *),
+          folder_compare_names);
+}
+
+/* Every class must have a picture: else the run would train and score a class of nothing.
+ */
+static void folder_check_counts(const struct folder *f, const int64_t *count)
+{
+    struct strbuf names = STRBUF_INIT;
+    int empty = 0;
+
+    for (int c = 0; c < f->base.nclass; c++) {
+        if (count[c])
+            continue;
+        if (empty++ < 5)
+            strbuf_addf(&names, "%s'%s'", empty > 1 ? ", " : "", f->base.class_name[c]);
+    }
+    if (empty > 5)
+        strbuf_addf(&names, " and %d more", empty - 5);
+    if (empty)
+        die("'%s': no pictures in the class folder%s %s", f->base.name,
+            empty > 1 ? "s" : "", names.buf);
+    strbuf_release(&names);
+}
+
+static int32_t folder_label(const struct dataset *d, int64_t i)
+{
+    return ((const struct folder *)d)->file[i].label;
+}
+
+static void folder_describe(const struct dataset *d, int64_t i, struct strbuf *name)
+{
+    strbuf_addf(name, "%s/%s", d->name, ((const struct folder *)d)->file[i].path);
+}
+
+/* The rest of an open file into out; its size is checked against the limit first. */
+static int folder_read_fd(int fd, int64_t limit, struct dataset_bytes *out,
+                          struct strbuf *why)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -1;
+    if (st.st_size > limit) {
+        strbuf_addf(why, "%lld bytes, more than the limit of %lld", (long long)st.st_size,
+                    (long long)limit);
+        return -1;
+    }
+    if ((size_t)st.st_size + 1 > out->cap) {
+        free(out->data);
+        out->cap = (size_t)st.st_size + 1;
+        out->data = xmalloc(out->cap);
+    }
+    out->len = 0;
+    for (;;) {
+        ssize_t got = read(fd, out->data + out->len, out->cap - out->len);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        out->len += (size_t)got;
+        if (got == 0 || out->len == out->cap)
+            return 0;
+    }
+}
+
+static int folder_read(const struct dataset *d, int64_t i, int64_t limit,
+                       struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct folder *f = (const struct folder *)d;
+    int fd = openat(f->fd, f->file[i].path, O_RDONLY | O_CLOEXEC), rc = -1;
+
+    if (fd >= 0) {
+        rc = folder_read_fd(fd, limit, out, why);
+        if (rc < 0 && why->len == 0)
+            strbuf_addf(why, "cannot be read: %s", strerror(errno));
+        close(fd);
+    } else {
+        strbuf_addf(why, "cannot be opened: %s", strerror(errno));
+    }
+    return rc;
+}
+
+static void folder_close(struct dataset *d)
+{
+    struct folder *f = (struct folder *)d;
+
+    for (int i = 0; i < d->nclass; i++)
+        free(d->class_name[i]);
+    free(d->class_name);
+    free(d->name);
+    free(f->file);
+    close(f->fd);
+    arena_release(&f->mem);
+    free(f);
+}
+
+static const struct dataset_type folder_type = {
+    .name = "folder",
+    .label = folder_label,
+    .read = folder_read,
+    .describe = folder_describe,
+    .close = folder_close,
+};
+
+struct dataset *folder_open(const char *dir)
+{
+    struct folder *f = xcalloc(1, sizeof(*f));
+    struct dataset *d = &f->base;
+    size_t len = strlen(dir);
+    int64_t *count;
+
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    d->type = &folder_type;
+    d->name = xstrndup(dir, len);
+    folder_find_classes(f);
+    f->fd = open(d->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0)
+        die("cannot open '%s': %s", d->name, strerror(errno));
+    count = xcalloc((size_t)d->nclass, sizeof(*count));
+    for (int c = 0; c < d->nclass; c++) {
+        char *path = path_join(d->name, d->class_name[c]);
+        int64_t before = d->n;
+
+        folder_walk(f, path, c, 1);
+        count[c] = d->n - before;
+        free(path);
+    }
+    folder_check_counts(f, count);
+    free(count);
+    qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);
+    if (f->other)
+        log_warning(
+            "'%s': left out: files that are no pictures by their names (%lld), such "
+            "as '%s'",
+            d->name, (long long)f->other, f->other_first);
+    return d;
+}

@@ -1,0 +1,176 @@
+/* ImageFolder and class lists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/dataset.h"
+#include "make_folder.h"
+
+static void folder_finds_classes_and_files(void **state)
+{
+    char *dir = make_temp_dir(), *slash = xasprintf("%s/", dir);
+    static const char *const want[] = {"B/1.JPG",       "a/10.png",
+                                       "a/2.jpeg",      "a/deep/er/x.ppm",
+                                       "class10/0.bmp", "class2/0.gif"};
+    static const int label[] = {0, 1, 1, 1, 2, 3};
+    struct strbuf name = STRBUF_INIT, why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++)
+        make_file(dir, want[i], want[i], strlen(want[i]));
+    make_file(dir, ".ipynb_checkpoints/x.jpg", "", 0);
+    make_file(dir, "a/.hidden.jpg", "", 0);
+    make_file(dir, "a/notes.txt", "", 0);
+    make_file(dir, "stray.jpg", "", 0);
+    d = folder_open(slash);
+    assert_int_equal(d->nclass, 4);
+    assert_string_equal(d->class_name[0],
+                        "B"); /* byte order: capitals first, 10 before 2 */
+    assert_string_equal(d->class_name[2], "class10");
+    assert_int_equal(d->n, 6);
+    for (int64_t i = 0; i < 6; i++) {
+        strbuf_reset(&name);
+        dataset_describe(d, i, &name);
+        assert_string_equal(name.buf + strlen(dir) + 1, want[i]);
+        assert_int_equal(dataset_label(d, i), label[i]);
+        assert_int_equal(dataset_read(d, i, 1000, &bytes, &why), 0);
+        assert_int_equal(bytes.len, strlen(want[i]));
+        assert_memory_equal(bytes.data, want[i], bytes.len);
+    }
+    assert_int_equal(dataset_read(d, 0, 3, &bytes, &why), -1);
+    assert_string_equal(why.buf, "7 bytes, more than the limit of 3");
+    strbuf_reset(&why);
+    remove_temp_dir(dir);
+    assert_int_equal(dataset_read(d, 0, 1000, &bytes, &why), -1);
+    assert_non_null(strstr(why.buf, "No such file"));
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&name);
+    strbuf_release(&why);
+    free(slash);
+}
+
+/* What a child process says on stderr when `fn` ends it; its exit code in *code. */
+static char *last_words(void (*fn)(const char *), const char *arg, int *code)
+{
+    char *path = xstrdup("/tmp/trainc-test-XXXXXX"), *text;
+    int fd = mkstemp(path), status;
+    size_t len;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        dup2(fd, 2);
+        fn(arg);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    close(fd);
+    *code = WEXITSTATUS(status);
+    text = file_read(path, &len);
+    unlink(path);
+    free(path);
+    return text;
+}
+
+static void open_and_leave(const char *dir)
+{
+    dataset_close(folder_open(dir));
+}
+
+static void check_dies(const char *dir, const char *why)
+{
+    int code;
+    char *text = last_words(open_and_leave, dir, &code);
+
+    if (code != 1 || !strstr(text, why))
+        fail_msg("exit %d, '%s'", code, text);
+    free(text);
+}
+
+static void folder_mistakes_are_named(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    check_dies("/nonexistent/train", "cannot open '/nonexistent/train'");
+    check_dies(dir, "has no class folders");
+    make_picture(dir, "cat/1.jpg", 8, 8, 0);
+    make_file(dir, "dog/readme.txt", "", 0);
+    make_file(dir, "cow/.x.jpg", "", 0);
+    check_dies(dir, "no pictures in the class folders 'cow', 'dog'");
+    remove_temp_dir(dir);
+}
+
+static void folder_follows_links_but_not_for_ever(void **state)
+{
+    char *dir = make_temp_dir(), *link = path_join(dir, "data/a/link");
+    char *up = path_join(dir, "data/a/up"), *data = path_join(dir, "data");
+    struct dataset *d;
+
+    (void)state;
+    make_picture(dir, "data/a/1.jpg", 8, 8, 0);
+    make_picture(dir, "elsewhere/2.jpg", 8, 8, 0);
+    assert_int_equal(symlink("../../elsewhere", link), 0);
+    d = folder_open(data);
+    assert_int_equal(d->n, 2);
+    dataset_close(d);
+    assert_int_equal(symlink(".", up), 0);
+    check_dies(data, "folders deep");
+    free(link);
+    free(up);
+    free(data);
+    remove_temp_dir(dir);
+}
+
+static void class_lists_are_compared(void **state)
+{
+    static const char *const abc[] = {"a", "b", "c"}, *const acd[] = {"a", "c", "d"},
+                             *const cab[] = {"c", "a", "b"};
+    static const char *const many[] = {"1", "2", "3", "4", "5", "6", "7"};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_true(dataset_same_classes("train", abc, 3, "val", abc, 3, &why));
+    assert_int_equal(why.len, 0);
+    assert_false(dataset_same_classes("train", abc, 3, "val", acd, 3, &why));
+    assert_string_equal(why.buf,
+                        "the classes of train (3) and of val (3) differ: only train "
+                        "has 'b'; only val has 'd'");
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", abc, 2, "val", abc, 3, &why));
+    assert_string_equal(why.buf,
+                        "the classes of train (2) and of val (3) differ: only val "
+                        "has 'c'");
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("the checkpoint", abc, 3, "train", cab, 3, &why));
+    assert_non_null(strstr(why.buf, "the same names in another order"));
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", many, 7, "val", abc, 1, &why));
+    assert_non_null(strstr(why.buf, "only train has '1', '2', '3', '4', '5' and 2 more"));
+    strbuf_release(&why);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folder_finds_classes_and_files),
+        cmocka_unit_test(folder_mistakes_are_named),
+        cmocka_unit_test(folder_follows_links_but_not_for_ever),
+        cmocka_unit_test(class_lists_are_compared),
+    };
+
+    return cmocka_run_group_tests_name("dataset", tests, NULL, NULL);
+}
