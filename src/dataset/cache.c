@@ -1,0 +1,77 @@
+#include "dataset/cache.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct cache_item {
+    int w, h;
+    uint8_t pixel[]; /* with IMAGE_SLACK behind */
+};
+
+struct cache {
+    int64_t n, limit;
+    atomic_llong used;
+    _Atomic(struct cache_item *) *item;
+};
+
+struct cache *cache_new(int64_t n, int64_t bytes)
+{
+    struct cache *c = xcalloc(1, sizeof(*c));
+
+    c->n = n;
+    c->limit = bytes;
+    c->item = xcalloc((size_t)n, sizeof(*c->item));
+    return c;
+}
+
+void cache_free(struct cache *c)
+{
+    if (!c)
+        return;
+    for (int64_t i = 0; i < c->n; i++)
+        free(atomic_load(&c->item[i]));
+    free(c->item);
+    free(c);
+}
+
+bool cache_get(struct cache *c, int64_t sample, struct image *img)
+{
+    struct cache_item *item =
+        atomic_load_explicit(&c->item[sample], memory_order_acquire);
+
+    if (!item)
+        return false;
+    *img = (struct image){
+        .w = item->w, .h = item->h, .stride = (size_t)item->w * 3, .pixel = item->pixel};
+    return true;
+}
+
+void cache_put(struct cache *c, int64_t sample, const struct image *img)
+{
+    size_t row = (size_t)img->w * 3;
+    long long size =
+        (long long)(sizeof(struct cache_item) + row * (size_t)img->h + IMAGE_SLACK);
+    struct cache_item *item, *none = NULL;
+
+    if (atomic_fetch_add(&c->used, size) + size > c->limit) {
+        atomic_fetch_sub(&c->used, size);
+        return;
+    }
+    item = xcalloc(1, (size_t)size);
+    item->w = img->w;
+    item->h = img->h;
+    for (int y = 0; y < img->h; y++)
+        memcpy(item->pixel + (size_t)y * row, img->pixel + (size_t)y * img->stride, row);
+    if (atomic_compare_exchange_strong(&c->item[sample], &none, item))
+        return;
+    atomic_fetch_sub(&c->used, size);
+    free(item);
+}
+
+int64_t cache_used(struct cache *c)
+{
+    return atomic_load(&c->used);
+}

@@ -1,0 +1,99 @@
+/*
+ * Batches of pixels from a data set, made ahead by threads.
+ *
+ *   struct loader_options o = {.transform = transform_for_training(224), .batch = 256,
+ *                              .workers = 8, .prefetch = 4, .seed = 1, .shuffle = true,
+ *                              .drop_last = true, .max_bad_share = 0.01};
+ *   struct loader *l = loader_open(dataset, &o);
+ *   loader_start_epoch(l, epoch, first_batch);
+ *   while ((b = loader_next(l))) {
+ *       ... b->pixel, b->label ...
+ *       loader_release_batch(l, b);
+ *   }
+ *   loader_close(l);
+ *
+ * Batches come in order, and what is in batch k of an epoch depends on (seed, epoch, k)
+ * and on the files alone: never on the number of workers, on `prefetch` or on the cache.
+ * loader_start_epoch may be called at any time; with the next epoch right after the last
+ * batch, the workers fill the ring while the caller validates. It drops what is under
+ * way.
+ *
+ * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
+ * pixels and the label -1, which losses and metrics leave out. Its file is named in the
+ * log once. With LOADER_FAIL, or once more than max_bad_share of the data set has turned
+ * out to be damaged, loader_next ends the program; it does so at the same batch in every
+ * run.
+ *
+ * One thread calls these functions; no call but loader_next waits for a file. With
+ * workers = 0 loader_next does the work itself.
+ */
+#ifndef DATASET_LOADER_H
+#define DATASET_LOADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dataset/dataset.h"
+#include "image/transform.h"
+
+enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
+
+struct loader_options {
+    struct transform transform;
+    int batch;
+    int workers;  /* threads; 0: none */
+    int prefetch; /* batches that are ready or in work beside the one in use; 0: 1 */
+    uint64_t seed;
+    bool shuffle;    /* the order of sampler.h; else that of the data set */
+    bool drop_last;  /* leave out a batch that cannot be filled */
+    int rank, world; /* this process takes batches rank, rank + world, ...; 0, 0: alone */
+
+    struct image_limits limits;
+    enum loader_on_error on_error;
+    double max_bad_share; /* of the data set's samples */
+    int64_t cache_bytes;  /* keep decoded pictures, up to this size; 0: no */
+
+    /* Memory of the batches, for instance pinned; NULL: the heap. */
+    void *(*alloc)(size_t size, void *arg);
+    void (*free)(void *p, void *arg);
+    void *arg;
+};
+
+struct batch {
+    uint8_t *pixel;  /* [size, h, w, 3] */
+    int32_t *label;  /* [size]; -1: no sample, or a damaged one */
+    int64_t *sample; /* [size]; index in the data set; -1: no sample */
+    int size;        /* loader_options.batch */
+    int valid;       /* labels that are not -1 */
+    uint64_t epoch;
+    int64_t number; /* in the epoch, from 0 */
+};
+
+struct loader;
+
+/* The data set stays the caller's and must outlive the loader. */
+struct loader *loader_open(const struct dataset *d, const struct loader_options *o);
+
+/* Stops the threads after the sample each is at, and frees everything. NULL is fine. */
+void loader_close(struct loader *l);
+
+/* Batches of an epoch: n / batch / world, rounded up unless drop_last. */
+int64_t loader_batches(const struct loader *l);
+
+void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
+
+/* The next batch, the caller's until released; NULL: the epoch is over. */
+const struct batch *loader_next(struct loader *l);
+void loader_release_batch(struct loader *l, const struct batch *b);
+
+struct loader_stats {
+    double wait_seconds; /* that loader_next has waited or, without workers, worked */
+    int64_t samples;     /* delivered, damaged ones included */
+    int64_t bad_files;   /* different ones, so far */
+    int64_t cached_bytes;
+};
+
+struct loader_stats loader_stats(const struct loader *l); /* since loader_open */
+
+#endif
