@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/suggest.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "config/suggest.h"
 
 const struct verb *const verb_table[] = {
     &cmd_config,

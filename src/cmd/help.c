@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/schema.h"
-#include "config/suggest.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "config/suggest.h"
+#include "base/suggest.h"
 
 static void add_name(struct flags *f, const char *name, const struct flag *flag, bool no)
 {

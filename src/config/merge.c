@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 #include "config/cfgnode.h"
-#include "config/suggest.h"
 #include "config/yaml.h"
 
 /* --- all or nothing ------------------------------------------------------------------

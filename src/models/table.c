@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "models/resnet.h"
 
 #define RESNET(...)                                                                      \
@@ -115,31 +116,6 @@ const struct model model_table[] = {
 };
 /* clang-format on */
 
-/* Levenshtein's distance, for names short enough to be one's own mistake. */
-static int distance(const char *a, const char *b)
-{
-    enum { LONG = 64 };
-    int row[LONG + 1], la = (int)strlen(a), lb = (int)strlen(b);
-
-    if (la > LONG || lb > LONG)
-        return LONG;
-    for (int j = 0; j <= lb; j++)
-        row[j] = j;
-    for (int i = 1; i <= la; i++) {
-        int diagonal = row[0];
-
-        row[0] = i;
-        for (int j = 1; j <= lb; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-
-            diagonal = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-        }
-    }
-    return row[lb];
-}
-
 static bool known_type(const char *type)
 {
     for (const struct model *m = model_table; m->name; m++)
@@ -163,18 +139,15 @@ static void say_types(struct strbuf *why, const char *type)
 static void say_name(struct strbuf *why, const char *type, const char *name, size_t len)
 {
     char *arch = xstrndup(name, len);
-    const struct model *best = NULL;
-    int least = 4; /* more edits than that are another name */
+    struct suggest s;
 
-    for (const struct model *m = model_table; m->name; m++) {
-        int d = distance(arch, m->name);
-
-        if (!strcmp(m->type, type) && d < least)
-            least = d, best = m;
-    }
+    suggest_init(&s, arch);
+    for (const struct model *m = model_table; m->name; m++)
+        if (!strcmp(m->type, type))
+            suggest_try(&s, m->name);
     strbuf_addf(why, "MODEL.TYPE %s has no MODEL.NAME '%s'", type, arch);
-    if (best)
-        strbuf_addf(why, " (did you mean %s?)", best->name);
+    if (s.best)
+        strbuf_addf(why, " (did you mean %s?)", s.best);
     strbuf_addstr(why, "; 'trainc models' lists them");
     free(arch);
 }

@@ -7,8 +7,8 @@
  *   suggest_try(&s, "TRAIN.EPOCHS"); ...
  *   if (s.best) ...        the nearest name that is near enough, else NULL
  */
-#ifndef CONFIG_SUGGEST_H
-#define CONFIG_SUGGEST_H
+#ifndef BASE_SUGGEST_H
+#define BASE_SUGGEST_H
 
 struct suggest {
     const char *wanted, *best; /* best is one of the names that were tried */
