@@ -23,6 +23,29 @@ static const enum resnet_shortcut shortcut_of_choice[] = {
     [SHORTCUT_PAD] = RESNET_SHORTCUT_PAD,
 };
 
+/* 1 would drop everything. */
+static void check_rate(const struct config *cfg, struct problems *p, const char *key,
+                       double rate)
+{
+    if (!(rate < 1))
+        problems_error(p, config_where(cfg, key), "%s must be below 1, not %g", key,
+                       rate);
+}
+
+void model_check(const struct config *cfg, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (!model_find(cfg->model.type, cfg->model.name, &why)) {
+        const char *at = config_where(cfg, "MODEL.NAME");
+
+        problems_error(p, at ? at : config_where(cfg, "MODEL.TYPE"), "%s", why.buf);
+    }
+    check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
+    check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
+    strbuf_release(&why);
+}
+
 const struct model *model_of_config(const struct config *cfg)
 {
     struct strbuf why = STRBUF_INIT;

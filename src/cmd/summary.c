@@ -1,0 +1,320 @@
+/*
+ * trainc summary: what a configuration is going to run, without running it: the layers,
+ * the memory plan, and which kernel takes which nodes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
+#include "graph/flat.h"
+#include "graph/program.h"
+#include "io/json.h"
+#include "models/count.h"
+#include "train/model_config.h"
+#include "train/step.h"
+
+/* The training program of a configuration, compiled for a device. */
+struct summary {
+    struct session session;
+    const struct config *cfg;
+    const struct program *program;
+    const struct graph *graph;
+    int64_t batch;
+    struct model_count count; /* MACs and activations of one image */
+    size_t stored, kept;      /* bytes, see count_activations() */
+};
+
+/* Bytes that forward nodes store in the arena, and of them what backward reads again. */
+static void count_activations(struct summary *s)
+{
+    const struct graph *g = s->graph;
+    char *read = xcalloc((size_t)g->ntensor + 1, 1);
+
+    for (int r = 0; r < s->program->nregion; r++) {
+        const struct region *region = s->program->region[r];
+
+        for (int i = 0; i < region->nread; i++)
+            read[region->read[i]->id] |= region->anchor->phase != PHASE_FORWARD;
+    }
+    for (int i = 0; i < g->ntensor; i++) {
+        const struct tensor *t = g->tensor[i];
+
+        if (t->memory != MEMORY_ARENA || !t->producer ||
+            t->producer->phase != PHASE_FORWARD)
+            continue;
+        s->stored += tensor_size(t);
+        s->kept += read[i] ? tensor_size(t) : 0;
+    }
+    free(read);
+}
+
+static void summary_init(struct summary *s, const struct config *cfg)
+{
+    *s = (struct summary){.cfg = cfg};
+    session_init(&s->session, cfg,
+                 &(struct session_options){.train = true, .keep_declines = true});
+    s->program = s->session.program[SESSION_TRAIN];
+    s->graph = s->session.build[SESSION_TRAIN].graph;
+    s->batch = s->session.plan.batch;
+    s->count = model_count(s->graph);
+    s->count.macs /= s->batch;
+    s->count.acts /= s->batch;
+    count_activations(s);
+}
+
+static const char *grouped(struct strbuf *s, int64_t n)
+{
+    strbuf_reset(s);
+    strbuf_add_grouped(s, n);
+    return s->buf;
+}
+
+static const char *bytes(struct strbuf *s, size_t n)
+{
+    strbuf_reset(s);
+    strbuf_add_bytes(s, (double)n);
+    return s->buf;
+}
+
+/* Elements of the parameters that a node reads, cast to half or not. */
+static int64_t node_params(const struct graph *g, const struct node *n)
+{
+    int64_t len = 0;
+
+    for (int i = 0; i < n->nin; i++) {
+        const struct tensor *t = n->in[i];
+
+        if (t->producer && t->producer->op == g->ops->cast)
+            t = t->producer->in[0];
+        if (t->kind == TENSOR_PARAM)
+            len += tensor_len(t);
+    }
+    return len;
+}
+
+static void print_layers(const struct summary *s)
+{
+    const struct graph *g = s->graph;
+    struct strbuf params = STRBUF_INIT;
+    char shape[TENSOR_TEXT];
+
+    printf("%-28s %-16s %-26s %12s %12s\n", "layer", "op", "output", "parameters",
+           "MMACs/image");
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *n = g->node[i];
+        int64_t macs = n->op->macs ? n->op->macs(n) / s->batch : 0;
+
+        if (n->phase != PHASE_FORWARD || n->op == g->ops->cast || !n->op->nout)
+            continue;
+        printf("%-28s %-16s %-26s %12s %12.2f\n", n->layer, n->op->name,
+               tensor_text(n->out[0], shape), grouped(&params, node_params(g, n)),
+               (double)macs / 1e6);
+    }
+    strbuf_release(&params);
+}
+
+static void print_memory(const struct summary *s)
+{
+    struct strbuf text = STRBUF_INIT;
+    size_t total = 0;
+
+    printf("\nmemory\n");
+    printf("  %-24s %12s", "activations", bytes(&text, s->stored));
+    printf("  of which backward reads %s\n", bytes(&text, s->kept));
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
+        size_t need = session_bytes(&s->session, (enum memory)m);
+
+        if (!need)
+            continue;
+        total += need;
+        printf("  %-24s %12s", memory_name((enum memory)m), bytes(&text, need));
+        if (m == MEMORY_ARENA) {
+            printf("  lower bound %s", bytes(&text, s->program->lower_bound));
+            printf(", %.1f %% above it",
+                   s->program->lower_bound
+                       ? 100.0 * (double)need / (double)s->program->lower_bound - 100
+                       : 0);
+        }
+        putchar('\n');
+    }
+    printf("  %-24s %12s\n", "total", bytes(&text, total));
+    strbuf_release(&text);
+}
+
+static const char *phase_name(enum phase p)
+{
+    static const char *const name[] = {"forward", "backward", "update"};
+
+    return name[p];
+}
+
+static void print_claims(const struct program *p)
+{
+    printf("\nclaims: the steps of the program, in order\n%-9s %-28s %-26s %s\n", "phase",
+           "layer", "kernel", "nodes");
+    for (int i = 0; i < p->nregion; i++) {
+        const struct region *r = p->region[i];
+
+        printf("%-9s %-28s %-26s", phase_name(r->anchor->phase), r->anchor->layer,
+               r->kernel->name);
+        for (int k = 0; k < r->nnode; k++)
+            printf("%s%s", k ? " + " : " ", r->node[k]->op->name);
+        for (int k = 0; k < r->ncopy; k++)
+            printf(" + (%s)", r->copy[k]->op->name);
+        putchar('\n');
+    }
+}
+
+/* The same kernel said the same of the same op. */
+static bool same_decline(const struct decline *a, const struct decline *b)
+{
+    return a->kernel == b->kernel && a->node->op == b->node->op &&
+           !strcmp(a->reason, b->reason);
+}
+
+/* A kernel that is made for other ops is no news: it says so of every node. */
+static bool is_news(const struct program *p, const struct decline *d)
+{
+    for (int i = 0; i < p->nregion; i++)
+        if (p->region[i]->kernel == d->kernel)
+            for (int k = 0; k < p->region[i]->nnode; k++)
+                if (p->region[i]->node[k]->op == d->node->op)
+                    return true;
+    return false;
+}
+
+static void print_declines(const struct program *p, bool all)
+{
+    char *done = xcalloc((size_t)p->ndecline + 1, 1);
+    bool title = false;
+
+    for (int i = 0; i < p->ndecline; i++) {
+        const struct decline *d = &p->decline[i];
+        int times = 0;
+
+        if (done[i] || (!all && !is_news(p, d)))
+            continue;
+        for (int k = i; k < p->ndecline; k++)
+            if (same_decline(d, &p->decline[k])) {
+                done[k] = 1;
+                times++;
+            }
+        if (!title)
+            printf("\ndeclined: op, kernel, why, how often, the first layer\n");
+        title = true;
+        printf("%-20s %-26s %s, %d x, %s\n", d->node->op->name, d->kernel->name,
+               d->reason, times, d->node->layer);
+    }
+    free(done);
+}
+
+static void print_head(const struct summary *s)
+{
+    const struct plan *plan = &s->session.plan;
+    struct strbuf text = STRBUF_INIT;
+
+    printf("%s: batch %" PRId64 ", %" PRId64 "x%" PRId64 " pixels, %s at O%d, %s\n\n",
+           s->cfg->model.name, s->batch, s->cfg->data.img_size, s->cfg->data.img_size,
+           plan->compute, (int)plan->level,
+           s->session.backend->describe(s->session.device));
+    print_layers(s);
+    printf("\nparameters  %s", grouped(&text, s->count.params));
+    printf(" in %d tensors\nGMACs       %.3f", s->count.tensors,
+           (double)s->count.macs / 1e9);
+    printf(" an image, forward (%s)\n", grouped(&text, s->count.macs));
+    printf("outputs     %s elements an image, of layers with MACs\n",
+           grouped(&text, s->count.acts));
+    strbuf_release(&text);
+}
+
+static void json_claims(struct json_writer *w, const struct program *p)
+{
+    json_begin_array(w, "claims");
+    for (int i = 0; i < p->nregion; i++) {
+        const struct region *r = p->region[i];
+
+        json_begin_object(w, NULL);
+        json_put_string(w, "layer", r->anchor->layer);
+        json_put_string(w, "phase", phase_name(r->anchor->phase));
+        json_put_string(w, "kernel", r->kernel->name);
+        json_begin_array(w, "ops");
+        for (int k = 0; k < r->nnode; k++)
+            json_put_string(w, NULL, r->node[k]->op->name);
+        json_end(w);
+        json_begin_array(w, "recomputed");
+        for (int k = 0; k < r->ncopy; k++)
+            json_put_string(w, NULL, r->copy[k]->op->name);
+        json_end(w);
+        json_end(w);
+    }
+    json_end(w);
+}
+
+static void write_json(const struct summary *s, const char *path)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    json_begin_object(&w, NULL);
+    json_put_string(&w, "model", s->cfg->model.name);
+    json_put_string(&w, "device", s->session.backend->name);
+    json_put_string(&w, "dtype", s->session.plan.compute);
+    json_put_int(&w, "batch", s->batch);
+    json_put_int(&w, "params", s->count.params);
+    json_put_int(&w, "macs", s->count.macs);
+    json_put_int(&w, "activation_bytes", (int64_t)s->stored);
+    json_put_int(&w, "saved_bytes", (int64_t)s->kept);
+    json_put_int(&w, "arena_bytes", (int64_t)program_need(s->program, MEMORY_ARENA));
+    json_put_int(&w, "lower_bound_bytes", (int64_t)s->program->lower_bound);
+    json_claims(&w, s->program);
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    if (file_write_atomic(path, text.buf, text.len))
+        die("cannot write '%s': %s", path, strerror(errno));
+    strbuf_release(&text);
+}
+
+static void summary_check(const struct config *cfg, const struct cmdline *line,
+                          struct problems *p)
+{
+    (void)line;
+    model_check(cfg, p);
+}
+
+static int summary_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *json = cmdline_value(line, "--json");
+    struct summary s;
+
+    summary_init(&s, cfg);
+    print_head(&s);
+    print_memory(&s);
+    print_claims(s.program);
+    print_declines(s.program, cmdline_has(line, "--all"));
+    if (json)
+        write_json(&s, json);
+    session_release(&s.session);
+    return 0;
+}
+
+static const struct cmd_flag summary_flags[] = {
+    {"--json", "FILE", "also write the numbers and the claims to FILE"},
+    {"--all", NULL, "list what every kernel declined, of other ops too"},
+    {0},
+};
+
+const struct verb cmd_summary = {
+    .name = "summary",
+    .help = "print layers, parameters, MACs, memory and kernels of a training step",
+    .about = "Nothing is trained and no tensor is allocated. A data set is not needed: "
+             "trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50",
+    .flags = summary_flags,
+    .check = summary_check,
+    .run = summary_run,
+};

@@ -1,0 +1,194 @@
+/*
+ * The verbs that speak of models and devices without training: what they write for
+ * machines, and that every recipe of the table loads and builds its own model.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cmd/cmd.h"
+#include "config/load.h"
+#include "config/schema.h"
+#include "io/json.h"
+#include "models/count.h"
+#include "train/model_config.h"
+
+/* Runs a verb as main() does, on words that end with NULL; its output is dropped. */
+static int run(const struct verb *v, const char *const *words)
+{
+    struct cmd_spec spec = {schema_table, v->flags, v->max_args, false};
+    struct problems p = {0};
+    struct cmdline line;
+    struct config cfg;
+    int n = 0, code = EXIT_USAGE, out = dup(1), null = open("/dev/null", O_WRONLY);
+    char *argv[32];
+
+    for (; words[n]; n++)
+        argv[n] = xstrdup(words[n]);
+    cmdline_parse(&line, &spec, n, argv, &p);
+    if (config_load(&cfg, &line, &p) && v->check)
+        v->check(&cfg, &line, &p);
+    fflush(stdout);
+    dup2(null, 1);
+    if (!p.nerror)
+        code = v->run(&cfg, &line);
+    fflush(stdout);
+    dup2(out, 1);
+    close(out);
+    close(null);
+    config_release(&cfg);
+    problems_release(&p);
+    cmdline_release(&line);
+    while (n)
+        free(argv[--n]);
+    return code;
+}
+
+#define RUN(verb, ...) run((verb), (const char *const[]){__VA_ARGS__, NULL})
+
+static char *temp_path(void)
+{
+    static char path[] = "/tmp/trainc-summary-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    return path;
+}
+
+static int64_t number(const json_t *j, const char *key)
+{
+    const json_t *n = json_object_get(j, key);
+
+    assert_true(json_is_integer(n));
+    return json_integer_value(n);
+}
+
+/* How often an op stands in the claims. */
+static int claimed(const json_t *claims, const char *op)
+{
+    const json_t *claim, *name;
+    size_t i, k;
+    int n = 0;
+
+    json_array_foreach(claims, i, claim)
+    {
+        assert_true(json_is_string(json_object_get(claim, "layer")));
+        assert_true(json_is_string(json_object_get(claim, "kernel")));
+        json_array_foreach(json_object_get(claim, "ops"), k, name) n +=
+            !strcmp(json_string_value(name), op);
+    }
+    return n;
+}
+
+static void test_summary(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    char *path = temp_path();
+    const json_t *claims;
+    json_t *j;
+
+    (void)state;
+    assert_int_equal(RUN(&cmd_summary, "--opts", "MODEL.TYPE", "resnet", "MODEL.NAME",
+                         "resnet18", "DATA.IMG_SIZE", "64", "DATA.BATCH_SIZE", "4",
+                         "MODEL.DROP_PATH_RATE", "0", "--device", "ref", "--json", path),
+                     0);
+    j = json_parse_file(path, &why);
+    if (!j)
+        fail_msg("%s", why.buf);
+    assert_int_equal(number(j, "params"), 11689512);
+    /* The convolutions of 64x64 pixels and the classifier, of one image. */
+    assert_int_equal(number(j, "macs"), (INT64_C(1814073344) - 512000) * 4 / 49 + 512000);
+    assert_true(number(j, "lower_bound_bytes") > 4 * 64 * 32 * 32 * 4);
+    assert_true(number(j, "arena_bytes") >= number(j, "lower_bound_bytes"));
+    assert_true(number(j, "saved_bytes") <= number(j, "activation_bytes"));
+    claims = json_object_get(j, "claims");
+    assert_int_equal(claimed(claims, "conv2d"), 20);
+    assert_int_equal(claimed(claims, "conv2d_weight_grad"), 20);
+    assert_int_equal(claimed(claims, "conv2d_data_grad"), 19); /* not of the pixels */
+    assert_int_equal(claimed(claims, "batchnorm"), 20);
+    assert_int_equal(claimed(claims, "linear"), 1);
+    json_decref(j);
+    unlink(path);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        RUN(&cmd_summary, "--opts", "MODEL.TYPE", "resnet", "MODEL.NAME", "resnet51"), 2);
+    assert_int_equal(RUN(&cmd_summary, "--opts", "MODEL.TYPE", "erfnet"), 2);
+    assert_int_equal(RUN(&cmd_summary, "--model-type", "resnet", "--model", "resnet18",
+                         "--drop-path", "1"),
+                     2);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(&cmd_models, "resnet*d"), 0);
+    assert_int_equal(run(&cmd_models, (const char *const[]){NULL}), 0);
+    assert_int_equal(run(&cmd_devices, (const char *const[]){NULL}), 0);
+}
+
+/* The recipe is for this model, and the model can be built as it says. */
+static void check_recipe(const struct model *m)
+{
+    char *words[] = {xstrdup("--cfg"), xasprintf("configs/%s", m->recipe)};
+    struct cmd_spec spec = {.schema = schema_table};
+    struct problems p = {0};
+    struct cmdline line;
+    struct config cfg;
+    struct model_options o;
+
+    cmdline_parse(&line, &spec, 2, words, &p);
+    if (!config_load(&cfg, &line, &p) || p.n)
+        fail_msg("%s: %s", words[1], p.n ? p.item[0].text : "?");
+    model_check(&cfg, &p);
+    assert_int_equal(p.nerror, 0);
+    assert_string_equal(cfg.model.name, m->name);
+    assert_int_equal(cfg.model.num_classes, m->classes);
+    o = model_options_of_config(&cfg);
+    assert_true(model_count_image(m, &o, 3, (int)cfg.data.img_size).params > 0);
+    config_release(&cfg);
+    problems_release(&p);
+    cmdline_release(&line);
+    free(words[0]);
+    free(words[1]);
+}
+
+static void test_recipes(void **state)
+{
+    int n = 0;
+
+    (void)state;
+    for (const struct model *m = model_table; m->name; m++)
+        if (m->recipe) {
+            check_recipe(m);
+            n++;
+        }
+    assert_true(n >= 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_recipes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
