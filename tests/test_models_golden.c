@@ -26,11 +26,11 @@
 #include "ops/grad_stats.h"
 #include "ops/loss_scale.h"
 #include "ops/optimizer.h"
-#include "ops/reference.h"
 #include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
+#include "train/devices.h"
 
 enum { CLASSES = 10, SAMPLES = 6, STEPS = 3 };
 
@@ -453,12 +453,10 @@ static void check_steps(const char *name, const struct backend *backend, enum ki
 
 static void check_net(const char *name)
 {
-    const struct backend *const backends[] = {&backend_ref};
-
-    for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-        check_gradients(name, backends[i]);
-        check_steps(name, backends[i], KIND_SGD);
-        check_steps(name, backends[i], KIND_ADAMW);
+    for (int i = 0; device_table[i]; i++) {
+        check_gradients(name, device_table[i]);
+        check_steps(name, device_table[i], KIND_SGD);
+        check_steps(name, device_table[i], KIND_ADAMW);
     }
 }
 

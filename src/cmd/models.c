@@ -30,6 +30,17 @@ static void print_row(const struct model *m)
     strbuf_release(&params);
 }
 
+/* How the public weights of the default tag are evaluated. */
+static void print_details(const struct model *m)
+{
+    printf("\ninput    shorter side to %d pixels (%s), then the middle %d x %d\n",
+           (int)(m->size / m->crop_pct), m->bilinear ? "bilinear" : "bicubic", m->size,
+           m->size);
+    printf("mean     %g, %g, %g\nstd      %g, %g, %g\n", m->mean[0], m->mean[1],
+           m->mean[2], m->std[0], m->std[1], m->std[2]);
+    printf("weights  %s\n", *m->tags ? m->tags : "none are public");
+}
+
 static int models_run(struct config *cfg, const struct cmdline *line)
 {
     const char *glob = line->narg ? line->arg[0].text : "*";
@@ -50,6 +61,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
            "GMACs", "size", "classes", "recipe");
     for (size_t i = 0; i < n; i++)
         print_row(row[i]);
+    if (n == 1)
+        print_details(row[0]);
     free(row);
     return 0;
 }
@@ -57,8 +70,10 @@ static int models_run(struct config *cfg, const struct cmdline *line)
 const struct verb cmd_models = {
     .name = "models",
     .help = "list the models, with parameters, GMACs and recipe",
-    .about = "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "
-             "one image of the model's own size.",
+    .about =
+        "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "
+        "one image of the model's own size. Of a single model the input and the tags of "
+        "its public weights are printed, too.",
     .args = "[GLOB]",
     .max_args = 1,
     .run = models_run,
