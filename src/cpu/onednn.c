@@ -1,0 +1,583 @@
+#include "cpu/onednn.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+};
+
+/* A memory descriptor: a struct in 2.x, a handle that must be destroyed in 3.x. */
+struct md {
+    dnnl_memory_desc_t d;
+    bool made;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+#define MD(m) ((m)->made ? (m)->d : NULL)
+#else
+#define MD(m) ((m)->made ? &(m)->d : NULL)
+#endif
+
+enum { ARG_SRC, ARG_WEIGHTS, ARG_BIAS, ARG_DST, ARG_ADD, ARG_SCRATCH, ARG_COUNT };
+
+struct onednn_prim {
+    struct onednn *o;
+    dnnl_primitive_t prim;
+    char *name;
+    dnnl_memory_t memory[ARG_COUNT];
+    void *pointer[ARG_COUNT]; /* what memory[] points to now */
+    dnnl_exec_arg_t arg[ARG_COUNT];
+    int slot[ARG_COUNT]; /* which ARG_ arg[i] is */
+    int narg;
+    size_t scratch;
+    struct md packed, plain; /* the weights in both formats */
+};
+
+struct onednn_pack {
+    struct onednn *o;
+    dnnl_primitive_t prim;
+    dnnl_memory_t packed, plain;
+    void *packed_at, *plain_at;
+    dnnl_exec_arg_t arg[2];
+};
+
+static void check(dnnl_status_t s, const char *file, int line, const char *call)
+{
+    if (s == dnnl_out_of_memory)
+        die("oneDNN is out of memory in %s", call);
+    if (s != dnnl_success)
+        bug_at(file, line, "%s: oneDNN status %d", call, (int)s);
+}
+
+#define ONEDNN_CHECK(call) check((call), __FILE__, __LINE__, #call)
+
+struct onednn *onednn_open(void)
+{
+    struct onednn *o = xcalloc(1, sizeof(*o));
+
+    ONEDNN_CHECK(dnnl_engine_create(&o->engine, dnnl_cpu, 0));
+    ONEDNN_CHECK(dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags));
+    return o;
+}
+
+void onednn_close(struct onednn *o)
+{
+    if (!o)
+        return;
+    ONEDNN_CHECK(dnnl_stream_destroy(o->stream));
+    ONEDNN_CHECK(dnnl_engine_destroy(o->engine));
+    free(o);
+}
+
+const char *onednn_version(void)
+{
+    static char text[32];
+    const dnnl_version_t *v = dnnl_version();
+
+    (void)snprintf(text, sizeof(text), "%d.%d.%d", v->major, v->minor, v->patch);
+    return text;
+}
+
+bool onednn_has_native_dtype(enum dtype d)
+{
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+
+    if (d == DTYPE_BF16) /* each instruction set contains the bits of those below it */
+        return (isa & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+    return d == DTYPE_F32;
+}
+
+bool onednn_has_dtype(enum dtype d)
+{
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+
+    if (d == DTYPE_BF16)
+        return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+    return d == DTYPE_F32;
+}
+
+static dnnl_data_type_t data_type(enum dtype d)
+{
+    switch (d) {
+    case DTYPE_F32:
+        return dnnl_f32;
+    case DTYPE_BF16:
+        return dnnl_bf16;
+    default:
+        BUG("oneDNN computes in fp32 and bf16, not %s", dtype_name(d));
+    }
+}
+
+static struct md md_new(int ndim, const int64_t *dim, enum dtype type,
+                        dnnl_format_tag_t tag)
+{
+    struct md m = {.made = true};
+    dnnl_dims_t d = {0};
+
+    for (int i = 0; i < ndim; i++)
+        d[i] = dim[i];
+#if DNNL_VERSION_MAJOR >= 3
+    ONEDNN_CHECK(dnnl_memory_desc_create_with_tag(&m.d, ndim, d, data_type(type), tag));
+#else
+    ONEDNN_CHECK(dnnl_memory_desc_init_by_tag(&m.d, ndim, d, data_type(type), tag));
+#endif
+    return m;
+}
+
+static void md_release(struct md *m)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    if (m->made)
+        (void)dnnl_memory_desc_destroy(m->d);
+#endif
+    m->made = false;
+}
+
+static bool md_equal(const struct md *a, const struct md *b)
+{
+    return dnnl_memory_desc_equal(MD(a), MD(b));
+}
+
+static size_t md_size(const struct md *m)
+{
+    return dnnl_memory_desc_get_size(MD(m));
+}
+
+/* A copy of what the primitive chose for one of its tensors. */
+static struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what)
+{
+    struct md m = {.made = true};
+
+#if DNNL_VERSION_MAJOR >= 3
+    ONEDNN_CHECK(dnnl_memory_desc_clone(&m.d, dnnl_primitive_desc_query_md(pd, what, 0)));
+#else
+    const dnnl_memory_desc_t *d = dnnl_primitive_desc_query_md(pd, what, 0);
+
+    if (!d)
+        BUG("oneDNN does not know its own tensor %d", (int)what);
+    m.d = *d;
+#endif
+    return m;
+}
+
+/* oneDNN reads twelve numbers wherever it takes dims. */
+struct window {
+    dnnl_dims_t stride, dilation, pad, pad_end;
+};
+
+static struct window conv_window(const struct onednn_conv *c)
+{
+    return (struct window){
+        .stride = {c->stride[0], c->stride[1]},
+        .dilation = {c->dilation[0] - 1, c->dilation[1] - 1},
+        .pad = {c->pad[0], c->pad[1]},
+        .pad_end = {c->pad_end[0], c->pad_end[1]},
+    };
+}
+
+/* The four tensors of a job; bias.made says whether there is one. */
+struct shapes {
+    struct md src, weights, bias, dst, plain;
+};
+
+static void shapes_release(struct shapes *s)
+{
+    md_release(&s->src);
+    md_release(&s->weights);
+    md_release(&s->bias);
+    md_release(&s->dst);
+    md_release(&s->plain);
+}
+
+static struct shapes conv_shapes(const struct onednn_conv *c)
+{
+    enum dtype w = c->job == ONEDNN_BACKWARD_WEIGHTS ? DTYPE_F32 : c->type;
+    int64_t g = c->groups, x[] = {c->batch, c->in, c->height, c->width};
+    int64_t y[] = {c->batch, c->out, c->out_height, c->out_width};
+    int64_t k[] = {g, c->out / g, c->in / g, c->kernel[0], c->kernel[1]};
+    int one = g == 1, nk = 5 - one;
+    dnnl_format_tag_t tag = one ? dnnl_acdb : dnnl_abdec;
+
+    struct shapes s = {
+        .src = md_new(4, x, c->type, dnnl_acdb),
+        .weights = md_new(nk, k + one, w, dnnl_format_tag_any),
+        .dst = md_new(4, y, c->type, dnnl_acdb),
+        .plain = md_new(nk, k + one, DTYPE_F32, tag),
+    };
+
+    if (c->bias && c->job != ONEDNN_BACKWARD_DATA)
+        s.bias = md_new(1, &c->out, DTYPE_F32, dnnl_a);
+    return s;
+}
+
+static struct shapes linear_shapes(const struct onednn_linear *l)
+{
+    enum dtype w = l->job == ONEDNN_BACKWARD_WEIGHTS ? DTYPE_F32 : l->type;
+    int64_t x[] = {l->rows, l->in}, y[] = {l->rows, l->out}, k[] = {l->out, l->in};
+    struct shapes s = {
+        .src = md_new(2, x, l->type, dnnl_ab),
+        .weights = md_new(2, k, w, dnnl_format_tag_any),
+        .dst = md_new(2, y, l->type, dnnl_ab),
+        .plain = md_new(2, k, DTYPE_F32, dnnl_ab),
+    };
+
+    if (l->bias && l->job != ONEDNN_BACKWARD_DATA)
+        s.bias = md_new(1, &l->out, DTYPE_F32, dnnl_a);
+    return s;
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+
+static dnnl_status_t conv_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                               const struct onednn_conv *c, const struct shapes *s,
+                               dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint)
+{
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    const struct window w = conv_window(c);
+
+    if (c->job == ONEDNN_FORWARD)
+        return dnnl_convolution_forward_primitive_desc_create(
+            pd, o->engine, dnnl_forward_training, alg, MD(&s->src), MD(&s->weights),
+            MD(&s->bias), MD(&s->dst), w.stride, w.dilation, w.pad, w.pad_end, attr);
+    if (c->job == ONEDNN_BACKWARD_DATA)
+        return dnnl_convolution_backward_data_primitive_desc_create(
+            pd, o->engine, alg, MD(&s->src), MD(&s->weights), MD(&s->dst), w.stride,
+            w.dilation, w.pad, w.pad_end, hint, attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create(
+        pd, o->engine, alg, MD(&s->src), MD(&s->weights), MD(&s->bias), MD(&s->dst),
+        w.stride, w.dilation, w.pad, w.pad_end, hint, attr);
+}
+
+static dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                                 const struct onednn_linear *l, const struct shapes *s,
+                                 dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint)
+{
+    if (l->job == ONEDNN_FORWARD)
+        return dnnl_inner_product_forward_primitive_desc_create(
+            pd, o->engine, dnnl_forward_training, MD(&s->src), MD(&s->weights),
+            MD(&s->bias), MD(&s->dst), attr);
+    if (l->job == ONEDNN_BACKWARD_DATA)
+        return dnnl_inner_product_backward_data_primitive_desc_create(
+            pd, o->engine, MD(&s->src), MD(&s->weights), MD(&s->dst), hint, attr);
+    return dnnl_inner_product_backward_weights_primitive_desc_create(
+        pd, o->engine, MD(&s->src), MD(&s->weights), MD(&s->bias), MD(&s->dst), hint,
+        attr);
+}
+
+#else
+
+static dnnl_status_t conv_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                               const struct onednn_conv *c, const struct shapes *s,
+                               dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint)
+{
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    const struct window w = conv_window(c);
+    dnnl_convolution_desc_t desc;
+    dnnl_status_t status;
+
+    if (c->job == ONEDNN_FORWARD)
+        status = dnnl_dilated_convolution_forward_desc_init(
+            &desc, dnnl_forward_training, alg, MD(&s->src), MD(&s->weights), MD(&s->bias),
+            MD(&s->dst), w.stride, w.dilation, w.pad, w.pad_end);
+    else if (c->job == ONEDNN_BACKWARD_DATA)
+        status = dnnl_dilated_convolution_backward_data_desc_init(
+            &desc, alg, MD(&s->src), MD(&s->weights), MD(&s->dst), w.stride, w.dilation,
+            w.pad, w.pad_end);
+    else
+        status = dnnl_dilated_convolution_backward_weights_desc_init(
+            &desc, alg, MD(&s->src), MD(&s->weights), MD(&s->bias), MD(&s->dst), w.stride,
+            w.dilation, w.pad, w.pad_end);
+    if (status != dnnl_success)
+        return status;
+    return dnnl_primitive_desc_create(pd, &desc, attr, o->engine, hint);
+}
+
+static dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                                 const struct onednn_linear *l, const struct shapes *s,
+                                 dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint)
+{
+    dnnl_inner_product_desc_t desc;
+    dnnl_status_t status;
+
+    if (l->job == ONEDNN_FORWARD)
+        status = dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_training,
+                                                      MD(&s->src), MD(&s->weights),
+                                                      MD(&s->bias), MD(&s->dst));
+    else if (l->job == ONEDNN_BACKWARD_DATA)
+        status = dnnl_inner_product_backward_data_desc_init(&desc, MD(&s->src),
+                                                            MD(&s->weights), MD(&s->dst));
+    else
+        status = dnnl_inner_product_backward_weights_desc_init(
+            &desc, MD(&s->src), MD(&s->weights), MD(&s->bias), MD(&s->dst));
+    if (status != dnnl_success)
+        return status;
+    return dnnl_primitive_desc_create(pd, &desc, attr, o->engine, hint);
+}
+
+#endif
+
+/* Scratch memory is ours; `add` (may be NULL) is the tensor added to the result. */
+static dnnl_primitive_attr_t attr_new(const struct md *add)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t ops;
+
+    ONEDNN_CHECK(dnnl_primitive_attr_create(&attr));
+    ONEDNN_CHECK(
+        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
+    if (!add)
+        return attr;
+    ONEDNN_CHECK(dnnl_post_ops_create(&ops));
+    ONEDNN_CHECK(dnnl_post_ops_append_binary(ops, dnnl_binary_add, MD(add)));
+    ONEDNN_CHECK(dnnl_primitive_attr_set_post_ops(attr, ops));
+    ONEDNN_CHECK(dnnl_post_ops_destroy(ops));
+    return attr;
+}
+
+static void prim_arg(struct onednn_prim *p, int slot, int arg, const struct md *m)
+{
+    if (!m->made)
+        return;
+    ONEDNN_CHECK(
+        dnnl_memory_create(&p->memory[slot], MD(m), p->o->engine, DNNL_MEMORY_NONE));
+    p->slot[p->narg] = slot;
+    p->arg[p->narg++] = (dnnl_exec_arg_t){arg, p->memory[slot]};
+}
+
+static bool is_reference(const char *name)
+{
+    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
+}
+
+/* Takes `pd` and the plain descriptor of `s`. */
+static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
+                                    enum onednn_job job, struct shapes *s, bool add)
+{
+    static const int weights_arg[] = {DNNL_ARG_WEIGHTS, DNNL_ARG_WEIGHTS,
+                                      DNNL_ARG_DIFF_WEIGHTS};
+    static const int src_arg[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_SRC, DNNL_ARG_SRC};
+    static const int dst_arg[] = {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_DST};
+    struct onednn_prim *p = xcalloc(1, sizeof(*p));
+    const char *name = NULL;
+    struct md scratch = md_query(pd, dnnl_query_scratchpad_md);
+    bool weights = job == ONEDNN_BACKWARD_WEIGHTS;
+
+    p->o = o;
+    ONEDNN_CHECK(dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name));
+    p->name = xstrdup(name);
+    ONEDNN_CHECK(dnnl_primitive_create(&p->prim, pd));
+    p->scratch = md_size(&scratch);
+    p->packed =
+        md_query(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+    p->plain = s->plain;
+    s->plain.made = false;
+    prim_arg(p, ARG_SRC, src_arg[job], &s->src);
+    prim_arg(p, ARG_WEIGHTS, weights_arg[job], &p->packed);
+    prim_arg(p, ARG_BIAS, weights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, &s->bias);
+    prim_arg(p, ARG_DST, dst_arg[job], &s->dst);
+    if (add)
+        prim_arg(p, ARG_ADD, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, &s->dst);
+    prim_arg(p, ARG_SCRATCH, DNNL_ARG_SCRATCHPAD, &scratch);
+    md_release(&scratch);
+    ONEDNN_CHECK(dnnl_primitive_desc_destroy(pd));
+    return p;
+}
+
+/* NULL for code that nobody wants to wait for. */
+static struct onednn_prim *prim_if_fast(struct onednn *o, dnnl_primitive_desc_t pd,
+                                        enum onednn_job job, struct shapes *s, bool add)
+{
+    struct onednn_prim *p = prim_new(o, pd, job, s, add);
+
+    if (!is_reference(p->name))
+        return p;
+    onednn_prim_free(p);
+    return NULL;
+}
+
+/* The primitive from what its two descriptors said; takes all that it is given. */
+static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_job job,
+                                       dnnl_status_t status, dnnl_primitive_desc_t pd,
+                                       dnnl_primitive_desc_t hint,
+                                       dnnl_primitive_attr_t attr, struct shapes *s,
+                                       bool add)
+{
+    struct onednn_prim *p = NULL;
+
+    if (status == dnnl_success)
+        p = prim_if_fast(o, pd, job, s, add);
+    else if (status != dnnl_unimplemented)
+        ONEDNN_CHECK(status);
+    if (hint)
+        ONEDNN_CHECK(dnnl_primitive_desc_destroy(hint));
+    ONEDNN_CHECK(dnnl_primitive_attr_destroy(attr));
+    shapes_release(s);
+    return p;
+}
+
+struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *c)
+{
+    struct onednn_conv forward = *c;
+    struct shapes s = conv_shapes(c);
+    bool add = c->add && c->job == ONEDNN_FORWARD;
+    dnnl_primitive_attr_t attr = attr_new(add ? &s.dst : NULL);
+    dnnl_primitive_desc_t pd = NULL, hint = NULL;
+    dnnl_status_t status = dnnl_success;
+
+    forward.job = ONEDNN_FORWARD;
+    if (c->job != ONEDNN_FORWARD) {
+        struct shapes f = conv_shapes(&forward);
+
+        status = conv_desc(&hint, o, &forward, &f, NULL, NULL);
+        shapes_release(&f);
+    }
+    if (status == dnnl_success)
+        status = conv_desc(&pd, o, c, &s, attr, hint);
+    return prim_finish(o, c->job, status, pd, hint, attr, &s, add);
+}
+
+struct onednn_prim *onednn_linear_new(struct onednn *o, const struct onednn_linear *l)
+{
+    struct onednn_linear forward = *l;
+    struct shapes s = linear_shapes(l);
+    dnnl_primitive_attr_t attr = attr_new(NULL);
+    dnnl_primitive_desc_t pd = NULL, hint = NULL;
+    dnnl_status_t status = dnnl_success;
+
+    forward.job = ONEDNN_FORWARD;
+    if (l->job != ONEDNN_FORWARD) {
+        struct shapes f = linear_shapes(&forward);
+
+        status = linear_desc(&hint, o, &forward, &f, NULL, NULL);
+        shapes_release(&f);
+    }
+    if (status == dnnl_success)
+        status = linear_desc(&pd, o, l, &s, attr, hint);
+    return prim_finish(o, l->job, status, pd, hint, attr, &s, false);
+}
+
+void onednn_prim_free(struct onednn_prim *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < ARG_COUNT; i++)
+        if (p->memory[i])
+            ONEDNN_CHECK(dnnl_memory_destroy(p->memory[i]));
+    ONEDNN_CHECK(dnnl_primitive_destroy(p->prim));
+    md_release(&p->packed);
+    md_release(&p->plain);
+    free(p->name);
+    free(p);
+}
+
+size_t onednn_prim_scratch(const struct onednn_prim *p)
+{
+    return p->scratch;
+}
+
+size_t onednn_prim_weights_size(const struct onednn_prim *p)
+{
+    return md_size(&p->packed);
+}
+
+const char *onednn_prim_name(const struct onednn_prim *p)
+{
+    return p->name;
+}
+
+bool onednn_prim_plain(const struct onednn_prim *p)
+{
+    return md_equal(&p->packed, &p->plain);
+}
+
+size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size)
+{
+#if DNNL_VERSION_MAJOR >= 3
+    size_t len = 0;
+
+    ONEDNN_CHECK(dnnl_memory_desc_get_blob(NULL, &len, MD(&p->packed)));
+    if (len > size)
+        BUG("%zu bytes for a packing of %zu", size, len);
+    ONEDNN_CHECK(dnnl_memory_desc_get_blob(key, &len, MD(&p->packed)));
+    return len;
+#else
+    size_t len = sizeof(p->packed.d);
+
+    if (len > size)
+        BUG("%zu bytes for a packing of %zu", size, len);
+    memcpy(key, &p->packed.d, len);
+    return len;
+#endif
+}
+
+static void memory_point(dnnl_memory_t m, void **at, void *p)
+{
+    if (*at == p)
+        return;
+    ONEDNN_CHECK(dnnl_memory_set_data_handle(m, p));
+    *at = p;
+}
+
+void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a)
+{
+    void *pointer[ARG_COUNT] = {
+        [ARG_SRC] = a->src,
+        [ARG_WEIGHTS] = a->weights,
+        [ARG_BIAS] = a->bias,
+        [ARG_DST] = a->dst,
+        [ARG_ADD] = (void *)(uintptr_t)a->add, /* read only, but oneDNN wants void * */
+        [ARG_SCRATCH] = a->scratch,
+    };
+
+    for (int i = 0; i < p->narg; i++)
+        memory_point(p->memory[p->slot[i]], &p->pointer[p->slot[i]], pointer[p->slot[i]]);
+    ONEDNN_CHECK(dnnl_primitive_execute(p->prim, p->o->stream, p->narg, p->arg));
+    ONEDNN_CHECK(dnnl_stream_wait(p->o->stream));
+}
+
+struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *p,
+                                    enum onednn_direction d)
+{
+    struct onednn_pack *pack = xcalloc(1, sizeof(*pack));
+    const struct md *from = d == ONEDNN_PACK ? &p->plain : &p->packed;
+    const struct md *to = d == ONEDNN_PACK ? &p->packed : &p->plain;
+    dnnl_primitive_desc_t pd;
+
+    pack->o = o;
+    ONEDNN_CHECK(dnnl_memory_create(&pack->plain, MD(&p->plain), o->engine, NULL));
+    ONEDNN_CHECK(dnnl_memory_create(&pack->packed, MD(&p->packed), o->engine, NULL));
+    ONEDNN_CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(from), o->engine, MD(to),
+                                                    o->engine, NULL));
+    ONEDNN_CHECK(dnnl_primitive_create(&pack->prim, pd));
+    ONEDNN_CHECK(dnnl_primitive_desc_destroy(pd));
+    pack->arg[0] =
+        (dnnl_exec_arg_t){d == ONEDNN_PACK ? DNNL_ARG_FROM : DNNL_ARG_TO, pack->plain};
+    pack->arg[1] =
+        (dnnl_exec_arg_t){d == ONEDNN_PACK ? DNNL_ARG_TO : DNNL_ARG_FROM, pack->packed};
+    return pack;
+}
+
+void onednn_pack_run(struct onednn_pack *pack, void *packed, void *plain)
+{
+    memory_point(pack->packed, &pack->packed_at, packed);
+    memory_point(pack->plain, &pack->plain_at, plain);
+    ONEDNN_CHECK(dnnl_primitive_execute(pack->prim, pack->o->stream, 2, pack->arg));
+    ONEDNN_CHECK(dnnl_stream_wait(pack->o->stream));
+}
+
+void onednn_pack_free(struct onednn_pack *pack)
+{
+    if (!pack)
+        return;
+    if (pack->plain)
+        ONEDNN_CHECK(dnnl_memory_destroy(pack->plain));
+    if (pack->packed)
+        ONEDNN_CHECK(dnnl_memory_destroy(pack->packed));
+    if (pack->prim)
+        ONEDNN_CHECK(dnnl_primitive_destroy(pack->prim));
+    free(pack);
+}

@@ -1,0 +1,84 @@
+/*
+ * All that trainc uses of oneDNN, so that its two ways of spelling descriptors (2.x and
+ * 3.x) and its quirks are known to one file. Activations are channels last, [N,H,W,C] or
+ * [rows, channels], weights in whatever packing oneDNN prefers, scratch memory the
+ * caller's. Nothing is allocated by _run.
+ *
+ *   p = onednn_conv_new(o, &(struct onednn_conv){...});   NULL: no optimized code for it
+ *   pack = onednn_pack_new(o, p, ONEDNN_PACK);
+ *   onednn_pack_run(pack, packed, weights);               after each change of the
+ * weights onednn_prim_run(p, &(struct onednn_args){...});
+ *
+ * Quirks that shape this interface: plain weights fall to code a hundred times slower;
+ * the eltwise relu turns NaN into 0, so no activation is offered; a memory object zeroes
+ * the padding of its buffer when the pointer changes, so pointers are set only when they
+ * do.
+ */
+#ifndef CPU_ONEDNN_H
+#define CPU_ONEDNN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/tensor.h"
+
+struct onednn;      /* an engine and a stream */
+struct onednn_prim; /* a convolution or a linear layer in one direction */
+struct onednn_pack; /* a reorder between plain fp32 weights and packed ones */
+
+enum onednn_job { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
+
+struct onednn *onednn_open(void);
+void onednn_close(struct onednn *o);
+const char *onednn_version(void);    /* "2.6.3" */
+bool onednn_has_dtype(enum dtype d); /* can compute in it at all, emulated or not */
+bool onednn_has_native_dtype(enum dtype d); /* with instructions for it */
+
+struct onednn_conv {
+    enum onednn_job job;
+    enum dtype type; /* of activations and packed weights: F32 or BF16 */
+    int64_t groups, batch;
+    int64_t in, height, width; /* in: channels of all groups together */
+    int64_t out, out_height, out_width;
+    int64_t kernel[2], stride[2], dilation[2]; /* height, width; dilation 1: none */
+    int64_t pad[2], pad_end[2];                /* top and left, bottom and right */
+    bool bias; /* forward: adds it; backward weights: makes its gradient */
+    bool add;  /* forward: adds args->add to the result, and the result is rounded once */
+};
+
+/* y[rows,out] = x[rows,in] w[out,in]^T + bias */
+struct onednn_linear {
+    enum onednn_job job;
+    enum dtype type;
+    int64_t rows, in, out;
+    bool bias;
+};
+
+/* NULL if oneDNN has nothing but its reference code, or nothing at all. */
+struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *c);
+struct onednn_prim *onednn_linear_new(struct onednn *o, const struct onednn_linear *l);
+void onednn_prim_free(struct onednn_prim *p); /* accepts NULL */
+
+size_t onednn_prim_scratch(const struct onednn_prim *p);      /* bytes */
+size_t onednn_prim_weights_size(const struct onednn_prim *p); /* packed bytes */
+const char *onednn_prim_name(const struct onednn_prim *p);    /* "jit:avx512_core" */
+bool onednn_prim_plain(const struct onednn_prim *p); /* packed is plain fp32: no unpack */
+/* Equal bytes: equal packing. Fills at most `size` bytes, returns how many. */
+size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size);
+
+/* By the names of the forward pass, gradients included: backward data writes src. */
+struct onednn_args {
+    void *src, *weights, *bias, *dst, *scratch;
+    const void *add;
+};
+void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a);
+
+/* Plain weights are fp32 in the stored order: O,H,W,I (or O,I), groups in O. */
+enum onednn_direction { ONEDNN_PACK, ONEDNN_UNPACK };
+struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *p,
+                                    enum onednn_direction d);
+void onednn_pack_run(struct onednn_pack *pack, void *packed, void *plain);
+void onednn_pack_free(struct onednn_pack *pack); /* accepts NULL */
+
+#endif
