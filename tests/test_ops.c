@@ -15,11 +15,12 @@
 
 #include <cmocka.h>
 
+#include "cpu/backend.h"
 #include "graph/flat.h"
 #include "ops/case_run.h"
 #include "ops/reference.h"
 
-static const struct backend *const backends[] = {&backend_ref, NULL};
+static const struct backend *const backends[] = {&backend_ref, &backend_cpu, NULL};
 
 /* ---- the reference against differences ---- */
 

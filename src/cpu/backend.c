@@ -1,0 +1,190 @@
+#include "cpu/backend.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/onednn.h"
+
+/* Large blocks come from mmap, on huge pages where the system has them. */
+enum { HUGE_PAGE = 2 << 20 };
+
+struct block {
+    struct block *next;
+    void *base; /* what mmap gave; NULL: aligned heap memory */
+    size_t mapped, size;
+    void *p;
+};
+
+static struct device *cpu_open(const struct device_options *o)
+{
+    struct device *dev = xcalloc(1, sizeof(*dev));
+
+    if (o && o->description)
+        die("the cpu backend takes no device description ('%s')", o->description);
+    dev->threads = o && o->threads > 0 ? o->threads : omp_get_num_procs();
+    omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
+    dev->onednn = onednn_open();
+    dev->loops = loops_best();
+    (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s, oneDNN %s",
+                   dev->threads, dev->threads == 1 ? "" : "s", dev->loops->isa,
+                   onednn_version());
+    return dev;
+}
+
+static void cpu_free(struct device *dev, void *p);
+
+static void cpu_close(struct device *dev)
+{
+    if (!dev)
+        return;
+    while (dev->block)
+        cpu_free(dev, dev->block->p);
+    onednn_close(dev->onednn);
+    free(dev);
+}
+
+static bool cpu_has_dtype(struct device *dev, enum dtype d)
+{
+    (void)dev;
+    return onednn_has_native_dtype(d);
+}
+
+static const char *cpu_describe(struct device *dev)
+{
+    return dev->text;
+}
+
+static void *map_huge(struct block *b, size_t size)
+{
+    uintptr_t at;
+
+    b->mapped = size + HUGE_PAGE;
+    b->base =
+        mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b->base == MAP_FAILED)
+        die("out of memory: cannot map %zu bytes on the host", size);
+    at = ((uintptr_t)b->base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    (void)madvise((void *)at, size, MADV_HUGEPAGE); /* only a wish */
+    return (void *)at;
+}
+
+static void *cpu_alloc(struct device *dev, size_t size)
+{
+    struct block *b = xcalloc(1, sizeof(*b));
+
+    b->size = size;
+    b->p = size >= HUGE_PAGE ? map_huge(b, size) : xalloc_aligned(size);
+    b->next = dev->block;
+    dev->block = b;
+    dev->bytes += size;
+    if (dev->bytes > dev->peak)
+        dev->peak = dev->bytes;
+    return b->p;
+}
+
+static void cpu_free(struct device *dev, void *p)
+{
+    struct block **at = &dev->block, *b;
+
+    if (!p)
+        return;
+    while (*at && (*at)->p != p)
+        at = &(*at)->next;
+    if (!*at)
+        BUG("%p is not memory of this device", p);
+    b = *at;
+    *at = b->next;
+    dev->bytes -= b->size;
+    if (b->base)
+        (void)munmap(b->base, b->mapped);
+    else
+        free(b->p);
+    free(b);
+}
+
+static void cpu_copy_in(struct device *dev, void *dst, const void *host, size_t size)
+{
+    (void)dev;
+    memcpy(dst, host, size);
+}
+
+static void cpu_copy_out(struct device *dev, void *host, const void *src, size_t size)
+{
+    (void)dev;
+    memcpy(host, src, size);
+}
+
+static void cpu_sync(struct device *dev)
+{
+    (void)dev;
+}
+
+static size_t cpu_peak_memory(struct device *dev)
+{
+    return dev->peak;
+}
+
+void cpu_parallel(const struct device *dev, void (*fn)(void *arg, int thread), void *arg)
+{
+#pragma omp parallel num_threads(dev->threads)
+    {
+        if (omp_get_num_threads() != dev->threads)
+            BUG("%d threads, not %d: called from a thread of OpenMP's?",
+                omp_get_num_threads(), dev->threads);
+        fn(arg, omp_get_thread_num());
+    }
+}
+
+void cpu_barrier(void)
+{
+#pragma omp barrier
+}
+
+struct range_job {
+    int64_t n, unit;
+    int threads;
+    void (*fn)(void *arg, int64_t lo, int64_t hi);
+    void *arg;
+};
+
+static void range_thread(void *arg, int thread)
+{
+    const struct range_job *j = arg;
+    int64_t lo, hi;
+
+    cpu_part(j->n, j->unit, thread, j->threads, &lo, &hi);
+    if (lo < hi)
+        j->fn(j->arg, lo, hi);
+}
+
+void cpu_for(const struct device *dev, int64_t n, int64_t unit,
+             void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg)
+{
+    struct range_job j = {n, unit, dev->threads, fn, arg};
+
+    cpu_parallel(dev, range_thread, &j);
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .help = "this machine's processor: oneDNN and our own loops, fp32 and bf16",
+    .open = cpu_open,
+    .close = cpu_close,
+    .has_dtype = cpu_has_dtype,
+    .preferred_half = DTYPE_BF16,
+    .describe = cpu_describe,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .copy_in = cpu_copy_in,
+    .copy_out = cpu_copy_out,
+    .sync = cpu_sync,
+    .peak_memory = cpu_peak_memory,
+    .kernels = cpu_kernels,
+};

@@ -1,0 +1,336 @@
+/*
+ * Batch norm forward on the CPU, with what stands behind it: [+ residual] [relu], where
+ * the residual may be a second batch norm (the shortcut with a projection).
+ *
+ * One pass reads x for the statistics, one reads x and writes y. Each thread keeps its
+ * own elements in both, and takes them backwards in the second, so that what it read last
+ * is still in its cache.
+ *
+ * Sums: fp32 inside a chunk, about a mean guessed from the thread's first rows, then
+ * fp64.
+ */
+#include "ops/batchnorm.h"
+
+#include <math.h>
+
+#include "cpu/batchnorm.h"
+#include "cpu/kernels.h"
+#include "cpu/rows.h"
+#include "graph/kernel.h"
+#include "ops/add.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/relu.h"
+
+/* One batch norm: where its tensors are in the step. */
+struct norm {
+    struct rows rows;
+    float eps;
+    int x, weight, bias; /* reads */
+    int mean, var;       /* writes */
+};
+
+struct batchnorm_state {
+    struct norm norm[2];
+    int nnorm;
+    int residual, y; /* the read of a residual tensor, the write of y */
+    bool relu, add;
+};
+
+struct found {
+    struct node *relu, *add, *bn[2];
+    int nbn;
+    struct tensor *residual;
+};
+
+static struct node *bn_behind(const struct graph *g, const struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && p->op == &op_batchnorm && node_free(p) && tensor_only_reader(g, t) ? p
+                                                                                   : NULL;
+}
+
+static bool find_add(struct found *f, const struct graph *g, struct node *add)
+{
+    if (add->nin != 2 || !node_free(add))
+        return false;
+    f->add = add;
+    for (int i = 0; i < 2; i++) {
+        struct node *bn = bn_behind(g, add->in[i]);
+
+        if (bn && !(f->nbn && bn == f->bn[0]))
+            f->bn[f->nbn++] = bn;
+        else
+            f->residual = add->in[i];
+    }
+    return f->nbn > 0;
+}
+
+/* From a relu, an add or a batch norm down to the batch norms. */
+static bool find(struct found *f, const struct graph *g, struct node *n)
+{
+    struct node *before = n;
+
+    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+        f->relu = n;
+        before = n->in[RELU_X]->producer;
+        if (!before || !node_free(before) || !tensor_only_reader(g, n->in[RELU_X]))
+            return false;
+    }
+    if (before->op == &op_add)
+        return find_add(f, g, before);
+    if (before->op != &op_batchnorm)
+        return false;
+    f->bn[f->nbn++] = before;
+    return true;
+}
+
+static void claim_norm(struct region *r, struct norm *m, struct node *bn,
+                       struct device *dev)
+{
+    m->rows = rows_of(bn->in[BATCHNORM_X], dev);
+    m->eps = ((const struct batchnorm_attrs *)bn->attrs)->eps;
+    region_take(r, bn);
+    m->x = region_read(r, bn->in[BATCHNORM_X]);
+    m->weight = region_read(r, bn->in[BATCHNORM_WEIGHT]);
+    m->bias = region_read(r, bn->in[BATCHNORM_BIAS]);
+    m->mean = region_write(r, bn->out[BATCHNORM_MEAN]);
+    m->var = region_write(r, bn->out[BATCHNORM_VAR]);
+}
+
+static const char *batchnorm_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *dev)
+{
+    struct batchnorm_state *st = region_state(r);
+    struct found f = {0};
+    const struct tensor *y;
+
+    if (!find(&f, g, n))
+        return "not a batch norm, nor an add or a relu right behind one";
+    y = n->out[0];
+    for (int i = 0; i < f.nbn; i++)
+        if (f.bn[i]->in[BATCHNORM_X]->dtype != y->dtype)
+            return "types differ";
+    if (f.residual && f.residual->dtype != y->dtype)
+        return "the shortcut has another type";
+    if (!cpu_dtype(y))
+        return "fp32 and bf16 only";
+
+    st->nnorm = f.nbn;
+    st->relu = f.relu != NULL;
+    st->add = f.add != NULL;
+    for (int i = 0; i < f.nbn; i++)
+        claim_norm(r, &st->norm[i], f.bn[i], dev);
+    if (f.add)
+        region_take(r, f.add);
+    if (f.relu)
+        region_take(r, f.relu);
+    st->residual = f.residual ? region_read(r, f.residual) : -1;
+    st->y = region_write(r, n->out[0]);
+    region_workspace(r, batchnorm_space(&st->norm[0].rows, dev) * (size_t)st->nnorm);
+    return NULL;
+}
+
+/* Workspace: for each thread two fp64 and three fp32 tables; then three shared tables. */
+size_t batchnorm_space(const struct rows *r, const struct device *dev)
+{
+    size_t width = (size_t)r->width;
+
+    return (size_t)dev->threads * width * (2 * sizeof(double) + 3 * sizeof(float)) +
+           BATCHNORM_TABLES * width * sizeof(float);
+}
+
+struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
+                                         const struct device *dev)
+{
+    struct batchnorm_tables t;
+    int64_t width = r->width, all = dev->threads * width;
+
+    t.total = space;
+    t.total2 = t.total + all;
+    t.sum = (float *)(t.total2 + all);
+    t.sum2 = t.sum + all;
+    t.guess = t.sum2 + all;
+    for (int i = 0; i < BATCHNORM_TABLES; i++)
+        t.table[i] = t.guess + all + i * width;
+    return t;
+}
+
+void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *r,
+                           int thread)
+{
+    size_t width = (size_t)r->width;
+
+    memset(t->total + (size_t)thread * width, 0, width * sizeof(double));
+    memset(t->total2 + (size_t)thread * width, 0, width * sizeof(double));
+    memset(t->sum + (size_t)thread * width, 0, width * sizeof(float));
+    memset(t->sum2 + (size_t)thread * width, 0, width * sizeof(float));
+}
+
+struct job {
+    const struct batchnorm_state *st;
+    struct step *s;
+    const struct device *dev;
+    struct batchnorm_tables tables[2];
+};
+
+/* The mean of the thread's first rows, as a good enough zero for its sums. */
+static void guess_mean(const struct job *j, int k, int thread, enum dtype t, int64_t lo,
+                       int64_t hi)
+{
+    const struct rows *r = &j->st->norm[k].rows;
+    int64_t width = r->width, n = hi - lo < 16 * width ? hi - lo : 16 * width;
+    const struct batchnorm_tables *b = &j->tables[k];
+    float *guess = b->guess + thread * width, *sum = b->sum + thread * width,
+          *sq = b->sum2 + thread * width;
+
+    memset(guess, 0, (size_t)width * sizeof(*guess));
+    j->dev->loops->bn_stats(t, cpu_at(j->s->in[j->st->norm[k].x], t, lo), n, width, guess,
+                            sum, sq);
+    for (int64_t c = 0; c < r->channels; c++) {
+        double s = 0;
+        int64_t count = n / r->channels;
+
+        for (int64_t i = c; i < width; i += r->channels)
+            s += (double)sum[i];
+        rows_repeat(r, guess, c, count ? (float)(s / (double)count) : 0);
+    }
+    memset(sum, 0, (size_t)width * sizeof(*sum));
+    memset(sq, 0, (size_t)width * sizeof(*sq));
+}
+
+static void statistics(const struct job *j, int k, int thread)
+{
+    const struct norm *m = &j->st->norm[k];
+    const struct batchnorm_tables *b = &j->tables[k];
+    const struct loops *loops = j->dev->loops;
+    int64_t width = m->rows.width, lo, hi, own = thread * width;
+    enum dtype t = j->s->in_tensor[m->x]->dtype;
+
+    batchnorm_tables_zero(b, &m->rows, thread);
+    rows_part(&m->rows, j->dev, thread, &lo, &hi);
+    guess_mean(j, k, thread, t, lo, hi);
+    for (int64_t i = lo; i < hi; i += m->rows.chunk) {
+        int64_t n = hi - i < m->rows.chunk ? hi - i : m->rows.chunk;
+
+        loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + own,
+                        b->sum + own, b->sum2 + own);
+        loops->bn_merge(width, b->sum + own, b->total + own);
+        loops->bn_merge(width, b->sum2 + own, b->total2 + own);
+    }
+}
+
+/* How many positions of channel c the thread saw. */
+static double seen(const struct rows *r, const struct device *dev, int thread)
+{
+    int64_t lo, hi;
+
+    rows_part(r, dev, thread, &lo, &hi);
+    return (double)(hi - lo) / (double)r->channels;
+}
+
+/* Sums about the threads' guesses become mean and variance, and those the tables. */
+static void finish_channel(const struct job *j, int k, int64_t c)
+{
+    const struct norm *m = &j->st->norm[k];
+    const struct rows *r = &m->rows;
+    const struct batchnorm_tables *b = &j->tables[k];
+    const float *weight = j->s->in[m->weight], *bias = j->s->in[m->bias];
+    float *mean_out = j->s->out[m->mean], *var_out = j->s->out[m->var];
+    double n = (double)r->positions, sum = 0, sq = 0, mean, var;
+
+    for (int t = 0; t < j->dev->threads; t++) {
+        double g = (double)b->guess[t * r->width + c], count = seen(r, j->dev, t);
+        double s = 0, q = 0;
+
+        for (int64_t i = c; i < r->width; i += r->channels) {
+            s += b->total[t * r->width + i];
+            q += b->total2[t * r->width + i];
+        }
+        sum += s + count * g;
+        sq += q + 2 * g * s + count * g * g;
+    }
+    mean = sum / n;
+    var = sq / n - mean * mean;
+    var = var < 0 ? 0 : var; /* NaN stays */
+    if (mean_out)
+        mean_out[c] = (float)mean;
+    if (var_out)
+        var_out[c] = (float)var;
+    rows_repeat(r, b->table[0], c, (float)mean);
+    rows_repeat(r, b->table[1], c,
+                batchnorm_scale(weight[c], batchnorm_rstd((float)var, m->eps)));
+    rows_repeat(r, b->table[2], c, bias[c]);
+}
+
+static void apply(const struct job *j, int thread)
+{
+    const struct batchnorm_state *st = j->st;
+    const struct norm *m = &st->norm[0];
+    enum dtype t = j->s->in_tensor[m->x]->dtype;
+    int64_t lo, hi, chunk = m->rows.chunk;
+    struct bn_apply a = {
+        .t = t,
+        .width = m->rows.width,
+        .mean = j->tables[0].table[0],
+        .scale = j->tables[0].table[1],
+        .shift = j->tables[0].table[2],
+        .relu = st->relu,
+    };
+    const void *r = NULL;
+
+    if (st->nnorm == 2) {
+        r = j->s->in[st->norm[1].x];
+        a.residual = BN_RESIDUAL_BN;
+        a.r_mean = j->tables[1].table[0];
+        a.r_scale = j->tables[1].table[1];
+        a.r_shift = j->tables[1].table[2];
+    } else if (st->add) {
+        r = j->s->in[st->residual];
+        a.residual = BN_RESIDUAL_TENSOR;
+    }
+    rows_part(&m->rows, j->dev, thread, &lo, &hi);
+    for (int64_t i = lo + (hi - lo - 1) / chunk * chunk; i >= lo; i -= chunk) {
+        a.n = hi - i < chunk ? hi - i : chunk;
+        a.x = cpu_at(j->s->in[m->x], t, i);
+        a.r = r ? cpu_at(r, t, i) : NULL;
+        a.y = cpu_out(j->s->out[st->y], t, i);
+        j->dev->loops->bn_apply(&a);
+    }
+}
+
+static void batchnorm_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    int64_t lo, hi;
+
+    for (int k = 0; k < j->st->nnorm; k++)
+        statistics(j, k, thread);
+    cpu_barrier();
+    cpu_part(j->st->norm[0].rows.channels, 1, thread, j->dev->threads, &lo, &hi);
+    for (int k = 0; k < j->st->nnorm; k++)
+        for (int64_t c = lo; c < hi; c++)
+            finish_channel(j, k, c);
+    cpu_barrier();
+    if (j->s->out[j->st->y])
+        apply(j, thread);
+}
+
+static void batchnorm_run(struct step *s, struct device *dev)
+{
+    const struct batchnorm_state *st = s->state;
+    struct job j = {.st = st, .s = s, .dev = dev};
+
+    for (int k = 0; k < st->nnorm; k++)
+        j.tables[k] = batchnorm_tables(
+            (char *)s->workspace + (size_t)k * batchnorm_space(&st->norm[0].rows, dev),
+            &st->norm[k].rows, dev);
+    cpu_parallel(dev, batchnorm_thread, &j);
+}
+
+const struct kernel cpu_batchnorm = {
+    .name = "cpu batchnorm",
+    .claim = batchnorm_claim,
+    .run = batchnorm_run,
+    .state_size = sizeof(struct batchnorm_state),
+};

@@ -1,0 +1,267 @@
+/*
+ * Batch norm backward on the CPU, with what stands in front of it: the sum of two
+ * gradients and the mask of a relu.
+ *
+ *   dz = (g + g2) masked;  sum = sum dz;  dot = sum dz (x - mean)
+ *   dx = weight rstd (dz - sum/n - (x - mean) rstd^2 dot/n)
+ *   dweight = dot rstd;  dbias = sum
+ *
+ * One pass reads x and g for the sums, one reads them again and writes dx. Right behind
+ * a batch norm the mask is the sign of its output, which is computed again from x; behind
+ * an add the stored y is read. If others want dz (the shortcut does), the first pass
+ * stores it and the second reads that.
+ */
+#include "ops/batchnorm.h"
+
+#include "cpu/batchnorm.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+#include "ops/add.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/relu.h"
+
+enum { READ_X, READ_WEIGHT, READ_MEAN, READ_VAR, READ_G };
+enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
+
+struct batchnorm_grad_state {
+    struct rows rows;
+    float eps;
+    enum bn_mask mask;
+    int g2, y, bias; /* reads, or -1 */
+    bool dz;         /* stored for others */
+};
+
+struct found {
+    struct node *relu, *add;
+    struct tensor *g, *g2, *y, *bias, *dz;
+};
+
+/* The batch norm whose gradient n is, if its output goes through this relu alone. */
+static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
+{
+    struct node *relu = y->producer, *bn;
+
+    if (!relu || relu->op != &op_relu)
+        return NULL;
+    bn = relu->in[RELU_X]->producer;
+    if (!bn || bn->op != &op_batchnorm ||
+        bn->in[BATCHNORM_X] != n->in[BATCHNORM_GRAD_X] ||
+        bn->in[BATCHNORM_WEIGHT] != n->in[BATCHNORM_GRAD_WEIGHT])
+        return NULL;
+    return bn;
+}
+
+static void find(struct found *f, const struct graph *g, struct node *n)
+{
+    struct tensor *dz = n->in[BATCHNORM_GRAD_DY];
+    struct node *p = dz->producer, *bn;
+
+    f->g = dz;
+    if (p && p->op == &op_relu_grad && node_free(p) &&
+        !(((const struct relu_attrs *)p->attrs)->limit > 0)) {
+        f->relu = p;
+        f->y = p->in[RELU_GRAD_Y];
+        f->g = p->in[RELU_GRAD_DY];
+        bn = bn_before_relu(n, f->y);
+        f->bias = bn ? bn->in[BATCHNORM_BIAS] : NULL;
+        if (dz->root || !tensor_only_reader(g, dz))
+            f->dz = dz;
+    }
+    p = f->g->producer;
+    if (p && p->op == &op_add && p->nin == 2 && node_free(p) && !f->g->root &&
+        tensor_only_reader(g, f->g)) {
+        f->add = p;
+        f->g = p->in[0];
+        f->g2 = p->in[1];
+    }
+}
+
+static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                        struct device *dev)
+{
+    struct batchnorm_grad_state *st = region_state(r);
+    struct found f = {0};
+    const struct tensor *x;
+
+    if (n->op != &op_batchnorm_grad)
+        return "not the gradient of a batch norm";
+    x = n->in[BATCHNORM_GRAD_X];
+    if (!cpu_dtype(x) || x->dtype != n->in[BATCHNORM_GRAD_DY]->dtype)
+        return "fp32 and bf16 only, and one of them for all";
+    find(&f, g, n);
+
+    st->rows = rows_of(x, dev);
+    st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
+    st->mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
+    st->dz = f.dz != NULL;
+    region_take(r, n);
+    if (f.relu)
+        region_take(r, f.relu);
+    if (f.add)
+        region_take(r, f.add);
+    (void)region_read(r, n->in[BATCHNORM_GRAD_X]);
+    (void)region_read(r, n->in[BATCHNORM_GRAD_WEIGHT]);
+    (void)region_read(r, n->in[BATCHNORM_GRAD_MEAN]);
+    (void)region_read(r, n->in[BATCHNORM_GRAD_VAR]);
+    (void)region_read(r, f.g);
+    st->g2 = f.g2 ? region_read(r, f.g2) : -1;
+    st->y = st->mask == BN_MASK_Y ? region_read(r, f.y) : -1;
+    st->bias = f.bias ? region_read(r, f.bias) : -1;
+    for (int i = 0; i < 3; i++)
+        (void)region_write(r, n->out[i]);
+    region_inplace(r, WRITE_DX, READ_X);
+    if (f.dz)
+        region_inplace(r, region_write(r, f.dz), READ_G);
+    region_workspace(r, batchnorm_space(&st->rows, dev));
+    return NULL;
+}
+
+struct job {
+    const struct batchnorm_grad_state *st;
+    struct step *s;
+    const struct device *dev;
+    struct batchnorm_tables b;
+    struct bn_grad sums, apply; /* of the whole tensor */
+};
+
+static struct bn_grad part(const struct bn_grad *whole, int64_t i, int64_t n)
+{
+    struct bn_grad a = *whole;
+
+    a.n = n;
+    a.x = cpu_at(a.x, a.t, i);
+    a.y = cpu_at(a.y, a.t, i);
+    a.g = cpu_at(a.g, a.t, i);
+    a.g2 = cpu_at(a.g2, a.t, i);
+    a.dz = cpu_out(a.dz, a.t, i);
+    a.dx = cpu_out(a.dx, a.t, i);
+    return a;
+}
+
+/* mean, scale and shift as in the forward pass: every thread fills its channels. */
+static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
+{
+    const struct batchnorm_grad_state *st = j->st;
+    const float *weight = j->s->in[READ_WEIGHT], *mean = j->s->in[READ_MEAN],
+                *var = j->s->in[READ_VAR],
+                *bias = st->bias >= 0 ? j->s->in[st->bias] : NULL;
+
+    for (int64_t c = lo; c < hi; c++) {
+        rows_repeat(&st->rows, j->b.table[0], c, mean[c]);
+        rows_repeat(&st->rows, j->b.table[1], c,
+                    batchnorm_scale(weight[c], batchnorm_rstd(var[c], st->eps)));
+        rows_repeat(&st->rows, j->b.table[2], c, bias ? bias[c] : 0);
+    }
+}
+
+static void sum_up(const struct job *j, int thread)
+{
+    const struct rows *r = &j->st->rows;
+    int64_t lo, hi, own = thread * r->width;
+    struct bn_grad whole = j->sums;
+
+    batchnorm_tables_zero(&j->b, r, thread);
+    rows_part(r, j->dev, thread, &lo, &hi);
+    whole.sum = j->b.sum + own;
+    whole.dot = j->b.sum2 + own;
+    for (int64_t i = lo; i < hi; i += r->chunk) {
+        struct bn_grad a = part(&whole, i, hi - i < r->chunk ? hi - i : r->chunk);
+
+        j->dev->loops->bn_grad_sums(&a);
+        j->dev->loops->bn_merge(r->width, whole.sum, j->b.total + own);
+        j->dev->loops->bn_merge(r->width, whole.dot, j->b.total2 + own);
+    }
+}
+
+static void finish_channels(const struct job *j, int64_t lo, int64_t hi)
+{
+    const struct batchnorm_grad_state *st = j->st;
+    const struct rows *r = &st->rows;
+    const float *weight = j->s->in[READ_WEIGHT], *var = j->s->in[READ_VAR];
+    float *dweight = j->s->out[WRITE_DWEIGHT], *dbias = j->s->out[WRITE_DBIAS];
+    double n = (double)r->positions;
+
+    for (int64_t c = lo; c < hi; c++) {
+        double sum = rows_total(r, j->b.total, j->dev->threads, c);
+        double dot = rows_total(r, j->b.total2, j->dev->threads, c);
+        float rstd = batchnorm_rstd(var[c], st->eps),
+              a = batchnorm_scale(weight[c], rstd);
+
+        if (dweight)
+            dweight[c] = (float)(dot * (double)rstd);
+        if (dbias)
+            dbias[c] = (float)sum;
+        rows_repeat(r, j->b.table[3], c, a);
+        rows_repeat(r, j->b.table[4], c,
+                    (float)((double)a * (double)rstd * (double)rstd * dot / n));
+        rows_repeat(r, j->b.table[5], c, (float)((double)a * sum / n));
+    }
+}
+
+static void apply(const struct job *j, int thread)
+{
+    const struct rows *r = &j->st->rows;
+    int64_t lo, hi;
+
+    rows_part(r, j->dev, thread, &lo, &hi);
+    for (int64_t i = lo + (hi - lo - 1) / r->chunk * r->chunk; i >= lo; i -= r->chunk) {
+        struct bn_grad a = part(&j->apply, i, hi - i < r->chunk ? hi - i : r->chunk);
+
+        j->dev->loops->bn_grad_apply(&a);
+    }
+}
+
+static void batchnorm_grad_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    int64_t lo, hi;
+
+    cpu_part(j->st->rows.channels, 1, thread, j->dev->threads, &lo, &hi);
+    forward_tables(j, lo, hi);
+    cpu_barrier();
+    sum_up(j, thread);
+    cpu_barrier();
+    finish_channels(j, lo, hi);
+    cpu_barrier();
+    if (j->apply.dx)
+        apply(j, thread);
+}
+
+static void batchnorm_grad_run(struct step *s, struct device *dev)
+{
+    const struct batchnorm_grad_state *st = s->state;
+    struct job j = {.st = st, .s = s, .dev = dev};
+
+    j.b = batchnorm_tables(s->workspace, &st->rows, dev);
+    j.sums = (struct bn_grad){
+        .t = s->in_tensor[READ_X]->dtype,
+        .width = st->rows.width,
+        .x = s->in[READ_X],
+        .y = st->y >= 0 ? s->in[st->y] : NULL,
+        .g = s->in[READ_G],
+        .g2 = st->g2 >= 0 ? s->in[st->g2] : NULL,
+        .dz = st->dz ? s->out[WRITE_DZ] : NULL,
+        .dx = s->out[WRITE_DX],
+        .mean = j.b.table[0],
+        .scale = j.b.table[1],
+        .shift = j.b.table[2],
+        .a = j.b.table[3],
+        .c = j.b.table[4],
+        .d = j.b.table[5],
+        .mask = st->mask,
+    };
+    j.apply = j.sums;
+    if (j.sums.dz) { /* the second pass reads what the first one stored */
+        j.apply.mask = BN_MASK_NONE;
+        j.apply.g = j.sums.dz;
+        j.apply.g2 = NULL;
+    }
+    cpu_parallel(dev, batchnorm_grad_thread, &j);
+}
+
+const struct kernel cpu_batchnorm_grad = {
+    .name = "cpu batchnorm_grad",
+    .claim = batchnorm_grad_claim,
+    .run = batchnorm_grad_run,
+    .state_size = sizeof(struct batchnorm_grad_state),
+};

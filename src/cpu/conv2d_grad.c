@@ -1,0 +1,176 @@
+/* The gradients of convolutions and of linear layers on the CPU, by oneDNN. */
+#include "cpu/conv2d.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/linear.h"
+#include "cpu/weights.h"
+#include "graph/kernel.h"
+#include "ops/conv2d.h"
+#include "ops/image.h"
+#include "ops/linear.h"
+
+struct grad_state {
+    struct onednn_prim *prim;
+    struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order itself */
+    size_t packed;              /* bytes of the workspace that hold packed gradients */
+};
+
+/* A linear layer is over the channels of all positions. */
+struct onednn_linear linear_geometry(const struct tensor *x, const struct tensor *y,
+                                     enum onednn_job job)
+{
+    return (struct onednn_linear){
+        .job = job,
+        .type = x->dtype,
+        .rows = tensor_len(x) / tensor_channels(x),
+        .in = tensor_channels(x),
+        .out = tensor_channels(y),
+    };
+}
+
+static bool is_data_grad(const struct node *n)
+{
+    return n->op == &op_conv2d_data_grad || n->op == &op_linear_data_grad;
+}
+
+static bool is_weight_grad(const struct node *n)
+{
+    return n->op == &op_conv2d_weight_grad || n->op == &op_linear_weight_grad;
+}
+
+static bool is_conv2d(const struct node *n)
+{
+    return n->op == &op_conv2d_data_grad || n->op == &op_conv2d_weight_grad;
+}
+
+static struct onednn_prim *grad_prim(const struct device *dev, const struct node *n,
+                                     const struct tensor *x, const struct tensor *dy,
+                                     enum onednn_job job)
+{
+    struct onednn_conv c;
+    struct onednn_linear l;
+
+    if (!is_conv2d(n)) {
+        l = linear_geometry(x, dy, job);
+        return onednn_linear_new(dev->onednn, &l);
+    }
+    c = conv2d_geometry(n, x, dy, job);
+    return onednn_conv_new(dev->onednn, &c);
+}
+
+static const char *data_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *dev)
+{
+    struct grad_state *st = region_state(r);
+    struct tensor *w, *dy;
+
+    (void)g;
+    if (!is_data_grad(n))
+        return "not the data gradient of a convolution or a linear layer";
+    w = n->in[CONV2D_DATA_GRAD_WEIGHT];
+    dy = n->in[CONV2D_DATA_GRAD_DY];
+    if (!weights_master(w))
+        return "the weights are computed";
+    if (!onednn_has_dtype(dy->dtype) || n->out[0]->dtype != dy->dtype)
+        return "oneDNN computes in fp32 and bf16 only";
+    st->prim = grad_prim(dev, n, n->out[0], dy, ONEDNN_BACKWARD_DATA);
+    if (!st->prim)
+        return "oneDNN has no fast code for it";
+
+    region_take(r, n);
+    weights_read(r, w);
+    (void)weights_derive(r, dev, st->prim, weights_master(w), NULL);
+    (void)region_read(r, dy);
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, onednn_prim_scratch(st->prim));
+    return NULL;
+}
+
+static void data_grad_run(struct step *s, struct device *dev)
+{
+    const struct grad_state *st = s->state;
+
+    (void)dev;
+    onednn_prim_run(st->prim, &(struct onednn_args){
+                                  .src = s->out[0],
+                                  .weights = s->derived[0],
+                                  .dst = s->in[0],
+                                  .scratch = s->workspace,
+                              });
+}
+
+static void grad_release(struct step *s)
+{
+    struct grad_state *st = s->state;
+
+    onednn_pack_free(st->unpack);
+    onednn_prim_free(st->prim);
+}
+
+_Static_assert((int)CONV2D_DATA_GRAD_WEIGHT == (int)LINEAR_DATA_GRAD_WEIGHT &&
+                   (int)CONV2D_DATA_GRAD_DY == (int)LINEAR_DATA_GRAD_DY &&
+                   (int)CONV2D_WEIGHT_GRAD_X == (int)LINEAR_WEIGHT_GRAD_X &&
+                   (int)CONV2D_WEIGHT_GRAD_DY == (int)LINEAR_WEIGHT_GRAD_DY,
+               "both ops have the same slots");
+
+static const char *weight_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                     struct device *dev)
+{
+    struct grad_state *st = region_state(r);
+    struct tensor *x, *dy;
+
+    (void)g;
+    if (!is_weight_grad(n))
+        return "not the weight gradient of a convolution or a linear layer";
+    x = n->in[CONV2D_WEIGHT_GRAD_X];
+    dy = n->in[CONV2D_WEIGHT_GRAD_DY];
+    if (!onednn_has_dtype(dy->dtype) || x->dtype != dy->dtype ||
+        n->out[0]->dtype != DTYPE_F32)
+        return "oneDNN computes in fp32 and bf16 only";
+    st->prim = grad_prim(dev, n, x, dy, ONEDNN_BACKWARD_WEIGHTS);
+    if (!st->prim)
+        return "oneDNN has no fast code for it";
+
+    if (!onednn_prim_plain(st->prim)) {
+        st->unpack = onednn_pack_new(dev->onednn, st->prim, ONEDNN_UNPACK);
+        st->packed = (onednn_prim_weights_size(st->prim) + 63) / 64 * 64;
+    }
+    region_take(r, n);
+    (void)region_read(r, x);
+    (void)region_read(r, dy);
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, st->packed + onednn_prim_scratch(st->prim));
+    return NULL;
+}
+
+static void weight_grad_run(struct step *s, struct device *dev)
+{
+    const struct grad_state *st = s->state;
+    void *packed = st->unpack ? s->workspace : s->out[0];
+
+    (void)dev;
+    onednn_prim_run(st->prim, &(struct onednn_args){
+                                  .src = s->in[0],
+                                  .weights = packed,
+                                  .dst = s->in[1],
+                                  .scratch = (char *)s->workspace + st->packed,
+                              });
+    if (st->unpack)
+        onednn_pack_run(st->unpack, packed, s->out[0]);
+}
+
+const struct kernel cpu_data_grad = {
+    .name = "cpu data_grad",
+    .claim = data_grad_claim,
+    .run = data_grad_run,
+    .release = grad_release,
+    .state_size = sizeof(struct grad_state),
+};
+
+const struct kernel cpu_weight_grad = {
+    .name = "cpu weight_grad",
+    .claim = weight_grad_claim,
+    .run = weight_grad_run,
+    .release = grad_release,
+    .state_size = sizeof(struct grad_state),
+};

@@ -1,0 +1,59 @@
+/*
+ * The CPU as a device: threads, oneDNN, and the loops compiled for this processor.
+ */
+#ifndef CPU_DEVICE_H
+#define CPU_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/loops.h"
+
+struct device {
+    int threads;
+    struct onednn *onednn;
+    const struct loops *loops;
+    struct block *block; /* what alloc() gave */
+    size_t bytes, peak;
+    char text[96];
+};
+
+/*
+ * Runs fn(arg, 0), ..., fn(arg, dev->threads - 1), each on its own thread. Work is always
+ * cut by thread number, so results are the same from run to run.
+ */
+void cpu_parallel(const struct device *dev, void (*fn)(void *arg, int thread), void *arg);
+
+/* Inside fn: every thread waits for the others. All must call it. */
+void cpu_barrier(void);
+
+/* Runs fn(arg, lo, hi) on parts of [0, n) that are cut at multiples of `unit`. */
+void cpu_for(const struct device *dev, int64_t n, int64_t unit,
+             void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg);
+
+/* The part [*lo, *hi) of n that belongs to a thread; cuts lie at multiples of `unit`. */
+static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, int64_t *lo,
+                            int64_t *hi)
+{
+    int64_t units = (n + unit - 1) / unit;
+
+    *lo = units * thread / threads * unit;
+    *hi = units * (thread + 1) / threads * unit;
+    if (*lo > n)
+        *lo = n;
+    if (*hi > n)
+        *hi = n;
+}
+
+/* Element i; NULL stays NULL. */
+static inline const void *cpu_at(const void *p, enum dtype t, int64_t i)
+{
+    return p ? (const char *)p + (size_t)i * dtype_size(t) : NULL;
+}
+
+static inline void *cpu_out(void *p, enum dtype t, int64_t i)
+{
+    return p ? (char *)p + (size_t)i * dtype_size(t) : NULL;
+}
+
+#endif

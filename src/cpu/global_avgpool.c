@@ -1,0 +1,103 @@
+/* The mean over all pixels, its gradient, and the scaling of channels in between. */
+#include "ops/global_avgpool.h"
+
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+#include "ops/image.h"
+#include "ops/scale_channels.h"
+
+struct global_state {
+    int64_t pixels, channels; /* of one image */
+};
+
+struct job {
+    const struct global_state *st;
+    struct step *s;
+    const struct device *dev;
+};
+
+static bool is_global(const struct node *n)
+{
+    return n->op == &op_global_avgpool || n->op == &op_global_avgpool_grad ||
+           n->op == &op_scale_channels || n->op == &op_scale_channels_scale_grad;
+}
+
+static const char *global_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    struct global_state *st = region_state(r);
+    const struct tensor *big;
+
+    (void)g;
+    if (!is_global(n))
+        return "nothing over all pixels of an image";
+    for (int i = 0; i < n->nin; i++)
+        if (!cpu_dtype(n->in[i]) || n->in[i]->dtype != n->out[0]->dtype)
+            return "fp32 and bf16 only, and one of them for all";
+
+    big = n->op == &op_global_avgpool_grad ? n->out[0] : n->in[0];
+    st->pixels = big->dim[IMAGE_H] * big->dim[IMAGE_W];
+    st->channels = big->dim[IMAGE_C];
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    (void)region_write(r, n->out[0]);
+    if (n->op == &op_scale_channels)
+        region_inplace(r, 0, SCALE_CHANNELS_X);
+    region_workspace(r, (size_t)(dev->threads * st->channels) * sizeof(float));
+    return NULL;
+}
+
+/* One image; `sum` has a float for each channel. */
+static void global_image(const struct job *j, int64_t n, float *sum)
+{
+    const struct loops *loops = j->dev->loops;
+    const struct op *op = j->s->node->op;
+    enum dtype t = j->s->out_tensor[0]->dtype;
+    int64_t c = j->st->channels, pixels = j->st->pixels, first = n * pixels * c;
+    float share = 1 / (float)pixels;
+
+    memset(sum, 0, (size_t)c * sizeof(*sum));
+    if (op == &op_global_avgpool_grad)
+        loops->axpy(t, cpu_at(j->s->in[0], t, n * c), share, sum, c);
+    for (int64_t i = first; i < first + pixels * c; i += c) {
+        if (op == &op_global_avgpool_grad)
+            loops->cast(DTYPE_F32, t, sum, cpu_out(j->s->out[0], t, i), c);
+        else if (op == &op_global_avgpool)
+            loops->axpy(t, cpu_at(j->s->in[0], t, i), share, sum, c);
+        else if (op == &op_scale_channels)
+            loops->scale_row(t, cpu_at(j->s->in[0], t, i), cpu_at(j->s->in[1], t, n * c),
+                             cpu_out(j->s->out[0], t, i), c);
+        else
+            loops->dot_row(t, cpu_at(j->s->in[0], t, i), cpu_at(j->s->in[1], t, i), sum,
+                           c);
+    }
+    if (op == &op_global_avgpool || op == &op_scale_channels_scale_grad)
+        loops->cast(DTYPE_F32, t, sum, cpu_out(j->s->out[0], t, n * c), c);
+}
+
+static void global_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    float *sum = (float *)j->s->workspace + thread * j->st->channels;
+    int64_t lo, hi;
+
+    cpu_part(j->s->out_tensor[0]->dim[IMAGE_N], 1, thread, j->dev->threads, &lo, &hi);
+    for (int64_t n = lo; n < hi; n++)
+        global_image(j, n, sum);
+}
+
+static void global_run(struct step *s, struct device *dev)
+{
+    struct job j = {s->state, s, dev};
+
+    cpu_parallel(dev, global_thread, &j);
+}
+
+const struct kernel cpu_global_avgpool = {
+    .name = "cpu global_avgpool",
+    .claim = global_claim,
+    .run = global_run,
+    .state_size = sizeof(struct global_state),
+};

@@ -1,0 +1,29 @@
+#include "cpu/kernels.h"
+
+#include "base/log.h"
+#include "ops/loss_scale.h"
+#include "ops/reference.h"
+
+/*
+ * Claims nothing: says in the log that the reference is next. Ops of a few numbers have
+ * no better code and need none.
+ */
+static const char *notice_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    (void)r, (void)g, (void)dev;
+    if (n->op != &op_loss_scale && n->phase != PHASE_UPDATE)
+        log_once("cpu: no fast kernel for %s: the reference runs", n->op->name);
+    return "nothing fast";
+}
+
+static const struct kernel notice = {.name = "cpu notice", .claim = notice_claim};
+
+const struct kernel *const cpu_kernels[] = {
+    &cpu_conv2d,    &cpu_batchnorm,           &cpu_batchnorm_grad,
+    &cpu_data_grad, &cpu_weight_grad,         &cpu_linear,
+    &cpu_bias_grad, &cpu_batchnorm_inference, &cpu_relu,
+    &cpu_add,       &cpu_normalize,           &cpu_cast,
+    &cpu_pool2d,    &cpu_global_avgpool,      &cpu_pad_shortcut,
+    &notice,        &kernel_reference,        NULL,
+};

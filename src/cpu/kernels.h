@@ -1,0 +1,20 @@
+/* The kernels of the CPU backend; the order of claims is in kernels.c. */
+#ifndef CPU_KERNELS_H
+#define CPU_KERNELS_H
+
+#include "graph/kernel.h"
+
+extern const struct kernel *const cpu_kernels[]; /* best first, ends with NULL */
+
+extern const struct kernel cpu_add, cpu_batchnorm, cpu_batchnorm_grad,
+    cpu_batchnorm_inference, cpu_bias_grad, cpu_cast, cpu_conv2d, cpu_data_grad,
+    cpu_global_avgpool, cpu_linear, cpu_normalize, cpu_pad_shortcut, cpu_pool2d, cpu_relu,
+    cpu_weight_grad;
+
+/* What our own loops can store. */
+static inline bool cpu_dtype(const struct tensor *t)
+{
+    return t->dtype == DTYPE_F32 || t->dtype == DTYPE_BF16;
+}
+
+#endif

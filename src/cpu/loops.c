@@ -1,0 +1,25 @@
+#include "cpu/loops.h"
+
+#include <stdbool.h>
+
+#ifdef __x86_64__
+static bool has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+const struct loops *loops_best(void)
+{
+    if (has_avx512())
+        return __builtin_cpu_supports("avx512bf16") ? &loops_avx512bf16 : &loops_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &loops_avx2;
+    return &loops_base;
+}
+#else
+const struct loops *loops_best(void)
+{
+    return &loops_base;
+}
+#endif

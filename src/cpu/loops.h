@@ -1,0 +1,107 @@
+/*
+ * The inner loops of our own CPU kernels. They are written once (the .inc files) on
+ * vectors of LANES floats and compiled once for each instruction set (loops_*.c);
+ * loops_best() picks by what the processor has, so one binary runs everywhere and none of
+ * it depends on compiler flags.
+ *
+ * All loops run on the calling thread; kernels cut the work. `t` is DTYPE_F32 or
+ * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
+ *
+ * Channels. Loops with one number for each channel see a tensor as rows of `width`
+ * elements and have tables of that length. width is a multiple of the channels and of
+ * LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
+ * may be short.
+ */
+#ifndef CPU_LOOPS_H
+#define CPU_LOOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/tensor.h"
+
+/* y = (x - mean) scale + shift [+ residual] [and relu], for `n` elements. */
+enum bn_residual { BN_RESIDUAL_NONE, BN_RESIDUAL_TENSOR, BN_RESIDUAL_BN, BN_RESIDUALS };
+struct bn_apply {
+    enum dtype t;
+    int64_t n, width;
+    const void *x, *r;
+    void *y;
+    const float *mean, *scale, *shift;
+    const float *r_mean, *r_scale, *r_shift; /* of r, if it is a batch norm too */
+    enum bn_residual residual;
+    bool relu;
+};
+
+/*
+ * dz = (g + g2) where the mask is on; sum += dz; dot += dz (x - mean); dx = dz a - (x -
+ * mean) c - d. The mask is that of relu: by the sign of y, or of (x - mean) scale +
+ * shift.
+ */
+enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y, BN_MASKS };
+struct bn_grad {
+    enum dtype t;
+    int64_t n, width;
+    const void *x, *y, *g, *g2; /* g2 may be NULL */
+    void *dz, *dx;              /* dz may be NULL */
+    const float *mean, *scale, *shift;
+    const float *a, *c, *d;
+    float *sum, *dot;
+    enum bn_mask mask;
+};
+
+/* Square windows over images of c channels, channels last. */
+struct pool {
+    enum dtype t;
+    int64_t c, in_h, in_w, out_h, out_w;
+    int64_t kernel, stride, pad;
+};
+
+struct loops {
+    const char *isa;
+    int lanes;
+
+    void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit);
+    void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,
+                      float limit);
+    /* y = in[0] + ... + in[nin-1] of the elements [lo, hi); y may be one of them. */
+    void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
+                int64_t hi);
+    void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n);
+    /* y = x scale + shift over bytes */
+    void (*normalize_bytes)(enum dtype to, const uint8_t *x, void *y, int64_t n,
+                            int64_t width, const float *scale, const float *shift);
+
+    /* sum += x - shift, sq += (x - shift)^2 */
+    void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
+                     const float *shift, float *sum, float *sq);
+    /* total += sum; sum = 0 */
+    void (*bn_merge)(int64_t width, float *sum, double *total);
+    void (*bn_apply)(const struct bn_apply *a);
+    void (*bn_grad_sums)(const struct bn_grad *a);
+    void (*bn_grad_apply)(const struct bn_grad *a);
+    /* sum += x */
+    void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width,
+                        float *sum);
+
+    /* Rows [lo, hi) of the result, counted over all images; `sum` has c floats. */
+    void (*maxpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
+    void (*avgpool)(const struct pool *p, const void *x, void *y, float *sum, int64_t lo,
+                    int64_t hi);
+    void (*avgpool_grad)(const struct pool *p, const void *dy, void *dx, float *sum,
+                         int64_t lo, int64_t hi);
+    /* Image n; `ring` has kernel * in_w * c floats. */
+    void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
+                         float *ring, int64_t n);
+
+    /* n elements: y += x scale; y = x s; sum += x y */
+    void (*axpy)(enum dtype t, const void *x, float scale, float *y, int64_t n);
+    void (*scale_row)(enum dtype t, const void *x, const void *s, void *y, int64_t n);
+    void (*dot_row)(enum dtype t, const void *x, const void *y, float *sum, int64_t n);
+};
+
+const struct loops *loops_best(void);
+
+extern const struct loops loops_base, loops_avx2, loops_avx512, loops_avx512bf16;
+
+#endif

@@ -1,0 +1,70 @@
+/* The shortcut without parameters, and its gradient: copies of pixels. */
+#include "ops/pad_shortcut.h"
+
+#include <string.h>
+
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+#include "ops/image.h"
+
+static const char *pad_shortcut_claim(struct region *r, struct graph *g, struct node *n,
+                                      struct device *dev)
+{
+    (void)g, (void)dev;
+    if (n->op != &op_pad_shortcut && n->op != &op_pad_shortcut_grad)
+        return "not a pad_shortcut";
+    if (n->in[0]->dtype != n->out[0]->dtype)
+        return "types differ";
+
+    region_take(r, n);
+    (void)region_read(r, n->in[0]);
+    (void)region_write(r, n->out[0]);
+    return NULL;
+}
+
+static char *pixel(void *p, const struct tensor *t, int64_t n, int64_t h, int64_t w)
+{
+    return (char *)p + (size_t)image_at(t, n, 0, h, w) * dtype_size(t->dtype);
+}
+
+/* Rows [lo, hi) of the result, counted over all images. */
+static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct step *s = arg;
+    const struct pad_shortcut_attrs *a = s->node->attrs;
+    const struct tensor *to = s->out_tensor[0], *from = s->in_tensor[0];
+    bool grad = s->node->op == &op_pad_shortcut_grad;
+    size_t each = dtype_size(to->dtype), before = (size_t)a->before * each;
+    size_t whole = (size_t)to->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
+    int64_t stride = a->stride;
+
+    for (int64_t row = lo; row < hi; row++)
+        for (int64_t w = 0; w < to->dim[IMAGE_W]; w++) {
+            int64_t n = row / to->dim[IMAGE_H], h = row % to->dim[IMAGE_H];
+            char *y = pixel(s->out[0], to, n, h, w);
+
+            if (!grad) {
+                memset(y, 0, before);
+                memcpy(y + before, pixel(s->in[0], from, n, h * stride, w * stride), old);
+                memset(y + before + old, 0, whole - before - old);
+            } else if (h % stride || w % stride) {
+                memset(y, 0, whole);
+            } else {
+                memcpy(y, pixel(s->in[0], from, n, h / stride, w / stride) + before, old);
+            }
+        }
+}
+
+static void pad_shortcut_run(struct step *s, struct device *dev)
+{
+    const struct tensor *to = s->out_tensor[0];
+
+    cpu_for(dev, to->dim[IMAGE_N] * to->dim[IMAGE_H], 1, pad_shortcut_part, s);
+}
+
+const struct kernel cpu_pad_shortcut = {
+    .name = "cpu pad_shortcut",
+    .claim = pad_shortcut_claim,
+    .run = pad_shortcut_run,
+};

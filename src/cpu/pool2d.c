@@ -1,0 +1,122 @@
+/* Max and average pools over windows, and their gradients; our own loops. */
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+#include "ops/avgpool2d.h"
+#include "ops/image.h"
+#include "ops/maxpool2d.h"
+
+struct pool_state {
+    struct pool pool;
+    int64_t rows;      /* of the result, over all images */
+    size_t per_thread; /* floats of scratch */
+};
+
+struct job {
+    const struct pool_state *st;
+    struct step *s;
+    const struct device *dev;
+};
+
+/* The geometry from the larger and the smaller image. */
+static struct pool pool_of(const struct tensor *x, const struct tensor *y)
+{
+    return (struct pool){
+        .t = x->dtype,
+        .c = x->dim[IMAGE_C],
+        .in_h = x->dim[IMAGE_H],
+        .in_w = x->dim[IMAGE_W],
+        .out_h = y->dim[IMAGE_H],
+        .out_w = y->dim[IMAGE_W],
+    };
+}
+
+static void maxpool_geometry(struct pool *p, const struct node *n)
+{
+    const struct maxpool2d_attrs *a = n->attrs;
+
+    p->kernel = a->kernel;
+    p->stride = a->stride;
+    p->pad = a->padding;
+}
+
+static void avgpool_geometry(struct pool *p, const struct node *n)
+{
+    const struct avgpool2d_attrs *a = n->attrs;
+
+    p->kernel = a->kernel;
+    p->stride = a->stride;
+    p->pad = a->padding;
+}
+
+static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
+                              struct device *dev)
+{
+    struct pool_state *st = region_state(r);
+    bool max = n->op == &op_maxpool2d, max_grad = n->op == &op_maxpool2d_grad;
+    bool avg = n->op == &op_avgpool2d, avg_grad = n->op == &op_avgpool2d_grad;
+    const struct tensor *x, *y;
+
+    (void)g;
+    if (!max && !max_grad && !avg && !avg_grad)
+        return "not a pool";
+    x = avg_grad ? n->out[0] : n->in[0];
+    y = max_grad ? n->in[MAXPOOL2D_GRAD_DY] : avg_grad ? n->in[0] : n->out[0];
+    if (!cpu_dtype(x) || x->dtype != y->dtype || x->dtype != n->out[0]->dtype)
+        return "fp32 and bf16 only, and one of them for all";
+
+    st->pool = pool_of(x, y);
+    if (max || max_grad)
+        maxpool_geometry(&st->pool, n);
+    else
+        avgpool_geometry(&st->pool, n);
+    st->rows = n->out[0]->dim[IMAGE_N] * n->out[0]->dim[IMAGE_H];
+    st->per_thread = (size_t)st->pool.c;
+    if (max_grad)
+        st->per_thread *= (size_t)(st->pool.kernel * st->pool.in_w);
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, (size_t)dev->threads * st->per_thread * sizeof(float));
+    return NULL;
+}
+
+static void pool_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    const struct loops *loops = j->dev->loops;
+    const struct pool *p = &j->st->pool;
+    const struct op *op = j->s->node->op;
+    float *scratch = (float *)j->s->workspace + (size_t)thread * j->st->per_thread;
+    int64_t lo, hi;
+
+    if (op == &op_maxpool2d_grad) { /* whole images: windows share rows */
+        cpu_part(j->st->rows / p->in_h, 1, thread, j->dev->threads, &lo, &hi);
+        for (int64_t n = lo; n < hi; n++)
+            loops->maxpool_grad(p, j->s->in[MAXPOOL2D_GRAD_X],
+                                j->s->in[MAXPOOL2D_GRAD_DY], j->s->out[0], scratch, n);
+        return;
+    }
+    cpu_part(j->st->rows, 1, thread, j->dev->threads, &lo, &hi);
+    if (op == &op_maxpool2d)
+        loops->maxpool(p, j->s->in[0], j->s->out[0], lo, hi);
+    else if (op == &op_avgpool2d)
+        loops->avgpool(p, j->s->in[0], j->s->out[0], scratch, lo, hi);
+    else
+        loops->avgpool_grad(p, j->s->in[0], j->s->out[0], scratch, lo, hi);
+}
+
+static void pool_run(struct step *s, struct device *dev)
+{
+    struct job j = {s->state, s, dev};
+
+    cpu_parallel(dev, pool_thread, &j);
+}
+
+const struct kernel cpu_pool2d = {
+    .name = "cpu pool2d",
+    .claim = pool_claim,
+    .run = pool_run,
+    .state_size = sizeof(struct pool_state),
+};

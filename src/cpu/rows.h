@@ -1,0 +1,62 @@
+/*
+ * A channels-last tensor as rows of whole vectors. C channels are repeated `fold` times
+ * to make a row of `width` elements, a multiple of the vector length and long enough to
+ * be worth a loop; tables with one number for each channel are repeated alike. The last
+ * row may be short.
+ */
+#ifndef CPU_ROWS_H
+#define CPU_ROWS_H
+
+#include "cpu/device.h"
+#include "ops/image.h"
+
+enum { ROWS_WIDTH = 64 }; /* elements of a row, at least */
+
+struct rows {
+    int64_t n;         /* elements of the tensor */
+    int64_t channels;  /* the last dim as stored */
+    int64_t width;     /* channels * fold */
+    int64_t chunk;     /* elements whose sums may be kept in fp32: whole rows */
+    int64_t positions; /* n / channels */
+};
+
+static inline struct rows rows_of(const struct tensor *t, const struct device *dev)
+{
+    struct rows r = {.n = tensor_len(t), .channels = tensor_channels(t)};
+    int64_t rows;
+
+    r.width = r.channels;
+    while (r.width % dev->loops->lanes || r.width < ROWS_WIDTH)
+        r.width += r.channels;
+    rows = 32768 / r.width;
+    r.chunk = (rows < 64 ? 64 : rows) * r.width;
+    r.positions = r.n / r.channels;
+    return r;
+}
+
+/* The elements of a thread. */
+static inline void rows_part(const struct rows *r, const struct device *dev, int thread,
+                             int64_t *lo, int64_t *hi)
+{
+    cpu_part(r->n, r->width, thread, dev->threads, lo, hi);
+}
+
+static inline void rows_repeat(const struct rows *r, float *table, int64_t c, float v)
+{
+    for (int64_t i = c; i < r->width; i += r->channels)
+        table[i] = v;
+}
+
+/* The sum over all threads and folds of totals[thread][width], in a fixed order. */
+static inline double rows_total(const struct rows *r, const double *totals, int threads,
+                                int64_t c)
+{
+    double sum = 0;
+
+    for (int t = 0; t < threads; t++)
+        for (int64_t i = c; i < r->width; i += r->channels)
+            sum += totals[t * r->width + i];
+    return sum;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Packed weights for oneDNN: made from the fp32 parameter once an update, the cast to
+ * half and a batch norm behind the layer included.
+ */
+#ifndef CPU_WEIGHTS_H
+#define CPU_WEIGHTS_H
+
+#include "cpu/device.h"
+#include "cpu/onednn.h"
+#include "graph/kernel.h"
+
+/*
+ * The fp32 parameter behind w: itself, or what a cast that only rounds it reads. NULL: w
+ * is computed in some other way, and nobody can pack it ahead of time.
+ */
+struct tensor *weights_master(struct tensor *w);
+
+/* Takes a copy of the cast between the parameter and w, if there is one. */
+void weights_read(struct region *r, const struct tensor *w);
+
+/*
+ * Derives the weights of `p` from `master`. `fold` may be NULL, or a batch norm of fixed
+ * statistics that stands behind the layer: weights are multiplied by its scale, and
+ * weights_bias derives the bias that remains, fp32.
+ */
+struct weights_fold {
+    struct tensor *weight, *bias, *mean, *var;
+    float eps;
+};
+
+int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
+                   struct tensor *master, const struct weights_fold *fold);
+int weights_bias(struct region *r, const struct weights_fold *fold,
+                 struct tensor *layer_bias);
+
+#endif
