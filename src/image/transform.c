@@ -208,15 +208,12 @@ static int transform_pad_crop(const struct transform *t, const struct augment_ke
     return 0;
 }
 
-static void transform_colors(const struct transform *t, const struct augment_key *k,
+static void transform_jitter(const struct transform *t, const struct augment_key *k,
                              uint8_t *dst)
 {
     size_t n = (size_t)t->w * (size_t)t->h;
-    struct augment_jitter j;
+    struct augment_jitter j = augment_jitter(k, t->jitter);
 
-    if (!(t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0))
-        return;
-    j = augment_jitter(k, t->jitter);
     for (int i = 0; i < 3; i++) {
         int what = j.order[i];
 
@@ -231,6 +228,24 @@ static void transform_colors(const struct transform *t, const struct augment_key
     }
 }
 
+/* What comes after the geometry, in place. */
+static void transform_finish(struct transformer *m, const struct transform *t,
+                             const struct augment_key *k, uint8_t *dst)
+{
+    if (t->policy.ops > 0) {
+        struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h};
+
+        image_resize_room(&m->scratch, t->w, t->h);
+        c.scratch = m->scratch.pixel;
+        memcpy(c.fill, t->fill, sizeof(c.fill));
+        policy_apply(&t->policy, k, &c, t->filter, t->filter_random);
+    }
+    if (t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0)
+        transform_jitter(t, k, dst);
+    if (t->erase.probability > 0)
+        erase_apply(&t->erase, k, dst, t->w, t->h);
+}
+
 void transformer_init(struct transformer *m, const struct image_limits *limits)
 {
     memset(m, 0, sizeof(*m));
@@ -242,6 +257,7 @@ void transformer_release(struct transformer *m)
     image_decoder_free(m->decoder);
     resizer_release(&m->resizer);
     image_release(&m->image);
+    image_release(&m->scratch);
     memset(m, 0, sizeof(*m));
 }
 
@@ -258,7 +274,7 @@ int transform_image(struct transformer *m, const struct transform *t,
         transform_plan(t, k, whole->w, whole->h, &p);
         transform_resize(m, t, &p, whole, dst);
     }
-    transform_colors(t, k, dst);
+    transform_finish(m, t, k, dst);
     return 0;
 }
 
@@ -282,6 +298,6 @@ int transform_file(struct transformer *m, const struct transform *t,
     if (image_decoder_read(m->decoder, &part, &m->image, why) < 0)
         return -1;
     transform_resize(m, t, &p, &m->image, dst);
-    transform_colors(t, k, dst);
+    transform_finish(m, t, k, dst);
     return 0;
 }

@@ -10,13 +10,16 @@
  * is too small (evaluation) TRANSFORM_STRETCH      the whole picture to w x h, whatever
  * its aspect (evaluation)
  *
- * Then, in this order: flip, colour jitter. Same key, same pixels.
+ * Then, in this order: flip, policy, colour jitter, random erasing. Same key, same
+ * pixels.
  */
 #ifndef IMAGE_TRANSFORM_H
 #define IMAGE_TRANSFORM_H
 
 #include "image/augment.h"
+#include "image/erase.h"
 #include "image/image.h"
+#include "image/policy.h"
 #include "image/resize.h"
 
 enum transform_kind {
@@ -32,11 +35,14 @@ struct transform {
     enum resize_filter filter;
     bool filter_random; /* bilinear or bicubic, drawn per picture (timm's "random") */
     double scale[2],
-        ratio[2];     /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
-    int pad;          /* TRANSFORM_PAD_CROP: pixels on each side */
-    int resize;       /* TRANSFORM_CENTRE: the shorter side */
-    double flip;      /* probability of a horizontal flip */
-    double jitter[3]; /* brightness, contrast, saturation; 0: off */
+        ratio[2];         /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
+    int pad;              /* TRANSFORM_PAD_CROP: pixels on each side */
+    int resize;           /* TRANSFORM_CENTRE: the shorter side */
+    double flip;          /* probability of a horizontal flip */
+    struct policy policy; /* {0}: none */
+    uint8_t fill[3];      /* what the policy\'s shifts and rotations bring in */
+    double jitter[3];     /* brightness, contrast, saturation; 0: off */
+    struct erase erase;   /* {0}: none */
     /*
      * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is then still at least
      * shrink_gap times as large as the result in both directions. 0: never. The result
@@ -60,7 +66,7 @@ bool transform_may_shrink(const struct transform *t, int w, int h);
 struct transformer {
     struct image_decoder *decoder;
     struct resizer resizer;
-    struct image image;
+    struct image image, scratch;
 };
 
 void transformer_init(struct transformer *m, const struct image_limits *limits);

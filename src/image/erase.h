@@ -1,0 +1,43 @@
+/*
+ * Random erasing (Zhong et al. 2017, arXiv 1708.04896), as timm does it
+ * (data/random_erasing.py): with a probability, one to `count` boxes of an area of
+ * U(0.02, 1/3) of the picture divided by the number of boxes, an aspect of
+ * exp(U(log 0.3, log 1/0.3)) and a uniform place are overwritten.
+ *
+ * What fills a box is meant for normalised numbers: N(0, 1) per element (pixel) or per
+ * channel and box (rand), or 0 (const). Here pixels are still bytes, so the noise z
+ * becomes the byte nearest to 255 (mean + std z), cut to 0..255: with ImageNet's mean and
+ * deviation one value in 25 is cut. z has ERASE_LEVELS equally
+ * likely values.
+ */
+#ifndef IMAGE_ERASE_H
+#define IMAGE_ERASE_H
+
+#include <stdint.h>
+
+#include "image/augment.h"
+
+enum { ERASE_COUNT = 1000, ERASE_LEVELS = 4096 };
+
+enum erase_mode { ERASE_PIXEL, ERASE_RAND, ERASE_CONST };
+
+struct erase {
+    double probability; /* 0: off */
+    enum erase_mode mode;
+    int count;                               /* boxes, at most */
+    uint8_t zero[3], noise[3][ERASE_LEVELS]; /* by channel; see erase_init */
+};
+
+/* mean and std: of the normalisation, in units of 255. */
+void erase_init(struct erase *e, double probability, enum erase_mode mode, int count,
+                const double mean[3], const double std[3]);
+
+/* Up to `count` boxes for a sample into b; returns how many, often 0. */
+int erase_boxes(const struct erase *e, const struct augment_key *k, int w, int h,
+                struct augment_box b[ERASE_COUNT]);
+
+/* Draws the boxes and fills them, in place. */
+void erase_apply(const struct erase *e, const struct augment_key *k, uint8_t *rgb, int w,
+                 int h);
+
+#endif

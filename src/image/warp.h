@@ -1,0 +1,27 @@
+/*
+ * Affine maps of a picture onto one of the same size, as Pillow's Image.transform and
+ * Image.rotate: output pixel (x, y) takes the input at
+ *     (m0 (x + 0.5) + m1 (y + 0.5) + m2,  m3 (x + 0.5) + m4 (y + 0.5) + m5),
+ * without antialiasing, and `fill` where that lies outside. Pillow's bicubic here is the
+ * one with a = -1, other than in its resize. Results are truncated to integers; they are
+ * within one grey level of Pillow's, which computes in double.
+ */
+#ifndef IMAGE_WARP_H
+#define IMAGE_WARP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum warp_filter { WARP_BILINEAR, WARP_BICUBIC };
+
+/* w * h pixels of RGB each; src and dst are different and have no padding between rows.
+ */
+void warp_affine(const uint8_t *src, uint8_t *dst, int w, int h, const double m[6],
+                 enum warp_filter filter, const uint8_t fill[3]);
+
+void warp_shear_x(double m[6], double factor); /* x + factor y */
+void warp_shear_y(double m[6], double factor); /* y + factor x */
+void warp_translate(double m[6], double x, double y);
+void warp_rotate(double m[6], double degrees, int w, int h); /* counter-clockwise */
+
+#endif
