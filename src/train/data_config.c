@@ -1,0 +1,125 @@
+#include "train/data_config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+static bool data_has_files(const struct config *cfg)
+{
+    return strcmp(cfg->data.dataset, "synthetic") != 0;
+}
+
+static bool data_pads(const struct config *cfg)
+{
+    int mode = cfg->aug.crop_mode;
+
+    return mode == CROP_MODE_PAD || (mode == CROP_MODE_AUTO && cfg->aug.pad_crop > 0);
+}
+
+void data_check(const struct config *cfg, struct problems *p)
+{
+    struct policy policy;
+    struct strbuf why = STRBUF_INIT;
+
+    if (data_has_files(cfg) && !*cfg->data.data_path)
+        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
+                       "DATA.DATA_PATH is empty: the folder of the data set is needed "
+                       "(--data-path DIR)");
+    if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
+        problems_error(p, config_where(cfg, "AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s",
+                       why.buf);
+    if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
+        problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
+                      "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
+    strbuf_release(&why);
+}
+
+struct dataset *data_open(const struct config *cfg, enum data_split split)
+{
+    const char *name = split == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
+    char *path = path_join(cfg->data.data_path, name);
+    struct dataset *d;
+
+    if (!data_has_files(cfg))
+        BUG("data set '%s' has no files", cfg->data.dataset);
+    d = folder_open(path);
+    free(path);
+    return d;
+}
+
+static void data_augment(const struct config *cfg, struct transform *t)
+{
+    static const char *const modes[] = {"pixel", "rand", "const"};
+    int mode = ERASE_PIXEL;
+    struct strbuf why = STRBUF_INIT;
+
+    t->flip = cfg->aug.hflip;
+    if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
+        BUG("AUG.AUTO_AUGMENT %s", why.buf);
+    for (int c = 0; c < 3; c++) {
+        double fill = rint(255 * cfg->data.mean.item[c]);
+
+        t->fill[c] = (uint8_t)(fill < 0 ? 0 : fill > 255 ? 255 : fill);
+        t->jitter[c] = t->policy.ops ? 0 : cfg->aug.color_jitter;
+    }
+    while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)
+        mode++;
+    erase_init(&t->erase, cfg->aug.reprob, (enum erase_mode)mode, (int)cfg->aug.recount,
+               cfg->data.mean.item, cfg->data.std.item);
+}
+
+static struct transform data_transform(const struct config *cfg, enum data_split split)
+{
+    int size = (int)cfg->data.img_size;
+    struct transform t = transform_for_evaluation(size, (int)(size / cfg->data.crop_pct));
+    bool train = split == DATA_TRAIN;
+
+    if (train && data_pads(cfg)) {
+        t = transform_for_small_training(size);
+        t.pad = (int)cfg->aug.pad_crop;
+    } else if (train && cfg->aug.crop_mode != CROP_MODE_NONE) {
+        t = transform_for_training(size);
+        memcpy(t.scale, cfg->aug.scale.item, sizeof(t.scale));
+        memcpy(t.ratio, cfg->aug.ratio.item, sizeof(t.ratio));
+    } else if (!cfg->test.crop) {
+        t.kind = TRANSFORM_STRETCH;
+    }
+    t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
+                                                                 : RESIZE_BICUBIC;
+    if (train)
+        data_augment(cfg, &t);
+    return t;
+}
+
+/* Half of the machine's memory. */
+static int64_t data_cache_bytes(void)
+{
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+}
+
+void data_loader_options(const struct config *cfg, enum data_split split,
+                         struct loader_options *o)
+{
+    bool train = split == DATA_TRAIN;
+    int64_t batch = cfg->data.batch_size;
+
+    if (!train && cfg->data.val_batch_size)
+        batch = cfg->data.val_batch_size;
+    *o = (struct loader_options){
+        .transform = data_transform(cfg, split),
+        .batch = (int)batch,
+        .workers = (int)cfg->data.num_workers,
+        .prefetch = (int)cfg->data.prefetch,
+        .seed = (uint64_t)cfg->seed,
+        .shuffle = train,
+        .drop_last = train,
+        .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
+        .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
+        .max_bad_share = cfg->data.max_bad_share,
+        .cache_bytes = cfg->data.cache == CACHE_DECODED ? data_cache_bytes() : 0,
+    };
+}

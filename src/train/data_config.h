@@ -1,0 +1,32 @@
+/*
+ * From the DATA, AUG and TEST keys of a configuration to data sets and loaders.
+ */
+#ifndef TRAIN_DATA_CONFIG_H
+#define TRAIN_DATA_CONFIG_H
+
+#include "config/config.h"
+#include "config/problems.h"
+#include "dataset/loader.h"
+
+enum data_split { DATA_TRAIN, DATA_VAL };
+
+/* What is wrong with the DATA and AUG keys: for the check() of a verb that reads data. */
+void data_check(const struct config *cfg, struct problems *p);
+
+/*
+ * DATA_PATH/TRAIN_SPLIT or DATA_PATH/VAL_SPLIT, for data_check()ed keys. Ends the program
+ * if it cannot be read (dataset/dataset.h). The caller closes it.
+ */
+struct dataset *data_open(const struct config *cfg, enum data_split split);
+
+/*
+ * Training: shuffled, augmented, no partial batch. Validation: resize and centre crop in
+ * the order of the files; the shorter side is IMG_SIZE / CROP_PCT, cut to an integer, or
+ * with TEST.CROP False the whole picture becomes the input. A policy in AUG.AUTO_AUGMENT
+ * replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change the result, for
+ * instance to set rank and world or an allocator.
+ */
+void data_loader_options(const struct config *cfg, enum data_split split,
+                         struct loader_options *o);
+
+#endif

@@ -1,0 +1,152 @@
+/* What DATA, AUG and TEST keys mean for the loader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "train/data_config.h"
+
+static void training_defaults_are_swins(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
+    assert_int_equal(o.transform.w, 224);
+    assert_int_equal(o.transform.filter, RESIZE_BICUBIC);
+    assert_true(o.transform.scale[0] == 0.08 && o.transform.ratio[0] == 0.75);
+    assert_true(o.transform.flip == 0.5);
+    assert_int_equal(o.transform.policy.ops, 2);
+    assert_true(o.transform.jitter[0] == 0); /* the policy replaces it */
+    assert_int_equal(o.transform.fill[0], 124);
+    assert_int_equal(o.transform.fill[2], 104);
+    assert_true(o.transform.erase.probability == 0.25);
+    assert_int_equal(o.transform.erase.mode, ERASE_PIXEL);
+    assert_int_equal(o.batch, 128);
+    assert_int_equal(o.workers, 8);
+    assert_int_equal(o.prefetch, 4);
+    assert_true(o.shuffle && o.drop_last);
+    assert_true(o.max_bad_share == 0.01 && o.on_error == LOADER_SKIP);
+    assert_int_equal(o.limits.max_pixels, 178956970);
+    assert_int_equal(o.cache_bytes, 0);
+    config_release(&cfg);
+}
+
+static void keys_reach_the_loader(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.IMG_SIZE", "32");
+    config_set(&cfg, "DATA.CACHE", "decoded");
+    config_set(&cfg, "DATA.ON_ERROR", "fail");
+    config_set(&cfg, "DATA.NUM_WORKERS", "0");
+    config_set(&cfg, "DATA.INTERPOLATION", "bilinear");
+    config_set(&cfg, "SEED", "77");
+    config_set(&cfg, "AUG.PAD_CROP", "5");
+    config_set(&cfg, "AUG.AUTO_AUGMENT", "none");
+    config_set(&cfg, "AUG.REMODE", "const");
+    config_set(&cfg, "AUG.HFLIP", "0.25");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_PAD_CROP);
+    assert_int_equal(o.transform.pad, 5);
+    assert_int_equal(o.transform.h, 32);
+    assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
+    assert_int_equal(o.transform.policy.ops, 0);
+    assert_true(o.transform.jitter[2] == 0.4);
+    assert_int_equal(o.transform.erase.mode, ERASE_CONST);
+    assert_true(o.transform.flip == 0.25);
+    assert_true(o.cache_bytes > 0);
+    assert_int_equal(o.on_error, LOADER_FAIL);
+    assert_int_equal(o.workers, 0);
+    assert_int_equal(o.seed, 77);
+    config_set(&cfg, "AUG.CROP_MODE", "none");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+    assert_true(o.transform.flip == 0.25 && o.shuffle);
+    config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
+    config_release(&cfg);
+}
+
+/* The table of resize sides of timm and Swin. */
+static void validation_resizes_as_timm_does(void **state)
+{
+    static const struct {
+        const char *size, *pct;
+        int resize;
+    } cases[] = {{"224", "0.875", 256}, {"224", "0.9", 248},   {"224", "0.95", 235},
+                 {"224", "0.965", 232}, {"160", "0.95", 168},  {"288", "1.0", 288},
+                 {"256", "0.875", 292}, {"192", "0.875", 219}, {"32", "1.0", 32}};
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        config_set(&cfg, "DATA.IMG_SIZE", cases[i].size);
+        config_set(&cfg, "DATA.CROP_PCT", cases[i].pct);
+        data_loader_options(&cfg, DATA_VAL, &o);
+        assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+        assert_int_equal(o.transform.resize, cases[i].resize);
+        assert_true(o.transform.flip == 0 && o.transform.policy.ops == 0);
+        assert_true(o.transform.erase.probability == 0 && o.transform.jitter[0] == 0);
+        assert_true(!o.shuffle && !o.drop_last);
+    }
+    config_set(&cfg, "DATA.VAL_BATCH_SIZE", "50");
+    config_set(&cfg, "TEST.CROP", "False");
+    data_loader_options(&cfg, DATA_VAL, &o);
+    assert_int_equal(o.batch, 50);
+    assert_int_equal(o.transform.kind, TRANSFORM_STRETCH);
+    config_release(&cfg);
+}
+
+static void mistakes_are_reported(void **state)
+{
+    struct config cfg;
+    struct problems p = {0};
+
+    (void)state;
+    config_init(&cfg);
+    data_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "DATA.DATA_PATH is empty"));
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    problems_release(&p);
+    data_check(&cfg, &p);
+    assert_int_equal(p.n, 0);
+    config_set(&cfg, "AUG.AUTO_AUGMENT", "rand-m9-x1");
+    config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    config_set(&cfg, "AUG.PAD_CROP", "4");
+    data_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_int_equal(p.n, 2);
+    assert_non_null(
+        strstr(p.item[0].text, "AUG.AUTO_AUGMENT 'rand-m9-x1': 'x1' is none of"));
+    assert_non_null(strstr(p.item[1].text, "AUG.PAD_CROP has no effect"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_defaults_are_swins),
+        cmocka_unit_test(keys_reach_the_loader),
+        cmocka_unit_test(validation_resizes_as_timm_does),
+        cmocka_unit_test(mistakes_are_reported),
+    };
+
+    return cmocka_run_group_tests_name("loader_config", tests, NULL, NULL);
+}
