@@ -1,0 +1,120 @@
+/*
+ * A warm-up (a whole epoch if pictures are cached, else a second), then five seconds of
+ * batches, epoch after epoch. "Per core" divides by the processor time that this process
+ * used, so it does not depend on how many workers there are or on what else runs.
+ */
+#include "cmd/bench_loader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "io/json.h"
+#include "train/data_config.h"
+
+static const double warm_seconds = 1, timed_seconds = 5;
+
+struct bench_mark {
+    double wall, cpu;
+    int64_t samples;
+};
+
+static struct bench_mark bench_mark(const struct loader *l)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (struct bench_mark){
+        .wall = clock_now(),
+        .cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+               1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec),
+        .samples = loader_stats(l).samples,
+    };
+}
+
+/* Batches for some seconds, at least one; `epoch` counts on where it is. */
+static void bench_batches(struct loader *l, double seconds, uint64_t *epoch)
+{
+    double until = clock_now() + seconds;
+
+    do {
+        const struct batch *b = loader_next(l);
+
+        if (b)
+            loader_release_batch(l, b);
+        else
+            loader_start_epoch(l, ++*epoch, 0);
+    } while (clock_now() < until);
+}
+
+static void bench_warm_up(struct loader *l, bool whole_epoch, uint64_t *epoch)
+{
+    const struct batch *b;
+
+    loader_start_epoch(l, 0, 0);
+    if (!whole_epoch) {
+        bench_batches(l, warm_seconds, epoch);
+        return;
+    }
+    while ((b = loader_next(l)))
+        loader_release_batch(l, b);
+}
+
+static void bench_write_json(const char *path, const struct loader_options *o,
+                             double rate, double per_core,
+                             const struct loader_stats *stats)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+
+    w.pretty = true;
+    json_begin_object(&w, NULL);
+    json_put_double(&w, "images_per_second", rate);
+    json_put_double(&w, "images_per_second_per_core", per_core);
+    json_put_int(&w, "batch", o->batch);
+    json_put_int(&w, "size", o->transform.w);
+    json_put_int(&w, "workers", o->workers);
+    json_put_int(&w, "bad_files", stats->bad_files);
+    json_put_int(&w, "cached_bytes", stats->cached_bytes);
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    if (file_write_atomic(path, text.buf, text.len) < 0)
+        die("cannot write '%s': %s", path, strerror(errno));
+    strbuf_release(&text);
+}
+
+int bench_loader(const struct config *cfg, const char *json)
+{
+    struct dataset *d = data_open(cfg, DATA_TRAIN);
+    struct loader_options o;
+    struct loader *l;
+    struct bench_mark from, to;
+    struct loader_stats stats;
+    uint64_t epoch = 0;
+    double rate, per_core;
+
+    data_loader_options(cfg, DATA_TRAIN, &o);
+    o.drop_last = false; /* small sets too */
+    l = loader_open(d, &o);
+    bench_warm_up(l, o.cache_bytes > 0, &epoch);
+    from = bench_mark(l);
+    bench_batches(l, timed_seconds, &epoch);
+    to = bench_mark(l);
+    stats = loader_stats(l);
+    rate = (double)(to.samples - from.samples) / (to.wall - from.wall);
+    per_core = (double)(to.samples - from.samples) / (to.cpu - from.cpu);
+    printf("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
+           "%d workers%s)\n",
+           rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h,
+           o.workers, stats.cached_bytes ? ", cached" : "");
+    if (json)
+        bench_write_json(json, &o, rate, per_core, &stats);
+    loader_close(l);
+    dataset_close(d);
+    return 0;
+}
