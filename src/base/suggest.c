@@ -45,7 +45,7 @@ void suggest_init(struct suggest *s, const char *wanted)
 {
     int len = (int)strlen(wanted);
 
-    *s = (struct suggest){.wanted = wanted, .distance = 1 + (len + 3) / 4};
+    *s = (struct suggest){.wanted = wanted, .distance = (len + 1) / 3 + 1};
 }
 
 void suggest_try(struct suggest *s, const char *name)

@@ -16,29 +16,30 @@ struct decl decl_of(const struct value *v)
 
 static const char *article(enum value_type type)
 {
-    return type == VALUE_INT ? "an " : "a ";
-}
-
-static bool refuse(const char *wanted, const struct value *in, struct strbuf *why)
-{
-    strbuf_addf(why, "%s, not ", wanted);
-    if (in->text && in->type != VALUE_STR) {
-        strbuf_addf(why, "%s (%s%s)", in->text, article(in->type),
-                    value_type_name(in->type));
-    } else if (in->type == VALUE_STR) {
-        value_add_repr(why, in);
-    } else {
-        value_add_repr(why, in);
-        if (in->type != VALUE_NONE)
-            strbuf_addf(why, " (%s%s)", article(in->type), value_type_name(in->type));
-    }
-    return false;
+    return type == VALUE_INT || type == VALUE_OTHER ? "an " : "a ";
 }
 
 /* What a text means to a key that wants something other than text. */
 static struct value meaning(struct arena *a, const struct value *in)
 {
     return in->type == VALUE_STR ? literal_parse(a, in->s) : *in;
+}
+
+/* "an int, not 3.5 (a float)", "an int, not 'x'" */
+static bool refuse(const char *wanted, const struct value *in, struct strbuf *why)
+{
+    struct arena mem = {0};
+    struct value v = in->quoted ? *in : meaning(&mem, in);
+
+    strbuf_addf(why, "%s, not ", wanted);
+    if (v.text && v.type != VALUE_STR)
+        strbuf_addstr(why, v.text);
+    else
+        value_add_repr(why, &v);
+    if (v.type != VALUE_STR && v.type != VALUE_NONE && v.type != VALUE_NODE)
+        strbuf_addf(why, " (%s%s)", article(v.type), value_type_name(v.type));
+    arena_release(&mem);
+    return false;
 }
 
 /* One layer of quotes goes, as Python's reading of the text would take it. */
@@ -69,10 +70,9 @@ static bool to_bool(struct arena *a, const struct value *in, struct value *out,
     static const char *const word[] = {"false", "true", "no", "yes", "off", "on"};
     struct value v = meaning(a, in);
 
-    if (v.type == VALUE_STR)
-        for (int i = 0; i < 6; i++)
-            if (!strcasecmp(v.s, word[i]))
-                v = value_bool(i % 2);
+    for (int i = 0; i < 6 && v.type == VALUE_STR; i++)
+        if (!strcasecmp(v.s, word[i]))
+            v = value_bool(i % 2);
     if (v.type != VALUE_BOOL)
         return refuse("a bool (True or False)", in, why);
     *out = value_bool(v.b);
@@ -214,8 +214,11 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
     bool ok = true;
     struct value v = value_none();
 
-    if (in->type == VALUE_NODE)
-        return refuse(value_type_name(d->type), in, why);
+    if (in->type == VALUE_NODE) {
+        strbuf_addf(why, "%s%s, not a section", article(d->type),
+                    d->type ? value_type_name(d->type) : "value");
+        return false;
+    }
     if (!is_none(in)) {
         switch (d->type) {
         case VALUE_STR:

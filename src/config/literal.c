@@ -53,27 +53,26 @@ static bool eat_word(struct lit *l, const char *word)
     return true;
 }
 
+static bool is_digit(char c, int base)
+{
+    int d = isdigit((unsigned char)c)    ? c - '0'
+            : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                         : 99;
+
+    return d < base;
+}
+
 /* Digits of `base` with single underscores between them, appended without those. */
 static bool digits(struct lit *l, int base, struct strbuf *out)
 {
-    size_t start = out->len;
-
-    for (;;) {
-        char c = *l->p;
-        int d = isdigit((unsigned char)c)   ? c - '0'
-                : isalpha((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-                                            : 99;
-
-        if (d >= base)
-            return out->len > start;
-        strbuf_addch(out, c);
-        l->p++;
-        if (*l->p == '_') {
+    if (!is_digit(*l->p, base))
+        return false;
+    while (is_digit(*l->p, base)) {
+        strbuf_addch(out, *l->p++);
+        if (*l->p == '_' && is_digit(l->p[1], base))
             l->p++;
-            if (!isxdigit((unsigned char)*l->p))
-                return false;
-        }
     }
+    return *l->p != '_';
 }
 
 static bool integer(struct value *v, const char *text, int base)
@@ -134,6 +133,11 @@ static bool decimal(struct lit *l, struct value *v, struct strbuf *buf)
     return !is_name(*l->p);
 }
 
+static bool starts_number(const char *p)
+{
+    return isdigit((unsigned char)*p) || (*p == '.' && isdigit((unsigned char)p[1]));
+}
+
 static bool number(struct lit *l, struct value *v)
 {
     static const char prefix[] = "xXoObB";
@@ -151,13 +155,12 @@ static bool signed_number(struct lit *l, struct value *v)
 {
     bool minus = *l->p++ == '-', paren;
 
-    skip_blanks(l);
     paren = eat(l, '(');
+    l->depth += paren;
     skip_blanks(l);
-    if (!isdigit((unsigned char)*l->p) && *l->p != '.')
+    if (!starts_number(l->p) || !number(l, v) || (paren && !eat(l, ')')))
         return false;
-    if (!number(l, v) || (paren && !eat(l, ')')))
-        return false;
+    l->depth -= paren;
     if (minus && v->type == VALUE_INT)
         v->i = -v->i;
     if (minus && v->type == VALUE_FLOAT)
@@ -287,8 +290,7 @@ static bool lit_value(struct lit *l, struct value *v)
     if (*l->p == '+' || *l->p == '-') {
         if (!signed_number(l, v))
             return false;
-    } else if (isdigit((unsigned char)*l->p) ||
-               (*l->p == '.' && isdigit((unsigned char)l->p[1]))) {
+    } else if (starts_number(l->p)) {
         if (!number(l, v))
             return false;
     } else {

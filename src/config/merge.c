@@ -238,7 +238,7 @@ static void merge_entry(struct merge *m, struct cfgnode *into,
         problems_error(m->p, e->where, "%s is a section: its keys go below it, indented",
                        path->buf);
     } else if (e->node) {
-        struct value map = {.type = VALUE_NODE, .text = "a section"};
+        struct value map = {.type = VALUE_NODE};
 
         set_leaf(m, into, old, path->buf, &map, e->where);
     } else {

@@ -206,13 +206,13 @@ static bool tagged(struct reader *r, struct arena *mem, const struct item *it,
         enum value_type type;
     } known[] = {{"str", VALUE_STR},   {"!", VALUE_STR},       {"int", VALUE_INT},
                  {"bool", VALUE_BOOL}, {"float", VALUE_FLOAT}, {"null", VALUE_NONE}};
-    struct value in = value_str(mem, it->text);
+    bool is_scalar = it->kind == ITEM_SCALAR, ok = false;
+    struct value in = value_str(mem, is_scalar ? it->text : "");
     struct strbuf why = STRBUF_INIT;
-    bool ok = false;
 
     in.text = in.s;
     in.quoted = true;
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+    for (size_t i = 0; is_scalar && i < sizeof(known) / sizeof(*known); i++) {
         if (strcmp(short_tag(it), known[i].tag) != 0)
             continue;
         if (known[i].type == VALUE_NONE || known[i].type == VALUE_STR) {
