@@ -107,6 +107,7 @@ static void test_summary(void **state)
     j = json_parse_file(path, &why);
     if (!j)
         fail_msg("%s", why.buf);
+    strbuf_release(&why);
     assert_int_equal(number(j, "params"), 11689512);
     /* The convolutions of 64x64 pixels and the classifier, of one image. */
     assert_int_equal(number(j, "macs"), (INT64_C(1814073344) - 512000) * 4 / 49 + 512000);
