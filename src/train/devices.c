@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cpu/backend.h"
 #include "ops/reference.h"
 
 const struct backend *const device_table[] = {
+    &backend_cpu,
     &backend_ref,
     NULL,
 };
