@@ -34,11 +34,14 @@
 
 enum { CLASSES = 10, SAMPLES = 6, STEPS = 3 };
 
-/* As in the script. Decay applies to parameters of two dims or more. */
-static const double sgd_lr = 0.02, sgd_decay = 5e-4, adamw_lr = 1e-3, adamw_decay = 0.05;
+/*
+ * As in the script. Decay applies to parameters of two dims or more; it is much larger
+ * than in a recipe, so that three steps show it.
+ */
+static const double sgd_lr = 0.02, sgd_decay = 0.5, adamw_lr = 1e-3, adamw_decay = 5;
 static const struct sgd_attrs sgd = {.layer = "sgd", .momentum = 0.9f, .nesterov = 1};
 static const struct adam_attrs adamw = {
-    .layer = "adamw", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .decoupled = 1};
+    .layer = "adamw", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4, .decoupled = 1};
 
 static uint32_t hash32(uint32_t x)
 {
@@ -303,7 +306,10 @@ static void check_numbers(const char *what, const float *got, const json_t *want
     }
 }
 
-/* A digest as the script makes it: the L2 norm, then SAMPLES elements. */
+/*
+ * A digest as the script makes it: the L2 norm, then SAMPLES elements. A single element
+ * may be off five times as much as the norm.
+ */
 static void check_digest(const char *what, const struct tensor *t, const float *data,
                          const json_t *want, double tol)
 {
@@ -326,7 +332,7 @@ static void check_digest(const char *what, const struct tensor *t, const float *
     for (size_t k = 1; k <= SAMPLES; k++) {
         double w = json_number_value(json_array_get(want, k)), g = (double)got[k];
 
-        if (!(fabs(g - w) <= tol * (fabs(w) + typical)))
+        if (!(fabs(g - w) <= 5 * tol * (fabs(w) + typical)))
             fail_msg("%s of %s: sample %zu is %.8g, not %.8g", what, t->name, k, g, w);
     }
 }
@@ -416,7 +422,7 @@ static void check_eval(struct trial *from, const char *name, const json_t *j)
                        program_need(t.program, MEMORY_WEIGHTS));
     program_refresh(t.program);
     run(&t);
-    check_logits(&t, json_object_get(j, "eval"), 1e-3);
+    check_logits(&t, json_object_get(j, "eval"), 1e-2);
     free(w);
     close_trial(&t);
 }

@@ -28,9 +28,9 @@ SAMPLES = 6
 STEPS = 3
 MARGIN = 4e-6
 SGD = dict(lr=0.02, momentum=0.9, nesterov=True)
-SGD_DECAY = 5e-4
-ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-5)
-ADAMW_DECAY = 0.05
+SGD_DECAY = 0.5
+ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
+ADAMW_DECAY = 5.0
 # A bias that a 1x1 convolution and a batch norm follow has gradient zero but for rounding;
 # AdamW's eps is large enough to keep that from becoming a whole step.
 
