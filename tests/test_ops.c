@@ -18,6 +18,7 @@
 #include "cpu/backend.h"
 #include "graph/flat.h"
 #include "ops/case_run.h"
+#include "ops/op_bench.h"
 #include "ops/reference.h"
 
 static const struct backend *const backends[] = {&backend_ref, &backend_cpu, NULL};
@@ -97,7 +98,7 @@ static void test_differences(void **state)
     for (const struct op_case *row = op_cases; row->name; row++) {
         struct differences d = {.dev = dev};
 
-        if (row->no_gradient || row->ties)
+        if (row->no_gradient || row->no_differences)
             continue;
         case_run_init(&d.run, row, &backend_ref, dev, &(const struct case_options){0});
         check_row(&d);
@@ -183,17 +184,36 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
-static void say_fallbacks(const struct case_run *r, const char *who)
+/* Has this been said about the op? Records that it has. */
+static bool said(const struct backend *backend, const struct op *op)
+{
+    static struct {
+        const struct backend *backend;
+        const struct op *op;
+    } seen[256];
+    static int n;
+
+    for (int i = 0; i < n; i++)
+        if (seen[i].backend == backend && seen[i].op == op)
+            return true;
+    assert_true(n < 256);
+    seen[n].backend = backend;
+    seen[n++].op = op;
+    return false;
+}
+
+/* A backend that leaves an op to the reference says why, once. */
+static void say_fallbacks(const struct case_run *r)
 {
     const struct program *p = r->program;
 
     for (int i = 0; i < p->nregion && r->backend != &backend_ref; i++) {
         const struct node *n = p->region[i]->anchor;
 
-        if (p->region[i]->kernel != &kernel_reference)
+        if (p->region[i]->kernel != &kernel_reference || said(r->backend, n->op))
             continue;
-        print_message("%s: %s: %s falls to the reference\n", who, r->row->name,
-                      n->op->name);
+        print_message("%s: %s falls to the reference, in row '%s':\n", r->backend->name,
+                      n->op->name, r->row->name);
         for (int k = 0; k < p->ndecline; k++)
             if (p->decline[k].node == n)
                 print_message("    %s: %s\n", p->decline[k].kernel->name,
@@ -216,7 +236,7 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     o.dtype = d;
     run_row(row, backend, dev, &o, &got_run, &got);
     if (!nan)
-        say_fallbacks(&got_run, who);
+        say_fallbacks(&got_run);
     t->rows++;
     if (want.n != got.n) {
         print_error("%s: %s: %d results, not %d\n", who, row->name, got.n, want.n);
@@ -282,11 +302,37 @@ static void test_backends(void **state)
     assert_true(all.rows > 350 && all.values > 60000 && all.nans > 2000);
 }
 
+/* ---- the same rows as a benchmark ---- */
+
+static void note_time(const struct op_time *t, void *arg)
+{
+    double *bytes = arg;
+
+    assert_true(t->seconds > 0 && t->seconds < 1);
+    *bytes += t->bytes;
+}
+
+static void test_bench(void **state)
+{
+    struct device *dev = backend_ref.open(&(const struct device_options){0});
+    const struct op_case *row = op_cases;
+    double bytes = 0;
+
+    (void)state;
+    while (strcmp(row->name, "cross_entropy") != 0)
+        row++;
+    op_bench(row, &backend_ref, dev, DTYPE_F32, 0, note_time, &bytes);
+    backend_ref.close(dev);
+    /* twice the logits, once their gradient, twice the labels, loss and its gradient */
+    assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_differences),
         cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_bench),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,12 +165,13 @@ static void test_metrics(void **state)
 
     set(&r, 0, (const float[42]){0}); /* now the loss is log 7 */
     program_run(r.program);
-    assert_int_equal(m->count, 10);
-    assert_int_equal(m->top1, 2);
-    assert_int_equal(m->top5, 3 + 4);
+    program_run(r.program);
+    assert_int_equal(m->count, 15);
+    assert_int_equal(m->top1, 1 + 2);
+    assert_int_equal(m->top5, 3 + 2 * 4);
     assert_int_equal(m->nonfinite, 1);
-    assert_int_equal(m->runs, 2);
-    close_to(m->loss_sum, 5 * log(7), 1e-5);
+    assert_int_equal(m->runs, 3);
+    close_to(m->loss_sum, 10 * log(7), 1e-5);
     case_run_release(&r);
 }
 
@@ -375,11 +376,14 @@ static void test_avgpool_ceil(void **state)
     case_run_release(&r);
 }
 
-static void test_batchnorm_statistics(void **state)
+static void test_batchnorm(void **state)
 {
-    const struct op_case row = {
-        .name = "bn", .build = case_batchnorm, .small = {.dim = {4, 1, 1, 1}}};
-    const float *stats;
+    static const struct batchnorm_attrs a = {.eps = 0.1f};
+    const struct op_case row = {.name = "bn",
+                                .build = case_batchnorm,
+                                .small = {.dim = {4, 1, 1, 1}},
+                                .attrs = &a};
+    const float *stats, *w;
     struct case_run r;
 
     (void)state;
@@ -389,6 +393,8 @@ static void test_batchnorm_statistics(void **state)
     stats = r.base[MEMORY_STATS];
     close_to(stats[0], 3, 1e-6);
     close_to(stats[16], 3.5, 1e-6); /* biased: 14 / 4; segments are 64 bytes apart */
+    w = data(&r, graph_find(r.graph, "bn.weight"));
+    close_to(out(&r, 0)[3] - out(&r, 0)[0], 5 / sqrt(3.5 + 0.1) * (double)w[0], 1e-5);
     case_run_release(&r);
 }
 
@@ -581,7 +587,7 @@ int main(void)
         cmocka_unit_test(test_metrics),       cmocka_unit_test(test_beta),
         cmocka_unit_test(test_mix_draws),     cmocka_unit_test(test_mix),
         cmocka_unit_test(test_dropout),       cmocka_unit_test(test_maxpool_ties),
-        cmocka_unit_test(test_avgpool_ceil),  cmocka_unit_test(test_batchnorm_statistics),
+        cmocka_unit_test(test_avgpool_ceil),  cmocka_unit_test(test_batchnorm),
         cmocka_unit_test(test_half),          cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_table),
     };

@@ -359,3 +359,15 @@ void case_se(struct case_build *c, const struct op_case *row, const struct case_
     y = conv2d(c->b, y, "se.fc2", .out = (int)s->dim[1], .kernel = 1, .bias = 1);
     output(c, scale_channels(c->b, x, sigmoid(c->b, y, "se.gate"), "se"));
 }
+
+/* Weights of every kind and a batch norm's buffers, for the update phase. */
+void case_weights(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    x = conv2d(c->b, x, "conv", .out = s->out, .kernel = 3, .padding = 1);
+    x = global_avgpool(c->b, batchnorm(c->b, x, "bn"), "pool");
+    output(c, linear(c->b, x, "fc", .out = 7, .bias = 1));
+}

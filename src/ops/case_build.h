@@ -36,5 +36,9 @@ case_build_fn case_conv_bias_relu;
 case_build_fn case_stem;
 case_build_fn case_residual;
 case_build_fn case_se;
+case_build_fn case_weights;
+
+/* Appends the update phase, behind graph_flatten and autodiff. */
+void case_update_phase(struct builder *b, const struct case_update *u);
 
 #endif

@@ -10,6 +10,7 @@
 #include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/precision.h"
+#include "ops/case_build.h"
 #include "ops/control.h"
 #include "ops/table.h"
 
@@ -51,6 +52,8 @@ static void build(struct case_run *r)
         graph_output(r->graph, r->build.out[i]);
     graph_flatten(r->graph);
     add_backward(r, &b);
+    if (r->row->update)
+        case_update_phase(&b, r->row->update);
     if (o->dtype != DTYPE_F32)
         precision(r->graph, AMP_O2, o->dtype);
 }

@@ -21,6 +21,14 @@
 #define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
 #define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
+#define UPDATE(...)                                                                      \
+    .build = case_weights, .small = {.dim = {3, 4, 4, 3}, .out = 5},                     \
+    .bench = {.dim = {2, 512, 7, 7}, .out = 2048}, .chain = true,                        \
+    .no_differences = true, .update = &(const struct case_update)                        \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+
 /* Sizes for benchmarks: batch 16 at 224 x 224. */
 #define STEM_IN     .bench = {.dim = {16, 3, 224, 224}, .out = 64}
 #define STAGE1      .bench = {.dim = {16, 64, 56, 56}, .out = 64}
@@ -201,7 +209,7 @@ const struct op_case op_cases[] = {
      .small = {.dim = {2, 4, 6, 5}},
      .bench = {.dim = {16, 64, 112, 112}},
      .fill = CASE_TIES,
-     .ties = true,
+     .no_differences = true,
      MAXPOOL(.kernel = 3, .stride = 2, .padding = 1)},
 
     {.name = "avgpool2d",
@@ -283,6 +291,16 @@ const struct op_case op_cases[] = {
      .small = {.dim = {1}},
      .bench = {.dim = {1}},
      .no_gradient = true},
+
+    {.name = "sgd", UPDATE(.optimizer = CASE_SGD)},
+    {.name = "sgd nesterov",
+     UPDATE(.optimizer = CASE_SGD, .momentum = 0.9f, .nesterov = 1, .clip_norm = 0.5f)},
+    {.name = "sgd accumulated",
+     UPDATE(.optimizer = CASE_SGD, .momentum = 0.9f, .clip_value = 0.1f,
+            .accumulation = 2)},
+    {.name = "adam", UPDATE(.optimizer = CASE_ADAM)},
+    {.name = "adamw", UPDATE(.optimizer = CASE_ADAM, .decoupled = 1, .clip_norm = 1)},
+    {.name = "rmsprop", UPDATE(.optimizer = CASE_RMSPROP, .momentum = 0.9f)},
 
     {.name = "conv bn relu",
      .seed = 2,

@@ -48,6 +48,14 @@ struct case_size {
     int groups;
 };
 
+/* An update phase behind the backward nodes: an optimizer with all that goes with it. */
+struct case_update {
+    enum { CASE_SGD, CASE_ADAM, CASE_RMSPROP } optimizer;
+    float momentum, clip_norm, clip_value;
+    int nesterov, decoupled;
+    int accumulation; /* 0: 1 */
+};
+
 struct op_case;
 typedef void case_build_fn(struct case_build *c, const struct op_case *row,
                            const struct case_size *size);
@@ -56,14 +64,15 @@ struct op_case {
     const char *name;
     case_build_fn *build;
     struct case_size small, bench;
-    const void *attrs;  /* of the op; layer, out and groups are filled in by build */
-    bool inference;     /* a graph that is not for training */
-    bool no_gradient;   /* nothing flows back */
-    bool chain;         /* several ops: halves are rounded in between */
-    bool no_nan;        /* a NaN in the first input leaves none in the results */
-    int seed;           /* of a chain: with this one no relu is near its kink */
-    bool ties;          /* maxima are shared: differences do not exist */
-    const char *freeze; /* a pattern for graph_freeze */
+    const struct case_update *update; /* or NULL */
+    const void *attrs;   /* of the op; layer, out and groups are filled in by build */
+    bool inference;      /* a graph that is not for training */
+    bool no_gradient;    /* nothing flows back */
+    bool chain;          /* several ops: halves are rounded in between */
+    bool no_nan;         /* a NaN in the first input leaves none in the results */
+    int seed;            /* of a chain: with this one no relu is near its kink */
+    bool no_differences; /* none exist: maxima are shared, or weights move */
+    const char *freeze;  /* a pattern for graph_freeze */
     enum case_fill fill;
 };
 

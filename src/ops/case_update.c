@@ -1,0 +1,82 @@
+/* The update phase of the rows: everything behind the backward nodes. */
+#include "ops/case_build.h"
+
+#include "graph/flat.h"
+#include "ops/ema.h"
+#include "ops/grad_stats.h"
+#include "ops/grads_accumulate.h"
+#include "ops/optimizer.h"
+#include "ops/running_stats.h"
+#include "ops/state.h"
+#include "ops/update_control.h"
+
+static struct tensor *whole(struct builder *b, const char *name, enum memory m,
+                            int64_t len)
+{
+    return graph_state(b, name, m, DTYPE_F32, 0, len);
+}
+
+/* One segment for each parameter; what has one dim does not decay. */
+static struct update segments_of(struct graph *g)
+{
+    struct update_segment *s = arena_new(&g->arena, (size_t)g->flat->nparam * sizeof(*s));
+
+    for (int i = 0; i < g->flat->nparam; i++)
+        s[i] = (struct update_segment){
+            .offset = g->flat->segment[i].offset,
+            .len = g->flat->segment[i].len,
+            .lr_scale = i % 2 ? 0.5f : 1,
+            .weight_decay = g->flat->segment[i].tensor->ndim > 1 ? 0.05f : 0,
+        };
+    return (struct update){.segment = s, .nsegment = g->flat->nparam};
+}
+
+static void add_optimizer(struct builder *b, const struct case_update *u,
+                          struct tensor *grads)
+{
+    struct update update = segments_of(b->g);
+    int64_t len = b->g->flat->param_len;
+    struct tensor *control = control_tensor(b);
+    struct tensor *state[] = {whole(b, "all weights", MEMORY_WEIGHTS, len),
+                              whole(b, "moment1", MEMORY_MOMENT1, len),
+                              whole(b, "moment2", MEMORY_MOMENT2, len)};
+    struct sgd_attrs sgd = {"sgd", update, u->momentum, u->nesterov};
+    struct adam_attrs adam = {"adam", update, 0.9, 0.99, 1e-3, u->decoupled};
+    struct rmsprop_attrs rmsprop = {"rmsprop", update, 0.9, (double)u->momentum, 1e-3};
+
+    sgd.update.clip_value = u->clip_value;
+    if (u->optimizer == CASE_SGD)
+        optimizer(b, &op_sgd, &sgd, grads, control, state, u->momentum > 0 ? 2 : 1);
+    else if (u->optimizer == CASE_ADAM)
+        optimizer(b, &op_adam, &adam, grads, control, state, 3);
+    else
+        optimizer(b, &op_rmsprop, &rmsprop, grads, control, state, 3);
+}
+
+void case_update_phase(struct builder *b, const struct case_update *u)
+{
+    struct tensor *control = control_tensor(b);
+    struct tensor *grads = whole(b, "grads", MEMORY_GRADS, b->g->flat->param_len);
+    struct scaler scaler = {true, 2, 0.5, 1, 1};
+    struct control_prepare_attrs prepare = {
+        .schedule = {.kind = SCHEDULE_COSINE, .total = 20, .base = 0.1},
+        .clip_norm = (double)u->clip_norm,
+        .ema_decay = 0.9,
+        .ema_ramp = 10,
+    };
+
+    b->phase = PHASE_UPDATE;
+    if (u->accumulation > 1) {
+        struct tensor *sum = whole(b, "sum", MEMORY_GRADS_SUM, b->g->flat->param_len);
+
+        grads_accumulate(b, grads, control, sum, u->accumulation);
+        grads = sum;
+    }
+    grad_stats(b, grads, control);
+    control_prepare_node(b, control, &prepare);
+    add_optimizer(b, u, grads);
+    running_stats(b, control, u->accumulation ? u->accumulation : 1, true);
+    ema(b, whole(b, "weights and buffers", MEMORY_WEIGHTS, b->g->flat->weights_len),
+        control, whole(b, "ema", MEMORY_EMA, b->g->flat->weights_len));
+    control_finish_node(b, control, &scaler);
+}
