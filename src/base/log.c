@@ -43,6 +43,20 @@ void log_close(void)
 }
 
 /* With the lock held. */
+static void emit_file(const char *prefix, const char *text)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (!file)
+        return;
+    (void)strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", localtime_r(&now, &tm));
+    (void)fprintf(file, "%s %s%s\n", stamp, prefix, text);
+    (void)fflush(file);
+}
+
+/* With the lock held. */
 static void emit(enum log_level level, const char *text)
 {
     static const char *const prefix[] = {"error: ", "warning: ", "", ""};
@@ -52,15 +66,8 @@ static void emit(enum log_level level, const char *text)
             wipe_line();
         (void)fprintf(stderr, "%s%s\n", prefix[level], text);
     }
-    if (file && level <= LOG_INFO) {
-        char stamp[32];
-        time_t now = time(NULL);
-        struct tm tm;
-
-        (void)strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", localtime_r(&now, &tm));
-        (void)fprintf(file, "%s %s%s\n", stamp, prefix[level], text);
-        (void)fflush(file);
-    }
+    if (level <= LOG_INFO)
+        emit_file(prefix[level], text);
 }
 
 __attribute__((format(printf, 2, 0))) static void
@@ -92,3 +99,16 @@ LOG_FUNCTION(log_info, LOG_INFO, 0)
 LOG_FUNCTION(log_warning, LOG_WARNING, 0)
 LOG_FUNCTION(log_debug, LOG_DEBUG, 0)
 LOG_FUNCTION(log_once, LOG_INFO, 1)
+
+void log_quiet(const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    pthread_mutex_lock(&lock);
+    emit_file("", text);
+    pthread_mutex_unlock(&lock);
+}

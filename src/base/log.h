@@ -21,5 +21,7 @@ __attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_warning(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_once(const char *fmt, ...);
+/* To the file alone: what a progress line on the terminal already says. */
+__attribute__((format(printf, 1, 2))) void log_quiet(const char *fmt, ...);
 
 #endif
