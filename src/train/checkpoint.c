@@ -1,0 +1,467 @@
+#include "train/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "dataset/dataset.h"
+#include "io/json.h"
+#include "train/statedict.h"
+
+enum { CHECKPOINT_VERSION = 1, ARRAYS = 4 };
+
+/* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
+struct array {
+    enum memory memory;
+    char name[64];
+    bool params_only;
+};
+
+static int moments_of(const struct config *cfg, const char *name[2])
+{
+    switch (cfg->train.optimizer.name) {
+    case OPTIMIZER_SGD:
+        name[0] = "momentum_buffer";
+        return cfg->train.optimizer.momentum > 0;
+    case OPTIMIZER_RMSPROP:
+        name[0] = "momentum_buffer";
+        name[1] = "square_avg";
+        return 2;
+    default:
+        name[0] = "exp_avg";
+        name[1] = "exp_avg_sq";
+        return 2;
+    }
+}
+
+static int arrays_of(const struct session *s, struct array a[ARRAYS])
+{
+    static const enum memory moment[] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
+    const char *name[2] = {NULL, NULL};
+    int n = 0, moments = moments_of(s->cfg, name);
+
+    a[n++] = (struct array){.memory = MEMORY_WEIGHTS};
+    if (session_has_ema(s))
+        a[n++] = (struct array){.memory = MEMORY_EMA, .name = "ema."};
+    for (int i = 0; i < moments; i++) {
+        a[n] = (struct array){.memory = moment[i], .params_only = true};
+        (void)snprintf(a[n++].name, sizeof(a->name), "optimizer.%s.", name[i]);
+    }
+    return n;
+}
+
+static const char *optimizer_name(const struct config *cfg)
+{
+    static const char *const name[] = {
+        [OPTIMIZER_SGD] = "sgd",
+        [OPTIMIZER_ADAMW] = "adamw",
+        [OPTIMIZER_ADAM] = "adam",
+        [OPTIMIZER_RMSPROP] = "rmsprop",
+    };
+
+    return name[cfg->train.optimizer.name];
+}
+
+/* ---- writing ---- */
+
+struct writing {
+    const struct session *s;
+    enum memory held; /* what `flat` is a copy of */
+    float *flat;
+    void *packed;
+    struct piece {
+        struct writing *w;
+        const struct array *array;
+        const struct segment *segment;
+    } * piece;
+    int n;
+};
+
+static const void *give(const struct safetensors_tensor *t, void *arg)
+{
+    struct piece *p = arg;
+    struct writing *w = p->w;
+    /* A counter has no average. */
+    enum memory from =
+        statedict_is_counter(p->segment->tensor) ? MEMORY_WEIGHTS : p->array->memory;
+
+    (void)t;
+    if (w->held != from) {
+        session_get(w->s, from, w->flat);
+        w->held = from;
+    }
+    statedict_pack(p->segment, w->flat, w->packed);
+    return w->packed;
+}
+
+static void add_array(struct writing *w, struct safetensors_writer *out,
+                      const struct array *a)
+{
+    const struct flat *f = session_flat(w->s);
+    int n = a->params_only ? f->nparam : f->nsegment;
+
+    for (int i = 0; i < n; i++) {
+        const struct segment *seg = &f->segment[i];
+        struct statedict_shape shape = statedict_shape(seg->tensor);
+        struct piece *p = &w->piece[w->n++];
+        char *name;
+
+        if (a->params_only && !seg->tensor->trainable)
+            continue;
+        *p = (struct piece){w, a, seg};
+        name = xasprintf("%s%s", a->name, seg->tensor->name);
+        safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
+                                      give, p);
+        free(name);
+    }
+}
+
+static void put_metrics(struct json_writer *w, const char *key, const struct metrics *m)
+{
+    json_begin_object(w, key);
+    json_put_double(w, "loss_sum", m->loss_sum);
+    json_put_int(w, "count", m->count);
+    json_put_int(w, "top1", m->top1);
+    json_put_int(w, "top5", m->top5);
+    json_put_int(w, "nonfinite", m->nonfinite);
+    json_put_int(w, "runs", m->runs);
+    json_end(w);
+}
+
+static void put_control(struct json_writer *w, const struct control *c)
+{
+    json_begin_object(w, "control");
+    json_put_int(w, "step", c->step);
+    json_put_int(w, "micro", c->micro);
+    json_put_int(w, "seed", (int64_t)c->seed);
+    json_put_int(w, "updates", c->updates);
+    json_put_double(w, "loss_scale", c->loss_scale);
+    json_put_int(w, "growth_count", c->growth_count);
+    json_put_int(w, "skipped", c->skipped);
+    json_put_int(w, "skipped_row", c->skipped_row);
+    json_end(w);
+}
+
+static void put_state(struct strbuf *text, const struct session *s,
+                      const struct run_state *r)
+{
+    struct control c = session_control(s);
+    struct json_writer w = json_writer(text);
+
+    json_begin_object(&w, NULL);
+    json_put_int(&w, "version", CHECKPOINT_VERSION);
+    json_put_string(&w, "model", s->cfg->model.name);
+    json_put_string(&w, "optimizer", optimizer_name(s->cfg));
+    json_put_int(&w, "epoch", r->epoch);
+    json_put_int(&w, "step", c.step);
+    json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
+    put_control(&w, &c);
+    put_metrics(&w, "train", &r->train);
+    json_put_double(&w, "best_top1", r->best_top1);
+    json_put_int(&w, "best_epoch", r->best_epoch);
+    json_put_double(&w, "train_loss", r->train_loss);
+    json_put_double(&w, "val_loss", r->val_loss);
+    json_put_double(&w, "val_top1", r->val_top1);
+    json_put_double(&w, "val_top5", r->val_top5);
+    json_put_double(&w, "ema_top1", r->ema_top1);
+    json_end(&w);
+}
+
+static void put_classes(struct strbuf *text, const struct class_list *classes)
+{
+    struct json_writer w = json_writer(text);
+
+    json_begin_array(&w, NULL);
+    for (int i = 0; i < classes->n; i++)
+        json_put_string(&w, NULL, classes->name[i]);
+    json_end(&w);
+}
+
+static size_t largest_tensor(const struct flat *f)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < f->nsegment; i++) {
+        size_t size = statedict_size(f->segment[i].tensor);
+
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+int checkpoint_write(const char *path, const struct session *s,
+                     const struct run_state *state, const struct class_list *classes,
+                     const char *config, struct strbuf *why)
+{
+    const struct flat *f = session_flat(s);
+    struct safetensors_writer out = {0};
+    struct writing w = {.s = s, .held = MEMORY_NONE};
+    struct strbuf text = STRBUF_INIT;
+    struct array array[ARRAYS];
+    int n = arrays_of(s, array), rc;
+
+    put_state(&text, s, state);
+    safetensors_writer_meta(&out, "trainc", text.buf);
+    strbuf_reset(&text);
+    put_classes(&text, classes);
+    safetensors_writer_meta(&out, "classes", text.buf);
+    safetensors_writer_meta(&out, "config", config);
+    w.flat = xmalloc((size_t)f->weights_len * sizeof(float));
+    w.packed = xmalloc(largest_tensor(f));
+    w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
+    for (int i = 0; i < n; i++)
+        add_array(&w, &out, &array[i]);
+    rc = safetensors_writer_commit(&out, path, why);
+    safetensors_writer_release(&out);
+    strbuf_release(&text);
+    free(w.flat);
+    free(w.packed);
+    free(w.piece);
+    return rc;
+}
+
+size_t checkpoint_size(const struct session *s)
+{
+    const struct flat *f = session_flat(s);
+    struct array array[ARRAYS];
+    int n = arrays_of(s, array);
+    size_t size = 1 << 16;
+
+    for (int i = 0; i < n; i++)
+        size += (size_t)(array[i].params_only ? f->param_len : f->weights_len) * 4;
+    return size;
+}
+
+/* ---- reading ---- */
+
+static double number(const json_t *o, const char *key)
+{
+    const json_t *v = json_object_get(o, key);
+
+    return json_is_number(v) ? json_number_value(v) : (double)NAN;
+}
+
+static int64_t integer(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static void get_state(const json_t *o, struct run_state *r, struct control *c)
+{
+    const json_t *train = json_object_get(o, "train");
+    const json_t *control = json_object_get(o, "control");
+
+    *r = (struct run_state){
+        .epoch = integer(o, "epoch"),
+        .updates_per_epoch = integer(o, "updates_per_epoch"),
+        .train = {number(train, "loss_sum"), integer(train, "count"),
+                  integer(train, "top1"), integer(train, "top5"),
+                  integer(train, "nonfinite"), integer(train, "runs")},
+        .best_top1 = number(o, "best_top1"),
+        .best_epoch = integer(o, "best_epoch"),
+        .train_loss = number(o, "train_loss"),
+        .val_loss = number(o, "val_loss"),
+        .val_top1 = number(o, "val_top1"),
+        .val_top5 = number(o, "val_top5"),
+        .ema_top1 = number(o, "ema_top1"),
+    };
+    *c = (struct control){
+        .step = integer(control, "step"),
+        .micro = integer(control, "micro"),
+        .seed = (uint64_t)integer(control, "seed"),
+        .updates = integer(control, "updates"),
+        .loss_scale = number(control, "loss_scale"),
+        .growth_count = (int32_t)integer(control, "growth_count"),
+        .skipped = integer(control, "skipped"),
+        .skipped_row = integer(control, "skipped_row"),
+    };
+}
+
+/* The "trainc" object; NULL with a reason if this is no checkpoint of ours. */
+static json_t *state_object(const struct safetensors *file, struct strbuf *why)
+{
+    const char *text = safetensors_meta(file, "trainc");
+    json_t *o;
+
+    if (!text) {
+        strbuf_addf(why, "'%s' is no checkpoint of trainc, weights alone at best",
+                    file->path);
+        return NULL;
+    }
+    o = json_parse(text, strlen(text), why);
+    if (o && integer(o, "version") != CHECKPOINT_VERSION)
+        die("'%s' was written by another version of trainc (checkpoint format %lld, "
+            "not %d)",
+            file->path, (long long)integer(o, "version"), CHECKPOINT_VERSION);
+    return o;
+}
+
+static void check_owner(const struct safetensors *file, const json_t *o,
+                        const struct session *s)
+{
+    const char *model = json_string_value(json_object_get(o, "model"));
+    const char *optimizer = json_string_value(json_object_get(o, "optimizer"));
+
+    if (!model || strcmp(model, s->cfg->model.name))
+        die("'%s' holds the model %s, and this run trains %s", file->path,
+            model ? model : "?", s->cfg->model.name);
+    if (s->program[SESSION_TRAIN] &&
+        (!optimizer || strcmp(optimizer, optimizer_name(s->cfg))))
+        die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
+            "(MODEL.PRETRAINED takes its weights alone)",
+            file->path, optimizer ? optimizer : "?", optimizer_name(s->cfg));
+}
+
+static void check_classes(const struct safetensors *file, const struct class_list *want,
+                          bool strict)
+{
+    const char *text = safetensors_meta(file, "classes");
+    struct strbuf why = STRBUF_INIT;
+    json_t *list = text ? json_parse(text, strlen(text), &why) : NULL;
+    int n = (int)json_array_size(list);
+    const char **name = xcalloc((size_t)n + 1, sizeof(*name));
+
+    for (int i = 0; i < n; i++)
+        name[i] = json_string_value(json_array_get(list, (size_t)i));
+    if (n && want && want->n &&
+        !dataset_same_classes(file->path, name, n, "the data set", want->name, want->n,
+                              &why)) {
+        if (strict)
+            die("%s (DATA.CHECK_CLASSES False lets it pass)", why.buf);
+        warn("%s", why.buf);
+    }
+    json_decref(list);
+    free(name);
+    strbuf_release(&why);
+}
+
+/* One tensor of the file into its place of `flat`. */
+static int read_tensor(const struct safetensors *file, const struct array *a,
+                       const struct segment *seg, float *flat, void *packed,
+                       struct strbuf *why)
+{
+    char *name = xasprintf("%s%s", a->name, seg->tensor->name);
+    const struct safetensors_tensor *t = safetensors_find(file, name);
+    int rc = 0;
+
+    if (!t && a->params_only) { /* was frozen then: its moments start at zero */
+        memset(flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
+    } else if (!t || !statedict_fits(seg->tensor, t)) {
+        die("'%s' %s '%s', so it does not belong to this model", file->path,
+            t ? "has another shape of" : "lacks", name);
+    } else {
+        rc = safetensors_read(file, t, packed, why);
+        if (!rc && !statedict_unpack(seg, flat, packed, t->dtype))
+            die("'%s': '%s' has the dtype %s", file->path, name,
+                safetensors_dtype_name(t->dtype));
+    }
+    free(name);
+    return rc;
+}
+
+static int read_array(const struct safetensors *file, const struct session *s,
+                      const struct array *a, float *flat, struct strbuf *why)
+{
+    const struct flat *f = session_flat(s);
+    int n = a->params_only ? f->nparam : f->nsegment, rc = 0;
+    void *packed = xmalloc(2 * largest_tensor(f)); /* fp64 is twice as wide */
+
+    for (int i = 0; i < n && !rc; i++)
+        rc = read_tensor(file, a, &f->segment[i], flat, packed, why);
+    free(packed);
+    return rc;
+}
+
+/* Does the file have the array at all? An average may be missing. */
+static bool has_array(const struct safetensors *file, const struct session *s,
+                      const struct array *a)
+{
+    char *name = xasprintf("%s%s", a->name, session_flat(s)->segment[0].tensor->name);
+    bool has = safetensors_find(file, name) != NULL;
+
+    free(name);
+    return has;
+}
+
+static int read_arrays(const struct safetensors *file, struct session *s,
+                       struct strbuf *why)
+{
+    const struct flat *f = session_flat(s);
+    struct array array[ARRAYS];
+    float *flat[ARRAYS] = {NULL};
+    int n = arrays_of(s, array), rc = 0;
+
+    if (!s->program[SESSION_TRAIN])
+        n = session_has_ema(s) ? 2 : 1;
+    for (int i = 0; i < n && !rc; i++) {
+        flat[i] = xcalloc((size_t)f->weights_len, sizeof(float));
+        if (array[i].memory == MEMORY_EMA && !has_array(file, s, &array[i])) {
+            log_warning("'%s' has no average: it starts from the weights", file->path);
+            memcpy(flat[i], flat[0], (size_t)f->weights_len * sizeof(float));
+            continue;
+        }
+        rc = read_array(file, s, &array[i], flat[i], why);
+    }
+    for (int i = 0; i < n; i++) {
+        if (!rc)
+            session_set(s, array[i].memory, flat[i]);
+        free(flat[i]);
+    }
+    return rc;
+}
+
+static int read_all(const struct safetensors *file, struct session *s,
+                    struct run_state *state, const struct class_list *classes,
+                    struct strbuf *why)
+{
+    struct control c;
+    json_t *o;
+    int rc;
+
+    if (safetensors_verify(file, why))
+        return -1;
+    o = state_object(file, why);
+    if (!o)
+        return -1;
+    check_owner(file, o, s);
+    check_classes(file, classes, s->cfg->data.check_classes);
+    get_state(o, state, &c);
+    json_decref(o);
+    rc = read_arrays(file, s, why);
+    if (rc)
+        return -1;
+    if (s->program[SESSION_TRAIN])
+        session_set_control(s, &c);
+    session_refresh(s);
+    return 0;
+}
+
+int checkpoint_read(const char *path, struct session *s, struct run_state *state,
+                    const struct class_list *classes, struct strbuf *why)
+{
+    struct safetensors file;
+    int rc = safetensors_open(&file, path, why);
+
+    if (!rc)
+        rc = read_all(&file, s, state, classes, why);
+    safetensors_close(&file);
+    return rc;
+}
+
+int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why)
+{
+    struct safetensors file;
+    json_t *o = NULL;
+    bool sound;
+
+    if (!safetensors_open(&file, path, why))
+        o = state_object(&file, why);
+    sound = o != NULL;
+    if (sound)
+        *mark = (struct checkpoint_mark){integer(o, "step"), integer(o, "epoch")};
+    json_decref(o);
+    safetensors_close(&file);
+    return sound ? 0 : -1;
+}

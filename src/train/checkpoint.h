@@ -1,0 +1,57 @@
+/*
+ * A checkpoint: one safetensors file with everything that a run needs to go on bit for
+ * bit, and that any other tool can read as a state dict.
+ *
+ *   NAME                      weights and buffers, timm's names and order of dims
+ *   ema.NAME                  their average, with TRAIN.EMA
+ *   optimizer.MOMENT.NAME     MOMENT is torch's: momentum_buffer, exp_avg, exp_avg_sq,
+ * ...
+ *
+ * Metadata: "trainc" (JSON: version, epoch, step, control, metrics of the epoch under
+ * way, best results), "classes" (JSON, in the order of the labels), "config" (YAML).
+ * Random numbers are functions of the seed and of counters that are in "trainc", so there
+ * is no other generator state. Files are all or nothing and carry a checksum
+ * (io/safetensors.h).
+ */
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
+
+#include "base/strbuf.h"
+#include "train/step.h"
+
+/* Where a run stands beside its arrays. */
+struct run_state {
+    int64_t epoch; /* epochs finished, validation included */
+    int64_t updates_per_epoch;
+    struct metrics train; /* of the epoch under way */
+    double best_top1;     /* percent, of the weights that validated best; -1: none */
+    int64_t best_epoch;
+    double train_loss, val_loss, val_top1, val_top5, ema_top1; /* last ones; NaN: none */
+};
+
+struct class_list {
+    const char *const *name;
+    int n;
+};
+
+/* 0, or -1 with a reason; then a file that was there before is intact. */
+int checkpoint_write(const char *path, const struct session *s,
+                     const struct run_state *state, const struct class_list *classes,
+                     const char *config, struct strbuf *why);
+size_t checkpoint_size(const struct session *s); /* bytes, about */
+
+/*
+ * Loads all of it into the session. -1 with a reason: the file is damaged, another may
+ * do; the session is unchanged. A sound file that does not belong to this run (another
+ * model, optimizer or, if `classes` is given, class list) ends the program.
+ */
+int checkpoint_read(const char *path, struct session *s, struct run_state *state,
+                    const struct class_list *classes, struct strbuf *why);
+
+/* How far the run was; looks at the header only. -1 and a reason. */
+struct checkpoint_mark {
+    int64_t step, epoch;
+};
+int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);
+
+#endif

@@ -1,0 +1,179 @@
+#include "train/pretrained.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "io/safetensors.h"
+#include "train/statedict.h"
+
+struct loading {
+    struct session *s;
+    struct safetensors file;
+    const char *prefix; /* in front of every name in the file */
+    const char *head;   /* the layer of the classifier */
+    float *flat;
+    bool *used; /* for each tensor of the file */
+    int loaded, fresh, missing;
+};
+
+static const char *classifier(const struct session *s)
+{
+    int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+
+    return s->build[which].logits->producer->layer;
+}
+
+static bool of_layer(const char *name, const char *layer)
+{
+    size_t len = strlen(layer);
+
+    return !strncmp(name, layer, len) && name[len] == '.';
+}
+
+static const struct safetensors_tensor *find(const struct loading *l, const char *name)
+{
+    char *full = xasprintf("%s%s", l->prefix, name);
+    const struct safetensors_tensor *t = safetensors_find(&l->file, full);
+
+    free(full);
+    return t;
+}
+
+static void add_dims(struct strbuf *s, int ndim, const int64_t *dim)
+{
+    for (int i = 0; i < ndim; i++)
+        strbuf_addf(s, "%s%lld", i ? "x" : "", (long long)dim[i]);
+    if (!ndim)
+        strbuf_addstr(s, "scalar");
+}
+
+static void report_shape(const struct tensor *t, const struct safetensors_tensor *file,
+                         const char *what)
+{
+    struct statedict_shape shape = statedict_shape(t);
+    struct strbuf s = STRBUF_INIT;
+
+    strbuf_addf(&s, "%s: the file has ", t->name);
+    add_dims(&s, file->ndim, file->dims);
+    strbuf_addstr(&s, ", the model ");
+    add_dims(&s, shape.ndim, shape.dims);
+    log_warning("pretrained: %s%s", s.buf, what);
+    strbuf_release(&s);
+}
+
+static void load_one(struct loading *l, const struct segment *seg, void *packed)
+{
+    const struct tensor *t = seg->tensor;
+    const struct safetensors_tensor *file = find(l, t->name);
+    struct strbuf why = STRBUF_INIT;
+
+    if (file)
+        l->used[file - l->file.tensor] = true;
+    if (!file && statedict_is_counter(t)) {
+        l->flat[seg->offset] = 0;
+    } else if (!file) {
+        log_warning("pretrained: %s: not in the file", t->name);
+        l->missing++;
+    } else if (!statedict_fits(t, file)) {
+        bool head = of_layer(t->name, l->head);
+
+        report_shape(t, file, head ? ": starts afresh" : "");
+        *(head ? &l->fresh : &l->missing) += 1;
+    } else if (safetensors_read(&l->file, file, packed, &why)) {
+        die("%s", why.buf);
+    } else if (!statedict_unpack(seg, l->flat, packed, file->dtype)) {
+        die("'%s': %s has the dtype %s", l->file.path, t->name,
+            safetensors_dtype_name(file->dtype));
+    } else {
+        log_debug("pretrained: %s", t->name);
+        l->loaded++;
+    }
+    strbuf_release(&why);
+}
+
+/* Names that a state dict may have beside the model's. */
+static bool expected_extra(const struct loading *l, const char *name)
+{
+    return (safetensors_meta(&l->file, "trainc") && strncmp(name, "ema.", 4) != 0) ||
+           !strncmp(name, "optimizer.", 10);
+}
+
+static void report_unused(struct loading *l)
+{
+    for (size_t i = 0; i < l->file.n; i++) {
+        if (l->used[i] || expected_extra(l, l->file.tensor[i].name))
+            continue;
+        log_warning("pretrained: %s: not in the model", l->file.tensor[i].name);
+        l->missing++;
+    }
+}
+
+static const char *find_prefix(struct loading *l)
+{
+    static const char *const prefix[] = {"ema.", "", "module.", "_orig_mod.",
+                                         "module._orig_mod."};
+    const char *name = session_flat(l->s)->segment[0].tensor->name;
+
+    /* The first parameters of the flat order are the classifier's: any model has them. */
+    for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
+        l->prefix = prefix[i];
+        if (find(l, name))
+            return prefix[i];
+    }
+    return "";
+}
+
+static void *packed_room(const struct safetensors *file)
+{
+    size_t most = 1;
+
+    for (size_t i = 0; i < file->n; i++)
+        most = file->tensor[i].size > most ? file->tensor[i].size : most;
+    return xmalloc(most);
+}
+
+static void finish(struct loading *l, const char *path)
+{
+    struct session *s = l->s;
+
+    if (l->missing)
+        die("'%s' does not fit %s: %d of its tensors, see above", path,
+            s->cfg->model.name, l->missing);
+    session_set(s, MEMORY_WEIGHTS, l->flat);
+    if (session_has_ema(s))
+        session_set(s, MEMORY_EMA, l->flat);
+    session_refresh(s);
+    log_info("pretrained '%s': %d tensors loaded%s%s", path, l->loaded,
+             !strcmp(l->prefix, "ema.") ? " from the average of the weights" : "",
+             l->fresh ? "; the classifier starts afresh" : "");
+}
+
+void pretrained_load(struct session *s, const char *path)
+{
+    const struct flat *f = session_flat(s);
+    struct loading l = {.s = s, .head = classifier(s)};
+    struct strbuf why = STRBUF_INIT;
+    void *packed;
+
+    if (safetensors_open(&l.file, path, &why))
+        die("MODEL.PRETRAINED: %s", why.buf);
+    if (safetensors_meta(&l.file, "trainc") && safetensors_verify(&l.file, &why))
+        die("MODEL.PRETRAINED: %s", why.buf);
+    l.prefix = find_prefix(&l);
+    l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
+    l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
+    packed = packed_room(&l.file);
+    session_get(s, MEMORY_WEIGHTS, l.flat);
+    for (int i = 0; i < f->nsegment; i++)
+        load_one(&l, &f->segment[i], packed);
+    report_unused(&l);
+    finish(&l, path);
+    safetensors_close(&l.file);
+    strbuf_release(&why);
+    free(packed);
+    free(l.flat);
+    free(l.used);
+}

@@ -1,0 +1,237 @@
+#include "train/saves.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+struct save {
+    char *path;
+    struct checkpoint_mark mark;
+    bool numbered, damaged;
+    dev_t dev;
+    ino_t ino;
+};
+
+struct save_list {
+    struct save *item;
+    int n, cap;
+};
+
+static bool has_ends(const char *name, const char *start, const char *end)
+{
+    size_t a = strlen(start), b = strlen(end), len = strlen(name);
+
+    return len >= a + b && !strncmp(name, start, a) && !strcmp(name + len - b, end);
+}
+
+static bool is_save(const char *name, bool *numbered)
+{
+    *numbered = has_ends(name, "ckpt_", ".safetensors");
+    return *numbered || !strcmp(name, "last.safetensors") ||
+           !strcmp(name, "best.safetensors");
+}
+
+/* Newest first; files that cannot be read come last. */
+static int by_age(const void *a, const void *b)
+{
+    const struct save *x = a, *y = b;
+
+    if (x->damaged != y->damaged)
+        return x->damaged ? 1 : -1;
+    if (x->mark.step != y->mark.step)
+        return x->mark.step < y->mark.step ? 1 : -1;
+    if (x->mark.epoch != y->mark.epoch)
+        return x->mark.epoch < y->mark.epoch ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+static void add_save(struct save_list *l, const char *dir, const char *name,
+                     bool numbered)
+{
+    struct save s = {.path = path_join(dir, name), .numbered = numbered};
+    struct strbuf why = STRBUF_INIT;
+    struct stat st = {0};
+
+    s.damaged = stat(s.path, &st) || checkpoint_mark(s.path, &s.mark, &why);
+    s.dev = st.st_dev;
+    s.ino = st.st_ino;
+    if (s.damaged)
+        log_warning("checkpoint passed over: %s", why.len ? why.buf : s.path);
+    GROW(l->item, l->n, l->cap);
+    l->item[l->n++] = s;
+    strbuf_release(&why);
+}
+
+static struct save_list list_saves(const char *dir)
+{
+    struct save_list l = {0};
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        bool numbered;
+
+        if (is_save(name[i], &numbered))
+            add_save(&l, dir, name[i], numbered);
+    }
+    dir_list_free(name, n);
+    if (l.n)
+        qsort(l.item, (size_t)l.n, sizeof(*l.item), by_age);
+    return l;
+}
+
+static void free_saves(struct save_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->item[i].path);
+    free(l->item);
+}
+
+bool saves_exist(const char *dir)
+{
+    struct save_list l = list_saves(dir);
+    int n = l.n;
+
+    free_saves(&l);
+    return n > 0;
+}
+
+void saves_check_room(const struct saves *v, const struct session *s)
+{
+    double size = (double)checkpoint_size(s), room;
+    struct strbuf text = STRBUF_INIT;
+    struct statvfs fs;
+
+    if (access(v->dir, W_OK))
+        die("cannot write to '%s': %s", v->dir, strerror(errno));
+    if (statvfs(v->dir, &fs))
+        return;
+    room = (double)fs.f_bavail * (double)fs.f_frsize;
+    strbuf_addf(&text, "a checkpoint takes ");
+    strbuf_add_bytes(&text, size);
+    strbuf_addf(&text, ", and '%s' has room for ", v->dir);
+    strbuf_add_bytes(&text, room);
+    if (room < size)
+        die("%s", text.buf);
+    if (room < size * (v->keep + 2))
+        warn("%s; %d of them will be kept", text.buf, v->keep);
+    strbuf_release(&text);
+}
+
+/* `name` becomes another name of `path`. */
+static int link_as(const struct saves *v, const char *path, const char *name)
+{
+    char *target = path_join(v->dir, name), *tmp = xasprintf("%s.tmp", target);
+    int rc;
+
+    (void)unlink(tmp);
+    rc = link(path, tmp);
+    if (!rc) {
+        rc = rename(tmp, target);
+        (void)unlink(tmp); /* rename leaves it if both are one file already */
+    }
+    if (!rc)
+        rc = file_fsync_dir_of(target);
+    free(target);
+    free(tmp);
+    return rc;
+}
+
+static int also_as(const struct saves *v, const struct session *s,
+                   const struct run_state *state, const char *path, const char *name,
+                   struct strbuf *why)
+{
+    char *target;
+    int rc;
+
+    if (!link_as(v, path, name))
+        return 0;
+    target = path_join(v->dir, name);
+    rc = checkpoint_write(target, s, state, v->classes, v->config, why);
+    free(target);
+    return rc;
+}
+
+static void prune(const struct saves *v, const char *newest)
+{
+    struct save_list l = list_saves(v->dir);
+    int kept = 0;
+
+    for (int i = 0; i < l.n; i++) {
+        const struct save *s = &l.item[i];
+
+        if (!s->numbered || s->damaged)
+            continue;
+        if (kept++ < v->keep || !strcmp(s->path, newest))
+            continue;
+        if (unlink(s->path))
+            warn("cannot delete '%s': %s", s->path, strerror(errno));
+    }
+    free_saves(&l);
+}
+
+int saves_write(const struct saves *v, const struct session *s,
+                const struct run_state *state, bool epoch_end, bool best)
+{
+    int64_t number = epoch_end ? state->epoch - 1 : session_control(s).step;
+    char *path = xasprintf("%s/ckpt_%s_%lld.safetensors", v->dir,
+                           epoch_end ? "epoch" : "step", (long long)number);
+    struct strbuf why = STRBUF_INIT;
+    int rc = checkpoint_write(path, s, state, v->classes, v->config, &why);
+
+    if (!rc)
+        rc = also_as(v, s, state, path, "last.safetensors", &why);
+    if (!rc && best)
+        rc = also_as(v, s, state, path, "best.safetensors", &why);
+    if (rc)
+        log_warning("checkpoint not saved: %s", why.buf);
+    else
+        prune(v, path);
+    strbuf_release(&why);
+    free(path);
+    return rc;
+}
+
+static bool seen_before(const struct save_list *l, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (l->item[k].ino == l->item[i].ino && l->item[k].dev == l->item[i].dev)
+            return true;
+    return false;
+}
+
+bool saves_resume(const struct saves *v, struct session *s, struct run_state *state)
+{
+    struct save_list l = list_saves(v->dir);
+    int loaded = -1, n = l.n;
+
+    for (int i = 0; i < n && loaded < 0; i++) {
+        struct strbuf why = STRBUF_INIT;
+
+        if (l.item[i].damaged || seen_before(&l, i))
+            continue;
+        if (!checkpoint_read(l.item[i].path, s, state, v->classes, &why))
+            loaded = i;
+        else
+            log_warning("checkpoint passed over: %s", why.buf);
+        strbuf_release(&why);
+    }
+    if (n && loaded < 0)
+        die("none of the %d checkpoints in '%s' can be loaded: move them away to start "
+            "over, or choose another TAG",
+            n, v->dir);
+    if (loaded >= 0)
+        log_info("resumed from '%s': epoch %lld, step %lld", l.item[loaded].path,
+                 (long long)state->epoch, (long long)l.item[loaded].mark.step);
+    free_saves(&l);
+    return n > 0;
+}

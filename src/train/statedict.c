@@ -1,0 +1,142 @@
+#include "train/statedict.h"
+
+#include <string.h>
+
+#include "base/half.h"
+
+bool statedict_is_counter(const struct tensor *t)
+{
+    static const char end[] = "num_batches_tracked";
+    size_t len = strlen(t->name);
+
+    return len >= sizeof(end) - 1 && !strcmp(t->name + len - (sizeof(end) - 1), end);
+}
+
+struct statedict_shape statedict_shape(const struct tensor *t)
+{
+    struct statedict_shape s = {.dtype = SAFETENSORS_F32, .ndim = t->ndim};
+
+    if (statedict_is_counter(t))
+        return (struct statedict_shape){.dtype = SAFETENSORS_I64};
+    memcpy(s.dims, t->dim, sizeof(s.dims));
+    return s;
+}
+
+size_t statedict_size(const struct tensor *t)
+{
+    return (size_t)tensor_len(t) * safetensors_dtype_size(statedict_shape(t).dtype);
+}
+
+/* Calls for element i of the file with its place in memory: both orders at once. */
+struct walk {
+    int64_t dim[4], stride[4];
+};
+
+static struct walk walk_of(const struct tensor *t)
+{
+    int64_t stride[TENSOR_DIMS] = {0};
+    struct walk w = {{1, 1, 1, 1}, {0}};
+
+    if (t->layout != LAYOUT_IMAGE)
+        return (struct walk){{1, 1, 1, tensor_len(t)}, {0, 0, 0, 1}};
+    tensor_strides(t, stride);
+    for (int i = 0; i < 4; i++) {
+        w.dim[i] = t->dim[i];
+        w.stride[i] = stride[i];
+    }
+    return w;
+}
+
+static int64_t place(const struct walk *w, int64_t i)
+{
+    int64_t at = 0;
+
+    for (int d = 3; d >= 0; d--) {
+        at += i % w->dim[d] * w->stride[d];
+        i /= w->dim[d];
+    }
+    return at;
+}
+
+void statedict_pack(const struct segment *s, const float *flat, void *dst)
+{
+    const float *from = flat + s->offset;
+    struct walk w = walk_of(s->tensor);
+    float *to = dst;
+
+    if (statedict_is_counter(s->tensor)) {
+        int64_t count = (int64_t)*from;
+
+        memcpy(dst, &count, sizeof(count));
+        return;
+    }
+    for (int64_t i = 0; i < s->len; i++)
+        to[i] = from[place(&w, i)];
+}
+
+static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
+{
+    uint16_t h;
+    double d;
+    float f;
+
+    switch (dtype) {
+    case SAFETENSORS_F64:
+        memcpy(&d, (const char *)src + i * 8, 8);
+        return (float)d;
+    case SAFETENSORS_F16:
+    case SAFETENSORS_BF16:
+        memcpy(&h, (const char *)src + i * 2, 2);
+        return dtype == SAFETENSORS_F16 ? fp16_to_float(h) : bf16_to_float(h);
+    default:
+        memcpy(&f, (const char *)src + i * 4, 4);
+        return f;
+    }
+}
+
+static bool counter(float *to, const void *src, enum safetensors_dtype dtype)
+{
+    int64_t wide;
+    int32_t narrow;
+
+    if (dtype == SAFETENSORS_I64 || dtype == SAFETENSORS_U64) {
+        memcpy(&wide, src, sizeof(wide));
+        *to = (float)wide;
+    } else if (dtype == SAFETENSORS_I32 || dtype == SAFETENSORS_U32) {
+        memcpy(&narrow, src, sizeof(narrow));
+        *to = (float)narrow;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool statedict_unpack(const struct segment *s, float *flat, const void *src,
+                      enum safetensors_dtype dtype)
+{
+    float *to = flat + s->offset;
+    struct walk w = walk_of(s->tensor);
+
+    if (statedict_is_counter(s->tensor) && counter(to, src, dtype))
+        return true;
+    if (dtype != SAFETENSORS_F32 && dtype != SAFETENSORS_F16 &&
+        dtype != SAFETENSORS_BF16 && dtype != SAFETENSORS_F64)
+        return false;
+    for (int64_t i = 0; i < s->len; i++)
+        to[place(&w, i)] = number(src, i, dtype);
+    return true;
+}
+
+bool statedict_fits(const struct tensor *t, const struct safetensors_tensor *file)
+{
+    struct statedict_shape s = statedict_shape(t);
+
+    if (statedict_is_counter(t))
+        return file->ndim == 0 || (file->ndim == 1 && file->dims[0] == 1);
+    if (file->ndim != s.ndim)
+        return false;
+    for (int i = 0; i < s.ndim; i++)
+        if (file->dims[i] != s.dims[i])
+            return false;
+    return true;
+}
