@@ -44,7 +44,7 @@ static double first_loss(const char *name, int64_t batch, int64_t side, int64_t 
     session_init(&s, &cfg, &(struct session_options){.train = true});
     session_alloc(&s);
     session_step(&s, pixels, labels);
-    m = session_take_metrics(&s);
+    m = session_metrics(&s);
     session_release(&s);
     config_release(&cfg);
     free(pixels);

@@ -44,7 +44,7 @@ void session_init(struct session *s, const struct config *cfg,
     s->backend = device_find(cfg->device, &d.index);
     s->device = s->backend->open(&d);
     plan_init(&s->plan, cfg, o->images, s->backend, s->device);
-    s->mixing = s->plan.mix && o->epoch < s->plan.mix_off_epoch;
+    s->mixing = s->plan.mix;
     if (o->train)
         compile_train(s);
     if (o->eval)
@@ -108,10 +108,11 @@ static void bind_all(struct session *s)
         bind(s, (enum session_program)i);
 }
 
+/* The average is in host memory if that is wanted, or if no program averages. */
 static bool host_average(const struct session *s)
 {
-    return s->program[SESSION_TRAIN] && s->cfg->train.ema.enable &&
-           s->cfg->train.ema.device == EMA_DEVICE_CPU;
+    return s->cfg->train.ema.enable &&
+           (s->cfg->train.ema.device == EMA_DEVICE_CPU || !s->program[SESSION_TRAIN]);
 }
 
 bool session_has_ema(const struct session *s)
@@ -234,19 +235,22 @@ void session_set_control(struct session *s, const struct control *c)
     s->micro = c->micro;
 }
 
-static struct metrics take_metrics(struct session *s, void *from)
+static struct metrics get_metrics(const struct session *s, const void *from)
 {
-    const struct metrics zero = {0};
     struct metrics m;
 
     s->backend->copy_out(s->device, &m, from, sizeof(m));
-    s->backend->copy_in(s->device, from, &zero, sizeof(zero));
     return m;
 }
 
-struct metrics session_take_metrics(struct session *s)
+struct metrics session_metrics(const struct session *s)
 {
-    return take_metrics(s, s->base[MEMORY_METRICS]);
+    return get_metrics(s, s->base[MEMORY_METRICS]);
+}
+
+void session_set_metrics(struct session *s, const struct metrics *m)
+{
+    s->backend->copy_in(s->device, s->base[MEMORY_METRICS], m, sizeof(*m));
 }
 
 static size_t flat_bytes(const struct session *s, enum memory m)
@@ -299,6 +303,7 @@ void session_refresh(struct session *s)
 
 void session_eval_begin(struct session *s, enum session_weights which)
 {
+    const struct metrics zero = {0};
     struct program *p = s->program[SESSION_EVAL];
     void *base[MEMORY_COUNT];
 
@@ -314,7 +319,7 @@ void session_eval_begin(struct session *s, enum session_weights which)
     }
     program_bind(p, base);
     program_refresh(p);
-    (void)take_metrics(s, s->eval_metrics);
+    s->backend->copy_in(s->device, s->eval_metrics, &zero, sizeof(zero));
 }
 
 void session_eval(struct session *s, const void *pixels, const void *labels)
@@ -325,7 +330,7 @@ void session_eval(struct session *s, const void *pixels, const void *labels)
 
 struct metrics session_eval_end(struct session *s)
 {
-    struct metrics m = take_metrics(s, s->eval_metrics);
+    struct metrics m = get_metrics(s, s->eval_metrics);
 
     if (s->swapped)
         session_set(s, MEMORY_WEIGHTS, s->host);

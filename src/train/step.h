@@ -27,7 +27,6 @@
 struct session_options {
     bool train, eval;
     int64_t images;          /* of the training set; 0: unknown */
-    int64_t epoch;           /* the first epoch, which decides about mixup */
     bool keep_declines;      /* for summary */
     const char *description; /* of a device that is not here, or NULL */
 };
@@ -77,9 +76,10 @@ void session_eval(struct session *s, const void *pixels, const void *labels);
 struct metrics session_eval_end(struct session *s);
 bool session_has_ema(const struct session *s);
 
-/* Waits for the device. session_take_metrics also zeroes them on the device. */
+/* Waits for the device. Training's metrics grow until they are set again. */
 struct control session_control(const struct session *s);
-struct metrics session_take_metrics(struct session *s);
+struct metrics session_metrics(const struct session *s);
+void session_set_metrics(struct session *s, const struct metrics *m);
 
 /* Host copies of flat arrays: weights_len floats (moments: param_len). */
 void session_get(const struct session *s, enum memory m, float *dst);

@@ -1,0 +1,28 @@
+/* trainc eval: the numbers that validation inside training gives, from a file. */
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "train/trainer.h"
+
+static void eval_check(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    (void)line;
+    run_check(cfg, p);
+    run_check_weights(cfg, p);
+}
+
+static int eval_run(struct config *cfg, const struct cmdline *line)
+{
+    return trainer_eval(cfg, cmdline_value(line, "--result"));
+}
+
+const struct verb cmd_eval = {
+    .name = "eval",
+    .help = "evaluate a checkpoint or weights on the validation images",
+    .about = "Takes the weights of --resume CHECKPOINT, and their average beside them if "
+             "TRAIN.EMA is on, or those of --pretrained FILE. Never trains, and never "
+             "looks for a checkpoint by itself.",
+    .flags = run_flags,
+    .check = eval_check,
+    .run = eval_run,
+};

@@ -1,0 +1,39 @@
+#include "cmd/run.h"
+
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "config/problems.h"
+#include "models/table.h"
+#include "train/data.h"
+
+const struct cmd_flag run_flags[] = {
+    {"--result", "FILE", "write the outcome to FILE as one JSON object"},
+    {0},
+};
+
+static void check_file(const struct config *cfg, const char *key, const char *path,
+                       struct problems *p)
+{
+    if (*path && !file_exists(path))
+        problems_error(p, config_where(cfg, key), "%s: there is no file '%s'", key, path);
+}
+
+void run_check(const struct config *cfg, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (!model_find(cfg->model.type, cfg->model.name, &why))
+        problems_error(p, config_where(cfg, "MODEL.NAME"), "%s", why.buf);
+    check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
+    check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
+    data_check(cfg, p);
+    strbuf_release(&why);
+}
+
+void run_check_weights(const struct config *cfg, struct problems *p)
+{
+    if (!*cfg->model.resume && !*cfg->model.pretrained && !cfg->throughput_mode)
+        problems_error(p, NULL,
+                       "nothing to evaluate: give --resume CHECKPOINT or --pretrained "
+                       "FILE");
+}

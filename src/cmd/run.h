@@ -1,0 +1,15 @@
+/*
+ * What the verbs that run a model on images have in common.
+ */
+#ifndef CMD_RUN_H
+#define CMD_RUN_H
+
+#include "cmd/cmd.h"
+
+extern const struct cmd_flag run_flags[];
+
+/* Mistakes that are known before a file is touched but for its existence. */
+void run_check(const struct config *cfg, struct problems *p);
+void run_check_weights(const struct config *cfg, struct problems *p); /* of eval */
+
+#endif

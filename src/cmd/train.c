@@ -1,0 +1,35 @@
+/* trainc [train]: trains what the configuration says. */
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "train/trainer.h"
+
+static void train_check(const struct config *cfg, const struct cmdline *line,
+                        struct problems *p)
+{
+    (void)line;
+    run_check(cfg, p);
+    if (cfg->eval_mode || cfg->throughput_mode)
+        run_check_weights(cfg, p);
+}
+
+/* --eval and --throughput are Swin's spelling of trainc eval. */
+static int train_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *result = cmdline_value(line, "--result");
+
+    return cfg->eval_mode || cfg->throughput_mode ? trainer_eval(cfg, result)
+                                                  : trainer_train(cfg, result);
+}
+
+const struct verb cmd_train = {
+    .name = "train",
+    .help = "train a model (the default verb)",
+    .about = "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
+             "same configuration, it goes on where its newest checkpoint was. SIGTERM "
+             "and SIGINT save and leave, with the exit code 128 + signal.",
+    .flags = run_flags,
+    .check = train_check,
+    .run = train_run,
+};

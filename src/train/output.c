@@ -1,0 +1,281 @@
+#include "train/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "config/dump.h"
+#include "config/load.h"
+#include "config/print.h"
+#include "train/saves.h"
+
+/* Keys that do not change what is learned, only how it is watched, stored or fed. */
+static const char *const neutral[] = {
+    "OUTPUT",
+    "TAG",
+    "BASE",
+    "DEVICE",
+    "THREADS",
+    "LOCAL_RANK",
+    "EVAL_MODE",
+    "THROUGHPUT_MODE",
+    "SAVE_FREQ",
+    "PRINT_FREQ",
+    "AMP.MAX_SKIPS",
+    "DATA.DATA_PATH",
+    "DATA.VAL_BATCH_SIZE",
+    "DATA.NUM_WORKERS",
+    "DATA.PREFETCH",
+    "DATA.CACHE",
+    "DATA.PIN_MEMORY",
+    "MODEL.PRETRAINED",
+    "MODEL.RESUME",
+    "TRAIN.MAX_STEPS",
+    "TRAIN.USE_CHECKPOINT",
+    "TRAIN.AUTO_RESUME",
+    "TRAIN.EVAL_FREQ",
+    "TRAIN.SAVE_STEPS",
+    "TRAIN.KEEP_CHECKPOINTS",
+    "TRAIN.SIGNAL_EXIT_CODE",
+    "TRAIN.EMA.DEVICE",
+};
+
+static bool is_neutral(const char *key)
+{
+    for (size_t i = 0; i < sizeof(neutral) / sizeof(neutral[0]); i++)
+        if (!strcmp(key, neutral[i]))
+            return true;
+    return !strncmp(key, "LOG.", 4);
+}
+
+static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
+                    const struct config *is)
+{
+    struct arena mem = {0};
+    struct value a = schema_read(row, was, &mem), b = schema_read(row, is, &mem);
+
+    if (!value_equal(&a, &b)) {
+        strbuf_addf(s, "%s%s (", s->len ? ", " : "", row->key);
+        value_add_yaml(s, &a);
+        strbuf_addstr(s, " there, ");
+        value_add_yaml(s, &b);
+        strbuf_addstr(s, " here)");
+    }
+    arena_release(&mem);
+}
+
+/* Appends the keys in which the saved configuration differs. */
+static void compare_config(struct strbuf *s, const char *path, const struct config *cfg)
+{
+    struct cmd_word file = {.text = path, .where = path};
+    struct cmdline line = {.cfg = &file, .ncfg = 1};
+    struct problems p = {0};
+    struct config saved;
+
+    if (!config_load(&saved, &line, &p))
+        strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
+    else
+        for (const struct schema *row = schema_table; row->key; row++)
+            if (row->type != SCHEMA_GONE && !is_neutral(row->key))
+                add_key(s, row, &saved, cfg);
+    problems_release(&p);
+    config_release(&saved);
+}
+
+static void check_reuse(const struct output *o, const struct config *cfg)
+{
+    char *path = path_join(o->dir, "config.yaml");
+    struct strbuf keys = STRBUF_INIT;
+
+    if (!saves_exist(o->dir) || *cfg->model.resume)
+        goto done;
+    if (!cfg->train.auto_resume)
+        usage("'%s' has checkpoints of an earlier run, which would be overwritten: "
+              "remove it, choose another TAG, or allow TRAIN.AUTO_RESUME",
+              o->dir);
+    if (file_exists(path))
+        compare_config(&keys, path, cfg);
+    if (keys.len)
+        usage("'%s' has checkpoints of a run with another configuration: %s; choose "
+              "another TAG, or give --resume FILE if this is meant",
+              o->dir, keys.buf);
+done:
+    strbuf_release(&keys);
+    free(path);
+}
+
+static char *output_dir(const struct config *cfg)
+{
+    return xasprintf("%s/%s/%s", *cfg->output ? cfg->output : "output", cfg->model.name,
+                     cfg->tag);
+}
+
+void output_prepare(struct output *o, const struct config *cfg)
+{
+    struct strbuf text = STRBUF_INIT;
+    char *log;
+
+    *o = (struct output){.dir = output_dir(cfg), .tensorboard = cfg->log.tensorboard};
+    if (file_is_dir(o->dir))
+        check_reuse(o, cfg);
+    if (dir_make_all(o->dir))
+        die("cannot make the folder '%s': %s", o->dir, strerror(errno));
+    config_print(&text, cfg, 0);
+    o->config = strbuf_detach(&text);
+    log = path_join(o->dir, "log.txt");
+    log_open(log);
+    free(log);
+}
+
+static void write_text(const struct output *o, const char *name, const char *text)
+{
+    char *path = path_join(o->dir, name);
+
+    if (file_write_atomic(path, text, strlen(text)))
+        die("cannot write '%s': %s", path, strerror(errno));
+    free(path);
+}
+
+static void write_derived(const struct output *o, const struct session *s)
+{
+    const struct plan *p = &s->plan;
+    struct strbuf t = STRBUF_INIT;
+
+    strbuf_addf(&t, "# What config.yaml means here; not a configuration.\n");
+    strbuf_addf(&t, "device: %s\n", s->backend->name);
+    strbuf_addf(&t, "compute: %s\namp_level: O%d\n", p->compute, (int)p->level);
+    strbuf_addf(&t, "loss_scale: %s\n", p->scaler.dynamic ? "dynamic" : "static");
+    strbuf_addf(&t, "batch: %lld\naccumulation: %lld\n", (long long)p->batch,
+                (long long)p->accumulation);
+    strbuf_addf(&t, "images_per_update: %lld\n", (long long)(p->batch * p->accumulation));
+    strbuf_addf(&t, "updates_per_epoch: %lld\nupdates: %lld\nwarmup_updates: %lld\n",
+                (long long)p->updates_per_epoch, (long long)p->updates,
+                (long long)p->warmup_updates);
+    strbuf_addf(&t, "lr_factor: %.17g\nbase_lr: %.17g\n", p->lr_factor, p->schedule.base);
+    strbuf_addf(&t, "warmup_lr: %.17g\nmin_lr: %.17g\n", p->schedule.warmup_start,
+                p->schedule.min);
+    strbuf_addf(&t, "arena_bytes: %zu\nweight_bytes: %zu\n",
+                session_bytes(s, MEMORY_ARENA), session_bytes(s, MEMORY_WEIGHTS));
+    write_text(o, "derived.yaml", t.buf);
+    strbuf_release(&t);
+}
+
+static const char *const column[] = {
+    "epoch",    "train_loss", "train_top1", "val_loss", "val_top1", "val_top5",
+    "ema_loss", "ema_top1",   "ema_top5",   "lr",       "img_s",    "seconds",
+};
+enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
+
+/* "seq" orders the lines of one update: a resumed run cuts the file there. */
+static int64_t sequence(int64_t step, bool validated)
+{
+    return 2 * step + validated;
+}
+
+void output_open(struct output *o, const struct session *s, const struct run_state *state,
+                 int64_t step, bool resumed)
+{
+    bool validated = step < (state->epoch + 1) * state->updates_per_epoch;
+    char *metrics = path_join(o->dir, "metrics.jsonl");
+    char *summary = path_join(o->dir, "summary.csv");
+
+    write_text(o, "config.yaml", o->config);
+    write_derived(o, s);
+    jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(step, validated) : -1);
+    csv_open(&o->summary, summary, column, COLUMNS, resumed ? state->epoch - 1 : -1);
+    if (o->tensorboard)
+        tensorboard_open(&o->events, o->dir, resumed ? step + 1 : -1);
+    if (o->tensorboard && !resumed)
+        tensorboard_text(&o->events, "config", 0, o->config);
+    o->open = true;
+    free(metrics);
+    free(summary);
+}
+
+void output_close(struct output *o)
+{
+    if (o->open) {
+        jsonl_close(&o->metrics);
+        csv_close(&o->summary);
+        if (o->tensorboard)
+            tensorboard_close(&o->events);
+    }
+    log_close();
+    free(o->dir);
+    free(o->config);
+    *o = (struct output){0};
+}
+
+/* One number to both logs; NaN is left out of TensorBoard. */
+static void put(struct output *o, struct json_writer *w, const char *group,
+                const char *name, int64_t step, double value)
+{
+    json_put_double(w, name, value);
+    if (o->tensorboard && !isnan(value)) {
+        char *tag = xasprintf("%s/%s", group, name);
+
+        tensorboard_scalar(&o->events, tag, step, value);
+        free(tag);
+    }
+}
+
+static struct json_writer *begin(struct output *o, const char *kind, int64_t step,
+                                 int64_t epoch)
+{
+    struct json_writer *w = jsonl_begin(&o->metrics);
+
+    json_put_string(w, "kind", kind);
+    json_put_int(w, "seq", sequence(step, !strcmp(kind, "val")));
+    json_put_int(w, "step", step);
+    json_put_int(w, "epoch", epoch);
+    return w;
+}
+
+void output_train(struct output *o, const struct train_line *l)
+{
+    struct json_writer *w = begin(o, "train", l->step, l->epoch);
+
+    put(o, w, "train", "loss", l->step, l->loss);
+    put(o, w, "train", "top1", l->step, l->top1);
+    put(o, w, "train", "lr", l->step, l->lr);
+    put(o, w, "train", "grad_norm", l->step, l->grad_norm);
+    put(o, w, "train", "loss_scale", l->step, l->loss_scale);
+    put(o, w, "train", "images_per_second", l->step, l->images_per_second);
+    put(o, w, "train", "data_share", l->step, l->data_share);
+    json_put_int(w, "skipped", l->skipped);
+    jsonl_end(&o->metrics);
+}
+
+void output_val(struct output *o, const struct val_line *l)
+{
+    struct json_writer *w = begin(o, "val", l->step, l->epoch);
+
+    put(o, w, "val", "val_loss", l->step, l->val_loss);
+    put(o, w, "val", "val_top1", l->step, l->val_top1);
+    put(o, w, "val", "val_top5", l->step, l->val_top5);
+    if (!isnan(l->ema_loss)) {
+        put(o, w, "val", "ema_loss", l->step, l->ema_loss);
+        put(o, w, "val", "ema_top1", l->step, l->ema_top1);
+        put(o, w, "val", "ema_top5", l->step, l->ema_top5);
+    }
+    jsonl_end(&o->metrics);
+    if (o->tensorboard)
+        tensorboard_flush(&o->events);
+}
+
+void output_epoch(struct output *o, const struct epoch_line *l)
+{
+    const struct val_line *v = &l->val;
+    const double row[COLUMNS] = {
+        (double)l->epoch, l->train_loss, l->train_top1,        v->val_loss,
+        v->val_top1,      v->val_top5,   v->ema_loss,          v->ema_top1,
+        v->ema_top5,      l->lr,         l->images_per_second, l->seconds,
+    };
+
+    csv_row(&o->summary, row);
+}

@@ -1,0 +1,68 @@
+/*
+ * The folder of a run, OUTPUT/NAME/TAG, and what is written into it as it goes:
+ *
+ *   config.yaml     the configuration, as given: it can be run again
+ *   derived.yaml    what it means: scaled rates, steps per epoch, sizes, device
+ *   log.txt         every line of the log
+ *   metrics.jsonl   one object a log line, validation and epoch
+ *   summary.csv     one row an epoch
+ *   events.*        the same for TensorBoard (LOG.TENSORBOARD)
+ *   *.safetensors   checkpoints (train/saves.h)
+ *
+ * A resumed run takes all of them up where its checkpoint was.
+ */
+#ifndef TRAIN_OUTPUT_H
+#define TRAIN_OUTPUT_H
+
+#include "io/csv.h"
+#include "io/jsonl.h"
+#include "io/tensorboard.h"
+#include "train/checkpoint.h"
+#include "train/step.h"
+
+struct output {
+    char *dir;
+    char *config; /* the text of config.yaml */
+    struct jsonl metrics;
+    struct csv summary;
+    struct tensorboard events;
+    bool open, tensorboard;
+};
+
+/*
+ * Finds and makes the folder. If it holds checkpoints of a run whose config.yaml differs
+ * in a key that changes the result, or TRAIN.AUTO_RESUME is off, ends the program, naming
+ * the keys, before anything is written; MODEL.RESUME says that this is meant.
+ */
+void output_prepare(struct output *o, const struct config *cfg);
+
+/* Files that grow keep what lies at or before the update and the epoch of `state`. */
+void output_open(struct output *o, const struct session *s, const struct run_state *state,
+                 int64_t step, bool resumed);
+void output_close(struct output *o);
+
+/* A window of training that ends with update `step`. */
+struct train_line {
+    int64_t step, epoch;
+    double loss, top1; /* of the window; top1 in percent */
+    double lr, grad_norm, loss_scale;
+    double images_per_second, data_share; /* share of the time spent waiting for data */
+    int64_t skipped;                      /* updates skipped since the run began */
+};
+void output_train(struct output *o, const struct train_line *l);
+
+struct val_line {
+    int64_t step, epoch;
+    double val_loss, val_top1, val_top5;
+    double ema_loss, ema_top1, ema_top5; /* NaN: no average */
+};
+void output_val(struct output *o, const struct val_line *l);
+
+struct epoch_line {
+    int64_t epoch;
+    double train_loss, train_top1, lr, images_per_second, seconds;
+    struct val_line val; /* NaN where the epoch was not validated */
+};
+void output_epoch(struct output *o, const struct epoch_line *l);
+
+#endif

@@ -1,0 +1,102 @@
+#include "train/progress.h"
+
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "config/choices.h"
+
+static bool active, drawn;
+static double drawn_at;
+
+void progress_init(int mode)
+{
+    active = mode == PROGRESS_ON || (mode == PROGRESS_AUTO && isatty(STDERR_FILENO));
+    drawn = false;
+    drawn_at = 0;
+    log_before_line(active ? progress_wipe : NULL);
+}
+
+bool progress_active(void)
+{
+    return active;
+}
+
+/* "01:23", "1:02:03" */
+static void add_clock(struct strbuf *s, double seconds)
+{
+    long long t = seconds > 0 ? (long long)(seconds + 0.5) : 0;
+
+    if (t >= 3600)
+        strbuf_addf(s, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
+    else
+        strbuf_addf(s, "%02lld:%02lld", t / 60, t % 60);
+}
+
+static void add_bar(struct strbuf *s, double share, int room)
+{
+    int width = room < 4 ? 4 : room > 30 ? 30 : room;
+    int full = (int)(share * width);
+
+    strbuf_addch(s, '|');
+    for (int i = 0; i < width; i++)
+        strbuf_addch(s, i < full ? '#' : ' ');
+    strbuf_addch(s, '|');
+}
+
+void progress_text(struct strbuf *s, const char *title, int64_t done, int64_t total,
+                   double seconds, double images_per_second, const char *postfix,
+                   int width)
+{
+    double share = total > 0 ? (double)done / (double)total : 0;
+    struct strbuf tail = STRBUF_INIT;
+
+    strbuf_addf(&tail, " %lld/%lld [", (long long)done, (long long)total);
+    add_clock(&tail, seconds);
+    strbuf_addch(&tail, '<');
+    if (done > 0)
+        add_clock(&tail, seconds / (double)done * (double)(total - done));
+    else
+        strbuf_addch(&tail, '?');
+    strbuf_addf(&tail, ", %.0f img/s%s%s]", images_per_second, *postfix ? ", " : "",
+                postfix);
+    strbuf_addf(s, "%s: %3.0f%%", title, 100 * share);
+    add_bar(s, share, width - (int)(s->len + tail.len) - 3);
+    strbuf_addstr(s, tail.buf);
+    if ((int)s->len > width - 1 && width > 1)
+        s->buf[s->len = (size_t)width - 1] = '\0';
+    strbuf_release(&tail);
+}
+
+static int columns(void)
+{
+    struct winsize w;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 100 : w.ws_col;
+}
+
+void progress_show(const char *title, int64_t done, int64_t total, double seconds,
+                   double images_per_second, const char *postfix)
+{
+    struct strbuf s = STRBUF_INIT;
+    double now = clock_now();
+
+    if (!active || (now - drawn_at < 0.1 && done < total))
+        return;
+    progress_text(&s, title, done, total, seconds, images_per_second, postfix, columns());
+    fprintf(stderr, "\r%s\033[K", s.buf);
+    fflush(stderr);
+    drawn = true;
+    drawn_at = now;
+    strbuf_release(&s);
+}
+
+void progress_wipe(void)
+{
+    if (drawn)
+        fputs("\r\033[K", stderr);
+    drawn = false;
+}

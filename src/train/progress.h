@@ -1,0 +1,31 @@
+/*
+ * The line that moves, on a terminal:
+ *
+ *   Train 3/30:  45%|#########           | 176/390 [00:12<00:15, 1842 img/s, loss 1.234,
+ *   lr 1.0e-01, data 0 %]
+ *
+ * tqdm's shape. It is drawn at most ten times a second and wiped before each line of the
+ * log. Without a terminal nothing is drawn; LOG.PROGRESS on and off override that.
+ */
+#ifndef TRAIN_PROGRESS_H
+#define TRAIN_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `mode` is LOG.PROGRESS. */
+void progress_init(int mode);
+bool progress_active(void);
+
+/* `postfix` follows the rate; it may be empty. */
+void progress_show(const char *title, int64_t done, int64_t total, double seconds,
+                   double images_per_second, const char *postfix);
+void progress_wipe(void);
+
+/* The bar's text without the carriage return, for tests: `width` columns at most. */
+struct strbuf;
+void progress_text(struct strbuf *s, const char *title, int64_t done, int64_t total,
+                   double seconds, double images_per_second, const char *postfix,
+                   int width);
+
+#endif

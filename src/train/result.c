@@ -1,0 +1,66 @@
+#include "train/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "io/json.h"
+
+static const char *result_path;
+
+static int write_result(const struct result *r, int code, const char *error)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    int rc;
+
+    if (!result_path)
+        return 0;
+    w.pretty = true;
+    json_begin_object(&w, NULL);
+    json_put_int(&w, "exit", code);
+    json_put_int(&w, "epochs", r->epochs);
+    json_put_int(&w, "steps", r->steps);
+    json_put_double(&w, "train_loss", r->train_loss);
+    json_put_double(&w, "val_loss", r->val_loss);
+    json_put_double(&w, "val_top1", r->val_top1);
+    json_put_double(&w, "val_top5", r->val_top5);
+    json_put_double(&w, "ema_top1", r->ema_top1);
+    json_put_double(&w, "images_per_second", r->images_per_second);
+    json_put_int(&w, "peak_memory_bytes", r->peak_memory_bytes);
+    json_put_double(&w, "wall_seconds", clock_now() - r->began);
+    if (error)
+        json_put_string(&w, "error", error);
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    rc = file_write_atomic(result_path, text.buf, text.len);
+    if (rc)
+        warn("cannot write '%s': %s", result_path, strerror(errno));
+    strbuf_release(&text);
+    return rc;
+}
+
+static void on_failure(const char *message, int code, void *arg)
+{
+    (void)write_result(arg, code, message);
+}
+
+void result_begin(struct result *r, const char *path)
+{
+    *r = (struct result){.began = clock_now()};
+    r->train_loss = r->val_loss = r->val_top1 = r->val_top5 = r->ema_top1 =
+        r->images_per_second = (double)NAN;
+    result_path = path;
+    error_at_exit(on_failure, r);
+}
+
+int result_end(const struct result *r, int code)
+{
+    int rc = write_result(r, code, NULL);
+
+    error_at_exit(NULL, NULL);
+    return rc && !code ? EXIT_FAILED : code;
+}

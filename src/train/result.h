@@ -1,0 +1,24 @@
+/*
+ * --result FILE: one JSON object about the whole run, written at its end, also when it
+ * fails. What is not known is null. Accuracies are percent, memory is the most that the
+ * device held at once.
+ */
+#ifndef TRAIN_RESULT_H
+#define TRAIN_RESULT_H
+
+#include <stdint.h>
+
+struct result {
+    int64_t epochs, steps;
+    double train_loss, val_loss, val_top1, val_top5, ema_top1; /* NaN: not known */
+    double images_per_second;
+    int64_t peak_memory_bytes;
+    double began; /* clock_now() at the start, for wall_seconds */
+};
+
+/* From here on a die() writes `path` (NULL: no file) with its exit code and `error`. */
+void result_begin(struct result *r, const char *path);
+/* Writes the file; returns `code`, or 1 if the file cannot be written. */
+int result_end(const struct result *r, int code);
+
+#endif

@@ -1,0 +1,33 @@
+#include "train/signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t pending;
+
+static void on_signal(int sig)
+{
+    if (pending && sig == SIGINT)
+        _exit(128 + SIGINT);
+    if (!pending)
+        pending = sig;
+}
+
+void signals_install(void)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGTERM, &a, NULL);
+    sigaction(SIGINT, &a, NULL);
+}
+
+int signals_pending(void)
+{
+    return pending;
+}
+
+const char *signals_name(int sig)
+{
+    return sig == SIGTERM ? "SIGTERM" : sig == SIGINT ? "SIGINT" : "a signal";
+}

@@ -1,0 +1,12 @@
+/*
+ * SIGTERM and SIGINT ask a run to save and leave: a flag that is looked at behind every
+ * batch, in training and in evaluation. A second SIGINT ends the program at once.
+ */
+#ifndef TRAIN_SIGNALS_H
+#define TRAIN_SIGNALS_H
+
+void signals_install(void);
+int signals_pending(void);         /* the first signal that came, or 0 */
+const char *signals_name(int sig); /* "SIGTERM" */
+
+#endif

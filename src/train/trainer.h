@@ -1,0 +1,26 @@
+/*
+ * Training from a configuration to its last epoch, and evaluation of what came out.
+ *
+ *   return trainer_train(cfg, "result.json");      exit code
+ *
+ * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Metrics are
+ * read from the device every PRINT_FREQ updates. A signal is noticed behind each batch,
+ * in validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
+ * signal. AMP.MAX_SKIPS skipped updates in a row end it.
+ *
+ * What a run does from an update on is a function of the configuration, of the files and
+ * of what a checkpoint holds: a run that is killed at any point and started again ends
+ * with the same weights, bit for bit (on one machine with one number of threads).
+ */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include "config/config.h"
+
+/* `result`: where to write the result, or NULL. */
+int trainer_train(const struct config *cfg, const char *result);
+
+/* MODEL.RESUME or MODEL.PRETRAINED over the validation split; never trains. */
+int trainer_eval(const struct config *cfg, const char *result);
+
+#endif
