@@ -1,0 +1,107 @@
+#!/bin/bash
+# A run that is killed at any point and started again ends with the file, bit for bit, of
+# a run that was never disturbed. Kills: SIGKILL before the first checkpoint, in the middle
+# of an epoch, behind an epoch, and at arbitrary moments; SIGTERM and SIGINT, which save.
+#
+#   tests/e2e/resume.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-resume.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 16 --size 16 2>/dev/null ||
+  exit 1
+
+train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --output out
+  --device ref --epochs 2 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=3 TRAIN.KEEP_CHECKPOINTS=2)
+run=out/resnet20/default
+
+# Waits until the log knows update $1 of process $2; false if the run ended before.
+reached() {
+  while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
+    kill -0 "$2" 2>/dev/null || return 1
+    sleep 0.01
+  done
+}
+
+finish() { # the same command, until it is done
+  "${train[@]}" >log 2>&1 || { cat log; fail "$1: does not go on"; return; }
+  cmp -s $run/last.safetensors undisturbed/last.safetensors ||
+    fail "$1: other weights than undisturbed"
+  grep -q "resumed from" log || [ "$2" != resumed ] || fail "$1: did not resume"
+  cmp -s <(cut -d, -f1-10 $run/summary.csv) <(cut -d, -f1-10 undisturbed/summary.csv) ||
+    fail "$1: another summary.csv"
+  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 16 ] ||
+    fail "$1: metrics.jsonl has not each update once"
+  rm -rf out
+  echo "ok: $1"
+}
+
+"${train[@]}" >log 2>&1 || { cat log; echo "FAILED: undisturbed"; exit 1; }
+mv $run undisturbed
+rm -rf out
+
+# Update 1: nothing saved yet. 4 and 7: in an epoch. 8: around its end. 12: in the second.
+for step in 1 4 7 8 12; do
+  "${train[@]}" >log 2>&1 &
+  pid=$!
+  reached $step $pid || fail "SIGKILL at $step: over too early"
+  kill -9 $pid
+  wait $pid 2>/dev/null
+  if [ $step = 1 ]; then finish "SIGKILL at update $step" fresh
+  else finish "SIGKILL at update $step" resumed; fi
+done
+
+# Again and again, at moments that have nothing to do with updates.
+for n in 1 2 3 4 5 6; do
+  "${train[@]}" >log 2>&1 &
+  pid=$!
+  sleep 0.$((3 + n))7
+  kill -9 $pid 2>/dev/null
+  wait $pid 2>/dev/null
+done
+finish "SIGKILL six times" any
+
+# Asked to leave: saves where it stands, in training and in validation.
+for how in "TERM 143 5" "INT 130 6" "TERM 143 8"; do
+  read -r sig code step <<<"$how"
+  "${train[@]}" >log 2>&1 &
+  pid=$!
+  reached $step $pid || fail "SIG$sig at $step: over too early"
+  kill -"$sig" $pid
+  wait $pid
+  rc=$?
+  [ $rc = "$code" ] || fail "SIG$sig: exit code $rc, not $code"
+  grep -q "SIG$sig: saving and leaving" log || fail "SIG$sig: no word in the log"
+  finish "SIG$sig at update $step" resumed
+done
+
+# A damaged newest checkpoint is named and passed over; if none is left, the run stops.
+"${train[@]}" --max-steps 7 >log 2>&1 || fail "MAX_STEPS"
+for f in $run/last.safetensors $run/ckpt_step_7.safetensors; do
+  printf 'x' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
+done
+"${train[@]}" >log 2>&1 || fail "damaged newest: does not go on"
+grep -q "passed over: .*ckpt_step_7" log || grep -q "passed over: .*last" log ||
+  fail "damaged newest: not named"
+cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
+for f in $run/*.safetensors; do printf 'x' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
+"${train[@]}" >log 2>&1 && fail "all damaged: starts over"
+grep -q "none of the .* checkpoints" log || fail "all damaged: no clear message"
+rm -rf out
+echo "ok: damaged checkpoints"
+
+# Another configuration in the same folder is refused, and the key is named.
+"${train[@]}" --max-steps 3 >log 2>&1 || fail "MAX_STEPS 3"
+"${train[@]}" --lr 0.01 >log 2>&1
+[ $? = 2 ] || fail "other configuration: exit code"
+grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
+"${train[@]}" --no-auto-resume >log 2>&1 && fail "no auto-resume: overwrites a run"
+echo "ok: other configuration"
+
+[ $fails = 0 ] && echo "resume: passed" || { echo "resume: $fails failed"; exit 1; }
