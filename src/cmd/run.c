@@ -4,7 +4,7 @@
 #include "base/strbuf.h"
 #include "config/problems.h"
 #include "models/table.h"
-#include "train/data.h"
+#include "train/feed.h"
 
 const struct cmd_flag run_flags[] = {
     {"--result", "FILE", "write the outcome to FILE as one JSON object"},
@@ -26,7 +26,7 @@ void run_check(const struct config *cfg, struct problems *p)
         problems_error(p, config_where(cfg, "MODEL.NAME"), "%s", why.buf);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
-    data_check(cfg, p);
+    feed_check(cfg, p);
     strbuf_release(&why);
 }
 

@@ -30,20 +30,20 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
     };
 }
 
-static bool one_pass(struct session *s, const struct data *d, const char *title,
+static bool one_pass(struct session *s, const struct feed *f, const char *title,
                      enum session_weights which, struct evaluation *e)
 {
-    int64_t total = loader_batches(d->val_loader), done = 0;
+    int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
     const struct batch *b;
 
-    loader_start_epoch(d->val_loader, 0, 0);
+    loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, which);
-    while (!signals_pending() && (b = loader_next(d->val_loader))) {
+    while (!signals_pending() && (b = loader_next(f->val_loader))) {
         double seconds = clock_now() - began;
 
         session_eval(s, b->pixel, b->label);
-        loader_release_batch(d->val_loader, b);
+        loader_release_batch(f->val_loader, b);
         e->images += s->plan.val_batch;
         done++;
         progress_show(title, done, total, seconds,
@@ -55,12 +55,12 @@ static bool one_pass(struct session *s, const struct data *d, const char *title,
     return done == total;
 }
 
-bool evaluate(struct session *s, const struct data *d, const char *title,
+bool evaluate(struct session *s, const struct feed *f, const char *title,
               struct evaluation *e)
 {
     *e = (struct evaluation){0};
-    return one_pass(s, d, title, SESSION_RAW, e) &&
-           (!session_has_ema(s) || one_pass(s, d, title, SESSION_EMA, e));
+    return one_pass(s, f, title, SESSION_RAW, e) &&
+           (!session_has_ema(s) || one_pass(s, f, title, SESSION_EMA, e));
 }
 
 /* A loss that is not finite anywhere must not look like a good mean of the rest. */
@@ -93,16 +93,16 @@ void evaluate_log(const struct evaluation *e)
                  l.ema_top1, l.ema_top5, l.ema_loss);
 }
 
-double evaluate_throughput(struct session *s, const struct data *d)
+double evaluate_throughput(struct session *s, const struct feed *f)
 {
     enum { WARMUP = 50, TIMED = 30 };
     const struct batch *b;
     double began = 0;
 
-    loader_start_epoch(d->val_loader, 0, 0);
-    b = loader_next(d->val_loader);
+    loader_start_epoch(f->val_loader, 0, 0);
+    b = loader_next(f->val_loader);
     if (!b)
-        die("'%s' has no images", d->val->name);
+        die("'%s' has no images", f->val->name);
     session_eval_begin(s, SESSION_RAW);
     for (int i = 0; i < WARMUP + TIMED && !signals_pending(); i++) {
         if (i == WARMUP) {
@@ -113,6 +113,6 @@ double evaluate_throughput(struct session *s, const struct data *d)
         session_eval(s, b->pixel, b->label);
     }
     (void)session_eval_end(s);
-    loader_release_batch(d->val_loader, b);
+    loader_release_batch(f->val_loader, b);
     return (double)(TIMED * s->plan.val_batch) / (clock_now() - began);
 }

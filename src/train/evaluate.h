@@ -6,7 +6,7 @@
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
 
-#include "train/data.h"
+#include "train/feed.h"
 #include "train/output.h"
 #include "train/step.h"
 
@@ -17,7 +17,7 @@ struct evaluation {
 };
 
 /* False: a signal came, and nothing is complete. `title` is for the progress line. */
-bool evaluate(struct session *s, const struct data *d, const char *title,
+bool evaluate(struct session *s, const struct feed *f, const char *title,
               struct evaluation *e);
 
 /* Percent and means; NaN where nothing was counted. step and epoch are the caller's. */
@@ -30,7 +30,7 @@ void evaluate_log(const struct evaluation *e);
  * THROUGHPUT_MODE: the first batch of the split again and again, 50 runs to warm up and
  * 30 that count. Images per second.
  */
-double evaluate_throughput(struct session *s, const struct data *d);
+double evaluate_throughput(struct session *s, const struct feed *f);
 
 double metrics_loss(const struct metrics *m); /* mean over samples; NaN: none */
 double metrics_percent(const struct metrics *m, int64_t right);

@@ -19,7 +19,7 @@
 struct trainer {
     const struct config *cfg;
     struct result result;
-    struct data data;
+    struct feed feed;
     struct session session;
     struct output output;
     struct saves saves;
@@ -49,9 +49,9 @@ static void log_start(const struct trainer *t)
              s->backend->name, s->backend->describe(s->device), p->compute);
     if (p->amp_remark)
         log_info("%s", p->amp_remark);
-    if (t->data.train)
+    if (t->feed.train)
         log_info("%lld training images, %d classes: %lld updates of %lld images an epoch",
-                 (long long)t->data.train->n, t->data.classes.n,
+                 (long long)t->feed.train->n, t->feed.classes.n,
                  (long long)p->updates_per_epoch,
                  (long long)(p->batch * p->accumulation));
     log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
@@ -99,7 +99,7 @@ static bool load_start(struct trainer *t)
     bool resumed = true;
 
     if (*cfg->model.resume) {
-        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->data.classes,
+        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
                             &why))
             die("MODEL.RESUME: %s", why.buf);
         log_info("resumed from '%s': epoch %lld", cfg->model.resume,
@@ -124,13 +124,13 @@ static void start(struct trainer *t)
     const struct config *cfg = t->cfg;
     bool resumed;
 
-    data_open(&t->data, cfg, DATA_TRAIN | DATA_VAL);
+    feed_open(&t->feed, cfg, true);
     session_init(&t->session, cfg,
                  &(struct session_options){
-                     .train = true, .eval = true, .images = t->data.train->n});
+                     .train = true, .eval = true, .images = t->feed.train->n});
     output_prepare(&t->output, cfg);
     progress_init(cfg->log.progress);
-    t->saves = (struct saves){t->output.dir, &t->data.classes, t->output.config,
+    t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
                               (int)cfg->train.keep_checkpoints};
     log_start(t);
     saves_check_room(&t->saves, &t->session);
@@ -147,7 +147,7 @@ static void start(struct trainer *t)
     resumed = load_start(t);
     t->step = session_control(&t->session).step;
     output_open(&t->output, &t->session, &t->state, t->step, resumed);
-    data_start(&t->data, t->session.plan.batch, t->session.plan.val_batch);
+    feed_start(&t->feed);
 }
 
 /* ---- the loop ---- */
@@ -203,14 +203,14 @@ static void begin_window(struct trainer *t)
 {
     t->window = t->state.train;
     t->window_began = clock_now();
-    t->window_waited = loader_stats(t->data.train_loader).wait_seconds;
+    t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
 }
 
 static void end_window(struct trainer *t)
 {
     struct control c = session_control(&t->session);
     double seconds = clock_now() - t->window_began;
-    double waited = loader_stats(t->data.train_loader).wait_seconds - t->window_waited;
+    double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
     struct train_line l = {
         .step = t->step,
         .epoch = t->state.epoch,
@@ -290,17 +290,17 @@ static bool train_epoch(struct trainer *t)
 
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < end)
-        loader_start_epoch(t->data.train_loader, (uint64_t)t->state.epoch,
+        loader_start_epoch(t->feed.train_loader, (uint64_t)t->state.epoch,
                            (t->step - first) * p->accumulation);
     begin_window(t);
     while (t->step < end && !signals_pending() && !out_of_steps(t)) {
-        b = loader_next(t->data.train_loader);
+        b = loader_next(t->feed.train_loader);
         if (!b)
             BUG("epoch %lld is over at update %lld", (long long)t->state.epoch,
                 (long long)t->step);
         bool update = session_step(&t->session, b->pixel, b->label);
 
-        loader_release_batch(t->data.train_loader, b);
+        loader_release_batch(t->feed.train_loader, b);
         t->train_images += p->batch;
         if (!update)
             continue;
@@ -318,7 +318,7 @@ static bool validate(struct trainer *t)
 {
     struct evaluation e;
 
-    if (!evaluate(&t->session, &t->data, "Val", &e))
+    if (!evaluate(&t->session, &t->feed, "Val", &e))
         return false;
     evaluate_log(&e);
     t->val = evaluate_line(&e);
@@ -433,7 +433,7 @@ static void fill_result(struct trainer *t)
 
 static void close_all(struct trainer *t)
 {
-    data_close(&t->data);
+    feed_close(&t->feed);
     session_release(&t->session);
     output_close(&t->output);
 }
@@ -464,7 +464,7 @@ static void load_eval(struct trainer *t)
     struct strbuf why = STRBUF_INIT;
 
     if (*cfg->model.resume) {
-        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->data.classes,
+        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
                             &why))
             die("MODEL.RESUME: %s", why.buf);
     } else {
@@ -495,19 +495,19 @@ int trainer_eval(const struct config *cfg, const char *result)
 
     result_begin(&t.result, result);
     signals_install();
-    data_open(&t.data, cfg, DATA_VAL);
+    feed_open(&t.feed, cfg, false);
     session_init(&t.session, cfg, &(struct session_options){.eval = true});
     progress_init(cfg->log.progress);
     session_alloc(&t.session);
     t.state.train_loss = NAN;
     if (!cfg->throughput_mode || *cfg->model.resume || *cfg->model.pretrained)
         load_eval(&t);
-    data_start(&t.data, t.session.plan.batch, t.session.plan.val_batch);
+    feed_start(&t.feed);
     if (cfg->throughput_mode) {
-        t.result.images_per_second = evaluate_throughput(&t.session, &t.data);
+        t.result.images_per_second = evaluate_throughput(&t.session, &t.feed);
         log_info("batch_size %lld throughput %.1f", (long long)t.session.plan.val_batch,
                  t.result.images_per_second);
-    } else if (evaluate(&t.session, &t.data, "Val", &e)) {
+    } else if (evaluate(&t.session, &t.feed, "Val", &e)) {
         evaluate_log(&e);
         eval_result(&t, &e);
     }

@@ -1,0 +1,62 @@
+#include "train/feed.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "train/data_config.h"
+
+void feed_check(const struct config *cfg, struct problems *p)
+{
+    data_check(cfg, p);
+    if (!strcmp(cfg->data.dataset, "synthetic"))
+        problems_error(p, config_where(cfg, "DATA.DATASET"),
+                       "DATA.DATASET synthetic has no images to learn from, only trainc "
+                       "bench takes it (trainc synth makes some)");
+    if (cfg->model.in_chans != 3)
+        problems_error(p, config_where(cfg, "MODEL.IN_CHANS"),
+                       "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
+                       (long long)cfg->model.in_chans);
+}
+
+static struct loader *start(const struct feed *f, const struct dataset *set,
+                            enum data_split split)
+{
+    struct loader_options o;
+
+    data_loader_options(f->cfg, split, &o);
+    return loader_open(set, &o);
+}
+
+void feed_open(struct feed *f, const struct config *cfg, bool train)
+{
+    const struct dataset *any;
+
+    *f = (struct feed){.cfg = cfg};
+    if (train)
+        f->train = data_open(cfg, DATA_TRAIN);
+    f->val = data_open(cfg, DATA_VAL);
+    if (train)
+        dataset_check_classes(f->train, f->val);
+    any = train ? f->train : f->val;
+    if (any->nclass != cfg->model.num_classes)
+        usage("'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
+              any->nclass, (long long)cfg->model.num_classes);
+    f->classes.name = (const char *const *)any->class_name;
+    f->classes.n = any->nclass;
+}
+
+void feed_start(struct feed *f)
+{
+    if (f->train)
+        f->train_loader = start(f, f->train, DATA_TRAIN);
+    f->val_loader = start(f, f->val, DATA_VAL);
+}
+
+void feed_close(struct feed *f)
+{
+    loader_close(f->train_loader);
+    loader_close(f->val_loader);
+    dataset_close(f->train);
+    dataset_close(f->val);
+    *f = (struct feed){0};
+}

@@ -1,0 +1,32 @@
+/*
+ * What a run feeds on: its data sets, their classes and their loaders.
+ *
+ *   struct feed f;
+ *   feed_open(&f, cfg, true);     lists the files; false: only those of validation
+ *   feed_start(&f);               starts the workers
+ *   feed_close(&f);
+ */
+#ifndef TRAIN_FEED_H
+#define TRAIN_FEED_H
+
+#include "config/config.h"
+#include "config/problems.h"
+#include "dataset/loader.h"
+#include "train/checkpoint.h"
+
+struct feed {
+    const struct config *cfg;
+    struct dataset *train, *val; /* train is NULL for an evaluation */
+    struct loader *train_loader, *val_loader;
+    struct class_list classes; /* lives in the data sets */
+};
+
+/* What cannot be run with these keys, for a verb's check(); touches no file. */
+void feed_check(const struct config *cfg, struct problems *p);
+
+/* Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. */
+void feed_open(struct feed *f, const struct config *cfg, bool train);
+void feed_start(struct feed *f);
+void feed_close(struct feed *f);
+
+#endif
