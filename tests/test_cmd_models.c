@@ -143,52 +143,79 @@ static void test_lists(void **state)
     assert_int_equal(run(&cmd_devices, (const char *const[]){NULL}), 0);
 }
 
-/* The recipe is for this model, and the model can be built as it says. */
-static void check_recipe(const struct model *m)
+/* A file below configs/ loads without a word and names a model. */
+static void load_file(struct config *cfg, const char *file)
 {
-    char *words[] = {xstrdup("--cfg"), xasprintf("configs/%s", m->recipe)};
+    char *words[] = {xstrdup("--cfg"), xasprintf("configs/%s", file)};
     struct cmd_spec spec = {.schema = schema_table};
     struct problems p = {0};
     struct cmdline line;
-    struct config cfg;
-    struct model_options o;
 
     cmdline_parse(&line, &spec, 2, words, &p);
-    if (!config_load(&cfg, &line, &p) || p.n)
-        fail_msg("%s: %s", words[1], p.n ? p.item[0].text : "?");
-    model_check(&cfg, &p);
-    assert_int_equal(p.nerror, 0);
-    assert_string_equal(cfg.model.name, m->name);
-    assert_int_equal(cfg.model.num_classes, m->classes);
-    o = model_options_of_config(&cfg);
-    assert_true(model_count_image(m, &o, 3, (int)cfg.data.img_size).params > 0);
-    config_release(&cfg);
+    if (config_load(cfg, &line, &p))
+        model_check(cfg, &p);
+    if (p.n)
+        fail_msg("%s: %s", words[1], p.item[0].text);
     problems_release(&p);
     cmdline_release(&line);
     free(words[0]);
     free(words[1]);
 }
 
+/* The model can be built as the file says, for images as large as it says. */
+static void check_build(const struct config *cfg)
+{
+    struct model_options o = model_options_of_config(cfg);
+
+    assert_true(model_count_image(model_of_config(cfg), &o, (int)cfg->model.in_chans,
+                                  (int)cfg->data.img_size)
+                    .macs > 0);
+}
+
 static void test_recipes(void **state)
 {
+    struct config cfg;
     int n = 0;
 
     (void)state;
-    for (const struct model *m = model_table; m->name; m++)
-        if (m->recipe) {
-            check_recipe(m);
-            n++;
-        }
+    for (const struct model *m = model_table; m->name; m++) {
+        if (!m->recipe)
+            continue;
+        load_file(&cfg, m->recipe);
+        assert_string_equal(cfg.model.name, m->name);
+        assert_int_equal(cfg.model.num_classes, m->classes);
+        check_build(&cfg);
+        config_release(&cfg);
+        n++;
+    }
     assert_true(n >= 20);
+}
+
+static void test_smoke(void **state)
+{
+    int n;
+    char **file = dir_list("configs/smoke", &n);
+
+    (void)state;
+    assert_true(n >= 3);
+    for (int i = 0; i < n; i++) {
+        struct config cfg;
+        char *path = path_join("smoke", file[i]);
+
+        load_file(&cfg, path);
+        check_build(&cfg);
+        config_release(&cfg);
+        free(path);
+    }
+    dir_list_free(file, n);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_summary), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lists),   cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_smoke),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
