@@ -1,10 +1,9 @@
 #include "cmd/run.h"
 
 #include "base/file.h"
-#include "base/strbuf.h"
 #include "config/problems.h"
-#include "models/table.h"
 #include "train/feed.h"
+#include "train/model_config.h"
 
 const struct cmd_flag run_flags[] = {
     {"--result", "FILE", "write the outcome to FILE as one JSON object"},
@@ -20,14 +19,10 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
 
 void run_check(const struct config *cfg, struct problems *p)
 {
-    struct strbuf why = STRBUF_INIT;
-
-    if (!model_find(cfg->model.type, cfg->model.name, &why))
-        problems_error(p, config_where(cfg, "MODEL.NAME"), "%s", why.buf);
+    model_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
     feed_check(cfg, p);
-    strbuf_release(&why);
 }
 
 void run_check_weights(const struct config *cfg, struct problems *p)
