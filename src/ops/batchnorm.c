@@ -66,7 +66,8 @@ static const char *batchnorm_check(const struct node *n, int image, int image2)
     return NULL;
 }
 
-static int64_t elements(const struct tensor *x) /* of one channel */
+/* Of one channel. */
+static int64_t elements(const struct tensor *x)
 {
     return tensor_len(x) / x->dim[IMAGE_C];
 }

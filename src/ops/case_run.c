@@ -55,7 +55,7 @@ static void build(struct case_run *r)
     if (r->row->update)
         case_update_phase(&b, r->row->update);
     if (o->dtype != DTYPE_F32)
-        precision(r->graph, AMP_O2, o->dtype);
+        precision(r->graph, o->mixed ? AMP_O1 : AMP_O2, o->dtype);
 }
 
 /* ---- filling ---- */

@@ -8,8 +8,8 @@
  *   case_run_release(&r);
  *
  * Values depend on the row alone, so two backends see the same. With a half type, the
- * graph goes through precision() at level O2; what is filled in can be rounded to that
- * type in the fp32 run as well, so that the two differ only by what the ops round.
+ * graph goes through precision() at level O2 or O1; what is filled in can be rounded to
+ * that type in the fp32 run as well, so that the two differ only by what the ops round.
  */
 #ifndef OPS_CASE_RUN_H
 #define OPS_CASE_RUN_H
@@ -21,6 +21,7 @@ struct case_options {
     bool bench;        /* the larger size */
     enum dtype dtype;  /* DTYPE_F32: level O0; a half: level O2 */
     enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
+    bool mixed;        /* a half at level O1: each op by its class */
     bool nan;          /* the first element of the first input is NaN */
     bool forward_only; /* no gradients */
 };

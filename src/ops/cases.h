@@ -72,7 +72,9 @@ struct op_case {
     bool no_nan;         /* a NaN in the first input leaves none in the results */
     int seed;            /* of a chain: with this one no relu is near its kink */
     bool no_differences; /* none exist: maxima are shared, or weights move */
-    const char *freeze;  /* a pattern for graph_freeze */
+    bool wide; /* full vectors; too large for differences, or for halves to agree at kinks
+                */
+    const char *freeze; /* a pattern for graph_freeze */
     enum case_fill fill;
 };
 
