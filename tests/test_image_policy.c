@@ -28,7 +28,8 @@ static void operations_equal_timm(void **state)
     size_t len, at = BYTES;
     char *data = file_read("tests/golden/image_policy/timm.bin", &len);
     uint8_t pixel[BYTES], scratch[BYTES];
-    struct policy_canvas c = {pixel, W, H, scratch, {124, 116, 104}};
+    struct warp_canvas warp = {0};
+    struct policy_canvas c = {pixel, W, H, {124, 116, 104}, scratch, &warp};
     int cases = 0;
 
     (void)state;
@@ -52,6 +53,7 @@ static void operations_equal_timm(void **state)
                     pixel[i], (uint8_t)data[at]);
     }
     assert_int_equal(cases, 80);
+    warp_canvas_release(&warp);
     free(data);
 }
 
@@ -100,6 +102,7 @@ static void policies_are_drawn(void **state)
     struct policy p;
     struct strbuf why = STRBUF_INIT;
     struct image img = {0};
+    struct warp_canvas warp = {0};
     uint8_t scratch[BYTES], first[BYTES];
     int same = 0, n = 4000;
 
@@ -107,7 +110,7 @@ static void policies_are_drawn(void **state)
     assert_int_equal(policy_parse(&p, "rand-m9-mstd0.5-inc1", &why), 0);
     for (int s = 0; s < n; s++) {
         struct augment_key key = {6, 1, s};
-        struct policy_canvas c = {NULL, W, H, scratch, {0}};
+        struct policy_canvas c = {NULL, W, H, {0}, scratch, &warp};
 
         image_formula(&img, W, H);
         memcpy(first, img.pixel, BYTES);
@@ -117,6 +120,7 @@ static void policies_are_drawn(void **state)
     }
     assert_true(same > n * 0.23 && same < n * 0.33);
     image_release(&img);
+    warp_canvas_release(&warp);
 }
 
 static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};

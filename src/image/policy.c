@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "image/enhance.h"
-#include "image/warp.h"
 
 enum { POLICY_MAX_OPS = 64 };
 
@@ -85,14 +84,6 @@ int policy_parse(struct policy *p, const char *text, struct strbuf *why)
     return 0;
 }
 
-static void policy_warp(struct policy_canvas *c, const double m[6],
-                        enum resize_filter filter)
-{
-    memcpy(c->scratch, c->pixel, (size_t)c->w * (size_t)c->h * 3);
-    warp_affine(c->scratch, c->pixel, c->w, c->h, m,
-                filter == RESIZE_BICUBIC ? WARP_BICUBIC : WARP_BILINEAR, c->fill);
-}
-
 static void policy_geometry(struct policy_canvas *c, enum policy_op op, double m,
                             enum resize_filter filter)
 {
@@ -108,7 +99,8 @@ static void policy_geometry(struct policy_canvas *c, enum policy_op op, double m
         warp_translate(map, 0.45 * m / 10 * c->w, 0);
     else
         warp_translate(map, 0, 0.45 * m / 10 * c->h);
-    policy_warp(c, map, filter);
+    warp_affine(c->warp, c->pixel, c->w, c->h, map,
+                filter == RESIZE_BICUBIC ? WARP_BICUBIC : WARP_BILINEAR, c->fill);
 }
 
 static int policy_at_most(int v, int limit)

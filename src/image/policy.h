@@ -18,6 +18,7 @@
 #include "base/strbuf.h"
 #include "image/augment.h"
 #include "image/resize.h"
+#include "image/warp.h"
 
 struct policy {
     int ops; /* per picture; 0: no policy */
@@ -50,8 +51,9 @@ enum policy_op { /* in timm's order */
 struct policy_canvas {
     uint8_t *pixel; /* w * h of RGB, no padding */
     int w, h;
-    uint8_t *scratch; /* as many bytes */
     uint8_t fill[3];  /* what comes in from outside */
+    uint8_t *scratch; /* as many bytes as the picture */
+    struct warp_canvas *warp;
 };
 
 /* One operation at magnitude m (of 10); `sign` is 1 or -1 where the operation has one. */

@@ -233,7 +233,7 @@ static void transform_finish(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, uint8_t *dst)
 {
     if (t->policy.ops > 0) {
-        struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h};
+        struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h, .warp = &m->warp};
 
         image_resize_room(&m->scratch, t->w, t->h);
         c.scratch = m->scratch.pixel;
@@ -258,6 +258,7 @@ void transformer_release(struct transformer *m)
     resizer_release(&m->resizer);
     image_release(&m->image);
     image_release(&m->scratch);
+    warp_canvas_release(&m->warp);
     memset(m, 0, sizeof(*m));
 }
 

@@ -67,6 +67,7 @@ struct transformer {
     struct image_decoder *decoder;
     struct resizer resizer;
     struct image image, scratch;
+    struct warp_canvas warp;
 };
 
 void transformer_init(struct transformer *m, const struct image_limits *limits);

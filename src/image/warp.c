@@ -1,50 +1,84 @@
 #include "image/warp.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 /* The three channels of a pixel and an unused one. */
 typedef float warp_v4 __attribute__((vector_size(16)));
 
+enum { WARP_BORDER = 2 }; /* pixels that bicubic looks beyond the edge, at most */
+
 struct warp_source {
-    const uint8_t *pixel;
-    int w, h;
+    const warp_v4 *pixel; /* of the picture's corner, inside the border */
+    ptrdiff_t stride;     /* in pixels */
 };
+
+void warp_canvas_release(struct warp_canvas *c)
+{
+    free(c->pixel);
+    memset(c, 0, sizeof(*c));
+}
 
 static inline int warp_clip(int v, int n)
 {
     return v < 0 ? 0 : v >= n ? n - 1 : v;
 }
 
-static inline warp_v4 warp_load(const uint8_t *row, int x)
+/* The picture as floats, its outermost pixels repeated into the border. */
+static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb, int w,
+                                      int h)
 {
-    const uint8_t *p = row + 3 * x;
+    int stride = w + 2 * WARP_BORDER;
+    size_t need = (size_t)stride * (size_t)(h + 2 * WARP_BORDER) * sizeof(warp_v4);
+    warp_v4 *to;
 
-    return (warp_v4){p[0], p[1], p[2], 0};
+    if (need > c->cap) {
+        free(c->pixel);
+        c->pixel = xalloc_aligned(need);
+        c->cap = need;
+    }
+    to = (warp_v4 *)c->pixel;
+    for (int y = -WARP_BORDER; y < h + WARP_BORDER; y++) {
+        const uint8_t *row = rgb + (size_t)warp_clip(y, h) * (size_t)w * 3;
+
+        for (int x = -WARP_BORDER; x < w + WARP_BORDER; x++) {
+            const uint8_t *p = row + 3 * warp_clip(x, w);
+
+            *to++ = (warp_v4){p[0], p[1], p[2], 0};
+        }
+    }
+    to = (warp_v4 *)c->pixel;
+    return (struct warp_source){to + WARP_BORDER * stride + WARP_BORDER, stride};
 }
 
-static inline const uint8_t *warp_row(const struct warp_source *s, int y)
+static inline uint8_t warp_byte(float v)
 {
-    return s->pixel + (size_t)warp_clip(y, s->h) * (size_t)s->w * 3;
+    return (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : (int)v);
 }
 
 static inline void warp_store(uint8_t *dst, warp_v4 v)
 {
     for (int c = 0; c < 3; c++)
-        dst[c] = (uint8_t)(v[c] <= 0 ? 0 : v[c] >= 255 ? 255 : (int)v[c]);
+        dst[c] = warp_byte(v[c]);
 }
 
-/* (x, y): the input position less half a pixel */
+/* floor(v) for v >= -1 */
+static inline int warp_floor(float v)
+{
+    return (int)(v + 1) - 1;
+}
+
+/* (x, y): the input position less half a pixel, at least -0.5 */
 static void warp_bilinear(const struct warp_source *s, float x, float y, uint8_t *dst)
 {
-    int x0 = (int)floorf(x), y0 = (int)floorf(y);
+    int x0 = warp_floor(x), y0 = warp_floor(y);
     float dx = x - (float)x0, dy = y - (float)y0;
-    int left = warp_clip(x0, s->w), right = warp_clip(x0 + 1, s->w);
-    const uint8_t *a = warp_row(s, y0), *b = warp_row(s, y0 + 1);
-    warp_v4 top = warp_load(a, left), bottom = warp_load(b, left);
+    const warp_v4 *p = s->pixel + y0 * s->stride + x0, *q = p + s->stride;
+    warp_v4 top = p[0] + (p[1] - p[0]) * dx, bottom = q[0] + (q[1] - q[0]) * dx;
 
-    top += (warp_load(a, right) - top) * dx;
-    bottom += (warp_load(b, right) - bottom) * dx;
     warp_store(dst, top + (bottom - top) * dy);
 }
 
@@ -59,40 +93,34 @@ static inline void warp_cubic(float d, float w[4])
 
 static void warp_bicubic(const struct warp_source *s, float x, float y, uint8_t *dst)
 {
-    int x0 = (int)floorf(x), y0 = (int)floorf(y), at[4];
+    int x0 = warp_floor(x), y0 = warp_floor(y);
+    const warp_v4 *p = s->pixel + (y0 - 1) * s->stride + x0 - 1;
     float wx[4], wy[4];
     warp_v4 sum = {0};
 
     warp_cubic(x - (float)x0, wx);
     warp_cubic(y - (float)y0, wy);
-    for (int k = 0; k < 4; k++)
-        at[k] = warp_clip(x0 - 1 + k, s->w);
-    for (int k = 0; k < 4; k++) {
-        const uint8_t *row = warp_row(s, y0 - 1 + k);
-
-        sum += (warp_load(row, at[0]) * wx[0] + warp_load(row, at[1]) * wx[1] +
-                warp_load(row, at[2]) * wx[2] + warp_load(row, at[3]) * wx[3]) *
-               wy[k];
-    }
+    for (int k = 0; k < 4; k++, p += s->stride)
+        sum += (p[0] * wx[0] + p[1] * wx[1] + p[2] * wx[2] + p[3] * wx[3]) * wy[k];
     warp_store(dst, sum);
 }
 
-void warp_affine(const uint8_t *src, uint8_t *dst, int w, int h, const double m[6],
+void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[6],
                  enum warp_filter filter, const uint8_t fill[3])
 {
-    struct warp_source s = {src, w, h};
+    struct warp_source s = warp_spread(c, rgb, w, h);
 
     for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++, dst += 3) {
+        for (int x = 0; x < w; x++, rgb += 3) {
             double sx = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2];
             double sy = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
 
             if (!(sx >= 0 && sx < w && sy >= 0 && sy < h))
-                memcpy(dst, fill, 3);
+                memcpy(rgb, fill, 3);
             else if (filter == WARP_BILINEAR)
-                warp_bilinear(&s, (float)(sx - 0.5), (float)(sy - 0.5), dst);
+                warp_bilinear(&s, (float)(sx - 0.5), (float)(sy - 0.5), rgb);
             else
-                warp_bicubic(&s, (float)(sx - 0.5), (float)(sy - 0.5), dst);
+                warp_bicubic(&s, (float)(sx - 0.5), (float)(sy - 0.5), rgb);
         }
 }
 

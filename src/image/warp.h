@@ -9,14 +9,21 @@
 #ifndef IMAGE_WARP_H
 #define IMAGE_WARP_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum warp_filter { WARP_BILINEAR, WARP_BICUBIC };
 
-/* w * h pixels of RGB each; src and dst are different and have no padding between rows.
- */
-void warp_affine(const uint8_t *src, uint8_t *dst, int w, int h, const double m[6],
+/* Memory that warp_affine uses and enlarges; {0} is a valid one. */
+struct warp_canvas {
+    float *pixel; /* four to a pixel, with a border of repeated pixels */
+    size_t cap;
+};
+
+void warp_canvas_release(struct warp_canvas *c);
+
+/* w * h pixels of RGB without padding between rows, in place. */
+void warp_affine(struct warp_canvas *c, uint8_t *rgb, int w, int h, const double m[6],
                  enum warp_filter filter, const uint8_t fill[3]);
 
 void warp_shear_x(double m[6], double factor); /* x + factor y */
