@@ -85,7 +85,9 @@ static bool is_value(struct parser *ps, const struct atword *w)
         return true;
     if (!strcmp(text, "--"))
         return false;
-    return is_number(text) || strchr(text, ' ') != NULL;
+    if (is_number(text))
+        return true;
+    return strchr(text, ' ') && !flags_exact(&ps->flags, text, strcspn(text, "="));
 }
 
 static bool next_value(struct parser *ps, struct atword *w)
@@ -105,7 +107,24 @@ static const char *slashed(struct parser *ps, const struct flag *flag)
                         flag_slashed(flag, &ps->line->mem));
 }
 
-/* Says what argparse says of a value of the wrong type; ranges are checked later. */
+static void check_choice(struct parser *ps, const struct flag *flag, const char *word)
+{
+    const struct choice *c = flag->row->choices;
+    const char *near = schema_near_choice(c, word);
+    struct strbuf s = STRBUF_INIT;
+
+    while (c->name && strcmp(c->name, word) != 0)
+        c++;
+    if (!c->name) {
+        schema_add_choices(&s, flag->row->choices);
+        problems_error(
+            ps->p, slashed(ps, flag), "invalid choice: '%s' (choose from %s)%s%s%s", word,
+            s.buf, near ? ", maybe you meant '" : "", near ? near : "", near ? "'?" : "");
+    }
+    strbuf_release(&s);
+}
+
+/* Says what argparse says of a wrong type or word; ranges are checked later. */
 static void check_value(struct parser *ps, const struct flag *flag, const char *text)
 {
     const struct schema *row = flag->row;
@@ -116,26 +135,30 @@ static void check_value(struct parser *ps, const struct flag *flag, const char *
     in.text = in.s;
     if (strstr(text, "${"))
         return;
-    if (!coerce(&ps->line->mem, &d, &in, &v, &why)) {
-        if (d.type == VALUE_LIST)
-            problems_error(ps->p, slashed(ps, flag), "must be %s", why.buf);
-        else
-            problems_error(ps->p, slashed(ps, flag), "invalid %s value: '%s'",
-                           value_type_name(d.type), text);
+    if (coerce(&ps->line->mem, &d, &in, &v, &why)) {
+        if (row->choices && v.type == VALUE_STR)
+            check_choice(ps, flag, v.s);
+    } else if (d.type == VALUE_LIST) {
+        problems_error(ps->p, slashed(ps, flag), "must be %s", why.buf);
+    } else {
+        problems_error(ps->p, slashed(ps, flag), "invalid %s value: '%s'",
+                       value_type_name(d.type), text);
     }
     strbuf_release(&why);
 }
 
-static void set_key(struct parser *ps, const struct flag *flag, const char *text,
+static void set_key(struct parser *ps, const struct flag_name *name, const char *text,
                     const struct atword *at)
 {
     struct cmdline *line = ps->line;
-    const char *name = flag_long(flag, &line->mem);
+    const struct flag *flag = name->flag;
     int before = ps->p->nerror;
-    struct cmd_set set = {.name = flag->row->key, .text = text, .where = name};
+    struct cmd_set set = {.name = flag->row->key, .text = text};
 
+    set.where =
+        arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
     if (at->file)
-        set.where = arena_printf(&line->mem, "%s: %s", at->where, name);
+        set.where = arena_printf(&line->mem, "%s: %s", at->where, set.where);
     check_value(ps, flag, text);
     if (ps->p->nerror == before)
         add_set(&line->flag, &line->nflag, set, &line->mem);
@@ -195,7 +218,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
             value = name->no ? "False" : "True";
         else if (flag_is_list(flag))
             value = list_text(ps, value, !inline_value);
-        set_key(ps, flag, value, &at);
+        set_key(ps, name, value, &at);
         break;
     case FLAG_OWN:
         add_set(&line->own, &line->nown,
@@ -247,6 +270,8 @@ static bool flag(struct parser *ps, struct atword at)
 
     if (name)
         use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
+    else if (ps->p->nerror > before && !at.text[len])
+        (void)next_value(ps, &at); /* of the ambiguous flag: no second mistake */
     return name || ps->p->nerror > before || (at.text[1] != '-' && short_flags(ps, at));
 }
 
@@ -308,18 +333,20 @@ static void pair(struct parser *ps, struct atword w)
     set_opt(ps, key, w.text + len + 1, &w);
 }
 
+/* The next key of --opts, after @FILE there was replaced by its words. */
+static bool next_key(struct parser *ps, struct atword *w)
+{
+    while (ps->i < ps->n && expand(ps))
+        ;
+    return next_value(ps, w);
+}
+
 static void opts(struct parser *ps, const struct flag *flag, const char *value)
 {
-    struct atword w = {value, NULL, NULL}, v;
+    struct atword w = {value, ps->word[ps->i - 1].where, ps->word[ps->i - 1].file}, v;
     int n = 0;
 
-    for (;; n++, value = NULL) {
-        if (!value) {
-            if (ps->i < ps->n && expand(ps))
-                continue;
-            if (!next_value(ps, &w))
-                break;
-        }
+    for (bool more = value || next_key(ps, &w); more; more = next_key(ps, &w), n++) {
         if (is_pair(w.text))
             pair(ps, w);
         else if (next_value(ps, &v))
@@ -346,7 +373,7 @@ static void unrecognized(struct parser *ps)
         const char *near =
             *text == '-' ? flags_suggest(&ps->flags, text, &ps->line->mem) : NULL;
 
-        if (near)
+        if (near && strcmp(near, text) != 0)
             strbuf_addf(&s, " (did you mean %s?)", near);
     }
     problems_error(ps->p, NULL, "unrecognized arguments:%s", s.buf);

@@ -111,14 +111,21 @@ static void ambiguous(const struct flags *f, const char *text, size_t len,
     strbuf_release(&s);
 }
 
-const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
-                                   struct problems *p)
+const struct flag_name *flags_exact(const struct flags *f, const char *text, size_t len)
 {
-    const struct flag_name *found = NULL;
-
     for (int i = 0; i < f->n; i++)
         if (begins(f->name[i].name, text, len) && !f->name[i].name[len])
             return &f->name[i];
+    return NULL;
+}
+
+const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
+                                   struct problems *p)
+{
+    const struct flag_name *found = flags_exact(f, text, len);
+
+    if (found)
+        return found;
     if (len < 3 || strncmp(text, "--", 2) != 0)
         return NULL;
     for (int i = 0; i < f->n; i++) {
@@ -146,8 +153,9 @@ const char *flags_suggest(const struct flags *f, const char *text, struct arena 
 
     word[strcspn(word, "=")] = '\0';
     suggest_init(&s, word);
-    for (int i = 0; i < f->n; i++)
-        suggest_try(&s, f->name[i].name);
+    for (int i = 0; i < f->n && !strncmp(word, "--", 2); i++)
+        if (!strncmp(f->name[i].name, "--", 2))
+            suggest_try(&s, f->name[i].name);
     return s.best ? arena_strdup(mem, s.best) : NULL;
 }
 

@@ -45,6 +45,9 @@ void flags_release(struct flags *f);
 const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
                                    struct problems *p);
 
+/* The flag whose name is just this; NULL: none. */
+const struct flag_name *flags_exact(const struct flags *f, const char *text, size_t len);
+
 /* The nearest long name, for "did you mean"; NULL: none is near. */
 const char *flags_suggest(const struct flags *f, const char *text, struct arena *mem);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "config/schema.h"
 
 const struct schema *schema_find(const struct schema *table, const char *key)
@@ -85,7 +86,7 @@ static bool check_list(const struct schema *row, const struct value *v,
     return true;
 }
 
-static void add_choices(struct strbuf *s, const struct choice *choices)
+void schema_add_choices(struct strbuf *s, const struct choice *choices)
 {
     int n = 0;
 
@@ -94,10 +95,21 @@ static void add_choices(struct strbuf *s, const struct choice *choices)
             strbuf_addf(s, "%s%s", n++ ? ", " : "", *c->name ? c->name : "''");
 }
 
+const char *schema_near_choice(const struct choice *choices, const char *word)
+{
+    struct suggest s;
+
+    suggest_init(&s, word);
+    for (const struct choice *c = choices; c->name; c++)
+        if (!c->refuse && *c->name)
+            suggest_try(&s, c->name);
+    return s.best;
+}
+
 static bool check_text(const struct schema *row, const struct value *v,
                        struct strbuf *why)
 {
-    const char *wanted = row->check ? row->check(v->s) : NULL;
+    const char *wanted = row->check ? row->check(v->s) : NULL, *near;
 
     if (row->choices) {
         const struct choice *c = row->choices;
@@ -109,7 +121,7 @@ static bool check_text(const struct schema *row, const struct value *v,
         if (c->name)
             return !c->refuse;
         strbuf_addstr(why, "must be one of ");
-        add_choices(why, row->choices);
+        schema_add_choices(why, row->choices);
     } else if (wanted) {
         strbuf_addf(why, "must be %s", wanted);
     } else {
@@ -117,6 +129,8 @@ static bool check_text(const struct schema *row, const struct value *v,
     }
     strbuf_addstr(why, ", not ");
     value_add_repr(why, v);
+    if (row->choices && (near = schema_near_choice(row->choices, v->s)))
+        strbuf_addf(why, " (did you mean %s?)", near);
     return false;
 }
 
@@ -163,7 +177,7 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
 
     if (row->choices) {
         strbuf_addstr(s, "one of ");
-        add_choices(s, row->choices);
+        schema_add_choices(s, row->choices);
     } else {
         strbuf_addstr(s, name[row->type]);
     }

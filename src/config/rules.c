@@ -50,10 +50,22 @@ static void check_schedule(const struct config *cfg, struct problems *p)
             (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
 }
 
+/* At 1, Adam divides by zero. */
+static void check_betas(const struct config *cfg, struct problems *p)
+{
+    const struct float_list *betas = &cfg->train.optimizer.betas;
+
+    for (int i = 0; i < betas->n; i++)
+        if (!(betas->item[i] < 1))
+            problems_error(p, config_where(cfg, "TRAIN.OPTIMIZER.BETAS"),
+                           "TRAIN.OPTIMIZER.BETAS must be below 1");
+}
+
 void config_check_rules(const struct config *cfg, struct problems *p)
 {
     check_amp(cfg, p);
     check_schedule(cfg, p);
+    check_betas(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
     check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);
     check_ordered(cfg, "AUG.CUTMIX_MINMAX", &cfg->aug.cutmix_minmax, p);

@@ -96,6 +96,10 @@ void schema_bind(const struct schema *row, const struct value *v, void *config,
 /* The field's value, of schema_decl's type; texts are not copied. */
 struct value schema_read(const struct schema *row, const void *config, struct arena *mem);
 
+/* The words of a key, "a, b, c"; the nearest of them, or NULL. */
+void schema_add_choices(struct strbuf *s, const struct choice *choices);
+const char *schema_near_choice(const struct choice *choices, const char *word);
+
 /* "int", "float or None", "list of int", "one of a, b": for help and comments. */
 void schema_add_type(struct strbuf *s, const struct schema *row);
 
