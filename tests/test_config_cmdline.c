@@ -167,6 +167,7 @@ static const struct row rows[] = {
     {"--scale", "", "error: argument --scale: expected at least one argument\n"},
     {"--freeze|layer1.*", "TRAIN.FREEZE=[layer1.*]", ""},
     {"--freeze|layer1.*|conv1", "TRAIN.FREEZE=[layer1.*, conv1]", ""},
+    {"--freeze|a|b|SEED=3", "opt:SEED=3 TRAIN.FREEZE=[a, b]", ""},
     {"--cutmix-minmax|None", "AUG.CUTMIX_MINMAX=None", ""},
     /* files */
     {"--cfg|a.yaml|-c|b.yaml", "cfg:a.yaml cfg:b.yaml", ""},

@@ -164,6 +164,21 @@ static void set_key(struct parser *ps, const struct flag_name *name, const char 
         add_set(&line->flag, &line->nflag, set, &line->mem);
 }
 
+/* KEY=VALUE: what is before = looks like a key. */
+static bool is_pair(const char *text)
+{
+    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_.");
+
+    return len && text[len] == '=';
+}
+
+/* Outside --opts, where file names may hold a =, keys are told by their capital. */
+static bool is_bare_pair(const char *text)
+{
+    return isupper((unsigned char)*text) && is_pair(text);
+}
+
 /* a b c of a list flag, as [a, b, c]; one value that is no list, as a list of it */
 static const char *list_text(struct parser *ps, const char *first, bool more)
 {
@@ -173,7 +188,8 @@ static const char *list_text(struct parser *ps, const char *first, bool more)
     int n = 1;
 
     strbuf_addf(&s, "[%s", first);
-    while (more && next_value(ps, &w)) {
+    while (more && ps->i < ps->n && !is_bare_pair(ps->word[ps->i].text) &&
+           next_value(ps, &w)) {
         strbuf_addf(&s, ", %s", w.text);
         n++;
     }
@@ -315,15 +331,6 @@ static void set_opt(struct parser *ps, const char *key, const char *value,
     add_set(&line->opt, &line->nopt, set, &line->mem);
 }
 
-/* KEY=VALUE: what is before = looks like a key. */
-static bool is_pair(const char *text)
-{
-    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                              "0123456789_.");
-
-    return len && text[len] == '=';
-}
-
 static void pair(struct parser *ps, struct atword w)
 {
     char *key = arena_strdup(&ps->line->mem, w.text);
@@ -392,8 +399,7 @@ static void word(struct parser *ps)
         ps->only_args = true;
     else if (!is_value(ps, &w) && flag(ps, w))
         ;
-    else if (is_value(ps, &w) && !ps->only_args && is_pair(w.text) &&
-             isupper((unsigned char)*w.text))
+    else if (is_value(ps, &w) && !ps->only_args && is_bare_pair(w.text))
         pair(ps, w);
     else if (is_value(ps, &w) && line->narg < ps->spec->max_args)
         add_word(&line->arg, &line->narg, w, &line->mem);

@@ -192,6 +192,10 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     if (!p->nerror) {
         bind(tree, cfg);
         config_check_rules(cfg, p);
+        if (p->nerror) {
+            config_release(cfg);
+            config_init(cfg);
+        }
     }
     cfgnode_free(tree);
     return !p->nerror;
