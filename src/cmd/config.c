@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/print.h"
@@ -15,20 +16,58 @@ static const struct cmd_flag config_flags[] = {
     {0},
 };
 
-static void print_key(const struct config *cfg, const char *key)
+/* Whether a row is `name`, or below the section `name`. */
+static bool is_below(const struct schema *row, const char *name)
 {
-    const struct schema *row = schema_find(schema_table, key);
-    struct strbuf s = STRBUF_INIT;
-    struct arena mem = {0};
-    struct value v;
+    size_t len = strlen(name);
 
-    if (!row || row->type == SCHEMA_GONE)
-        usage("unknown key %s", key);
-    v = schema_read(row, cfg, &mem);
-    value_add_yaml(&s, &v);
-    puts(s.buf);
-    strbuf_release(&s);
-    arena_release(&mem);
+    return row->type != SCHEMA_GONE && !strncmp(row->key, name, len) &&
+           (!row->key[len] || row->key[len] == '.');
+}
+
+static void config_check_arg(const char *name, struct problems *p)
+{
+    struct suggest s;
+
+    suggest_init(&s, name);
+    for (const struct schema *row = schema_table; row->key; row++) {
+        if (is_below(row, name))
+            return;
+        suggest_try(&s, row->key);
+    }
+    if (s.best)
+        problems_error(p, NULL, "unknown key %s (did you mean %s?)", name, s.best);
+    else
+        problems_error(p, NULL, "unknown key %s", name);
+}
+
+static void config_check_args(const struct config *cfg, const struct cmdline *line,
+                              struct problems *p)
+{
+    (void)cfg;
+    for (int i = 0; i < line->narg; i++)
+        config_check_arg(line->arg[i].text, p);
+}
+
+/* The value alone of a key, "KEY: value" for each key of a section. */
+static void print_keys(const struct config *cfg, const char *name)
+{
+    for (const struct schema *row = schema_table; row->key; row++) {
+        struct strbuf s = STRBUF_INIT;
+        struct arena mem = {0};
+
+        if (!is_below(row, name))
+            continue;
+        if (strcmp(row->key, name) != 0)
+            strbuf_addf(&s, "%s: ", row->key);
+
+        struct value v = schema_read(row, cfg, &mem);
+
+        value_add_yaml(&s, &v);
+        puts(s.buf);
+        strbuf_release(&s);
+        arena_release(&mem);
+    }
 }
 
 static int config_run(struct config *cfg, const struct cmdline *line)
@@ -43,7 +82,7 @@ static int config_run(struct config *cfg, const struct cmdline *line)
     if (!cmdline_has(line, "--plain"))
         flags |= CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE;
     for (int i = 0; i < line->narg; i++)
-        print_key(cfg, line->arg[i].text);
+        print_keys(cfg, line->arg[i].text);
     if (!line->narg) {
         config_print(&s, cfg, flags);
         fputs(s.buf, stdout);
@@ -62,5 +101,6 @@ const struct verb cmd_config = {
     .args = "[KEY ...]",
     .max_args = 1000,
     .flags = config_flags,
+    .check = config_check_args,
     .run = config_run,
 };

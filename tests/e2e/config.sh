@@ -1,0 +1,35 @@
+#!/bin/bash
+# The command line as its users see it: what goes to stdout, what to stderr, and the exit
+# code, compared with tests/golden/config/cli.txt. There, a line "$ ARGUMENTS" is a call,
+# "! LINE" came from stderr, "= CODE" is the exit code, "% LINE" a comment, all else came from stdout.
+#
+#   tests/e2e/config.sh [TRAINC]            compare
+#   tests/e2e/config.sh [TRAINC] --write    write the file anew, to be read in the diff
+set -u
+trainc=$(realpath "${1:-./trainc}")
+cd "$(dirname "$0")/../.." || exit 1
+golden=tests/golden/config/cli.txt
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-cli.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+export COLUMNS=80
+
+while IFS= read -r line; do
+  case $line in
+  '$ '*) ;;
+  '% '*) echo "$line"; continue ;;
+  *) continue ;;
+  esac
+  echo "$line"
+  eval "\"$trainc\" ${line#'$ '}" >"$dir/out" 2>"$dir/err" </dev/null
+  code=$?
+  cat "$dir/out"
+  sed 's/^/! /' "$dir/err"
+  echo "= $code"
+done <$golden >"$dir/got"
+
+if [ "${2:-}" = --write ]; then
+  cp "$dir/got" $golden
+elif ! diff -u $golden "$dir/got"; then
+  echo "FAILED: tests/e2e/config.sh"
+  exit 1
+fi
