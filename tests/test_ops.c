@@ -15,13 +15,11 @@
 
 #include <cmocka.h>
 
-#include "cpu/backend.h"
 #include "graph/flat.h"
 #include "ops/case_run.h"
 #include "ops/op_bench.h"
 #include "ops/reference.h"
-
-static const struct backend *const backends[] = {&backend_ref, &backend_cpu, NULL};
+#include "train/devices.h"
 
 /* ---- the reference against differences ---- */
 
@@ -301,17 +299,17 @@ static void test_backends(void **state)
     struct tally all = {0};
 
     (void)state;
-    for (int i = 0; backends[i]; i++) {
-        struct device *dev = backends[i]->open(&(const struct device_options){0});
+    for (int i = 0; device_table[i]; i++) {
+        struct device *dev = device_table[i]->open(&(const struct device_options){0});
 
-        print_message("%s: %s\n", backends[i]->name, backends[i]->describe(dev));
+        print_message("%s: %s\n", device_table[i]->name, device_table[i]->describe(dev));
         for (int k = 0; k < 3; k++)
-            if (backends[i]->has_dtype(dev, dtypes[k]))
-                compare_dtype(backends[i], dev, dtypes[k], &all);
+            if (device_table[i]->has_dtype(dev, dtypes[k]))
+                compare_dtype(device_table[i], dev, dtypes[k], &all);
             else
-                print_message("%s does not take %s\n", backends[i]->name,
+                print_message("%s does not take %s\n", device_table[i]->name,
                               dtype_name(dtypes[k]));
-        backends[i]->close(dev);
+        device_table[i]->close(dev);
     }
     assert_int_equal(all.wrong, 0);
     assert_true(all.rows > 350 && all.values > 60000 && all.nans > 2000);

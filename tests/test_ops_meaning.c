@@ -70,7 +70,7 @@ static const float logits[] = {2, 1, 0, /**/ 0, 0, 0, /**/ -1, 3, 1, /**/ 5, 5, 
 
 static double log_softmax(const float *z, int k)
 {
-    return z[k] - log(exp(z[0]) + exp(z[1]) + exp(z[2]));
+    return (double)z[k] - log(exp((double)z[0]) + exp((double)z[1]) + exp((double)z[2]));
 }
 
 static double run_loss(const struct op_case *row, const int32_t *label, const float *lam)
@@ -236,7 +236,7 @@ static void mixed(const struct mix_attrs *a, int64_t n, float *y, float *lam)
     struct case_run r;
 
     for (int64_t i = 0; i < n * 64; i++)
-        x[i] = (float)(i / 64); /* each pixel is the number of its sample */
+        x[i] = (float)(int)(i / 64); /* each pixel is the number of its sample */
     open_run(&r, &row, DTYPE_F32);
     set(&r, 0, x);
     program_run(r.program);

@@ -66,16 +66,15 @@ struct op_case {
     struct case_size small, bench;
     const struct case_update *update; /* or NULL */
     const void *attrs;   /* of the op; layer, out and groups are filled in by build */
+    const char *freeze;  /* a pattern for graph_freeze */
+    enum case_fill fill; /* of the input that matters: a pool's image, labels */
+    int seed;            /* of a chain: with this one no relu is near its kink */
     bool inference;      /* a graph that is not for training */
     bool no_gradient;    /* nothing flows back */
     bool chain;          /* several ops: halves are rounded in between */
     bool no_nan;         /* a NaN in the first input leaves none in the results */
-    int seed;            /* of a chain: with this one no relu is near its kink */
     bool no_differences; /* none exist: maxima are shared, or weights move */
-    bool wide; /* full vectors; too large for differences, or for halves to agree at kinks
-                */
-    const char *freeze; /* a pattern for graph_freeze */
-    enum case_fill fill;
+    bool wide;           /* full vectors; halves need not agree at kinks */
 };
 
 extern const struct op_case op_cases[]; /* ends with name == NULL */

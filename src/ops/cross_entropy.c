@@ -117,15 +117,16 @@ static double target(const struct targets *t, int64_t i, int64_t k)
     return sum;
 }
 
-/* log of the sum of exp(z), without overflow */
+/* log of the sum of exp(z), without overflow; NaN if one of them is */
 static double log_sum_exp(const float *z, int64_t n)
 {
-    double top = -INFINITY, sum = 0;
+    double top = z[0], sum;
 
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 1; k < n; k++)
         if (z[k] > top)
             top = z[k];
-    for (int64_t k = 0; k < n; k++)
+    sum = exp(z[0] - top);
+    for (int64_t k = 1; k < n; k++)
         sum += exp(z[k] - top);
     return top + log(sum);
 }
