@@ -111,13 +111,13 @@ class CifarNet(nn.Module):
 # name: (model, batch, side). The test has the same nets under the same names.
 def nets():
     yield "resnet20", CifarNet(3, 10), 4, 16
-    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 4, 80
+    yield "test_resnet", timm.create_model("test_resnet", num_classes=10), 4, 48
     yield "resnext", ResNet(Bottleneck, (1, 2, 1, 1), num_classes=10, cardinality=4,
-                            base_width=32, channels=(64, 24, 32, 32)), 4, 48
+                            base_width=32, channels=(64, 24, 32, 32)), 4, 40
     yield "se_tiered", ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, stem_width=8,
                               stem_type="deep_tiered", avg_down=True,
                               channels=(16, 16, 32, 48),
-                              block_args=dict(attn_layer="se")), 4, 64
+                              block_args=dict(attn_layer="se")), 4, 40
 
 
 def digest(name, tensor):
