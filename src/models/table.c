@@ -116,7 +116,7 @@ const struct model model_table[] = {
 };
 /* clang-format on */
 
-static bool known_type(const char *type)
+bool model_type_known(const char *type)
 {
     for (const struct model *m = model_table; m->name; m++)
         if (!strcmp(m->type, type))
@@ -124,16 +124,27 @@ static bool known_type(const char *type)
     return false;
 }
 
-static void say_types(struct strbuf *why, const char *type)
+/* Is m the architecture of "architecture.tag"? */
+static bool same_arch(const struct model *m, const char *name)
 {
-    const char *last = NULL;
+    size_t len = strcspn(name, ".");
+
+    return strlen(m->name) == len && !memcmp(m->name, name, len);
+}
+
+static void say_types(struct strbuf *why, const char *type, const char *name)
+{
+    const char *last = "";
 
     strbuf_addf(why, "no models of MODEL.TYPE '%s'; there are:", type);
     for (const struct model *m = model_table; m->name; m++) {
-        if (!last || strcmp(last, m->type))
+        if (strcmp(last, m->type) != 0)
             strbuf_addf(why, " %s", m->type);
         last = m->type;
     }
+    for (const struct model *m = model_table; m->name; m++)
+        if (same_arch(m, name))
+            strbuf_addf(why, " (%s is a %s)", m->name, m->type);
 }
 
 static void say_name(struct strbuf *why, const char *type, const char *name, size_t len)
@@ -170,12 +181,12 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
 {
     size_t len = strcspn(name, ".");
 
-    if (!known_type(type)) {
-        say_types(why, type);
+    if (!model_type_known(type)) {
+        say_types(why, type, name);
         return NULL;
     }
     for (const struct model *m = model_table; m->name; m++) {
-        if (strcmp(m->type, type) || strlen(m->name) != len || memcmp(m->name, name, len))
+        if (strcmp(m->type, type) != 0 || !same_arch(m, name))
             continue;
         if (!name[len] || has_tag(m, name + len + 1))
             return m;

@@ -43,6 +43,8 @@ extern const struct model model_table[];
  */
 const struct model *model_find(const char *type, const char *name, struct strbuf *why);
 
+bool model_type_known(const char *type);
+
 /* Logits [N, options->classes] of the images x; dies if an option does not fit. */
 struct tensor *model_build(struct builder *b, const struct model *m,
                            const struct model_options *o, struct tensor *x);

@@ -34,13 +34,11 @@ static void check_rate(const struct config *cfg, struct problems *p, const char 
 
 void model_check(const struct config *cfg, struct problems *p)
 {
+    const char *key = model_type_known(cfg->model.type) ? "MODEL.NAME" : "MODEL.TYPE";
     struct strbuf why = STRBUF_INIT;
 
-    if (!model_find(cfg->model.type, cfg->model.name, &why)) {
-        const char *at = config_where(cfg, "MODEL.NAME");
-
-        problems_error(p, at ? at : config_where(cfg, "MODEL.TYPE"), "%s", why.buf);
-    }
+    if (!model_find(cfg->model.type, cfg->model.name, &why))
+        problems_error(p, config_where(cfg, key), "%s", why.buf);
     check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
     check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
     strbuf_release(&why);

@@ -81,7 +81,7 @@ static void plan_milestones(struct plan *p, const struct config *cfg)
 
 static void plan_schedule(struct plan *p, const struct config *cfg)
 {
-    static const enum schedule_kind kind[] = {
+    static const int kind[] = {
         [LR_SCHEDULER_COSINE] = SCHEDULE_COSINE,
         [LR_SCHEDULER_LINEAR] = SCHEDULE_LINEAR,
         [LR_SCHEDULER_STEP] = SCHEDULE_STEP,
