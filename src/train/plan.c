@@ -94,7 +94,7 @@ static void plan_schedule(struct plan *p, const struct config *cfg)
     p->lr_factor =
         t->scale_lr ? (double)(p->batch * p->accumulation) / (double)t->scale_lr_base : 1;
     p->schedule = (struct schedule){
-        .kind = kind[t->lr_scheduler.name],
+        .kind = (int)kind[t->lr_scheduler.name],
         .warmup_prefix = t->lr_scheduler.warmup_prefix,
         .total = p->updates,
         .warmup = p->warmup_updates,
