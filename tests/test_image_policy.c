@@ -149,11 +149,16 @@ static void boxes_have_their_distribution(void **state)
     assert_true(fabs(area / found - 0.1757) < 0.005); /* a few large ones do not fit */
     assert_true(fabs(aspect / found) < 0.03);
     erase_init(&e, 1, ERASE_CONST, 4, mean, std);
+    area = 0;
     for (int s = 0; s < 4000; s++) {
         struct augment_key key = {8, 2, s};
+        int boxes = erase_boxes(&e, &key, 224, 224, b);
 
-        counts[erase_boxes(&e, &key, 224, 224, b)]++;
+        counts[boxes]++;
+        for (int k = 0; k < boxes; k++) /* together they have the area of one */
+            area += b[k].w * b[k].h / (224.0 * 224) / 4000;
     }
+    assert_true(fabs(area - 0.1765) < 0.005);
     for (int k = 1; k <= 4; k++)
         assert_true(counts[k] > 900 && counts[k] < 1100);
 }

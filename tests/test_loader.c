@@ -284,6 +284,59 @@ static char *child_epoch(const char *dir, const struct loader_options *o, int *c
     return text;
 }
 
+/* Whatever thread finds what first: messages come in the order of the batches. */
+static void damage_is_told_in_order(void **state)
+{
+    char *dir = make_data(), *want = NULL;
+    struct loader_options o = training(0);
+
+    (void)state;
+    for (int i = 0; i < N; i += 2) {
+        char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
+
+        make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one costs more time */
+        free(name);
+    }
+    o.max_bad_share = 0.3;
+    for (int i = 0; i < 12; i++) {
+        int code;
+        char *text;
+
+        o.workers = i;
+        text = child_epoch(dir, &o, &code);
+        assert_int_equal(code, 1);
+        if (i == 0)
+            want = text;
+        assert_string_equal(text, want);
+        if (i > 0)
+            free(text);
+    }
+    free(want);
+    remove_temp_dir(dir);
+}
+
+/* Epochs abandoned at any time leave no trace in the next one. */
+static void abandoned_epochs_leave_no_trace(void **state)
+{
+    char *dir = make_data();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training(3);
+    struct loader *l = loader_open(d, &o);
+    uint64_t want[8], got[8];
+
+    (void)state;
+    run_epoch(l, 5, 0, want);
+    for (unsigned i = 0; i < 150; i++) {
+        loader_start_epoch(l, 6 + i, 0);
+        usleep(i * 7 % 250);
+        assert_int_equal(run_epoch(l, 5, i % 4, got), 4 - (int)(i % 4));
+        assert_memory_equal(got, want + i % 4, (4 - i % 4) * sizeof(got[0]));
+    }
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 static void too_much_damage_ends_the_run(void **state)
 {
     char *dir = make_data(), *text;
@@ -324,13 +377,15 @@ static void the_cache_changes_nothing(void **state)
     (void)state;
     damage(dir);
     d = folder_open(dir);
-    /* no cache, one for some of the pictures, one for all */
+    /* some pictures may be shrunken, so not cached; no cache, one for some of the
+     * pictures, one for all */
     for (int64_t bytes = 0; bytes <= 1 << 20;
          bytes += bytes ? (1 << 20) - bytes : 50000) {
         struct loader_options o = training(2);
         struct loader *l;
 
         o.cache_bytes = bytes;
+        o.transform.shrink_gap = 1;
         l = loader_open(d, &o);
         for (uint64_t e = 0; e < 4; e++) {
             run_epoch(l, e % 2, 0, got);
@@ -447,6 +502,8 @@ int main(void)
         cmocka_unit_test(the_last_batch_is_padded),
         cmocka_unit_test(ranks_share_an_epoch),
         cmocka_unit_test(damaged_files_are_left_out),
+        cmocka_unit_test(damage_is_told_in_order),
+        cmocka_unit_test(abandoned_epochs_leave_no_trace),
         cmocka_unit_test(too_much_damage_ends_the_run),
         cmocka_unit_test(the_cache_changes_nothing),
         cmocka_unit_test(a_full_cache_needs_no_files),
