@@ -27,7 +27,7 @@ static char *make_data(void)
     for (int i = 0; i < N; i++) {
         char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
 
-        make_picture(dir, name, 30 + i % 5 * 7, 26 + i % 4 * 9, i);
+        make_picture(dir, name, 30 + i % 5 * 12, 26 + i % 4 * 14, i);
         free(name);
     }
     return dir;
