@@ -279,6 +279,8 @@ static char *child_epoch(const char *dir, const struct loader_options *o, int *c
     close(fd);
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
     text = file_read(path, &len);
+    if (strstr(text, "\n====")) /* a sanitizer's report on what die() left behind */
+        strstr(text, "\n====")[0] = '\0';
     unlink(path);
     free(path);
     return text;
