@@ -41,11 +41,14 @@ void data_check(const struct config *cfg, struct problems *p)
 struct dataset *data_open(const struct config *cfg, enum data_split split)
 {
     const char *name = split == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
-    char *path = path_join(cfg->data.data_path, name);
     struct dataset *d;
+    char *path;
 
     if (!data_has_files(cfg))
-        BUG("data set '%s' has no files", cfg->data.dataset);
+        usage("DATA.DATASET %s has no files to read", cfg->data.dataset);
+    if (!*cfg->data.data_path)
+        usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
+    path = path_join(cfg->data.data_path, name);
     d = folder_open(path);
     free(path);
     return d;
@@ -59,7 +62,7 @@ static void data_augment(const struct config *cfg, struct transform *t)
 
     t->flip = cfg->aug.hflip;
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
-        BUG("AUG.AUTO_AUGMENT %s", why.buf);
+        usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < 3; c++) {
         double fill = rint(255 * cfg->data.mean.item[c]);
 
@@ -95,10 +98,24 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     return t;
 }
 
-/* Half of the machine's memory. */
-static int64_t data_cache_bytes(void)
+/* The memory that this process may have: the machine's, or its control group's. */
+static int64_t data_memory(void)
 {
-    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    size_t len;
+    char *text = file_read("/sys/fs/cgroup/memory.max", &len);
+    long long limit = text ? strtoll(text, NULL, 10) : 0; /* "max": 0 */
+
+    free(text);
+    return limit > 0 && limit < bytes ? limit : bytes;
+}
+
+/* Half of the memory for the pictures of training, an eighth for those of validation. */
+static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
+{
+    if (cfg->data.cache != CACHE_DECODED)
+        return 0;
+    return data_memory() / (split == DATA_TRAIN ? 2 : 8);
 }
 
 void data_loader_options(const struct config *cfg, enum data_split split,
@@ -120,6 +137,6 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
-        .cache_bytes = cfg->data.cache == CACHE_DECODED ? data_cache_bytes() : 0,
+        .cache_bytes = data_cache_bytes(cfg, split),
     };
 }
