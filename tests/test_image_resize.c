@@ -58,8 +58,8 @@ static void resize_equals_pillow(void **state)
         n = g.out_w * g.out_h * 3;
         assert_true(n <= (int)sizeof(out) && at + (size_t)n <= len);
         image_formula(&img, g.w, g.h);
-        resize(&r, &img, &x, &y, (enum resize_filter)g.filter, false, out,
-               (size_t)g.out_w * 3);
+        resize(&r, &img, &x, &y, (enum resize_filter)g.filter,
+               &(struct resize_target){out, (size_t)g.out_w * 3, false});
         differ += compare(&g, out, (const uint8_t *)data + at, n);
         bytes += n;
         at += (size_t)n;
@@ -108,9 +108,11 @@ static void resize_simd_equals_c(void **state)
         size_t n = (size_t)x.n * (size_t)y.n * 3;
 
         image_formula(&img, w, h);
-        resize(&r, &img, &x, &y, f, v.v[3] & 1, a, (size_t)x.n * 3);
+        resize(&r, &img, &x, &y, f,
+               &(struct resize_target){a, (size_t)x.n * 3, v.v[3] & 1});
         resize_use_simd(false);
-        resize(&r, &img, &x, &y, f, v.v[3] & 1, b, (size_t)x.n * 3);
+        resize(&r, &img, &x, &y, f,
+               &(struct resize_target){b, (size_t)x.n * 3, v.v[3] & 1});
         resize_use_simd(true);
         assert_memory_equal(a, b, n);
     }
@@ -131,7 +133,8 @@ static void resize_window_is_part_of_whole(void **state)
 
     (void)state;
     image_formula(&img, 120, 77);
-    resize(&r, &img, &x, &y, RESIZE_BICUBIC, true, whole, 40 * 3);
+    resize(&r, &img, &x, &y, RESIZE_BICUBIC,
+           &(struct resize_target){whole, 40 * 3, true});
     x.first = 9;
     x.n = 17;
     y.first = 12;
@@ -145,7 +148,8 @@ static void resize_window_is_part_of_whole(void **state)
     for (int i = y0; i < y1; i++)
         memcpy(part.pixel + (size_t)(i - y0) * part.stride,
                img.pixel + (size_t)i * img.stride + (size_t)x0 * 3, part.stride);
-    resize(&r, &part, &x, &y, RESIZE_BICUBIC, true, window, 17 * 3);
+    resize(&r, &part, &x, &y, RESIZE_BICUBIC,
+           &(struct resize_target){window, 17 * 3, true});
     for (int i = 0; i < 11;
          i++) /* mirrored: the window starts 40 - 9 - 17 from the left */
         assert_memory_equal(window + i * 17 * 3, whole + ((i + 12) * 40 + 14) * 3,
@@ -166,7 +170,8 @@ static void resize_to_own_size_is_identity(void **state)
     image_formula(&img, 45, 31);
     for (int f = 0; f <= RESIZE_LANCZOS; f++) {
         memset(out, 0, sizeof(out));
-        resize(&r, &img, &x, &y, (enum resize_filter)f, false, out, 45 * 3);
+        resize(&r, &img, &x, &y, (enum resize_filter)f,
+               &(struct resize_target){out, 45 * 3, false});
         assert_memory_equal(out, img.pixel, sizeof(out));
     }
     image_release(&img);

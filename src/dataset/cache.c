@@ -52,15 +52,15 @@ bool cache_get(struct cache *c, int64_t sample, struct image *img)
 void cache_put(struct cache *c, int64_t sample, const struct image *img)
 {
     size_t row = (size_t)img->w * 3;
-    long long size =
-        (long long)(sizeof(struct cache_item) + row * (size_t)img->h + IMAGE_SLACK);
+    size_t bytes = sizeof(struct cache_item) + row * (size_t)img->h + IMAGE_SLACK;
+    long long size = (long long)bytes;
     struct cache_item *item, *none = NULL;
 
     if (atomic_fetch_add(&c->used, size) + size > c->limit) {
         atomic_fetch_sub(&c->used, size);
         return;
     }
-    item = xcalloc(1, (size_t)size);
+    item = xcalloc(1, bytes);
     item->w = img->w;
     item->h = img->h;
     for (int y = 0; y < img->h; y++)

@@ -107,10 +107,16 @@ static void slot_release(struct loader *l, struct slot *s)
     free(s->batch.sample);
 }
 
+/* Keeps the reason. */
 static void slot_add_fault(struct slot *s, int at, char *reason)
 {
+    struct slot_fault *f;
+
     GROW(s->fault, s->nfault, s->fault_cap);
-    s->fault[s->nfault++] = (struct slot_fault){at, s->batch.sample[at], reason};
+    f = &s->fault[s->nfault++];
+    f->at = at;
+    f->sample = s->batch.sample[at];
+    f->reason = reason;
 }
 
 /* The next samples to work on; false: nothing to do. Called with the lock. */

@@ -93,7 +93,7 @@ void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch)
 
 static void enhance_histogram(const uint8_t *rgb, size_t n, uint32_t h[3][256])
 {
-    memset(h, 0, 3 * 256 * sizeof(h[0][0]));
+    memset(h, 0, sizeof(uint32_t[3][256]));
     for (size_t i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             h[c][rgb[3 * i + (size_t)c]]++;

@@ -122,7 +122,7 @@ static void erase_fill(const struct erase *e, const struct augment_key *k, uint3
             continue;
         }
         for (int x = 0; x < b->w; x++)
-            memcpy(row + 3 * x, color, 3);
+            memcpy(row + 3 * (size_t)x, color, 3);
     }
 }
 

@@ -245,8 +245,8 @@ static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_strid
 }
 
 void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
-            const struct resize_axis *y, enum resize_filter f, bool flip, uint8_t *dst,
-            size_t dst_stride)
+            const struct resize_axis *y, enum resize_filter f,
+            const struct resize_target *to)
 {
     int x0, x1, y0, y1;
 
@@ -255,10 +255,10 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
     if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
         BUG("resize looks at %d..%d x %d..%d of a picture at %d,%d of %dx%d", x0, x1, y0,
             y1, src->x, src->y, src->w, src->h);
-    resize_table_fill(r, &r->x, x, f, src->x, flip);
+    resize_table_fill(r, &r->x, x, f, src->x, to->flip);
     resize_table_fill(r, &r->y, y, f, y0, false);
     resize_rows_along_x(r, src, y0, y1);
-    resize_mid_along_y(r, dst, dst_stride);
+    resize_mid_along_y(r, to->pixel, to->stride);
 }
 
 void resizer_release(struct resizer *r)

@@ -67,13 +67,17 @@ struct resizer {
 
 void resizer_release(struct resizer *r);
 
-/*
- * Writes x->n by y->n pixels to `dst`, mirrored left to right if `flip`. `src` must cover
- * the spans of both axes; its x and y say where it lies.
- */
+struct resize_target {
+    uint8_t *pixel;
+    size_t stride; /* bytes from row to row */
+    bool flip;     /* mirrored left to right */
+};
+
+/* Writes x->n by y->n pixels. `src` must cover the spans of both axes; its x and y say
+ * where it lies. */
 void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
-            const struct resize_axis *y, enum resize_filter f, bool flip, uint8_t *dst,
-            size_t dst_stride);
+            const struct resize_axis *y, enum resize_filter f,
+            const struct resize_target *to);
 
 /* For tests: false, before any thread resizes, switches to the plain C passes. */
 void resize_use_simd(bool on);

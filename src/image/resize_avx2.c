@@ -20,6 +20,8 @@
 
 #define AVX2 __attribute__((target("avx2")))
 
+static const size_t resize_step = (size_t)3 * RESIZE_GROUP; /* bytes */
+
 struct resize_shuffle {
     __m256i pixels, weights;
 };
@@ -82,7 +84,7 @@ AVX2 static void resize_rows4(const struct resize_table *t, const struct resize_
         uint8_t *dst = r->dst + (size_t)x * 3;
         __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, a3 = a0;
 
-        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP) {
+        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step) {
             __m256i w4 = resize_weights4(w + k, s.weights);
 
             a0 = resize_add4(a0, p, w4, s.pixels);
@@ -108,7 +110,7 @@ AVX2 static void resize_row1(const struct resize_table *t, const uint8_t *src,
         const uint8_t *p = src + (size_t)t->first[x] * 3;
         __m256i acc = _mm256_setzero_si256();
 
-        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP)
+        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step)
             acc = resize_add4(acc, p, resize_weights4(w + k, s.weights), s.pixels);
         resize_store(dst + (size_t)x * 3, acc, half, bits);
     }

@@ -153,13 +153,14 @@ static void transform_resize(struct transformer *m, const struct transform *t,
     if (p->x.n < t->w || p->y.n < t->h)
         memset(dst, 0, stride * (size_t)t->h);
     dst += (size_t)p->dst_y * stride + (size_t)p->dst_x * 3;
-    resize(&m->resizer, img, &p->x, &p->y, p->filter, p->flip, dst, stride);
+    resize(&m->resizer, img, &p->x, &p->y, p->filter,
+           &(struct resize_target){dst, stride, p->flip});
 }
 
 static void transform_mirror(uint8_t *dst, const uint8_t *src, int n)
 {
     for (int i = 0; i < n; i++)
-        memcpy(dst + 3 * i, src + 3 * (n - 1 - i), 3);
+        memcpy(dst + 3 * (ptrdiff_t)i, src + 3 * (ptrdiff_t)(n - 1 - i), 3);
 }
 
 /* One row of the crop: columns [x, x + w) of the padded row, black where it is padding.
@@ -175,10 +176,11 @@ static void transform_pad_row(const struct transform *t, const uint8_t *row, int
         memset(dst, 0, (size_t)t->w * 3);
     if (hi == lo)
         return;
+    row += 3 * (ptrdiff_t)(from + lo);
     if (flip)
-        transform_mirror(dst + 3 * (t->w - hi), row + 3 * (from + lo), hi - lo);
+        transform_mirror(dst + 3 * (ptrdiff_t)(t->w - hi), row, hi - lo);
     else
-        memcpy(dst + 3 * lo, row + 3 * (from + lo), (size_t)(hi - lo) * 3);
+        memcpy(dst + 3 * (ptrdiff_t)lo, row, (size_t)(hi - lo) * 3);
 }
 
 static int transform_pad_crop(const struct transform *t, const struct augment_key *k,

@@ -31,7 +31,7 @@ static inline int warp_clip(int v, int n)
 static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb, int w,
                                       int h)
 {
-    int stride = w + 2 * WARP_BORDER;
+    ptrdiff_t stride = w + 2 * WARP_BORDER;
     size_t need = (size_t)stride * (size_t)(h + 2 * WARP_BORDER) * sizeof(warp_v4);
     warp_v4 *to;
 
@@ -45,7 +45,7 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
         const uint8_t *row = rgb + (size_t)warp_clip(y, h) * (size_t)w * 3;
 
         for (int x = -WARP_BORDER; x < w + WARP_BORDER; x++) {
-            const uint8_t *p = row + 3 * warp_clip(x, w);
+            const uint8_t *p = row + 3 * (ptrdiff_t)warp_clip(x, w);
 
             *to++ = (warp_v4){p[0], p[1], p[2], 0};
         }
