@@ -143,6 +143,55 @@ static void test_lists(void **state)
     assert_int_equal(run(&cmd_devices, (const char *const[]){NULL}), 0);
 }
 
+/* The choices of the MODEL keys, one by one: the nets that they turn resnet50 into. */
+static void test_keys(void **state)
+{
+    static const struct {
+        int stem, shortcut;
+        int64_t params;
+    } rows[] = {
+        {STEM_AUTO, SHORTCUT_AUTO, 25557032},
+        {STEM_7X7, SHORTCUT_CONV, 25557032},
+        {STEM_DEEP, SHORTCUT_AUTO, 25576264},
+        {STEM_DEEP64, SHORTCUT_AUTO, 25680808},
+        {STEM_TIERED, SHORTCUT_AVG, 25573728},
+        {STEM_3X3, SHORTCUT_AVG, 25557032 - 7680},
+        {STEM_AUTO, SHORTCUT_PAD, 25557032 - 2768896 - 7680},
+    };
+    static const int inits[][2] = {
+        {INIT_MODEL, INIT_RULE_DEFAULT},
+        {INIT_KAIMING_NORMAL, INIT_RULE_KAIMING_NORMAL},
+        {INIT_KAIMING_UNIFORM, INIT_RULE_KAIMING_UNIFORM},
+        {INIT_XAVIER_NORMAL, INIT_RULE_XAVIER_NORMAL},
+        {INIT_XAVIER_UNIFORM, INIT_RULE_XAVIER_UNIFORM},
+    };
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    cfg.model.type = "resnet";
+    cfg.model.name = "resnet50";
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_options o;
+
+        cfg.model.resnet.stem = rows[i].stem;
+        cfg.model.resnet.shortcut = rows[i].shortcut;
+        o = model_options_of_config(&cfg);
+        assert_int_equal(model_count_image(model_of_config(&cfg), &o, 3, 64).params,
+                         rows[i].params);
+    }
+    for (size_t i = 0; i < sizeof(inits) / sizeof(inits[0]); i++) {
+        cfg.model.init = inits[i][0];
+        assert_int_equal(model_options_of_config(&cfg).init, inits[i][1]);
+    }
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_OWN);
+    cfg.model.resnet.zero_init_last = (struct bool_opt){.value = true, .has = true};
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_ON);
+    cfg.model.resnet.zero_init_last = (struct bool_opt){.value = false, .has = true};
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_OFF);
+    config_release(&cfg);
+}
+
 /* A file below configs/ loads without a word and names a model. */
 static void load_file(struct config *cfg, const char *file)
 {
@@ -214,8 +263,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_summary), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lists),   cmocka_unit_test(test_recipes),
-        cmocka_unit_test(test_smoke),
+        cmocka_unit_test(test_lists),   cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_recipes), cmocka_unit_test(test_smoke),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
