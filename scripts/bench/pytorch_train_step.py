@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""One training step in PyTorch on made-up pixels: the peer of `trainc bench`.
+
+Forward, loss, backward and SGD with Nesterov momentum, channels_last, bf16 by autocast;
+eager or compiled. Prints one line: images per second from the median step.
+
+    pytorch_train_step.py --model resnet50|resnet20 [--dtype fp32|bf16] [--batch N]
+                          [--mode eager|compiled] [--seconds 5] [--threads 2]
+"""
+import argparse
+import statistics
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class BasicBlock(nn.Module):
+    """CIFAR ResNet's block, with a projection where the shape changes."""
+
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(cout)
+        self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(cout)
+        self.stride, self.cin, self.cout = stride, cin, cout
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        if self.stride != 1 or self.cin != self.cout:
+            extra = (self.cout - self.cin) // 2
+            x = F.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, extra, extra))
+        return F.relu(y + x)
+
+
+class ResNet20(nn.Module):
+    def __init__(self, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        blocks, cin = [], 16
+        for cout in (16, 32, 64):
+            for i in range(3):
+                blocks.append(BasicBlock(cin, cout, 2 if i == 0 and cout != 16 else 1))
+                cin = cout
+        self.blocks = nn.Sequential(*blocks)
+        self.fc = nn.Linear(64, classes)
+
+    def forward(self, x):
+        x = self.blocks(F.relu(self.bn1(self.conv1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--model", choices=("resnet50", "resnet20"), default="resnet50")
+    p.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    p.add_argument("--mode", choices=("eager", "compiled"), default="eager")
+    p.add_argument("--batch", type=int, default=0)
+    p.add_argument("--seconds", type=float, default=5)
+    p.add_argument("--threads", type=int, default=0)
+    a = p.parse_args()
+
+    if a.threads:
+        torch.set_num_threads(a.threads)
+    torch.manual_seed(0)
+    if a.model == "resnet50":
+        from torchvision.models import resnet50
+
+        model, size, classes, batch = resnet50(), 224, 1000, a.batch or 16
+    else:
+        model, size, classes, batch = ResNet20(), 32, 10, a.batch or 128
+    model = model.to(memory_format=torch.channels_last).train()
+    decay = [w for w in model.parameters() if w.ndim > 1]
+    rest = [w for w in model.parameters() if w.ndim <= 1]
+    optimizer = torch.optim.SGD(
+        [{"params": decay, "weight_decay": 1e-4}, {"params": rest, "weight_decay": 0}],
+        lr=0.01, momentum=0.9, nesterov=True)
+    pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8)
+    labels = torch.arange(batch) % classes
+    mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1) * 255
+    std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1) * 255
+    net = torch.compile(model) if a.mode == "compiled" else model
+
+    def step():
+        x = ((pixels.permute(0, 3, 1, 2).float() - mean) / std).contiguous(
+            memory_format=torch.channels_last)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", torch.bfloat16, enabled=a.dtype == "bf16"):
+            loss = F.cross_entropy(net(x), labels, label_smoothing=0.1)
+        loss.backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+    times, until = [], time.monotonic() + a.seconds
+    while len(times) < 5 or time.monotonic() < until:
+        began = time.monotonic()
+        step()
+        times.append(time.monotonic() - began)
+    median = statistics.median(times)
+    print(f"{a.model} {a.dtype} batch {batch} torch {torch.__version__} {a.mode}: "
+          f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms a step (median of {len(times)})")
+
+
+if __name__ == "__main__":
+    main()
