@@ -15,7 +15,7 @@ KIND  := $(notdir $(CC))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(if $
 B     ?= build/$(KIND)
 
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
-override CFLAGS   += -std=c11 -fopenmp -include src/base/banned.h $(WARN) $(OPT)
+override CFLAGS   += -std=c11 -fopenmp -fno-math-errno -include src/base/banned.h $(WARN) $(OPT)
 override LDFLAGS  += -fopenmp
 override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lxxhash -ljansson -ldnnl -lpthread -lm
 ifneq ($(DEBUG),)

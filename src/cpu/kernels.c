@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "ops/loss_scale.h"
+#include "ops/metrics.h"
 #include "ops/reference.h"
 
 /*
@@ -12,7 +13,7 @@ static const char *notice_claim(struct region *r, struct graph *g, struct node *
                                 struct device *dev)
 {
     (void)r, (void)g, (void)dev;
-    if (n->op != &op_loss_scale && n->phase != PHASE_UPDATE)
+    if (n->op != &op_loss_scale && n->op != &op_metrics && n->phase != PHASE_UPDATE)
         log_once("cpu: no fast kernel for %s: the reference runs", n->op->name);
     return "nothing fast";
 }
@@ -20,6 +21,7 @@ static const char *notice_claim(struct region *r, struct graph *g, struct node *
 static const struct kernel notice = {.name = "cpu notice", .claim = notice_claim};
 
 const struct kernel *const cpu_kernels[] = {
+    /* large claims first */
     &cpu_conv2d_narrow,
     &cpu_data_grad_narrow,
     &cpu_weight_grad_narrow,
@@ -29,6 +31,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_data_grad,
     &cpu_weight_grad,
     &cpu_linear,
+
+    /* what they left */
     &cpu_bias_grad,
     &cpu_batchnorm_inference,
     &cpu_relu,
@@ -38,6 +42,11 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_pool2d,
     &cpu_global_avgpool,
     &cpu_pad_shortcut,
+    &cpu_dropout,
+    &cpu_mix,
+    &cpu_cross_entropy,
+    &cpu_optimizer,
+
     &notice,
     &kernel_reference,
     NULL,

@@ -57,6 +57,10 @@ struct pool {
     int64_t kernel, stride, pad;
 };
 
+struct sgd_rule;
+struct adam_rule;
+struct rmsprop_rule;
+
 struct loops {
     const char *isa;
     int lanes;
@@ -94,10 +98,21 @@ struct loops {
     void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
                          float *ring, int64_t n);
 
-    /* n elements: y += x scale; y = x s; sum += x y */
+    /* n elements: y = x f; y += x scale; y = x s; sum += x y */
+    void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n);
     void (*axpy)(enum dtype t, const void *x, float scale, float *y, int64_t n);
     void (*scale_row)(enum dtype t, const void *x, const void *s, void *y, int64_t n);
     void (*dot_row)(enum dtype t, const void *x, const void *y, float *sum, int64_t n);
+
+    /* Updates of n elements by the formulas of ops/; arrays do not overlap. */
+    void (*sgd)(float *w, float *v, const float *g, int64_t n, const struct sgd_rule *r);
+    void (*adam)(float *w, float *m, float *v, const float *g, int64_t n,
+                 const struct adam_rule *r);
+    void (*rmsprop)(float *w, float *v, float *s, const float *g, int64_t n,
+                    const struct rmsprop_rule *r);
+    void (*ema)(float *e, const float *w, int64_t n, float rate);
+    void (*accumulate)(float *sum, const float *g, int64_t n, bool first);
+    double (*squares)(const float *g, int64_t n); /* the sum of g^2 */
 };
 
 const struct loops *loops_best(void);

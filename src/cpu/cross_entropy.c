@@ -1,0 +1,164 @@
+/*
+ * The loss, its gradient and the metrics on the CPU: samples are spread over threads.
+ * Exponentials and sums are in double, as in the reference: a few thousand numbers.
+ */
+#include "ops/cross_entropy.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+
+struct loss_state {
+    int64_t samples, classes;
+    double smoothing;
+    int lam; /* read, or -1 */
+};
+
+struct job {
+    const struct loss_state *st;
+    const float *logits, *lam;
+    const int32_t *label;
+    double *partial; /* the loss of each sample */
+    float *dz;
+    double scale;
+};
+
+static const char *cross_entropy_claim(struct region *r, struct graph *g, struct node *n,
+                                       struct device *dev)
+{
+    struct loss_state *st = region_state(r);
+    int lam;
+
+    (void)g, (void)dev;
+    if (n->op != &op_cross_entropy && n->op != &op_cross_entropy_grad)
+        return "not a cross entropy";
+    lam =
+        n->op == &op_cross_entropy ? (int)CROSS_ENTROPY_LAM : (int)CROSS_ENTROPY_GRAD_LAM;
+    if (n->in[CROSS_ENTROPY_LOGITS]->dtype != DTYPE_F32)
+        return "fp32 only";
+
+    st->samples = n->in[CROSS_ENTROPY_LOGITS]->dim[0];
+    st->classes = n->in[CROSS_ENTROPY_LOGITS]->dim[1];
+    st->smoothing = (double)((const struct cross_entropy_attrs *)n->attrs)->smoothing;
+    st->lam = n->nin > lam ? lam : -1;
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, (size_t)st->samples * sizeof(double));
+    return NULL;
+}
+
+static bool valid(const struct job *j, int64_t i)
+{
+    int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
+
+    if (own >= j->st->classes || own < -1)
+        BUG("label %d of %lld classes", own, (long long)j->st->classes);
+    return own >= 0 && (!j->lam || partner >= 0);
+}
+
+static double log_sum_exp(const float *z, int64_t n)
+{
+    double top = -INFINITY, sum = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        if ((double)z[k] > top)
+            top = (double)z[k];
+    for (int64_t k = 0; k < n; k++)
+        sum += exp((double)z[k] - top);
+    return top + log(sum);
+}
+
+/* What the labels add to the even share of smoothing: lam and 1 - lam of this. */
+static double on(const struct job *j)
+{
+    return 1 - j->st->smoothing;
+}
+
+static double lam_of(const struct job *j, int64_t i)
+{
+    return j->lam ? (double)j->lam[i] : 1;
+}
+
+static void loss_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    int64_t classes = j->st->classes;
+    double off = j->st->smoothing / (double)classes;
+
+    for (int64_t i = lo; i < hi; i++) {
+        const float *z = j->logits + i * classes;
+        double lse = log_sum_exp(z, classes), sum = 0;
+
+        j->partial[i] = 0;
+        if (!valid(j, i))
+            continue;
+        for (int64_t k = 0; k < classes && off > 0; k++)
+            sum += lse - (double)z[k];
+        j->partial[i] = off * sum + lam_of(j, i) * on(j) * (lse - (double)z[j->label[i]]);
+        if (j->lam)
+            j->partial[i] += (1 - lam_of(j, i)) * on(j) *
+                             (lse - (double)z[j->label[j->st->samples - 1 - i]]);
+    }
+}
+
+static void grad_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    int64_t classes = j->st->classes;
+    double off = j->st->smoothing / (double)classes;
+
+    for (int64_t i = lo; i < hi; i++) {
+        const float *z = j->logits + i * classes;
+        float *dz = j->dz + i * classes;
+        bool counts = valid(j, i);
+        double lse = log_sum_exp(z, classes);
+        int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
+
+        for (int64_t k = 0; k < classes; k++) {
+            double target = off;
+
+            if (k == own)
+                target += lam_of(j, i) * on(j);
+            if (j->lam && k == partner)
+                target += (1 - lam_of(j, i)) * on(j);
+            dz[k] = counts ? (float)((exp((double)z[k] - lse) - target) * j->scale) : 0;
+        }
+    }
+}
+
+static void cross_entropy_run(struct step *s, struct device *dev)
+{
+    const struct loss_state *st = s->state;
+    bool grad = s->node->op == &op_cross_entropy_grad;
+    struct job j = {.st = st,
+                    .logits = s->in[CROSS_ENTROPY_LOGITS],
+                    .label = s->in[CROSS_ENTROPY_LABELS],
+                    .lam = st->lam >= 0 ? s->in[st->lam] : NULL,
+                    .partial = s->workspace};
+    double n = 0, sum = 0;
+
+    for (int64_t i = 0; i < st->samples; i++)
+        n += valid(&j, i);
+    if (grad) {
+        j.dz = s->out[0];
+        j.scale = n > 0 ? (double)*(const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS] / n : 0;
+        cpu_for(dev, st->samples, 1, grad_part, &j);
+        return;
+    }
+    cpu_for(dev, st->samples, 1, loss_part, &j);
+    for (int64_t i = 0; i < st->samples; i++)
+        sum += j.partial[i];
+    *(float *)s->out[0] = n > 0 ? (float)(sum / n) : 0;
+}
+
+const struct kernel cpu_cross_entropy = {
+    .name = "cpu cross_entropy",
+    .claim = cross_entropy_claim,
+    .run = cross_entropy_run,
+    .state_size = sizeof(struct loss_state),
+};
