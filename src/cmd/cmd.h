@@ -46,8 +46,8 @@ struct verb {
     int (*run)(struct config *cfg, const struct cmdline *line);
 };
 
-extern const struct verb cmd_train, cmd_eval, cmd_config, cmd_devices, cmd_help,
-    cmd_models, cmd_summary, cmd_synth;
+extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_config, cmd_devices,
+    cmd_help, cmd_models, cmd_summary, cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */

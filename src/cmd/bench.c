@@ -1,0 +1,226 @@
+/*
+ * trainc bench: the speed of a whole training step on made-up pixels: forward, backward
+ * and update, exactly the program that training runs.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "cmd/bench_convs.h"
+#include "cmd/bench_loader.h"
+#include "cmd/bench_ops.h"
+#include "cmd/bench_program.h"
+#include "cmd/cmd.h"
+#include "cpu/backend.h"
+#include "cpu/bandwidth.h"
+#include "io/json.h"
+#include "train/model_config.h"
+#include "train/step.h"
+
+enum { WARM_STEPS = 3, LEAST_STEPS = 5, MOST_STEPS = 1000, CONV_RUNS = 7 };
+static const double default_seconds = 5;
+
+struct bench {
+    struct session session;
+    const struct config *cfg;
+    uint8_t *pixels;
+    int32_t *labels;
+    double *seconds; /* of each timed step */
+    int nsteps;
+};
+
+static void bench_batch(struct bench *b)
+{
+    const struct tensor *x = b->session.build[SESSION_TRAIN].pixels;
+    const struct tensor *z = b->session.build[SESSION_TRAIN].logits;
+    int64_t n = tensor_len(x), batch = x->dim[0], classes = z->dim[z->ndim - 1];
+
+    b->pixels = xmalloc((size_t)n);
+    b->labels = xcalloc((size_t)batch, sizeof(*b->labels));
+    for (int64_t i = 0; i < n; i++)
+        b->pixels[i] = (uint8_t)philox(0, PHILOX_TEST, 0, (uint64_t)i).v[0];
+    for (int64_t i = 0; i < batch; i++)
+        b->labels[i] = (int32_t)(i % classes);
+}
+
+static double one_step(struct bench *b)
+{
+    struct session *s = &b->session;
+    double began = clock_now();
+
+    (void)session_step(s, b->pixels, b->labels);
+    s->backend->sync(s->device);
+    return clock_now() - began;
+}
+
+static void time_steps(struct bench *b, double seconds)
+{
+    double until;
+
+    b->seconds = xcalloc(MOST_STEPS, sizeof(*b->seconds));
+    for (int i = 0; i < WARM_STEPS; i++)
+        (void)one_step(b);
+    until = clock_now() + seconds;
+    while (b->nsteps < MOST_STEPS && (b->nsteps < LEAST_STEPS || clock_now() < until))
+        b->seconds[b->nsteps++] = one_step(b);
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+static double median_step(struct bench *b)
+{
+    qsort(b->seconds, (size_t)b->nsteps, sizeof(*b->seconds), by_value);
+    return b->seconds[b->nsteps / 2];
+}
+
+static void write_json(const struct bench *b, double step, const struct bench_convs *c,
+                       const char *path)
+{
+    const struct session *s = &b->session;
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    double batch = (double)s->plan.batch;
+
+    json_begin_object(&w, NULL);
+    json_put_double(&w, "images_per_second", batch / step);
+    json_put_double(&w, "step_ms_median", step * 1e3);
+    json_put_string(&w, "dtype", s->plan.compute);
+    json_put_int(&w, "batch", s->plan.batch);
+    json_put_string(&w, "device", s->backend->name);
+    json_put_int(&w, "peak_memory_bytes", (int64_t)s->backend->peak_memory(s->device));
+    json_put_string(&w, "model", b->cfg->model.name);
+    if (c)
+        json_put_double(&w, "convs_images_per_second",
+                        batch / (c->forward + c->data + c->weight));
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    if (file_write_atomic(path, text.buf, text.len))
+        die("cannot write '%s': %s", path, strerror(errno));
+    strbuf_release(&text);
+}
+
+static void print_convs(const struct bench *b, double step, const struct bench_convs *c)
+{
+    double all = c->forward + c->data + c->weight, batch = (double)b->session.plan.batch;
+
+    printf("convolutions alone: %.1f img/s, forward %.1f ms, data gradient %.1f ms, "
+           "weight gradient %.1f ms, %.0f GFLOP/s; the step runs at %.1f %% of that\n",
+           batch / all, c->forward * 1e3, c->data * 1e3, c->weight * 1e3,
+           (double)c->flops / all * 1e-9, 100 * all / step);
+}
+
+static double bandwidth(const struct session *s)
+{
+    return s->backend == &backend_cpu ? cpu_copy_bandwidth(s->device) : 1;
+}
+
+static double number(const struct cmdline *line, const char *flag, double other)
+{
+    const char *text = cmdline_value(line, flag);
+    char *end;
+    double v;
+
+    if (!text)
+        return other;
+    v = strtod(text, &end);
+    if (*end || !(v > 0 && v < 1e6))
+        usage("%s takes a number above 0, not '%s'", flag, text);
+    return v;
+}
+
+static int bench_steps(struct config *cfg, const struct cmdline *line)
+{
+    struct bench b = {.cfg = cfg};
+    struct session *s = &b.session;
+    struct bench_convs c;
+    bool convs = cmdline_has(line, "--convs");
+    double step, seconds = number(line, "--seconds", default_seconds);
+
+    session_init(s, cfg, &(struct session_options){.train = true});
+    session_alloc(s);
+    bench_batch(&b);
+    time_steps(&b, seconds);
+    step = median_step(&b);
+    printf("%s: %.1f img/s, %.2f ms a step (median of %d), batch %" PRId64
+           ", %s, %s: %s\n",
+           cfg->model.name, (double)s->plan.batch / step, step * 1e3, b.nsteps,
+           s->plan.batch, s->plan.compute, s->backend->name,
+           s->backend->describe(s->device));
+    if (convs) {
+        c = bench_convs(s, CONV_RUNS);
+        print_convs(&b, step, &c);
+    }
+    if (cmdline_has(line, "--trace"))
+        bench_program_print(s->program[SESSION_TRAIN], CONV_RUNS, bandwidth(s));
+    if (cmdline_value(line, "--json"))
+        write_json(&b, step, convs ? &c : NULL, cmdline_value(line, "--json"));
+    session_release(s);
+    free(b.pixels);
+    free(b.labels);
+    free(b.seconds);
+    return EXIT_OK;
+}
+
+static int bench_op_rows(struct config *cfg, const struct cmdline *line)
+{
+    struct session s;
+    double copy;
+
+    session_init(&s, cfg, &(struct session_options){0});
+    copy = bandwidth(&s);
+    printf("%s: %s; copy %.1f GB/s\n", s.backend->name, s.backend->describe(s.device),
+           copy * 1e-9);
+    bench_ops(s.backend, s.device, line->narg ? line->arg[0].text : NULL, copy);
+    session_release(&s);
+    return EXIT_OK;
+}
+
+static int bench_run(struct config *cfg, const struct cmdline *line)
+{
+    if (cmdline_has(line, "--loader"))
+        return bench_loader(cfg, cmdline_value(line, "--json"));
+    if (cmdline_has(line, "--ops"))
+        return bench_op_rows(cfg, line);
+    return bench_steps(cfg, line);
+}
+
+static void bench_check(const struct config *cfg, const struct cmdline *line,
+                        struct problems *p)
+{
+    if (!cmdline_has(line, "--ops") && !cmdline_has(line, "--loader"))
+        model_check(cfg, p);
+}
+
+static const struct cmd_flag bench_flags[] = {
+    {"--json", "FILE", "also write the result to FILE"},
+    {"--seconds", "N", "how long to time steps (5)"},
+    {"--convs", NULL, "also time the convolutions alone, done by the library"},
+    {"--trace", NULL, "also print what each step of the program costs"},
+    {"--ops", NULL, "time the rows of the op table instead; an argument selects rows"},
+    {"--loader", NULL, "time the loader of the configured data set instead"},
+    {0},
+};
+
+const struct verb cmd_bench = {
+    .name = "bench",
+    .help = "measure the speed of a training step, of single ops or of the loader",
+    .about = "A step is the whole training program on made-up pixels: forward, backward "
+             "and update. Times are medians.",
+    .args = "[GLOB]",
+    .max_args = 1,
+    .flags = bench_flags,
+    .check = bench_check,
+    .run = bench_run,
+};

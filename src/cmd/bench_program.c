@@ -1,0 +1,150 @@
+#include "cmd/bench_program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/batchnorm.h"
+
+/* Batch norm in training reads x, and backward the gradient as well, in two passes. */
+static size_t second_pass(const struct node *n)
+{
+    if (n->op == &op_batchnorm)
+        return tensor_size(n->in[BATCHNORM_X]);
+    if (n->op == &op_batchnorm_grad)
+        return tensor_size(n->in[BATCHNORM_GRAD_X]) +
+               tensor_size(n->in[BATCHNORM_GRAD_DY]);
+    return 0;
+}
+
+size_t bench_region_bytes(const struct region *r)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < r->nread; i++)
+        sum += tensor_size(r->read[i]);
+    for (int i = 0; i < r->nwrite; i++)
+        if (r->write[i]->memory != MEMORY_NONE)
+            sum += tensor_size(r->write[i]);
+    for (int i = 0; i < r->nnode; i++)
+        sum += second_pass(r->node[i]);
+    return sum;
+}
+
+int64_t bench_region_flops(const struct region *r)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < r->nnode; i++)
+        sum += r->node[i]->op->flops ? r->node[i]->op->flops(r->node[i]) : 0;
+    return sum;
+}
+
+struct record {
+    double *seconds; /* [runs][nregion] */
+    int run, nregion;
+};
+
+static void note(const struct program *p, int step, double seconds, void *arg)
+{
+    struct record *r = arg;
+
+    (void)p;
+    r->seconds[(size_t)r->run * (size_t)r->nregion + (size_t)step] = seconds;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+void bench_program(struct program *p, int runs, struct bench_step *to)
+{
+    struct record r = {.nregion = p->nregion};
+    double *column = xcalloc((size_t)runs, sizeof(*column));
+
+    r.seconds = xcalloc((size_t)runs * (size_t)p->nregion, sizeof(*r.seconds));
+    program_run(p);
+    program_trace(p, note, &r);
+    for (r.run = 0; r.run < runs; r.run++)
+        program_run(p);
+    program_trace(p, NULL, NULL);
+    for (int i = 0; i < p->nregion; i++) {
+        for (int k = 0; k < runs; k++)
+            column[k] = r.seconds[(size_t)k * (size_t)p->nregion + (size_t)i];
+        to[i] = (struct bench_step){.flops = bench_region_flops(p->region[i]),
+                                    .bytes = bench_region_bytes(p->region[i]),
+                                    .seconds = median(column, runs)};
+    }
+    free(r.seconds);
+    free(column);
+}
+
+static void print_step(const struct region *r, const struct bench_step *s,
+                       double bandwidth)
+{
+    printf("%-28s %-24s %9.3f %9.1f %9.1f %6.0f%%", r->anchor->layer, r->kernel->name,
+           s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
+           (double)s->bytes / s->seconds * 1e-9,
+           100 * (double)s->bytes / s->seconds / bandwidth);
+    for (int k = 0; k < r->nnode; k++)
+        printf("%s%s", k ? " + " : "  ", r->node[k]->op->name);
+    putchar('\n');
+}
+
+/* One line for each kernel, in the order of first use. */
+static void print_kernels(const struct program *p, const struct bench_step *s,
+                          double bandwidth)
+{
+    double all = 0;
+
+    for (int i = 0; i < p->nregion; i++)
+        all += s[i].seconds;
+    printf("\n%-28s %5s %9s %6s %9s %9s %7s\n", "kernel", "steps", "ms", "share",
+           "GFLOP/s", "GB/s", "of copy");
+    for (int i = 0; i < p->nregion; i++) {
+        const struct kernel *k = p->region[i]->kernel;
+        struct bench_step sum = {0};
+        int count = 0;
+        bool seen = false;
+
+        for (int j = 0; j < p->nregion; j++) {
+            if (p->region[j]->kernel != k)
+                continue;
+            seen |= j < i;
+            sum.flops += s[j].flops;
+            sum.bytes += s[j].bytes;
+            sum.seconds += s[j].seconds;
+            count++;
+        }
+        if (!seen)
+            printf("%-28s %5d %9.3f %5.1f%% %9.1f %9.1f %6.0f%%\n", k->name, count,
+                   sum.seconds * 1e3, 100 * sum.seconds / all,
+                   (double)sum.flops / sum.seconds * 1e-9,
+                   (double)sum.bytes / sum.seconds * 1e-9,
+                   100 * (double)sum.bytes / sum.seconds / bandwidth);
+    }
+    printf("%-28s %5d %9.3f\n", "all steps", p->nregion, all * 1e3);
+}
+
+void bench_program_print(struct program *p, int runs, double bandwidth)
+{
+    struct bench_step *s = xcalloc((size_t)p->nregion + 1, sizeof(*s));
+
+    bench_program(p, runs, s);
+    printf("%-28s %-24s %9s %9s %9s %7s  %s\n", "layer", "kernel", "ms", "GFLOP/s",
+           "GB/s", "of copy", "ops");
+    for (int i = 0; i < p->nregion; i++)
+        print_step(p->region[i], &s[i], bandwidth);
+    print_kernels(p, s, bandwidth);
+    free(s);
+}

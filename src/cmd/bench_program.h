@@ -1,0 +1,26 @@
+/*
+ * Measures a compiled program: what each step costs, and what it must at least move and
+ * compute.
+ */
+#ifndef CMD_BENCH_PROGRAM_H
+#define CMD_BENCH_PROGRAM_H
+
+#include "graph/program.h"
+
+/* What one run of step i of `p` must do, and how long it took. */
+struct bench_step {
+    int64_t flops;
+    size_t bytes;   /* each tensor of the region once; what takes two passes, twice */
+    double seconds; /* median over the runs */
+};
+
+/* Runs the whole program `runs` times under trace; `to` has p->nregion elements. */
+void bench_program(struct program *p, int runs, struct bench_step *to);
+
+/* The same, one line a step and sums for each kernel, against `bandwidth` (bytes/s). */
+void bench_program_print(struct program *p, int runs, double bandwidth);
+
+size_t bench_region_bytes(const struct region *r);
+int64_t bench_region_flops(const struct region *r);
+
+#endif
