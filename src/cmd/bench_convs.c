@@ -20,7 +20,8 @@ static struct backend library_only(const struct backend *from,
     int n = 0;
 
     for (int i = 0; from->kernels[i] && n < KERNELS - 1; i++)
-        if (!strstr(from->kernels[i]->name, " own "))
+        if (!strstr(from->kernels[i]->name, " narrow") &&
+            !strstr(from->kernels[i]->name, " own"))
             kernel[n++] = from->kernels[i];
     kernel[n] = NULL;
     b.kernels = kernel;
