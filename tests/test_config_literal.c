@@ -108,6 +108,8 @@ static const struct row literals[] = {
     {"0x1.8p3", NULL},
     {"'it's'", NULL},
     {"'open", NULL},
+    {"'a\nb'", NULL},
+    {"'''a\nb'''", "str 'a\\nb'"},
     {"f'x'", NULL},
     {"1,\n2", NULL},
     {"Nonesuch", NULL},

@@ -65,14 +65,14 @@ static bool is_digit(char c, int base)
 /* Digits of `base` with single underscores between them, appended without those. */
 static bool digits(struct lit *l, int base, struct strbuf *out)
 {
-    if (!is_digit(*l->p, base))
-        return false;
+    size_t before = out->len;
+
     while (is_digit(*l->p, base)) {
         strbuf_addch(out, *l->p++);
         if (*l->p == '_' && is_digit(l->p[1], base))
             l->p++;
     }
-    return *l->p != '_';
+    return out->len > before;
 }
 
 static bool integer(struct value *v, const char *text, int base)
