@@ -210,10 +210,10 @@ void help_overview(void)
          "verbs:");
     for (int i = 0; verb_table[i]; i++)
         line(verb_table[i]->name, verb_table[i]->help);
-    printf(
-        "\nWithout a VERB: %s. `trainc help VERB` shows a verb's options, `trainc help "
-        "KEY` a\nkey of the configuration, `trainc help TRAIN` a section of it.\n",
-        verb_table[0]->name);
+    puts(
+        "\nWithout a VERB it is the first. `trainc help VERB` shows a verb's options, "
+        "`trainc\nhelp KEY` a key of the configuration, `trainc help TRAIN` a section of "
+        "it.");
 }
 
 static void help_topic(const char *topic)

@@ -19,11 +19,12 @@ static int by_key(const void *a, const void *b)
 
 const struct cfgnode_entry **cfgnode_sorted(const struct cfgnode *n)
 {
-    const struct cfgnode_entry **e = xcalloc((size_t)n->n + 1, sizeof(*e));
+    const struct cfgnode_entry **e =
+        xcalloc((size_t)n->n + 1, sizeof(struct cfgnode_entry *));
 
     for (int i = 0; i < n->n; i++)
         e[i] = &n->entry[i];
-    qsort(e, (size_t)n->n, sizeof(*e), by_key);
+    qsort(e, (size_t)n->n, sizeof(struct cfgnode_entry *), by_key);
     return e;
 }
 

@@ -205,13 +205,16 @@ static bool notes_below(const struct cfgnode *n, const char *section)
 static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgnode *from,
                        struct strbuf *path);
 
-/* A key that `into` (NULL: a section that is not there) does not have. */
+/* A section that is not there: its keys are looked up in the notes all the same. */
+static struct cfgnode nothing;
+
+/* A key that `into` does not have. */
 static void merge_new(struct merge *m, struct cfgnode *into,
                       const struct cfgnode_entry *e, struct strbuf *path)
 {
     if (e->node && notes_below(m->root, path->buf))
-        merge_tree(m, NULL, e->node, path);
-    else if (!into || !into->new_allowed)
+        merge_tree(m, &nothing, e->node, path);
+    else if (!into->new_allowed)
         unknown_key(m, path->buf, e->where, true);
     else if (!e->node)
         new_leaf(m, into, e->key, path->buf, &e->value, e->where);
@@ -223,7 +226,7 @@ static void merge_entry(struct merge *m, struct cfgnode *into,
                         const struct cfgnode_entry *e, struct strbuf *path)
 {
     const struct cfgnode_note *note = cfgnode_note_find(m->root, path->buf);
-    struct cfgnode_entry *old = into ? cfgnode_entry(into, e->key) : NULL;
+    struct cfgnode_entry *old = cfgnode_entry(into, e->key);
 
     if (note) {
         const char *to = noted(m, note, e->where);

@@ -122,7 +122,7 @@ static bool one_string(const char **p, bool raw, struct strbuf *out)
 /* u and ur are not the same to Python: only r, u, b, rb and br are prefixes. */
 static bool prefix_ok(const char *p, size_t n, bool *raw, bool *bytes)
 {
-    int r = 0, u = 0, b = 0;
+    size_t r = 0, u = 0, b = 0;
 
     for (size_t i = 0; i < n; i++) {
         char c = (char)tolower((unsigned char)p[i]);
@@ -133,7 +133,7 @@ static bool prefix_ok(const char *p, size_t n, bool *raw, bool *bytes)
     }
     *raw = r > 0;
     *bytes = b > 0;
-    return (size_t)(r + u + b) == n && r <= 1 && b <= 1 && !(u && n > 1);
+    return r + u + b == n && r <= 1 && b <= 1 && !(u && n > 1);
 }
 
 bool pystring_parse(struct arena *a, const char **p, bool in_brackets, struct value *v)
@@ -150,7 +150,9 @@ bool pystring_parse(struct arena *a, const char **p, bool in_brackets, struct va
         ok = ok && one_string(p, raw, &out);
         *p += ok ? strspn(*p, in_brackets ? " \t\f\n\r" : " \t\f") : 0;
     }
-    *v = bytes ? (struct value){.type = VALUE_OTHER} : value_str(a, out.buf);
+    *v = value_str(a, out.buf);
+    if (bytes)
+        v->type = VALUE_OTHER;
     strbuf_release(&out);
     return ok;
 }

@@ -178,12 +178,13 @@ static const char *check_loss_scale(const char *text)
                                                    : "'dynamic' or a number above 0";
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): keys are joined, fields are named */
 #define ROW(KEY, f, ...)                                                                 \
     {                                                                                    \
         .key = KEY, FIELD(f), __VA_ARGS__                                                \
     }
-#define RANGE(a, b) .min = a, .max = b
-#define ABOVE(a, b) .min = a, .max = b, .above = true
+#define RANGE(a, b) .min = (a), .max = (b)
+#define ABOVE(a, b) .min = (a), .max = (b), .above = true
 #define NO_LIMIT    1e18
 
 #define SWIN_ROWS(KEY, f)                                                                \
@@ -215,6 +216,8 @@ static const char *check_loss_scale(const char *text)
     ROW(KEY ".PRETRAINED_WINDOW_SIZES", f.pretrained_window_sizes,                       \
         .def = "[0, 0, 0, 0]", RANGE(0, 1024),                                           \
         .help = "window sizes of the pretrained weights in each stage; 0: as now")
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const char simmim[] =
     "only SimMIM pre-training reads it, which trainc does not do";

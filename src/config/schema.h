@@ -39,13 +39,12 @@ struct choice {
 struct schema {
     const char *key;
     const char *field; /* the C field as text; lower case of the key, a test checks */
-    enum schema_type type;
     size_t offset;
-    const char *def;              /* in YAML; NULL: the empty text */
-    bool nullable;                /* may be None */
-    double min, max;              /* of each number; both 0: no limit */
-    bool above;                   /* min itself is out */
+    enum schema_type type;
     int len;                      /* items of a list, if fixed */
+    double min, max;              /* of each number; both 0: no limit */
+    bool above, nullable;         /* min itself is out; may be None */
+    const char *def;              /* in YAML; NULL: the empty text */
     const struct choice *choices; /* also for texts: the words that are allowed */
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
     const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */

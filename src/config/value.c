@@ -113,7 +113,7 @@ void value_add_double(struct strbuf *s, double f)
     }
     do
         (void)snprintf(buf, sizeof(buf), "%.*e", prec, f);
-    while (memcmp(&(double){strtod(buf, NULL)}, &f, sizeof(f)) != 0 && ++prec < 17);
+    while (strtod(buf, NULL) != f && ++prec < 17);
     exp10 = (int)strtol(strchr(buf, 'e') + 1, NULL, 10);
     if (exp10 < -4 || exp10 >= 16)
         strbuf_addf(s, "%.*e", prec, f);

@@ -148,9 +148,9 @@ static bool compose_subs(struct reader *r, struct item *it, yaml_event_type_t en
             struct item **old = it->sub;
 
             it->capsub = it->capsub ? it->capsub * 2 : 8;
-            it->sub = arena_new(&r->mem, (size_t)it->capsub * sizeof(*it->sub));
+            it->sub = arena_new(&r->mem, (size_t)it->capsub * sizeof(struct item *));
             if (old)
-                memcpy(it->sub, old, (size_t)it->nsub * sizeof(*it->sub));
+                memcpy(it->sub, old, (size_t)it->nsub * sizeof(struct item *));
         }
         it->sub[it->nsub++] = sub;
     }
