@@ -22,56 +22,7 @@
 
 #include "base/arena.h"
 #include "config/choices.h"
-
-struct int_list {
-    const int64_t *item;
-    int n;
-};
-
-struct float_list {
-    const double *item; /* NULL: None, where the key may be None */
-    int n;
-};
-
-struct str_list {
-    const char *const *item;
-    int n;
-};
-
-struct int_table {
-    const struct int_list *item;
-    int n;
-};
-
-/* A value that may be None; `value` is zero then. */
-struct float_opt {
-    double value;
-    bool has;
-};
-
-struct bool_opt {
-    bool value, has;
-};
-
-/* MODEL.SWIN, MODEL.SWINV2, MODEL.SWIN_MLP and MODEL.SWIN_MOE; not all keys in each. */
-struct config_swin {
-    int64_t patch_size, in_chans, embed_dim;
-    struct int_list depths, num_heads;
-    int64_t window_size;
-    double mlp_ratio;
-    bool qkv_bias, ape, patch_norm;
-    struct float_opt qk_scale;
-    struct int_list pretrained_window_sizes;
-    bool mlp_fc2_bias;
-    double init_std;
-    struct int_table moe_blocks;
-    int64_t num_local_experts, top_value;
-    double capacity_factor;
-    bool cosine_router, normalize_gate, use_bpr, is_gshard_loss;
-    double gate_noise;
-    int64_t cosine_router_dim;
-    double cosine_router_init_t, moe_drop, aux_loss_weight;
-};
+#include "config/sections.h"
 
 struct config {
     struct str_list base;
@@ -85,121 +36,13 @@ struct config {
     const char *device; /* auto, cpu, ref, cuda or cuda:N */
     int64_t threads, version;
 
-    struct config_amp {
-        int dtype;
-        const char *loss_scale; /* "dynamic" or a number */
-        double init_scale, growth_factor, backoff_factor;
-        int64_t growth_interval;
-        double min_scale;
-        int64_t max_skips;
-    } amp;
-
-    struct config_data {
-        int64_t batch_size;
-        const char *data_path, *dataset;
-        int64_t img_size;
-        int interpolation;
-        bool zip_mode;
-        const char *cache_mode;
-        bool pin_memory;
-        int64_t num_workers, mask_patch_size;
-        double mask_ratio;
-        const char *train_split, *val_split;
-        int64_t val_batch_size;
-        struct float_list mean, std;
-        double crop_pct;
-        int on_error;
-        double max_bad_share;
-        int64_t max_pixels, max_bytes, prefetch;
-        int cache;
-        bool check_classes;
-    } data;
-
-    struct config_model {
-        const char *type, *name, *pretrained, *resume;
-        int64_t num_classes, in_chans;
-        double drop_rate, drop_path_rate, label_smoothing;
-        int init;
-        struct {
-            int stem, shortcut;
-            struct bool_opt zero_init_last;
-        } resnet;
-        struct config_swin swin, swinv2, swin_moe, swin_mlp;
-        struct {
-            struct {
-                bool enable;
-                int64_t patch_size;
-            } norm_target;
-        } simmim;
-    } model;
-
-    struct config_train {
-        int64_t start_epoch, epochs, warmup_epochs;
-        double weight_decay, base_lr, warmup_lr, min_lr, clip_grad;
-        bool auto_resume;
-        int64_t accumulation_steps;
-        bool use_checkpoint;
-        double layer_decay;
-        int clip_mode;
-        bool scale_lr;
-        int64_t scale_lr_base;
-        bool weight_decay_1d;
-        struct str_list freeze;
-        int64_t max_steps, eval_freq, save_steps, keep_checkpoints, signal_exit_code;
-        struct {
-            int name;
-            int64_t decay_epochs;
-            double decay_rate;
-            bool warmup_prefix;
-            double gamma;
-            struct int_list multisteps;
-            double power, pct_start, div_factor, final_div_factor;
-        } lr_scheduler;
-        struct {
-            int name;
-            double eps;
-            struct float_list betas;
-            double momentum;
-            bool nesterov;
-            double alpha;
-        } optimizer;
-        struct {
-            bool enable;
-            double decay, ramp_steps;
-            int device;
-        } ema;
-        struct {
-            bool save_master;
-        } moe;
-    } train;
-
-    struct config_aug {
-        double color_jitter;
-        const char *auto_augment;
-        double reprob;
-        const char *remode;
-        int64_t recount;
-        double mixup, cutmix;
-        struct float_list cutmix_minmax; /* .item NULL: None */
-        double mixup_prob, mixup_switch_prob;
-        int mixup_mode;
-        int64_t mixup_off_epoch;
-        struct float_list scale, ratio;
-        double hflip;
-        int crop_mode;
-        int64_t pad_crop;
-    } aug;
-
-    struct config_test {
-        bool crop, sequential, shuffle;
-    } test;
-
-    struct config_log {
-        int level;
-        bool tensorboard;
-        int progress;
-        int64_t images;
-    } log;
+    struct config_amp amp;
+    struct config_data data;
+    struct config_model model;
+    struct config_train train;
+    struct config_aug aug;
+    struct config_test test;
+    struct config_log log;
 
     /* Not keys; last. What config_load knows of each row of schema_table; else NULL. */
     struct config_source {
@@ -215,8 +58,7 @@ void config_release(struct config *cfg);
 /* For programs and tests. Dies if the key is unknown or the value not allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);
 
-/* What set the key: "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: it is the default.
- */
+/* What set the key: "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
 const char *config_where(const struct config *cfg, const char *key);
 
 /*

@@ -1,0 +1,41 @@
+/*
+ * What a field of struct config may be, beside int64_t, double, bool, const char * and
+ * the int of a choice: lists, and values that may be None.
+ */
+#ifndef CONFIG_FIELDS_H
+#define CONFIG_FIELDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct int_list {
+    const int64_t *item;
+    int n;
+};
+
+struct float_list {
+    const double *item; /* NULL: None, where the key may be None */
+    int n;
+};
+
+struct str_list {
+    const char *const *item;
+    int n;
+};
+
+struct int_table {
+    const struct int_list *item;
+    int n;
+};
+
+/* A value that may be None; `value` is zero then. */
+struct float_opt {
+    double value;
+    bool has;
+};
+
+struct bool_opt {
+    bool value, has;
+};
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * The sections of struct config, one struct each: DATA, MODEL, TRAIN, ... What a key
+ * means is said in its row in config/schema.c.
+ */
+#ifndef CONFIG_SECTIONS_H
+#define CONFIG_SECTIONS_H
+
+#include "config/fields.h"
+
+/* MODEL.SWIN, MODEL.SWINV2, MODEL.SWIN_MLP and MODEL.SWIN_MOE; not all keys in each. */
+struct config_swin {
+    int64_t patch_size, in_chans, embed_dim;
+    struct int_list depths, num_heads;
+    int64_t window_size;
+    double mlp_ratio;
+    bool qkv_bias, ape, patch_norm;
+    struct float_opt qk_scale;
+    struct int_list pretrained_window_sizes;
+    bool mlp_fc2_bias;
+    double init_std;
+    struct int_table moe_blocks;
+    int64_t num_local_experts, top_value;
+    double capacity_factor;
+    bool cosine_router, normalize_gate, use_bpr, is_gshard_loss;
+    double gate_noise;
+    int64_t cosine_router_dim;
+    double cosine_router_init_t, moe_drop, aux_loss_weight;
+};
+
+struct config_amp {
+    int dtype;
+    const char *loss_scale; /* "dynamic" or a number */
+    double init_scale, growth_factor, backoff_factor;
+    int64_t growth_interval;
+    double min_scale;
+    int64_t max_skips;
+};
+
+struct config_data {
+    int64_t batch_size;
+    const char *data_path, *dataset;
+    int64_t img_size;
+    int interpolation;
+    bool zip_mode;
+    const char *cache_mode;
+    bool pin_memory;
+    int64_t num_workers, mask_patch_size;
+    double mask_ratio;
+    const char *train_split, *val_split;
+    int64_t val_batch_size;
+    struct float_list mean, std;
+    double crop_pct;
+    int on_error;
+    double max_bad_share;
+    int64_t max_pixels, max_bytes, prefetch;
+    int cache;
+    bool check_classes;
+};
+
+struct config_model {
+    const char *type, *name, *pretrained, *resume;
+    int64_t num_classes, in_chans;
+    double drop_rate, drop_path_rate, label_smoothing;
+    int init;
+    struct {
+        int stem, shortcut;
+        struct bool_opt zero_init_last;
+    } resnet;
+    struct config_swin swin, swinv2, swin_moe, swin_mlp;
+    struct {
+        struct {
+            bool enable;
+            int64_t patch_size;
+        } norm_target;
+    } simmim;
+};
+
+struct config_train {
+    int64_t start_epoch, epochs, warmup_epochs;
+    double weight_decay, base_lr, warmup_lr, min_lr, clip_grad;
+    bool auto_resume;
+    int64_t accumulation_steps;
+    bool use_checkpoint;
+    double layer_decay;
+    int clip_mode;
+    bool scale_lr;
+    int64_t scale_lr_base;
+    bool weight_decay_1d;
+    struct str_list freeze;
+    int64_t max_steps, eval_freq, save_steps, keep_checkpoints, signal_exit_code;
+    struct {
+        int name;
+        int64_t decay_epochs;
+        double decay_rate;
+        bool warmup_prefix;
+        double gamma;
+        struct int_list multisteps;
+        double power, pct_start, div_factor, final_div_factor;
+    } lr_scheduler;
+    struct {
+        int name;
+        double eps;
+        struct float_list betas;
+        double momentum;
+        bool nesterov;
+        double alpha;
+    } optimizer;
+    struct {
+        bool enable;
+        double decay, ramp_steps;
+        int device;
+    } ema;
+    struct {
+        bool save_master;
+    } moe;
+};
+
+struct config_aug {
+    double color_jitter;
+    const char *auto_augment;
+    double reprob;
+    const char *remode;
+    int64_t recount;
+    double mixup, cutmix;
+    struct float_list cutmix_minmax; /* .item NULL: None */
+    double mixup_prob, mixup_switch_prob;
+    int mixup_mode;
+    int64_t mixup_off_epoch;
+    struct float_list scale, ratio;
+    double hflip;
+    int crop_mode;
+    int64_t pad_crop;
+};
+
+struct config_test {
+    bool crop, sequential, shuffle;
+};
+
+struct config_log {
+    int level;
+    bool tensorboard;
+    int progress;
+    int64_t images;
+};
+
+#endif
