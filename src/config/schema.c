@@ -582,8 +582,5 @@ const struct schema schema_table[] = {
         .help = "write TensorBoard events"),
     ROW("LOG.PROGRESS", log.progress, .def = "auto", .choices = progresses,
         .flag = "--progress", .help = "progress bar; auto: if stderr is a terminal"),
-    ROW("LOG.IMAGES", log.images, .def = "0", RANGE(0, 4096),
-        .help = "images of a batch that are written to TensorBoard"),
-
     {0},
 };

@@ -140,7 +140,6 @@ struct config_log {
     int level;
     bool tensorboard;
     int progress;
-    int64_t images;
 };
 
 #endif
