@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "config/load.h"
 #include "config/print.h"
+#include "cpu/spin.h"
 
 const struct verb *const verb_table[] = {
     &cmd_train,  &cmd_eval,    &cmd_summary, &cmd_bench, &cmd_config,
@@ -84,6 +85,7 @@ int main(int argc, char **argv)
     struct cmdline line;
     int first, code = EXIT_OK;
 
+    spin_briefly(argv);
     if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
         help_overview();
         return argc < 2 ? EXIT_USAGE : EXIT_OK;
