@@ -12,100 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/half.h"
-#include "base/philox.h"
 #include "graph/flat.h"
-#include "train/step.h"
-
-enum { SIDE = 8, BATCH = 4, CLASSES = 10 };
-
-struct run {
-    struct config cfg;
-    struct session s;
-    float *weights; /* as of run_weights() */
-};
-
-static const char *const common[] = {
-    "MODEL.TYPE",
-    "resnet",
-    "MODEL.NAME",
-    "resnet20",
-    "MODEL.NUM_CLASSES",
-    "10",
-    "MODEL.DROP_PATH_RATE",
-    "0",
-    "DATA.IMG_SIZE",
-    "8",
-    "DATA.BATCH_SIZE",
-    "4",
-    "DEVICE",
-    "ref",
-    "AMP_ENABLE",
-    "False",
-    "AUG.MIXUP",
-    "0",
-    "AUG.CUTMIX",
-    "0",
-    "TRAIN.OPTIMIZER.NAME",
-    "sgd",
-    "TRAIN.BASE_LR",
-    "0.1",
-    "TRAIN.SCALE_LR",
-    "False",
-    "TRAIN.WARMUP_EPOCHS",
-    "0",
-    "TRAIN.EPOCHS",
-    "1000",
-    "MODEL.LABEL_SMOOTHING",
-    "0",
-};
-
-/* Keys and values beyond the common ones, ending with NULL. */
-static void run_init(struct run *r, const char *const *more)
-{
-    config_init(&r->cfg);
-    for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i += 2)
-        config_set(&r->cfg, common[i], common[i + 1]);
-    for (; more && *more; more += 2)
-        config_set(&r->cfg, more[0], more[1]);
-    session_init(&r->s, &r->cfg, &(struct session_options){.train = true, .eval = true});
-    session_alloc(&r->s);
-    r->weights = xcalloc((size_t)session_flat(&r->s)->weights_len, sizeof(float));
-}
-
-static void run_release(struct run *r)
-{
-    session_release(&r->s);
-    free(r->weights);
-    config_release(&r->cfg);
-}
-
-/* Noise whose brightness tells the class. */
-static void make_batch(uint8_t *pixels, int32_t *labels, int n, int first)
-{
-    for (int i = 0; i < n; i++) {
-        labels[i] = (first + i) % CLASSES;
-        for (int k = 0; k < SIDE * SIDE * 3; k++) {
-            struct philox p = philox(1, PHILOX_TEST, (uint64_t)(first + i), (uint64_t)k);
-
-            pixels[i * SIDE * SIDE * 3 + k] =
-                (uint8_t)(20 * labels[i] + (int)philox_below(p.v[0], 40));
-        }
-    }
-}
-
-static void run_steps(struct run *r, int n)
-{
-    int batch = (int)r->s.plan.batch;
-    uint8_t *pixels = xmalloc((size_t)batch * SIDE * SIDE * 3);
-    int32_t *labels = xmalloc((size_t)batch * sizeof(*labels));
-
-    for (int i = 0; i < n; i++) {
-        make_batch(pixels, labels, batch, (int)r->s.micro * batch % 20);
-        (void)session_step(&r->s, pixels, labels);
-    }
-    free(pixels);
-    free(labels);
-}
+#include "train_run.h"
 
 static struct metrics take_metrics(struct session *s)
 {
@@ -114,17 +22,6 @@ static struct metrics take_metrics(struct session *s)
 
     session_set_metrics(s, &zero);
     return m;
-}
-
-static const float *run_weights(struct run *r)
-{
-    session_get(&r->s, MEMORY_WEIGHTS, r->weights);
-    return r->weights;
-}
-
-static size_t weights_bytes(const struct run *r)
-{
-    return (size_t)session_flat(&r->s)->weights_len * sizeof(float);
 }
 
 static const struct segment *find(const struct run *r, const char *name)
@@ -140,8 +37,8 @@ static const struct segment *find(const struct run *r, const char *name)
 
 static void assert_same_weights(struct run *a, struct run *b)
 {
-    assert_int_equal(weights_bytes(a), weights_bytes(b));
-    assert_memory_equal(run_weights(a), run_weights(b), weights_bytes(a));
+    assert_int_equal(run_bytes(a), run_bytes(b));
+    assert_memory_equal(run_weights(a), run_weights(b), run_bytes(a));
 }
 
 static void test_learns(void **state)
@@ -178,7 +75,7 @@ static void test_repeats(void **state)
     run_steps(&b, 3);
     assert_same_weights(&a, &b);
     run_steps(&b, 1);
-    assert_memory_not_equal(run_weights(&a), run_weights(&b), weights_bytes(&a));
+    assert_memory_not_equal(run_weights(&a), run_weights(&b), run_bytes(&a));
     run_release(&a);
     run_release(&b);
 }
@@ -195,7 +92,7 @@ static void test_restores(void **state)
     run_init(&a, more);
     run_init(&b, more);
     run_steps(&a, 2);
-    m = xmalloc(weights_bytes(&a));
+    m = xmalloc(run_bytes(&a));
     for (int i = 0; i < 3; i++) {
         enum memory which =
             (enum memory[]){MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2}[i];
@@ -251,7 +148,7 @@ static void test_freeze(void **state)
                 a.s.build[SESSION_TRAIN].graph->nnode - 40);
     assert_true(program_need(b.s.program[SESSION_TRAIN], MEMORY_ARENA) <
                 program_need(a.s.program[SESSION_TRAIN], MEMORY_ARENA));
-    before = xmemdup(run_weights(&b), weights_bytes(&b));
+    before = xmemdup(run_weights(&b), run_bytes(&b));
     run_steps(&b, 2);
     (void)run_weights(&b);
     for (int i = 0; i < session_flat(&b.s)->nsegment; i++) {
@@ -283,7 +180,7 @@ static void test_accumulation(void **state)
     run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, NULL});
     run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "DATA.BATCH_SIZE", "2",
                                   "TRAIN.ACCUMULATION_STEPS", "2", NULL});
-    float *before = xmemdup(run_weights(&a), weights_bytes(&a));
+    float *before = xmemdup(run_weights(&a), run_bytes(&a));
 
     run_steps(&a, 2);
     run_steps(&b, 4);
@@ -334,12 +231,12 @@ static void test_ema_devices(void **state)
     run_steps(&a, 3);
     run_steps(&b, 3);
     assert_same_weights(&a, &b);
-    x = xmalloc(weights_bytes(&a));
-    y = xmalloc(weights_bytes(&a));
+    x = xmalloc(run_bytes(&a));
+    y = xmalloc(run_bytes(&a));
     session_get(&a.s, MEMORY_EMA, x);
     session_get(&b.s, MEMORY_EMA, y);
-    assert_memory_equal(x, y, weights_bytes(&a));
-    assert_memory_not_equal(x, a.weights, weights_bytes(&a));
+    assert_memory_equal(x, y, run_bytes(&a));
+    assert_memory_not_equal(x, a.weights, run_bytes(&a));
     free(x);
     free(y);
     run_release(&a);
@@ -409,7 +306,7 @@ static void test_overflow(void **state)
 
     (void)state;
     run_init(&r, more);
-    before = xmemdup(run_weights(&r), weights_bytes(&r));
+    before = xmemdup(run_weights(&r), run_bytes(&r));
     run_steps(&r, 1);
     c = session_control(&r.s);
     assert_int_equal(c.overflow, 1);
@@ -417,9 +314,9 @@ static void test_overflow(void **state)
     assert_int_equal(c.step, 1);
     assert_int_equal(c.updates, 0);
     assert_true(c.loss_scale == 5e11);
-    assert_memory_equal(run_weights(&r), before, weights_bytes(&r));
+    assert_memory_equal(run_weights(&r), before, run_bytes(&r));
     session_get(&r.s, MEMORY_EMA, r.weights);
-    assert_memory_equal(r.weights, before, weights_bytes(&r));
+    assert_memory_equal(r.weights, before, run_bytes(&r));
     while (session_control(&r.s).updates < 3 && skipped++ < 40)
         run_steps(&r, 1);
     c = session_control(&r.s);
@@ -475,7 +372,7 @@ static void test_mix(void **state)
     run_steps(&a, 1);
     session_mix(&b.s, true); /* this run has none: nothing happens */
     run_steps(&b, 1);
-    assert_memory_not_equal(run_weights(&a), run_weights(&b), weights_bytes(&a));
+    assert_memory_not_equal(run_weights(&a), run_weights(&b), run_bytes(&a));
     run_release(&a);
     run_release(&b);
 }
