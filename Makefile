@@ -56,7 +56,16 @@ $B/command: FORCE
 	@echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
 unit: $(TEST) ## unit tests only; SANITIZE=address,undefined to check memory
-	@for t in $(TEST); do echo "== $$t"; $$t || exit 1; done
+	@scripts/tests.sh $(TEST)
+
+test: ## packages, build, unit tests, end-to-end tests and headers: at most ten minutes
+	@scripts/deps.sh
+	@$(MAKE) -s -j$(shell nproc) all $(TEST)
+	@$(MAKE) -s headers
+	@scripts/tests.sh $(TEST) $(wildcard tests/e2e/*.sh)
+
+demo: ## packages, build, generated images, training, evaluation: two minutes
+	@scripts/demo.sh
 
 headers: ## every header compiles alone, as C, and as C++ if it says extern "C"
 	@for h in $(wildcard src/*.h src/*/*.h); do \
@@ -89,5 +98,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
 
 .SECONDARY: # keep test objects
-.PHONY: all unit headers tidy sizes format install clean help FORCE
+.PHONY: all unit test demo headers tidy sizes format install clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d)

@@ -51,6 +51,8 @@ static int by_age(const void *a, const void *b)
         return x->mark.step < y->mark.step ? 1 : -1;
     if (x->mark.epoch != y->mark.epoch)
         return x->mark.epoch < y->mark.epoch ? 1 : -1;
+    if (x->numbered != y->numbered)
+        return x->numbered ? -1 : 1;
     return strcmp(x->path, y->path);
 }
 

@@ -1,0 +1,82 @@
+#!/bin/bash
+# trainc eval gives the numbers of the validation inside training, weights and average,
+# also with another validation batch (padding is not counted); results and exit codes of
+# runs that go wrong; THROUGHPUT_MODE.
+#
+#   tests/e2e/eval.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-eval.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+same() { # same FILE FILE KEY...
+  local a=$1 b=$2 key
+  shift 2
+  for key in "$@"; do
+    [ -n "$(value "$a" "$key")" ] && [ "$(value "$a" "$key")" = "$(value "$b" "$key")" ] ||
+      fail "$key is $(value "$a" "$key") in $a and $(value "$b" "$key") in $b"
+  done
+}
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null ||
+  exit 1
+args=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --output out --epochs 2)
+run=out/resnet20/default
+
+for device in cpu ref; do
+  rm -rf out
+  "$trainc" "${args[@]}" --device $device --result train.json >log 2>&1 ||
+    { cat log; fail "$device: training"; }
+  "$trainc" eval "${args[@]}" --device $device --resume $run/last.safetensors \
+    --result eval.json >log 2>&1 || { cat log; fail "$device: eval"; }
+  same train.json eval.json val_loss val_top1 val_top5 ema_top1
+  "$trainc" --eval "${args[@]}" --device $device --resume $run/last.safetensors \
+    --result swin.json >log 2>&1 || { cat log; fail "$device: --eval"; }
+  same train.json swin.json val_loss val_top1 ema_top1
+  # 22 images as one batch of 22, as 4 x 5 + 2 and as 64 places of which 42 are empty.
+  for batch in 22 5 64; do
+    "$trainc" eval "${args[@]}" --device $device --resume $run/last.safetensors \
+      --val-batch-size $batch --result batch.json >log 2>&1 || fail "$device: $batch"
+    same train.json batch.json val_top1 val_top5 ema_top1
+    grep -q "(22 images" log || fail "$device: batch $batch counts other than 22 images"
+  done
+  [ "$(value train.json exit)" = 0 ] && [ "$(value train.json epochs)" = 2 ] &&
+    [ "$(value train.json steps)" = 16 ] || fail "$device: result of training"
+done
+
+# The weights alone, as another program would have them.
+"$trainc" eval "${args[@]}" --device cpu --pretrained $run/last.safetensors >log 2>&1 ||
+  { cat log; fail "eval of --pretrained"; }
+grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
+
+"$trainc" --throughput "${args[@]}" --device cpu --result t.json >log 2>&1 ||
+  { cat log; fail "--throughput"; }
+grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
+
+# What goes wrong leaves a result with the exit code, and a message.
+"$trainc" "${args[@]}" --lr 1e6 --no-auto-resume --tag wild --warmup-epochs 0 \
+  --epochs 50 --opts AMP.MAX_SKIPS=3 --result wild.json >log 2>&1
+[ $? = 1 ] || fail "a run that diverges: exit code"
+[ "$(value wild.json exit)" = 1 ] || fail "a run that diverges: result"
+grep -q "not finite" log || fail "a run that diverges: no clear message"
+grep -q "expected" log && fail "a run that diverges without a loss scale: is soothed"
+
+"$trainc" "${args[@]}" --resume nowhere.safetensors >log 2>&1
+[ $? = 2 ] || fail "--resume of nothing: exit code"
+"$trainc" eval "${args[@]}" >log 2>&1
+[ $? = 2 ] || fail "eval of nothing: exit code"
+"$trainc" "${args[@]}" --num-classes 7 --tag seven >log 2>&1
+[ $? = 2 ] || fail "another number of classes: exit code"
+[ -e out/resnet20/seven ] && fail "another number of classes: a folder was made"
+
+# fp16 with its loss scale, on the device that has every type.
+"$trainc" "${args[@]}" --device ref --amp-dtype fp16 --tag half --epochs 1 \
+  --warmup-epochs 0 --opts AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "fp16"; }
+grep -q "a few skipped updates are expected" log || fail "fp16: no word about skips"
+
+[ $fails = 0 ] && echo "eval: passed" || { echo "eval: $fails failed"; exit 1; }
