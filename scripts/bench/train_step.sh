@@ -1,0 +1,62 @@
+#!/bin/bash
+# The training step of trainc against PyTorch's, on this machine, in alternating runs.
+#
+#   scripts/bench/train_step.sh [ROUNDS]        default 3
+#
+#   PYTHON=python3     an interpreter with torch
+#   MODELS="resnet50 resnet20"  DTYPES="fp32 bf16"  MODES="eager compiled"  SECONDS_EACH=5
+#
+# For each model and type: medians of images per second, trainc's convolutions alone, and
+# the ratio to the faster of PyTorch's modes. Batch 16 at 224x224 and 128 at 32x32, all
+# cores, synthetic input, forward, backward and SGD with Nesterov momentum.
+set -eu
+cd "$(dirname "$0")/../.."
+rounds=${1:-3}
+python=${PYTHON:-python3}
+each=${SECONDS_EACH:-5}
+
+median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+rate() { grep -o '[0-9.]* img/s' | head -1 | cut -d' ' -f1; }
+
+config() { case $1 in resnet20) echo configs/cifar10/resnet20.yaml ;; *) echo "configs/$1.yaml" ;; esac; }
+batch() { case $1 in resnet20) echo 128 ;; *) echo 16 ;; esac; }
+
+ours() { # MODEL DTYPE [--convs]
+  local level=O1 shortcut=auto
+  [ "$2" = fp32 ] && level=O0
+  [ "$1" = resnet20 ] && shortcut=conv # as the peer's: projections
+  ./trainc bench --cfg "$(config "$1")" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
+    --opts AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False \
+    MODEL.RESNET.SHORTCUT $shortcut 2>&1
+}
+
+theirs() { # MODEL DTYPE MODE
+  "$python" scripts/bench/pytorch_train_step.py --model "$1" --dtype "$2" --mode "$3" \
+    --batch "$(batch "$1")" --seconds "$each" 2>&1
+}
+
+for model in ${MODELS:-resnet50 resnet20}; do
+  for dtype in ${DTYPES:-fp32 bf16}; do
+    dir=$(mktemp -d)
+    for _ in $(seq "$rounds"); do
+      ours "$model" "$dtype" --convs >"$dir/log"
+      grep "^$model" "$dir/log" | rate >>"$dir/trainc"
+      grep '^convolutions' "$dir/log" | rate >>"$dir/convs"
+      for mode in ${MODES:-eager compiled}; do
+        theirs "$model" "$dtype" "$mode" | rate >>"$dir/torch_$mode"
+      done
+    done
+    t=$(median <"$dir/trainc")
+    c=$(median <"$dir/convs")
+    best=0
+    line=
+    for mode in ${MODES:-eager compiled}; do
+      p=$(median <"$dir/torch_$mode")
+      line="$line, PyTorch $mode $p"
+      best=$(echo "$p $best" | awk '{print ($1 > $2) ? $1 : $2}')
+    done
+    echo "$t $c $best" | awk -v what="$model $dtype" -v line="$line" \
+      '{printf "%s: trainc %s img/s%s: ratio %.2f; convolutions alone %s, %.0f %% of that\n", what, $1, line, $1 / $3, $2, 100 * $1 / $2}'
+    rm -rf "$dir"
+  done
+done
