@@ -2,6 +2,8 @@
 # A run that is killed at any point and started again ends with the file, bit for bit, of
 # a run that was never disturbed. Kills: SIGKILL before the first checkpoint, in the middle
 # of an epoch, behind an epoch, and at arbitrary moments; SIGTERM and SIGINT, which save.
+# Mixup, averages and augmentation are on; a second round has fp16 with a loss scale that
+# falls, gradient accumulation and AdamW, on the reference device.
 #
 #   tests/e2e/resume.sh [TRAINC]
 set -u
@@ -14,11 +16,17 @@ fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
-"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 16 --size 16 2>/dev/null ||
+"$trainc" synth shapes --out shapes --classes 4 --train 400 --val 30 --size 16 2>/dev/null ||
   exit 1
+"$trainc" synth shapes --out few --classes 4 --train 64 --val 8 --size 16 2>/dev/null || exit 1
 
-train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --output out
-  --device ref --epochs 2 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=3 TRAIN.KEEP_CHECKPOINTS=2)
+common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --output out --epochs 2)
+cpu=("${common[@]}" --data-path shapes --device cpu --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=7
+  TRAIN.KEEP_CHECKPOINTS=2)
+ref=("${common[@]}" --data-path few --device ref -b 4 --amp-dtype fp16 --optim adamw --lr 0.002
+  --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=3 AMP.INIT_SCALE=1e7 TRAIN.ACCUMULATION_STEPS=2)
+train=("${cpu[@]}")
+updates=100
 run=out/resnet20/default
 
 # Waits until the log knows update $1 of process $2; false if the run ended before.
@@ -36,24 +44,33 @@ finish() { # the same command, until it is done
   grep -q "resumed from" log || [ "$2" != resumed ] || fail "$1: did not resume"
   cmp -s <(cut -d, -f1-10 $run/summary.csv) <(cut -d, -f1-10 undisturbed/summary.csv) ||
     fail "$1: another summary.csv"
-  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 16 ] ||
+  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = $updates ] ||
     fail "$1: metrics.jsonl has not each update once"
   rm -rf out
   echo "ok: $1"
 }
 
-"${train[@]}" >log 2>&1 || { cat log; echo "FAILED: undisturbed"; exit 1; }
-mv $run undisturbed
-rm -rf out
+undisturbed() {
+  rm -rf undisturbed
+  "${train[@]}" >log 2>&1 || { cat log; echo "FAILED: undisturbed"; exit 1; }
+  mv $run undisturbed
+  rm -rf out
+}
 
-# Update 1: nothing saved yet. 4 and 7: in an epoch. 8: around its end. 12: in the second.
-for step in 1 4 7 8 12; do
+kill_at() { # update
   "${train[@]}" >log 2>&1 &
   pid=$!
-  reached $step $pid || fail "SIGKILL at $step: over too early"
+  reached $1 $pid || fail "SIGKILL at $1: over too early"
   kill -9 $pid
   wait $pid 2>/dev/null
-  if [ $step = 1 ]; then finish "SIGKILL at update $step" fresh
+}
+
+undisturbed
+
+# Update 1: nothing saved yet. 20 and 40: in an epoch. 50: around its end. 80: the second.
+for step in 1 20 40 50 80; do
+  kill_at $step
+  if [ $step = 1 ]; then finish "SIGKILL at update $step" any
   else finish "SIGKILL at update $step" resumed; fi
 done
 
@@ -61,14 +78,14 @@ done
 for n in 1 2 3 4 5 6; do
   "${train[@]}" >log 2>&1 &
   pid=$!
-  sleep 0.$((3 + n))7
+  sleep 0.$((1 + n))7
   kill -9 $pid 2>/dev/null
   wait $pid 2>/dev/null
 done
 finish "SIGKILL six times" any
 
 # Asked to leave: saves where it stands, in training and in validation.
-for how in "TERM 143 5" "INT 130 6" "TERM 143 8"; do
+for how in "TERM 143 10" "INT 130 30" "TERM 143 50"; do
   read -r sig code step <<<"$how"
   "${train[@]}" >log 2>&1 &
   pid=$!
@@ -82,12 +99,12 @@ for how in "TERM 143 5" "INT 130 6" "TERM 143 8"; do
 done
 
 # A damaged newest checkpoint is named and passed over; if none is left, the run stops.
-"${train[@]}" --max-steps 7 >log 2>&1 || fail "MAX_STEPS"
-for f in $run/last.safetensors $run/ckpt_step_7.safetensors; do
+"${train[@]}" --max-steps 24 >log 2>&1 || fail "MAX_STEPS"
+for f in $run/last.safetensors $run/ckpt_step_24.safetensors; do
   printf 'x' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
 done
 "${train[@]}" >log 2>&1 || fail "damaged newest: does not go on"
-grep -q "passed over: .*ckpt_step_7" log || grep -q "passed over: .*last" log ||
+grep -q "passed over: .*ckpt_step_24" log || grep -q "passed over: .*last" log ||
   fail "damaged newest: not named"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"
 for f in $run/*.safetensors; do printf 'x' | dd of="$f" bs=1 seek=100000 conv=notrunc 2>/dev/null; done
@@ -103,5 +120,15 @@ echo "ok: damaged checkpoints"
 grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
 "${train[@]}" --no-auto-resume >log 2>&1 && fail "no auto-resume: overwrites a run"
 echo "ok: other configuration"
+
+train=("${ref[@]}")
+updates=16
+rm -rf out
+undisturbed
+grep -q "skipped" undisturbed/log.txt || fail "fp16: nothing was skipped"
+for step in 4 10; do
+  kill_at $step
+  finish "fp16, accumulation: SIGKILL at update $step" resumed
+done
 
 [ $fails = 0 ] && echo "resume: passed" || { echo "resume: $fails failed"; exit 1; }
