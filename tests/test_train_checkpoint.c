@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -351,6 +353,33 @@ static void test_saves(void **state)
     run_release(&b);
 }
 
+/* No room for the new file: it is not there, the old ones are, and the caller knows. */
+static void test_disk_full(void **state)
+{
+    const struct saves v = {dir, &classes, "SEED: 0\n", 2};
+    struct run_state s = some_state, got;
+    struct rlimit limit, small;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    s.epoch = 1;
+    assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    run_steps(&a, 1);
+    s.epoch = 2;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = (struct rlimit){100000, limit.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(saves_write(&v, &a.s, &s, true, true), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(count_files("ckpt_"), 1);
+    assert_true(same_file("last.safetensors", "ckpt_epoch_0.safetensors"));
+    assert_true(saves_resume(&v, &a.s, &got));
+    assert_int_equal(got.epoch, 1);
+    run_release(&a);
+}
+
 static void load_pretrained(void *arg)
 {
     pretrained_load(&((struct run *)arg)->s, path);
@@ -439,6 +468,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saves, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pretrained, setup, teardown),
     };
 

@@ -66,17 +66,9 @@ static void plan_milestones(struct plan *p, const struct config *cfg)
     if (!m->n || m->n > SCHEDULE_MILESTONES)
         usage("TRAIN.LR_SCHEDULER.MULTISTEPS must name 1 to %d epochs, not %d",
               SCHEDULE_MILESTONES, m->n);
-    for (int i = 0; i < m->n; i++) {
-        if (i && m->item[i] <= m->item[i - 1])
-            usage("TRAIN.LR_SCHEDULER.MULTISTEPS must ascend: %lld comes after %lld",
-                  (long long)m->item[i], (long long)m->item[i - 1]);
+    for (int i = 0; i < m->n; i++)
         p->schedule.milestone[i] = m->item[i] * p->updates_per_epoch;
-    }
     p->schedule.nmilestone = m->n;
-    if (cfg->train.warmup_epochs > m->item[0])
-        usage("TRAIN.WARMUP_EPOCHS %lld ends after the first of "
-              "TRAIN.LR_SCHEDULER.MULTISTEPS, %lld",
-              (long long)cfg->train.warmup_epochs, (long long)m->item[0]);
 }
 
 static void plan_schedule(struct plan *p, const struct config *cfg)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "io/json.h"
 
 static const char *result_path;
@@ -45,6 +46,7 @@ static int write_result(const struct result *r, int code, const char *error)
 
 static void on_failure(const char *message, int code, void *arg)
 {
+    log_quiet("error: %s", message);
     (void)write_result(arg, code, message);
 }
 

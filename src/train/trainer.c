@@ -28,6 +28,8 @@ struct trainer {
     struct metrics window; /* since the last log line */
     double window_began, window_waited;
     double train_seconds; /* in the loop over batches, of this process */
+    double epoch_rate;    /* images per second of the last epoch */
+    int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
     int64_t train_images;
     double last_loss, last_rate; /* for the progress line */
     int64_t skipped;             /* as of the last look at the control tensor */
@@ -279,36 +281,56 @@ static void after_update(struct trainer *t, int64_t end)
     }
 }
 
+/* The workers fill their ring from here on; asking twice for one place costs nothing. */
+static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
+{
+    int64_t place = epoch * loader_batches(t->feed.train_loader) + batch;
+
+    if (t->loading != place)
+        loader_start_epoch(t->feed.train_loader, (uint64_t)epoch, batch);
+    t->loading = place;
+}
+
+/* False: the batch was not the last of its update. */
+static bool train_batch(struct trainer *t)
+{
+    const struct batch *b = loader_next(t->feed.train_loader);
+    bool update;
+
+    if (!b)
+        BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
+            (long long)t->step);
+    t->loading = -1;
+    update = session_step(&t->session, b->pixel, b->label);
+    loader_release_batch(t->feed.train_loader, b);
+    t->train_images += t->session.plan.batch;
+    return update;
+}
+
 /* False: a signal, or MAX_STEPS. */
 static bool train_epoch(struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
-    int64_t first = t->state.epoch * p->updates_per_epoch;
+    int64_t first = t->state.epoch * p->updates_per_epoch, images = t->train_images;
     int64_t end = first + p->updates_per_epoch;
-    double began = clock_now();
-    const struct batch *b;
+    double began = clock_now(), seconds;
 
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < end)
-        loader_start_epoch(t->feed.train_loader, (uint64_t)t->state.epoch,
-                           (t->step - first) * p->accumulation);
+        load_from(t, t->state.epoch, (t->step - first) * p->accumulation);
     begin_window(t);
     while (t->step < end && !signals_pending() && !out_of_steps(t)) {
-        b = loader_next(t->feed.train_loader);
-        if (!b)
-            BUG("epoch %lld is over at update %lld", (long long)t->state.epoch,
-                (long long)t->step);
-        bool update = session_step(&t->session, b->pixel, b->label);
-
-        loader_release_batch(t->feed.train_loader, b);
-        t->train_images += p->batch;
-        if (!update)
+        if (!train_batch(t))
             continue;
         after_update(t, end);
         show(t, began);
     }
     progress_wipe();
-    t->train_seconds += clock_now() - began;
+    seconds = clock_now() - began;
+    t->train_seconds += seconds;
+    t->epoch_rate = (double)(t->train_images - images) / (seconds + 1e-9);
+    if (t->step == end && t->state.epoch + 1 < t->cfg->train.epochs)
+        load_from(t, t->state.epoch + 1, 0); /* while we validate */
     return t->step == end;
 }
 
@@ -358,7 +380,7 @@ static void finish_epoch(struct trainer *t, double began)
         .train_loss = metrics_loss(m),
         .train_top1 = metrics_percent(m, m->top1),
         .lr = schedule_lr(&t->session.plan.schedule, t->step - 1),
-        .images_per_second = (double)t->train_images / (t->train_seconds + 1e-9),
+        .images_per_second = t->epoch_rate,
         .seconds = clock_now() - began,
         .val = t->val,
     };
@@ -440,7 +462,7 @@ static void close_all(struct trainer *t)
 
 int trainer_train(const struct config *cfg, const char *result)
 {
-    struct trainer t = {.cfg = cfg, .last_loss = NAN, .saved_step = -1};
+    struct trainer t = {.cfg = cfg, .last_loss = NAN, .saved_step = -1, .loading = -1};
     int code;
 
     result_begin(&t.result, result);
@@ -452,69 +474,6 @@ int trainer_train(const struct config *cfg, const char *result)
         ;
     code = leave(&t);
     fill_result(&t);
-    close_all(&t);
-    return result_end(&t.result, code);
-}
-
-/* ---- evaluation alone ---- */
-
-static void load_eval(struct trainer *t)
-{
-    const struct config *cfg = t->cfg;
-    struct strbuf why = STRBUF_INIT;
-
-    if (*cfg->model.resume) {
-        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
-                            &why))
-            die("MODEL.RESUME: %s", why.buf);
-    } else {
-        pretrained_load(&t->session, cfg->model.pretrained);
-    }
-    strbuf_release(&why);
-}
-
-static void eval_result(struct trainer *t, const struct evaluation *e)
-{
-    struct val_line l = evaluate_line(e);
-    struct result *r = &t->result;
-
-    r->epochs = t->state.epoch;
-    r->train_loss = t->state.train_loss;
-    r->val_loss = l.val_loss;
-    r->val_top1 = l.val_top1;
-    r->val_top5 = l.val_top5;
-    r->ema_top1 = l.ema_top1;
-    r->images_per_second = (double)e->images / (e->seconds + 1e-9);
-}
-
-int trainer_eval(const struct config *cfg, const char *result)
-{
-    struct trainer t = {.cfg = cfg};
-    struct evaluation e = {0};
-    int code = EXIT_OK;
-
-    result_begin(&t.result, result);
-    signals_install();
-    feed_open(&t.feed, cfg, false);
-    session_init(&t.session, cfg, &(struct session_options){.eval = true});
-    progress_init(cfg->log.progress);
-    session_alloc(&t.session);
-    t.state.train_loss = NAN;
-    if (!cfg->throughput_mode || *cfg->model.resume || *cfg->model.pretrained)
-        load_eval(&t);
-    feed_start(&t.feed);
-    if (cfg->throughput_mode) {
-        t.result.images_per_second = evaluate_throughput(&t.session, &t.feed);
-        log_info("batch_size %lld throughput %.1f", (long long)t.session.plan.val_batch,
-                 t.result.images_per_second);
-    } else if (evaluate(&t.session, &t.feed, "Val", &e)) {
-        evaluate_log(&e);
-        eval_result(&t, &e);
-    }
-    if (signals_pending())
-        code = 128 + signals_pending();
-    t.result.peak_memory_bytes =
-        (int64_t)t.session.backend->peak_memory(t.session.device);
     close_all(&t);
     return result_end(&t.result, code);
 }

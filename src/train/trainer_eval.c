@@ -1,0 +1,68 @@
+/* Evaluation without training: see train/trainer.h. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "train/evaluate.h"
+#include "train/pretrained.h"
+#include "train/progress.h"
+#include "train/result.h"
+#include "train/signals.h"
+#include "train/trainer.h"
+
+static void load(struct session *s, const struct feed *f, struct result *r)
+{
+    const struct config *cfg = s->cfg;
+    struct run_state state = {0};
+    struct strbuf why = STRBUF_INIT;
+
+    if (*cfg->model.resume) {
+        if (checkpoint_read(cfg->model.resume, s, &state, &f->classes, &why))
+            die("MODEL.RESUME: %s", why.buf);
+        r->epochs = state.epoch;
+        r->train_loss = state.train_loss;
+    } else if (*cfg->model.pretrained) {
+        pretrained_load(s, cfg->model.pretrained);
+    }
+    strbuf_release(&why);
+}
+
+static void fill_result(struct result *r, const struct evaluation *e)
+{
+    struct val_line l = evaluate_line(e);
+
+    r->val_loss = l.val_loss;
+    r->val_top1 = l.val_top1;
+    r->val_top5 = l.val_top5;
+    r->ema_top1 = l.ema_top1;
+    r->images_per_second = (double)e->images / (e->seconds + 1e-9);
+}
+
+int trainer_eval(const struct config *cfg, const char *result)
+{
+    struct evaluation e = {0};
+    struct result r;
+    struct session s;
+    struct feed f;
+
+    result_begin(&r, result);
+    signals_install();
+    feed_open(&f, cfg, false);
+    session_init(&s, cfg, &(struct session_options){.eval = true});
+    progress_init(cfg->log.progress);
+    session_alloc(&s);
+    load(&s, &f, &r);
+    feed_start(&f);
+    if (cfg->throughput_mode) {
+        r.images_per_second = evaluate_throughput(&s, &f);
+        log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
+                 r.images_per_second);
+    } else if (evaluate(&s, &f, "Val", &e)) {
+        evaluate_log(&e);
+        fill_result(&r, &e);
+    }
+    r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);
+    feed_close(&f);
+    session_release(&s);
+    return result_end(&r, signals_pending() ? 128 + signals_pending() : EXIT_OK);
+}

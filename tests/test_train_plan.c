@@ -1,0 +1,229 @@
+/*
+ * A run in numbers: Swin's scaled rates, counts of updates, which precision and loss
+ * scale a device gets, which parameters decay; the progress line; the table of devices.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "ops/reference.h"
+#include "ops/update.h"
+#include "train/build.h"
+#include "train/devices.h"
+#include "train/plan.h"
+#include "train/progress.h"
+#include "train_run.h"
+
+static bool no_half(struct device *dev, enum dtype d)
+{
+    (void)dev;
+    return d == DTYPE_F32;
+}
+
+static bool has_bf16(struct device *dev, enum dtype d)
+{
+    (void)dev;
+    return d == DTYPE_F32 || d == DTYPE_BF16;
+}
+
+static const struct backend slow = {
+    .name = "slow", .has_dtype = no_half, .preferred_half = DTYPE_BF16};
+static const struct backend fast = {
+    .name = "fast", .has_dtype = has_bf16, .preferred_half = DTYPE_BF16};
+
+/* Keys and values up to NULL; `images` as for plan_init. */
+static struct plan plan_of(const struct backend *backend, int64_t images,
+                           const char *const *more)
+{
+    struct config cfg;
+    struct plan p;
+
+    config_init(&cfg);
+    for (; *more; more += 2)
+        config_set(&cfg, more[0], more[1]);
+    plan_init(&p, &cfg, images, backend, NULL);
+    config_release(&cfg);
+    return p;
+}
+
+static void assert_close(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-12 * fabs(want)))
+        fail_msg("%.17g, not %.17g", got, want);
+}
+
+/* Swin's defaults: one device x 128, and eight of them (as a batch of 1024). */
+static void test_scaled_rates(void **state)
+{
+    struct plan p = plan_of(&slow, 1281167, (const char *[]){NULL});
+
+    (void)state;
+    assert_close(p.schedule.base, 1.25e-4);
+    assert_close(p.schedule.warmup_start, 1.25e-7);
+    assert_close(p.schedule.min, 1.25e-6);
+    p = plan_of(&slow, 1281167, (const char *[]){"DATA.BATCH_SIZE", "1024", NULL});
+    assert_close(p.schedule.base, 1e-3);
+    assert_close(p.schedule.warmup_start, 1e-6);
+    assert_close(p.schedule.min, 1e-5);
+    assert_int_equal(p.updates_per_epoch, 1251);
+    assert_int_equal(p.warmup_updates, 25020);
+    assert_close(schedule_lr(&p.schedule, 12510), 5.005e-4);
+    p = plan_of(&slow, 1281167,
+                (const char *[]){"DATA.BATCH_SIZE", "256", "TRAIN.ACCUMULATION_STEPS",
+                                 "4", NULL});
+    assert_close(p.schedule.base, 1e-3);
+    assert_int_equal(p.updates_per_epoch, 1251);
+    p = plan_of(&slow, 1281167, (const char *[]){"TRAIN.SCALE_LR", "False", NULL});
+    assert_close(p.schedule.base, 5e-4);
+}
+
+static void test_counts(void **state)
+{
+    /* 103 images: 10 batches of 10, 3 updates of 3 batches. */
+    struct plan p =
+        plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.ACCUMULATION_STEPS", "3",
+                                 "TRAIN.EPOCHS", "7", NULL});
+
+    (void)state;
+    assert_int_equal(p.updates_per_epoch, 3);
+    assert_int_equal(p.updates, 21);
+    assert_int_equal(p.val_batch, 10);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "DATA.VAL_BATCH_SIZE", "4",
+                                 "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2",
+                                 NULL});
+    assert_int_equal(p.val_batch, 4);
+    assert_true(p.clip_norm == 0 && p.clip_value == 2);
+}
+
+static void test_precision(void **state)
+{
+    struct plan p = plan_of(&slow, 0, (const char *[]){NULL});
+
+    (void)state;
+    assert_int_equal(p.level, AMP_O0); /* auto, and the device has nothing fast */
+    assert_non_null(p.amp_remark);
+    assert_string_equal(p.compute, "fp32");
+    p = plan_of(&fast, 0, (const char *[]){NULL});
+    assert_int_equal(p.level, AMP_O1);
+    assert_null(p.amp_remark);
+    assert_string_equal(p.compute, "bf16");
+    assert_true(p.first_scale == 1 && !p.scaler.dynamic);
+    p = plan_of(&slow, 0, (const char *[]){"AMP.DTYPE", "bf16", NULL});
+    assert_int_equal(p.level, AMP_O1); /* asked for by name */
+    p = plan_of(&fast, 0, (const char *[]){"AMP_ENABLE", "False", NULL});
+    assert_int_equal(p.level, AMP_O0);
+    assert_null(p.amp_remark);
+}
+
+static void test_loss_scale(void **state)
+{
+    struct plan p = plan_of(&fast, 0, (const char *[]){"AMP.DTYPE", "fp16", NULL});
+
+    (void)state;
+    assert_true(p.scaler.dynamic && p.first_scale == 65536);
+    assert_true(p.scaler.growth == 2 && p.scaler.backoff == 0.5);
+    assert_int_equal(p.scaler.growth_interval, 2000);
+    p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP_OPT_LEVEL", "O3", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 1);
+    p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP.LOSS_SCALE", "128", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 128);
+    p = plan_of(&fast, 0, (const char *[]){"AMP.LOSS_SCALE", "4", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 4);
+}
+
+/* 268,336 of resnet20's 269,722 elements: all but norms and the bias of fc. */
+static void test_decay_groups(void **state)
+{
+    struct run r;
+    int64_t decayed = 0, all = 0;
+
+    (void)state;
+    run_init(&r, NULL);
+    for (int i = 0; i < r.s.build[SESSION_TRAIN].nsegment; i++) {
+        const struct update_segment *s = &r.s.build[SESSION_TRAIN].segment[i];
+
+        all += s->len;
+        decayed += s->weight_decay > 0 ? s->len : 0;
+    }
+    assert_int_equal(all, 269722);
+    assert_int_equal(decayed, 268336);
+    run_release(&r);
+    run_init(&r, (const char *[]){"TRAIN.WEIGHT_DECAY_1D", "True", NULL});
+    for (int i = 0; i < r.s.build[SESSION_TRAIN].nsegment; i++)
+        assert_true(r.s.build[SESSION_TRAIN].segment[i].weight_decay > 0);
+    run_release(&r);
+}
+
+static void too_few(void *arg)
+{
+    (void)arg;
+    (void)plan_of(&slow, 30, (const char *[]){"DATA.BATCH_SIZE", "32", NULL});
+}
+
+static void unfrozen(void *arg)
+{
+    (void)arg;
+    run_init(&(struct run){0}, (const char *[]){"TRAIN.FREEZE", "['layer9.*']", NULL});
+}
+
+static void no_device(void *arg)
+{
+    int index;
+
+    (void)device_find(arg, &index);
+}
+
+static void test_refused(void **state)
+{
+    char text[1000], cuda[] = "cuda:1";
+    int index;
+
+    (void)state;
+    assert_int_equal(run_child(too_few, NULL, text, sizeof(text)), 2);
+    assert_non_null(strstr(text, "30 images"));
+    assert_int_equal(run_child(unfrozen, NULL, text, sizeof(text)), 2);
+    assert_non_null(strstr(text, "no parameter of resnet20 matches 'layer9.*'"));
+    assert_int_equal(run_child(no_device, cuda, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "'cuda:1'"));
+    assert_ptr_equal(device_find("ref", &index), &backend_ref);
+    assert_string_equal(device_find("auto", &index)->name, device_table[0]->name);
+}
+
+static void test_progress(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    progress_text(&s, "Train 3/30", 176, 390, 12, 1842, "loss 1.234", 100);
+    assert_string_equal(s.buf, "Train 3/30:  45%|#############                 | 176/390 "
+                               "[00:12<00:15, 1842 img/s, loss 1.234]");
+    strbuf_reset(&s);
+    progress_text(&s, "Val", 0, 10, 0, 0, "", 40); /* never wider than the terminal */
+    assert_true(s.len <= 39);
+    strbuf_reset(&s);
+    progress_text(&s, "Val", 10, 10, 4000, 5, "", 80);
+    assert_non_null(strstr(s.buf, "100%|####"));
+    assert_non_null(strstr(s.buf, "[1:06:40<00:00"));
+    strbuf_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_scaled_rates), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_precision),    cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_decay_groups), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_progress),
+    };
+
+    return cmocka_run_group_tests(test, NULL, NULL);
+}
