@@ -166,37 +166,84 @@ static void test_freeze(void **state)
     run_release(&b);
 }
 
+/* How far apart two runs are, over how far the first one came from `before`. */
+static double apart(struct run *a, struct run *b, const float *before)
+{
+    double worst = 0, moved = 0;
+
+    (void)run_weights(a);
+    (void)run_weights(b);
+    for (int64_t i = 0; i < session_flat(&a->s)->weights_len; i++) {
+        worst = fmax(worst, fabs((double)a->weights[i] - (double)b->weights[i]));
+        moved = fmax(moved, fabs((double)a->weights[i] - (double)before[i]));
+    }
+    return worst / moved;
+}
+
 /*
  * Two batches of two are one batch of four where batch norm does not look at the batch:
- * the same update but for rounding.
+ * the same updates but for rounding. The CPU packs its weights anew behind each update,
+ * for the program that only accumulates as well.
  */
 static void test_accumulation(void **state)
 {
     static const char *const norms = "['*bn1.*', '*bn2.*']";
-    struct run a, b;
-    double worst = 0, moved = 0;
 
     (void)state;
-    run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, NULL});
-    run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "DATA.BATCH_SIZE", "2",
-                                  "TRAIN.ACCUMULATION_STEPS", "2", NULL});
-    float *before = xmemdup(run_weights(&a), run_bytes(&a));
+    for (int i = 0; i < 2; i++) {
+        struct run a, b;
+        float *before;
+        double far;
 
-    run_steps(&a, 2);
-    run_steps(&b, 4);
-    assert_int_equal(session_control(&b.s).step, 2);
-    assert_int_equal(session_control(&b.s).micro, 4);
-    (void)run_weights(&a);
-    (void)run_weights(&b);
-    for (int64_t i = 0; i < session_flat(&a.s)->weights_len; i++) {
-        worst = fmax(worst, fabs((double)a.weights[i] - (double)b.weights[i]));
-        moved = fmax(moved, fabs((double)a.weights[i] - (double)before[i]));
+        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                      "TRAIN.BASE_LR", "0.001", NULL});
+        run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                      "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
+                                      "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
+                                      i ? "cpu" : "ref", NULL});
+        before = xmemdup(run_weights(&a), run_bytes(&a));
+        run_steps(&a, 3);
+        run_steps(&b, 6);
+        assert_int_equal(session_control(&b.s).step, 3);
+        assert_int_equal(session_control(&b.s).micro, 6);
+        far = apart(&a, &b, before);
+        if (!(far <= 1e-4))
+            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
+        free(before);
+        run_release(&a);
+        run_release(&b);
     }
-    if (!(worst <= 1e-5 * moved))
-        fail_msg("differ by %g, moved by %g", worst, moved);
-    free(before);
-    run_release(&a);
-    run_release(&b);
+}
+
+/* running = 0.9 running + 0.1 batch, of the variance the unbiased one. */
+static void test_running_statistics(void **state)
+{
+    enum { N = BATCH * SIDE * SIDE, C = 16 };
+    const struct segment *mean, *var;
+    float *stats;
+    struct run r;
+
+    (void)state;
+    run_init(&r, NULL);
+    mean = find(&r, "bn1.running_mean");
+    var = find(&r, "bn1.running_var");
+    run_steps(&r, 1);
+    stats = xmalloc(r.s.size[MEMORY_STATS]);
+    r.s.backend->copy_out(r.s.device, stats, r.s.base[MEMORY_STATS],
+                          r.s.size[MEMORY_STATS]);
+    (void)run_weights(&r);
+    for (int c = 0; c < C; c++) {
+        int64_t first = session_flat(&r.s)->param_len;
+        double m = (double)stats[mean->offset - first + c];
+        double v = (double)stats[var->offset - first + c] * N / (N - 1);
+
+        assert_true(v > 1e-4);
+        if (!(fabs((double)r.weights[mean->offset + c] - 0.1 * m) <= 1e-6) ||
+            !(fabs((double)r.weights[var->offset + c] - 0.9 - 0.1 * v) <= 1e-6))
+            fail_msg("channel %d", c);
+    }
+    free(stats);
+    run_release(&r);
 }
 
 /* Each batch of an update moves the running statistics, but only once it is applied. */
@@ -387,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_freeze),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_accumulation_statistics),
+        cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_ema_devices),
         cmocka_unit_test(test_evaluates),
         cmocka_unit_test(test_overflow),

@@ -273,11 +273,11 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
         t->recomputed = checkpoint(t->graph);
 }
 
-void build_release(struct build *b)
+void build_release(struct build *t)
 {
-    graph_free(b->graph);
-    for (char **p = b->freeze; p && *p; p++)
+    graph_free(t->graph);
+    for (char **p = t->freeze; p && *p; p++)
         free(*p);
-    free(b->freeze);
-    *b = (struct build){0};
+    free(t->freeze);
+    *t = (struct build){0};
 }

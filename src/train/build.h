@@ -32,9 +32,9 @@ struct build {
 };
 
 /* Dies on an unknown model or a TRAIN.FREEZE pattern that matches nothing. */
-void build_init(struct build *b, const struct config *cfg, const struct plan *p,
-                enum build_kind kind, bool mix);
-void build_release(struct build *b);
+void build_init(struct build *t, const struct config *cfg, const struct plan *p,
+                enum build_kind kind, bool mixes);
+void build_release(struct build *t);
 
 /* Does weight decay apply? Not to 1-D tensors, biases and position tables. */
 bool build_decays(const struct tensor *t, bool decay_1d);

@@ -19,27 +19,23 @@ struct array {
     bool params_only;
 };
 
+/* How many, with torch's names for them. */
 static int moments_of(const struct config *cfg, const char *name[2])
 {
-    switch (cfg->train.optimizer.name) {
-    case OPTIMIZER_SGD:
-        name[0] = "momentum_buffer";
+    bool adam = cfg->train.optimizer.name == OPTIMIZER_ADAM ||
+                cfg->train.optimizer.name == OPTIMIZER_ADAMW;
+
+    name[0] = adam ? "exp_avg" : "momentum_buffer";
+    name[1] = adam ? "exp_avg_sq" : "square_avg";
+    if (cfg->train.optimizer.name == OPTIMIZER_SGD)
         return cfg->train.optimizer.momentum > 0;
-    case OPTIMIZER_RMSPROP:
-        name[0] = "momentum_buffer";
-        name[1] = "square_avg";
-        return 2;
-    default:
-        name[0] = "exp_avg";
-        name[1] = "exp_avg_sq";
-        return 2;
-    }
+    return 2;
 }
 
 static int arrays_of(const struct session *s, struct array a[ARRAYS])
 {
     static const enum memory moment[] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
-    const char *name[2] = {NULL, NULL};
+    const char *name[2] = {"", ""};
     int n = 0, moments = moments_of(s->cfg, name);
 
     a[n++] = (struct array){.memory = MEMORY_WEIGHTS};
@@ -304,11 +300,11 @@ static void check_owner(const struct safetensors *file, const json_t *o,
     const char *model = json_string_value(json_object_get(o, "model"));
     const char *optimizer = json_string_value(json_object_get(o, "optimizer"));
 
-    if (!model || strcmp(model, s->cfg->model.name))
+    if (!model || strcmp(model, s->cfg->model.name) != 0)
         die("'%s' holds the model %s, and this run trains %s", file->path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN] &&
-        (!optimizer || strcmp(optimizer, optimizer_name(s->cfg))))
+        (!optimizer || strcmp(optimizer, optimizer_name(s->cfg)) != 0))
         die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
             "(MODEL.PRETRAINED takes its weights alone)",
             file->path, optimizer ? optimizer : "?", optimizer_name(s->cfg));

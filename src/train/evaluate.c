@@ -46,8 +46,14 @@ static bool one_pass(struct session *s, const struct feed *f, const char *title,
         loader_release_batch(f->val_loader, b);
         e->images += s->plan.val_batch;
         done++;
-        progress_show(title, done, total, seconds,
-                      (double)(done * s->plan.val_batch) / (seconds + 1e-9), "");
+        progress_show(&(struct progress){
+            .title = title,
+            .done = done,
+            .total = total,
+            .seconds = seconds,
+            .images_per_second = (double)(done * s->plan.val_batch) / (seconds + 1e-9),
+            .postfix = "",
+        });
     }
     progress_wipe();
     *(which == SESSION_EMA ? &e->ema : &e->raw) = session_eval_end(s);

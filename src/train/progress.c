@@ -47,23 +47,21 @@ static void add_bar(struct strbuf *s, double share, int room)
     strbuf_addch(s, '|');
 }
 
-void progress_text(struct strbuf *s, const char *title, int64_t done, int64_t total,
-                   double seconds, double images_per_second, const char *postfix,
-                   int width)
+void progress_text(struct strbuf *s, const struct progress *p, int width)
 {
-    double share = total > 0 ? (double)done / (double)total : 0;
+    double share = p->total > 0 ? (double)p->done / (double)p->total : 0;
     struct strbuf tail = STRBUF_INIT;
 
-    strbuf_addf(&tail, " %lld/%lld [", (long long)done, (long long)total);
-    add_clock(&tail, seconds);
+    strbuf_addf(&tail, " %lld/%lld [", (long long)p->done, (long long)p->total);
+    add_clock(&tail, p->seconds);
     strbuf_addch(&tail, '<');
-    if (done > 0)
-        add_clock(&tail, seconds / (double)done * (double)(total - done));
+    if (p->done > 0)
+        add_clock(&tail, p->seconds / (double)p->done * (double)(p->total - p->done));
     else
         strbuf_addch(&tail, '?');
-    strbuf_addf(&tail, ", %.0f img/s%s%s]", images_per_second, *postfix ? ", " : "",
-                postfix);
-    strbuf_addf(s, "%s: %3.0f%%", title, 100 * share);
+    strbuf_addf(&tail, ", %.0f img/s%s%s]", p->images_per_second, *p->postfix ? ", " : "",
+                p->postfix);
+    strbuf_addf(s, "%s: %3.0f%%", p->title, 100 * share);
     add_bar(s, share, width - (int)(s->len + tail.len) - 3);
     strbuf_addstr(s, tail.buf);
     if ((int)s->len > width - 1 && width > 1)
@@ -78,15 +76,14 @@ static int columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 100 : w.ws_col;
 }
 
-void progress_show(const char *title, int64_t done, int64_t total, double seconds,
-                   double images_per_second, const char *postfix)
+void progress_show(const struct progress *p)
 {
     struct strbuf s = STRBUF_INIT;
     double now = clock_now();
 
-    if (!active || (now - drawn_at < 0.1 && done < total))
+    if (!active || (now - drawn_at < 0.1 && p->done < p->total))
         return;
-    progress_text(&s, title, done, total, seconds, images_per_second, postfix, columns());
+    progress_text(&s, p, columns());
     fprintf(stderr, "\r%s\033[K", s.buf);
     fflush(stderr);
     drawn = true;

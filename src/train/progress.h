@@ -17,15 +17,19 @@
 void progress_init(int mode);
 bool progress_active(void);
 
-/* `postfix` follows the rate; it may be empty. */
-void progress_show(const char *title, int64_t done, int64_t total, double seconds,
-                   double images_per_second, const char *postfix);
+struct progress {
+    const char *title;
+    int64_t done, total;
+    double seconds; /* that the `done` ones took */
+    double images_per_second;
+    const char *postfix; /* behind the rate; may be empty */
+};
+
+void progress_show(const struct progress *p);
 void progress_wipe(void);
 
 /* The bar's text without the carriage return, for tests: `width` columns at most. */
 struct strbuf;
-void progress_text(struct strbuf *s, const char *title, int64_t done, int64_t total,
-                   double seconds, double images_per_second, const char *postfix,
-                   int width);
+void progress_text(struct strbuf *s, const struct progress *p, int width);
 
 #endif

@@ -54,8 +54,7 @@ static void log_start(const struct trainer *t)
     if (t->feed.train)
         log_info("%lld training images, %d classes: %lld updates of %lld images an epoch",
                  (long long)t->feed.train->n, t->feed.classes.n,
-                 (long long)p->updates_per_epoch,
-                 (long long)(p->batch * p->accumulation));
+                 (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation);
     log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
              p->schedule.base, schedule_lr(&p->schedule, 0),
              schedule_lr(&p->schedule, p->updates), p->lr_factor);
@@ -262,8 +261,14 @@ static void show(const struct trainer *t, double began)
                 (long long)t->cfg->train.epochs);
     strbuf_addf(&post, "loss %.3f, lr %.2e", t->last_loss,
                 schedule_lr(&p->schedule, t->step));
-    progress_show(title.buf, in_epoch, p->updates_per_epoch, clock_now() - began,
-                  t->last_rate, post.buf);
+    progress_show(&(struct progress){
+        .title = title.buf,
+        .done = in_epoch,
+        .total = p->updates_per_epoch,
+        .seconds = clock_now() - began,
+        .images_per_second = t->last_rate,
+        .postfix = post.buf,
+    });
     strbuf_release(&title);
     strbuf_release(&post);
 }
@@ -417,15 +422,15 @@ static bool run_epoch(struct trainer *t)
 static int leave(struct trainer *t)
 {
     int sig = signals_pending();
-    bool done = t->state.epoch >= t->cfg->train.epochs;
+    bool done = t->state.epoch >= t->cfg->train.epochs, best = false;
 
     if (sig && !done)
         log_info("%s: saving and leaving at update %lld", signals_name(sig),
                  (long long)t->step);
     if (!sig && !done && t->val.step != t->step) /* MAX_STEPS within an epoch */
-        (void)validate(t);
-    if (!done && t->saved_step != t->step)
-        save(t, false, false);
+        best = validate(t) && judge(t);
+    if (!done && (best || t->saved_step != t->step))
+        save(t, false, best);
     if (t->save_failed)
         log_warning("the last checkpoint could not be saved");
     if (t->save_failed)

@@ -1,0 +1,49 @@
+#!/bin/bash
+# Every file of configs/smoke trains to its end on generated images, its result is whole,
+# and `trainc eval` agrees with it.
+#
+#   tests/e2e/smoke.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-smoke.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 24 --size 64 2>/dev/null ||
+  exit 1
+for cfg in "$here"/configs/smoke/*.yaml; do
+  name=$(basename "$cfg" .yaml)
+  args=(--cfg "$cfg" --data-path shapes --output out --tag "$name")
+  "$trainc" "${args[@]}" --result train.json >log 2>&1 || { cat log; fail "$name"; continue; }
+  for key in exit epochs steps train_loss val_loss val_top1 val_top5 \
+    images_per_second peak_memory_bytes wall_seconds; do
+    case $(value train.json $key) in
+      '' | null) fail "$name: $key is missing" ;;
+    esac
+  done
+  last=$(echo out/*/"$name"/last.safetensors)
+  "$trainc" eval "${args[@]}" --resume "$last" --result eval.json >log 2>&1 ||
+    { cat log; fail "$name: eval"; }
+  for key in val_loss val_top1 val_top5 ema_top1; do
+    [ "$(value train.json $key)" = "$(value eval.json $key)" ] ||
+      fail "$name: $key is $(value train.json $key), in eval $(value eval.json $key)"
+  done
+  for file in config.yaml derived.yaml log.txt metrics.jsonl summary.csv best.safetensors; do
+    [ -s "$(dirname "$last")/$file" ] || fail "$name: no $file"
+  done
+  # The saved configuration is one to run again: the run is done already.
+  "$trainc" --cfg "$(dirname "$last")/config.yaml" --result again.json >log 2>&1 ||
+    { cat log; fail "$name: its config.yaml"; }
+  grep -q "resumed from" log || fail "$name: its config.yaml is another run"
+  for key in steps val_loss val_top1; do
+    [ "$(value train.json $key)" = "$(value again.json $key)" ] ||
+      fail "$name: $key is $(value train.json $key), again $(value again.json $key)"
+  done
+  echo "ok: $name"
+done
+[ $fails = 0 ] && echo "smoke: passed" || { echo "smoke: $fails failed"; exit 1; }
