@@ -89,7 +89,7 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *p, size_t size);
 extern void *__libc_memalign(size_t align, size_t size);
 
-static _Thread_local int forbidden;
+static _Thread_local _Bool forbidden;
 
 static void check_allowed(size_t size)
 {
@@ -124,13 +124,17 @@ int posix_memalign(void **p, size_t align, size_t size)
     return *p ? 0 : 12; /* ENOMEM */
 }
 
-void alloc_forbid(_Bool forbid)
+_Bool alloc_forbid(_Bool forbid)
 {
+    _Bool before = forbidden;
+
     forbidden = forbid;
+    return before;
 }
 #else
-void alloc_forbid(_Bool forbid)
+_Bool alloc_forbid(_Bool forbid)
 {
     (void)forbid;
+    return 0;
 }
 #endif

@@ -21,9 +21,9 @@ void *xalloc_aligned(size_t size);
 /*
  * Between alloc_forbid(true) and alloc_forbid(false) an allocation by this thread, ours
  * or a library's, is a BUG. Debug builds only (make DEBUG=1); otherwise nothing is
- * checked.
+ * checked. Returns what was so before, for code that has to allow one call.
  */
-void alloc_forbid(_Bool forbid);
+_Bool alloc_forbid(_Bool forbid);
 
 /*
  * Makes room for one more element of a growing array: `n` used, `cap` allocated.

@@ -22,6 +22,11 @@ struct block {
     void *p;
 };
 
+static void nothing(void *arg, int thread)
+{
+    (void)arg, (void)thread;
+}
+
 static struct device *cpu_open(const struct device_options *o)
 {
     struct device *dev = xcalloc(1, sizeof(*dev));
@@ -30,6 +35,7 @@ static struct device *cpu_open(const struct device_options *o)
         die("the cpu backend takes no device description ('%s')", o->description);
     dev->threads = o && o->threads > 0 ? o->threads : omp_get_num_procs();
     omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
+    cpu_parallel(dev, nothing, NULL); /* OpenMP makes its threads now, not in a step */
     dev->onednn = onednn_open();
     dev->loops = loops_best();
     (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s, oneDNN %s",

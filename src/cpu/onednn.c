@@ -514,11 +514,26 @@ size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size)
 #endif
 }
 
+/* oneDNN puts the arguments into a small table of its own on every call. */
+static void execute(struct onednn *o, dnnl_primitive_t prim, int n,
+                    const dnnl_exec_arg_t *arg)
+{
+    bool forbidden = alloc_forbid(false);
+
+    ONEDNN_CHECK(dnnl_primitive_execute(prim, o->stream, n, arg));
+    ONEDNN_CHECK(dnnl_stream_wait(o->stream));
+    (void)alloc_forbid(forbidden);
+}
+
 static void memory_point(dnnl_memory_t m, void **at, void *p)
 {
+    bool forbidden;
+
     if (*at == p)
         return;
+    forbidden = alloc_forbid(false); /* the first run of a step */
     ONEDNN_CHECK(dnnl_memory_set_data_handle(m, p));
+    (void)alloc_forbid(forbidden);
     *at = p;
 }
 
@@ -535,8 +550,7 @@ void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a)
 
     for (int i = 0; i < p->narg; i++)
         memory_point(p->memory[p->slot[i]], &p->pointer[p->slot[i]], pointer[p->slot[i]]);
-    ONEDNN_CHECK(dnnl_primitive_execute(p->prim, p->o->stream, p->narg, p->arg));
-    ONEDNN_CHECK(dnnl_stream_wait(p->o->stream));
+    execute(p->o, p->prim, p->narg, p->arg);
 }
 
 struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *p,
@@ -565,8 +579,7 @@ void onednn_pack_run(struct onednn_pack *pack, void *packed, void *plain)
 {
     memory_point(pack->packed, &pack->packed_at, packed);
     memory_point(pack->plain, &pack->plain_at, plain);
-    ONEDNN_CHECK(dnnl_primitive_execute(pack->prim, pack->o->stream, 2, pack->arg));
-    ONEDNN_CHECK(dnnl_stream_wait(pack->o->stream));
+    execute(pack->o, pack->prim, 2, pack->arg);
 }
 
 void onednn_pack_free(struct onednn_pack *pack)

@@ -174,7 +174,7 @@ void program_run(struct program *p)
 {
     if (!p->bound)
         BUG("program_run before program_bind");
-    alloc_forbid(true);
+    (void)alloc_forbid(true);
     for (int i = 0; i < p->nregion; i++) {
         if (i == p->refresh_at)
             program_refresh(p);
@@ -182,5 +182,5 @@ void program_run(struct program *p)
     }
     if (p->refresh_at == p->nregion)
         program_refresh(p);
-    alloc_forbid(false);
+    (void)alloc_forbid(false);
 }
