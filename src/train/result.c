@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -50,12 +52,24 @@ static void on_failure(const char *message, int code, void *arg)
     (void)write_result(arg, code, message);
 }
 
+/* Before hours of work, not after them. */
+static void check_writable(const char *path)
+{
+    char *dir = path_dirname(path);
+
+    if (access(dir, W_OK))
+        usage("--result %s: cannot write to '%s': %s", path, dir, strerror(errno));
+    free(dir);
+}
+
 void result_begin(struct result *r, const char *path)
 {
     *r = (struct result){.began = clock_now()};
     r->train_loss = r->val_loss = r->val_top1 = r->val_top5 = r->ema_top1 =
         r->images_per_second = (double)NAN;
     result_path = path;
+    if (path)
+        check_writable(path);
     error_at_exit(on_failure, r);
 }
 

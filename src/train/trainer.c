@@ -31,10 +31,10 @@ struct trainer {
     double epoch_rate;    /* images per second of the last epoch */
     int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
     int64_t train_images;
-    double last_loss, last_rate; /* for the progress line */
-    int64_t skipped;             /* as of the last look at the control tensor */
-    struct val_line val;         /* the last validation; NaN: none */
-    int64_t saved_step;          /* -1: nothing saved by this process */
+    double last_loss, last_rate, last_share; /* for the progress line */
+    int64_t skipped;     /* as of the last look at the control tensor */
+    struct val_line val; /* the last validation; NaN: none */
+    int64_t saved_step;  /* -1: nothing saved by this process */
     bool save_failed;
 };
 
@@ -51,10 +51,10 @@ static void log_start(const struct trainer *t)
              s->backend->name, s->backend->describe(s->device), p->compute);
     if (p->amp_remark)
         log_info("%s", p->amp_remark);
-    if (t->feed.train)
-        log_info("%lld training images, %d classes: %lld updates of %lld images an epoch",
-                 (long long)t->feed.train->n, t->feed.classes.n,
-                 (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation);
+    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch",
+             (long long)t->feed.train->n, t->feed.classes.n,
+             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation);
+    log_info("everything goes to '%s'", t->output.dir);
     log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
              p->schedule.base, schedule_lr(&p->schedule, 0),
              schedule_lr(&p->schedule, p->updates), p->lr_factor);
@@ -230,6 +230,7 @@ static void end_window(struct trainer *t)
     l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
     t->last_loss = l.loss;
     t->last_rate = l.images_per_second;
+    t->last_share = l.data_share;
     log_train(t, &l);
     output_train(&t->output, &l);
     check_skips(t, &c);
@@ -259,8 +260,8 @@ static void show(const struct trainer *t, double began)
         return;
     strbuf_addf(&title, "Train %lld/%lld", (long long)t->state.epoch,
                 (long long)t->cfg->train.epochs);
-    strbuf_addf(&post, "loss %.3f, lr %.2e", t->last_loss,
-                schedule_lr(&p->schedule, t->step));
+    strbuf_addf(&post, "loss %.3f, lr %.2e, data %.0f %%", t->last_loss,
+                schedule_lr(&p->schedule, t->step), 100 * t->last_share);
     progress_show(&(struct progress){
         .title = title.buf,
         .done = in_epoch,
@@ -281,9 +282,8 @@ static void after_update(struct trainer *t, int64_t end)
     t->step++;
     if (t->step % cfg->print_freq == 0 || t->step == end || out_of_steps(t))
         end_window(t);
-    if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end) {
+    if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end)
         save(t, false, false);
-    }
 }
 
 /* The workers fill their ring from here on; asking twice for one place costs nothing. */
