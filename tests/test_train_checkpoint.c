@@ -123,6 +123,12 @@ static void test_round_trip(void **state)
     run_init(&a, adamw_ema);
     run_init(&b, adamw_ema);
     run_steps(&a, 3);
+    c = session_control(&a.s);
+    c.loss_scale = 1.0 / 3;
+    c.growth_count = 1234;
+    c.skipped = 7;
+    c.skipped_row = 2;
+    session_set_control(&a.s, &c);
     write_checkpoint(&a, path);
     assert_int_equal(checkpoint_read(path, &b.s, &got, &classes, &why), 0);
     assert_memory_equal(&got, &some_state, sizeof(got));
@@ -130,6 +136,8 @@ static void test_round_trip(void **state)
     d = session_control(&b.s);
     assert_true(c.step == d.step && c.micro == d.micro && c.updates == d.updates);
     assert_true(c.loss_scale == d.loss_scale && c.growth_count == d.growth_count);
+    assert_true(c.skipped == d.skipped && c.skipped_row == d.skipped_row);
+    assert_true(c.seed == d.seed);
     assert_int_equal(b.s.micro, 3);
     run_steps(&a, 2);
     run_steps(&b, 2);
