@@ -2,6 +2,7 @@
 #   SANITIZE = address,undefined
 #   CC       = clang
 #   DEBUG    = 1            (no step may allocate)
+#   CUDA     = 0            (leave the CUDA backend out; see cuda/cuda.mk)
 SANITIZE ?=
 DEBUG    ?=
 OPT      ?= -O2 -g
@@ -28,10 +29,11 @@ endif
 
 SRC   := $(wildcard src/*.c src/*/*.c)
 OBJ   := $(SRC:%.c=$B/%.o)
+include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
 TEST  := $(patsubst %.c,$B/%,$(wildcard tests/test_*.c))
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c)))
-BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS)
+BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc

@@ -19,6 +19,10 @@
 #include "graph/op.h"
 #include "graph/tensor.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE };
 
 struct region;
@@ -122,5 +126,9 @@ struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i)
 
 /* One line a node: index, layer, op, shapes; for --trace and tests. */
 void graph_print(const struct graph *g, void *file);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

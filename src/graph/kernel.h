@@ -19,6 +19,10 @@
 
 #include "graph/graph.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct device;
 struct region;
 
@@ -78,5 +82,9 @@ struct derive {
     void (*release)(void *state);
 };
 int region_derive(struct region *r, const struct derive *d);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
 
 #include "graph/tensor.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct builder;
 struct step;
 struct node;
@@ -79,5 +83,9 @@ struct op {
      */
     void (*ref)(const struct step *s);
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { TENSOR_DIMS = 5 };
 
 enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I32, DTYPE_U8 };
@@ -111,5 +115,9 @@ const char *memory_name(enum memory m);
 /* "128x64x56x56 bf16" into buf, which is returned. */
 enum { TENSOR_TEXT = 80 };
 const char *tensor_text(const struct tensor *t, char buf[TENSOR_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

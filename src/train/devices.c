@@ -6,10 +6,16 @@
 #include "base/error.h"
 #include "cpu/backend.h"
 #include "ops/reference.h"
+#ifdef WITH_CUDA
+#include "cuda/backend.h"
+#endif
 
 const struct backend *const device_table[] = {
     &backend_cpu,
     &backend_ref,
+#ifdef WITH_CUDA
+    &backend_cuda,
+#endif
     NULL,
 };
 

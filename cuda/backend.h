@@ -1,0 +1,9 @@
+/* The CUDA backend: an NVIDIA GPU, or the description of one that is not here. */
+#ifndef CUDA_BACKEND_H
+#define CUDA_BACKEND_H
+
+#include "graph/backend.h"
+
+extern const struct backend backend_cuda;
+
+#endif

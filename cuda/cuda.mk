@@ -1,0 +1,35 @@
+# The CUDA backend. CUDA=auto builds it where nvcc is found, 1 insists, 0 leaves it out.
+# Own kernels and the static CUDA runtime are in the binary; cuDNN, cuBLASLt and NCCL are
+# opened at run time, and the driver is never linked, so the binary starts anywhere.
+CUDA      ?= auto
+CUDA_HOME ?= /usr/local/cuda
+NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc))
+
+ifeq ($(CUDA),auto)
+override CUDA := $(if $(NVCC),1,0)
+endif
+
+ifeq ($(CUDA),1)
+ifeq ($(NVCC),)
+$(error CUDA=1, but there is no nvcc: set CUDA_HOME or NVCC)
+endif
+
+# Machine code for Ampere and Hopper; newer chips compile the PTX at their first start.
+NVARCH ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
+          -gencode arch=compute_90,code=compute_90
+NVFLAGS = -std=c++20 -O3 -lineinfo --expt-relaxed-constexpr $(NVARCH) $(NVWARN) \
+          -Isrc -I. -MMD -MP \
+          -Xcompiler -fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+
+CUDA_C  := $(wildcard cuda/*.c)
+CUDA_CU := $(wildcard cuda/*.cu)
+OBJ     += $(CUDA_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$B/%.cu.o)
+
+$(CUDA_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+$B/src/train/devices.o: override CPPFLAGS += -DWITH_CUDA -I.
+override LDLIBS += $(CUDA_HOME)/lib64/libcudart_static.a -ldl -lrt
+
+$B/%.cu.o: %.cu $B/command
+	@mkdir -p $(@D)
+	$(NVCC) $(NVFLAGS) -c -o $@ $<
+endif

@@ -1,0 +1,69 @@
+#include "cuda/description.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The H200 with 141 GB; clocks in kHz, memory in bytes. */
+static const char h200[] =
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
+    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"
+    "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":232448,"
+    "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"
+    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,"
+    "\"totalGlobalMem\":150109880320,\"smClockRateKHz\":1980000,"
+    "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
+    "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
+
+static json_int_t number(const json_t *o, const char *key, const char *source)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (!json_is_integer(v) || json_integer_value(v) <= 0)
+        die("%s: a device description needs \"%s\", a positive number", source, key);
+    return json_integer_value(v);
+}
+
+static json_t *parse(const char *source)
+{
+    json_error_t e;
+    json_t *o = strcmp(source, "h200") == 0
+                    ? json_loads(h200, JSON_REJECT_DUPLICATES, &e)
+                    : json_load_file(source, JSON_REJECT_DUPLICATES, &e);
+
+    if (!o && e.line > 0)
+        die("%s:%d:%d: %s", source, e.line, e.column, e.text);
+    if (!o)
+        die("cannot read the device description '%s': %s", source, e.text);
+    if (!json_is_object(o))
+        die("%s: a device description is one JSON object", source);
+    return o;
+}
+
+void description_read(struct description *d, const char *source)
+{
+    json_t *o = parse(source);
+    const char *name = json_string_value(json_object_get(o, "deviceName"));
+
+    *d = (struct description){
+        .compute = (int)number(o, "deviceVer", source),
+        .multiprocessors = (int)number(o, "multiProcessorCount", source),
+        .memory = (size_t)number(o, "totalGlobalMem", source),
+        .l2 = (size_t)number(o, "l2CacheSize", source),
+        .shared_per_block = (int)number(o, "maxSharedMemoryPerBlockOptin", source),
+        .threads_per_multiprocessor = (int)number(o, "maxThreadsPerSM", source),
+        .json = json_dumps(o, JSON_COMPACT),
+    };
+    (void)snprintf(d->name, sizeof(d->name), "%s", name ? name : source);
+    json_decref(o);
+}
+
+void description_release(struct description *d)
+{
+    free(d->json);
+    *d = (struct description){0};
+}

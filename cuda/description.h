@@ -1,0 +1,49 @@
+/*
+ * What a GPU is, in numbers: read from the driver, or from a JSON file about a GPU that
+ * is not here. The keys are cuDNN's own (its device property descriptor), so one file
+ * serves cuDNN's heuristics, the memory plan and the kernels' launch sizes.
+ *
+ *   {"deviceName":"NVIDIA H200","deviceVer":900,"multiProcessorCount":132, ...}
+ */
+#ifndef CUDA_DESCRIPTION_H
+#define CUDA_DESCRIPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct description {
+    char name[96];
+    int compute; /* capability: 900 is 9.0 */
+    int multiprocessors;
+    size_t memory;        /* bytes, all of it */
+    size_t l2;            /* bytes */
+    int shared_per_block; /* bytes that a kernel may opt into */
+    int threads_per_multiprocessor;
+    char *json; /* the whole text, for cuDNN; owned */
+};
+
+/* What the user may set about libraries; from the keys CUDNN.*. */
+struct cuda_options {
+    bool tf32;          /* fp32 products may use TF32 */
+    bool deterministic; /* no engine whose result changes from run to run */
+    bool benchmark;     /* time the candidates instead of believing the heuristic */
+    size_t workspace;   /* largest workspace of an engine, bytes */
+    const char *cache;  /* folder for plans; "": none */
+};
+
+/*
+ * `source` is the name of a built-in description ("h200") or a JSON file: one object, or
+ * what `trainc devices --json` prints. Dies with the file's name and what is wrong.
+ */
+void description_read(struct description *d, const char *source);
+void description_release(struct description *d);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+/* The kernels of the CUDA backend; the order of claims is in kernels.c. */
+#ifndef CUDA_KERNELS_H
+#define CUDA_KERNELS_H
+
+#include "graph/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL */
+
+extern const struct kernel cuda_relu;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * How our kernels are launched and what they may use beside plain C++.
+ *
+ *   template <class T> __global__ void relu(const T *x, T *y, int64_t n) { ... }
+ *   LAUNCH(dev, relu<float>, grid, block, shared_bytes, x, y, n);
+ *
+ * A launch goes to dev->stream, so it is captured where one captures; its errors are
+ * checked at once and name the step. Kernels take what changes between steps through
+ * pointers, never by value.
+ *
+ * Sources may use __global__, __device__, __shared__, __restrict__, threadIdx, blockIdx,
+ * blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync, __shfl_down_sync,
+ * __ballot_sync, atomicAdd and atomicOr, SHARED_BYTES and what cuda/vec.h offers: all of
+ * that exists without a GPU too, where tests/emulator runs the same sources on the host.
+ */
+#ifndef CUDA_LAUNCH_H
+#define CUDA_LAUNCH_H
+
+#include "cuda/device.h"
+
+#ifdef __CUDACC__
+
+#include <cuda_runtime.h>
+
+#define LAUNCH(dev, kernel, grid, block, shared, ...)                                    \
+    do {                                                                                 \
+        kernel<<<(grid), (block), (shared), (dev)->stream>>>(__VA_ARGS__);               \
+        cuda_launched((dev), #kernel);                                                   \
+    } while (0)
+
+/* Dynamic shared memory, 16-byte aligned: `name` is an array of unsigned char. */
+#define SHARED_BYTES(name) extern __shared__ __align__(16) unsigned char name[]
+
+#else
+#include "tests/emulator/launch.h"
+#endif
+
+#endif
