@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "ops/batchnorm.h"
 
 /* Batch norm in training reads x, and backward the gradient as well, in two passes. */
@@ -89,6 +90,24 @@ void bench_program(struct program *p, int runs, struct bench_step *to)
     free(column);
 }
 
+/* Packing weights is no step of its own: it follows the last one. */
+static double refresh_seconds(struct program *p, int runs)
+{
+    double *v = xcalloc((size_t)runs, sizeof(*v)), result;
+
+    for (int i = 0; i < runs; i++) {
+        double began = clock_now();
+
+        program_refresh(p);
+        if (p->backend->sync)
+            p->backend->sync(p->device);
+        v[i] = clock_now() - began;
+    }
+    result = median(v, runs);
+    free(v);
+    return result;
+}
+
 static void print_step(const struct region *r, const struct bench_step *s,
                        double bandwidth)
 {
@@ -146,5 +165,7 @@ void bench_program_print(struct program *p, int runs, double bandwidth)
     for (int i = 0; i < p->nregion; i++)
         print_step(p->region[i], &s[i], bandwidth);
     print_kernels(p, s, bandwidth);
+    printf("%-28s %5d %9.3f\n", "packing weights", p->nderived,
+           refresh_seconds(p, runs) * 1e3);
     free(s);
 }

@@ -137,8 +137,8 @@ static void conv2d_derive(struct region *r, struct device *dev, const struct fou
         };
         st->fold = true;
     }
-    (void)weights_derive(r, dev, st->prim, weights_master(conv->in[CONV2D_WEIGHT]),
-                         bn ? &fold : NULL);
+    (void)weights_derive(r, dev, st->prim, conv->out[0]->dtype,
+                         weights_master(conv->in[CONV2D_WEIGHT]), bn ? &fold : NULL);
     if (bn)
         (void)weights_bias(r, &fold, bias);
     st->bias = bias && !bn ? region_read(r, bias) : -1;

@@ -79,7 +79,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
 
     region_take(r, n);
     weights_read(r, w);
-    (void)weights_derive(r, dev, st->prim, weights_master(w), NULL);
+    (void)weights_derive(r, dev, st->prim, dy->dtype, weights_master(w), NULL);
     (void)region_read(r, dy);
     (void)region_write(r, n->out[0]);
     region_workspace(r, onednn_prim_scratch(st->prim));

@@ -35,7 +35,8 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
 
     region_take(r, n);
     weights_read(r, n->in[LINEAR_WEIGHT]);
-    (void)weights_derive(r, dev, st->prim, weights_master(n->in[LINEAR_WEIGHT]), NULL);
+    (void)weights_derive(r, dev, st->prim, x->dtype, weights_master(n->in[LINEAR_WEIGHT]),
+                         NULL);
     (void)region_read(r, x);
     st->bias = l.bias ? region_read(r, n->in[LINEAR_BIAS]) : -1;
     (void)region_write(r, n->out[0]);

@@ -57,6 +57,21 @@ struct pool {
     int64_t kernel, stride, pad;
 };
 
+/*
+ * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
+ * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
+ *   turned    [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
+ *   straight  [16 o][16 i], in bf16 [8 o][16 i][2 o]
+ */
+struct pack {
+    enum dtype t;
+    bool turned;
+    const float *from;
+    void *to; /* aligned to 64 bytes */
+    int64_t out, in, out_padded, in_padded, taps, kernel_w;
+    int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
+};
+
 struct sgd_rule;
 struct adam_rule;
 struct rmsprop_rule;
@@ -103,6 +118,10 @@ struct loops {
     void (*axpy)(enum dtype t, const void *x, float scale, float *y, int64_t n);
     void (*scale_row)(enum dtype t, const void *x, const void *s, void *y, int64_t n);
     void (*dot_row)(enum dtype t, const void *x, const void *y, float *sum, int64_t n);
+
+    /* Output channels [lo, hi), multiples of 16, with padding. NULL where there is none;
+     * bf16 with AVX-512 BF16 only. */
+    void (*pack)(const struct pack *p, int64_t lo, int64_t hi);
 
     /* Updates of n elements by the formulas of ops/; arrays do not overlap. */
     void (*sgd)(float *w, float *v, const float *g, int64_t n, const struct sgd_rule *r);

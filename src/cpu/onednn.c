@@ -514,6 +514,74 @@ size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size)
 #endif
 }
 
+/* What a blocked descriptor says. */
+struct blocking {
+    int ndim, count;
+    const dnnl_dim_t *padded, *stride, *size, *index;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+
+static bool md_blocking(const struct md *m, struct blocking *b)
+{
+    const dnnl_dims_t *padded, *stride, *size, *index;
+    dnnl_format_kind_t kind;
+
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_format_kind, &kind));
+    if (kind != dnnl_blocked)
+        return false;
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_ndims_s32, &b->ndim));
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_inner_nblks_s32, &b->count));
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_padded_dims, &padded));
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_strides, &stride));
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_inner_blks, &size));
+    ONEDNN_CHECK(dnnl_memory_desc_query(m->d, dnnl_query_inner_idxs, &index));
+    b->padded = *padded;
+    b->stride = *stride;
+    b->size = *size;
+    b->index = *index;
+    return true;
+}
+
+#else
+
+static bool md_blocking(const struct md *m, struct blocking *b)
+{
+    const dnnl_blocking_desc_t *d = &m->d.format_desc.blocking;
+
+    if (m->d.format_kind != dnnl_blocked)
+        return false;
+    *b = (struct blocking){m->d.ndims, d->inner_nblks, m->d.padded_dims,
+                           d->strides, d->inner_blks,  d->inner_idxs};
+    return true;
+}
+
+#endif
+
+bool onednn_prim_blocks(const struct onednn_prim *p, struct onednn_blocks *b)
+{
+    struct blocking d;
+
+    if (!md_blocking(&p->packed, &d) || (d.ndim != 4 && d.ndim != 2) || d.count > 4)
+        return false;
+    *b = (struct onednn_blocks){
+        .out_padded = d.padded[0],
+        .in_padded = d.padded[1],
+        .stride_o = d.stride[0],
+        .stride_i = d.stride[1],
+        .stride_h = d.ndim == 4 ? d.stride[2] : 0,
+        .stride_w = d.ndim == 4 ? d.stride[3] : 0,
+        .count = d.count,
+    };
+    for (int i = 0; i < d.count; i++) {
+        if (d.index[i] > 1)
+            return false;
+        b->size[i] = d.size[i];
+        b->of_in[i] = d.index[i] == 1;
+    }
+    return true;
+}
+
 /* oneDNN puts the arguments into a small table of its own on every call. */
 static void execute(struct onednn *o, dnnl_primitive_t prim, int n,
                     const dnnl_exec_arg_t *arg)

@@ -67,6 +67,16 @@ bool onednn_prim_plain(const struct onednn_prim *p); /* packed is plain fp32: no
 /* Equal bytes: equal packing. Fills at most `size` bytes, returns how many. */
 size_t onednn_prim_key(const struct onednn_prim *p, void *key, size_t size);
 
+/* The packing in detail, if it is blocks of O and I (no groups). Sizes are elements. */
+struct onednn_blocks {
+    int64_t out_padded, in_padded;
+    int64_t stride_o, stride_i, stride_h, stride_w; /* from block to block */
+    int count;                                      /* of the inner blocks */
+    int64_t size[4];                                /* outermost first */
+    bool of_in[4];                                  /* over I, else over O */
+};
+bool onednn_prim_blocks(const struct onednn_prim *p, struct onednn_blocks *b);
+
 /* By the names of the forward pass, gradients included: backward data writes src. */
 struct onednn_args {
     void *src, *weights, *bias, *dst, *scratch;

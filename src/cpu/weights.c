@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cpu/pack.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/cast.h"
 
@@ -25,19 +26,34 @@ void weights_read(struct region *r, const struct tensor *w)
 }
 
 struct pack_state {
-    struct onednn_pack *pack;
+    const struct device *dev;
+    struct onednn_pack *library; /* NULL: our own loop does it */
+    struct pack own;
     float *scaled; /* the weights times the scale of the batch norm, or NULL */
     int64_t out, row;
     float eps;
 };
+
+static void pack_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct pack_state *st = arg;
+
+    st->dev->loops->pack(&st->own, lo, hi);
+}
 
 static void pack(void *dst, void *const *from, void *state)
 {
     struct pack_state *st = state;
     const float *w = from[0], *weight, *var;
 
+    if (!st->library) {
+        st->own.from = from[0];
+        st->own.to = dst;
+        cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
+        return;
+    }
     if (!st->scaled) {
-        onednn_pack_run(st->pack, dst, from[0]);
+        onednn_pack_run(st->library, dst, from[0]);
         return;
     }
     weight = from[1];
@@ -48,14 +64,14 @@ static void pack(void *dst, void *const *from, void *state)
         for (int64_t i = o * st->row; i < (o + 1) * st->row; i++)
             st->scaled[i] = w[i] * scale;
     }
-    onednn_pack_run(st->pack, dst, st->scaled);
+    onednn_pack_run(st->library, dst, st->scaled);
 }
 
 static void pack_release(void *state)
 {
     struct pack_state *st = state;
 
-    onednn_pack_free(st->pack);
+    onednn_pack_free(st->library);
     free(st->scaled);
     free(st);
 }
@@ -63,7 +79,8 @@ static void pack_release(void *state)
 enum { KEY_SIZE = 2048 };
 
 int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
-                   struct tensor *master, const struct weights_fold *fold)
+                   enum dtype type, struct tensor *master,
+                   const struct weights_fold *fold)
 {
     struct pack_state *st = xcalloc(1, sizeof(*st));
     char key[KEY_SIZE];
@@ -78,7 +95,9 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
         .release = pack_release,
     };
 
-    st->pack = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
+    st->dev = dev;
+    if (fold || !pack_plan(&st->own, dev->loops, p, type, master->ndim, master->dim))
+        st->library = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
     st->out = master->dim[0];
     st->row = tensor_len(master) / st->out;
     if (fold) {

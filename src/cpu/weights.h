@@ -19,9 +19,9 @@ struct tensor *weights_master(struct tensor *w);
 void weights_read(struct region *r, const struct tensor *w);
 
 /*
- * Derives the weights of `p` from `master`. `fold` may be NULL, or a batch norm of fixed
- * statistics that stands behind the layer: weights are multiplied by its scale, and
- * weights_bias derives the bias that remains, fp32.
+ * Derives the weights of `p`, which computes in `type`, from `master`. `fold` may be
+ * NULL, or a batch norm of fixed statistics that stands behind the layer: weights are
+ * multiplied by its scale, and weights_bias derives the bias that remains, fp32.
  */
 struct weights_fold {
     struct tensor *weight, *bias, *mean, *var;
@@ -29,7 +29,8 @@ struct weights_fold {
 };
 
 int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
-                   struct tensor *master, const struct weights_fold *fold);
+                   enum dtype type, struct tensor *master,
+                   const struct weights_fold *fold);
 int weights_bias(struct region *r, const struct weights_fold *fold,
                  struct tensor *layer_bias);
 
