@@ -1,0 +1,157 @@
+#include "cuda/library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+static const struct known {
+    const char *name, *soname, *variable, *version;
+} known[CUDA_LIBRARIES] = {
+    [CUDA_LIBRARY_CUDNN] = {"cuDNN", "libcudnn.so.9", "TRAINC_CUDNN", "cudnnGetVersion"},
+    [CUDA_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so.13", "TRAINC_CUBLASLT",
+                               "cublasLtGetVersion"},
+    [CUDA_LIBRARY_NCCL] = {"NCCL", "libnccl.so.2", "TRAINC_NCCL", "ncclGetVersion"},
+};
+
+static struct cuda_library library[CUDA_LIBRARIES];
+
+const char *cuda_library_name(enum cuda_library_id id)
+{
+    return known[id].name;
+}
+
+/* The reason is kept from the first try that found a file, else from the first try. */
+static void *try_open(const char *path, struct strbuf *reason)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const char *error = handle ? NULL : dlerror();
+    bool found = error && !strstr(error, "No such file");
+
+    if (error && (!reason->len || (found && strstr(reason->buf, "No such file")))) {
+        strbuf_reset(reason);
+        strbuf_addstr(reason, error);
+    }
+    return handle;
+}
+
+static void *try_folder(const char *dir, const char *sub, const char *soname,
+                        struct strbuf *reason)
+{
+    struct strbuf path = STRBUF_INIT;
+    void *handle;
+
+    strbuf_addf(&path, "%s%s/%s", dir, sub, soname);
+    handle = try_open(path.buf, reason);
+    strbuf_release(&path);
+    return handle;
+}
+
+static void *try_beside_program(const char *soname, struct strbuf *reason)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    void *handle;
+    char *dir;
+
+    if (n < 0)
+        return NULL;
+    self[n] = '\0';
+    dir = path_dirname(self);
+    handle = try_folder(dir, "", soname, reason);
+    if (!handle)
+        handle = try_folder(dir, "/lib", soname, reason);
+    free(dir);
+    return handle;
+}
+
+static void *find(const struct known *k, struct strbuf *reason)
+{
+    const char *given = getenv(k->variable), *home = getenv("CUDA_HOME");
+    void *handle;
+
+    if (given && *given)
+        return try_open(given, reason);
+    if (!home || !*home)
+        home = "/usr/local/cuda";
+    handle = try_open(k->soname, reason);
+    if (!handle)
+        handle = try_folder(home, "/lib64", k->soname, reason);
+    if (!handle)
+        handle = try_folder(home, "/lib", k->soname, reason);
+    if (!handle)
+        handle = try_beside_program(k->soname, reason);
+    return handle;
+}
+
+/* cuDNN and cuBLASLt return a number, NCCL writes one. */
+static int read_version(enum cuda_library_id id, void *function)
+{
+    size_t (*get)(void);
+    int (*put)(int *);
+    int version = 0;
+
+    if (id == CUDA_LIBRARY_NCCL) {
+        memcpy(&put, &function, sizeof(put));
+        (void)put(&version);
+        return version;
+    }
+    memcpy(&get, &function, sizeof(get));
+    return (int)get();
+}
+
+static void describe(struct cuda_library *l, enum cuda_library_id id)
+{
+    void *function = cuda_library_symbol(l, known[id].version);
+    Dl_info info;
+
+    if (dladdr(function, &info) && info.dli_fname && *info.dli_fname) {
+        free(l->path);
+        l->path = xstrdup(info.dli_fname);
+    }
+    l->version = read_version(id, function);
+    (void)snprintf(l->text, sizeof(l->text), "%s %d.%d.%d (%s)", l->name,
+                   l->version / 10000, l->version / 100 % 100, l->version % 100, l->path);
+}
+
+const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct strbuf *why)
+{
+    const struct known *k = &known[id];
+    struct cuda_library *l = &library[id];
+    struct strbuf reason = STRBUF_INIT;
+    const char *given = getenv(k->variable);
+    void *handle = l->handle ? l->handle : find(k, &reason);
+
+    if (!handle && given && *given)
+        strbuf_addf(why, "cannot open %s, which %s names: %s", k->name, k->variable,
+                    reason.buf);
+    else if (!handle)
+        strbuf_addf(why,
+                    "cannot open %s: %s (looked in the linker's path, CUDA_HOME and "
+                    "beside the program; %s=/path/to/%s says where it is)",
+                    k->name, reason.buf, k->variable, k->soname);
+    if (handle && !l->handle) {
+        l->name = k->name;
+        l->handle = handle;
+        l->path = xstrdup(given && *given ? given : k->soname);
+        describe(l, id);
+    }
+    strbuf_release(&reason);
+    return handle ? l : NULL;
+}
+
+void *cuda_library_symbol(const struct cuda_library *l, const char *symbol)
+{
+    void *at = dlsym(l->handle, symbol);
+
+    if (!at)
+        die("'%s' is not the %s that trainc needs: it has no %s", l->path, l->name,
+            symbol);
+    return at;
+}

@@ -1,0 +1,50 @@
+/*
+ * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL. None is linked, so
+ * the program starts where they do not exist, and a run opens only what it uses (each
+ * costs 0.2 s and more to map).
+ *
+ * A library is looked for in this order; the first that opens is taken:
+ *   1. the path in TRAINC_CUDNN, TRAINC_CUBLASLT or TRAINC_NCCL, if set, and nowhere else
+ *   2. its soname, as the dynamic linker finds it (LD_LIBRARY_PATH, ldconfig)
+ *   3. CUDA_HOME/lib64 and CUDA_HOME/lib (CUDA_HOME unset: /usr/local/cuda)
+ *   4. the folder of the program, and its lib/
+ *
+ * Opened libraries stay open until the program ends: they have exit handlers and threads
+ * of their own. One thread calls these functions.
+ */
+#ifndef CUDA_LIBRARY_H
+#define CUDA_LIBRARY_H
+
+#include <stddef.h>
+
+#include "base/strbuf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum cuda_library_id { CUDA_LIBRARY_CUDNN, CUDA_LIBRARY_CUBLASLT, CUDA_LIBRARY_NCCL };
+enum { CUDA_LIBRARIES = CUDA_LIBRARY_NCCL + 1 };
+
+struct cuda_library {
+    const char *name; /* "cuDNN" */
+    void *handle;     /* for dlsym */
+    char *path;       /* the file that it came from */
+    int version;      /* 91900 is 9.19.0; the same rule for all three */
+    char text[320];   /* "cuDNN 9.19.0 (/usr/local/cuda/lib64/libcudnn.so.9)" */
+};
+
+/* Opened once. NULL if it cannot be; `why` then gets one line with where was looked and
+ * how to help. */
+const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct strbuf *why);
+
+/* The address of a function; dies if the library does not have it. */
+void *cuda_library_symbol(const struct cuda_library *l, const char *symbol);
+
+const char *cuda_library_name(enum cuda_library_id id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,96 @@
+/* Libraries that are opened at run time: where they are looked for, and what is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda/library.h"
+
+static void test_variable_alone(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_int_equal(setenv("TRAINC_CUBLASLT", "/nowhere/libcublasLt.so.13", 1), 0);
+    assert_null(cuda_library_open(CUDA_LIBRARY_CUBLASLT, &why));
+    assert_non_null(strstr(why.buf, "TRAINC_CUBLASLT names"));
+    assert_non_null(strstr(why.buf, "/nowhere/libcublasLt.so.13"));
+    assert_int_equal(unsetenv("TRAINC_CUBLASLT"), 0);
+    strbuf_release(&why);
+}
+
+/* In a child: what it writes to stderr, its exit code. */
+static int child_opens(enum cuda_library_id id, char *text, size_t size)
+{
+    int fd[2], status = -1;
+    ssize_t n = 0;
+    pid_t pid;
+
+    assert_int_equal(pipe(fd), 0);
+    pid = fork();
+    if (pid == 0) {
+        struct strbuf why = STRBUF_INIT;
+
+        (void)dup2(fd[1], STDERR_FILENO);
+        _exit(cuda_library_open(id, &why) ? 0 : 7);
+    }
+    (void)close(fd[1]);
+    for (ssize_t got; (got = read(fd[0], text + n, size - 1 - (size_t)n)) > 0;)
+        n += got;
+    text[n] = '\0';
+    (void)close(fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_other_library(void **state)
+{
+    char text[400];
+
+    (void)state;
+    assert_int_equal(setenv("TRAINC_NCCL", "libm.so.6", 1), 0);
+    assert_int_equal(child_opens(CUDA_LIBRARY_NCCL, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "libm.so.6' is not the NCCL that trainc needs"));
+    assert_int_equal(unsetenv("TRAINC_NCCL"), 0);
+}
+
+static void test_versions(void **state)
+{
+    static const int least[CUDA_LIBRARIES] = {90000, 120000, 20000};
+
+    (void)state;
+    for (int i = 0; i < CUDA_LIBRARIES; i++) {
+        struct strbuf why = STRBUF_INIT;
+        const struct cuda_library *l = cuda_library_open((enum cuda_library_id)i, &why);
+
+        if (l) {
+            assert_true(l->version >= least[i]);
+            assert_int_equal(access(l->path, R_OK), 0);
+            assert_non_null(strstr(l->text, l->path));
+            assert_ptr_equal(cuda_library_open((enum cuda_library_id)i, &why), l);
+        } else { /* a machine without it: one line that helps */
+            assert_non_null(strstr(why.buf, cuda_library_name((enum cuda_library_id)i)));
+            assert_non_null(strstr(why.buf, "says where it is"));
+            assert_null(strchr(why.buf, '\n'));
+        }
+        strbuf_release(&why);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_variable_alone),
+        cmocka_unit_test(test_other_library),
+        cmocka_unit_test(test_versions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
