@@ -421,6 +421,41 @@ static void test_ema(void **state)
     graph_free(f.g);
 }
 
+/* Epochs of 10 batches in groups of 4; each line is one batch of two epochs. */
+static void test_groups(void **state)
+{
+    static const struct accumulation plain = {0}, groups = {4, 10},
+                                     endless = {.group = 4};
+    static const struct {
+        bool begins, ends;
+        int size, update;
+    } want[10] = {
+        {1, 0, 4, 0}, {0, 0, 4, 0}, {0, 0, 4, 0}, {0, 1, 4, 0}, {1, 0, 4, 1},
+        {0, 0, 4, 1}, {0, 0, 4, 1}, {0, 1, 4, 1}, {1, 0, 2, 2}, {0, 1, 2, 2},
+    };
+
+    (void)state;
+    for (int k = 0; k < 20; k++) {
+        int64_t update = want[k % 10].update + k / 10 * 3;
+
+        assert_int_equal(accumulation_begins(&groups, k), want[k % 10].begins);
+        assert_int_equal(accumulation_ends(&groups, k), want[k % 10].ends);
+        assert_int_equal(accumulation_size(&groups, k), want[k % 10].size);
+        if (want[k % 10].begins)
+            assert_int_equal(accumulation_micro(&groups, update), k);
+        assert_true(accumulation_seed(&groups, k, 3) ==
+                    (want[k % 10].size == 2 ? 1.5f : 0.75f));
+        assert_true(accumulation_begins(&plain, k) && accumulation_ends(&plain, k));
+        assert_int_equal(accumulation_size(&plain, k), 1);
+        assert_int_equal(accumulation_begins(&endless, k), k % 4 == 0);
+    }
+    assert_int_equal(accumulation_updates(&groups), 3);
+    assert_int_equal(accumulation_updates(&(struct accumulation){1, 10}), 10);
+    assert_int_equal(accumulation_updates(&(struct accumulation){5, 10}), 2);
+    assert_int_equal(accumulation_micro(&(struct accumulation){1, 10}, 37), 37);
+    assert_int_equal(accumulation_micro(&endless, 5), 20);
+}
+
 static void test_accumulate(void **state)
 {
     float sum[FLAT];
@@ -434,7 +469,8 @@ static void test_accumulate(void **state)
     in[GRADS_ACCUMULATE_GRADS] = f.m.grads;
     in[GRADS_ACCUMULATE_CONTROL] = &f.m.control;
     grads_accumulate(&f.b, f.grads, f.control,
-                     graph_state(&f.b, "sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, FLAT), 3);
+                     graph_state(&f.b, "sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, FLAT),
+                     (struct accumulation){.group = 3});
     for (int k = 0; k < 6; k++) {
         f.m.control.micro = k;
         for (int i = 0; i < FLAT; i++)
@@ -484,7 +520,8 @@ static void stats_fixture_init(struct stats_fixture *f)
 
 static void stats_run(struct stats_fixture *f, const struct op *op, int accumulation)
 {
-    const struct running_stats_attrs a = {"stats", accumulation, stats_segment, 3};
+    const struct running_stats_attrs a = {
+        "stats", {.group = accumulation}, stats_segment, 3};
     struct tensor *target = f->t[op == &op_stats_commit || accumulation == 1 ? 1 : 2];
     void *out[] = {target == f->t[1] ? f->running : f->pending};
 
@@ -565,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_scaler),
         cmocka_unit_test(test_clip),
         cmocka_unit_test(test_ema),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_accumulate),
         cmocka_unit_test(test_running_stats),
         cmocka_unit_test(test_running_stats_pending),

@@ -84,16 +84,23 @@ static void test_scaled_rates(void **state)
 
 static void test_counts(void **state)
 {
-    /* 103 images: 10 batches of 10, 3 updates of 3 batches. */
+    /* 103 images: 10 batches of 10, 3 updates of 3 batches and one of what is left. */
     struct plan p =
         plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.ACCUMULATION_STEPS", "3",
                                  "TRAIN.EPOCHS", "7", NULL});
 
     (void)state;
-    assert_int_equal(p.updates_per_epoch, 3);
-    assert_int_equal(p.updates, 21);
+    assert_int_equal(p.updates_per_epoch, 4);
+    assert_int_equal(p.updates, 28);
     assert_int_equal(p.val_batch, 10);
+    /* Fewer batches than an update may take: one update, at the rate of a whole one. */
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "32", "TRAIN.ACCUMULATION_STEPS", "8",
+                                 "TRAIN.SCALE_LR_BASE", "256", NULL});
+    assert_int_equal(p.accumulation.group, 3);
+    assert_int_equal(p.updates_per_epoch, 1);
+    assert_close(p.lr_factor, 1);
     p = plan_of(&slow, 103,
                 (const char *[]){"DATA.BATCH_SIZE", "10", "DATA.VAL_BATCH_SIZE", "4",
                                  "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2",
@@ -184,7 +191,7 @@ static void no_device(void *arg)
 
 static void test_refused(void **state)
 {
-    char text[1000], cuda[] = "cuda:1";
+    char text[1000], tpu[] = "tpu:1";
     int index;
 
     (void)state;
@@ -192,8 +199,8 @@ static void test_refused(void **state)
     assert_non_null(strstr(text, "30 images"));
     assert_int_equal(run_child(unfrozen, NULL, text, sizeof(text)), 2);
     assert_non_null(strstr(text, "no parameter of resnet20 matches 'layer9.*'"));
-    assert_int_equal(run_child(no_device, cuda, text, sizeof(text)), 1);
-    assert_non_null(strstr(text, "'cuda:1'"));
+    assert_int_equal(run_child(no_device, tpu, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "'tpu:1'"));
     assert_ptr_equal(device_find("ref", &index), &backend_ref);
     assert_string_equal(device_find("auto", &index)->name, device_table[0]->name);
 }

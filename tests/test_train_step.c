@@ -215,6 +215,55 @@ static void test_accumulation(void **state)
     }
 }
 
+/* A batch of four from `from` and the two after it, or from twice the same two. */
+static void step_four(struct run *r, int first, bool twice)
+{
+    uint8_t pixels[4 * SIDE * SIDE * 3];
+    int32_t labels[4];
+
+    make_batch(pixels, labels, 2, first);
+    make_batch(pixels + sizeof(pixels) / 2, labels + 2, 2, twice ? first : first + 2);
+    (void)session_step(&r->s, pixels, labels);
+}
+
+/*
+ * Epochs of three batches of two in groups of two: the last update of an epoch has one
+ * batch, and its gradient is the mean over that, as of a batch that has it twice.
+ */
+static void test_leftover(void **state)
+{
+    static const char *const norms = "['*bn1.*', '*bn2.*']";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct run a, b;
+        float *before;
+        double far;
+
+        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                      "TRAIN.BASE_LR", "0.001", NULL});
+        run_init_of(&b, 6,
+                    (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                     "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
+                                     "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
+                                     i ? "cpu" : "ref", NULL});
+        before = xmemdup(run_weights(&a), run_bytes(&a));
+        for (int epoch = 0; epoch < 2; epoch++) {
+            step_four(&a, 6 * epoch, false);
+            step_four(&a, 6 * epoch + 4, true);
+        }
+        run_steps(&b, 6);
+        assert_int_equal(session_control(&b.s).step, 4);
+        assert_int_equal(session_control(&b.s).micro, 6);
+        far = apart(&a, &b, before);
+        if (!(far <= 1e-4))
+            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
+        free(before);
+        run_release(&a);
+        run_release(&b);
+    }
+}
+
 /* running = 0.9 running + 0.1 batch, of the variance the unbiased one. */
 static void test_running_statistics(void **state)
 {
@@ -261,6 +310,14 @@ static void test_accumulation_statistics(void **state)
     assert_true(run_weights(&a)[count->offset] == 3);
     run_steps(&a, 3);
     assert_true(run_weights(&a)[count->offset] == 6);
+    run_release(&a);
+    /* Epochs of four batches: three, and one that moves them alone. */
+    run_init_of(&a, 4 * BATCH, (const char *[]){"TRAIN.ACCUMULATION_STEPS", "3", NULL});
+    count = find(&a, "bn1.num_batches_tracked");
+    run_steps(&a, 4);
+    assert_true(run_weights(&a)[count->offset] == 4);
+    run_steps(&a, 2);
+    assert_true(run_weights(&a)[count->offset] == 4);
     run_release(&a);
 }
 
@@ -433,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_checkpointing),
         cmocka_unit_test(test_freeze),
         cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_leftover),
         cmocka_unit_test(test_accumulation_statistics),
         cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_ema_devices),

@@ -45,15 +45,21 @@ static const char *const common[] = {
     "0",
 };
 
-/* Keys and values beyond the common ones, ending with NULL. */
 void run_init(struct run *r, const char *const *more)
+{
+    run_init_of(r, 0, more);
+}
+
+void run_init_of(struct run *r, int64_t images, const char *const *more)
 {
     config_init(&r->cfg);
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i += 2)
         config_set(&r->cfg, common[i], common[i + 1]);
     for (; more && *more; more += 2)
         config_set(&r->cfg, more[0], more[1]);
-    session_init(&r->s, &r->cfg, &(struct session_options){.train = true, .eval = true});
+    session_init(
+        &r->s, &r->cfg,
+        &(struct session_options){.train = true, .eval = true, .images = images});
     session_alloc(&r->s);
     r->weights = xcalloc((size_t)session_flat(&r->s)->weights_len, sizeof(float));
 }

@@ -16,6 +16,8 @@ struct run {
 
 /* resnet20, SGD, fp32, batch 4, 8x8 pixels; then keys and values up to NULL. */
 void run_init(struct run *r, const char *const *more);
+/* Epochs of so many images. */
+void run_init_of(struct run *r, int64_t images, const char *const *more);
 void run_release(struct run *r);
 
 /* Noise whose brightness tells the class. */

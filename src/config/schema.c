@@ -460,7 +460,7 @@ const struct schema schema_table[] = {
         .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
     ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
         .flag = "--accumulation-steps, --grad-accum-steps", .metavar = "N",
-        .help = "batches per optimizer step"),
+        .help = "batches per optimizer step; the last of an epoch takes what is left"),
     ROW("TRAIN.USE_CHECKPOINT", train.use_checkpoint, .def = "False",
         .flag = "--use-checkpoint, --grad-checkpointing",
         .help = "recompute activations in backward to save memory"),

@@ -126,7 +126,7 @@ static void accumulate_part(void *arg, int64_t lo, int64_t hi)
 
     j->dev->loops->accumulate((float *)j->s->out[0] + lo,
                               (const float *)j->s->in[GRADS_ACCUMULATE_GRADS] + lo,
-                              hi - lo, c->micro % a->accumulation == 0);
+                              hi - lo, accumulation_begins(&a->accumulation, c->micro));
 }
 
 static void squares_part(void *arg, int64_t lo, int64_t hi)

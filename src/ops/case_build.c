@@ -259,7 +259,7 @@ void case_loss_scale(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)
 {
     (void)row, (void)s;
-    output(c, loss_scale(c->b, "loss_scale", .factor = 0.25f));
+    output(c, loss_scale(c->b, "loss_scale", .accumulation = {.group = 4, .batches = 3}));
 }
 
 /* ---- chains: what backends fuse ---- */

@@ -66,7 +66,7 @@ void case_update_phase(struct builder *b, const struct case_update *u)
     };
 
     b->phase = PHASE_UPDATE;
-    if (u->accumulation > 1) {
+    if (u->accumulation.group > 1) {
         struct tensor *sum = whole(b, "sum", MEMORY_GRADS_SUM, b->g->flat->param_len);
 
         grads_accumulate(b, grads, control, sum, u->accumulation);
@@ -75,7 +75,7 @@ void case_update_phase(struct builder *b, const struct case_update *u)
     grad_stats(b, grads, control);
     control_prepare_node(b, control, &prepare);
     add_optimizer(b, u, grads);
-    running_stats(b, control, u->accumulation ? u->accumulation : 1, true);
+    running_stats(b, control, u->accumulation, true);
     ema(b, whole(b, "weights and buffers", MEMORY_WEIGHTS, b->g->flat->weights_len),
         control, whole(b, "ema", MEMORY_EMA, b->g->flat->weights_len));
     control_finish_node(b, control, &scaler);

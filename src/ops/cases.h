@@ -11,6 +11,7 @@
 #define OPS_CASES_H
 
 #include "graph/graph.h"
+#include "ops/accumulation_formula.h"
 
 enum case_fill {
     CASE_SIGNED,   /* uniform in [-1, 1) */
@@ -53,7 +54,7 @@ struct case_update {
     enum { CASE_SGD, CASE_ADAM, CASE_RMSPROP } optimizer;
     float momentum, clip_norm, clip_value;
     int nesterov, decoupled;
-    int accumulation; /* 0: 1 */
+    struct accumulation accumulation;
 };
 
 struct op_case;

@@ -6,12 +6,15 @@
 #include "ops/control.h"
 
 static const struct attr grads_accumulate_attr_table[] = {
-    ATTR_INT(struct grads_accumulate_attrs, accumulation, 1, INT_MAX, "micro-batches"),
+    ATTR_INT(struct grads_accumulate_attrs, accumulation.group, 0, INT_MAX,
+             "micro-batches of an update"),
+    ATTR_INT(struct grads_accumulate_attrs, accumulation.batches, 0, INT_MAX,
+             "micro-batches of an epoch"),
     {0},
 };
 
 void grads_accumulate(struct builder *b, struct tensor *grads, struct tensor *control,
-                      struct tensor *sum, int accumulation)
+                      struct tensor *sum, struct accumulation accumulation)
 {
     struct grads_accumulate_attrs a = {"grads_accumulate", accumulation};
     struct tensor *in[] = {
@@ -40,7 +43,7 @@ static void grads_accumulate_ref(const struct step *s)
     const struct control *c = s->in[GRADS_ACCUMULATE_CONTROL];
     const float *g = s->in[GRADS_ACCUMULATE_GRADS];
     float *sum = s->out[0];
-    bool first = c->micro % a->accumulation == 0;
+    bool first = accumulation_begins(&a->accumulation, c->micro);
 
     for (int64_t i = 0; i < tensor_len(s->node->out[0]); i++)
         sum[i] = first ? g[i] : sum[i] + g[i];

@@ -1,22 +1,24 @@
 #include "ops/loss_scale.h"
 
+#include <limits.h>
+
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/state.h"
 
 static const struct attr loss_scale_attr_table[] = {
-    ATTR_FLOAT(struct loss_scale_attrs, factor, 1e-9, 1, "1 / accumulated runs"),
+    ATTR_INT(struct loss_scale_attrs, accumulation.group, 0, INT_MAX,
+             "runs of an update"),
+    ATTR_INT(struct loss_scale_attrs, accumulation.batches, 0, INT_MAX,
+             "runs of an epoch"),
     {0},
 };
 
 struct tensor *loss_scale_(struct builder *b, const struct loss_scale_attrs *a)
 {
-    struct loss_scale_attrs attrs = *a;
     struct tensor *control = control_tensor(b);
 
-    if (attrs.factor == 0)
-        attrs.factor = 1;
-    return node(b, &op_loss_scale, attrs.layer, &attrs, &control, 1);
+    return node(b, &op_loss_scale, a->layer, a, &control, 1);
 }
 
 static const char *loss_scale_shape(struct node *n)
@@ -32,7 +34,8 @@ static void loss_scale_ref(const struct step *s)
     const struct loss_scale_attrs *a = s->node->attrs;
     const struct control *control = s->in[LOSS_SCALE_CONTROL];
 
-    *(float *)s->out[0] = (float)(control->loss_scale * a->factor);
+    *(float *)s->out[0] =
+        accumulation_seed(&a->accumulation, control->micro, control->loss_scale);
 }
 
 const struct op op_loss_scale = {

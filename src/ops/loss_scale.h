@@ -1,20 +1,21 @@
 /*
- * loss_scale: control.loss_scale * factor as a tensor fp32 [1]: the seed of autodiff.
- * `factor` is 1 / (number of accumulated runs).
+ * loss_scale: control.loss_scale / n as a tensor fp32 [1]: the seed of autodiff. n is the
+ * number of runs in the update that this one belongs to (ops/accumulation_formula.h).
  */
 #ifndef OPS_LOSS_SCALE_H
 #define OPS_LOSS_SCALE_H
 
 #include "graph/graph.h"
+#include "ops/accumulation_formula.h"
 
 struct loss_scale_attrs {
     const char *layer;
-    float factor; /* 0: 1; never 0 in a node */
+    struct accumulation accumulation;
 };
 
 enum { LOSS_SCALE_CONTROL };
 
-/* seed = loss_scale(&b, "loss_scale", .factor = 1.0f / n) */
+/* seed = loss_scale(&b, "loss_scale", .accumulation = {4, batches}) */
 #define loss_scale(b, ...)                                                               \
     loss_scale_((b), &(const struct loss_scale_attrs){.layer = __VA_ARGS__})
 struct tensor *loss_scale_(struct builder *b, const struct loss_scale_attrs *a);

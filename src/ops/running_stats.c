@@ -10,7 +10,10 @@
 #include "ops/running_stats_formula.h"
 
 static const struct attr running_stats_attr_table[] = {
-    ATTR_INT(struct running_stats_attrs, accumulation, 1, INT_MAX, "micro-batches"),
+    ATTR_INT(struct running_stats_attrs, accumulation.group, 0, INT_MAX,
+             "micro-batches of an update"),
+    ATTR_INT(struct running_stats_attrs, accumulation.batches, 0, INT_MAX,
+             "micro-batches of an epoch"),
     {0},
 };
 
@@ -37,7 +40,8 @@ static int add_segments(const struct graph *g, const struct node *bn,
     return 3;
 }
 
-static struct running_stats_attrs find_segments(struct graph *g, int accumulation)
+static struct running_stats_attrs find_segments(struct graph *g,
+                                                struct accumulation accumulation)
 {
     struct running_stats_attrs a = {"running_stats", accumulation, NULL, 0};
     struct stats_segment *s;
@@ -53,7 +57,8 @@ static struct running_stats_attrs find_segments(struct graph *g, int accumulatio
     return a;
 }
 
-void running_stats(struct builder *b, struct tensor *control, int accumulation, bool last)
+void running_stats(struct builder *b, struct tensor *control,
+                   struct accumulation accumulation, bool last)
 {
     struct running_stats_attrs a = find_segments(b->g, accumulation);
     int64_t len = b->g->flat->weights_len - b->g->flat->param_len;
@@ -71,10 +76,10 @@ void running_stats(struct builder *b, struct tensor *control, int accumulation, 
                       control,
                   };
 
-    if (accumulation > 1)
+    if (accumulation.group > 1)
         target = graph_state(b, "pending", MEMORY_PENDING, DTYPE_F32, 0, len);
     node_update(b, &op_running_stats, a.layer, &a, in, 3, &target, 1);
-    if (accumulation > 1 && last)
+    if (accumulation.group > 1 && last)
         node_update(b, &op_stats_commit, a.layer, &a,
                     (struct tensor *[]){target, control}, 2, &running, 1);
 }
@@ -93,10 +98,11 @@ static void running_stats_ref(const struct step *s)
     const struct control *c = s->in[RUNNING_STATS_CONTROL];
     const float *batch = s->in[RUNNING_STATS_BATCH];
     float *target = s->out[0];
-    const float *base =
-        c->micro % a->accumulation == 0 ? s->in[RUNNING_STATS_RUNNING] : target;
+    const float *base = accumulation_begins(&a->accumulation, c->micro)
+                            ? s->in[RUNNING_STATS_RUNNING]
+                            : target;
 
-    if (a->accumulation == 1 && c->overflow)
+    if (a->accumulation.group <= 1 && c->overflow)
         return;
     for (int i = 0; i < a->nsegment; i++) {
         const struct stats_segment *g = &a->segment[i];

@@ -7,7 +7,7 @@
  *
  * All three vectors hold the buffers of the model at the same offsets. Without gradient
  * accumulation `target` is the running buffers themselves and an update that overflowed
- * changes nothing. With it (accumulation > 1) `target` is MEMORY_PENDING: the first
+ * changes nothing. With it (accumulation.group > 1) `target` is MEMORY_PENDING: the first
  * micro-batch of an update starts from `running`, the others from `target`, and
  * stats_commit copies the segments of target to running at the end of an update that did
  * not overflow:
@@ -23,6 +23,7 @@
 #define OPS_RUNNING_STATS_H
 
 #include "graph/graph.h"
+#include "ops/accumulation_formula.h"
 
 struct stats_segment {
     int64_t offset, len; /* elements from the first buffer */
@@ -32,7 +33,7 @@ struct stats_segment {
 
 struct running_stats_attrs {
     const char *layer;
-    int accumulation;                    /* micro-batches in one update, at least 1 */
+    struct accumulation accumulation;
     const struct stats_segment *segment; /* lives as long as the graph */
     int nsegment;
 };
@@ -46,7 +47,7 @@ enum { STATS_COMMIT_PENDING, STATS_COMMIT_CONTROL };
  * Appends the nodes for every op_batchnorm of the graph, after graph_flatten. `last`:
  * this program ends an update, it does not just accumulate. Nothing without a batch norm.
  */
-void running_stats(struct builder *b, struct tensor *control, int accumulation,
-                   bool last);
+void running_stats(struct builder *b, struct tensor *control,
+                   struct accumulation accumulation, bool last);
 
 #endif

@@ -182,11 +182,11 @@ static void build_update(struct build *t, struct builder *b, const struct config
     };
 
     b->phase = PHASE_UPDATE;
-    if (p->accumulation > 1) {
+    if (p->accumulation.group > 1) {
         struct tensor *sum =
             graph_state(b, "grads_sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, len);
 
-        grads_accumulate(b, grads, control, sum, (int)p->accumulation);
+        grads_accumulate(b, grads, control, sum, p->accumulation);
         grads = sum;
     }
     if (last) {
@@ -194,7 +194,7 @@ static void build_update(struct build *t, struct builder *b, const struct config
         control_prepare_node(b, control, &prepare);
         build_optimizer(t, b, cfg, p, grads);
     }
-    running_stats(b, control, (int)p->accumulation, last);
+    running_stats(b, control, p->accumulation, last);
     if (last && cfg->train.ema.enable && cfg->train.ema.device == EMA_DEVICE_DEVICE)
         build_ema(b, control);
     if (last)
@@ -252,7 +252,7 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
     if (training) {
-        struct loss_scale_attrs seed = {"loss_scale", 1.0f / (float)p->accumulation};
+        struct loss_scale_attrs seed = {"loss_scale", p->accumulation};
 
         build_freeze(t, cfg);
         build_forward(t, &b, cfg, p->batch, mixes, (float)cfg->model.label_smoothing);

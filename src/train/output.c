@@ -150,9 +150,10 @@ static void write_derived(const struct output *o, const struct session *s)
     strbuf_addf(&t, "device: %s\n", s->backend->name);
     strbuf_addf(&t, "compute: %s\namp_level: O%d\n", p->compute, (int)p->level);
     strbuf_addf(&t, "loss_scale: %s\n", p->scaler.dynamic ? "dynamic" : "static");
-    strbuf_addf(&t, "batch: %lld\naccumulation: %lld\n", (long long)p->batch,
-                (long long)p->accumulation);
-    strbuf_addf(&t, "images_per_update: %lld\n", (long long)p->batch * p->accumulation);
+    strbuf_addf(&t, "batch: %lld\naccumulation: %d\nbatches_per_epoch: %d\n",
+                (long long)p->batch, p->accumulation.group, p->accumulation.batches);
+    strbuf_addf(&t, "images_per_update: %lld\n",
+                (long long)p->batch * p->accumulation.group);
     strbuf_addf(&t, "updates_per_epoch: %lld\nupdates: %lld\nwarmup_updates: %lld\n",
                 (long long)p->updates_per_epoch, (long long)p->updates,
                 (long long)p->warmup_updates);

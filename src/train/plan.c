@@ -1,5 +1,6 @@
 #include "train/plan.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,16 +44,20 @@ static void plan_scaler(struct plan *p, const struct config *cfg)
 
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
 {
-    int64_t batches = images / cfg->data.batch_size;
+    int64_t steps = cfg->train.accumulation_steps, batches = steps;
 
+    if (images)
+        batches = images / cfg->data.batch_size;
+    if (!batches)
+        usage("the training set has %lld images, fewer than DATA.BATCH_SIZE %lld",
+              (long long)images, (long long)cfg->data.batch_size);
+    if (batches > INT_MAX)
+        usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
-    p->accumulation = cfg->train.accumulation_steps;
-    p->updates_per_epoch = images ? batches / p->accumulation : 1;
-    if (!p->updates_per_epoch)
-        usage("the training set has %lld images, fewer than one update takes: "
-              "DATA.BATCH_SIZE %lld x TRAIN.ACCUMULATION_STEPS %lld",
-              (long long)images, (long long)p->batch, (long long)p->accumulation);
+    p->accumulation.batches = (int)batches;
+    p->accumulation.group = (int)(steps < batches ? steps : batches);
+    p->updates_per_epoch = accumulation_updates(&p->accumulation);
     p->updates = cfg->train.epochs * p->updates_per_epoch;
     p->warmup_updates = cfg->train.warmup_epochs * p->updates_per_epoch;
 }
@@ -83,8 +88,9 @@ static void plan_schedule(struct plan *p, const struct config *cfg)
     };
     const struct config_train *t = &cfg->train;
 
-    p->lr_factor =
-        t->scale_lr ? (double)(p->batch * p->accumulation) / (double)t->scale_lr_base : 1;
+    p->lr_factor = t->scale_lr ? (double)(p->batch * t->accumulation_steps) /
+                                     (double)t->scale_lr_base
+                               : 1;
     p->schedule = (struct schedule){
         .kind = (int)kind[t->lr_scheduler.name],
         .warmup_prefix = t->lr_scheduler.warmup_prefix,

@@ -3,9 +3,10 @@
  * Nothing here is written back into the configuration, so a saved config.yaml can be run
  * again; derived.yaml holds these values.
  *
- * Counting. A batch is DATA.BATCH_SIZE images; `accumulation` batches make an update
+ * Counting. A batch is DATA.BATCH_SIZE images; ACCUMULATION_STEPS of them make an update
  * (control.step), which is what schedules count. An epoch has floor(images / batch)
- * batches, of which the last ones are left out if they do not fill an update.
+ * batches; the last update of an epoch takes those that are left, fewer perhaps, and its
+ * gradient is the mean over them.
  *
  * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * accumulation /
  * SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
@@ -19,10 +20,12 @@
 #include "config/config.h"
 #include "graph/backend.h"
 #include "graph/precision.h"
+#include "ops/accumulation_formula.h"
 #include "ops/control_formula.h"
 
 struct plan {
-    int64_t batch, val_batch, accumulation;
+    int64_t batch, val_batch;
+    struct accumulation accumulation; /* .group is 1 without, and no more than .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
     struct schedule schedule; /* rates already multiplied */

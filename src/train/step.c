@@ -29,7 +29,7 @@ static void compile(struct session *s, enum session_program which)
 
 static void compile_train(struct session *s)
 {
-    if (s->plan.accumulation > 1)
+    if (s->plan.accumulation.group > 1)
         compile(s, SESSION_MICRO);
     compile(s, SESSION_TRAIN);
 }
@@ -211,7 +211,7 @@ static void step_average(struct session *s)
 
 bool session_step(struct session *s, const void *pixels, const void *labels)
 {
-    bool last = ++s->micro % s->plan.accumulation == 0;
+    bool last = accumulation_ends(&s->plan.accumulation, s->micro++);
     enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
 
     copy_input(s, which, pixels, labels);

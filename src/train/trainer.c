@@ -29,6 +29,7 @@ struct trainer {
     double window_began, window_waited;
     double train_seconds; /* in the loop over batches, of this process */
     double epoch_rate;    /* images per second of the last epoch */
+    int64_t replay;       /* batches to do again that the metrics count already */
     int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
@@ -51,9 +52,11 @@ static void log_start(const struct trainer *t)
              s->backend->name, s->backend->describe(s->device), p->compute);
     if (p->amp_remark)
         log_info("%s", p->amp_remark);
-    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch",
+    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch%s",
              (long long)t->feed.train->n, t->feed.classes.n,
-             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation);
+             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation.group,
+             p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
+                                                             : "");
     log_info("everything goes to '%s'", t->output.dir);
     log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
              p->schedule.base, schedule_lr(&p->schedule, 0),
@@ -68,20 +71,27 @@ static void begin_at(struct trainer *t, int64_t epoch)
     struct control c = session_control(s);
 
     c.step = epoch * s->plan.updates_per_epoch;
-    c.micro = c.step * s->plan.accumulation;
+    c.micro = accumulation_micro(&s->plan.accumulation, c.step);
     session_set_control(s, &c);
     t->state.epoch = epoch;
     t->state.train = (struct metrics){0};
 }
 
-/* Fits what was loaded to this run's epochs. */
+/*
+ * Fits what was loaded to this run's epochs. A run that left in the middle of an update
+ * does its batches again; the metrics count them already, so they are set back behind
+ * them.
+ */
 static void adopt(struct trainer *t)
 {
     int64_t now = t->session.plan.updates_per_epoch, then = t->state.updates_per_epoch;
+    const struct accumulation *a = &t->session.plan.accumulation;
     struct control c = session_control(&t->session);
+    int64_t begun = c.micro - accumulation_micro(a, c.step);
 
     c.seed = (uint64_t)t->cfg->seed;
-    c.micro = c.step * t->session.plan.accumulation;
+    c.micro -= begun;
+    t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
     session_set_control(&t->session, &c);
     if (then != now) {
         log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes "
@@ -180,8 +190,8 @@ static void log_train(struct trainer *t, const struct train_line *l)
 {
     const struct plan *p = &t->session.plan;
     int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
-    double left = (double)(p->updates - l->step) * (double)(p->batch * p->accumulation) /
-                  (l->images_per_second + 1e-9);
+    int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
+    double left = (double)(batches * p->batch) / (l->images_per_second + 1e-9);
     struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
 
     strbuf_add_duration(&eta, left);
@@ -300,7 +310,7 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
 static bool train_batch(struct trainer *t)
 {
     const struct batch *b = loader_next(t->feed.train_loader);
-    bool update;
+    bool update, replayed = t->replay && !--t->replay;
 
     if (!b)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
@@ -308,6 +318,8 @@ static bool train_batch(struct trainer *t)
     t->loading = -1;
     update = session_step(&t->session, b->pixel, b->label);
     loader_release_batch(t->feed.train_loader, b);
+    if (replayed)
+        session_set_metrics(&t->session, &t->state.train);
     t->train_images += t->session.plan.batch;
     return update;
 }
@@ -322,7 +334,8 @@ static bool train_epoch(struct trainer *t)
 
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < end)
-        load_from(t, t->state.epoch, (t->step - first) * p->accumulation);
+        load_from(t, t->state.epoch,
+                  accumulation_micro(&p->accumulation, t->step - first));
     begin_window(t);
     while (t->step < end && !signals_pending() && !out_of_steps(t)) {
         if (!train_batch(t))
@@ -425,11 +438,11 @@ static int leave(struct trainer *t)
     bool done = t->state.epoch >= t->cfg->train.epochs, best = false;
 
     if (sig && !done)
-        log_info("%s: saving and leaving at update %lld", signals_name(sig),
-                 (long long)t->step);
+        log_info("%s: %sleaving at update %lld", signals_name(sig),
+                 t->replay ? "" : "saving and ", (long long)t->step);
     if (!sig && !done && t->val.step != t->step) /* MAX_STEPS within an epoch */
         best = validate(t) && judge(t);
-    if (!done && (best || t->saved_step != t->step))
+    if (!done && !t->replay && (best || t->saved_step != t->step))
         save(t, false, best);
     if (t->save_failed)
         log_warning("the last checkpoint could not be saved");

@@ -24,7 +24,7 @@ common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --output out --epochs 
 cpu=("${common[@]}" --data-path shapes --device cpu --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=7
   TRAIN.KEEP_CHECKPOINTS=2)
 ref=("${common[@]}" --data-path few --device ref -b 4 --amp-dtype fp16 --optim adamw --lr 0.002
-  --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=3 AMP.INIT_SCALE=1e7 TRAIN.ACCUMULATION_STEPS=2)
+  --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=3 AMP.INIT_SCALE=1e7 TRAIN.ACCUMULATION_STEPS=3)
 train=("${cpu[@]}")
 updates=100
 run=out/resnet20/default
@@ -65,6 +65,17 @@ kill_at() { # update
   wait $pid 2>/dev/null
 }
 
+terminate_at() { # signal, exit code, update
+  "${train[@]}" >log 2>&1 &
+  pid=$!
+  reached $3 $pid || fail "SIG$1 at $3: over too early"
+  kill -"$1" $pid
+  wait $pid
+  rc=$?
+  [ $rc = "$2" ] || fail "SIG$1: exit code $rc, not $2"
+  grep -q "SIG$1: saving and leaving" log || fail "SIG$1: no word in the log"
+}
+
 undisturbed
 
 # Update 1: nothing saved yet. 20 and 40: in an epoch. 50: around its end. 80: the second.
@@ -87,14 +98,7 @@ finish "SIGKILL six times" any
 # Asked to leave: saves where it stands, in training and in validation.
 for how in "TERM 143 10" "INT 130 30" "TERM 143 50"; do
   read -r sig code step <<<"$how"
-  "${train[@]}" >log 2>&1 &
-  pid=$!
-  reached $step $pid || fail "SIG$sig at $step: over too early"
-  kill -"$sig" $pid
-  wait $pid
-  rc=$?
-  [ $rc = "$code" ] || fail "SIG$sig: exit code $rc, not $code"
-  grep -q "SIG$sig: saving and leaving" log || fail "SIG$sig: no word in the log"
+  terminate_at "$sig" "$code" "$step"
   finish "SIG$sig at update $step" resumed
 done
 
@@ -122,13 +126,18 @@ grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
 echo "ok: other configuration"
 
 train=("${ref[@]}")
-updates=16
+updates=12 # an epoch has 16 batches: five updates of three, and one of what is left
 rm -rf out
 undisturbed
 grep -q "skipped" undisturbed/log.txt || fail "fp16: nothing was skipped"
-for step in 4 10; do
+for step in 5 10; do
   kill_at $step
   finish "fp16, accumulation: SIGKILL at update $step" resumed
+done
+# In the middle of an update, most likely: its batches are done again, and counted once.
+for step in 2 7; do
+  terminate_at TERM 143 $step
+  finish "fp16, accumulation: SIGTERM after update $step" resumed
 done
 
 [ $fails = 0 ] && echo "resume: passed" || { echo "resume: $fails failed"; exit 1; }
