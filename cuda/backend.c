@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cuda/device.h"
 #include "cuda/kernels.h"
+#include "cuda/lower.h"
 
 struct cuda_block {
     struct cuda_block *next;
@@ -135,5 +136,6 @@ const struct backend backend_cuda = {
     .copy_out = cuda_copy_out,
     .sync = cuda_sync,
     .peak_memory = cuda_peak_memory,
+    .lower = cuda_lower,
     .kernels = cuda_kernels,
 };

@@ -22,9 +22,9 @@
 #include "ops/sigmoid.h"
 #include "ops/state.h"
 
-static struct tensor *input(struct case_build *c, const char *name, enum dtype dtype,
-                            enum layout layout, int ndim, const int64_t *dim,
-                            enum case_fill fill)
+struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
+                           enum layout layout, int ndim, const int64_t *dim,
+                           enum case_fill fill)
 {
     struct tensor *t = graph_input(c->b, name, dtype, layout, ndim, dim);
 
@@ -38,13 +38,13 @@ static struct tensor *input(struct case_build *c, const char *name, enum dtype d
 static struct tensor *image(struct case_build *c, const char *name, const int64_t *dim,
                             enum case_fill fill)
 {
-    return input(c, name, DTYPE_F32, LAYOUT_IMAGE, 4, dim, fill);
+    return case_tensor(c, name, DTYPE_F32, LAYOUT_IMAGE, 4, dim, fill);
 }
 
 static struct tensor *labels(struct case_build *c, int64_t n, int classes,
                              enum case_fill fill)
 {
-    struct tensor *t = input(c, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &n, fill);
+    struct tensor *t = case_tensor(c, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &n, fill);
 
     c->input[c->ninput - 1].classes = classes;
     return t;
@@ -60,7 +60,7 @@ static void output(struct case_build *c, struct tensor *t)
 void case_normalize(struct case_build *c, const struct op_case *row,
                     const struct case_size *s)
 {
-    struct tensor *x = input(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
+    struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
 
     (void)row;
     output(c, normalize(c->b, x, "normalize", .mean = {0.485f, 0.456f, 0.406f, 0.5f},
@@ -93,8 +93,8 @@ void case_conv2d(struct case_build *c, const struct op_case *row,
 void case_linear(struct case_build *c, const struct op_case *row,
                  const struct case_size *s)
 {
-    struct tensor *x =
-        input(c, "x", DTYPE_F32, LAYOUT_PLAIN, s->dim[2] ? 4 : 2, s->dim, CASE_SIGNED);
+    struct tensor *x = case_tensor(c, "x", DTYPE_F32, LAYOUT_PLAIN, s->dim[2] ? 4 : 2,
+                                   s->dim, CASE_SIGNED);
 
     (void)row;
     output(c, linear(c->b, x, "fc", .out = s->out, .bias = 1));
@@ -223,7 +223,7 @@ void case_cross_entropy(struct case_build *c, const struct op_case *row,
 {
     struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
     struct tensor *z =
-        input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
     struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
 
     a.layer = "loss";
@@ -235,10 +235,10 @@ void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
 {
     struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
     struct tensor *z =
-        input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
     struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
     struct tensor *lam =
-        input(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+        case_tensor(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
 
     lam->trainable = false;
     a.layer = "loss";
@@ -248,7 +248,8 @@ void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
 void case_metrics(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {
-    struct tensor *z = input(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_TIES);
+    struct tensor *z =
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_TIES);
     struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], CASE_HOLES);
 
     (void)row;
@@ -312,7 +313,7 @@ void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
 /* Bytes to the pooled stem; no gradient for the pixels. */
 void case_stem(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
-    struct tensor *x = input(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
+    struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
 
     (void)row;
     x = normalize(c->b, x, "normalize", .mean = {0.5f, 0.5f, 0.5f},

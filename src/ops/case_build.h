@@ -13,6 +13,11 @@ case_build_fn case_conv2d;
 case_build_fn case_linear;
 case_build_fn case_linear_image;
 case_build_fn case_batchnorm;
+case_build_fn case_batchnorm_parts;
+case_build_fn case_batchnorm_stats;
+case_build_fn case_batchnorm_finalize;
+case_build_fn case_batchnorm_fold;
+case_build_fn case_batchnorm_grad_parts;
 case_build_fn case_relu;
 case_build_fn case_sigmoid;
 case_build_fn case_add;
@@ -37,6 +42,11 @@ case_build_fn case_stem;
 case_build_fn case_residual;
 case_build_fn case_se;
 case_build_fn case_weights;
+
+/* Appends an input, filled so; fp32 ones want gradients. */
+struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
+                           enum layout layout, int ndim, const int64_t *dim,
+                           enum case_fill fill);
 
 /* Appends the update phase, behind graph_flatten and autodiff. */
 void case_update_phase(struct builder *b, const struct case_update *u);

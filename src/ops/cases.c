@@ -3,6 +3,7 @@
 
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/batchnorm_parts.h"
 #include "ops/conv2d.h"
 #include "ops/cross_entropy.h"
 #include "ops/maxpool2d.h"
@@ -20,6 +21,9 @@
 #define MAXPOOL(...) .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
 #define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
 #define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
+
+/* Parts of an op, with what they would get from its other parts as inputs. */
+#define PARTS(fn) .build = case_##fn, .no_gradient = true
 
 #define UPDATE(...)                                                                      \
     .build = case_weights, .small = {.dim = {3, 4, 4, 3}, .out = 5},                     \
@@ -172,6 +176,42 @@ const struct op_case op_cases[] = {
      .small = {.dim = {2, 3, 3, 2}},
      STAGE1,
      .freeze = "bn.running_*"},
+    {.name = "batchnorm parts",
+     PARTS(batchnorm_parts),
+     .small = {.dim = {3, 4, 3, 2}},
+     STAGE2},
+    {.name = "batchnorm parts odd",
+     PARTS(batchnorm_parts),
+     .small = {.dim = {2, 19, 3, 3}},
+     STAGE2},
+    {.name = "batchnorm parts wide",
+     PARTS(batchnorm_parts),
+     .small = {.dim = {5, 48, 7, 6}},
+     STAGE2},
+    {.name = "batchnorm_stats",
+     PARTS(batchnorm_stats),
+     .small = {.dim = {3, 16, 5, 4}},
+     STAGE2},
+    {.name = "batchnorm_finalize",
+     PARTS(batchnorm_finalize),
+     .small = {.dim = {2, 70, 1, 1}},
+     STAGE2},
+    {.name = "batchnorm_fold",
+     PARTS(batchnorm_fold),
+     .small = {.dim = {3, 16, 4, 3}},
+     STAGE2},
+    {.name = "batchnorm_grad parts",
+     PARTS(batchnorm_grad_parts),
+     .small = {.dim = {3, 4, 3, 2}},
+     STAGE2},
+    {.name = "batchnorm_grad parts odd",
+     PARTS(batchnorm_grad_parts),
+     .small = {.dim = {2, 19, 3, 3}},
+     STAGE2},
+    {.name = "batchnorm_grad parts wide",
+     PARTS(batchnorm_grad_parts),
+     .small = {.dim = {5, 48, 7, 6}},
+     STAGE2},
 
     {.name = "relu",
      .build = case_relu,

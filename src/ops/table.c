@@ -5,6 +5,7 @@
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/batchnorm_parts.h"
 #include "ops/bias_grad.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
@@ -46,6 +47,12 @@ const struct op *const op_table[] = {
     &op_batchnorm_inference,
     &op_batchnorm_inference_data_grad,
     &op_batchnorm_inference_weight_grad,
+    &op_batchnorm_stats,
+    &op_batchnorm_finalize,
+    &op_batchnorm_apply,
+    &op_batchnorm_fold,
+    &op_batchnorm_grad_stats,
+    &op_batchnorm_grad_apply,
     &op_relu,
     &op_relu_grad,
     &op_sigmoid,

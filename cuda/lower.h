@@ -1,0 +1,14 @@
+/*
+ * Ops into the parts that the CUDA kernels join: batch norm into statistics, finalize and
+ * apply, and its gradient into sums and apply (ops/batchnorm_parts.h).
+ */
+#ifndef CUDA_LOWER_H
+#define CUDA_LOWER_H
+
+#include "graph/graph.h"
+
+struct device;
+
+void cuda_lower(struct graph *g, struct device *dev);
+
+#endif
