@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cuda/cudnn.h"
 #include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "cuda/lower.h"
@@ -69,6 +70,7 @@ static void cuda_close(struct device *dev)
         return;
     while (dev->block)
         cuda_free(dev, dev->block->p);
+    cudnn_close(dev);
     if (dev->stream)
         CHECK(dev, cudaStreamDestroy(dev->stream));
     description_release(&dev->what);

@@ -10,7 +10,8 @@ extern "C" {
 
 extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL */
 
-extern const struct kernel cuda_relu;
+extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
+    cuda_relu;
 
 #ifdef __cplusplus
 }

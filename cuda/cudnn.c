@@ -1,0 +1,161 @@
+#include "cuda/cudnn.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cuda/cudnn_lib.h"
+#include "cuda/cudnn_plan.h"
+
+enum { DESCRIPTIONS_SINCE = 90800 };
+
+void cudnn_die(struct cudnn *c, cudnnStatus_t status, const char *call)
+{
+    char text[480] = "";
+
+    c->GetLastErrorString(text, sizeof(text));
+    die("%s: cuDNN: %s: %s%s%s", c->dev->text, call, c->GetErrorString(status),
+        *text ? ": " : "", text);
+}
+
+/* Where the library came from, as the dynamic linker has it. */
+static const char *library_path(void *symbol, const char *name)
+{
+    Dl_info info;
+
+    return dladdr(symbol, &info) && info.dli_fname ? info.dli_fname : name;
+}
+
+static void load(struct cudnn *c)
+{
+    const char *path = getenv("TRAINC_CUDNN");
+    void *at;
+
+    if (!path || !*path)
+        path = "libcudnn.so.9";
+    c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!c->library)
+        die("%s: cannot open cuDNN 9: %s (put its folder into LD_LIBRARY_PATH, or its "
+            "path into TRAINC_CUDNN)",
+            c->dev->text, dlerror());
+#define X(name)                                                                          \
+    at = dlsym(c->library, "cudnn" #name);                                               \
+    if (!at)                                                                             \
+        die("%s is not a cuDNN 9: it has no cudnn" #name, path);                         \
+    memcpy(&c->name, &at, sizeof(at));
+    CUDNN_CALLS(X)
+#undef X
+    c->version = c->GetVersion();
+    (void)snprintf(c->text, sizeof(c->text), "cuDNN %zu.%zu.%zu (%s)", c->version / 10000,
+                   c->version / 100 % 100, c->version % 100, library_path(at, path));
+}
+
+static void check_version(const struct cudnn *c)
+{
+    if (c->version / 10000 != CUDNN_MAJOR)
+        die("%s: trainc needs cuDNN %d", c->text, CUDNN_MAJOR);
+    if (c->dev->described && c->version < DESCRIPTIONS_SINCE)
+        die("%s: a device that is not here needs cuDNN 9.8 or later", c->text);
+    if (c->version < CUDNN_VERSION)
+        log_once("%s is older than the %d.%d that trainc was built with", c->text,
+                 CUDNN_MAJOR, CUDNN_MINOR);
+}
+
+/* The same device in another slot has the same plans. */
+static char *without_slot(const char *json)
+{
+    json_t *o = json_loads(json, 0, NULL);
+    char *text;
+
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return xstrdup(json);
+    }
+    (void)json_object_del(o, "cudaDeviceId");
+    (void)json_object_del(o, "pciDeviceId");
+    text = json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(o);
+    return text ? text : xstrdup(json);
+}
+
+static void describe_device(struct cudnn *c)
+{
+    struct cudnn_pool p = {.c = c};
+    int32_t id = c->dev->index;
+    cudnnBackendDescriptor_t d = cudnn_new(&p, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    char *json;
+
+    if (c->handle)
+        cudnn_set(&p, d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+    else
+        cudnn_set(&p, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                  (int64_t)strlen(c->dev->what.json), c->dev->what.json);
+    if (!cudnn_finalize(&p, d, "device description"))
+        die("%s: cuDNN: %s", c->dev->text, p.message);
+    json = cudnn_get_text(c, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+    c->device_json = without_slot(json ? json : c->dev->text);
+    c->device = d;
+    p.n = 0; /* c keeps it */
+    cudnn_pool_release(&p);
+    free(json);
+}
+
+static void open_handle(struct cudnn *c)
+{
+    cudnnStatus_t status = c->Create(&c->handle);
+
+    if (status)
+        cudnn_die(c, status, "cudnnCreate");
+    status = c->SetStream(c->handle, c->dev->stream);
+    if (status)
+        cudnn_die(c, status, "cudnnSetStream");
+}
+
+struct cudnn *cudnn_open(struct device *dev)
+{
+    struct cudnn *c = dev->cudnn;
+
+    if (c)
+        return c;
+    c = xcalloc(1, sizeof(*c));
+    c->dev = dev;
+    load(c);
+    check_version(c);
+    if (!dev->described)
+        open_handle(c);
+    if (c->version >= DESCRIPTIONS_SINCE)
+        describe_device(c);
+    else
+        c->device_json = xstrdup(dev->text);
+    dev->cudnn = c;
+    return c;
+}
+
+void cudnn_close(struct device *dev)
+{
+    struct cudnn *c = dev->cudnn;
+
+    if (!c)
+        return;
+    dev->cudnn = NULL;
+    for (size_t i = 0; i < c->plan.n; i++)
+        cudnn_plan_free(c, c->plan.entry[i].value);
+    strmap_release(&c->plan);
+    if (c->device)
+        (void)c->BackendDestroyDescriptor(c->device);
+    if (c->handle)
+        (void)c->Destroy(c->handle);
+    /* The library stays: it has exit handlers and threads of its own. */
+    free(c->device_json);
+    free(c);
+}
+
+const char *cudnn_text(const struct cudnn *c)
+{
+    return c->text;
+}

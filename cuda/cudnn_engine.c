@@ -1,0 +1,234 @@
+/* Engines for an operation graph, and which of them the options allow. */
+#include "cuda/cudnn_engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CONFIGS = 64 }; /* of one heuristic; it offers about 40 */
+
+/* What happened to the engines that were offered, for the reason when none is left. */
+struct tally {
+    int offered, tf32, precision, nondeterministic, winograd, workspace, failed;
+    size_t smallest; /* workspace among those that need too much */
+    char message[480];
+};
+
+struct search {
+    struct cudnn_pool *p;
+    struct cudnn_candidate *list;
+    int n, most;
+    bool fp32; /* all data is */
+    struct tally tally;
+};
+
+size_t cudnn_workspace_limit(const struct cudnn *c)
+{
+    return c->dev->options.workspace ? c->dev->options.workspace : CUDNN_WORKSPACE;
+}
+
+static const char *const numerical_name[] = {
+    [CUDNN_NUMERICAL_NOTE_TENSOR_CORE] = "tensor-core",
+    [CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS] = "down-convert",
+    [CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION] = "reduced-precision",
+    [CUDNN_NUMERICAL_NOTE_FFT] = "fft",
+    [CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC] = "nondeterministic",
+    [CUDNN_NUMERICAL_NOTE_WINOGRAD] = "winograd",
+    [CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4] = "winograd-4x4",
+    [CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6] = "winograd-6x6",
+    [CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13] = "winograd-13x13",
+    [CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP] = "strict-nan",
+};
+
+static void add_note(struct cudnn_candidate *k, const char *note)
+{
+    size_t n = strlen(k->notes);
+
+    (void)snprintf(k->notes + n, sizeof(k->notes) - n, "%s%s", n ? " " : "", note);
+}
+
+/* The engine's numerical notes as bits; its number and all notes as text go to `k`. */
+static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t config,
+                             struct cudnn_candidate *k)
+{
+    cudnnBackendDescriptor_t e = cudnn_new(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendNumericalNote_t note[32];
+    cudnnBackendBehaviorNote_t behaviour[32];
+    int64_t n = 0, number = -1;
+    unsigned bits = 0;
+    struct cudnn *c = p->c;
+
+    (void)c->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &e);
+    (void)c->BackendGetAttribute(e, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                                 &n, &number);
+    k->engine = (int)number;
+    n = 0;
+    (void)c->BackendGetAttribute(e, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                 CUDNN_TYPE_NUMERICAL_NOTE, 32, &n, note);
+    for (int64_t i = 0; i < n && i < 32; i++) {
+        bits |= 1u << note[i];
+        if ((unsigned)note[i] < CUDNN_NUMERICAL_NOTE_TYPE_COUNT)
+            add_note(k, numerical_name[note[i]]);
+    }
+    n = 0;
+    (void)c->BackendGetAttribute(e, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                 CUDNN_TYPE_BEHAVIOR_NOTE, 32, &n, behaviour);
+    for (int64_t i = 0; i < n && i < 32; i++)
+        if (behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            add_note(k, "runtime-compiled");
+    return bits;
+}
+
+static bool has(unsigned bits, cudnnBackendNumericalNote_t note)
+{
+    return bits >> note & 1;
+}
+
+static bool refused(struct search *s, unsigned bits)
+{
+    const struct cuda_options *o = &s->p->c->dev->options;
+    int *count = NULL;
+
+    if (has(bits, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) ||
+        has(bits, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
+        count = &s->tally.precision;
+    else if (s->fp32 && !o->tf32 && has(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+        count = &s->tally.tf32;
+    else if (o->deterministic && has(bits, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
+        count = &s->tally.nondeterministic;
+    else if (has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) ||
+             has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13) ||
+             (!s->fp32 && (has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
+                           has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))))
+        count = &s->tally.winograd;
+    if (count)
+        ++*count;
+    return count != NULL;
+}
+
+/* Finalizes the plan of one configuration; what fails is in the pool's message. */
+static cudnnBackendDescriptor_t make_plan(struct cudnn_pool *p,
+                                          cudnnBackendDescriptor_t config)
+{
+    cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+
+    cudnn_set_desc(p, d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
+    if (p->c->handle)
+        cudnn_set(p, d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1,
+                  &p->c->handle);
+    else
+        cudnn_set_desc(p, d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, p->c->device);
+    return cudnn_finalize(p, d, "plan") ? d : NULL;
+}
+
+static void try_config(struct search *s, cudnnBackendDescriptor_t config)
+{
+    struct cudnn_candidate k = {0};
+    unsigned bits = engine_notes(s->p, config, &k);
+    int64_t n, bytes = 0;
+
+    s->tally.offered++;
+    if (refused(s, bits))
+        return;
+    k.plan = make_plan(s->p, config);
+    if (!k.plan) {
+        s->tally.failed++;
+        memcpy(s->tally.message, s->p->message, sizeof(s->tally.message));
+        s->p->status = CUDNN_STATUS_SUCCESS; /* the next one may do */
+        return;
+    }
+    (void)s->p->c->BackendGetAttribute(k.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                       CUDNN_TYPE_INT64, 1, &n, &bytes);
+    k.workspace = (size_t)bytes;
+    if (k.workspace > cudnn_workspace_limit(s->p->c)) {
+        if (!s->tally.workspace++ || k.workspace < s->tally.smallest)
+            s->tally.smallest = k.workspace;
+        return;
+    }
+    s->list[s->n++] = k;
+}
+
+/*
+ * The results have to be read into descriptors made beforehand: asked for their number
+ * alone, cuDNN gives an upper bound.
+ */
+static void try_heuristic(struct search *s, cudnnBackendDescriptor_t graph,
+                          cudnnBackendHeurMode_t mode)
+{
+    struct cudnn_pool *p = s->p;
+    cudnnBackendDescriptor_t config[CONFIGS];
+    cudnnBackendDescriptor_t h = cudnn_new(p, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    int64_t n = 0;
+
+    cudnn_set_desc(p, h, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    cudnn_set(p, h, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (!p->c->handle)
+        cudnn_set_desc(p, h, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, p->c->device);
+    if (!cudnn_finalize(p, h, "heuristic")) {
+        memcpy(s->tally.message, p->message, sizeof(s->tally.message));
+        p->status = CUDNN_STATUS_SUCCESS;
+        return;
+    }
+    for (int i = 0; i < CONFIGS; i++)
+        config[i] = cudnn_new(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    if (p->c->BackendGetAttribute(h, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS, &n, config))
+        n = 0;
+    for (int i = 0; i < n && i < CONFIGS && s->n < s->most; i++)
+        try_config(s, config[i]);
+}
+
+static void add_count(struct strbuf *s, int n, const char *text)
+{
+    if (n)
+        strbuf_addf(s, "; %d %s", n, text);
+}
+
+static void explain(const struct search *s, struct strbuf *why)
+{
+    const struct tally *t = &s->tally;
+
+    if (!t->offered) {
+        strbuf_addstr(why, "cuDNN has no engine for it");
+        if (*t->message)
+            strbuf_addf(why, " (%s)", t->message);
+        return;
+    }
+    strbuf_addf(why, "none of cuDNN's %d engines will do", t->offered);
+    add_count(why, t->tf32, "would use TF32");
+    add_count(why, t->precision, "compute in less than fp32");
+    add_count(why, t->nondeterministic, "are not deterministic");
+    add_count(why, t->winograd, "use Winograd's transform");
+    add_count(why, t->workspace, "need too much workspace, ");
+    if (t->workspace)
+        strbuf_addf(why, "%.0f MiB at least", (double)t->smallest / 1048576);
+    add_count(why, t->failed, "failed: ");
+    if (t->failed)
+        strbuf_addstr(why, t->message);
+}
+
+static bool all_fp32(const struct cudnn_graph *g)
+{
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i].real && g->tensor[i].dtype != DTYPE_F32)
+            return false;
+    return true;
+}
+
+int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
+                     struct cudnn_candidate *list, int most, struct strbuf *why)
+{
+    struct search s = {.p = p, .list = list, .most = most, .fp32 = all_fp32(g)};
+    cudnnBackendDescriptor_t graph = cudnn_build(p, g);
+
+    if (!graph) {
+        strbuf_addf(why, "cuDNN refuses the graph: %s", p->message);
+        return 0;
+    }
+    try_heuristic(&s, graph, CUDNN_HEUR_MODE_A);
+    if (s.n < most)
+        try_heuristic(&s, graph, CUDNN_HEUR_MODE_FALLBACK);
+    if (!s.n)
+        explain(&s, why);
+    return s.n;
+}

@@ -1,0 +1,40 @@
+/* How a plan is found, for cuda/cudnn_plan.c: engines, timing, the folder of plans. */
+#ifndef CUDA_CUDNN_ENGINE_H
+#define CUDA_CUDNN_ENGINE_H
+
+#include "cuda/cudnn_lib.h"
+#include "cuda/cudnn_plan.h"
+
+/* What a finalized plan says of itself. */
+struct cudnn_candidate {
+    cudnnBackendDescriptor_t plan; /* owned by the pool that made it */
+    int engine;
+    size_t workspace;
+    char notes[120];
+};
+
+/* cudnn_build.c: the graph as a descriptor, or NULL with the reason in p->message. */
+cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_graph *g);
+
+/*
+ * cudnn_engine.c: the plans that the options allow, best first, at most `most` of them.
+ * If there are none, `why` gets the reason.
+ */
+int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
+                     struct cudnn_candidate *list, int most, struct strbuf *why);
+size_t cudnn_workspace_limit(const struct cudnn *c);
+
+/* cudnn_time.c: the fastest of the candidates on the device, with its time. */
+int cudnn_fastest(struct cudnn *c, const struct cudnn_graph *g,
+                  const struct cudnn_plan *plan, const struct cudnn_candidate *list,
+                  int n, float *microseconds);
+
+/*
+ * cudnn_cache.c: fills plan->desc and what belongs to it from the file `name` of
+ * options.cache, or returns false; a file that is damaged or another plan's is named in
+ * the log and passed over. store() writes atomically.
+ */
+bool cudnn_cache_load(struct cudnn *c, const char *name, struct cudnn_plan *plan);
+void cudnn_cache_store(struct cudnn *c, const char *name, const struct cudnn_plan *plan);
+
+#endif

@@ -1,0 +1,109 @@
+#include "cuda/cudnn_graph.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
+                       bool real)
+{
+    struct cudnn_tensor *c = &g->tensor[g->ntensor];
+    int64_t channels = t->dim[t->ndim - 1];
+
+    if (g->ntensor == CUDNN_TENSORS)
+        BUG("'%s': more than %d tensors in one operation graph", t->name, CUDNN_TENSORS);
+    c->dtype = dtype;
+    c->real = real;
+    if (t->layout == LAYOUT_IMAGE) {
+        memcpy(c->dim, t->dim, sizeof(c->dim));
+        c->stride[0] = t->dim[1] * t->dim[2] * t->dim[3];
+        c->stride[1] = 1;
+        c->stride[2] = t->dim[1] * t->dim[3];
+        c->stride[3] = t->dim[1];
+    } else {
+        memcpy(c->dim, (int64_t[]){1, channels, 1, 1}, sizeof(c->dim));
+        memcpy(c->stride, (int64_t[]){channels, 1, channels, channels},
+               sizeof(c->stride));
+    }
+    return g->ntensor++;
+}
+
+int cudnn_graph_virtual(struct cudnn_graph *g, int i)
+{
+    if (g->ntensor == CUDNN_TENSORS)
+        BUG("more than %d tensors in one operation graph", CUDNN_TENSORS);
+    g->tensor[g->ntensor] = g->tensor[i];
+    g->tensor[g->ntensor].dtype = DTYPE_F32;
+    g->tensor[g->ntensor].real = false;
+    return g->ntensor++;
+}
+
+static struct cudnn_op *new_op(struct cudnn_graph *g)
+{
+    if (g->nop == CUDNN_OPS)
+        BUG("more than %d operations in one operation graph", CUDNN_OPS);
+    return &g->op[g->nop++];
+}
+
+void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
+                      const struct cudnn_geometry *geometry, int a, int b, int out)
+{
+    *new_op(g) =
+        (struct cudnn_op){.kind = kind, .in = {a, b}, .out = out, .conv = *geometry};
+}
+
+int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
+                          float limit)
+{
+    int out = cudnn_graph_virtual(g, a);
+
+    *new_op(g) =
+        (struct cudnn_op){.kind = kind, .in = {a, b}, .out = out, .limit = limit};
+    return out;
+}
+
+static const char *const kind_name[] = {
+    [CUDNN_CONV] = "conv",
+    [CUDNN_DATA_GRAD] = "data_grad",
+    [CUDNN_WEIGHT_GRAD] = "weight_grad",
+    [CUDNN_ADD] = "add",
+    [CUDNN_MUL] = "mul",
+    [CUDNN_RELU] = "relu",
+    [CUDNN_RELU_GRAD] = "relu_grad",
+    [CUDNN_IDENTITY] = "identity",
+};
+
+static void add_numbers(struct strbuf *s, const int64_t *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        strbuf_addf(s, " %lld", (long long)v[i]);
+}
+
+void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s)
+{
+    for (int i = 0; i < g->ntensor; i++) {
+        const struct cudnn_tensor *t = &g->tensor[i];
+
+        strbuf_addf(s, "%d %s %s", i + 1, dtype_name(t->dtype),
+                    t->real ? "real" : "virtual");
+        add_numbers(s, t->dim, 4);
+        strbuf_addstr(s, " /");
+        add_numbers(s, t->stride, 4);
+        strbuf_addch(s, '\n');
+    }
+    for (int i = 0; i < g->nop; i++) {
+        const struct cudnn_op *o = &g->op[i];
+
+        strbuf_addf(s, "%s %d %d -> %d", kind_name[o->kind], o->in[0] + 1, o->in[1] + 1,
+                    o->out + 1);
+        if (o->kind <= CUDNN_WEIGHT_GRAD) {
+            strbuf_addstr(s, " pad, stride, dilation");
+            add_numbers(s, o->conv.pad, 2);
+            add_numbers(s, o->conv.stride, 2);
+            add_numbers(s, o->conv.dilation, 2);
+        }
+        if (o->limit > 0)
+            strbuf_addf(s, " limit %.9g", (double)o->limit);
+        strbuf_addch(s, '\n');
+    }
+}

@@ -1,0 +1,71 @@
+/*
+ * An operation graph for cuDNN as plain numbers. It becomes descriptors only when cuDNN
+ * has to be asked for engines; its text is the key under which plans are remembered, in
+ * memory and on disk.
+ *
+ *   struct cudnn_graph g = {0};
+ *   int x = cudnn_graph_tensor(&g, t, DTYPE_F16, true), w = ..., y = ...;
+ *   cudnn_graph_conv(&g, CUDNN_CONV, &geometry, x, w, y);
+ *   cudnn_graph_pointwise(&g, CUDNN_RELU, y, -1, z);
+ *
+ * Tensor i has the unique id i + 1. A tensor that is not real exists inside the fused
+ * kernel only. All arithmetic is fp32.
+ */
+#ifndef CUDA_CUDNN_GRAPH_H
+#define CUDA_CUDNN_GRAPH_H
+
+#include "base/strbuf.h"
+#include "graph/tensor.h"
+
+enum { CUDNN_TENSORS = 32, CUDNN_OPS = 16 };
+
+enum cudnn_op_kind {
+    CUDNN_CONV,        /* in: x, w; out: y */
+    CUDNN_DATA_GRAD,   /* in: dy, w; out: dx */
+    CUDNN_WEIGHT_GRAD, /* in: x, dy; out: dw */
+    CUDNN_ADD,         /* in: a, b; b may be one number a channel */
+    CUDNN_MUL,
+    CUDNN_RELU,      /* in: x; NaN stays NaN */
+    CUDNN_RELU_GRAD, /* in: dy, x or y */
+    CUDNN_IDENTITY   /* in: x; another type */
+};
+
+struct cudnn_geometry {
+    int64_t pad[2], stride[2], dilation[2]; /* rows, columns */
+};
+
+struct cudnn_tensor {
+    enum dtype dtype;
+    bool real;
+    int64_t dim[4], stride[4]; /* N, C, H, W */
+};
+
+struct cudnn_op {
+    enum cudnn_op_kind kind;
+    int in[2], out; /* tensors; -1: none */
+    struct cudnn_geometry conv;
+    float limit; /* CUDNN_RELU: largest result; 0: none */
+};
+
+struct cudnn_graph {
+    struct cudnn_tensor tensor[CUDNN_TENSORS];
+    struct cudnn_op op[CUDNN_OPS];
+    int ntensor, nop;
+};
+
+/* An image, weights, or (a plain vector) one number a channel, as `dtype`. */
+int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
+                       bool real);
+/* A virtual fp32 one of the same shape as tensor i. */
+int cudnn_graph_virtual(struct cudnn_graph *g, int i);
+
+void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
+                      const struct cudnn_geometry *geometry, int a, int b, int out);
+/* Returns the output, a new virtual tensor shaped as `a`. b: -1 where there is none. */
+int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
+                          float limit);
+
+/* One line a tensor and an op; equal texts have equal plans. */
+void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * The library itself, for cuda/cudnn*.c alone: entry points, the handle or the
+ * description, and descriptors. A pool owns the descriptors made for one purpose and
+ * remembers the first call that failed; after a failure all its calls do nothing.
+ */
+#ifndef CUDA_CUDNN_LIB_H
+#define CUDA_CUDNN_LIB_H
+
+#include <cudnn.h>
+#include <stdbool.h>
+
+#include "base/strmap.h"
+#include "cuda/cudnn.h"
+
+#define CUDNN_CALLS(X)                                                                   \
+    X(Create)                                                                            \
+    X(Destroy)                                                                           \
+    X(SetStream)                                                                         \
+    X(GetVersion)                                                                        \
+    X(GetErrorString)                                                                    \
+    X(GetLastErrorString)                                                                \
+    X(BackendCreateDescriptor)                                                           \
+    X(BackendDestroyDescriptor)                                                          \
+    X(BackendSetAttribute)                                                               \
+    X(BackendGetAttribute)                                                               \
+    X(BackendFinalize)                                                                   \
+    X(BackendExecute)
+
+struct cudnn {
+    struct device *dev;
+    void *library;
+    size_t version;                  /* 91900 */
+    cudnnHandle_t handle;            /* NULL: a described device */
+    cudnnBackendDescriptor_t device; /* the description; NULL: before 9.8 */
+    char *device_json;               /* the device in keys of the cache */
+    struct strmap plan;              /* by hash: struct cudnn_plan */
+    char text[512];
+#define X(name) __typeof__(cudnn##name) *name;
+    CUDNN_CALLS(X)
+#undef X
+};
+
+/* Dies, naming the call, the status and cuDNN's last message. */
+__attribute__((noreturn)) void cudnn_die(struct cudnn *c, cudnnStatus_t status,
+                                         const char *call);
+
+struct cudnn_pool {
+    struct cudnn *c;
+    cudnnBackendDescriptor_t *desc;
+    int n, cap;
+    cudnnStatus_t status; /* of the first call that failed */
+    char message[480];    /* what failed and why */
+};
+
+void cudnn_pool_release(struct cudnn_pool *p);
+cudnnBackendDescriptor_t cudnn_new(struct cudnn_pool *p, cudnnBackendDescriptorType_t t);
+void cudnn_set(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
+               cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+               int64_t n, const void *values);
+void cudnn_set_desc(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
+                    cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t value);
+void cudnn_set_int(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
+                   cudnnBackendAttributeName_t name, int64_t value);
+bool cudnn_finalize(struct cudnn_pool *p, cudnnBackendDescriptor_t d, const char *what);
+
+/* A text attribute (CUDNN_TYPE_CHAR), to be freed; NULL if cuDNN has none. */
+char *cudnn_get_text(struct cudnn *c, cudnnBackendDescriptor_t d,
+                     cudnnBackendAttributeName_t name);
+
+#endif

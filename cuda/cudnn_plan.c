@@ -1,0 +1,157 @@
+#include "cuda/cudnn_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cuda/cudnn_engine.h"
+
+enum { TIMED = 10, NAME = 40 }; /* candidates of a benchmark; length of a hash */
+
+static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
+{
+    const struct cuda_options *o = &c->dev->options;
+    struct strbuf s = STRBUF_INIT;
+
+    strbuf_addf(&s, "cudnn %zu\n%s\n", c->version, c->device_json);
+    strbuf_addf(&s, "tf32 %d deterministic %d benchmark %d workspace %zu\n", o->tf32,
+                o->deterministic, o->benchmark && c->handle, cudnn_workspace_limit(c));
+    cudnn_graph_text(g, &s);
+    return strbuf_detach(&s);
+}
+
+static void make_name(const char *key, char name[NAME])
+{
+    XXH128_hash_t h = XXH3_128bits(key, strlen(key));
+
+    (void)snprintf(name, NAME, "%016" PRIx64 "%016" PRIx64, (uint64_t)h.high64,
+                   (uint64_t)h.low64);
+}
+
+static void note_tensors(struct cudnn_plan *p, const struct cudnn_graph *g)
+{
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i].real)
+            p->uid[p->nuid++] = i + 1;
+}
+
+/* The winner's descriptor moves from the pool to the plan. */
+static void adopt(struct cudnn_plan *plan, struct cudnn_pool *p,
+                  const struct cudnn_candidate *k)
+{
+    plan->desc = k->plan;
+    plan->engine = k->engine;
+    plan->workspace = k->workspace;
+    memcpy(plan->notes, k->notes, sizeof(plan->notes));
+    for (int i = 0; i < p->n; i++)
+        if (p->desc[i] == k->plan) {
+            p->desc[i] = p->desc[--p->n];
+            return;
+        }
+}
+
+static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
+                        struct cudnn_plan *plan)
+{
+    bool benchmark = c->dev->options.benchmark && c->handle;
+    struct cudnn_candidate list[TIMED];
+    struct cudnn_pool p = {.c = c};
+    struct strbuf why = STRBUF_INIT;
+    int n = cudnn_candidates(&p, g, list, benchmark ? TIMED : 1, &why), best = 0;
+
+    if (n > 0 && benchmark)
+        best = cudnn_fastest(c, g, plan, list, n, &plan->microseconds);
+    if (n > 0)
+        adopt(plan, &p, &list[best]);
+    else
+        plan->why = strbuf_detach(&why);
+    strbuf_release(&why);
+    cudnn_pool_release(&p);
+}
+
+const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
+{
+    struct cudnn_plan *p;
+    char name[NAME], *key = make_key(c, g);
+
+    make_name(key, name);
+    p = strmap_get(&c->plan, name);
+    if (p) {
+        free(key);
+        return p;
+    }
+    p = xcalloc(1, sizeof(*p));
+    p->key = key;
+    note_tensors(p, g);
+    if (!cudnn_cache_load(c, name, p)) {
+        find_engine(c, g, p);
+        if (p->desc)
+            cudnn_cache_store(c, name, p);
+    }
+    strmap_put(&c->plan, name, p);
+    return p;
+}
+
+void cudnn_plan_free(struct cudnn *c, struct cudnn_plan *p)
+{
+    if (p->desc)
+        (void)c->BackendDestroyDescriptor(p->desc);
+    free(p->key);
+    free(p->why);
+    free(p);
+}
+
+void cudnn_pack_release(struct cudnn_pack *pack)
+{
+    if (pack->desc)
+        (void)pack->c->BackendDestroyDescriptor(pack->desc);
+    *pack = (struct cudnn_pack){0};
+}
+
+static void make_pack(struct cudnn *c, const struct cudnn_plan *p,
+                      struct cudnn_pack *pack, void *const *pointer, void *workspace)
+{
+    struct cudnn_pool pool = {.c = c};
+    cudnnBackendDescriptor_t d = cudnn_new(&pool, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+
+    cudnn_pack_release(pack);
+    pack->c = c;
+    pack->workspace = workspace;
+    memcpy(pack->pointer, pointer, (size_t)p->nuid * sizeof(*pointer));
+    cudnn_set(&pool, d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, p->nuid,
+              p->uid);
+    cudnn_set(&pool, d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+              p->nuid, pack->pointer);
+    cudnn_set(&pool, d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+              &pack->workspace);
+    if (!cudnn_finalize(&pool, d, "variant pack"))
+        die("%s: cuDNN: %s", c->dev->text, pool.message);
+    pack->desc = d;
+    pool.n = 0; /* the pack keeps it */
+    cudnn_pool_release(&pool);
+}
+
+static bool pack_fits(const struct cudnn_plan *p, const struct cudnn_pack *pack,
+                      void *const *pointer, const void *workspace)
+{
+    return pack->desc && pack->workspace == workspace &&
+           !memcmp(pack->pointer, pointer, (size_t)p->nuid * sizeof(*pointer));
+}
+
+void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
+                    void *const *pointer, void *workspace)
+{
+    bool was = alloc_forbid(false); /* the library's own business */
+    cudnnStatus_t status;
+
+    if (!pack_fits(p, pack, pointer, workspace))
+        make_pack(c, p, pack, pointer, workspace);
+    status = c->BackendExecute(c->handle, p->desc, pack->desc);
+    if (status)
+        cudnn_die(c, status, "cudnnBackendExecute");
+    (void)alloc_forbid(was);
+}

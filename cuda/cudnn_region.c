@@ -1,0 +1,299 @@
+#include "cuda/cudnn_region.h"
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/cast.h"
+#include "ops/conv2d.h"
+#include "ops/relu.h"
+
+enum { ALIGN = 256 };
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* ---- finding the nodes ---- */
+
+/* The producer of t, if it may be taken and t need not be stored for anybody else. */
+static struct node *step_down(const struct graph *g, const struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && node_free(p) && tensor_only_reader(g, t) && !t->claimed_reads &&
+                   t->memory == MEMORY_NONE
+               ? p
+               : NULL;
+}
+
+/* The inputs of a pointwise node through which a chain may go: [*first, *end). */
+static bool through(const struct node *n, int *first, int *end)
+{
+    *first = 0;
+    *end = 1;
+    if (n->op == &op_relu || n->op == &op_cast)
+        return true;
+    if (n->op == &op_relu_grad) {
+        *first = RELU_GRAD_DY;
+        *end = RELU_GRAD_DY + 1;
+        return !(((const struct relu_attrs *)n->attrs)->limit > 0);
+    }
+    *end = 2;
+    return n->op == &op_add && n->nin == 2 && n->in[0] != n->in[1];
+}
+
+static bool find(struct cudnn_claim *c, struct node *n, const struct op *core, int depth)
+{
+    int first, end;
+
+    if (n->op == core) {
+        c->node[c->nnode++] = n;
+        return true;
+    }
+    if (depth == 0 || !through(n, &first, &end))
+        return false;
+    for (int i = end; i-- > first;) { /* a residual branch comes first in its add */
+        struct node *p = step_down(c->g, n->in[i]);
+
+        if (p && find(c, p, core, depth - 1)) {
+            c->node[c->nnode++] = n;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
+                 struct device *dev, const struct op *core)
+{
+    *c = (struct cudnn_claim){.g = g, .dev = dev, .bias = -1};
+    return find(c, n, core, CUDNN_NODES - 1);
+}
+
+/* ---- emitting them ---- */
+
+static int value(const struct cudnn_claim *c, const struct tensor *t)
+{
+    for (int i = c->graph.ntensor; i-- > 0;)
+        if (c->value_of[i] == t)
+            return i;
+    return -1;
+}
+
+static int read_as(struct cudnn_claim *c, struct tensor *t, enum cudnn_source source,
+                   enum dtype dtype)
+{
+    int i = cudnn_graph_tensor(&c->graph, t, dtype, true);
+
+    c->operand[i] = (struct cudnn_operand){source, t};
+    return i;
+}
+
+/* The tensor of the graph for t: computed inside, or read. */
+static int input(struct cudnn_claim *c, struct tensor *t)
+{
+    int i = value(c, t);
+
+    return i >= 0 ? i : read_as(c, t, CUDNN_SOURCE_READ, t->dtype);
+}
+
+static int output(struct cudnn_claim *c, const struct tensor *t)
+{
+    int i = cudnn_graph_tensor(&c->graph, t, DTYPE_F32, false);
+
+    c->value_of[i] = t;
+    return i;
+}
+
+/* A bias waits behind an add: cuDNN's fast engines want (conv + other) + bias. */
+static int with_bias(struct cudnn_claim *c, int i)
+{
+    if (c->bias < 0)
+        return i;
+    i = cudnn_graph_pointwise(&c->graph, CUDNN_ADD, i, c->bias, 0);
+    c->bias = -1;
+    return i;
+}
+
+static struct cudnn_geometry geometry(const struct node *n)
+{
+    const struct conv2d_attrs *a = n->attrs;
+
+    return (struct cudnn_geometry){
+        .pad = {a->pad_h, a->pad_w},
+        .stride = {a->stride_h, a->stride_w},
+        .dilation = {a->dilation_h, a->dilation_w},
+    };
+}
+
+static const char *emit_conv2d(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    int x = input(c, n->in[CONV2D_X]), w = input(c, n->in[CONV2D_WEIGHT]);
+
+    if (n->nin > CONV2D_BIAS)
+        c->bias = input(c, n->in[CONV2D_BIAS]);
+    cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, output(c, n->out[0]));
+    return NULL;
+}
+
+static const char *emit_data_grad(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    int dy = input(c, n->in[CONV2D_DATA_GRAD_DY]);
+    int w = input(c, n->in[CONV2D_DATA_GRAD_WEIGHT]);
+
+    cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, output(c, n->out[0]));
+    return NULL;
+}
+
+static const char *emit_weight_grad(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    int x = input(c, n->in[CONV2D_WEIGHT_GRAD_X]);
+    int dy = input(c, n->in[CONV2D_WEIGHT_GRAD_DY]);
+
+    cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, output(c, n->out[0]));
+    return NULL;
+}
+
+static const char *emit_add(struct cudnn_claim *c, const struct node *n)
+{
+    int inside = value(c, n->in[0]) >= 0 ? 0 : 1;
+    int a = value(c, n->in[inside]), b = input(c, n->in[1 - inside]);
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_ADD, a, b, 0)] = n->out[0];
+    return NULL;
+}
+
+static const char *emit_relu(struct cudnn_claim *c, const struct node *n)
+{
+    int x = with_bias(c, value(c, n->in[RELU_X]));
+    float limit = ((const struct relu_attrs *)n->attrs)->limit;
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU, x, -1, limit)] = n->out[0];
+    return NULL;
+}
+
+static const char *emit_relu_grad(struct cudnn_claim *c, const struct node *n)
+{
+    int dy = value(c, n->in[RELU_GRAD_DY]), y = input(c, n->in[RELU_GRAD_Y]);
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
+    return NULL;
+}
+
+/* Values inside are fp32 anyway, so a cast is only another name. */
+static const char *emit_cast(struct cudnn_claim *c, const struct node *n)
+{
+    c->value_of[value(c, n->in[CAST_X])] = n->out[0];
+    return NULL;
+}
+
+static const struct emit {
+    const struct op *op;
+    const char *(*emit)(struct cudnn_claim *c, const struct node *n);
+} emit_table[] = {
+    {&op_conv2d, emit_conv2d},
+    {&op_conv2d_data_grad, emit_data_grad},
+    {&op_conv2d_weight_grad, emit_weight_grad},
+    {&op_add, emit_add},
+    {&op_relu, emit_relu},
+    {&op_relu_grad, emit_relu_grad},
+    {&op_cast, emit_cast},
+};
+
+static const char *emit_node(struct cudnn_claim *c, const struct node *n)
+{
+    for (size_t i = 0; i < sizeof(emit_table) / sizeof(emit_table[0]); i++)
+        if (emit_table[i].op == n->op)
+            return emit_table[i].emit(c, n);
+    BUG("%s in a region of cuDNN", n->op->name);
+}
+
+static const char *emit(struct cudnn_claim *c)
+{
+    struct tensor *out = c->node[c->nnode - 1]->out[0];
+    int last;
+
+    for (int i = 0; i < c->nnode; i++) {
+        const char *why = emit_node(c, c->node[i]);
+
+        if (why)
+            return why;
+    }
+    last = with_bias(c, value(c, out));
+    c->graph.tensor[last].real = true;
+    c->graph.tensor[last].dtype = out->dtype;
+    c->operand[last] = (struct cudnn_operand){CUDNN_SOURCE_WRITE, out};
+    return NULL;
+}
+
+/* ---- claiming and running ---- */
+
+static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_plan *plan)
+{
+    struct cudnn_state *st = region_state(r);
+    int n = 0;
+
+    st->plan = plan;
+    st->cudnn = c->dev->cudnn;
+    st->scratch = aligned(plan->workspace);
+    for (int i = c->nnode; i-- > 0;)
+        region_take(r, c->node[i]);
+    for (int i = 0; i < c->graph.ntensor; i++) {
+        const struct cudnn_operand *o = &c->operand[i];
+
+        if (o->source == CUDNN_SOURCE_NONE)
+            continue;
+        st->operand[n].source = o->source;
+        st->operand[n++].index = o->source == CUDNN_SOURCE_READ
+                                     ? region_read(r, o->tensor)
+                                     : region_write(r, o->tensor);
+    }
+    region_workspace(r, st->scratch);
+}
+
+const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
+{
+    const char *why = emit(c);
+    const struct cudnn_plan *plan;
+
+    if (why)
+        return why;
+    plan = cudnn_plan_get(cudnn_open(c->dev), &c->graph);
+    if (plan->why)
+        return plan->why;
+    take(c, r, plan);
+    return NULL;
+}
+
+void cudnn_region_run(struct step *s, struct device *dev)
+{
+    struct cudnn_state *st = s->state;
+    void *pointer[CUDNN_TENSORS];
+
+    (void)dev;
+    for (int i = 0; i < st->plan->nuid; i++)
+        pointer[i] = st->operand[i].source == CUDNN_SOURCE_READ
+                         ? s->in[st->operand[i].index]
+                         : s->out[st->operand[i].index];
+    cudnn_plan_run(st->cudnn, st->plan, &st->pack, pointer, s->workspace);
+}
+
+void cudnn_region_release(struct step *s)
+{
+    struct cudnn_state *st = s->state;
+
+    cudnn_pack_release(&st->pack);
+}
+
+void cudnn_region_describe(const struct step *s, struct strbuf *text)
+{
+    const struct cudnn_plan *p = ((const struct cudnn_state *)s->state)->plan;
+
+    strbuf_addf(text, "engine %d, %.1f MiB workspace%s%s", p->engine,
+                (double)p->workspace / 1048576, *p->notes ? ", " : "", p->notes);
+    if (p->microseconds > 0)
+        strbuf_addf(text, ", %.1f us", (double)p->microseconds);
+}

@@ -1,0 +1,76 @@
+/*
+ * The generic claim: a list of nodes becomes one cuDNN operation graph. What the nodes
+ * pass among themselves is virtual; what they read and the last one's result are real.
+ *
+ *   struct cudnn_claim c;
+ *
+ *   if (!cudnn_chain(&c, g, n, dev, &op_conv2d))
+ *       return "no convolution, nor what may stand behind one";
+ *   return cudnn_claim(&c, r);      NULL, or why cuDNN has no engine for this list
+ *
+ * The claim pass walks backwards, so a kernel is asked for the largest region first: from
+ * its last node. Declined, that node goes to another kernel and the next smaller region
+ * is asked for from the node before; cuDNN's reason stays with the program.
+ *
+ * A new op is one row in the table of cudnn_region.c: how it is emitted.
+ */
+#ifndef CUDA_CUDNN_REGION_H
+#define CUDA_CUDNN_REGION_H
+
+#include "cuda/cudnn_plan.h"
+#include "graph/kernel.h"
+
+enum { CUDNN_NODES = 8 };
+
+/* Where the bytes of a real tensor come from. */
+enum cudnn_source {
+    CUDNN_SOURCE_NONE,    /* virtual */
+    CUDNN_SOURCE_READ,    /* a stored tensor */
+    CUDNN_SOURCE_WRITE,   /* the result */
+    CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened behind the plan */
+};
+
+struct cudnn_operand {
+    enum cudnn_source source;
+    struct tensor *tensor;
+};
+
+/* A region in the making; lives on claim()'s stack. */
+struct cudnn_claim {
+    struct graph *g;
+    struct device *dev;
+    struct node *node[CUDNN_NODES]; /* first the one that all stand on */
+    int nnode;
+    struct cudnn_graph graph;
+    struct cudnn_operand operand[CUDNN_TENSORS];  /* of graph.tensor[i] */
+    const struct tensor *value_of[CUDNN_TENSORS]; /* what graph.tensor[i] computes */
+    int bias;                    /* a vector that is still to be added, or -1 */
+    struct tensor *weights_cast; /* duplicated */
+};
+
+/*
+ * Finds nodes from n down to one with op `core`, through pointwise ones whose inputs
+ * nobody else reads. False: there is no such chain.
+ */
+bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
+                 struct device *dev, const struct op *core);
+const char *cudnn_claim(struct cudnn_claim *c, struct region *r);
+
+/* The state, run and release of every kernel that claims so. */
+struct cudnn_state {
+    const struct cudnn_plan *plan;
+    struct cudnn *cudnn;
+    struct cudnn_pack pack;
+    struct {
+        enum cudnn_source source;
+        int index;            /* of the step's in or out */
+    } operand[CUDNN_TENSORS]; /* in the order of plan->uid */
+    size_t scratch;           /* offset in the workspace */
+};
+
+void cudnn_region_run(struct step *s, struct device *dev);
+void cudnn_region_release(struct step *s);
+/* "engine 62, 0.3 MiB workspace, tensor-core" */
+void cudnn_region_describe(const struct step *s, struct strbuf *text);
+
+#endif
