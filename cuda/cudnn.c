@@ -1,8 +1,6 @@
 #include "cuda/cudnn.h"
 
-#include <dlfcn.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,47 +21,31 @@ void cudnn_die(struct cudnn *c, cudnnStatus_t status, const char *call)
         *text ? ": " : "", text);
 }
 
-/* Where the library came from, as the dynamic linker has it. */
-static const char *library_path(void *symbol, const char *name)
-{
-    Dl_info info;
-
-    return dladdr(symbol, &info) && info.dli_fname ? info.dli_fname : name;
-}
-
 static void load(struct cudnn *c)
 {
-    const char *path = getenv("TRAINC_CUDNN");
+    struct strbuf why = STRBUF_INIT;
     void *at;
 
-    if (!path || !*path)
-        path = "libcudnn.so.9";
-    c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    c->library = cuda_library_open(CUDA_LIBRARY_CUDNN, &why);
     if (!c->library)
-        die("%s: cannot open cuDNN 9: %s (put its folder into LD_LIBRARY_PATH, or its "
-            "path into TRAINC_CUDNN)",
-            c->dev->text, dlerror());
+        die("%s: %s", c->dev->text, why.buf);
 #define X(name)                                                                          \
-    at = dlsym(c->library, "cudnn" #name);                                               \
-    if (!at)                                                                             \
-        die("%s is not a cuDNN 9: it has no cudnn" #name, path);                         \
+    at = cuda_library_symbol(c->library, "cudnn" #name);                                 \
     memcpy(&c->name, &at, sizeof(at));
     CUDNN_CALLS(X)
 #undef X
-    c->version = c->GetVersion();
-    (void)snprintf(c->text, sizeof(c->text), "cuDNN %zu.%zu.%zu (%s)", c->version / 10000,
-                   c->version / 100 % 100, c->version % 100, library_path(at, path));
+    c->version = (size_t)c->library->version;
 }
 
 static void check_version(const struct cudnn *c)
 {
     if (c->version / 10000 != CUDNN_MAJOR)
-        die("%s: trainc needs cuDNN %d", c->text, CUDNN_MAJOR);
+        die("%s: trainc needs cuDNN %d", c->library->text, CUDNN_MAJOR);
     if (c->dev->described && c->version < DESCRIPTIONS_SINCE)
-        die("%s: a device that is not here needs cuDNN 9.8 or later", c->text);
+        die("%s: a device that is not here needs cuDNN 9.8 or later", c->library->text);
     if (c->version < CUDNN_VERSION)
-        log_once("%s is older than the %d.%d that trainc was built with", c->text,
-                 CUDNN_MAJOR, CUDNN_MINOR);
+        log_once("%s is older than the %d.%d that trainc was built with",
+                 c->library->text, CUDNN_MAJOR, CUDNN_MINOR);
 }
 
 /* The same device in another slot has the same plans. */
@@ -150,12 +132,11 @@ void cudnn_close(struct device *dev)
         (void)c->BackendDestroyDescriptor(c->device);
     if (c->handle)
         (void)c->Destroy(c->handle);
-    /* The library stays: it has exit handlers and threads of its own. */
     free(c->device_json);
     free(c);
 }
 
 const char *cudnn_text(const struct cudnn *c)
 {
-    return c->text;
+    return c->library->text;
 }

@@ -11,6 +11,7 @@
 
 #include "base/strmap.h"
 #include "cuda/cudnn.h"
+#include "cuda/library.h"
 
 #define CUDNN_CALLS(X)                                                                   \
     X(Create)                                                                            \
@@ -28,13 +29,12 @@
 
 struct cudnn {
     struct device *dev;
-    void *library;
+    const struct cuda_library *library;
     size_t version;                  /* 91900 */
     cudnnHandle_t handle;            /* NULL: a described device */
     cudnnBackendDescriptor_t device; /* the description; NULL: before 9.8 */
     char *device_json;               /* the device in keys of the cache */
     struct strmap plan;              /* by hash: struct cudnn_plan */
-    char text[512];
 #define X(name) __typeof__(cudnn##name) *name;
     CUDNN_CALLS(X)
 #undef X
