@@ -30,21 +30,20 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
     };
 }
 
-static bool one_pass(struct session *s, const struct feed *f, const char *title,
-                     enum session_weights which, struct evaluation *e)
+bool evaluate(struct session *s, const struct feed *f, const char *title,
+              struct evaluation *e)
 {
     int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
     const struct batch *b;
 
     loader_start_epoch(f->val_loader, 0, 0);
-    session_eval_begin(s, which);
+    session_eval_begin(s, true);
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
         double seconds = clock_now() - began;
 
         session_eval(s, b->pixel, b->label);
         loader_release_batch(f->val_loader, b);
-        e->images += s->plan.val_batch;
         done++;
         progress_show(&(struct progress){
             .title = title,
@@ -56,17 +55,12 @@ static bool one_pass(struct session *s, const struct feed *f, const char *title,
         });
     }
     progress_wipe();
-    *(which == SESSION_EMA ? &e->ema : &e->raw) = session_eval_end(s);
-    e->seconds += clock_now() - began;
+    *e = (struct evaluation){
+        .raw = session_eval_metrics(s, SESSION_RAW),
+        .ema = session_eval_metrics(s, SESSION_EMA),
+        .seconds = clock_now() - began,
+    };
     return done == total;
-}
-
-bool evaluate(struct session *s, const struct feed *f, const char *title,
-              struct evaluation *e)
-{
-    *e = (struct evaluation){0};
-    return one_pass(s, f, title, SESSION_RAW, e) &&
-           (!session_has_ema(s) || one_pass(s, f, title, SESSION_EMA, e));
 }
 
 /* A loss that is not finite anywhere must not look like a good mean of the rest. */
@@ -87,13 +81,17 @@ struct val_line evaluate_line(const struct evaluation *e)
     };
 }
 
+double evaluate_rate(const struct evaluation *e)
+{
+    return (double)e->raw.count / (e->seconds + 1e-9);
+}
+
 void evaluate_log(const struct evaluation *e)
 {
     struct val_line l = evaluate_line(e);
 
     log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f (%lld images, %.0f img/s)", l.val_top1,
-             l.val_top5, l.val_loss, (long long)e->raw.count,
-             (double)e->images / (e->seconds + 1e-9));
+             l.val_top5, l.val_loss, (long long)e->raw.count, evaluate_rate(e));
     if (e->ema.count)
         log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f with the average of the weights",
                  l.ema_top1, l.ema_top5, l.ema_loss);
@@ -109,16 +107,15 @@ double evaluate_throughput(struct session *s, const struct feed *f)
     b = loader_next(f->val_loader);
     if (!b)
         die("'%s' has no images", f->val->name);
-    session_eval_begin(s, SESSION_RAW);
+    session_eval_begin(s, false);
     for (int i = 0; i < WARMUP + TIMED && !signals_pending(); i++) {
         if (i == WARMUP) {
-            (void)session_eval_end(s); /* waits for the device */
-            session_eval_begin(s, SESSION_RAW);
+            s->backend->sync(s->device);
             began = clock_now();
         }
         session_eval(s, b->pixel, b->label);
     }
-    (void)session_eval_end(s);
+    s->backend->sync(s->device);
     loader_release_batch(f->val_loader, b);
     return (double)(TIMED * s->plan.val_batch) / (clock_now() - began);
 }

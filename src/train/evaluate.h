@@ -1,7 +1,7 @@
 /*
- * Validation: the whole split through the inference graph, once with the weights and once
- * with their average. Sums are exact over the samples that count; the padding of the last
- * batch and damaged files do not.
+ * Validation: each batch of the split is read once and goes through the inference graph
+ * with the weights and, if there is one, with their average. Sums are exact over the
+ * samples that count; the padding of the last batch and damaged files do not.
  */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
@@ -12,8 +12,7 @@
 
 struct evaluation {
     struct metrics raw, ema; /* ema.count is 0 without an average */
-    double seconds;          /* of all passes */
-    int64_t images;          /* through the device in that time */
+    double seconds;
 };
 
 /* False: a signal came, and nothing is complete. `title` is for the progress line. */
@@ -22,6 +21,8 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
 
 /* Percent and means; NaN where nothing was counted. step and epoch are the caller's. */
 struct val_line evaluate_line(const struct evaluation *e);
+
+double evaluate_rate(const struct evaluation *e); /* images that count, per second */
 
 /* " * Acc@1 87.21 Acc@5 99.50 loss 0.4132 (EMA: Acc@1 ...)", to the log. */
 void evaluate_log(const struct evaluation *e);

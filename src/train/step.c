@@ -18,6 +18,7 @@ static void compile(struct session *s, enum session_program which)
         [SESSION_TRAIN] = BUILD_TRAIN,
         [SESSION_MICRO] = BUILD_MICRO,
         [SESSION_EVAL] = BUILD_EVAL,
+        [SESSION_EVAL_EMA] = BUILD_EVAL,
     };
     struct compile_options o = {.keep_declines = s->keep_declines};
 
@@ -49,6 +50,8 @@ void session_init(struct session *s, const struct config *cfg,
         compile_train(s);
     if (o->eval)
         compile(s, SESSION_EVAL);
+    if (o->eval && cfg->train.ema.enable)
+        compile(s, SESSION_EVAL_EMA);
 }
 
 const struct flat *session_flat(const struct session *s)
@@ -56,6 +59,21 @@ const struct flat *session_flat(const struct session *s)
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
     return s->build[which].graph->flat;
+}
+
+/* The average is in host memory if that is wanted, or if no program averages. */
+static bool host_average(const struct session *s)
+{
+    return s->cfg->train.ema.enable &&
+           (s->cfg->train.ema.device == EMA_DEVICE_CPU || !s->program[SESSION_TRAIN]);
+}
+
+/* Where an average in host memory is copied to be evaluated: the end of the arena. */
+static size_t average_offset(const struct session *s)
+{
+    size_t need = program_need(s->program[SESSION_EVAL], MEMORY_ARENA);
+
+    return (need + 63) / 64 * 64;
 }
 
 size_t session_bytes(const struct session *s, enum memory m)
@@ -67,6 +85,12 @@ size_t session_bytes(const struct session *s, enum memory m)
 
         most = need > most ? need : most;
         sum += need;
+    }
+    if (m == MEMORY_ARENA && s->program[SESSION_EVAL_EMA] && host_average(s)) {
+        size_t need = average_offset(s) +
+                      program_need(s->program[SESSION_EVAL_EMA], MEMORY_WEIGHTS);
+
+        most = need > most ? need : most;
     }
     return m == MEMORY_DERIVED ? sum : most;
 }
@@ -84,6 +108,12 @@ static void grow(struct session *s, enum memory m)
     s->size[m] = need;
 }
 
+static void *average_on_device(const struct session *s)
+{
+    return host_average(s) ? (char *)s->base[MEMORY_ARENA] + average_offset(s)
+                           : s->base[MEMORY_EMA];
+}
+
 static void bind(struct session *s, enum session_program which)
 {
     struct program *p = s->program[which];
@@ -96,7 +126,11 @@ static void bind(struct session *s, enum session_program which)
         s->derived[which] = s->backend->alloc(s->device, program_need(p, MEMORY_DERIVED));
     base[MEMORY_DERIVED] = s->derived[which];
     if (which == SESSION_EVAL)
-        base[MEMORY_METRICS] = s->eval_metrics;
+        base[MEMORY_METRICS] = s->eval_metrics[SESSION_RAW];
+    if (which == SESSION_EVAL_EMA) {
+        base[MEMORY_METRICS] = s->eval_metrics[SESSION_EMA];
+        base[MEMORY_WEIGHTS] = average_on_device(s);
+    }
     program_bind(p, base);
 }
 
@@ -106,13 +140,6 @@ static void bind_all(struct session *s)
         grow(s, (enum memory)m);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         bind(s, (enum session_program)i);
-}
-
-/* The average is in host memory if that is wanted, or if no program averages. */
-static bool host_average(const struct session *s)
-{
-    return s->cfg->train.ema.enable &&
-           (s->cfg->train.ema.device == EMA_DEVICE_CPU || !s->program[SESSION_TRAIN]);
 }
 
 bool session_has_ema(const struct session *s)
@@ -128,7 +155,8 @@ void session_alloc(struct session *s)
         .loss_scale = s->plan.first_scale,
     };
 
-    s->eval_metrics = s->backend->alloc(s->device, sizeof(struct metrics));
+    for (int i = 0; i < SESSION_WEIGHTS; i++)
+        s->eval_metrics[i] = s->backend->alloc(s->device, sizeof(struct metrics));
     bind_all(s);
     s->host = xcalloc((size_t)f->weights_len, sizeof(float));
     init_weights(f, (uint64_t)s->cfg->seed, s->host);
@@ -162,8 +190,9 @@ void session_release(struct session *s)
     for (int m = 0; m < MEMORY_COUNT; m++)
         if (s->base[m])
             s->backend->free(s->device, s->base[m]);
-    if (s->eval_metrics)
-        s->backend->free(s->device, s->eval_metrics);
+    for (int i = 0; i < SESSION_WEIGHTS; i++)
+        if (s->eval_metrics[i])
+            s->backend->free(s->device, s->eval_metrics[i]);
     if (s->device)
         s->backend->close(s->device);
     free(s->average);
@@ -296,44 +325,35 @@ void session_refresh(struct session *s)
 {
     if (s->program[SESSION_TRAIN] && s->plan.level == AMP_O3)
         round_weights(s);
-    for (int i = 0; i < SESSION_PROGRAMS; i++)
-        if (s->program[i])
-            program_refresh(s->program[i]);
+    if (s->program[SESSION_TRAIN])
+        program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
 }
 
-void session_eval_begin(struct session *s, enum session_weights which)
+void session_eval_begin(struct session *s, bool average)
 {
     const struct metrics zero = {0};
-    struct program *p = s->program[SESSION_EVAL];
-    void *base[MEMORY_COUNT];
 
-    memcpy(base, p->base, sizeof(base));
-    base[MEMORY_WEIGHTS] = s->base[MEMORY_WEIGHTS];
-    if (which == SESSION_EMA && !s->average) {
-        base[MEMORY_WEIGHTS] = s->base[MEMORY_EMA];
-    } else if (which == SESSION_EMA) {
-        /* The device has room for one set: they change places until the end. */
-        session_get(s, MEMORY_WEIGHTS, s->host);
-        session_set(s, MEMORY_WEIGHTS, s->average);
-        s->swapped = true;
-    }
-    program_bind(p, base);
-    program_refresh(p);
-    s->backend->copy_in(s->device, s->eval_metrics, &zero, sizeof(zero));
+    s->eval_ema = average && session_has_ema(s);
+    for (int i = 0; i < SESSION_WEIGHTS; i++)
+        s->backend->copy_in(s->device, s->eval_metrics[i], &zero, sizeof(zero));
+    program_refresh(s->program[SESSION_EVAL]);
+    if (!s->eval_ema)
+        return;
+    if (s->average)
+        s->backend->copy_in(s->device, average_on_device(s), s->average,
+                            flat_bytes(s, MEMORY_EMA));
+    program_refresh(s->program[SESSION_EVAL_EMA]);
 }
 
 void session_eval(struct session *s, const void *pixels, const void *labels)
 {
-    copy_input(s, SESSION_EVAL, pixels, labels);
+    copy_input(s, SESSION_EVAL, pixels, labels); /* which is there for both */
     program_run(s->program[SESSION_EVAL]);
+    if (s->eval_ema)
+        program_run(s->program[SESSION_EVAL_EMA]);
 }
 
-struct metrics session_eval_end(struct session *s)
+struct metrics session_eval_metrics(const struct session *s, enum session_weights which)
 {
-    struct metrics m = get_metrics(s, s->eval_metrics);
-
-    if (s->swapped)
-        session_set(s, MEMORY_WEIGHTS, s->host);
-    s->swapped = false;
-    return m;
+    return get_metrics(s, s->eval_metrics[which]);
 }

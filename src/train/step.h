@@ -31,7 +31,16 @@ struct session_options {
     const char *description; /* of a device that is not here, or NULL */
 };
 
-enum session_program { SESSION_TRAIN, SESSION_MICRO, SESSION_EVAL, SESSION_PROGRAMS };
+enum session_program {
+    SESSION_TRAIN,
+    SESSION_MICRO,
+    SESSION_EVAL,
+    SESSION_EVAL_EMA, /* the same with the average for weights */
+    SESSION_PROGRAMS
+};
+
+/* The weights that an evaluation reads. */
+enum session_weights { SESSION_RAW, SESSION_EMA, SESSION_WEIGHTS };
 
 struct session {
     const struct config *cfg;
@@ -44,11 +53,11 @@ struct session {
     void *derived[SESSION_PROGRAMS]; /* each program's own MEMORY_DERIVED */
     void *base[MEMORY_COUNT];
     size_t size[MEMORY_COUNT]; /* bytes allocated */
-    void *eval_metrics;
+    void *eval_metrics[SESSION_WEIGHTS];
     int64_t micro;  /* batches since the start of the run; control.micro's twin */
     float *average; /* TRAIN.EMA.DEVICE cpu: the host's copy, or NULL */
     float *host;    /* weights_len floats of scratch */
-    bool swapped;   /* the average is on the device, the raw weights in `host` */
+    bool eval_ema;  /* the evaluation under way is of the average too */
 };
 
 void session_init(struct session *s, const struct config *cfg,
@@ -69,11 +78,14 @@ bool session_step(struct session *s, const void *pixels, const void *labels);
  */
 void session_mix(struct session *s, bool mix);
 
-/* Which weights an evaluation reads. Begin and end in pairs; no step in between. */
-enum session_weights { SESSION_RAW, SESSION_EMA };
-void session_eval_begin(struct session *s, enum session_weights which);
+/*
+ * An evaluation of the weights and, if `average` and there is one, of the average on the
+ * same batches. No step between begin and the last batch.
+ */
+void session_eval_begin(struct session *s, bool average);
 void session_eval(struct session *s, const void *pixels, const void *labels);
-struct metrics session_eval_end(struct session *s);
+/* Waits for the device. All zero if that was not evaluated. */
+struct metrics session_eval_metrics(const struct session *s, enum session_weights which);
 bool session_has_ema(const struct session *s);
 
 /* Waits for the device. Training's metrics grow until they are set again. */

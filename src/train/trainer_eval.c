@@ -35,7 +35,7 @@ static void fill_result(struct result *r, const struct evaluation *e)
     r->val_top1 = l.val_top1;
     r->val_top5 = l.val_top5;
     r->ema_top1 = l.ema_top1;
-    r->images_per_second = (double)e->images / (e->seconds + 1e-9);
+    r->images_per_second = evaluate_rate(e);
 }
 
 int trainer_eval(const struct config *cfg, const char *result)
