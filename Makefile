@@ -37,6 +37,7 @@ BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc
+include tests/emulator/emulator.mk
 
 $(BIN): $(OBJ)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -3,6 +3,10 @@
  *   every row's reference gradient against central differences;
  *   every row on every backend, in every dtype it takes, against the fp32 reference.
  * Comparisons say what success is, so a NaN fails them; what was compared is counted.
+ *
+ *   TEST_BACKENDS="cuda"  backends by name; without it all that every machine has
+ *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
+ *   TEST_PENDING=1        a row that no kernel takes is listed and not a failure
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -115,7 +122,7 @@ static void test_differences(void **state)
 /* ---- every backend against the reference ---- */
 
 struct tally {
-    int rows, values, nans, wrong;
+    int rows, values, nans, wrong, pending;
 };
 
 /* The unit roundoff of what is stored between ops. */
@@ -226,6 +233,46 @@ static void say_fallbacks(const struct case_run *r)
     }
 }
 
+/* For comparing runs that must give the same bits. */
+static void write_hashes(const char *who, const struct op_case *row,
+                         const struct case_values *v)
+{
+    static FILE *to;
+
+    if (!to && getenv("TEST_VALUES"))
+        to = fopen(getenv("TEST_VALUES"), "w");
+    for (int i = 0; to && i < v->n; i++)
+        (void)fprintf(to, "%s: %s: %s %016llx\n", who, row->name, v->item[i].name,
+                      (unsigned long long)XXH3_64bits(v->item[i].v, (size_t)v->item[i].n *
+                                                                        sizeof(float)));
+    if (to)
+        (void)fflush(to);
+}
+
+/* A program that nobody claims dies: tried in a process of its own, which says why. */
+static bool is_pending(const struct op_case *row, const struct backend *backend,
+                       struct device *dev, const struct case_options *o)
+{
+    struct case_run r;
+    int status = 0;
+    pid_t child;
+
+    if (!getenv("TEST_PENDING"))
+        return false;
+    (void)fflush(NULL);
+    child = fork();
+    if (!child) {
+        case_run_init(&r, row, backend, dev, o);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return false;
+    print_message("pending: %s %s%s: %s\n", backend->name, dtype_name(o->dtype),
+                  o->mixed ? " O1" : "", row->name);
+    return true;
+}
+
 static void compare_row(const struct op_case *row, const struct backend *backend,
                         struct device *dev, const struct case_options *options,
                         struct tally *t)
@@ -239,6 +286,11 @@ static void compare_row(const struct op_case *row, const struct backend *backend
 
     (void)snprintf(who, sizeof(who), "%s %s%s%s", backend->name, dtype_name(d),
                    o.mixed ? " O1" : "", o.nan ? " NaN" : "");
+    if (is_pending(row, backend, dev, &o)) {
+        t->pending++;
+        backend_ref.close(ref);
+        return;
+    }
     o.round = d;
     o.dtype = DTYPE_F32;
     run_row(row, &backend_ref, ref, &o, &want_run, &want);
@@ -246,6 +298,7 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     run_row(row, backend, dev, &o, &got_run, &got);
     if (!o.nan)
         say_fallbacks(&got_run);
+    write_hashes(who, row, &got);
     t->rows++;
     if (want.n != got.n) {
         print_error("%s: %s: %d results, not %d\n", who, row->name, got.n, want.n);
@@ -266,7 +319,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     struct tally plain = {0}, nan = {0};
 
     for (const struct op_case *row = op_cases; row->name; row++) {
-        int nans = nan.nans;
+        int nans = nan.nans, pending = nan.pending;
 
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
         if (row->chain && d != DTYPE_F32)
@@ -276,13 +329,14 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
             continue;
         compare_row(row, backend, dev,
                     &(const struct case_options){.dtype = d, .nan = true}, &nan);
-        if (nan.nans == nans) {
+        if (nan.nans == nans && nan.pending == pending) {
             print_error("%s: the reference loses a NaN\n", row->name);
             nan.wrong++;
         }
     }
-    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs\n", backend->name,
-                  dtype_name(d), plain.rows, plain.values, nan.rows, nan.nans);
+    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs; %d pending\n",
+                  backend->name, dtype_name(d), plain.rows, plain.values, nan.rows,
+                  nan.nans, plain.pending + nan.pending);
     if (plain.nans) {
         print_error("%d NaNs without one in the input\n", plain.nans);
         all->wrong++;
@@ -291,28 +345,54 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->values += plain.values;
     all->nans += nan.nans;
     all->wrong += plain.wrong + nan.wrong;
+    all->pending += plain.pending + nan.pending;
+}
+
+/* Is it among the words of TEST_BACKENDS? A GPU is not in every machine. */
+static bool is_wanted(const struct backend *backend)
+{
+    const char *at = getenv("TEST_BACKENDS"), *name = backend->name;
+
+    if (!at || !*at)
+        return strcmp(name, "cuda") != 0;
+    while (*at) {
+        size_t n = strcspn(at, " ");
+
+        if (n == strlen(name) && !strncmp(at, name, n))
+            return true;
+        at += n + (at[n] != 0);
+    }
+    return false;
+}
+
+static void test_backend(const struct backend *backend, struct tally *all)
+{
+    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    struct device *dev = backend->open(&(const struct device_options){0});
+    struct tally t = {0};
+
+    print_message("%s: %s\n", backend->name, backend->describe(dev));
+    for (int k = 0; k < 3; k++)
+        if (backend->has_dtype(dev, dtypes[k]))
+            compare_dtype(backend, dev, dtypes[k], &t);
+        else
+            print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
+    backend->close(dev);
+    assert_true(t.pending || (t.rows > 110 && t.values > 20000 && t.nans > 600));
+    all->rows += t.rows;
+    all->wrong += t.wrong;
 }
 
 static void test_backends(void **state)
 {
-    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
     struct tally all = {0};
 
     (void)state;
-    for (int i = 0; device_table[i]; i++) {
-        struct device *dev = device_table[i]->open(&(const struct device_options){0});
-
-        print_message("%s: %s\n", device_table[i]->name, device_table[i]->describe(dev));
-        for (int k = 0; k < 3; k++)
-            if (device_table[i]->has_dtype(dev, dtypes[k]))
-                compare_dtype(device_table[i], dev, dtypes[k], &all);
-            else
-                print_message("%s does not take %s\n", device_table[i]->name,
-                              dtype_name(dtypes[k]));
-        device_table[i]->close(dev);
-    }
+    for (int i = 0; device_table[i]; i++)
+        if (is_wanted(device_table[i]))
+            test_backend(device_table[i], &all);
     assert_int_equal(all.wrong, 0);
-    assert_true(all.rows > 350 && all.values > 60000 && all.nans > 2000);
+    assert_true(all.rows > 0);
 }
 
 /* ---- the same rows as a benchmark ---- */

@@ -1,0 +1,389 @@
+/*
+ * The threads of a block are played in the order that is set. One that does not wait runs
+ * to its end and the next one takes its fiber, so that a kernel without barriers costs a
+ * function call per thread. One that waits keeps its fiber until those it waits for have
+ * come; then it queues to go on.
+ */
+#include "tests/emulator/block.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/emulator/fiber.h"
+#include "tests/emulator/internal.h"
+
+enum { MAX_THREADS = 1024, LANES = 32 };
+
+enum state { STATE_NEW, STATE_READY, STATE_BARRIER, STATE_WARP, STATE_DONE };
+
+struct thread {
+    enum state state;
+    int line; /* where it waits */
+    struct fiber *fiber;
+    emulator_warp_t op;
+    unsigned mask;
+    int lane, width; /* arguments of op */
+    uint64_t value, result;
+};
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+static const emulator_launch_t *launch; /* that runs; NULL: none */
+static const void *closure;
+static struct thread thread[MAX_THREADS];
+static unsigned nthread, nstarted, ndone, current;
+static struct permutation start_order;
+static uint64_t nrelease; /* salt of the next order */
+static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
+static unsigned at_barrier;
+static int barrier_sum, barrier_result, barrier_line;
+
+/* Ready threads, first in first out; each is in it once. */
+static unsigned ready[MAX_THREADS], ready_first, nready;
+
+static struct fiber *on; /* the one that runs */
+static struct fiber *idle[MAX_THREADS];
+static int nidle;
+
+const char *block_kernel(void)
+{
+    return launch ? launch->name : NULL;
+}
+
+static void set_current(unsigned t)
+{
+    current = t;
+    threadIdx.x = t % blockDim.x;
+    threadIdx.y = t / blockDim.x % blockDim.y;
+    threadIdx.z = t / blockDim.x / blockDim.y;
+}
+
+static void make_ready(unsigned t)
+{
+    thread[t].state = STATE_READY;
+    ready[(ready_first + nready++) % MAX_THREADS] = t;
+}
+
+/* ---- what goes wrong ---- */
+
+static const char *where(char *to, size_t size, unsigned t)
+{
+    unsigned x = t % blockDim.x, y = t / blockDim.x % blockDim.y;
+
+    (void)snprintf(to, size, "thread (%u,%u,%u)", x, y, t / blockDim.x / blockDim.y);
+    return to;
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    emulator_abort("kernel %s: block (%u,%u,%u) of (%u,%u,%u): %s", launch->name,
+                   blockIdx.x, blockIdx.y, blockIdx.z, gridDim.x, gridDim.y, gridDim.z,
+                   text);
+}
+
+/* Nobody can go on, and not all are done. */
+__attribute__((noreturn)) static void stuck(void)
+{
+    char a[64], b[64];
+    unsigned waits = 0, other = 0;
+
+    while (thread[waits].state == STATE_DONE)
+        waits++;
+    while (other < nthread && thread[other].state == thread[waits].state &&
+           thread[other].line == thread[waits].line)
+        other++;
+    if (other == nthread)
+        other = waits;
+    wrong("%s waits %s in line %d, but %s %s; %u of %u threads wait at a barrier, %u "
+          "are done",
+          where(a, sizeof(a), waits),
+          thread[waits].state == STATE_WARP ? "for its warp" : "at the barrier",
+          thread[waits].line, where(b, sizeof(b), other),
+          thread[other].state == STATE_DONE ? "has returned" : "waits elsewhere",
+          at_barrier, nthread, ndone);
+}
+
+/* ---- threads ---- */
+
+static void warp_check(unsigned w);
+
+static void finish(void)
+{
+    unsigned w = current / LANES;
+
+    thread[current].state = STATE_DONE;
+    ndone++;
+    warp_done[w] |= 1u << current % LANES;
+    if (warp_waits[w])
+        warp_check(w);
+}
+
+/* A fiber takes threads that nobody started until one of them waits. */
+static void play(void *self)
+{
+    for (;;) {
+        while (nstarted < nthread) {
+            set_current(permuted(&start_order, nstarted++));
+            launch->call(closure);
+            finish();
+        }
+        idle[nidle++] = *(struct fiber **)self;
+        fiber_stop();
+    }
+}
+
+static struct fiber *take_fiber(void)
+{
+    struct fiber **self;
+
+    if (nidle)
+        return idle[--nidle];
+    self = xcalloc(1, sizeof(struct fiber *));
+    *self = fiber_new(play, self);
+    return *self;
+}
+
+/* Stops the current thread, whose state says what it waits for, until it is ready. */
+static void wait_ready(void)
+{
+    unsigned t = current;
+
+    thread[t].fiber = on;
+    fiber_stop();
+    set_current(t);
+}
+
+static void run_block(void)
+{
+    memset(thread, 0, nthread * sizeof(thread[0]));
+    memset(warp_waits, 0, sizeof(warp_waits));
+    memset(warp_done, 0, sizeof(warp_done));
+    nstarted = ndone = nready = at_barrier = 0;
+    barrier_sum = 0;
+    start_order = permutation(nthread, nrelease++);
+    shared_poison();
+    while (ndone < nthread) {
+        if (nstarted < nthread) {
+            on = take_fiber();
+        } else if (nready) {
+            unsigned t = ready[ready_first];
+
+            ready_first = (ready_first + 1) % MAX_THREADS;
+            nready--;
+            on = thread[t].fiber;
+        } else {
+            stuck();
+        }
+        fiber_run(on);
+    }
+}
+
+/* ---- barriers ---- */
+
+static void release_barrier(void)
+{
+    struct permutation p = permutation(nthread, nrelease++);
+
+    barrier_result = barrier_sum;
+    barrier_sum = 0;
+    at_barrier = 0;
+    for (unsigned i = 0; i < nthread; i++)
+        make_ready(permuted(&p, i));
+}
+
+int emulator_barrier(int predicate, int line)
+{
+    unsigned t = current;
+
+    if (!launch)
+        emulator_abort("__syncthreads outside of a kernel");
+    if (at_barrier && barrier_line != line)
+        wrong("barriers in lines %d and %d wait for each other", barrier_line, line);
+    barrier_line = line;
+    barrier_sum += predicate != 0;
+    thread[t].state = STATE_BARRIER;
+    thread[t].line = line;
+    if (++at_barrier == nthread)
+        release_barrier();
+    wait_ready();
+    return barrier_result;
+}
+
+/* ---- warps ---- */
+
+static unsigned warp_exists(unsigned w)
+{
+    unsigned n = nthread - w * LANES;
+
+    return n >= LANES ? ~0u : (1u << n) - 1;
+}
+
+/* The lane that this one reads, by CUDA's rules; itself where they keep the value. */
+static int source(const struct thread *t, int self)
+{
+    int base = self & ~(t->width - 1), at = self - base;
+
+    switch (t->op) {
+    case EMULATOR_SHUFFLE:
+        return base + (t->lane & (t->width - 1));
+    case EMULATOR_UP:
+        return at - t->lane >= 0 ? self - t->lane : self;
+    case EMULATOR_DOWN:
+        return at + t->lane < t->width ? self + t->lane : self;
+    case EMULATOR_XOR:
+        return (self ^ t->lane) < base + t->width ? self ^ t->lane : self;
+    default:
+        return self;
+    }
+}
+
+static void exchange(struct thread *warp, unsigned lanes)
+{
+    uint64_t ballot = 0;
+
+    for (int i = 0; i < LANES; i++)
+        if (lanes >> i & 1 && warp[i].value)
+            ballot |= 1ull << i;
+    for (int i = 0; i < LANES; i++) {
+        int from;
+
+        if (!(lanes >> i & 1))
+            continue;
+        from = source(&warp[i], i);
+        if (warp[i].op == EMULATOR_BALLOT)
+            warp[i].result = ballot;
+        else if (lanes >> from & 1)
+            warp[i].result = warp[from].value;
+        else
+            warp[i].result = ~0ull; /* undefined: that lane does not take part */
+    }
+}
+
+/* If the lanes that lane `first` waits for have come, exchanges; and says so. */
+static bool warp_complete(unsigned w, int first)
+{
+    struct thread *warp = thread + w * LANES;
+    const struct thread *a = warp + first;
+    unsigned lanes = a->mask & warp_exists(w) & ~warp_done[w];
+
+    if ((warp_waits[w] & lanes) != lanes)
+        return false;
+    for (int i = 0; i < LANES; i++)
+        if (lanes >> i & 1 &&
+            (warp[i].mask != a->mask || warp[i].op != a->op || warp[i].line != a->line))
+            wrong("lanes %d and %d of warp %u meet in different warp operations, in "
+                  "lines %d and %d with masks %08x and %08x",
+                  first, i, w, a->line, warp[i].line, a->mask, warp[i].mask);
+    exchange(warp, lanes);
+    warp_waits[w] &= ~lanes;
+    return true;
+}
+
+static void warp_release(unsigned w, unsigned lanes)
+{
+    struct permutation p = permutation(LANES, nrelease++);
+
+    for (unsigned i = 0; i < LANES; i++)
+        if (lanes >> permuted(&p, i) & 1)
+            make_ready(w * LANES + permuted(&p, i));
+}
+
+/* A lane has returned: the others may have waited only for it. */
+static void warp_check(unsigned w)
+{
+    for (int i = 0; i < LANES; i++) {
+        unsigned before = warp_waits[w];
+
+        if (before >> i & 1 && warp_complete(w, i))
+            warp_release(w, before & ~warp_waits[w]);
+    }
+}
+
+uint64_t emulator_warp(emulator_warp_t op, unsigned mask, uint64_t value, int lane,
+                       int width, int line)
+{
+    unsigned w = current / LANES, self = current % LANES, before;
+    struct thread *t = &thread[current];
+
+    if (!launch)
+        emulator_abort("a warp operation outside of a kernel");
+    if (!(mask >> self & 1))
+        wrong("lane %u of warp %u is not in its own mask %08x, in line %d", self, w, mask,
+              line);
+    if (width < 1 || width > LANES || width & (width - 1))
+        wrong("a shuffle of width %d, in line %d", width, line);
+    t->state = STATE_WARP;
+    t->op = op;
+    t->mask = mask;
+    t->value = value;
+    t->lane = lane;
+    t->width = width;
+    t->line = line;
+    warp_waits[w] |= 1u << self;
+    before = warp_waits[w];
+    if (warp_complete(w, (int)self))
+        warp_release(w, before & ~warp_waits[w]);
+    wait_ready();
+    return t->result;
+}
+
+/* ---- launches ---- */
+
+static void run_blocks(void)
+{
+    uint64_t n = (uint64_t)gridDim.x * gridDim.y * gridDim.z;
+    struct permutation p;
+
+    if (n > UINT32_MAX)
+        emulator_abort("kernel %s: %llu blocks are too many to emulate", launch->name,
+                       (unsigned long long)n);
+    p = permutation((unsigned)n, nrelease++);
+    for (unsigned i = 0; i < n; i++) {
+        unsigned b = permuted(&p, i);
+
+        blockIdx.x = b % gridDim.x;
+        blockIdx.y = b / gridDim.x % gridDim.y;
+        blockIdx.z = b / gridDim.x / gridDim.y;
+        run_block();
+    }
+}
+
+/* Arguments may have been freed between a capture and a replay. */
+void block_check_pointers(const emulator_launch_t *l)
+{
+    for (int i = 0; i < l->npointer; i++) {
+        const void *p = l->pointer[i];
+
+        if (!p || memory_device(p) || memory_pinned(p))
+            continue;
+        emulator_abort("kernel %s: argument %d, %p, is %s", l->name, l->argument[i], p,
+                       memory_freed(p) ? "freed device memory"
+                                       : "not device memory: a pointer of the host?");
+    }
+}
+
+void block_run_launch(const emulator_launch_t *l, const void *c)
+{
+    if (launch)
+        emulator_abort("kernel %s is launched by kernel %s", l->name, launch->name);
+    block_check_pointers(l);
+    launch = l;
+    closure = c;
+    gridDim = l->grid;
+    blockDim = l->block;
+    nthread = blockDim.x * blockDim.y * blockDim.z;
+    nrelease = 0;
+    shared_select(l->function);
+    (void)shared_dynamic(l->shared);
+    run_blocks();
+    launch = NULL;
+}

@@ -1,0 +1,144 @@
+/*
+ * Copies and fills. As on a GPU, a copy from pageable memory has read it when the call
+ * returns, one to pageable memory is complete then, and only pinned memory is copied in
+ * the stream's own time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/emulator/host_node.h"
+#include "tests/emulator/internal.h"
+
+struct copy {
+    void *to;
+    const void *from;
+    void *staged; /* owned; NULL: read `from` when it runs */
+    size_t size;
+    enum cudaMemcpyKind kind;
+};
+
+static void run_copy(void *arg)
+{
+    const struct copy *c = arg;
+    const void *from = c->staged ? c->staged : c->from;
+
+    if (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice)
+        emulator_expect_memory(c->to, c->size, "target of a copy");
+    if (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice)
+        emulator_expect_memory(c->from, c->size, "source of a copy");
+    memmove(c->to, from, c->size);
+    if (c->kind == cudaMemcpyHostToDevice)
+        emulator_counters.bytes_in += (int64_t)c->size;
+    else if (c->kind == cudaMemcpyDeviceToHost)
+        emulator_counters.bytes_out += (int64_t)c->size;
+    else
+        emulator_counters.bytes_within += (int64_t)c->size;
+}
+
+static void release_copy(void *arg)
+{
+    free(((struct copy *)arg)->staged);
+}
+
+static cudaError_t find_kind(struct copy *c)
+{
+    bool to = memory_device(c->to) > 0, from = memory_device(c->from) > 0;
+
+    if (c->kind == cudaMemcpyDefault)
+        c->kind = to     ? from ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
+                  : from ? cudaMemcpyDeviceToHost
+                         : cudaMemcpyHostToHost;
+    if (to != (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice))
+        return cudaErrorInvalidValue;
+    if (from !=
+        (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice))
+        return cudaErrorInvalidValue;
+    if ((to && memory_device(c->to) < c->size) ||
+        (from && memory_device(c->from) < c->size))
+        return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+static cudaError_t copy(struct copy *c, cudaStream_t s, bool wait)
+{
+    struct operation *o;
+    cudaError_t e = c->size ? find_kind(c) : cudaSuccess;
+    bool captured = stream_captures(s);
+
+    if (e != cudaSuccess || !c->size)
+        return e;
+    if (c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->from) && !captured)
+        c->staged = xmemdup(c->from, c->size);
+    if (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->to) && !captured)
+        wait = true;
+    o = operation_new("copy", run_copy, c, sizeof(*c));
+    o->release = release_copy;
+    e = stream_submit(s, o);
+    if (e == cudaSuccess && wait) {
+        stream_drain(s);
+        emulator_counters.synchronisations++;
+    }
+    return e;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
+                            enum cudaMemcpyKind kind, cudaStream_t s)
+{
+    struct copy c = {.to = to, .from = from, .size = size, .kind = kind};
+
+    emulator_lock();
+    if (!stream_valid(s))
+        return emulator_return(cudaErrorInvalidResourceHandle);
+    return emulator_return(copy(&c, s, false));
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
+{
+    struct copy c = {.to = to, .from = from, .size = size, .kind = kind};
+    cudaError_t e;
+
+    emulator_lock();
+    e = capture_forbids();
+    return emulator_return(e == cudaSuccess ? copy(&c, NULL, true) : e);
+}
+
+struct fill {
+    void *to;
+    int value;
+    size_t size;
+};
+
+static void run_fill(void *arg)
+{
+    const struct fill *f = arg;
+
+    emulator_expect_memory(f->to, f->size, "target of a fill");
+    memset(f->to, f->value, f->size);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t size, cudaStream_t s)
+{
+    struct fill f = {to, value, size};
+
+    emulator_lock();
+    if (!stream_valid(s))
+        return emulator_return(cudaErrorInvalidResourceHandle);
+    if (!size)
+        return emulator_return(cudaSuccess);
+    if (memory_device(to) < size)
+        return emulator_return(cudaErrorInvalidValue);
+    return emulator_return(
+        stream_submit(s, operation_new("fill", run_fill, &f, sizeof(f))));
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t size)
+{
+    cudaError_t e;
+
+    emulator_lock();
+    e = capture_forbids();
+    if (e == cudaSuccess)
+        e = cudaMemsetAsync(to, value, size, NULL);
+    return emulator_return(e);
+}

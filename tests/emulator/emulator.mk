@@ -1,0 +1,55 @@
+# The CUDA backend without a GPU: our kernels compiled for the host, on an emulated CUDA
+# runtime (tests/emulator). Nothing of this goes into the product.
+#
+#   make emulator     $B/trainc-emulated and the programs of tests that run on it
+E        := $B/emulated
+EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
+EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-strings -Wcast-qual \
+            -Wformat=2 -Werror
+EMU_FLAGS = -std=c++20 $(OPT) -ffp-contract=off -fno-math-errno -fno-exceptions \
+            -fno-rtti -fno-threadsafe-statics $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
+            -isystem $(CUDA_HOME)/include -MMD -MP \
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+            -fno-omit-frame-pointer)
+
+ifeq ($(CUDA),1)
+EMU_C    := $(filter-out tests/emulator/test_%.c tests/emulator/cudnn%.c \
+            tests/emulator/cublaslt%.c,$(wildcard tests/emulator/*.c))
+EMU_OBJ  := $(EMU_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$E/%.o)
+EMU_LIB  := $E/libtrainc.a
+EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
+            -Wl,--export-dynamic-symbol=emulator_*
+# Programs of tests/ that also run here, and the emulator's own.
+EMU_TEST := $E/tests/test_ops $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
+
+EMU_OWN  := $(wildcard tests/emulator/*.c)
+$(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+
+$E/%.o: %.cu $B/command
+	@mkdir -p $(@D)
+	$(EMU_CXX) $(EMU_FLAGS) -c -o $@ -x c++ $<
+
+$(EMU_LIB): $(filter-out %.cu.o,$(LIB)) $(EMU_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$B/trainc-emulated: $B/src/main.o $(EMU_LIB)
+	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS)
+
+$E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
+
+# A test of the emulator may bring kernels of its own: test_x.c and test_x.cu.
+$B/tests/emulator/test_%: $B/tests/emulator/test_%.o $E/tests/emulator/test_%.o $(EMU_LIB)
+	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
+
+emulator: $B/trainc-emulated $(EMU_TEST) ## the CUDA backend on the host, with its tests
+
+-include $(EMU_OBJ:.o=.d) $(EMU_TEST:=.d)
+else
+EMU_TEST :=
+emulator:
+	@echo "emulator: left out, as CUDA is not built"
+endif
+.PHONY: emulator

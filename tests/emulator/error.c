@@ -1,0 +1,249 @@
+/* Settings from the environment, error codes and their texts, counters, the lock. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tests/emulator/internal.h"
+
+struct settings emulator_settings;
+struct emulator_counters emulator_counters;
+
+static pthread_mutex_t lock;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local cudaError_t last_error;
+
+void emulator_abort(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)fflush(stdout);
+    (void)fputs("emulator: ", stderr);
+    (void)vfprintf(stderr, fmt, ap);
+    (void)fputc('\n', stderr);
+    va_end(ap);
+    abort();
+}
+
+/* ---- settings ---- */
+
+static size_t bytes_of(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double v = strtod(text, &end);
+    const char *unit = strchr(units, *end);
+
+    if (*end && (!unit || end[1]))
+        die("EMULATOR_MEMORY=%s: bytes, or a number with K, M, G or T", text);
+    for (const char *u = units; *end && u <= unit; u++)
+        v *= 1024;
+    return (size_t)v;
+}
+
+static void set_order(const char *order)
+{
+    struct settings *s = &emulator_settings;
+
+    if (!strcmp(order, "forward"))
+        s->order = ORDER_FORWARD;
+    else if (!strcmp(order, "reverse"))
+        s->order = ORDER_REVERSE;
+    else if (!strncmp(order, "shuffle:", 8))
+        s->order = ORDER_SHUFFLE, s->seed = strtoull(order + 8, NULL, 10);
+    else
+        die("EMULATOR_ORDER=%s: forward, reverse or shuffle:SEED", order);
+}
+
+static bool flag(const char *name)
+{
+    const char *v = getenv(name);
+
+    return v && *v && strcmp(v, "0") != 0;
+}
+
+static void write_counters(void)
+{
+    const struct emulator_counters *c = &emulator_counters;
+    FILE *f = fopen(getenv("EMULATOR_COUNTERS"), "w");
+
+    if (!f)
+        return;
+    (void)fprintf(
+        f,
+        "{\"synchronisations\": %lld, \"allocations\": %lld, \"frees\": %lld, "
+        "\"launches\": %lld, \"graph_launches\": %lld, \"graph_nodes\": %lld, "
+        "\"captures\": %lld, \"bytes_in\": %lld, \"bytes_out\": %lld, "
+        "\"bytes_within\": %lld, \"bytes_held\": %lld, \"bytes_peak\": %lld}\n",
+        (long long)c->synchronisations, (long long)c->allocations, (long long)c->frees,
+        (long long)c->launches, (long long)c->graph_launches, (long long)c->graph_nodes,
+        (long long)c->captures, (long long)c->bytes_in, (long long)c->bytes_out,
+        (long long)c->bytes_within, (long long)c->bytes_held, (long long)c->bytes_peak);
+    (void)fclose(f);
+}
+
+static void begin(void)
+{
+    const char *order = getenv("EMULATOR_ORDER"), *memory = getenv("EMULATOR_MEMORY");
+    pthread_mutexattr_t a;
+
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&lock, &a);
+    emulator_settings.memory = memory && *memory ? bytes_of(memory) : 150109880320;
+    emulator_settings.lazy = flag("EMULATOR_LAZY");
+    emulator_settings.protect = flag("EMULATOR_PROTECT");
+    if (order && *order)
+        set_order(order);
+    if (getenv("EMULATOR_COUNTERS"))
+        (void)atexit(write_counters);
+}
+
+void emulator_lock(void)
+{
+    pthread_once(&once, begin);
+    pthread_mutex_lock(&lock);
+}
+
+void emulator_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+struct emulator_counters emulator_count(void)
+{
+    struct emulator_counters c;
+
+    emulator_lock();
+    c = emulator_counters;
+    emulator_unlock();
+    return c;
+}
+
+void emulator_order(const char *order)
+{
+    emulator_lock();
+    set_order(order);
+    emulator_unlock();
+}
+
+void emulator_lazy(int lazy)
+{
+    emulator_lock();
+    stream_drain_all();
+    emulator_settings.lazy = lazy;
+    emulator_unlock();
+}
+
+/* ---- order ---- */
+
+static uint64_t mixed(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static unsigned common_divisor(unsigned a, unsigned b)
+{
+    while (b) {
+        unsigned r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+struct permutation permutation(unsigned n, uint64_t salt)
+{
+    struct permutation p = {n, 1, 0};
+    uint64_t r = mixed(emulator_settings.seed * 0x9e3779b97f4a7c15u + salt + 1);
+
+    if (n < 2 || emulator_settings.order == ORDER_FORWARD)
+        return p;
+    p.first = n - 1;
+    p.step = n - 1; /* -1 modulo n */
+    if (emulator_settings.order == ORDER_REVERSE)
+        return p;
+    p.first = (unsigned)(r >> 32) % n;
+    p.step = 1 + (unsigned)r % (n - 1);
+    while (common_divisor(p.step, n) != 1)
+        p.step = p.step % (n - 1) + 1;
+    return p;
+}
+
+/* ---- errors ---- */
+
+cudaError_t emulator_return(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        last_error = e;
+    emulator_unlock();
+    return e;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t e = last_error;
+
+    last_error = cudaSuccess;
+    return e;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last_error;
+}
+
+#define ERRORS(X)                                                                        \
+    X(cudaSuccess, "no error")                                                           \
+    X(cudaErrorInvalidValue, "invalid argument")                                         \
+    X(cudaErrorMemoryAllocation, "out of memory")                                        \
+    X(cudaErrorInvalidConfiguration, "invalid configuration argument")                   \
+    X(cudaErrorInvalidDevice, "invalid device ordinal")                                  \
+    X(cudaErrorInvalidResourceHandle, "invalid resource handle")                         \
+    X(cudaErrorNotReady, "device not ready")                                             \
+    X(cudaErrorNotSupported, "operation not supported")                                  \
+    X(cudaErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range " \
+                                            "is already mapped")                         \
+    X(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered "   \
+                                        "memory region")                                 \
+    X(cudaErrorStreamCaptureUnsupported,                                                 \
+      "operation not permitted when stream is capturing")                                \
+    X(cudaErrorStreamCaptureInvalidated,                                                 \
+      "operation failed due to a previous error during capture")                         \
+    X(cudaErrorStreamCaptureMerge,                                                       \
+      "operation would result in a merge of separate capture sequences")                 \
+    X(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it " \
+                                       "began")                                          \
+    X(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work")              \
+    X(cudaErrorStreamCaptureIsolation,                                                   \
+      "dependency created on uncaptured work in another stream")                         \
+    X(cudaErrorStreamCaptureImplicit,                                                    \
+      "operation would make the legacy stream depend on a capturing blocking stream")    \
+    X(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a "  \
+                              "capturing stream")                                        \
+    X(cudaErrorStreamCaptureWrongThread,                                                 \
+      "attempt to terminate a thread-local capture sequence from another thread")
+
+const char *cudaGetErrorString(cudaError_t e)
+{
+#define TEXT(code, text)                                                                 \
+    if (e == code)                                                                       \
+        return text;
+    ERRORS(TEXT)
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorName(cudaError_t e)
+{
+#define NAME(code, text)                                                                 \
+    if (e == code)                                                                       \
+        return #code;
+    ERRORS(NAME)
+    return "unrecognized error code";
+}

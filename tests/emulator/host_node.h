@@ -1,0 +1,32 @@
+/*
+ * For the emulated libraries (cuDNN, cuBLASLt): work on "device" memory by a function on
+ * the host, in the order of a stream. `arg` is copied; fn(copy) runs at once, or when a
+ * lazy stream is drained, or at each launch of the graph that captures the stream. It
+ * runs on one thread and may not call the runtime.
+ */
+#ifndef EMULATOR_HOST_NODE_H
+#define EMULATOR_HOST_NODE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+/* Gives a cudaError_t: 0, or why the stream takes nothing (a capture that failed). */
+int emulator_enqueue(struct CUstream_st *stream, const char *name, void (*fn)(void *arg),
+                     const void *arg, size_t size);
+
+/*
+ * Dies unless the `size` bytes at p are live device memory (or pinned host memory): to be
+ * called where a kernel would read or write them, with what they are: "conv x".
+ */
+void emulator_expect_memory(const void *p, size_t size, const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,106 @@
+/* Launches: what the driver checks, and what it could not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tests/emulator/internal.h"
+
+enum { SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
+
+/* Kernels that may have more dynamic shared memory. */
+static struct allowance {
+    const void *function;
+    size_t shared;
+} * allowance;
+static int nallowance, allowance_cap;
+
+static struct allowance *find_allowance(const void *function)
+{
+    for (int i = 0; i < nallowance; i++)
+        if (allowance[i].function == function)
+            return &allowance[i];
+    return NULL;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute a,
+                                 int value)
+{
+    struct allowance *at;
+
+    emulator_lock();
+    if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return emulator_return(cudaSuccess);
+    if (value < 0 || value > SHARED_MOST)
+        return emulator_return(cudaErrorInvalidValue);
+    at = find_allowance(function);
+    if (!at) {
+        GROW(allowance, nallowance, allowance_cap);
+        at = &allowance[nallowance++];
+        at->function = function;
+    }
+    at->shared = (size_t)value;
+    return emulator_return(cudaSuccess);
+}
+
+static void check_grid(const emulator_launch_t *l)
+{
+    const dim3 *g = &l->grid, *b = &l->block;
+
+    if (!g->x || !g->y || !g->z || g->x > 2147483647 || g->y > 65535 || g->z > 65535)
+        emulator_abort("kernel %s: a grid of (%u,%u,%u) blocks", l->name, g->x, g->y,
+                       g->z);
+    if (!b->x || !b->y || !b->z || b->x > 1024 || b->y > 1024 || b->z > 64 ||
+        (uint64_t)b->x * b->y * b->z > 1024)
+        emulator_abort("kernel %s: a block of (%u,%u,%u) threads; 1024 are the limit",
+                       l->name, b->x, b->y, b->z);
+}
+
+static void check_shared(const emulator_launch_t *l)
+{
+    const struct allowance *a = find_allowance(l->function);
+    size_t allowed = a && a->shared > SHARED_DEFAULT ? a->shared : SHARED_DEFAULT;
+    size_t constant;
+
+    shared_select(l->function);
+    constant = shared_static();
+    if (l->shared > allowed)
+        emulator_abort("kernel %s: %zu bytes of dynamic shared memory; it may have %zu "
+                       "(cudaFuncSetAttribute asks for more, up to %d)",
+                       l->name, l->shared, allowed, SHARED_MOST);
+    if (constant > SHARED_DEFAULT || constant + l->shared > SHARED_MOST ||
+        (!a && constant + l->shared > SHARED_DEFAULT))
+        emulator_abort("kernel %s: %zu bytes of static and %zu of dynamic shared memory",
+                       l->name, constant, l->shared);
+}
+
+/* The launch and its closure, as one argument. */
+struct launched {
+    emulator_launch_t l;
+    _Alignas(16) unsigned char closure[4096 + 64];
+};
+
+static void run_launch(void *arg)
+{
+    const struct launched *a = arg;
+
+    block_run_launch(&a->l, a->closure);
+}
+
+void emulator_launch(cudaStream_t s, const emulator_launch_t *l, const void *closure)
+{
+    struct operation *o;
+    struct launched a;
+
+    emulator_lock();
+    check_grid(l);
+    check_shared(l);
+    block_check_pointers(l);
+    if (!stream_valid(s))
+        emulator_abort("kernel %s: launched to no stream", l->name);
+    a.l = *l;
+    memcpy(a.closure, closure, l->closure_size);
+    o = operation_new(l->name, run_launch, &a,
+                      offsetof(struct launched, closure) + l->closure_size);
+    o->kernel = true;
+    (void)emulator_return(stream_submit(s, o));
+}
