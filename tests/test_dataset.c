@@ -163,6 +163,47 @@ static void class_lists_are_compared(void **state)
     strbuf_release(&why);
 }
 
+/* One sample is a function of split and index, its class shows in its mean colour. */
+static void synthetic_has_no_files(void **state)
+{
+    const struct synthetic_options o = {"train", 0, 7, 3, 16};
+    struct synthetic_options other = o;
+    struct dataset_bytes a = {0}, b = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct dataset *d = synthetic_open(&o), *e;
+    double mean[7] = {0};
+
+    (void)state;
+    other.split = 1;
+    other.samples = 100;
+    e = synthetic_open(&other);
+    assert_int_equal(d->n, 7);
+    assert_int_equal(d->nclass, 3);
+    assert_string_equal(d->class_name[2], "class000002");
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(dataset_label(d, i), i % 3);
+        assert_int_equal(dataset_read(d, i, 1000, &a, &why), 0);
+        assert_int_equal(dataset_read(e, i, 1000, &b, &why), 0);
+        assert_int_equal(a.len, 13 + 16 * 16 * 3);
+        assert_memory_equal(a.data, "P6 16 16 255\n", 13);
+        assert_memory_not_equal(a.data, b.data, a.len);
+        for (size_t k = 13; k < a.len; k++)
+            mean[i] += a.data[k] / 768.0;
+    }
+    for (int i = 3; i < 7; i++)
+        assert_true(mean[i] > mean[i - 3] - 8 && mean[i] < mean[i - 3] + 8);
+    assert_true(mean[0] < mean[1] - 8 || mean[0] > mean[1] + 8);
+    assert_int_equal(dataset_read(d, 6, 1000, &b, &why), 0);
+    assert_memory_equal(a.data, b.data, a.len);
+    assert_int_equal(dataset_read(d, 0, 700, &a, &why), -1);
+    assert_non_null(strstr(why.buf, "more than DATA.MAX_BYTES"));
+    strbuf_release(&why);
+    dataset_bytes_release(&a);
+    dataset_bytes_release(&b);
+    dataset_close(d);
+    dataset_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +211,7 @@ int main(void)
         cmocka_unit_test(folder_mistakes_are_named),
         cmocka_unit_test(folder_follows_links_but_not_for_ever),
         cmocka_unit_test(class_lists_are_compared),
+        cmocka_unit_test(synthetic_has_no_files),
     };
 
     return cmocka_run_group_tests_name("dataset", tests, NULL, NULL);

@@ -139,6 +139,27 @@ static void mistakes_are_reported(void **state)
     config_release(&cfg);
 }
 
+static void synthetic_needs_no_path(void **state)
+{
+    struct config cfg;
+    struct dataset *d;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    config_set(&cfg, "DATA.TRAIN_NUM_SAMPLES", "30");
+    config_set(&cfg, "DATA.VAL_NUM_SAMPLES", "20");
+    config_set(&cfg, "MODEL.NUM_CLASSES", "10");
+    for (int split = 0; split < 2; split++) {
+        d = data_open(&cfg, (enum data_split)split);
+        assert_int_equal(d->n, split ? 20 : 30);
+        assert_int_equal(d->nclass, 10);
+        assert_string_equal(d->name, split ? "synthetic val" : "synthetic train");
+        dataset_close(d);
+    }
+    config_release(&cfg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +167,7 @@ int main(void)
         cmocka_unit_test(keys_reach_the_loader),
         cmocka_unit_test(validation_resizes_as_timm_does),
         cmocka_unit_test(mistakes_are_reported),
+        cmocka_unit_test(synthetic_needs_no_path),
     };
 
     return cmocka_run_group_tests_name("loader_config", tests, NULL, NULL);

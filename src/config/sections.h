@@ -47,6 +47,7 @@ struct config_data {
     int64_t num_workers, mask_patch_size;
     double mask_ratio;
     const char *train_split, *val_split;
+    int64_t train_num_samples, val_num_samples;
     int64_t val_batch_size;
     struct float_list mean, std;
     double crop_pct;

@@ -63,6 +63,20 @@ void dataset_close(struct dataset *d); /* NULL is fine */
 struct dataset *folder_open(const char *dir);
 
 /*
+ * Pictures without files, for runs that only try whether things work: noise around a
+ * colour of the class, which is sample index modulo `classes`. What is in sample i is a
+ * function of `split`, `size` and i.
+ */
+struct synthetic_options {
+    const char *name; /* of the split, for messages */
+    uint32_t split;   /* other splits, other noise */
+    int64_t samples;
+    int classes, size; /* pixels a side */
+};
+
+struct dataset *synthetic_open(const struct synthetic_options *o);
+
+/*
  * Class lists must be equal, in a checkpoint and between splits: a class index would mean
  * something else. False and a sentence with the classes that only `a` or only `b` has,
  * called by the two names.

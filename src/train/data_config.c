@@ -38,6 +38,19 @@ void data_check(const struct config *cfg, struct problems *p)
     strbuf_release(&why);
 }
 
+static struct dataset *data_open_synthetic(const struct config *cfg,
+                                           enum data_split split, const char *name)
+{
+    return synthetic_open(&(struct synthetic_options){
+        .name = name,
+        .split = split,
+        .samples =
+            split == DATA_TRAIN ? cfg->data.train_num_samples : cfg->data.val_num_samples,
+        .classes = (int)cfg->model.num_classes,
+        .size = (int)cfg->data.img_size,
+    });
+}
+
 struct dataset *data_open(const struct config *cfg, enum data_split split)
 {
     const char *name = split == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
@@ -45,7 +58,7 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     char *path;
 
     if (!data_has_files(cfg))
-        usage("DATA.DATASET %s has no files to read", cfg->data.dataset);
+        return data_open_synthetic(cfg, split, name);
     if (!*cfg->data.data_path)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
     path = path_join(cfg->data.data_path, name);

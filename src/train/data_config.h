@@ -15,7 +15,8 @@ void data_check(const struct config *cfg, struct problems *p);
 
 /*
  * DATA_PATH/TRAIN_SPLIT or DATA_PATH/VAL_SPLIT, for data_check()ed keys. Ends the program
- * if it cannot be read (dataset/dataset.h). The caller closes it.
+ * if it cannot be read (dataset/dataset.h). DATA.DATASET synthetic has the classes of
+ * MODEL.NUM_CLASSES and pictures of IMG_SIZE. The caller closes it.
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 

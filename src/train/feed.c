@@ -1,17 +1,11 @@
 #include "train/feed.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "train/data_config.h"
 
 void feed_check(const struct config *cfg, struct problems *p)
 {
     data_check(cfg, p);
-    if (!strcmp(cfg->data.dataset, "synthetic"))
-        problems_error(p, config_where(cfg, "DATA.DATASET"),
-                       "DATA.DATASET synthetic has no images to learn from, only trainc "
-                       "bench takes it (trainc synth makes some)");
     if (cfg->model.in_chans != 3)
         problems_error(p, config_where(cfg, "MODEL.IN_CHANS"),
                        "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
