@@ -1,6 +1,8 @@
 #include "cuda/cudnn_region.h"
 
 #include "base/error.h"
+#include "cuda/cast.h"
+#include "cuda/weights.h"
 #include "ops/add.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
@@ -97,6 +99,21 @@ static int input(struct cudnn_claim *c, struct tensor *t)
     return i >= 0 ? i : read_as(c, t, CUDNN_SOURCE_READ, t->dtype);
 }
 
+/*
+ * Parameters beside half data come from the flat half copy: weights, through the cast in
+ * front of them, and a bias, which cuDNN's fast engines want in the type of the data.
+ */
+static int parameter(struct cudnn_claim *c, struct tensor *t, enum dtype type)
+{
+    struct tensor *master = dtype_is_half(type) ? cuda_weights_master(t) : NULL;
+
+    if (!master)
+        return input(c, t);
+    if (t->producer)
+        c->cast = t->producer;
+    return read_as(c, master, CUDNN_SOURCE_HALF, type);
+}
+
 static int output(struct cudnn_claim *c, const struct tensor *t)
 {
     int i = cudnn_graph_tensor(&c->graph, t, DTYPE_F32, false);
@@ -126,73 +143,67 @@ static struct cudnn_geometry geometry(const struct node *n)
     };
 }
 
-static const char *emit_conv2d(struct cudnn_claim *c, const struct node *n)
+static void emit_conv2d(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
-    int x = input(c, n->in[CONV2D_X]), w = input(c, n->in[CONV2D_WEIGHT]);
+    enum dtype type = n->in[CONV2D_X]->dtype;
+    int x = input(c, n->in[CONV2D_X]), w = parameter(c, n->in[CONV2D_WEIGHT], type);
 
     if (n->nin > CONV2D_BIAS)
-        c->bias = input(c, n->in[CONV2D_BIAS]);
+        c->bias = parameter(c, n->in[CONV2D_BIAS], type);
     cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, output(c, n->out[0]));
-    return NULL;
 }
 
-static const char *emit_data_grad(struct cudnn_claim *c, const struct node *n)
+static void emit_data_grad(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
-    int dy = input(c, n->in[CONV2D_DATA_GRAD_DY]);
-    int w = input(c, n->in[CONV2D_DATA_GRAD_WEIGHT]);
+    struct tensor *t = n->in[CONV2D_DATA_GRAD_DY];
+    int dy = input(c, t), w = parameter(c, n->in[CONV2D_DATA_GRAD_WEIGHT], t->dtype);
 
     cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, output(c, n->out[0]));
-    return NULL;
 }
 
-static const char *emit_weight_grad(struct cudnn_claim *c, const struct node *n)
+static void emit_weight_grad(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
     int x = input(c, n->in[CONV2D_WEIGHT_GRAD_X]);
     int dy = input(c, n->in[CONV2D_WEIGHT_GRAD_DY]);
 
     cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, output(c, n->out[0]));
-    return NULL;
 }
 
-static const char *emit_add(struct cudnn_claim *c, const struct node *n)
+static void emit_add(struct cudnn_claim *c, const struct node *n)
 {
     int inside = value(c, n->in[0]) >= 0 ? 0 : 1;
     int a = value(c, n->in[inside]), b = input(c, n->in[1 - inside]);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_ADD, a, b, 0)] = n->out[0];
-    return NULL;
 }
 
-static const char *emit_relu(struct cudnn_claim *c, const struct node *n)
+static void emit_relu(struct cudnn_claim *c, const struct node *n)
 {
     int x = with_bias(c, value(c, n->in[RELU_X]));
     float limit = ((const struct relu_attrs *)n->attrs)->limit;
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU, x, -1, limit)] = n->out[0];
-    return NULL;
 }
 
-static const char *emit_relu_grad(struct cudnn_claim *c, const struct node *n)
+static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
 {
     int dy = value(c, n->in[RELU_GRAD_DY]), y = input(c, n->in[RELU_GRAD_Y]);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
-    return NULL;
 }
 
 /* Values inside are fp32 anyway, so a cast is only another name. */
-static const char *emit_cast(struct cudnn_claim *c, const struct node *n)
+static void emit_cast(struct cudnn_claim *c, const struct node *n)
 {
     c->value_of[value(c, n->in[CAST_X])] = n->out[0];
-    return NULL;
 }
 
 static const struct emit {
     const struct op *op;
-    const char *(*emit)(struct cudnn_claim *c, const struct node *n);
+    void (*emit)(struct cudnn_claim *c, const struct node *n);
 } emit_table[] = {
     {&op_conv2d, emit_conv2d},
     {&op_conv2d_data_grad, emit_data_grad},
@@ -203,33 +214,61 @@ static const struct emit {
     {&op_cast, emit_cast},
 };
 
-static const char *emit_node(struct cudnn_claim *c, const struct node *n)
+static void emit_node(struct cudnn_claim *c, const struct node *n)
 {
     for (size_t i = 0; i < sizeof(emit_table) / sizeof(emit_table[0]); i++)
-        if (emit_table[i].op == n->op)
-            return emit_table[i].emit(c, n);
+        if (emit_table[i].op == n->op) {
+            emit_table[i].emit(c, n);
+            return;
+        }
     BUG("%s in a region of cuDNN", n->op->name);
 }
 
-static const char *emit(struct cudnn_claim *c)
+/* The last value becomes real. cuDNN writes gradients of half weights in half only. */
+static void emit_result(struct cudnn_claim *c)
 {
-    struct tensor *out = c->node[c->nnode - 1]->out[0];
-    int last;
+    const struct node *n = c->node[c->nnode - 1];
+    struct tensor *out = n->out[0];
+    int last = with_bias(c, value(c, out));
+    bool widen = n->op == &op_conv2d_weight_grad && out->dtype != n->in[0]->dtype;
 
-    for (int i = 0; i < c->nnode; i++) {
-        const char *why = emit_node(c, c->node[i]);
-
-        if (why)
-            return why;
-    }
-    last = with_bias(c, value(c, out));
     c->graph.tensor[last].real = true;
-    c->graph.tensor[last].dtype = out->dtype;
-    c->operand[last] = (struct cudnn_operand){CUDNN_SOURCE_WRITE, out};
-    return NULL;
+    c->graph.tensor[last].dtype = widen ? n->in[0]->dtype : out->dtype;
+    c->operand[last] =
+        (struct cudnn_operand){widen ? CUDNN_SOURCE_SCRATCH : CUDNN_SOURCE_WRITE, out};
 }
 
 /* ---- claiming and running ---- */
+
+static void take_operand(const struct cudnn_claim *c, struct region *r, int i, int n)
+{
+    const struct cudnn_operand *o = &c->operand[i];
+    struct cudnn_state *st = region_state(r);
+    enum dtype type = c->graph.tensor[i].dtype;
+
+    st->operand[n].source = o->source;
+    switch (o->source) {
+    case CUDNN_SOURCE_READ:
+        st->operand[n].index = region_read(r, o->tensor);
+        break;
+    case CUDNN_SOURCE_HALF:
+        st->operand[n].index = cuda_half_weights(r, c->g, c->dev, type);
+        st->operand[n].offset = o->tensor->offset / sizeof(float) * dtype_size(type);
+        break;
+    case CUDNN_SOURCE_SCRATCH:
+        st->operand[n].offset = aligned(st->plan->workspace);
+        st->scratch = type;
+        region_workspace(r, st->operand[n].offset +
+                                (size_t)tensor_len(o->tensor) * dtype_size(type));
+        st->operand[n].index = region_write(r, o->tensor);
+        break;
+    case CUDNN_SOURCE_WRITE:
+        st->operand[n].index = region_write(r, o->tensor);
+        break;
+    case CUDNN_SOURCE_NONE:
+        break;
+    }
+}
 
 static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_plan *plan)
 {
@@ -238,29 +277,23 @@ static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_pla
 
     st->plan = plan;
     st->cudnn = c->dev->cudnn;
-    st->scratch = aligned(plan->workspace);
     for (int i = c->nnode; i-- > 0;)
         region_take(r, c->node[i]);
-    for (int i = 0; i < c->graph.ntensor; i++) {
-        const struct cudnn_operand *o = &c->operand[i];
-
-        if (o->source == CUDNN_SOURCE_NONE)
-            continue;
-        st->operand[n].source = o->source;
-        st->operand[n++].index = o->source == CUDNN_SOURCE_READ
-                                     ? region_read(r, o->tensor)
-                                     : region_write(r, o->tensor);
-    }
-    region_workspace(r, st->scratch);
+    if (c->cast)
+        region_duplicate(r, c->cast);
+    for (int i = 0; i < c->graph.ntensor; i++)
+        if (c->graph.tensor[i].real)
+            take_operand(c, r, i, n++);
+    region_workspace(r, plan->workspace);
 }
 
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 {
-    const char *why = emit(c);
     const struct cudnn_plan *plan;
 
-    if (why)
-        return why;
+    for (int i = 0; i < c->nnode; i++)
+        emit_node(c, c->node[i]);
+    emit_result(c);
     plan = cudnn_plan_get(cudnn_open(c->dev), &c->graph);
     if (plan->why)
         return plan->why;
@@ -268,17 +301,40 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
     return NULL;
 }
 
+static void *operand(const struct step *s, const struct cudnn_state *st, int i)
+{
+    int at = st->operand[i].index;
+
+    switch (st->operand[i].source) {
+    case CUDNN_SOURCE_READ:
+        return s->in[at];
+    case CUDNN_SOURCE_WRITE:
+        return s->out[at];
+    case CUDNN_SOURCE_HALF:
+        return (char *)s->derived[at] + st->operand[i].offset;
+    case CUDNN_SOURCE_SCRATCH:
+        return (char *)s->workspace + st->operand[i].offset;
+    case CUDNN_SOURCE_NONE:
+        break;
+    }
+    BUG("'%s': operand %d has no source", s->node->layer, i);
+}
+
 void cudnn_region_run(struct step *s, struct device *dev)
 {
     struct cudnn_state *st = s->state;
     void *pointer[CUDNN_TENSORS];
 
-    (void)dev;
     for (int i = 0; i < st->plan->nuid; i++)
-        pointer[i] = st->operand[i].source == CUDNN_SOURCE_READ
-                         ? s->in[st->operand[i].index]
-                         : s->out[st->operand[i].index];
+        pointer[i] = operand(s, st, i);
     cudnn_plan_run(st->cudnn, st->plan, &st->pack, pointer, s->workspace);
+    for (int i = 0; i < st->plan->nuid; i++)
+        if (st->operand[i].source == CUDNN_SOURCE_SCRATCH) {
+            const struct tensor *t = s->out_tensor[st->operand[i].index];
+
+            cuda_cast(dev, s->out[st->operand[i].index], t->dtype, pointer[i],
+                      st->scratch, tensor_len(t));
+        }
 }
 
 void cudnn_region_release(struct step *s)

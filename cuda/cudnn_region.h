@@ -26,6 +26,7 @@ enum { CUDNN_NODES = 8 };
 enum cudnn_source {
     CUDNN_SOURCE_NONE,    /* virtual */
     CUDNN_SOURCE_READ,    /* a stored tensor */
+    CUDNN_SOURCE_HALF,    /* a parameter, from the flat half copy of all weights */
     CUDNN_SOURCE_WRITE,   /* the result */
     CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened behind the plan */
 };
@@ -44,8 +45,8 @@ struct cudnn_claim {
     struct cudnn_graph graph;
     struct cudnn_operand operand[CUDNN_TENSORS];  /* of graph.tensor[i] */
     const struct tensor *value_of[CUDNN_TENSORS]; /* what graph.tensor[i] computes */
-    int bias;                    /* a vector that is still to be added, or -1 */
-    struct tensor *weights_cast; /* duplicated */
+    int bias;          /* a vector that is still to be added, or -1 */
+    struct node *cast; /* of the weights; duplicated */
 };
 
 /*
@@ -63,9 +64,10 @@ struct cudnn_state {
     struct cudnn_pack pack;
     struct {
         enum cudnn_source source;
-        int index;            /* of the step's in or out */
+        int index;            /* of the step's in, out or derived */
+        size_t offset;        /* bytes */
     } operand[CUDNN_TENSORS]; /* in the order of plan->uid */
-    size_t scratch;           /* offset in the workspace */
+    enum dtype scratch;       /* type of the result in the workspace */
 };
 
 void cudnn_region_run(struct step *s, struct device *dev);

@@ -1,5 +1,10 @@
 #include "cuda/kernels.h"
 
 const struct kernel *const cuda_kernels[] = {
-    &cuda_conv2d, &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad, &cuda_relu, NULL,
+    &cuda_conv2d,
+    &cuda_conv2d_data_grad,
+    &cuda_conv2d_weight_grad,
+    &cuda_cast_kernel,
+    &cuda_relu,
+    NULL,
 };

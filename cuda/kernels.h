@@ -11,7 +11,7 @@ extern "C" {
 extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL */
 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
-    cuda_relu;
+    cuda_cast_kernel, cuda_relu;
 
 #ifdef __cplusplus
 }

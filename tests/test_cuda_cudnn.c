@@ -164,6 +164,8 @@ static void test_fp32(void **state)
     (void)state;
     check_net("resnet18", 256, 224, true, DTYPE_F32, false);
     check_net("resnet18", 256, 224, true, DTYPE_F32, true);
+    check_net("resnet50", 256, 224, true, DTYPE_F16, false);
+    check_net("resnet50", 256, 224, true, DTYPE_BF16, false);
 }
 
 int main(void)

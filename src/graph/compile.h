@@ -8,7 +8,6 @@
 #include "graph/program.h"
 
 struct derived {
-    const struct kernel *kernel;
     struct derive what;
     void *key;     /* our copy, what.key points to it */
     size_t offset; /* in MEMORY_DERIVED */

@@ -71,8 +71,8 @@ void region_workspace(struct region *r, size_t bytes);
 
 /*
  * A buffer made from weights: packed as a library likes it, cast, scaled. Regions whose
- * key (kernel's name, sources, key bytes) is equal share one. It is refreshed by one pack
- * step behind the optimizer and by program_refresh().
+ * key (pack, sources, size, key bytes) is equal share one. It is refreshed by one pack step
+ * behind the optimizer and by program_refresh().
  */
 struct derive {
     size_t size; /* bytes */

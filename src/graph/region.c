@@ -105,10 +105,9 @@ void region_workspace(struct region *r, size_t bytes)
         r->workspace = bytes;
 }
 
-static bool same_derived(const struct derived *d, const struct region *r,
-                         const struct derive *want)
+static bool same_derived(const struct derived *d, const struct derive *want)
 {
-    return d->kernel == r->kernel && d->what.nfrom == want->nfrom &&
+    return d->what.pack == want->pack && d->what.nfrom == want->nfrom &&
            d->what.size == want->size && d->what.key_len == want->key_len &&
            !memcmp(d->what.from, want->from,
                    (size_t)want->nfrom * sizeof(want->from[0])) &&
@@ -124,11 +123,11 @@ int region_derive(struct region *r, const struct derive *want)
         if (want->from[i]->memory != MEMORY_WEIGHTS)
             BUG("%s derives from '%s', which is not a weight", r->kernel->name,
                 want->from[i]->name);
-    while (at < p->nderived && !same_derived(&p->derived[at], r, want))
+    while (at < p->nderived && !same_derived(&p->derived[at], want))
         at++;
     if (at == p->nderived) {
         GROW(p->derived, p->nderived, p->derived_cap);
-        p->derived[at] = (struct derived){.kernel = r->kernel, .what = *want};
+        p->derived[at] = (struct derived){.what = *want};
         p->derived[at].key = xmemdup(want->key, want->key_len);
         p->derived[at].what.key = p->derived[at].key;
         p->nderived++;

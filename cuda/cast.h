@@ -1,0 +1,24 @@
+/* The same numbers in another floating-point type, for kernels that need it on the way.
+ */
+#ifndef CUDA_CAST_H
+#define CUDA_CAST_H
+
+#include "cuda/device.h"
+#include "graph/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * n elements on dev->stream, rounded to nearest even; both start at multiples of 16 bytes
+ * and do not overlap, unless they are the same array of one type's size.
+ */
+void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *src,
+               enum dtype src_type, int64_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
