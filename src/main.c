@@ -61,10 +61,13 @@ static int run(const struct verb *v, const struct cmdline *line, struct problems
 {
     struct config cfg;
     int code = EXIT_OK;
+    bool understood = !p->nerror; /* the command line was */
 
     if (config_load(&cfg, line, p) && v->check)
         v->check(&cfg, line, p);
     if (p->nerror) {
+        if (understood && v->refuse && !line->print)
+            v->refuse(line, p);
         problems_print(p);
         code = EXIT_USAGE;
     } else {

@@ -5,7 +5,7 @@
  * main reads the command line, loads the configuration and calls check(), which may add
  * to the mistakes (an unknown model, a path that is not set); then it prints all of them.
  * So run() starts with a checked configuration, which it may change. It returns the exit
- * code.
+ * code. After a mistake refuse() is called in its place.
  *
  *   static const struct cmd_flag bench_flags[] = {
  *       {"--json", "FILE", "write the result to FILE"},
@@ -43,6 +43,9 @@ struct verb {
     /* More mistakes to report beside those of the configuration; may be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);
+    /* Mistakes were found, and none in the command line: leave word for programs. May be
+     * NULL. */
+    void (*refuse)(const struct cmdline *line, const struct problems *p);
     int (*run)(struct config *cfg, const struct cmdline *line);
 };
 

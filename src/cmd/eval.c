@@ -24,5 +24,6 @@ const struct verb cmd_eval = {
              "looks for a checkpoint by itself.",
     .flags = run_flags,
     .check = eval_check,
+    .refuse = run_refuse,
     .run = eval_run,
 };

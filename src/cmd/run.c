@@ -1,9 +1,11 @@
 #include "cmd/run.h"
 
 #include "base/file.h"
+#include "base/strbuf.h"
 #include "config/problems.h"
 #include "train/feed.h"
 #include "train/model_config.h"
+#include "train/result.h"
 
 const struct cmd_flag run_flags[] = {
     {"--result", "FILE", "write the outcome to FILE as one JSON object"},
@@ -31,4 +33,17 @@ void run_check_weights(const struct config *cfg, struct problems *p)
         problems_error(p, NULL,
                        "nothing to evaluate: give --resume CHECKPOINT or --pretrained "
                        "FILE");
+}
+
+void run_refuse(const struct cmdline *line, const struct problems *p)
+{
+    const char *path = cmdline_value(line, "--result");
+    struct strbuf text = STRBUF_INIT;
+
+    for (int i = 0; i < p->n; i++)
+        if (p->item[i].kind == PROBLEM_ERROR)
+            strbuf_addf(&text, "%s%s", text.len ? "\n" : "", p->item[i].text);
+    if (path)
+        result_write_refused(path, text.buf);
+    strbuf_release(&text);
 }

@@ -12,4 +12,7 @@ extern const struct cmd_flag run_flags[];
 void run_check(const struct config *cfg, struct problems *p);
 void run_check_weights(const struct config *cfg, struct problems *p); /* of eval */
 
+/* Writes --result, if it is given, with the exit code 2 and the mistakes. */
+void run_refuse(const struct cmdline *line, const struct problems *p);
+
 #endif

@@ -31,5 +31,6 @@ const struct verb cmd_train = {
              "and SIGINT save and leave, with the exit code 128 + signal.",
     .flags = run_flags,
     .check = train_check,
+    .refuse = run_refuse,
     .run = train_run,
 };

@@ -62,12 +62,25 @@ static void check_writable(const char *path)
     free(dir);
 }
 
-void result_begin(struct result *r, const char *path)
+static void reset(struct result *r, const char *path)
 {
     *r = (struct result){.began = clock_now()};
     r->train_loss = r->val_loss = r->val_top1 = r->val_top5 = r->ema_top1 =
         r->images_per_second = (double)NAN;
     result_path = path;
+}
+
+void result_write_refused(const char *path, const char *error)
+{
+    struct result r;
+
+    reset(&r, path);
+    (void)write_result(&r, EXIT_USAGE, error);
+}
+
+void result_begin(struct result *r, const char *path)
+{
+    reset(r, path);
     if (path)
         check_writable(path);
     error_at_exit(on_failure, r);

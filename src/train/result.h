@@ -1,7 +1,7 @@
 /*
  * --result FILE: one JSON object about the whole run, written at its end, also when it
- * fails. What is not known is null. Accuracies are percent, memory is the most that the
- * device held at once.
+ * fails or never starts; then "error" says why. What is not known is null. Accuracies are
+ * percent, memory is the most that the device held at once.
  */
 #ifndef TRAIN_RESULT_H
 #define TRAIN_RESULT_H
@@ -18,6 +18,8 @@ struct result {
 
 /* From here on a die() writes `path` (NULL: no file) with its exit code and `error`. */
 void result_begin(struct result *r, const char *path);
+/* For a run that never started: the exit code is 2. */
+void result_write_refused(const char *path, const char *error);
 /* Writes the file; returns `code`, or 1 if the file cannot be written. */
 int result_end(const struct result *r, int code);
 

@@ -66,13 +66,30 @@ grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
 grep -q "not finite" log || fail "a run that diverges: no clear message"
 grep -q "expected" log && fail "a run that diverges without a loss scale: is soothed"
 
-"$trainc" "${args[@]}" --resume nowhere.safetensors >log 2>&1
-[ $? = 2 ] || fail "--resume of nothing: exit code"
-"$trainc" eval "${args[@]}" >log 2>&1
-[ $? = 2 ] || fail "eval of nothing: exit code"
-"$trainc" "${args[@]}" --num-classes 7 --tag seven >log 2>&1
-[ $? = 2 ] || fail "another number of classes: exit code"
-[ -e out/resnet20/seven ] && fail "another number of classes: a folder was made"
+refused() { # what, pattern of the error, arguments: exit code 2, in the result too
+  local what=$1 pattern=$2
+  shift 2
+  rm -f refused.json
+  "$trainc" "$@" --result refused.json >log 2>&1
+  [ $? = 2 ] || fail "$what: exit code"
+  [ "$(value refused.json exit)" = 2 ] || fail "$what: exit code in the result"
+  [ "$(value refused.json steps)" = 0 ] && [ "$(value refused.json val_loss)" = null ] ||
+    fail "$what: result"
+  grep -q "\"error\": .*$pattern" refused.json || fail "$what: error in the result"
+  [ -e out/resnet20/refused ] && fail "$what: a folder was made"
+}
+
+refused "--resume of nothing" "there is no file 'nowhere" "${args[@]}" --tag refused \
+  --resume nowhere.safetensors
+refused "eval of nothing" "nothing to evaluate" eval "${args[@]}"
+refused "another number of classes" "has 4 classes" "${args[@]}" --num-classes 7 --tag refused
+refused "unknown keys" "TRAIN.EPOCH .*TRAIN.BASELR" "${args[@]}" --tag refused \
+  --opts TRAIN.EPOCH 3 TRAIN.BASELR 1
+refused "no such file" "nowhere.yaml" --cfg nowhere.yaml
+rm -f refused.json
+"$trainc" "${args[@]}" --result refused.json --no-such-flag >log 2>&1
+[ $? = 2 ] || fail "unknown flag: exit code"
+[ -e refused.json ] && fail "unknown flag: a result of a command that was not understood"
 
 # fp16 with its loss scale, on the device that has every type.
 "$trainc" "${args[@]}" --device ref --amp-dtype fp16 --tag half --epochs 1 \
