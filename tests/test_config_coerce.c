@@ -174,7 +174,7 @@ static void test_texts(void **state)
         struct value in = texts[i].from == PLAIN ? scalar_resolve(&mem, texts[i].text)
                                                  : value_str(&mem, texts[i].text);
         struct value out;
-        struct decl d = {texts[i].type, texts[i].item, VALUE_NONE};
+        struct decl d = {.type = texts[i].type, .item = texts[i].item};
         struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 
         in.text = texts[i].text;
@@ -209,7 +209,7 @@ static void test_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
         struct value in = value_str(&mem, reasons[i].text), out;
-        struct decl d = {reasons[i].type, reasons[i].item, VALUE_NONE};
+        struct decl d = {.type = reasons[i].type, .item = reasons[i].item};
         struct strbuf why = STRBUF_INIT;
 
         in.text = in.s;

@@ -78,12 +78,38 @@ static void test_config_init(void **state)
     config_release(&cfg);
 }
 
+/* An int key that also takes a word: into the field and back. */
+static void test_word(void **state)
+{
+    const struct schema *row = schema_find(schema_table, "DATA.BATCH_SIZE");
+    struct arena mem = {0};
+    struct strbuf type = STRBUF_INIT;
+    struct config cfg;
+    struct value v;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.BATCH_SIZE", "auto");
+    assert_int_equal(cfg.data.batch_size, BATCH_SIZE_AUTO);
+    v = schema_read(row, &cfg, &mem);
+    assert_int_equal(v.type, VALUE_STR);
+    assert_string_equal(v.s, "auto");
+    config_set(&cfg, "DATA.BATCH_SIZE", "7");
+    assert_int_equal(schema_read(row, &cfg, &mem).i, 7);
+    schema_add_type(&type, row);
+    assert_string_equal(type.buf, "int or auto");
+    strbuf_release(&type);
+    arena_release(&mem);
+    config_release(&cfg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_defaults_pass_their_checks),
         cmocka_unit_test(test_config_init),
+        cmocka_unit_test(test_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

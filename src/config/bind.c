@@ -61,7 +61,7 @@ void schema_bind(const struct schema *row, const struct value *v, void *config,
         *(bool *)field = v->b;
         break;
     case SCHEMA_INT:
-        *(int64_t *)field = v->i;
+        *(int64_t *)field = v->type == VALUE_STR ? row->word_value : v->i;
         break;
     case SCHEMA_FLOAT:
         *(double *)field = v->f;
@@ -150,6 +150,8 @@ struct value schema_read(const struct schema *row, const void *config, struct ar
     case SCHEMA_BOOL:
         return value_bool(*(const bool *)field);
     case SCHEMA_INT:
+        if (row->word && *(const int64_t *)field == row->word_value)
+            return read_str(row->word);
         return value_int(*(const int64_t *)field);
     case SCHEMA_FLOAT:
         return value_float(*(const double *)field);

@@ -54,6 +54,9 @@ enum { /* TRAIN.LR_SCHEDULER.NAME */
        LR_SCHEDULER_ONECYCLE
 };
 
+/* DATA.BATCH_SIZE auto */
+enum { BATCH_SIZE_AUTO = 0 };
+
 /* TRAIN.EMA.DEVICE: on the device of the run, or in host memory */
 enum { EMA_DEVICE_DEVICE, EMA_DEVICE_CPU };
 

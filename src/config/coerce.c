@@ -79,15 +79,22 @@ static bool to_bool(struct arena *a, const struct value *in, struct value *out,
     return true;
 }
 
-static bool to_int(struct arena *a, const struct value *in, struct value *out,
-                   struct strbuf *why)
+static bool to_int(struct arena *a, const struct decl *d, const struct value *in,
+                   struct value *out, struct strbuf *why)
 {
     struct value v = meaning(a, in);
+    struct strbuf wanted = STRBUF_INIT;
+    bool word = d->word && v.type == VALUE_STR && !strcmp(v.s, d->word);
 
-    if (v.type != VALUE_INT)
-        return refuse("an int", in, why);
-    *out = value_int(v.i);
-    return true;
+    strbuf_addf(&wanted, "an int%s%s", d->word ? " or " : "", d->word ? d->word : "");
+    if (word)
+        *out = value_str(a, d->word);
+    else if (v.type == VALUE_INT)
+        *out = value_int(v.i);
+    else
+        (void)refuse(wanted.buf, in, why);
+    strbuf_release(&wanted);
+    return word || v.type == VALUE_INT;
 }
 
 /* nan, inf, infinity in any case and with a sign, as Python's float() reads them */
@@ -228,7 +235,7 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
             ok = to_bool(a, in, &v, why);
             break;
         case VALUE_INT:
-            ok = to_int(a, in, &v, why);
+            ok = to_int(a, d, in, &v, why);
             break;
         case VALUE_FLOAT:
             ok = to_float(a, in, &v, why);

@@ -33,10 +33,12 @@ struct config {
     bool eval_mode, throughput_mode;
     int64_t local_rank;
     bool fused_window_process, fused_layernorm;
-    const char *device; /* auto, cpu, ref, cuda or cuda:N */
+    const char *device; /* auto, cpu, ref, cuda, cuda:N, h200 or FILE.json */
     int64_t threads, version;
 
     struct config_amp amp;
+    struct config_cuda cuda;
+    struct config_cudnn cudnn;
     struct config_data data;
     struct config_model model;
     struct config_train train;

@@ -161,7 +161,7 @@ static void set_leaf(struct merge *m, struct cfgnode *n, struct cfgnode_entry *e
 static void new_leaf(struct merge *m, struct cfgnode *n, const char *name,
                      const char *key, const struct value *v, const char *where)
 {
-    struct decl any = {VALUE_NONE, VALUE_NONE, VALUE_NONE};
+    struct decl any = {.type = VALUE_NONE};
     struct strbuf why = STRBUF_INIT;
     struct value out;
 

@@ -17,21 +17,23 @@ const struct schema *schema_find(const struct schema *table, const char *key)
 struct decl schema_decl(const struct schema *row)
 {
     static const struct decl decl[] = {
-        [SCHEMA_GONE] = {VALUE_NONE, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_BOOL] = {VALUE_BOOL, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_INT] = {VALUE_INT, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_FLOAT] = {VALUE_FLOAT, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_STR] = {VALUE_STR, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_CHOICE] = {VALUE_STR, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_BOOL_OPT] = {VALUE_BOOL, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_FLOAT_OPT] = {VALUE_FLOAT, VALUE_NONE, VALUE_NONE},
-        [SCHEMA_INT_LIST] = {VALUE_LIST, VALUE_INT, VALUE_NONE},
-        [SCHEMA_FLOAT_LIST] = {VALUE_LIST, VALUE_FLOAT, VALUE_NONE},
-        [SCHEMA_STR_LIST] = {VALUE_LIST, VALUE_STR, VALUE_NONE},
-        [SCHEMA_INT_TABLE] = {VALUE_LIST, VALUE_LIST, VALUE_INT},
+        [SCHEMA_GONE] = {.type = VALUE_NONE},
+        [SCHEMA_BOOL] = {.type = VALUE_BOOL},
+        [SCHEMA_INT] = {.type = VALUE_INT},
+        [SCHEMA_FLOAT] = {.type = VALUE_FLOAT},
+        [SCHEMA_STR] = {.type = VALUE_STR},
+        [SCHEMA_CHOICE] = {.type = VALUE_STR},
+        [SCHEMA_BOOL_OPT] = {.type = VALUE_BOOL},
+        [SCHEMA_FLOAT_OPT] = {.type = VALUE_FLOAT},
+        [SCHEMA_INT_LIST] = {.type = VALUE_LIST, .item = VALUE_INT},
+        [SCHEMA_FLOAT_LIST] = {.type = VALUE_LIST, .item = VALUE_FLOAT},
+        [SCHEMA_STR_LIST] = {.type = VALUE_LIST, .item = VALUE_STR},
+        [SCHEMA_INT_TABLE] = {.type = VALUE_LIST, .item = VALUE_LIST, .item2 = VALUE_INT},
     };
+    struct decl d = decl[row->type];
 
-    return decl[row->type];
+    d.word = row->word;
+    return d;
 }
 
 struct value schema_default(const struct schema *row, struct arena *a)
@@ -181,6 +183,8 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
     } else {
         strbuf_addstr(s, name[row->type]);
     }
+    if (row->word)
+        strbuf_addf(s, " or %s", row->word);
     if (row->nullable)
         strbuf_addstr(s, " or None");
 }

@@ -155,9 +155,17 @@ static const struct choice progresses[] = {
     {0},
 };
 
+/* A device that is not here: the name of a description that we have, or a JSON file. */
+static bool is_description(const char *text)
+{
+    size_t len = strlen(text);
+
+    return !strcmp(text, "h200") || (len > 5 && !strcmp(text + len - 5, ".json"));
+}
+
 static const char *check_device(const char *text)
 {
-    if (!strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "ref") ||
+    if (is_description(text) || !strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "ref") ||
         !strcmp(text, "cuda"))
         return NULL;
     if (!strncmp(text, "cuda:", 5) && text[5] &&
@@ -238,7 +246,8 @@ const struct schema schema_table[] = {
         .help = "seed of every random number"),
     ROW("DEVICE", device, .def = "auto", .check = check_device, .flag = "--device",
         .metavar = "DEVICE",
-        .help = "what to run on: auto, cpu, ref (plain C), cuda or cuda:N"),
+        .help = "what to run on: auto, cpu, ref (plain C), cuda or cuda:N; for summary "
+                "also h200 or FILE.json, a GPU that is not here"),
     ROW("THREADS", threads, .def = "0", RANGE(0, 4096), .flag = "--threads",
         .metavar = "N", .help = "CPU threads; 0: all cores"),
     ROW("LOCAL_RANK", local_rank, .def = "0", RANGE(0, 65536),
@@ -285,10 +294,31 @@ const struct schema schema_table[] = {
         .help = "floor of the loss scale"),
     ROW("AMP.MAX_SKIPS", amp.max_skips, .def = "25", RANGE(1, NO_LIMIT),
         .help = "stop after that many skipped steps in a row"),
+    ROW("AMP.INJECT_OVERFLOW_AT", amp.inject_overflow_at, .def = "-1",
+        RANGE(-1, NO_LIMIT),
+        .help = "for tests: make the gradients of this update infinite; -1: never"),
+
+    /* GPUs */
+    ROW("CUDA.GRAPH", cuda.graph, .def = "True", .flag = "--graph",
+        .help = "replay the step as one CUDA graph; False: launch each kernel"),
+    ROW("CUDNN.BENCHMARK", cudnn.benchmark, .def = "True",
+        .help = "time the engines at the first start and keep the fastest"),
+    ROW("CUDNN.DETERMINISTIC", cudnn.deterministic, .def = "False",
+        .flag = "--deterministic",
+        .help = "engines whose result never changes, chosen by rule and not by time"),
+    ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
+        .help = "fp32 products may round their factors to TF32"),
+    ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
+        RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
+    ROW("CUDNN.CACHE", cudnn.cache, .def = "auto", .metavar = "DIR",
+        .help = "folder for plans and timings; auto: trainc in XDG_CACHE_HOME or "
+                "~/.cache; empty: none"),
 
     /* data */
     ROW("DATA.BATCH_SIZE", data.batch_size, .def = "128", RANGE(1, 1048576),
-        .flag = "-b, --batch-size", .metavar = "N", .help = "images per step and device"),
+        .word = "auto", .word_value = BATCH_SIZE_AUTO, .flag = "-b, --batch-size",
+        .metavar = "N",
+        .help = "images per step and device; auto: the most that fit the GPU's memory"),
     ROW("DATA.VAL_BATCH_SIZE", data.val_batch_size, .def = "0", RANGE(0, 1048576),
         .flag = "--val-batch-size, --validation-batch-size, -vb", .metavar = "N",
         .help = "images per validation step; 0: DATA.BATCH_SIZE"),

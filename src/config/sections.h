@@ -33,7 +33,17 @@ struct config_amp {
     double init_scale, growth_factor, backoff_factor;
     int64_t growth_interval;
     double min_scale;
-    int64_t max_skips;
+    int64_t max_skips, inject_overflow_at;
+};
+
+struct config_cuda {
+    bool graph;
+};
+
+struct config_cudnn {
+    bool benchmark, deterministic, allow_tf32;
+    int64_t workspace_limit;
+    const char *cache;
 };
 
 struct config_data {
