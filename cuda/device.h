@@ -1,6 +1,12 @@
 /*
  * An NVIDIA GPU as a device, or the description of one: a described device answers every
  * question that claims and plans ask, and has no memory and no stream.
+ *
+ *   find.c      which GPUs there are, and why one cannot be used
+ *   memory.c    device memory and what is left of it
+ *   async.c     lanes, events, pinned memory; every wait of the host is in that file
+ *   capture.c   CUDA graphs
+ *   error.c     messages
  */
 #ifndef CUDA_DEVICE_H
 #define CUDA_DEVICE_H
@@ -10,6 +16,7 @@
 #include <stdint.h>
 
 #include "cuda/description.h"
+#include "graph/backend.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,16 +29,21 @@ struct step;
 
 struct device {
     struct description what;
-    bool described; /* no GPU behind it */
-    int index;      /* of the CUDA runtime's devices */
-    struct CUstream_st *stream;
+    bool described;                  /* no GPU behind it */
+    int index;                       /* of the CUDA runtime's devices */
+    struct CUstream_st *stream;      /* LANE_RUN */
+    struct CUstream_st *copy_stream; /* LANE_COPY */
     struct cudnn *cudnn;       /* opened when a claim first asks; see cuda/cudnn.h */
     struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
     struct cuda_options options;
+    bool eager;                 /* no captures */
     const struct step *running; /* for messages: the step whose run() is on */
+    int number;                 /* of that step in its program */
     struct cuda_block *block;   /* what alloc() gave */
     size_t bytes, peak;
-    char text[160];
+    size_t free_at_open; /* bytes, once the driver had taken its share */
+    struct device_waits waits;
+    char text[160]; /* "cuda:0 NVIDIA H200" */
 };
 
 /*
@@ -39,9 +51,18 @@ struct device {
  * layer and shapes, the device and its free memory, and a hint where we know a cure.
  */
 void cuda_check(struct device *dev, int error, const char *call);
+#define CUDA_CHECK(dev, call) cuda_check((dev), (int)(call), #call)
 
 /* The same for the launch just made. */
 void cuda_launched(struct device *dev, const char *kernel);
+
+/*
+ * The same for a library's error: `error` is its name for it, `detail` the library's own
+ * last message ("" or NULL: it has none), `hint` may be NULL.
+ */
+__attribute__((noreturn)) void cuda_fail(struct device *dev, const char *call,
+                                         const char *error, const char *detail,
+                                         const char *hint);
 
 /* Blocks of `block` threads for n elements of which each thread takes `each`. */
 static inline unsigned cuda_blocks(int64_t n, int block, int each)

@@ -10,16 +10,67 @@
 
 #include "graph/kernel.h"
 
+struct strbuf;
+
+/* All zero is what tests take: exact, nothing kept on disk. */
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
     const char *description; /* a device that is not here: its JSON file, or NULL */
+
+    /* GPUs alone: the keys CUDNN.* and CUDA.* */
+    bool tf32;          /* fp32 products may use TF32 */
+    bool deterministic; /* no engine whose result changes from run to run */
+    bool benchmark;     /* time the candidates instead of believing the heuristic */
+    bool eager;         /* do not capture programs */
+    size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
+    const char *cache;  /* folder for plans and choices; NULL or "": none */
+};
+
+/* How often the host has waited for the device; `sync` until nothing was left to do,
+ * `await` until an event that other work may follow. */
+struct device_waits {
+    int64_t sync, await;
+};
+
+struct device_memory {
+    size_t total, free; /* of the whole device, now */
+    size_t held, peak;  /* by alloc(), now and at the highest */
+    size_t library;     /* what the driver and libraries have taken for this program */
+    size_t reserve;     /* what they are going to take beyond that */
+};
+
+/*
+ * Work that is in flight. A device has two lanes in which things happen in order, beside
+ * each other: run() and program_run() go to LANE_RUN. Events tie them: `wait` holds back
+ * a lane, `await` the host. Memory of host_alloc() is pinned: copies of it are made while
+ * the host goes on, so it must stay as it is until an event behind the copy is done.
+ */
+enum lane { LANE_RUN, LANE_COPY };
+
+struct backend_async {
+    void *(*host_alloc)(struct device *dev, size_t size); /* zeroed, 64-byte aligned */
+    void (*host_free)(struct device *dev, void *p);
+    void *(*event_new)(struct device *dev);
+    void (*event_free)(struct device *dev, void *event);
+    void (*record)(struct device *dev, enum lane lane, void *event);
+    void (*wait)(struct device *dev, enum lane lane, void *event);
+    bool (*done)(struct device *dev, void *event); /* never recorded: true */
+    void (*await)(struct device *dev, void *event);
+    void (*copy_in)(struct device *dev, enum lane lane, void *dst, const void *host,
+                    size_t size);
+    void (*copy_out)(struct device *dev, enum lane lane, void *host, const void *src,
+                     size_t size);
+    void (*copy)(struct device *dev, enum lane lane, void *dst, const void *src,
+                 size_t size); /* within the device */
 };
 
 struct backend {
     const char *name; /* "cpu", "ref", "cuda" */
     const char *help;
 
+    /* False: this machine cannot; `why` gets one line. NULL: every machine can. */
+    bool (*available)(int index, struct strbuf *why);
     struct device *(*open)(const struct device_options *o); /* dies if it cannot */
     void (*close)(struct device *dev);
     bool (*has_dtype)(struct device *dev, enum dtype d); /* fast in hardware */
@@ -33,15 +84,28 @@ struct backend {
     void (*copy_out)(struct device *dev, void *host, const void *src, size_t size);
     void (*sync)(struct device *dev);
     size_t (*peak_memory)(struct device *dev); /* bytes of alloc() at the highest */
+    /* False: memory is the host's, and what there is of it is not asked. May be NULL. */
+    bool (*memory)(struct device *dev, struct device_memory *m);
 
     void (*lower)(struct graph *g, struct device *dev); /* NULL: nothing to lower */
     const struct kernel *const *kernels;                /* ends with NULL */
 
-    /* Record everything run() launches between begin and end; NULL: run each step. */
-    void (*capture_begin)(struct device *dev);
+    /*
+     * Record what run() launches between begin and end, to be replayed as one. Begin
+     * says false if the device is to run each step; all NULL: it cannot record.
+     */
+    bool (*capture_begin)(struct device *dev);
     void *(*capture_end)(struct device *dev);
     void (*replay)(struct device *dev, void *captured);
     void (*capture_free)(struct device *dev, void *captured);
+
+    /* For messages and profilers; both may be NULL. `mark`: this step of a program comes
+     * now; NULL: that was the last. `range` names all that follows until its NULL. */
+    void (*mark)(struct device *dev, const struct step *s, int number);
+    void (*range)(struct device *dev, const char *name);
+
+    const struct backend_async *async; /* NULL: all is done when a call returns */
+    struct device_waits (*waits)(struct device *dev); /* NULL where async is */
 };
 
 #endif

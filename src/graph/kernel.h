@@ -48,6 +48,8 @@ struct kernel {
     /* For summary: "engine 62, 0.3 MiB workspace"; NULL: the name says it all. */
     void (*describe)(const struct step *s, struct strbuf *text);
     size_t state_size;
+    /* For summary: "engine 62, workspace 4.0 MiB"; may be NULL. */
+    void (*describe)(const struct step *s, struct strbuf *text);
 };
 
 /*

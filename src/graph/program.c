@@ -1,6 +1,7 @@
 #include "graph/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -75,10 +76,18 @@ static void free_steps(struct program *p)
     free(p->step);
 }
 
+static void free_captures(struct program *p)
+{
+    for (int i = 0; i < PROGRAM_CAPTURES; i++)
+        if (p->capture[i].what)
+            p->backend->capture_free(p->device, p->capture[i].what);
+}
+
 void program_free(struct program *p)
 {
     if (!p)
         return;
+    free_captures(p);
     free_steps(p);
     for (int i = 0; i < p->nregion; i++)
         region_free(p->region[i]);
@@ -162,6 +171,8 @@ static void run_step(struct program *p, int i)
 {
     double began = p->trace ? clock_now() : 0;
 
+    if (p->backend->mark)
+        p->backend->mark(p->device, &p->step[i], i);
     p->step[i].kernel->run(&p->step[i], p->device);
     if (!p->trace)
         return;
@@ -170,11 +181,8 @@ static void run_step(struct program *p, int i)
     p->trace(p, i, clock_now() - began, p->trace_arg);
 }
 
-void program_run(struct program *p)
+static void run_steps(struct program *p)
 {
-    if (!p->bound)
-        BUG("program_run before program_bind");
-    (void)alloc_forbid(true);
     for (int i = 0; i < p->nregion; i++) {
         if (i == p->refresh_at)
             program_refresh(p);
@@ -182,5 +190,67 @@ void program_run(struct program *p)
     }
     if (p->refresh_at == p->nregion)
         program_refresh(p);
+    if (p->backend->mark)
+        p->backend->mark(p->device, NULL, 0);
+}
+
+static bool captured_here(const struct program *p, const struct capture *c)
+{
+    return c->what && !memcmp(c->base, p->base, sizeof(c->base)) &&
+           (!p->share || !memcmp(c->shared, p->share->base, sizeof(c->shared)));
+}
+
+/* The one of this binding; else a free one; else the one that rested longest. */
+static struct capture *find_capture(struct program *p)
+{
+    struct capture *found = &p->capture[0];
+
+    for (int i = 0; i < PROGRAM_CAPTURES; i++) {
+        struct capture *c = &p->capture[i];
+
+        if (captured_here(p, c))
+            return c;
+        if (found->what && (!c->what || c->used < found->used))
+            found = c;
+    }
+    return found;
+}
+
+static bool record(struct program *p, struct capture *c)
+{
+    if (!p->backend->capture_begin(p->device))
+        return false;
+    run_steps(p);
+    if (c->what)
+        p->backend->capture_free(p->device, c->what);
+    c->what = p->backend->capture_end(p->device);
+    memcpy(c->base, p->base, sizeof(c->base));
+    if (p->share)
+        memcpy(c->shared, p->share->base, sizeof(c->shared));
+    return true;
+}
+
+static bool replay(struct program *p)
+{
+    struct capture *c;
+
+    if (!p->backend->capture_begin || p->trace || !p->runs)
+        return false;
+    c = find_capture(p);
+    if (!captured_here(p, c) && !record(p, c))
+        return false;
+    c->used = p->runs;
+    p->backend->replay(p->device, c->what);
+    return true;
+}
+
+void program_run(struct program *p)
+{
+    if (!p->bound)
+        BUG("program_run before program_bind");
+    (void)alloc_forbid(true);
+    if (!replay(p))
+        run_steps(p);
+    p->runs++;
     (void)alloc_forbid(false);
 }

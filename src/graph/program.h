@@ -11,6 +11,11 @@
  * Compilation allocates no tensor memory: arena size, lower bound and claims can be
  * printed for a device that is not in the machine. Programs that never run at the same
  * time may be bound to one arena.
+ *
+ * A backend that can capture is asked to from the second run on: the first runs step by
+ * step (libraries load their kernels then), later ones replay what was recorded for this
+ * binding. A program that goes to and fro between a few bindings is recorded once for
+ * each. Callers see no difference, and results are equal bit for bit.
  */
 #ifndef GRAPH_PROGRAM_H
 #define GRAPH_PROGRAM_H
@@ -47,6 +52,15 @@ struct compile_options {
     bool keep_declines;
 };
 
+/* What one binding of a program launches, recorded by the backend. */
+struct capture {
+    void *what;                                      /* NULL: free */
+    void *base[MEMORY_COUNT], *shared[MEMORY_COUNT]; /* of p->share */
+    int64_t used;                                    /* the run that last replayed it */
+};
+
+enum { PROGRAM_CAPTURES = 4 }; /* bindings that a program may go to and fro between */
+
 struct program {
     struct graph *graph;
     const struct backend *backend;
@@ -64,6 +78,8 @@ struct program {
     int refresh_at;     /* derived buffers are packed before this step */
     void *base[MEMORY_COUNT];
     bool bound;
+    int64_t runs;
+    struct capture capture[PROGRAM_CAPTURES];
     void (*trace)(const struct program *p, int step, double seconds, void *arg);
     void *trace_arg;
 };
@@ -79,7 +95,8 @@ void program_refresh(struct program *p);
 void program_run(struct program *p);
 
 /*
- * Tracing wraps the loop over the steps: `fn` is called after each with its seconds.
+ * Tracing wraps the loop over the steps, which are never replayed then: `fn` is called
+ * after each with its seconds.
  * The debug builds (-DDEBUG) also assert that no step allocates.
  */
 void program_trace(struct program *p,

@@ -38,11 +38,10 @@ static void compile_train(struct session *s)
 void session_init(struct session *s, const struct config *cfg,
                   const struct session_options *o)
 {
-    struct device_options d = {.threads = (int)cfg->threads,
-                               .description = o->description};
+    struct device_options d;
 
     *s = (struct session){.cfg = cfg, .keep_declines = o->keep_declines};
-    s->backend = device_find(cfg->device, &d.index);
+    s->backend = device_options(cfg, &d);
     s->device = s->backend->open(&d);
     plan_init(&s->plan, cfg, o->images, s->backend, s->device);
     s->mixing = s->plan.mix;

@@ -28,7 +28,6 @@ struct session_options {
     bool train, eval;
     int64_t images;          /* of the training set; 0: unknown */
     bool keep_declines;      /* for summary */
-    const char *description; /* of a device that is not here, or NULL */
 };
 
 enum session_program {

@@ -1,0 +1,95 @@
+/* Device memory: a few large blocks for the whole run, and what is left beside them. */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "cuda/parts.h"
+
+/*
+ * Beyond what we allocate: kernels that cuDNN and cuBLASLt load when they first run,
+ * their handles, and the captured graphs; estimated. The driver's own share comes off the
+ * memory of a GPU that is only described; where there is one, the driver has it already.
+ */
+static const size_t reserve = (size_t)768 << 20, driver_share = (size_t)640 << 20;
+
+struct cuda_block {
+    struct cuda_block *next;
+    void *p;
+    size_t size;
+};
+
+static size_t free_now(struct device *dev)
+{
+    size_t free_ = 0, total = 0;
+
+    if (!dev->described)
+        CUDA_CHECK(dev, cudaMemGetInfo(&free_, &total));
+    else if (dev->what.memory > driver_share)
+        free_ = dev->what.memory - driver_share;
+    return free_;
+}
+
+void *cuda_alloc(struct device *dev, size_t size)
+{
+    struct cuda_block *b;
+
+    if (dev->described)
+        die("%s is the description of a GPU that is not here: nothing can run on it "
+            "(trainc summary shows what would)",
+            dev->text);
+    b = xcalloc(1, sizeof(*b));
+    CUDA_CHECK(dev, cudaMalloc(&b->p, size));
+    CUDA_CHECK(dev, cudaMemsetAsync(b->p, 0, size, dev->stream));
+    b->size = size;
+    b->next = dev->block;
+    dev->block = b;
+    dev->bytes += size;
+    if (dev->bytes > dev->peak)
+        dev->peak = dev->bytes;
+    return b->p;
+}
+
+void cuda_free(struct device *dev, void *p)
+{
+    struct cuda_block **at = &dev->block, *b;
+
+    if (!p)
+        return;
+    while (*at && (*at)->p != p)
+        at = &(*at)->next;
+    if (!*at)
+        BUG("%p is not memory of this device", p);
+    b = *at;
+    *at = b->next;
+    dev->bytes -= b->size;
+    CUDA_CHECK(dev, cudaFree(b->p));
+    free(b);
+}
+
+void cuda_free_all(struct device *dev)
+{
+    while (dev->block)
+        cuda_free(dev, dev->block->p);
+}
+
+size_t cuda_peak_memory(struct device *dev)
+{
+    return dev->peak;
+}
+
+bool cuda_memory(struct device *dev, struct device_memory *m)
+{
+    size_t now = free_now(dev);
+
+    *m = (struct device_memory){
+        .total = dev->what.memory,
+        .free = now,
+        .held = dev->bytes,
+        .peak = dev->peak,
+        .reserve = reserve,
+    };
+    if (dev->free_at_open > now + dev->bytes)
+        m->library = dev->free_at_open - now - dev->bytes;
+    return true;
+}
