@@ -28,6 +28,20 @@ static json_int_t number(const json_t *o, const char *key, const char *source)
     return json_integer_value(v);
 }
 
+/* In what trainc devices --json prints: the description of the first GPU, or NULL. */
+static json_t *find_gpu(json_t *o, const char *source)
+{
+    json_t *device, *found = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(o, "devices"), i, device) if (!found) found =
+        json_object_get(json_array_get(json_object_get(device, "gpus"), 0),
+                        "description");
+    if (!json_is_object(found))
+        die("%s: trainc devices found no GPU where this was written", source);
+    return found;
+}
+
 static json_t *parse(const char *source)
 {
     json_error_t e;
@@ -41,6 +55,12 @@ static json_t *parse(const char *source)
         die("cannot read the device description '%s': %s", source, e.text);
     if (!json_is_object(o))
         die("%s: a device description is one JSON object", source);
+    if (json_object_get(o, "devices")) {
+        json_t *gpu = json_incref(find_gpu(o, source));
+
+        json_decref(o);
+        o = gpu;
+    }
     return o;
 }
 

@@ -37,7 +37,8 @@ struct cuda_options {
 
 /*
  * `source` is the name of a built-in description ("h200") or a JSON file: one object, or
- * what `trainc devices --json` prints. Dies with the file's name and what is wrong.
+ * what `trainc devices --json` prints, of which the first GPU is taken. Dies with the
+ * file's name and what is wrong.
  */
 void description_read(struct description *d, const char *source);
 void description_release(struct description *d);

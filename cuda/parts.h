@@ -7,6 +7,9 @@
 /* find.c */
 bool cuda_available(int index, struct strbuf *why);
 
+/* report.c */
+void cuda_report(struct strbuf *s, bool json);
+
 /* memory.c */
 void *cuda_alloc(struct device *dev, size_t size);
 void cuda_free(struct device *dev, void *p);

@@ -21,6 +21,7 @@
 #include "cpu/backend.h"
 #include "cpu/bandwidth.h"
 #include "io/json.h"
+#include "train/devices.h"
 #include "train/model_config.h"
 #include "train/step.h"
 
@@ -201,6 +202,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
 {
     if (!cmdline_has(line, "--ops") && !cmdline_has(line, "--loader"))
         model_check(cfg, p);
+    device_check(cfg, p);
 }
 
 static const struct cmd_flag bench_flags[] = {

@@ -1,27 +1,106 @@
 /* trainc devices: what this machine can train on. */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "train/devices.h"
+
+/* The lines of `text`, each below the name of its backend. */
+static void print_lines(const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        printf("%-6s %.*s\n", "", (int)len, text);
+        text += len + (text[len] != 0);
+    }
+}
+
+static void print_one(const struct backend *b, const struct device_options *o)
+{
+    struct strbuf why = STRBUF_INIT, report = STRBUF_INIT;
+
+    if (device_available(b, 0, &why)) {
+        struct device *dev = b->open(o);
+
+        printf("%-6s %s\n", b->name, b->describe(dev));
+        b->close(dev);
+    } else {
+        printf("%-6s cannot be used: %s\n", b->name, why.buf);
+    }
+    print_lines(b->help);
+    if (b->report)
+        b->report(&report, false);
+    print_lines(report.buf);
+    strbuf_release(&report);
+    strbuf_release(&why);
+}
+
+static json_t *one_json(const struct backend *b, const struct device_options *o)
+{
+    struct strbuf why = STRBUF_INIT, report = STRBUF_INIT;
+    bool ok = device_available(b, 0, &why);
+    json_t *j =
+        json_pack("{ss,sb,ss}", "name", b->name, "available", ok, "help", b->help);
+
+    if (ok) {
+        struct device *dev = b->open(o);
+
+        (void)json_object_set_new(j, "device", json_string(b->describe(dev)));
+        b->close(dev);
+    } else {
+        (void)json_object_set_new(j, "why", json_string(why.buf));
+    }
+    if (b->report) {
+        b->report(&report, true);
+        (void)json_object_update_new(j, json_loads(report.buf, 0, NULL));
+    }
+    strbuf_release(&report);
+    strbuf_release(&why);
+    return j;
+}
+
+static void print_json(const struct device_options *o)
+{
+    json_t *all = json_array();
+    char *text;
+
+    for (int i = 0; device_table[i]; i++)
+        (void)json_array_append_new(all, one_json(device_table[i], o));
+    all = json_pack("{so}", "devices", all);
+    text = json_dumps(all, JSON_INDENT(2));
+    puts(text);
+    free(text);
+    json_decref(all);
+}
 
 static int devices_run(struct config *cfg, const struct cmdline *line)
 {
     struct device_options o = {.threads = (int)cfg->threads};
 
-    (void)line;
-    for (int i = 0; device_table[i]; i++) {
-        const struct backend *b = device_table[i];
-        struct device *dev = b->open(&o);
-
-        printf("%-6s %s\n%-6s %s\n", b->name, b->describe(dev), "", b->help);
-        b->close(dev);
-    }
+    if (cmdline_has(line, "--json"))
+        print_json(&o);
+    for (int i = 0; device_table[i] && !cmdline_has(line, "--json"); i++)
+        print_one(device_table[i], &o);
     return 0;
 }
+
+static const struct cmd_flag devices_flags[] = {
+    {"--json", NULL, "as JSON; what it says of a GPU is a file for summary --device"},
+    {0},
+};
 
 const struct verb cmd_devices = {
     .name = "devices",
     .help = "list the devices that this build can train on",
-    .about = "The first of the list is what DEVICE auto takes.",
+    .about =
+        "The first that can be used is what DEVICE auto takes. For CUDA, the "
+        "versions of the driver and the libraries and where they come from, and each "
+        "GPU. trainc devices --json >gpu.json describes a GPU for another machine: "
+        "trainc summary --device gpu.json.",
+    .flags = devices_flags,
     .run = devices_run,
 };

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
+#include "train/devices.h"
 #include "train/feed.h"
 #include "train/model_config.h"
 #include "train/result.h"
@@ -22,6 +23,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
 void run_check(const struct config *cfg, struct problems *p)
 {
     model_check(cfg, p);
+    device_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
     feed_check(cfg, p);

@@ -71,6 +71,9 @@ struct backend {
 
     /* False: this machine cannot; `why` gets one line. NULL: every machine can. */
     bool (*available)(int index, struct strbuf *why);
+    /* What there is of it and with which versions, as lines or as one JSON object; NULL:
+     * describe() says all. */
+    void (*report)(struct strbuf *s, bool json);
     struct device *(*open)(const struct device_options *o); /* dies if it cannot */
     void (*close)(struct device *dev);
     bool (*has_dtype)(struct device *dev, enum dtype d); /* fast in hardware */

@@ -45,8 +45,6 @@ struct kernel {
                          struct device *dev);
     void (*run)(struct step *s, struct device *dev);
     void (*release)(struct step *s); /* accepts half-built state; may be NULL */
-    /* For summary: "engine 62, 0.3 MiB workspace"; NULL: the name says it all. */
-    void (*describe)(const struct step *s, struct strbuf *text);
     size_t state_size;
     /* For summary: "engine 62, workspace 4.0 MiB"; may be NULL. */
     void (*describe)(const struct step *s, struct strbuf *text);
