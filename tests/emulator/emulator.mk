@@ -44,6 +44,8 @@ $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 $B/tests/emulator/test_%: $B/tests/emulator/test_%.o $E/tests/emulator/test_%.o $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
+include tests/emulator/libraries.mk
+
 emulator: $B/trainc-emulated $(EMU_TEST) ## the CUDA backend on the host, with its tests
 
 -include $(EMU_OBJ:.o=.d) $(EMU_TEST:=.d)

@@ -1,0 +1,129 @@
+/*
+ * An operation graph, free of descriptors: tensors, and operations in an order in which
+ * each reads what was written before. Plain data, so that it can be copied, hashed and
+ * written as text.
+ */
+#ifndef EMULATOR_CUDNN_GRAPH_H
+#define EMULATOR_CUDNN_GRAPH_H
+
+#include <cudnn.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/emulator/cudnn/descriptor.h"
+
+enum { TENSORS_MAX = 96, OPS_MAX = 48, SLOTS_MAX = 16, SPATIAL_MAX = 3 };
+
+struct tensor {
+    int64_t uid, align;
+    int64_t dims[CUDNN_DIM_MAX], strides[CUDNN_DIM_MAX];
+    int32_t type, rank;
+    int32_t real;     /* in memory; else virtual */
+    int32_t by_value; /* on the host, read when the plan is executed */
+};
+
+/* Slots of the operations, as in the tables of roles. */
+enum { CONV_X, CONV_W, CONV_Y }; /* image, filter, response, or their gradients */
+enum { PW_X, PW_B, PW_T, PW_Y, PW_DY, PW_DX };
+enum { MM_A, MM_B, MM_C };
+enum { RED_X, RED_Y };
+enum { POOL_X, POOL_Y, POOL_INDEX, POOL_DX, POOL_DY };
+enum { STATS_X, STATS_SUM, STATS_SQSUM };
+enum {
+    FIN_SUM,
+    FIN_SQSUM,
+    FIN_SCALE,
+    FIN_BIAS,
+    FIN_COUNT,
+    FIN_EPSILON,
+    FIN_FACTOR,
+    FIN_OLD_MEAN,
+    FIN_OLD_VAR,
+    FIN_NEW_MEAN,
+    FIN_NEW_VAR,
+    FIN_MEAN,
+    FIN_INVSTD,
+    FIN_EQ_SCALE,
+    FIN_EQ_BIAS,
+};
+enum {
+    BNW_X,
+    BNW_DY,
+    BNW_MEAN,
+    BNW_INVSTD,
+    BNW_SCALE,
+    BNW_DSCALE,
+    BNW_DBIAS,
+    BNW_EQ_DY,
+    BNW_EQ_X,
+    BNW_EQ_BIAS,
+};
+enum {
+    NORM_X,
+    NORM_SCALE,
+    NORM_BIAS,
+    NORM_EPSILON,
+    NORM_FACTOR,
+    NORM_OLD_MEAN,
+    NORM_OLD_VAR,
+    NORM_NEW_MEAN,
+    NORM_NEW_VAR,
+    NORM_MEAN,
+    NORM_INVSTD,
+    NORM_Y,
+    NORM_DY,
+    NORM_DX,
+    NORM_DSCALE,
+    NORM_DBIAS,
+};
+
+struct op {
+    int32_t kind;            /* type of its descriptor */
+    int32_t slot[SLOTS_MAX]; /* index of a tensor; -1: none */
+    int32_t mode;            /* of a pointwise, a reduction, a resample, a norm */
+    int32_t phase;           /* of a norm; the padding mode of a resample */
+    int32_t keep_nan;        /* NAN_PROPAGATION */
+    int32_t spatial;
+    int64_t pre[SPATIAL_MAX], post[SPATIAL_MAX], stride[SPATIAL_MAX];
+    int64_t dilation[SPATIAL_MAX], window[SPATIAL_MAX];
+    double alpha, beta; /* alpha and alpha2 of a pointwise */
+    double lower, upper, slope, elu_alpha, softplus_beta, swish_beta;
+};
+
+struct graph {
+    int32_t ntensor, nop;
+    struct tensor tensor[TENSORS_MAX];
+    struct op op[OPS_MAX];
+};
+
+struct role {
+    cudnnBackendDescriptorType_t kind;
+    cudnnBackendAttributeName_t name;
+    int slot;
+    bool written;
+};
+
+/* Roles of one kind of operation; *n of them. */
+const struct role *graph_roles(int kind, int *n);
+bool graph_writes(const struct op *op, int slot);
+
+/* roles.c: what a tensor or an operation descriptor says. */
+void graph_read_tensor(const struct descriptor *d, struct tensor *t);
+void graph_read_op(const struct descriptor *d, struct op *op);
+
+/* Reads the operations of an OPERATIONGRAPH descriptor into d->graph, or says why not. */
+cudnnStatus_t graph_build(struct descriptor *d);
+
+/* Why no engine takes the graph, or NULL. */
+const char *graph_unsupported(const struct graph *g);
+
+/* A convolution or product that an engine with tensor cores computes in TF32. */
+bool graph_has_float_product(const struct graph *g);
+
+uint64_t graph_hash(const struct graph *g);
+
+/* The tensor's elements from the first to the last, with the gaps between. */
+int64_t tensor_span(const struct tensor *t);
+int64_t tensor_size(int type); /* bytes of an element */
+
+#endif

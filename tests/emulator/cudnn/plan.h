@@ -1,0 +1,53 @@
+/*
+ * Engines, plans and the descriptors between them. The engines all compute the same; they
+ * differ in what a caller has to look at: workspace, notes, and whether a plan can be
+ * built at all.
+ */
+#ifndef EMULATOR_CUDNN_PLAN_H
+#define EMULATOR_CUDNN_PLAN_H
+
+#include <cudnn.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/emulator/cudnn/descriptor.h"
+#include "tests/emulator/cudnn/graph.h"
+
+enum { PLANS_MAX = 65536, COMPUTE_CAPABILITY = 900, VERSION = 91900 };
+
+struct engine {
+    int index;
+    bool fallback;     /* offered by that heuristic, else by the others */
+    int note[2];       /* numerical notes, -1: none */
+    int64_t workspace; /* bytes */
+    bool broken;       /* listed, but no plan can be built */
+    enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT } for_what;
+};
+
+struct plan {
+    int serial; /* plan_alive() */
+    const struct engine *engine;
+    int capability; /* of the device that it was made for */
+    struct graph graph;
+};
+
+void plan_free(struct plan *p);
+bool plan_alive(int serial);
+bool engine_notes(const struct engine *e, int note);
+
+/* Finalizes what is neither tensor nor operation nor graph. */
+cudnnStatus_t plan_finalize(struct descriptor *d);
+
+/* Attributes that the library makes: results, notes, workspace, text. Sets *mine if the
+ * attribute is one of these. */
+cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
+                       int64_t asked, int64_t *count, void *values, bool *mine);
+
+/* json.c. Both give a new string or plan. */
+char *plan_to_json(const struct plan *p);
+cudnnStatus_t plan_from_json(const char *json, const struct engine *engines, int nengine,
+                             struct plan *p);
+cudnnStatus_t device_check_json(const char *json, int *capability);
+extern const char device_json[]; /* the emulated device */
+
+#endif

@@ -1,0 +1,143 @@
+/* Reductions, views, products of matrices. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/emulator/cudnn/run.h"
+
+static double start(int how)
+{
+    switch (how) {
+    case CUDNN_REDUCE_TENSOR_MUL:
+        return 1;
+    case CUDNN_REDUCE_TENSOR_MIN:
+        return HUGE_VAL;
+    case CUDNN_REDUCE_TENSOR_MAX:
+        return -HUGE_VAL;
+    default: /* ADD, AMAX */
+        return 0;
+    }
+}
+
+static double reduce(int how, double sum, double x)
+{
+    switch (how) {
+    case CUDNN_REDUCE_TENSOR_MUL:
+        return sum * x;
+    case CUDNN_REDUCE_TENSOR_MIN:
+        return fmin(sum, x);
+    case CUDNN_REDUCE_TENSOR_MAX:
+        return fmax(sum, x);
+    case CUDNN_REDUCE_TENSOR_AMAX:
+        return fmax(sum, fabs(x));
+    default:
+        return sum + x;
+    }
+}
+
+/* Dimensions of y that are 1 are reduced. */
+void run_reduction(const struct run *r, const struct op *op)
+{
+    const struct value *x = run_in(r, op, RED_X);
+    struct value *y = run_out(r, op, RED_Y);
+    double *sum = value_memory(sizeof(*sum) * (size_t)y->count);
+    struct walk w;
+
+    for (int64_t i = 0; i < y->count; i++)
+        sum[i] = start(op->mode);
+    walk_start(&w, x, y, NULL, NULL);
+    do
+        sum[w.at[0]] = reduce(op->mode, sum[w.at[0]], (double)x->v[w.i]);
+    while (walk_next(&w));
+    for (int64_t i = 0; i < y->count; i++)
+        y->v[i] = (float)sum[i];
+}
+
+/* Elements of `to` in the order of its tensor's memory, taken from those of `from`. */
+struct place {
+    int64_t at, i;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *p = a, *q = b;
+
+    return p->at < q->at ? -1 : p->at > q->at;
+}
+
+static struct place *in_order(const struct value *x, const struct tensor *t)
+{
+    struct place *p = value_memory(sizeof(*p) * (size_t)x->count);
+    struct value m = *x;
+    struct walk w;
+
+    memcpy(m.step, t->strides, sizeof(m.step[0]) * (size_t)t->rank);
+    walk_start(&w, x, &m, NULL, NULL);
+    do
+        p[w.i] = (struct place){w.at[0], w.i};
+    while (walk_next(&w));
+    qsort(p, (size_t)x->count, sizeof(*p), by_place);
+    return p;
+}
+
+/* The same memory under other dimensions: the n-th element of one is that of the other.
+ */
+void run_reshape(const struct run *r, const struct op *op)
+{
+    const struct value *x = run_in(r, op, RED_X);
+    struct value *y = run_out(r, op, RED_Y);
+    const struct place *from = in_order(x, &r->tensor[op->slot[RED_X]]);
+    const struct place *to = in_order(y, &r->tensor[op->slot[RED_Y]]);
+
+    for (int64_t i = 0; i < x->count; i++)
+        y->v[to[i].i] = x->v[from[i].i];
+}
+
+/* Offset of the matrix of batch index `at`, which is broadcast where there is but one. */
+static int64_t matrix(const struct value *x, const int64_t *at)
+{
+    int64_t offset = 0;
+
+    for (int i = 0; i < x->rank - 2; i++)
+        if (x->dims[i] > 1)
+            offset += at[i] * x->step[i];
+    return offset;
+}
+
+static float number(const struct run *r, const struct value *x, int64_t at)
+{
+    return r->tf32 ? value_tf32(x->v[at]) : x->v[at];
+}
+
+static void multiply(const struct run *r, const struct value *a, const struct value *b,
+                     struct value *c, const int64_t *at)
+{
+    int rank = c->rank;
+    int64_t a0 = matrix(a, at), b0 = matrix(b, at), c0 = matrix(c, at);
+
+    for (int64_t i = 0; i < c->dims[rank - 2]; i++)
+        for (int64_t j = 0; j < c->dims[rank - 1]; j++) {
+            double sum = 0;
+
+            for (int64_t k = 0; k < a->dims[rank - 1]; k++)
+                sum += (double)number(
+                           r, a, a0 + i * a->step[rank - 2] + k * a->step[rank - 1]) *
+                       (double)number(r, b,
+                                      b0 + k * b->step[rank - 2] + j * b->step[rank - 1]);
+            c->v[c0 + i * c->step[rank - 2] + j * c->step[rank - 1]] = (float)sum;
+        }
+}
+
+void run_matmul(const struct run *r, const struct op *op)
+{
+    const struct value *a = run_in(r, op, MM_A), *b = run_in(r, op, MM_B);
+    struct value *c = run_out(r, op, MM_C);
+    int64_t at[CUDNN_DIM_MAX] = {0};
+    int d;
+
+    do {
+        multiply(r, a, b, c, at);
+        for (d = c->rank - 3; d >= 0 && ++at[d] == c->dims[d]; d--)
+            at[d] = 0;
+    } while (d >= 0);
+}

@@ -1,0 +1,87 @@
+/*
+ * What the engines take. cuDNN's own answer depends on the release; these are the limits
+ * that hold for all of it, so that a backend which overlooks one is found: one product or
+ * stencil a graph, 16-bit results of weight gradients of 16-bit data, statistics only
+ * behind something else, filters as they are in memory.
+ */
+#include "tests/emulator/cudnn/graph.h"
+
+#define KIND(k) ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
+
+static bool is_convolution(int kind)
+{
+    return kind == KIND(CONVOLUTION_FORWARD) || kind == KIND(CONVOLUTION_BACKWARD_DATA) ||
+           kind == KIND(CONVOLUTION_BACKWARD_FILTER);
+}
+
+/* An operation that reads more than its own element. */
+static bool is_main(int kind)
+{
+    return is_convolution(kind) || kind == KIND(MATMUL) || kind == KIND(RESAMPLE_FWD) ||
+           kind == KIND(RESAMPLE_BWD) || kind == KIND(NORM_FORWARD) ||
+           kind == KIND(NORM_BACKWARD);
+}
+
+bool graph_has_float_product(const struct graph *g)
+{
+    for (int i = 0; i < g->nop; i++) {
+        const struct op *op = &g->op[i];
+
+        if (!is_convolution(op->kind) && op->kind != KIND(MATMUL))
+            continue;
+        for (int s = 0; s < 3; s++)
+            if (!graph_writes(op, s) && g->tensor[op->slot[s]].type == CUDNN_DATA_FLOAT)
+                return true;
+    }
+    return false;
+}
+
+static const char *convolution_unsupported(const struct graph *g, const struct op *op)
+{
+    const struct tensor *t[3];
+    int data = -1;
+
+    for (int s = 0; s < 3; s++)
+        t[s] = &g->tensor[op->slot[s]];
+    for (int s = 0; s < 3; s++) {
+        if (graph_writes(op, s) || !t[s]->real)
+            continue;
+        if (data >= 0 && t[s]->type != data)
+            return "the convolution's operands differ in type";
+        data = t[s]->type;
+    }
+    if (data != CUDNN_DATA_FLOAT && data != CUDNN_DATA_HALF &&
+        data != CUDNN_DATA_BFLOAT16)
+        return "the convolution's type is neither float nor half nor bfloat16";
+    if (op->kind != KIND(CONVOLUTION_BACKWARD_FILTER) && !t[CONV_W]->real)
+        return "the filter is not in memory";
+    if (op->spatial != 2)
+        return "only convolutions of two spatial dimensions";
+    for (int s = 0; s < 3; s++)
+        if (graph_writes(op, s) && t[s]->real && t[s]->type != data)
+            return "the convolution's result has another type than its operands";
+    return NULL;
+}
+
+static const char *op_unsupported(const struct graph *g, const struct op *op)
+{
+    if (is_convolution(op->kind))
+        return convolution_unsupported(g, op);
+    if (op->kind == KIND(GEN_STATS) && g->nop == 1)
+        return "statistics alone have no engine";
+    return NULL;
+}
+
+const char *graph_unsupported(const struct graph *g)
+{
+    int mains = 0;
+
+    for (int i = 0; i < g->nop; i++) {
+        const char *why = op_unsupported(g, &g->op[i]);
+
+        if (why)
+            return why;
+        mains += is_main(g->op[i].kind);
+    }
+    return mains > 1 ? "more than one main operation" : NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * Tensors while a graph runs: floats, packed, channels last, in memory that lasts for one
+ * run. What a tensor holds in a narrower type is rounded to it when it is stored.
+ */
+#ifndef EMULATOR_CUDNN_VALUE_H
+#define EMULATOR_CUDNN_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/emulator/cudnn/graph.h"
+
+struct value {
+    int rank;
+    int64_t dims[CUDNN_DIM_MAX];
+    int64_t step[CUDNN_DIM_MAX]; /* of v, in elements */
+    int64_t count;
+    float *v; /* NULL: not known yet */
+};
+
+/* Memory until the next value_reset(); zeroed only if it was never used before. */
+void *value_memory(size_t size);
+void value_reset(void);
+
+void value_shape(struct value *x, const struct tensor *t); /* v stays NULL */
+void value_load(struct value *x, const struct tensor *t, const void *memory);
+void value_store(struct value *x, const struct tensor *t, void *memory);
+
+/* float to float with 10 bits of mantissa, as tensor cores take it */
+float value_tf32(float f);
+
+/*
+ * Goes over the elements of `shape` in the order of its v, with up to three more values
+ * that are broadcast to it (their dimensions are its own or 1):
+ *   struct walk w;  walk_start(&w, shape, a, b, NULL);
+ *   do { ... w.i, w.at[0], w.at[1] ... } while (walk_next(&w));
+ */
+struct walk {
+    const struct value *shape;
+    int64_t i, at[3];
+    int order[CUDNN_DIM_MAX]; /* dimensions, innermost first */
+    int64_t index[CUDNN_DIM_MAX], step[3][CUDNN_DIM_MAX];
+};
+
+void walk_start(struct walk *w, const struct value *shape, const struct value *a,
+                const struct value *b, const struct value *c);
+bool walk_next(struct walk *w);
+
+#endif

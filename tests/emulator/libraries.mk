@@ -1,0 +1,32 @@
+# The emulated cuDNN and cuBLASLt, shared libraries under the names of NVIDIA's:
+#   TRAINC_CUDNN=$B/emulated/libcudnn.so.9 TRAINC_CUBLASLT=$B/emulated/libcublasLt.so.13
+# They use nothing of the trainer and nothing of cuda/: what they compute follows from
+# NVIDIA's headers and documents alone. Their tests run the same calls on NVIDIA's
+# libraries where these are installed (no GPU is needed to describe a graph).
+EMU_CUDNN    := $E/libcudnn.so.9
+EMU_CUBLASLT := $E/libcublasLt.so.13
+EMU_SHARED   := $(EMU_CUDNN) $(EMU_CUBLASLT)
+CUDNN_SRC    := $(wildcard tests/emulator/cudnn/*.c)
+CUBLASLT_SRC := $(wildcard tests/emulator/cublaslt/*.c)
+LIBS_TEST    := $(patsubst %.c,$B/%,$(wildcard tests/emulator/libraries/test_*.c))
+LIBS_HELP    := $(patsubst %.c,$B/%.o,$(filter-out tests/emulator/libraries/test_%,\
+                $(wildcard tests/emulator/libraries/*.c)))
+LIBS_C       := $(CUDNN_SRC) $(CUBLASLT_SRC) $(wildcard tests/emulator/libraries/*.c)
+
+$(LIBS_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I. \
+  -DEMULATED='"$E"' -DCUDA_HOME='"$(CUDA_HOME)"'
+$(LIBS_C:%.c=$B/%.o): override CFLAGS += -fPIC -O3
+
+$(EMU_CUDNN): $(CUDNN_SRC:%.c=$B/%.o)
+$(EMU_CUBLASLT): $(CUBLASLT_SRC:%.c=$B/%.o)
+$(EMU_SHARED): tests/emulator/exports.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/emulator/exports.map -o $@ \
+	  $(filter %.o,$^) -lm
+
+$(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lcmocka
+
+EMU_TEST += $(LIBS_TEST)
+emulator: $(EMU_SHARED)
+-include $(LIBS_C:%.c=$B/%.d)
