@@ -20,7 +20,8 @@ EMU_LIB  := $E/libtrainc.a
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
             -Wl,--export-dynamic-symbol=emulator_*
 # Programs of tests/ that also run here, and the emulator's own.
-EMU_TEST := $E/tests/test_ops $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
+EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
+EMU_TEST := $E/tests/test_ops $(EMU_SELF)
 
 EMU_OWN  := $(wildcard tests/emulator/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
@@ -41,7 +42,7 @@ $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
 # A test of the emulator may bring kernels of its own: test_x.c and test_x.cu.
-$B/tests/emulator/test_%: $B/tests/emulator/test_%.o $E/tests/emulator/test_%.o $(EMU_LIB)
+$(EMU_SELF): $B/%: $B/%.o $E/%.o $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
 include tests/emulator/libraries.mk
