@@ -12,6 +12,8 @@ extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL 
 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
     cuda_cast_kernel, cuda_relu;
+extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
+    cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "graph/kernel.h"
+#include "ops/batchnorm_formula.h"
 #include "ops/image.h"
 
 static const struct attr part_attr_table[] = {
@@ -250,16 +251,15 @@ static void grad_stats_ref(const struct step *s)
     double n = (double)(tensor_len(t) / t->dim[IMAGE_C]), dweight, dbias;
 
     for (int64_t c = 0; c < t->dim[IMAGE_C]; c++) {
-        double a = (double)weight[c] * (double)rstd[c], b;
+        struct batchnorm_dx_terms d;
 
         grad_sums(s, c, &dweight, &dbias);
-        b = -a * (double)rstd[c] * dweight / n;
+        d = batchnorm_dx_of(weight[c], rstd[c], (double)mean[c], dweight / n, dbias / n);
         out[BATCHNORM_GRAD_STATS_DWEIGHT][c] = (float)dweight;
         out[BATCHNORM_GRAD_STATS_DBIAS][c] = (float)dbias;
-        out[BATCHNORM_GRAD_STATS_DY_SCALE][c] = (float)a;
-        out[BATCHNORM_GRAD_STATS_X_SCALE][c] = (float)b;
-        out[BATCHNORM_GRAD_STATS_OFFSET][c] =
-            (float)(-a * dbias / n - b * (double)mean[c]);
+        out[BATCHNORM_GRAD_STATS_DY_SCALE][c] = d.dy_scale;
+        out[BATCHNORM_GRAD_STATS_X_SCALE][c] = d.x_scale;
+        out[BATCHNORM_GRAD_STATS_OFFSET][c] = d.offset;
     }
 }
 

@@ -1,0 +1,60 @@
+/* What the batch norm kernels share: how they look at the graph, and their numbers. */
+#ifndef CUDA_BATCHNORM_H
+#define CUDA_BATCHNORM_H
+
+#include "cuda/channels.h"
+#include "graph/kernel.h"
+
+/* Blocks of a reduction on each multiprocessor: what fits at once with its registers. */
+enum { STATS_BLOCKS = 4, GRAD_BLOCKS = 2 };
+
+/* A second stage: `CHANNELS` channels a block, PARTS threads to each. */
+enum { COMBINE_CHANNELS = 8, COMBINE_THREADS = 512 };
+
+/*
+ * Sums v over the threads of a block of COMBINE_THREADS that share threadIdx.x %
+ * COMBINE_CHANNELS; the first COMBINE_CHANNELS threads get the sums. Fixed order.
+ */
+__device__ static inline double combine_sum(double v)
+{
+    __shared__ double warp[COMBINE_THREADS / 32 * COMBINE_CHANNELS];
+    int t = (int)threadIdx.x;
+
+    for (int lanes = COMBINE_CHANNELS; lanes < 32; lanes *= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, lanes);
+    __syncthreads(); /* whoever still reads `warp` */
+    if (t % 32 < COMBINE_CHANNELS)
+        warp[t / 32 * COMBINE_CHANNELS + t % 32] = v;
+    __syncthreads();
+    if (t >= COMBINE_CHANNELS)
+        return 0;
+    for (int i = 1; i < COMBINE_THREADS / 32; i++)
+        v += warp[i * COMBINE_CHANNELS + t];
+    return v;
+}
+
+static inline unsigned combine_blocks(int64_t channels)
+{
+    return (unsigned)((channels + COMBINE_CHANNELS - 1) / COMBINE_CHANNELS);
+}
+
+/* Of one channel. */
+static inline int64_t image_rows(const struct tensor *x)
+{
+    return x->dim[0] * x->dim[2] * x->dim[3];
+}
+
+/* The pack for this many channels of `t`. */
+static inline int pack_of(const struct tensor *t)
+{
+    int n = 16 / (int)dtype_size(t->dtype);
+
+    return t->dim[1] % n ? 1 : n;
+}
+
+static inline tile tile_of_image(const struct tensor *x)
+{
+    return tile_of(image_rows(x), x->dim[1], pack_of(x));
+}
+
+#endif

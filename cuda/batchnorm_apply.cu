@@ -1,0 +1,345 @@
+/*
+ * Batch norm's y, with what stands behind it: [+ residual | + a second batch norm]
+ * [+ relu]: y = relu(x scale + shift + r).
+ *
+ * Bytes: x, r and y once. Blocks go from the end of the tensor to its start: the end is
+ * what the statistics read last and is still in L2. With fixed statistics, each thread
+ * folds them into scale and shift for its channels. Their data gradient is the same with
+ * no shift.
+ */
+#include "cuda/batchnorm.h"
+#include "cuda/kernels.h"
+#include "ops/add.h"
+#include "ops/batchnorm.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/pointwise.h"
+#include "ops/relu.h"
+
+/* A channel's scale and shift: from tables, or folded from what they are made of. */
+struct affine {
+    const float *scale, *shift;
+    const float *weight, *bias, *mean, *var; /* bias NULL: no shift */
+    float eps;
+};
+
+/* Of channels c to c + N. */
+template <int N>
+__device__ static inline void affine_load(const affine &a, int c, float *scale,
+                                          float *shift)
+{
+    float mean[N], bias[N];
+
+    if (a.scale) {
+        table_load<N>(a.scale + c, scale);
+        table_load<N>(a.shift + c, shift);
+        return;
+    }
+    table_load<N>(a.weight + c, scale);
+    table_load<N>(a.var + c, shift);
+    for (int i = 0; i < N; i++) {
+        scale[i] = batchnorm_scale(scale[i], batchnorm_rstd(shift[i], a.eps));
+        shift[i] = 0;
+    }
+    if (!a.bias)
+        return;
+    table_load<N>(a.mean + c, mean);
+    table_load<N>(a.bias + c, bias);
+    for (int i = 0; i < N; i++)
+        shift[i] = batchnorm_shift(bias[i], mean[i], scale[i]);
+}
+
+enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM };
+
+enum { APPLY_EACH = 8 }; /* rows of a thread */
+
+template <class T, int N, int RESIDUAL>
+__global__ void __launch_bounds__(TILE_THREADS, 3)
+    batchnorm_apply(const T *x, affine ax, const T *r, affine ar, T *y, tile t, int relu,
+                    float limit)
+{
+    enum { UNROLL = RESIDUAL == RESIDUAL_NONE ? 4 : 2 };
+    int block = (int)(gridDim.x - 1 - blockIdx.x);
+    place p = place_of<N>(t, block % t.tiles);
+    int64_t row = (int64_t)(block / t.tiles) * t.high * APPLY_EACH + p.row;
+    int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
+    float scale[N], shift[N], r_scale[N], r_shift[N];
+
+    if (!p.on)
+        return;
+    affine_load<N>(ax, p.channel, scale, shift);
+    if (RESIDUAL == RESIDUAL_NORM)
+        affine_load<N>(ar, p.channel, r_scale, r_shift);
+    for (int e = 0; e < APPLY_EACH; e += UNROLL) {
+        pack<T, N> a[UNROLL], b[UNROLL];
+
+        for (int u = 0; u < UNROLL; u++)
+            if (row + (int64_t)(e + u) * t.high < t.rows) {
+                a[u] = pack_load<N>(x + at + (e + u) * jump);
+                if (RESIDUAL != RESIDUAL_NONE)
+                    b[u] = pack_load<N>(r + at + (e + u) * jump);
+            }
+        for (int u = 0; u < UNROLL; u++)
+            if (row + (int64_t)(e + u) * t.high < t.rows) {
+                for (int i = 0; i < N; i++) {
+                    float v = batchnorm_value(a[u].get(i), scale[i], shift[i]);
+
+                    if (RESIDUAL == RESIDUAL_TENSOR)
+                        v += b[u].get(i);
+                    if (RESIDUAL == RESIDUAL_NORM)
+                        v += batchnorm_value(b[u].get(i), r_scale[i], r_shift[i]);
+                    a[u].set(i, relu ? relu_value(v, limit) : v);
+                }
+                pack_store<T, N>(y + at + (e + u) * jump, a[u]);
+            }
+    }
+}
+
+/* Where one batch norm's tensors are among the reads. */
+struct operand {
+    int x, scale, shift;         /* tables; scale -1: folded */
+    int weight, bias, mean, var; /* or -1 */
+    float eps;
+};
+
+struct apply_state {
+    tile t;
+    operand n[2];
+    int nnorm, residual;
+    bool relu;
+    float limit;
+};
+
+struct found {
+    struct node *relu, *add, *apply[2];
+    int napply;
+    struct tensor *residual;
+};
+
+static bool is_apply(const struct node *n)
+{
+    return n->op == &op_batchnorm_apply || n->op == &op_batchnorm_inference_data_grad;
+}
+
+static struct node *apply_behind(const struct graph *g, const struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && p->op == &op_batchnorm_apply && node_free(p) && tensor_only_reader(g, t)
+               ? p
+               : nullptr;
+}
+
+static bool find_add(found *f, const struct graph *g, struct node *add)
+{
+    if (add->nin != 2 || add->in[0] == add->in[1] || !node_free(add))
+        return false;
+    f->add = add;
+    for (int i = 0; i < 2; i++) {
+        struct node *p = apply_behind(g, add->in[i]);
+
+        if (p && !(f->napply && p == f->apply[0]))
+            f->apply[f->napply++] = p;
+        else
+            f->residual = add->in[i];
+    }
+    return f->napply > 0;
+}
+
+/* From a relu, an add or an apply down to the applies. */
+static bool find(found *f, const struct graph *g, struct node *n)
+{
+    struct node *before = n;
+
+    if (n->op == &op_relu) {
+        f->relu = n;
+        before = n->in[RELU_X]->producer;
+        if (!before || !node_free(before) || !tensor_only_reader(g, n->in[RELU_X]))
+            return false;
+    }
+    if (before->op == &op_add)
+        return find_add(f, g, before);
+    if (f->relu ? before->op != &op_batchnorm_apply : !is_apply(before))
+        return false;
+    f->apply[f->napply++] = before;
+    return true;
+}
+
+static operand claim_data_grad(struct region *r, struct node *n)
+{
+    operand m = {.scale = -1, .bias = -1, .mean = -1};
+
+    m.x = region_read(r, n->in[BATCHNORM_INFERENCE_DATA_GRAD_DY]);
+    m.weight = region_read(r, n->in[BATCHNORM_INFERENCE_DATA_GRAD_WEIGHT]);
+    m.var = region_read(r, n->in[BATCHNORM_INFERENCE_DATA_GRAD_VAR]);
+    m.eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
+    return m;
+}
+
+static operand claim_norm(struct region *r, struct node *n)
+{
+    struct node *fold;
+    operand m = {.scale = -1};
+
+    region_take(r, n);
+    if (n->op == &op_batchnorm_inference_data_grad)
+        return claim_data_grad(r, n);
+    fold = n->in[BATCHNORM_APPLY_SCALE]->producer;
+    m.x = region_read(r, n->in[BATCHNORM_APPLY_X]);
+    if (!fold || fold->op != &op_batchnorm_fold ||
+        fold != n->in[BATCHNORM_APPLY_SHIFT]->producer) {
+        m.scale = region_read(r, n->in[BATCHNORM_APPLY_SCALE]);
+        m.shift = region_read(r, n->in[BATCHNORM_APPLY_SHIFT]);
+        return m;
+    }
+    region_duplicate(r, fold);
+    m.weight = region_read(r, fold->in[BATCHNORM_FOLD_WEIGHT]);
+    m.bias = region_read(r, fold->in[BATCHNORM_FOLD_BIAS]);
+    m.mean = region_read(r, fold->in[BATCHNORM_FOLD_MEAN]);
+    m.var = region_read(r, fold->in[BATCHNORM_FOLD_VAR]);
+    m.eps = ((const struct batchnorm_part_attrs *)fold->attrs)->eps;
+    return m;
+}
+
+static const char *apply_claim(struct region *r, struct graph *g, struct node *n,
+                               struct device *)
+{
+    apply_state *st = (apply_state *)region_state(r);
+    found f = {};
+    const struct tensor *y = n->out[0];
+
+    if (!find(&f, g, n))
+        return "not a batch norm, nor an add or a relu right behind one";
+    for (int i = 0; i < f.napply; i++)
+        for (int k = 0; k < f.apply[i]->nin; k++)
+            if (tensor_same(f.apply[i]->in[k], y) && f.apply[i]->in[k]->dtype != y->dtype)
+                return "types differ";
+    if (f.residual && f.residual->dtype != y->dtype)
+        return "the shortcut has another type";
+
+    st->t = tile_of_image(y);
+    st->nnorm = f.napply;
+    for (int i = 0; i < f.napply; i++)
+        st->n[i] = claim_norm(r, f.apply[i]);
+    if (f.add)
+        region_take(r, f.add);
+    if (f.relu) {
+        region_take(r, f.relu);
+        st->relu = true;
+        st->limit = ((const struct relu_attrs *)f.relu->attrs)->limit;
+    }
+    st->residual = f.residual ? region_read(r, f.residual) : -1;
+    region_inplace(r, region_write(r, n->out[0]), st->n[0].x);
+    return nullptr;
+}
+
+static affine affine_of(const struct step *s, const operand *m)
+{
+    affine a = {};
+
+    if (m->scale >= 0) {
+        a.scale = (const float *)s->in[m->scale];
+        a.shift = (const float *)s->in[m->shift];
+        return a;
+    }
+    a.weight = (const float *)s->in[m->weight];
+    a.var = (const float *)s->in[m->var];
+    a.bias = m->bias < 0 ? nullptr : (const float *)s->in[m->bias];
+    a.mean = m->mean < 0 ? nullptr : (const float *)s->in[m->mean];
+    a.eps = m->eps;
+    return a;
+}
+
+template <class T, int N>
+static void apply_launch(const struct step *s, struct device *dev, const apply_state *st)
+{
+    const tile &t = st->t;
+    int64_t rows = (int64_t)t.high * APPLY_EACH;
+    unsigned grid = (unsigned)((t.rows + rows - 1) / rows * t.tiles);
+    const T *x = (const T *)s->in[st->n[0].x];
+    const T *r = st->nnorm > 1       ? (const T *)s->in[st->n[1].x]
+                 : st->residual >= 0 ? (const T *)s->in[st->residual]
+                                     : nullptr;
+    T *y = (T *)s->out[0];
+    affine ax = affine_of(s, &st->n[0]), ar = {};
+
+    if (st->nnorm > 1) {
+        ar = affine_of(s, &st->n[1]);
+        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NORM>), grid, TILE_THREADS, 0, x, ax,
+               r, ar, y, t, st->relu, st->limit);
+    } else if (r) {
+        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_TENSOR>), grid, TILE_THREADS, 0, x,
+               ax, r, ar, y, t, st->relu, st->limit);
+    } else {
+        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NONE>), grid, TILE_THREADS, 0, x, ax,
+               r, ar, y, t, st->relu, st->limit);
+    }
+}
+
+static void apply_run(struct step *s, struct device *dev)
+{
+    const apply_state *st = (const apply_state *)s->state;
+
+    WITH_DTYPE(s->out_tensor[0]->dtype, T,
+               WITH_PACK(T, st->t.channels, N, apply_launch<T, N>(s, dev, st)));
+}
+
+extern const struct kernel cuda_batchnorm_apply = {
+    .name = "cuda batchnorm apply",
+    .claim = apply_claim,
+    .run = apply_run,
+    .state_size = sizeof(apply_state),
+};
+
+/* ---- fold, where somebody wants its tables ---- */
+
+__global__ void __launch_bounds__(TILE_THREADS)
+    batchnorm_fold(affine a, float *scale, float *shift, int channels)
+{
+    int c = (int)(blockIdx.x * TILE_THREADS + threadIdx.x);
+    float v, w;
+
+    if (c >= channels)
+        return;
+    affine_load<1>(a, c, &v, &w);
+    if (scale)
+        scale[c] = v;
+    if (shift)
+        shift[c] = w;
+}
+
+static const char *fold_claim(struct region *r, struct graph *, struct node *n,
+                              struct device *)
+{
+    if (n->op != &op_batchnorm_fold)
+        return "not the fold of a batch norm";
+
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+    return nullptr;
+}
+
+static void fold_run(struct step *s, struct device *dev)
+{
+    const struct batchnorm_part_attrs *attrs =
+        (const struct batchnorm_part_attrs *)s->node->attrs;
+    affine a = {.weight = (const float *)s->in[BATCHNORM_FOLD_WEIGHT],
+                .bias = (const float *)s->in[BATCHNORM_FOLD_BIAS],
+                .mean = (const float *)s->in[BATCHNORM_FOLD_MEAN],
+                .var = (const float *)s->in[BATCHNORM_FOLD_VAR],
+                .eps = attrs->eps};
+    int c = (int)tensor_len(s->in_tensor[0]);
+
+    LAUNCH(dev, batchnorm_fold, cuda_blocks(c, TILE_THREADS, 1), TILE_THREADS, 0, a,
+           (float *)s->out[BATCHNORM_FOLD_SCALE], (float *)s->out[BATCHNORM_FOLD_SHIFT],
+           c);
+}
+
+extern const struct kernel cuda_batchnorm_fold = {
+    .name = "cuda batchnorm fold",
+    .claim = fold_claim,
+    .run = fold_run,
+};

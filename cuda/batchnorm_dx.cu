@@ -1,0 +1,134 @@
+/*
+ * dx of batch norm: dz dy_scale + x x_scale + offset, where dz is the gradient that came,
+ * or, right behind a relu that nobody else looks at, that gradient masked again.
+ *
+ * Bytes: x and dz (or g) once, dx once; from the end of the tensor to its start.
+ */
+#include "cuda/batchnorm_grad.h"
+#include "cuda/kernels.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/pointwise.h"
+
+enum { GRAD_APPLY_EACH = 8 }; /* rows of a thread */
+
+struct dx_tables {
+    const float *dy_scale, *x_scale, *offset;
+    const float *scale, *shift; /* of the forward pass, for the mask; or NULL */
+};
+
+template <class T, int N, bool MASKED>
+__global__ void __launch_bounds__(TILE_THREADS, 3)
+    batchnorm_grad_apply(const T *x, const T *g, T *dx, dx_tables d, tile t, float limit)
+{
+    enum { UNROLL = 2 };
+    int block = (int)(gridDim.x - 1 - blockIdx.x);
+    place p = place_of<N>(t, block % t.tiles);
+    int64_t row = (int64_t)(block / t.tiles) * t.high * GRAD_APPLY_EACH + p.row;
+    int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
+    float a[N], b[N], c[N], scale[N], shift[N];
+
+    if (!p.on)
+        return;
+    table_load<N>(d.dy_scale + p.channel, a);
+    table_load<N>(d.x_scale + p.channel, b);
+    table_load<N>(d.offset + p.channel, c);
+    if (MASKED) {
+        table_load<N>(d.scale + p.channel, scale);
+        table_load<N>(d.shift + p.channel, shift);
+    }
+    for (int e = 0; e < GRAD_APPLY_EACH; e += UNROLL) {
+        pack<T, N> v[UNROLL], dz[UNROLL];
+
+        for (int u = 0; u < UNROLL; u++)
+            if (row + (int64_t)(e + u) * t.high < t.rows) {
+                v[u] = pack_load<N>(x + at + (e + u) * jump);
+                dz[u] = pack_load<N>(g + at + (e + u) * jump);
+            }
+        for (int u = 0; u < UNROLL; u++)
+            if (row + (int64_t)(e + u) * t.high < t.rows) {
+                for (int i = 0; i < N; i++) {
+                    float w = v[u].get(i), z = dz[u].get(i);
+
+                    if (MASKED)
+                        z = relu_slope(batchnorm_value(w, scale[i], shift[i]), z, limit);
+                    v[u].set(i, z * a[i] + (w * b[i] + c[i]));
+                }
+                pack_store<T, N>(dx + at + (e + u) * jump, v[u]);
+            }
+    }
+}
+
+enum { READ_X, READ_G, READ_DY_SCALE, READ_X_SCALE, READ_OFFSET, READ_SCALE, READ_SHIFT };
+
+struct apply_state {
+    tile t;
+    bool masked;
+    float limit;
+};
+
+static const char *grad_apply_claim(struct region *r, struct graph *g, struct node *n,
+                                    struct device *)
+{
+    apply_state *st = (apply_state *)region_state(r);
+    grad_front f;
+
+    if (n->op != &op_batchnorm_grad_apply)
+        return "not the gradient of a batch norm's input";
+
+    struct tensor *x = n->in[BATCHNORM_GRAD_APPLY_X],
+                  *dz = n->in[BATCHNORM_GRAD_APPLY_DY];
+
+    grad_front_find(&f, g, dz, x);
+    if (dz->dtype != x->dtype || n->out[0]->dtype != x->dtype ||
+        !grad_front_one_type(&f, x))
+        return "one type for all";
+
+    st->t = tile_of_image(x);
+    st->masked = grad_front_again(g, &f, dz, x);
+    st->limit = f.limit;
+    region_take(r, n);
+    if (st->masked)
+        region_duplicate(r, f.relu);
+    (void)region_read(r, x);
+    (void)region_read(r, st->masked ? f.g : dz);
+    for (int i = BATCHNORM_GRAD_APPLY_DY_SCALE; i <= BATCHNORM_GRAD_APPLY_OFFSET; i++)
+        (void)region_read(r, n->in[i]);
+    if (st->masked) {
+        (void)region_read(r, f.scale);
+        (void)region_read(r, f.shift);
+    }
+    region_inplace(r, region_write(r, n->out[0]), READ_X);
+    return nullptr;
+}
+
+static void grad_apply_run(struct step *s, struct device *dev)
+{
+    const apply_state *st = (const apply_state *)s->state;
+    const tile &t = st->t;
+    int64_t rows = (int64_t)t.high * GRAD_APPLY_EACH;
+    unsigned grid = (unsigned)((t.rows + rows - 1) / rows * t.tiles);
+    const float *const *in = (const float *const *)s->in;
+    dx_tables d = {in[READ_DY_SCALE], in[READ_X_SCALE], in[READ_OFFSET],
+                   st->masked ? in[READ_SCALE] : nullptr,
+                   st->masked ? in[READ_SHIFT] : nullptr};
+
+    WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, t.channels, N, {
+                   const T *x = (const T *)s->in[READ_X], *g = (const T *)s->in[READ_G];
+                   T *dx = (T *)s->out[0];
+
+                   if (st->masked)
+                       LAUNCH(dev, (batchnorm_grad_apply<T, N, true>), grid, TILE_THREADS,
+                              0, x, g, dx, d, t, st->limit);
+                   else
+                       LAUNCH(dev, (batchnorm_grad_apply<T, N, false>), grid,
+                              TILE_THREADS, 0, x, g, dx, d, t, st->limit);
+               }));
+}
+
+extern const struct kernel cuda_batchnorm_grad_apply = {
+    .name = "cuda batchnorm gradient apply",
+    .claim = grad_apply_claim,
+    .run = grad_apply_run,
+    .state_size = sizeof(apply_state),
+};

@@ -1,0 +1,401 @@
+/*
+ * The sums of batch norm backward (ops/batchnorm_parts.h), with what stands in front: the
+ * sum of two gradients and the mask of a relu.
+ *
+ *   dz = (g + g2) masked;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
+ *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
+ *
+ * No mask is stored. Right behind a batch norm it is the sign of its output, which this
+ * pass and dx compute again from x; behind an add, the y that is kept anyway is read.
+ * Where others want dz (the shortcut does), or where it costs two more reads to make,
+ * this pass stores it and dx reads that.
+ *
+ * Two launches: the first reads x and g once (and g2 and y), sums in fp32 over some
+ * dozens of rows a thread and over the block; the second adds the blocks' sums in fp64,
+ * in a fixed order, and writes dweight, dbias and the factors of dx.
+ */
+#include "cuda/batchnorm_grad.h"
+#include "cuda/kernels.h"
+#include "ops/add.h"
+#include "ops/batchnorm.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/pointwise.h"
+#include "ops/relu.h"
+
+/* What the first pass does, besides reading x and g. */
+enum {
+    MASK_NONE,
+    MASK_X, /* relu right behind the batch norm */
+    MASK_Y, /* relu behind an add */
+    MASK = 3,
+    SUM = 4,   /* g + g2 */
+    STORE = 8, /* dz */
+    ANY = -1   /* the argument says */
+};
+
+template <class T> struct grad_args {
+    const T *x, *g, *g2, *y;
+    T *dz;
+    const float *mean, *scale, *shift;
+    float limit;
+};
+
+/* The sums of one block, for all channels: [chunks][channels] each. */
+struct partial {
+    float *sum, *dot;
+};
+
+template <class T, int N, int FLAGS>
+__global__ void __launch_bounds__(TILE_THREADS, 2)
+    batchnorm_grad_stats(grad_args<T> a, partial to, tile t, int chunks, int any)
+{
+    const int flags = FLAGS == ANY ? any : FLAGS, mask = flags & MASK;
+    constexpr int UNROLL = FLAGS == ANY || N == 1           ? 1
+                           : FLAGS & SUM || FLAGS == MASK_Y ? 2
+                                                            : 4;
+    __shared__ __align__(16) float shared[TILE_THREADS * N];
+    int chunk = (int)blockIdx.x / t.tiles;
+    place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
+    int64_t row = (int64_t)chunk * t.high + p.row, step = (int64_t)chunks * t.high;
+    float sum[N] = {}, dot[N] = {}, mean[N], scale[N], shift[N];
+
+    if (p.on && row < t.rows) {
+        int64_t at = row * t.channels + p.channel, jump = step * t.channels;
+        int64_t left = (t.rows - row + step - 1) / step;
+
+        table_load<N>(a.mean + p.channel, mean);
+        if (mask == MASK_X) {
+            table_load<N>(a.scale + p.channel, scale);
+            table_load<N>(a.shift + p.channel, shift);
+        }
+        while (left > 0) {
+            pack<T, N> x[UNROLL], g[UNROLL], g2[UNROLL], y[UNROLL];
+
+            for (int u = 0; u < UNROLL; u++)
+                if (u < left) {
+                    x[u] = pack_load<N>(a.x + at + u * jump);
+                    g[u] = pack_load<N>(a.g + at + u * jump);
+                    if (flags & SUM)
+                        g2[u] = pack_load<N>(a.g2 + at + u * jump);
+                    if (mask == MASK_Y)
+                        y[u] = pack_load<N>(a.y + at + u * jump);
+                }
+            for (int u = 0; u < UNROLL; u++)
+                if (u < left) {
+                    for (int i = 0; i < N; i++) {
+                        float dz = g[u].get(i), v = x[u].get(i);
+
+                        if (flags & SUM)
+                            dz += g2[u].get(i);
+                        if (mask == MASK_X)
+                            dz = relu_slope(batchnorm_value(v, scale[i], shift[i]), dz,
+                                            a.limit);
+                        if (mask == MASK_Y)
+                            dz = relu_slope(y[u].get(i), dz, a.limit);
+                        if (flags & STORE) {
+                            g[u].set(i, dz);
+                            dz = g[u].get(i); /* as the second pass sees it */
+                        }
+                        sum[i] += dz;
+                        dot[i] += dz * (v - mean[i]);
+                    }
+                    if (flags & STORE)
+                        pack_store<T, N>(a.dz + at + u * jump, g[u]);
+                }
+            left -= UNROLL;
+            at += UNROLL * jump;
+        }
+    }
+
+    float s = tile_sum<N>(t, p, sum, shared), d = tile_sum<N>(t, p, dot, shared);
+    int c = p.tile * t.wide * N + (int)threadIdx.x;
+
+    if ((int)threadIdx.x < t.wide * N && c < t.channels) {
+        to.sum[(int64_t)chunk * t.channels + c] = s;
+        to.dot[(int64_t)chunk * t.channels + c] = d;
+    }
+}
+
+/* What the second launch reads and writes; results may be NULL. var: rstd is made of it.
+ */
+struct grad_finals {
+    const float *weight, *mean, *rstd, *var;
+    float eps;
+    float *dweight, *dbias, *dy_scale, *x_scale, *offset;
+};
+
+__global__ void __launch_bounds__(COMBINE_THREADS)
+    batchnorm_grad_combine(partial from, grad_finals f, tile t, int chunks)
+{
+    int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
+    double sum = 0, dot = 0, n = (double)t.rows;
+
+    if (c < t.channels)
+        for (int i = (int)threadIdx.x / COMBINE_CHANNELS; i < chunks;
+             i += COMBINE_THREADS / COMBINE_CHANNELS) {
+            sum += from.sum[(int64_t)i * t.channels + c];
+            dot += from.dot[(int64_t)i * t.channels + c];
+        }
+    sum = combine_sum(sum);
+    dot = combine_sum(dot);
+    if ((int)threadIdx.x >= COMBINE_CHANNELS || c >= t.channels)
+        return;
+
+    float rstd = f.rstd ? f.rstd[c] : batchnorm_rstd(f.var[c], f.eps);
+    double dweight = dot * (double)rstd;
+
+    if (f.dweight)
+        f.dweight[c] = (float)dweight;
+    if (f.dbias)
+        f.dbias[c] = (float)sum;
+    if (!f.weight)
+        return;
+
+    struct batchnorm_dx_terms d =
+        batchnorm_dx_of(f.weight[c], rstd, f.mean[c], dweight / n, sum / n);
+
+    if (f.dy_scale)
+        f.dy_scale[c] = d.dy_scale;
+    if (f.x_scale)
+        f.x_scale[c] = d.x_scale;
+    if (f.offset)
+        f.offset[c] = d.offset;
+}
+
+/* ---- what stands in front of the gradient ---- */
+
+/* The apply whose output goes through the relu that made y, if its x is this one. */
+static struct node *apply_before(const struct tensor *y, const struct tensor *x)
+{
+    struct node *relu = y->producer, *apply;
+
+    if (!relu || relu->op != &op_relu)
+        return nullptr;
+    apply = relu->in[RELU_X]->producer;
+    return apply && apply->op == &op_batchnorm_apply && apply->in[BATCHNORM_APPLY_X] == x
+               ? apply
+               : nullptr;
+}
+
+void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
+                     struct tensor *x)
+{
+    struct node *p = dz->producer, *apply;
+
+    *f = {};
+    f->g = dz;
+    if (p && p->op == &op_relu_grad && node_free(p)) {
+        f->relu = p;
+        f->limit = ((const struct relu_attrs *)p->attrs)->limit;
+        f->y = p->in[RELU_GRAD_Y];
+        f->g = p->in[RELU_GRAD_DY];
+        apply = apply_before(f->y, x);
+        if (apply) {
+            f->scale = apply->in[BATCHNORM_APPLY_SCALE];
+            f->shift = apply->in[BATCHNORM_APPLY_SHIFT];
+        }
+    }
+    p = f->g->producer;
+    if (p && p->op == &op_add && p->nin == 2 && node_free(p) &&
+        (!f->relu || tensor_only_reader(g, f->g))) {
+        f->add = p;
+        f->g = p->in[0];
+        f->g2 = p->in[1];
+    }
+}
+
+bool grad_front_one_type(const grad_front *f, const struct tensor *x)
+{
+    return f->g->dtype == x->dtype && (!f->g2 || f->g2->dtype == x->dtype) &&
+           (!f->y || f->y->dtype == x->dtype);
+}
+
+bool grad_front_again(const struct graph *g, const grad_front *f, const struct tensor *dz,
+                      const struct tensor *x)
+{
+    const struct node *n;
+
+    if (!f->relu || f->add || !f->scale || dz->root)
+        return false;
+    for (int i = 0; (n = tensor_reader(g, dz, i)) != nullptr; i++)
+        if (!(n->op == &op_batchnorm_grad_apply && n->in[BATCHNORM_GRAD_APPLY_X] == x) &&
+            !(n->op == &op_batchnorm_grad_stats && n->in[BATCHNORM_GRAD_STATS_X] == x))
+            return false;
+    return true;
+}
+
+/* ---- sums ---- */
+
+struct stats_state {
+    tile t;
+    int chunks, flags;
+    float limit, eps;
+    bool fixed;                 /* the statistics: no dx terms */
+    int x, weight, mean, rstd;  /* reads; rstd: var, if fixed */
+    int g, g2, y, scale, shift; /* reads, or -1 */
+    int dz;                     /* write, or -1 */
+};
+
+static bool is_stats(const struct node *n)
+{
+    return n->op == &op_batchnorm_grad_stats ||
+           n->op == &op_batchnorm_inference_weight_grad;
+}
+
+/* Must dz be written although region r makes it only for n? */
+static bool dz_wanted(const struct graph *g, const struct tensor *dz,
+                      const struct node *n)
+{
+    const struct node *reader;
+
+    if (dz->root || dz->claimed_reads > 0)
+        return true;
+    for (int i = 0; (reader = tensor_reader(g, dz, i)) != nullptr; i++)
+        if (reader != n && node_free(reader))
+            return true;
+    return false;
+}
+
+static void read_channels(struct region *r, stats_state *st, struct node *n)
+{
+    st->fixed = n->op == &op_batchnorm_inference_weight_grad;
+    if (st->fixed) {
+        st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
+        st->weight = -1;
+        st->mean = region_read(r, n->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_MEAN]);
+        st->rstd = region_read(r, n->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_VAR]);
+        return;
+    }
+    st->weight = region_read(r, n->in[BATCHNORM_GRAD_STATS_WEIGHT]);
+    st->mean = region_read(r, n->in[BATCHNORM_GRAD_STATS_MEAN]);
+    st->rstd = region_read(r, n->in[BATCHNORM_GRAD_STATS_RSTD]);
+}
+
+static const char *grad_stats_claim(struct region *r, struct graph *g, struct node *n,
+                                    struct device *dev)
+{
+    stats_state *st = (stats_state *)region_state(r);
+    grad_front f;
+
+    if (!is_stats(n))
+        return "not the gradient of a batch norm's weights";
+
+    struct tensor *x = n->in[BATCHNORM_GRAD_STATS_X], *dz = n->in[n->nin - 1];
+    bool wanted = dz_wanted(g, dz, n);
+
+    grad_front_find(&f, g, dz, x);
+    if (dz->dtype != x->dtype || !grad_front_one_type(&f, x))
+        return "one type for all";
+
+    st->t = tile_of_image(x);
+    st->chunks = tile_chunks(st->t, dev->what.multiprocessors * GRAD_BLOCKS);
+    st->limit = f.limit;
+    st->flags = (f.scale  ? MASK_X
+                 : f.relu ? MASK_Y
+                          : MASK_NONE) |
+                (f.add ? SUM : 0) | ((f.relu || f.add) && wanted ? STORE : 0);
+    region_take(r, n);
+    if (f.relu)
+        region_take(r, f.relu);
+    if (f.add)
+        region_take(r, f.add);
+    st->x = region_read(r, x);
+    read_channels(r, st, n);
+    st->g = region_read(r, f.g);
+    st->g2 = f.g2 ? region_read(r, f.g2) : -1;
+    st->y = f.relu && !f.scale ? region_read(r, f.y) : -1;
+    st->scale = f.scale ? region_read(r, f.scale) : -1;
+    st->shift = f.scale ? region_read(r, f.shift) : -1;
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+    st->dz = st->flags & STORE ? region_write(r, dz) : -1;
+    if (st->dz >= 0)
+        region_inplace(r, st->dz, st->g);
+    region_workspace(r, 2 * sizeof(float) * (size_t)st->chunks * (size_t)st->t.channels);
+    return nullptr;
+}
+
+template <class T>
+static grad_args<T> args_of(const struct step *s, const stats_state *st)
+{
+    auto in = [s](int i) { return i < 0 ? nullptr : s->in[i]; };
+
+    return {.x = (const T *)in(st->x),
+            .g = (const T *)in(st->g),
+            .g2 = (const T *)in(st->g2),
+            .y = (const T *)in(st->y),
+            .dz = st->dz < 0 ? nullptr : (T *)s->out[st->dz],
+            .mean = (const float *)in(st->mean),
+            .scale = (const float *)in(st->scale),
+            .shift = (const float *)in(st->shift),
+            .limit = st->limit};
+}
+
+static grad_finals finals_of(const struct step *s, const stats_state *st)
+{
+    float **out = (float **)s->out;
+    grad_finals f = {};
+
+    f.mean = (const float *)s->in[st->mean];
+    if (st->fixed) {
+        f.var = (const float *)s->in[st->rstd];
+        f.eps = st->eps;
+        f.dweight = out[BATCHNORM_INFERENCE_DWEIGHT];
+        f.dbias = out[BATCHNORM_INFERENCE_DBIAS];
+        return f;
+    }
+    f.weight = (const float *)s->in[st->weight];
+    f.rstd = (const float *)s->in[st->rstd];
+    f.dweight = out[BATCHNORM_GRAD_STATS_DWEIGHT];
+    f.dbias = out[BATCHNORM_GRAD_STATS_DBIAS];
+    f.dy_scale = out[BATCHNORM_GRAD_STATS_DY_SCALE];
+    f.x_scale = out[BATCHNORM_GRAD_STATS_X_SCALE];
+    f.offset = out[BATCHNORM_GRAD_STATS_OFFSET];
+    return f;
+}
+
+template <class T, int N>
+static void grad_stats_launch(const struct step *s, struct device *dev,
+                              const stats_state *st, partial to)
+{
+    grad_args<T> a = args_of<T>(s, st);
+    unsigned grid = (unsigned)(st->t.tiles * st->chunks);
+
+#define CASE(which)                                                                      \
+    case which:                                                                          \
+        LAUNCH(dev, (batchnorm_grad_stats<T, N, which>), grid, TILE_THREADS, 0, a, to,   \
+               st->t, st->chunks, st->flags);                                            \
+        return
+
+    if (N > 1) {
+        switch (st->flags) {
+            CASE(MASK_NONE);              /* no relu: the shortcut's batch norm */
+            CASE(MASK_X);                 /* inside a block */
+            CASE((MASK_Y | STORE));       /* the end of a block, one gradient */
+            CASE((MASK_Y | SUM | STORE)); /* the end of a block */
+        }
+    }
+#undef CASE
+    LAUNCH(dev, (batchnorm_grad_stats<T, N, ANY>), grid, TILE_THREADS, 0, a, to, st->t,
+           st->chunks, st->flags);
+}
+
+static void grad_stats_run(struct step *s, struct device *dev)
+{
+    const stats_state *st = (const stats_state *)s->state;
+    float *space = (float *)s->workspace;
+    partial p = {space, space + (int64_t)st->chunks * st->t.channels};
+
+    WITH_DTYPE(s->in_tensor[st->x]->dtype, T,
+               WITH_PACK(T, st->t.channels, N, grad_stats_launch<T, N>(s, dev, st, p)));
+    LAUNCH(dev, batchnorm_grad_combine, combine_blocks(st->t.channels), COMBINE_THREADS,
+           0, p, finals_of(s, st), st->t, st->chunks);
+}
+
+extern const struct kernel cuda_batchnorm_grad_stats = {
+    .name = "cuda batchnorm gradient sums",
+    .claim = grad_stats_claim,
+    .run = grad_stats_run,
+    .state_size = sizeof(stats_state),
+};
