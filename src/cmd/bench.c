@@ -22,6 +22,7 @@
 #include "cpu/bandwidth.h"
 #include "io/json.h"
 #include "train/devices.h"
+#include "train/data_config.h"
 #include "train/model_config.h"
 #include "train/step.h"
 
@@ -200,7 +201,9 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
 static void bench_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
-    if (!cmdline_has(line, "--ops") && !cmdline_has(line, "--loader"))
+    if (cmdline_has(line, "--loader"))
+        data_check(cfg, p);
+    else if (!cmdline_has(line, "--ops"))
         model_check(cfg, p);
     device_check(cfg, p);
 }
