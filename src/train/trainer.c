@@ -1,251 +1,14 @@
 #include "train/trainer.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "train/evaluate.h"
-#include "train/pretrained.h"
 #include "train/progress.h"
-#include "train/result.h"
-#include "train/saves.h"
 #include "train/signals.h"
-
-struct trainer {
-    const struct config *cfg;
-    struct result result;
-    struct feed feed;
-    struct session session;
-    struct output output;
-    struct saves saves;
-    struct run_state state;
-    int64_t step;          /* updates tried; control.step's twin */
-    struct metrics window; /* since the last log line */
-    double window_began, window_waited;
-    double train_seconds; /* in the loop over batches, of this process */
-    double epoch_rate;    /* images per second of the last epoch */
-    int64_t replay;       /* batches to do again that the metrics count already */
-    int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
-    int64_t train_images;
-    double last_loss, last_rate, last_share; /* for the progress line */
-    int64_t skipped;     /* as of the last look at the control tensor */
-    struct val_line val; /* the last validation; NaN: none */
-    int64_t saved_step;  /* -1: nothing saved by this process */
-    bool save_failed;
-};
-
-static const struct val_line no_val = {-1, 0, NAN, NAN, NAN, NAN, NAN, NAN};
-
-/* ---- start ---- */
-
-static void log_start(const struct trainer *t)
-{
-    const struct session *s = &t->session;
-    const struct plan *p = &s->plan;
-
-    log_info("trainc %s: %s on %s (%s), %s", TRAINC_VERSION, t->cfg->model.name,
-             s->backend->name, s->backend->describe(s->device), p->compute);
-    if (p->amp_remark)
-        log_info("%s", p->amp_remark);
-    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch%s",
-             (long long)t->feed.train->n, t->feed.classes.n,
-             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation.group,
-             p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
-                                                             : "");
-    log_info("everything goes to '%s'", t->output.dir);
-    log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
-             p->schedule.base, schedule_lr(&p->schedule, 0),
-             schedule_lr(&p->schedule, p->updates), p->lr_factor);
-    if (p->schedule.kind == SCHEDULE_ONECYCLE && p->warmup_updates)
-        log_info("onecycle warms up by PCT_START: TRAIN.WARMUP_EPOCHS has no effect");
-}
-
-static void begin_at(struct trainer *t, int64_t epoch)
-{
-    struct session *s = &t->session;
-    struct control c = session_control(s);
-
-    c.step = epoch * s->plan.updates_per_epoch;
-    c.micro = accumulation_micro(&s->plan.accumulation, c.step);
-    session_set_control(s, &c);
-    t->state.epoch = epoch;
-    t->state.train = (struct metrics){0};
-}
-
-/*
- * Fits what was loaded to this run's epochs. A run that left in the middle of an update
- * does its batches again; the metrics count them already, so they are set back behind
- * them.
- */
-static void adopt(struct trainer *t)
-{
-    int64_t now = t->session.plan.updates_per_epoch, then = t->state.updates_per_epoch;
-    const struct accumulation *a = &t->session.plan.accumulation;
-    struct control c = session_control(&t->session);
-    int64_t begun = c.micro - accumulation_micro(a, c.step);
-
-    c.seed = (uint64_t)t->cfg->seed;
-    c.micro -= begun;
-    t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
-    session_set_control(&t->session, &c);
-    if (then != now) {
-        log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes "
-                    "on at the start of epoch %lld",
-                    (long long)then, (long long)now, (long long)t->state.epoch);
-        begin_at(t, t->state.epoch);
-    }
-    session_set_metrics(&t->session, &t->state.train);
-    t->skipped = c.skipped;
-}
-
-static bool load_start(struct trainer *t)
-{
-    const struct config *cfg = t->cfg;
-    struct strbuf why = STRBUF_INIT;
-    bool resumed = true;
-
-    if (*cfg->model.resume) {
-        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
-                            &why))
-            die("MODEL.RESUME: %s", why.buf);
-        log_info("resumed from '%s': epoch %lld", cfg->model.resume,
-                 (long long)t->state.epoch);
-    } else {
-        resumed =
-            cfg->train.auto_resume && saves_resume(&t->saves, &t->session, &t->state);
-    }
-    if (resumed)
-        adopt(t);
-    else if (*cfg->model.pretrained)
-        pretrained_load(&t->session, cfg->model.pretrained);
-    if (!resumed && cfg->train.start_epoch)
-        begin_at(t, cfg->train.start_epoch);
-    t->state.updates_per_epoch = t->session.plan.updates_per_epoch;
-    strbuf_release(&why);
-    return resumed;
-}
-
-static void start(struct trainer *t)
-{
-    const struct config *cfg = t->cfg;
-    bool resumed;
-
-    feed_open(&t->feed, cfg, true);
-    session_init(&t->session, cfg,
-                 &(struct session_options){
-                     .train = true, .eval = true, .images = t->feed.train->n});
-    output_prepare(&t->output, cfg);
-    progress_init(cfg->log.progress);
-    t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
-                              (int)cfg->train.keep_checkpoints};
-    log_start(t);
-    saves_check_room(&t->saves, &t->session);
-    session_alloc(&t->session);
-    t->state = (struct run_state){
-        .best_top1 = -1,
-        .train_loss = NAN,
-        .val_loss = NAN,
-        .val_top1 = NAN,
-        .val_top5 = NAN,
-        .ema_top1 = NAN,
-    };
-    t->val = no_val;
-    resumed = load_start(t);
-    t->step = session_control(&t->session).step;
-    output_open(&t->output, &t->session, &t->state, t->step, resumed);
-    feed_start(&t->feed);
-}
-
-/* ---- the loop ---- */
-
-/* Skipped updates: said when they happen, and too many in a row end the run. */
-static void check_skips(struct trainer *t, const struct control *c)
-{
-    if (c->skipped > t->skipped) {
-        log_warning("%lld of the updates up to %lld met gradients that are not finite "
-                    "and were skipped; the loss scale is %g",
-                    (long long)(c->skipped - t->skipped), (long long)c->step,
-                    c->loss_scale);
-        if (t->session.plan.scaler.dynamic)
-            log_once("a few skipped updates are expected while the loss scale settles");
-    }
-    t->skipped = c->skipped;
-    if (c->skipped_row < t->cfg->amp.max_skips)
-        return;
-    die("the last %lld updates all met gradients that are not finite (update %lld, loss "
-        "scale %g): %s",
-        (long long)c->skipped_row, (long long)c->step, c->loss_scale,
-        t->session.plan.scaler.dynamic && c->loss_scale > t->session.plan.scaler.min
-            ? "AMP.INIT_SCALE may be too large"
-            : "the run has diverged; a lower TRAIN.BASE_LR, a longer warm-up, "
-              "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
-}
-
-static void log_train(struct trainer *t, const struct train_line *l)
-{
-    const struct plan *p = &t->session.plan;
-    int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
-    int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
-    double left = (double)(batches * p->batch) / (l->images_per_second + 1e-9);
-    struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
-
-    strbuf_add_duration(&eta, left);
-    strbuf_addf(&s,
-                "Train: [%lld/%lld][%lld/%lld]  eta %s  lr %.6g  loss %.4f (%.4f)  "
-                "grad_norm %.4f  loss_scale %g  %.0f img/s  data %.0f %%",
-                (long long)t->state.epoch, (long long)t->cfg->train.epochs,
-                (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
-                l->loss, metrics_loss(&t->state.train), l->grad_norm, l->loss_scale,
-                l->images_per_second, 100 * l->data_share);
-    if (progress_active())
-        log_quiet("%s", s.buf);
-    else
-        log_info("%s", s.buf);
-    strbuf_release(&s);
-    strbuf_release(&eta);
-}
-
-static void begin_window(struct trainer *t)
-{
-    t->window = t->state.train;
-    t->window_began = clock_now();
-    t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
-}
-
-static void end_window(struct trainer *t)
-{
-    struct control c = session_control(&t->session);
-    double seconds = clock_now() - t->window_began;
-    double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
-    struct train_line l = {
-        .step = t->step,
-        .epoch = t->state.epoch,
-        .lr = c.lr,
-        .grad_norm = c.grad_norm,
-        .loss_scale = c.loss_scale,
-        .skipped = c.skipped,
-        .data_share = waited / (seconds + 1e-9),
-    };
-    struct metrics m;
-
-    t->state.train = session_metrics(&t->session);
-    m = metrics_since(&t->state.train, &t->window);
-    l.loss = metrics_loss(&m);
-    l.top1 = metrics_percent(&m, m.top1);
-    l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
-    t->last_loss = l.loss;
-    t->last_rate = l.images_per_second;
-    t->last_share = l.data_share;
-    log_train(t, &l);
-    output_train(&t->output, &l);
-    check_skips(t, &c);
-    begin_window(t);
-}
+#include "train/trainer_run.h"
 
 static void save(struct trainer *t, bool epoch_end, bool best)
 {
@@ -260,30 +23,6 @@ static bool out_of_steps(const struct trainer *t)
     return t->cfg->train.max_steps && t->step >= t->cfg->train.max_steps;
 }
 
-static void show(const struct trainer *t, double began)
-{
-    const struct plan *p = &t->session.plan;
-    struct strbuf title = STRBUF_INIT, post = STRBUF_INIT;
-    int64_t in_epoch = t->step - t->state.epoch * p->updates_per_epoch;
-
-    if (!progress_active())
-        return;
-    strbuf_addf(&title, "Train %lld/%lld", (long long)t->state.epoch,
-                (long long)t->cfg->train.epochs);
-    strbuf_addf(&post, "loss %.3f, lr %.2e, data %.0f %%", t->last_loss,
-                schedule_lr(&p->schedule, t->step), 100 * t->last_share);
-    progress_show(&(struct progress){
-        .title = title.buf,
-        .done = in_epoch,
-        .total = p->updates_per_epoch,
-        .seconds = clock_now() - began,
-        .images_per_second = t->last_rate,
-        .postfix = post.buf,
-    });
-    strbuf_release(&title);
-    strbuf_release(&post);
-}
-
 /* Behind each update. */
 static void after_update(struct trainer *t, int64_t end)
 {
@@ -291,7 +30,7 @@ static void after_update(struct trainer *t, int64_t end)
 
     t->step++;
     if (t->step % cfg->print_freq == 0 || t->step == end || out_of_steps(t))
-        end_window(t);
+        trainer_window_end(t);
     if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end)
         save(t, false, false);
 }
@@ -336,12 +75,12 @@ static bool train_epoch(struct trainer *t)
     if (t->step < end)
         load_from(t, t->state.epoch,
                   accumulation_micro(&p->accumulation, t->step - first));
-    begin_window(t);
+    trainer_window_begin(t);
     while (t->step < end && !signals_pending() && !out_of_steps(t)) {
         if (!train_batch(t))
             continue;
         after_update(t, end);
-        show(t, began);
+        trainer_show(t, began);
     }
     progress_wipe();
     seconds = clock_now() - began;
@@ -351,8 +90,6 @@ static bool train_epoch(struct trainer *t)
         load_from(t, t->state.epoch + 1, 0); /* while we validate */
     return t->step == end;
 }
-
-/* ---- epochs ---- */
 
 static bool validate(struct trainer *t)
 {
@@ -420,7 +157,7 @@ static bool run_epoch(struct trainer *t)
 
     if (!train_epoch(t))
         return false;
-    t->val = no_val;
+    t->val = trainer_no_val;
     if (number % cfg->train.eval_freq == 0 || last) {
         if (!validate(t))
             return false;
@@ -485,7 +222,7 @@ int trainer_train(const struct config *cfg, const char *result)
 
     result_begin(&t.result, result);
     signals_install();
-    start(&t);
+    trainer_start(&t);
     if (t.state.epoch >= cfg->train.epochs)
         log_info("all %lld epochs are done already", (long long)cfg->train.epochs);
     while (t.state.epoch < cfg->train.epochs && run_epoch(&t))

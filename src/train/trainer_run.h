@@ -1,0 +1,51 @@
+/*
+ * A training run under way: what trainer.c, trainer_start.c and trainer_window.c share.
+ * Private to them.
+ */
+#ifndef TRAIN_TRAINER_RUN_H
+#define TRAIN_TRAINER_RUN_H
+
+#include "train/feed.h"
+#include "train/output.h"
+#include "train/result.h"
+#include "train/saves.h"
+
+struct trainer {
+    const struct config *cfg;
+    struct result result;
+    struct feed feed;
+    struct session session;
+    struct output output;
+    struct saves saves;
+    struct run_state state;
+    int64_t step;          /* updates tried; control.step's twin */
+    struct metrics window; /* since the last log line */
+    double window_began, window_waited;
+    double train_seconds; /* in the loop over batches, of this process */
+    double epoch_rate;    /* images per second of the last epoch */
+    int64_t replay;       /* batches to do again that the metrics count already */
+    int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
+    int64_t train_images;
+    double last_loss, last_rate, last_share; /* for the progress line */
+    int64_t skipped;     /* as of the last look at the control tensor */
+    struct val_line val; /* the last validation; NaN: none */
+    int64_t saved_step;  /* -1: nothing saved by this process */
+    bool save_failed;
+};
+
+extern const struct val_line trainer_no_val; /* nothing validated */
+
+/* Data, device, output folder, checkpoint: everything up to the first batch. */
+void trainer_start(struct trainer *t);
+
+/*
+ * A window is what lies between two lines of the log. Its end reads the metrics and the
+ * control tensor, writes the line, and ends the program after too many skipped updates.
+ */
+void trainer_window_begin(struct trainer *t);
+void trainer_window_end(struct trainer *t);
+
+/* The progress line; `began`: clock_now() when the epoch did. */
+void trainer_show(const struct trainer *t, double began);
+
+#endif

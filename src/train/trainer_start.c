@@ -1,0 +1,129 @@
+/* From a configuration, and perhaps a checkpoint, to a run that is ready to step. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "train/pretrained.h"
+#include "train/progress.h"
+#include "train/trainer_run.h"
+
+const struct val_line trainer_no_val = {-1, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+
+static void log_start(const struct trainer *t)
+{
+    const struct session *s = &t->session;
+    const struct plan *p = &s->plan;
+
+    log_info("trainc %s: %s on %s (%s), %s", TRAINC_VERSION, t->cfg->model.name,
+             s->backend->name, s->backend->describe(s->device), p->compute);
+    if (p->amp_remark)
+        log_info("%s", p->amp_remark);
+    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch%s",
+             (long long)t->feed.train->n, t->feed.classes.n,
+             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation.group,
+             p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
+                                                             : "");
+    log_info("everything goes to '%s'", t->output.dir);
+    log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
+             p->schedule.base, schedule_lr(&p->schedule, 0),
+             schedule_lr(&p->schedule, p->updates), p->lr_factor);
+    if (p->schedule.kind == SCHEDULE_ONECYCLE && p->warmup_updates)
+        log_info("onecycle warms up by PCT_START: TRAIN.WARMUP_EPOCHS has no effect");
+}
+
+static void begin_at(struct trainer *t, int64_t epoch)
+{
+    struct session *s = &t->session;
+    struct control c = session_control(s);
+
+    c.step = epoch * s->plan.updates_per_epoch;
+    c.micro = accumulation_micro(&s->plan.accumulation, c.step);
+    session_set_control(s, &c);
+    t->state.epoch = epoch;
+    t->state.train = (struct metrics){0};
+}
+
+/*
+ * Fits what was loaded to this run's epochs. A run that left in the middle of an update
+ * does its batches again; the metrics count them already, so they are set back behind
+ * them.
+ */
+static void adopt(struct trainer *t)
+{
+    int64_t now = t->session.plan.updates_per_epoch, then = t->state.updates_per_epoch;
+    const struct accumulation *a = &t->session.plan.accumulation;
+    struct control c = session_control(&t->session);
+    int64_t begun = c.micro - accumulation_micro(a, c.step);
+
+    c.seed = (uint64_t)t->cfg->seed;
+    c.micro -= begun;
+    t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
+    session_set_control(&t->session, &c);
+    if (then != now) {
+        log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes "
+                    "on at the start of epoch %lld",
+                    (long long)then, (long long)now, (long long)t->state.epoch);
+        begin_at(t, t->state.epoch);
+    }
+    session_set_metrics(&t->session, &t->state.train);
+    t->skipped = c.skipped;
+}
+
+static bool load_start(struct trainer *t)
+{
+    const struct config *cfg = t->cfg;
+    struct strbuf why = STRBUF_INIT;
+    bool resumed = true;
+
+    if (*cfg->model.resume) {
+        if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
+                            &why))
+            die("MODEL.RESUME: %s", why.buf);
+        log_info("resumed from '%s': epoch %lld", cfg->model.resume,
+                 (long long)t->state.epoch);
+    } else {
+        resumed =
+            cfg->train.auto_resume && saves_resume(&t->saves, &t->session, &t->state);
+    }
+    if (resumed)
+        adopt(t);
+    else if (*cfg->model.pretrained)
+        pretrained_load(&t->session, cfg->model.pretrained);
+    if (!resumed && cfg->train.start_epoch)
+        begin_at(t, cfg->train.start_epoch);
+    t->state.updates_per_epoch = t->session.plan.updates_per_epoch;
+    strbuf_release(&why);
+    return resumed;
+}
+
+void trainer_start(struct trainer *t)
+{
+    const struct config *cfg = t->cfg;
+    bool resumed;
+
+    feed_open(&t->feed, cfg, true);
+    session_init(&t->session, cfg,
+                 &(struct session_options){
+                     .train = true, .eval = true, .images = t->feed.train->n});
+    output_prepare(&t->output, cfg);
+    progress_init(cfg->log.progress);
+    t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
+                              (int)cfg->train.keep_checkpoints};
+    log_start(t);
+    saves_check_room(&t->saves, &t->session);
+    session_alloc(&t->session);
+    t->state = (struct run_state){
+        .best_top1 = -1,
+        .train_loss = NAN,
+        .val_loss = NAN,
+        .val_top1 = NAN,
+        .val_top5 = NAN,
+        .ema_top1 = NAN,
+    };
+    t->val = trainer_no_val;
+    resumed = load_start(t);
+    t->step = session_control(&t->session).step;
+    output_open(&t->output, &t->session, &t->state, t->step, resumed);
+    feed_start(&t->feed);
+}

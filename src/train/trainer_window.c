@@ -1,0 +1,116 @@
+/* What is said about training while it goes on: lines of the log and the progress line.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "train/evaluate.h"
+#include "train/progress.h"
+#include "train/trainer_run.h"
+
+/* Skipped updates: said when they happen, and too many in a row end the run. */
+static void check_skips(struct trainer *t, const struct control *c)
+{
+    if (c->skipped > t->skipped) {
+        log_warning("%lld of the updates up to %lld met gradients that are not finite "
+                    "and were skipped; the loss scale is %g",
+                    (long long)(c->skipped - t->skipped), (long long)c->step,
+                    c->loss_scale);
+        if (t->session.plan.scaler.dynamic)
+            log_once("a few skipped updates are expected while the loss scale settles");
+    }
+    t->skipped = c->skipped;
+    if (c->skipped_row < t->cfg->amp.max_skips)
+        return;
+    die("the last %lld updates all met gradients that are not finite (update %lld, loss "
+        "scale %g): %s",
+        (long long)c->skipped_row, (long long)c->step, c->loss_scale,
+        t->session.plan.scaler.dynamic && c->loss_scale > t->session.plan.scaler.min
+            ? "AMP.INIT_SCALE may be too large"
+            : "the run has diverged; a lower TRAIN.BASE_LR, a longer warm-up, "
+              "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
+}
+
+static void log_train(struct trainer *t, const struct train_line *l)
+{
+    const struct plan *p = &t->session.plan;
+    int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
+    int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
+    double left = (double)(batches * p->batch) / (l->images_per_second + 1e-9);
+    struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
+
+    strbuf_add_duration(&eta, left);
+    strbuf_addf(&s,
+                "Train: [%lld/%lld][%lld/%lld]  eta %s  lr %.6g  loss %.4f (%.4f)  "
+                "grad_norm %.4f  loss_scale %g  %.0f img/s  data %.0f %%",
+                (long long)t->state.epoch, (long long)t->cfg->train.epochs,
+                (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
+                l->loss, metrics_loss(&t->state.train), l->grad_norm, l->loss_scale,
+                l->images_per_second, 100 * l->data_share);
+    if (progress_active())
+        log_quiet("%s", s.buf);
+    else
+        log_info("%s", s.buf);
+    strbuf_release(&s);
+    strbuf_release(&eta);
+}
+
+void trainer_window_begin(struct trainer *t)
+{
+    t->window = t->state.train;
+    t->window_began = clock_now();
+    t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
+}
+
+void trainer_window_end(struct trainer *t)
+{
+    struct control c = session_control(&t->session);
+    double seconds = clock_now() - t->window_began;
+    double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
+    struct train_line l = {
+        .step = t->step,
+        .epoch = t->state.epoch,
+        .lr = c.lr,
+        .grad_norm = c.grad_norm,
+        .loss_scale = c.loss_scale,
+        .skipped = c.skipped,
+        .data_share = waited / (seconds + 1e-9),
+    };
+    struct metrics m;
+
+    t->state.train = session_metrics(&t->session);
+    m = metrics_since(&t->state.train, &t->window);
+    l.loss = metrics_loss(&m);
+    l.top1 = metrics_percent(&m, m.top1);
+    l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
+    t->last_loss = l.loss;
+    t->last_rate = l.images_per_second;
+    t->last_share = l.data_share;
+    log_train(t, &l);
+    output_train(&t->output, &l);
+    check_skips(t, &c);
+    trainer_window_begin(t);
+}
+
+void trainer_show(const struct trainer *t, double began)
+{
+    const struct plan *p = &t->session.plan;
+    struct strbuf title = STRBUF_INIT, post = STRBUF_INIT;
+    int64_t in_epoch = t->step - t->state.epoch * p->updates_per_epoch;
+
+    if (!progress_active())
+        return;
+    strbuf_addf(&title, "Train %lld/%lld", (long long)t->state.epoch,
+                (long long)t->cfg->train.epochs);
+    strbuf_addf(&post, "loss %.3f, lr %.2e, data %.0f %%", t->last_loss,
+                schedule_lr(&p->schedule, t->step), 100 * t->last_share);
+    progress_show(&(struct progress){
+        .title = title.buf,
+        .done = in_epoch,
+        .total = p->updates_per_epoch,
+        .seconds = clock_now() - began,
+        .images_per_second = t->last_rate,
+        .postfix = post.buf,
+    });
+    strbuf_release(&title);
+    strbuf_release(&post);
+}
