@@ -58,14 +58,14 @@ $B/command: FORCE
 	@mkdir -p $(@D)
 	@echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
-unit: $(TEST) ## unit tests only; SANITIZE=address,undefined to check memory
-	@scripts/tests.sh $(TEST)
+unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check memory
+	@EMULATED=$E scripts/tests.sh $(TEST) $(EMU_RUN)
 
 test: ## packages, build, unit tests, end-to-end tests and headers: at most ten minutes
 	@scripts/deps.sh
-	@$(MAKE) -s -j$(shell nproc) all $(TEST)
+	@$(MAKE) -s -j$(shell nproc) all $(TEST) emulator
 	@$(MAKE) -s headers
-	@scripts/tests.sh $(TEST) $(wildcard tests/e2e/*.sh)
+	@EMULATED=$E scripts/tests.sh $(TEST) $(EMU_RUN) $(wildcard tests/e2e/*.sh)
 
 demo: ## packages, build, generated images, training, evaluation: two minutes
 	@scripts/demo.sh

@@ -4,8 +4,9 @@
  *   every row on every backend, in every dtype it takes, against the fp32 reference.
  * Comparisons say what success is, so a NaN fails them; what was compared is counted.
  *
- *   TEST_BACKENDS="cuda"  backends by name; without it all that every machine has
+ *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
  *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
+ *   TEST_FILTER="*name"   some tests of this program only
  *   TEST_PENDING=1        a row that no kernel takes is listed and not a failure
  */
 #include <math.h>
@@ -348,13 +349,13 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->pending += plain.pending + nan.pending;
 }
 
-/* Is it among the words of TEST_BACKENDS? A GPU is not in every machine. */
+/* Is it among the words of TEST_BACKENDS, or does this machine have it? */
 static bool is_wanted(const struct backend *backend)
 {
     const char *at = getenv("TEST_BACKENDS"), *name = backend->name;
 
     if (!at || !*at)
-        return strcmp(name, "cuda") != 0;
+        return device_available(backend, 0, NULL);
     while (*at) {
         size_t n = strcspn(at, " ");
 
@@ -428,5 +429,6 @@ int main(void)
         cmocka_unit_test(test_bench),
     };
 
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 # runtime (tests/emulator). Nothing of this goes into the product.
 #
 #   make emulator     $B/trainc-emulated and the programs of tests that run on it
+#
+# EMU_TEST is built for make test and make unit, EMU_RUN is what they run.
 E        := $B/emulated
 EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
 EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-strings -Wcast-qual \
@@ -22,6 +24,7 @@ EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
 # Programs of tests/ that also run here, and the emulator's own.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
 EMU_TEST := $E/tests/test_ops $(EMU_SELF)
+EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh
 
 EMU_OWN  := $(wildcard tests/emulator/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
@@ -51,8 +54,7 @@ emulator: $B/trainc-emulated $(EMU_TEST) ## the CUDA backend on the host, with i
 
 -include $(EMU_OBJ:.o=.d) $(EMU_TEST:=.d)
 else
-EMU_TEST :=
 emulator:
-	@echo "emulator: left out, as CUDA is not built"
+	@echo "tests of the CUDA backend on an emulated GPU: skipped, as CUDA is not built"
 endif
 .PHONY: emulator

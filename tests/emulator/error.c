@@ -85,6 +85,11 @@ static void write_counters(void)
     (void)fclose(f);
 }
 
+__attribute__((constructor)) static void before_main(void)
+{
+    libraries_choose();
+}
+
 static void begin(void)
 {
     const char *order = getenv("EMULATOR_ORDER"), *memory = getenv("EMULATOR_MEMORY");

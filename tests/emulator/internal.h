@@ -6,7 +6,7 @@
  *   stream.c   streams and events         capture.c captures of streams
  *   graph.c    graphs                     copy.c    copies and fills
  *   device.c   what the device is         error.c   error codes, settings, counters
- *   launch.c   launches
+ *   launch.c   launches                   libraries.c which cuDNN is opened
  *
  * Calls of the runtime hold one lock; what they run, they run on the calling thread.
  */
@@ -54,6 +54,10 @@ static inline unsigned permuted(const struct permutation *p, unsigned i)
 {
     return (unsigned)(((uint64_t)p->step * i + p->first) % p->n);
 }
+
+/* ---- libraries.c ---- */
+
+void libraries_choose(void);
 
 /* ---- shared.c ---- */
 

@@ -28,5 +28,6 @@ $(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lcmocka
 
 EMU_TEST += $(LIBS_TEST)
+EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
 -include $(LIBS_C:%.c=$B/%.d)

@@ -1,0 +1,43 @@
+/*
+ * Before main: unless the environment names cuDNN and cuBLASLt, they are the emulated
+ * ones, which were built beside this program; the real ones would look for a GPU.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/emulator/internal.h"
+
+/* The folder that the libraries are in, seen from the program's; or "". */
+static void find_folder(char *to, size_t size)
+{
+    char dir[1024];
+    ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
+
+    to[0] = 0;
+    for (dir[n < 0 ? 0 : n] = 0; strrchr(dir, '/');) {
+        *strrchr(dir, '/') = 0;
+        for (int i = 0; i < 2; i++) {
+            (void)snprintf(to, size, "%s%s/libcudnn.so.9", dir, i ? "/emulated" : "");
+            if (!access(to, R_OK)) {
+                *strrchr(to, '/') = 0;
+                return;
+            }
+        }
+    }
+    to[0] = 0;
+}
+
+void libraries_choose(void)
+{
+    static const char *const name[][2] = {{"TRAINC_CUDNN", "libcudnn.so.9"},
+                                          {"TRAINC_CUBLASLT", "libcublasLt.so.13"}};
+    char folder[1100], path[1200];
+
+    find_folder(folder, sizeof(folder));
+    for (int i = 0; folder[0] && i < 2; i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, name[i][1]);
+        (void)setenv(name[i][0], path, 0);
+    }
+}
