@@ -1,4 +1,5 @@
 /* The gradients of convolutions and of linear layers on the CPU, by oneDNN. */
+#include "base/half.h"
 #include "cpu/conv2d.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -12,6 +13,7 @@
 struct grad_state {
     struct onednn_prim *prim;
     struct onednn_pack *unpack; /* NULL: oneDNN writes the plain order itself */
+    int dy, bias;               /* of data gradients: what is read; no bias: -1 */
     size_t packed;              /* bytes of the workspace that hold packed gradients */
 };
 
@@ -80,23 +82,55 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     region_take(r, n);
     weights_read(r, w);
     (void)weights_derive(r, dev, st->prim, dy->dtype, weights_master(w), NULL);
-    (void)region_read(r, dy);
+    st->dy = region_read(r, dy);
+    st->bias = n->nin > CONV2D_DATA_GRAD_BIAS
+                   ? region_read(r, n->in[CONV2D_DATA_GRAD_BIAS])
+                   : -1;
     (void)region_write(r, n->out[0]);
     region_workspace(r, onednn_prim_scratch(st->prim));
     return NULL;
 }
 
+struct bias_job {
+    enum dtype t;
+    void *y;
+    const float *bias;
+    int64_t channels;
+};
+
+/* Pixels [lo, hi) of a transposed convolution get its bias. */
+static void bias_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct bias_job *j = arg;
+
+    for (int64_t i = lo; i < hi; i++) {
+        float *f = (float *)j->y + i * j->channels;
+        uint16_t *h = (uint16_t *)j->y + i * j->channels;
+
+        for (int64_t c = 0; c < j->channels; c++)
+            if (j->t == DTYPE_F32)
+                f[c] += j->bias[c];
+            else
+                h[c] = bf16_from_float(bf16_to_float(h[c]) + j->bias[c]);
+    }
+}
+
 static void data_grad_run(struct step *s, struct device *dev)
 {
     const struct grad_state *st = s->state;
+    const struct tensor *t = s->out_tensor[0];
 
-    (void)dev;
     onednn_prim_run(st->prim, &(struct onednn_args){
                                   .src = s->out[0],
                                   .weights = s->derived[0],
-                                  .dst = s->in[0],
+                                  .dst = s->in[st->dy],
                                   .scratch = s->workspace,
                               });
+    if (st->bias >= 0) {
+        struct bias_job j = {t->dtype, s->out[0], s->in[st->bias], tensor_channels(t)};
+
+        cpu_for(dev, tensor_len(t) / j.channels, 1, bias_part, &j);
+    }
 }
 
 static void grad_release(struct step *s)

@@ -109,7 +109,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     const char *why;
 
     (void)g;
-    if (n->op != &op_conv2d_data_grad)
+    if (n->op != &op_conv2d_data_grad || n->nin > CONV2D_DATA_GRAD_BIAS)
         return "not the data gradient of a convolution";
     if (!weights_master(n->in[CONV2D_DATA_GRAD_WEIGHT]))
         return "the weights are computed";

@@ -207,19 +207,46 @@ static const char *conv2d_data_grad_shape(struct node *n)
     const struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT];
     const struct tensor *dy = n->in[CONV2D_DATA_GRAD_DY];
 
+    int64_t channels = w->dim[WEIGHT_I] * a->groups;
+
     if (!conv2d_dy_fits(a, dy))
         return "dy does not fit";
-    tensor_image(n->out[0], DTYPE_F32, dy->dim[IMAGE_N], w->dim[WEIGHT_I] * a->groups,
-                 a->in_h, a->in_w);
+    if (n->nin > CONV2D_DATA_GRAD_BIAS &&
+        !tensor_is_vector(n->in[CONV2D_DATA_GRAD_BIAS], channels))
+        return "the bias does not fit";
+    tensor_image(n->out[0], DTYPE_F32, dy->dim[IMAGE_N], channels, a->in_h, a->in_w);
     return NULL;
+}
+
+/* Of a transposed convolution: what led to dy leads back, without a bias. */
+static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
+{
+    struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT], *x = n->in[CONV2D_DATA_GRAD_DY];
+    struct tensor *dy = grad_of(b, n->out[0]);
+    struct tensor *for_x[] = {[CONV2D_X] = dy, [CONV2D_WEIGHT] = w};
+    struct tensor *for_w[] = {[CONV2D_WEIGHT_GRAD_X] = dy, [CONV2D_WEIGHT_GRAD_DY] = x};
+    struct conv2d_attrs a = *(const struct conv2d_attrs *)n->attrs;
+
+    a.bias = 0;
+    if (grad_wanted(x))
+        grad_add(b, x, node(b, &op_conv2d, n->layer, &a, for_x, 2));
+    if (grad_wanted(w))
+        grad_add(b, w, node(b, &op_conv2d_weight_grad, n->layer, &a, for_w, 2));
+    if (n->nin > CONV2D_DATA_GRAD_BIAS && grad_wanted(n->in[CONV2D_DATA_GRAD_BIAS]))
+        grad_add(b, n->in[CONV2D_DATA_GRAD_BIAS], bias_grad(b, dy, n->layer));
+}
+
+static int64_t conv2d_data_grad_macs(const struct node *n)
+{
+    const struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT];
+
+    return tensor_len(n->in[CONV2D_DATA_GRAD_DY]) * (tensor_len(w) / w->dim[WEIGHT_O]);
 }
 
 static int64_t conv2d_data_grad_flops(const struct node *n)
 {
-    const struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT];
-
-    return 2 * tensor_len(n->in[CONV2D_DATA_GRAD_DY]) *
-           (tensor_len(w) / w->dim[WEIGHT_O]);
+    return 2 * conv2d_data_grad_macs(n) +
+           (n->nin > CONV2D_DATA_GRAD_BIAS ? tensor_len(n->out[0]) : 0);
 }
 
 /* The output whose tap k lies on input position `in`, or -1. */
@@ -243,6 +270,9 @@ static float conv2d_data_grad_at(const struct step *s, const int64_t at[4])
     int64_t ni = tw->dim[WEIGHT_I], no = a->out / a->groups;
     int64_t first = at[IMAGE_C] / ni * no, i = at[IMAGE_C] % ni;
     double sum = 0;
+
+    if (n->nin > CONV2D_DATA_GRAD_BIAS)
+        sum = ((const float *)s->in[CONV2D_DATA_GRAD_BIAS])[at[IMAGE_C]];
 
     for (int kh = 0; kh < a->kernel_h; kh++)
         for (int kw = 0; kw < a->kernel_w; kw++) {
@@ -271,8 +301,11 @@ const struct op op_conv2d_data_grad = {
     .attrs_size = sizeof(struct conv2d_attrs),
     .nout = 1,
     .precision = PRECISION_HALF,
+    .f32_in = 1u << CONV2D_DATA_GRAD_BIAS,
     .shape = conv2d_data_grad_shape,
+    .grad = conv2d_data_grad_grad,
     .flops = conv2d_data_grad_flops,
+    .macs = conv2d_data_grad_macs,
     .ref = conv2d_data_grad_ref,
 };
 

@@ -31,8 +31,11 @@ struct conv2d_attrs {
 
 /* y [N,O,Ho,Wo]. The bias stays fp32 beside half x and weights. */
 enum { CONV2D_X, CONV2D_WEIGHT, CONV2D_BIAS };
-/* dx [N,I,in_h,in_w] */
-enum { CONV2D_DATA_GRAD_WEIGHT, CONV2D_DATA_GRAD_DY };
+/*
+ * dx [N,I,in_h,in_w]. With a bias [I] (fp32), and with gradients of its own, it is the
+ * forward op of ops/conv_transpose2d.h.
+ */
+enum { CONV2D_DATA_GRAD_WEIGHT, CONV2D_DATA_GRAD_DY, CONV2D_DATA_GRAD_BIAS };
 /* dw like the weights, fp32. The bias gradient is op_bias_grad. */
 enum { CONV2D_WEIGHT_GRAD_X, CONV2D_WEIGHT_GRAD_DY };
 
