@@ -5,8 +5,12 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/cast.h"
+#include "ops/concat.h"
+#include "ops/confusion.h"
 #include "ops/conv2d.h"
+#include "ops/conv_transpose2d.h"
 #include "ops/cross_entropy.h"
+#include "ops/cross_entropy2d.h"
 #include "ops/dropout.h"
 #include "ops/global_avgpool.h"
 #include "ops/image.h"
@@ -50,6 +54,17 @@ static struct tensor *labels(struct case_build *c, int64_t n, int classes,
     return t;
 }
 
+/* Labels of the pixels of [N,K,H,W]; a label of -1 is 255. */
+static struct tensor *pixel_labels(struct case_build *c, const int64_t *dim,
+                                   enum case_fill fill)
+{
+    int64_t pixels[] = {dim[0], dim[2], dim[3]};
+    struct tensor *t = case_tensor(c, "labels", DTYPE_U8, LAYOUT_PLAIN, 3, pixels, fill);
+
+    c->input[c->ninput - 1].classes = (int)dim[1];
+    return t;
+}
+
 static void output(struct case_build *c, struct tensor *t)
 {
     c->out[c->nout++] = t;
@@ -88,6 +103,16 @@ void case_conv2d(struct case_build *c, const struct op_case *row,
     a.out = s->out;
     a.groups = s->groups;
     output(c, conv2d_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
+}
+
+void case_conv_transpose2d(struct case_build *c, const struct op_case *row,
+                           const struct case_size *s)
+{
+    struct conv_transpose2d_attrs a = *(const struct conv_transpose2d_attrs *)row->attrs;
+
+    a.layer = "up";
+    a.out = s->out;
+    output(c, conv_transpose2d_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
 }
 
 void case_linear(struct case_build *c, const struct op_case *row,
@@ -202,11 +227,28 @@ void case_pad_shortcut(struct case_build *c, const struct op_case *row,
     output(c, pad_shortcut_(c->b, image(c, "x", s->dim, CASE_SIGNED), &a));
 }
 
+void case_concat(struct case_build *c, const struct op_case *row,
+                 const struct case_size *s)
+{
+    int64_t other[] = {s->dim[0], s->out, s->dim[2], s->dim[3]};
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    output(c, concat(c->b, x, image(c, "y", other, CASE_SIGNED), "concat"));
+}
+
 void case_dropout(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {
     (void)row;
     output(c, dropout(c->b, image(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.3f));
+}
+
+void case_dropout2d(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    (void)row;
+    output(c, dropout2d(c->b, image(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.3f));
 }
 
 void case_drop_path(struct case_build *c, const struct op_case *row,
@@ -243,6 +285,28 @@ void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
     lam->trainable = false;
     a.layer = "loss";
     output(c, cross_entropy_(c->b, z, y, lam, &a));
+}
+
+void case_cross_entropy2d(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    struct cross_entropy2d_attrs a = *(const struct cross_entropy2d_attrs *)row->attrs;
+    struct tensor *z = image(c, "logits", s->dim, CASE_DISTINCT);
+
+    a.layer = "loss";
+    for (int k = 0; k < CROSS_ENTROPY2D_CLASSES; k++)
+        a.weight[k] = (float)((k + 2) % 4) / 2; /* 1, 1.5, 0, 0.5, 1, ... */
+    output(c, cross_entropy2d_(c->b, z, pixel_labels(c, s->dim, row->fill), &a));
+}
+
+void case_confusion(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct tensor *z = image(c, "logits", s->dim, CASE_TIES);
+    struct tensor *y = pixel_labels(c, s->dim, CASE_HOLES);
+
+    (void)row;
+    confusion(c->b, z, y, cross_entropy2d(c->b, z, y, "loss", .ignore = 255), 255);
 }
 
 void case_metrics(struct case_build *c, const struct op_case *row,
@@ -321,6 +385,24 @@ void case_stem(struct case_build *c, const struct op_case *row, const struct cas
     x = conv2d(c->b, x, "conv1", .out = s->out, .kernel = 7, .stride = 2, .padding = 3);
     x = relu(c->b, batchnorm(c->b, x, "bn1"), "act1");
     output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
+}
+
+/* ERFNet's ways down and up: pool beside convolution, dropout2d, a loss at the end. */
+void case_down_up(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    (void)row;
+    y = conv2d(c->b, x, "conv", .out = s->out - (int)s->dim[1], .kernel = 3, .stride = 2,
+               .padding = 1, .bias = 1);
+    x = concat(c->b, y, maxpool2d(c->b, x, "pool", .kernel = 2), "concat");
+    x = relu(c->b, batchnorm(c->b, x, "bn", .eps = 1e-3f), "act");
+    y = dropout2d(c->b, batchnorm(c->b, x, "bn2", .eps = 1e-3f), "drop", .rate = 0.3f);
+    x = relu(c->b, add(c->b, y, x, "add"), "act2");
+    x = conv_transpose2d(c->b, x, "up", .out = 5, .kernel = 2, .stride = 2, .bias = 1);
+    y = pixel_labels(c, x->dim, CASE_HOLES);
+    output(c, cross_entropy2d(c->b, x, y, "loss", .ignore = 255));
 }
 
 static struct tensor *conv_bn(struct case_build *c, struct tensor *x, const char *conv,

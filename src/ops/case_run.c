@@ -114,7 +114,9 @@ static void fill_input(const struct case_run *r, const struct case_input *in, ch
         fill_floats(r, in->tensor, in->fill, at);
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_I32; i++)
         ((int32_t *)(void *)at)[i] = label(in, i);
-    for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8; i++)
+    for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8 && in->classes; i++)
+        at[i] = (char)label(in, i); /* -1 becomes 255 */
+    for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8 && !in->classes; i++)
         at[i] =
             (char)(philox(17, PHILOX_TEST, (uint64_t)in->tensor->id, (uint64_t)i).v[0]);
 }
@@ -256,6 +258,25 @@ static void fetch_metrics(const struct case_run *r, struct case_values *to)
     v[5] = (float)m.runs;
 }
 
+/* What lies behind struct metrics: whole numbers. */
+static void fetch_counts(const struct case_run *r, struct case_values *to)
+{
+    size_t size = program_need(r->program, MEMORY_METRICS);
+    int64_t n = (int64_t)((size - sizeof(struct metrics)) / sizeof(int64_t));
+    float *v = value_new(to, "counts", n);
+    char *host = xcalloc(1, size);
+
+    r->backend->copy_out(r->dev, host, r->base[MEMORY_METRICS], size);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t count;
+
+        memcpy(&count, host + sizeof(struct metrics) + (size_t)i * sizeof(count),
+               sizeof(count));
+        v[i] = (float)count;
+    }
+    free(host);
+}
+
 static void fetch_control(const struct case_run *r, struct case_values *to)
 {
     struct control c;
@@ -300,6 +321,8 @@ void case_fetch(const struct case_run *r, struct case_values *to)
     }
     if (r->base[MEMORY_METRICS])
         fetch_metrics(r, to);
+    if (program_need(p, MEMORY_METRICS) > sizeof(struct metrics))
+        fetch_counts(r, to);
     if (r->base[MEMORY_CONTROL])
         fetch_control(r, to);
 }

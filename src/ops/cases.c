@@ -5,7 +5,9 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/conv2d.h"
+#include "ops/conv_transpose2d.h"
 #include "ops/cross_entropy.h"
+#include "ops/cross_entropy2d.h"
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
 #include "ops/pad_shortcut.h"
@@ -20,7 +22,10 @@
 #define MIX(...)     .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
 #define MAXPOOL(...) .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
 #define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
-#define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
+#define UP(...)      .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
+#define LOSS2D(...)                                                                      \
+    .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
+#define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
 /* Parts of an op, with what they would get from its other parts as inputs. */
 #define PARTS(fn) .build = case_##fn, .no_gradient = true
@@ -40,7 +45,12 @@
 #define STAGE1      .bench = {.dim = {16, 64, 56, 56}, .out = 64}
 #define STAGE1_WIDE .bench = {.dim = {16, 256, 56, 56}, .out = 64}
 #define STAGE2      .bench = {.dim = {16, 128, 28, 28}, .out = 128}
-#define CLASSES     .bench = {.dim = {256, 1000}}
+/* Road scenes: batch 4 at 480 x 360, halved once, twice, three times. */
+#define SCENE1  .bench = {.dim = {4, 16, 180, 240}, .out = 12}
+#define SCENE2  .bench = {.dim = {4, 64, 90, 120}, .out = 16}
+#define SCENE3  .bench = {.dim = {4, 128, 45, 60}, .out = 64}
+#define PIXELS  .bench = {.dim = {4, 12, 360, 480}}
+#define CLASSES .bench = {.dim = {256, 1000}}
 
 const struct op_case op_cases[] = {
     {.name = "normalize",
@@ -134,6 +144,21 @@ const struct op_case op_cases[] = {
      .small = {.dim = {1, 16, 3, 3}, .out = 17},
      .bench = {.dim = {16, 512, 7, 7}, .out = 512},
      CONV(.kernel = 3, .padding = 1)},
+
+    {.name = "conv_transpose2d",
+     .nan_spreads = true,
+     .small = {.dim = {2, 4, 3, 4}, .out = 3},
+     SCENE3,
+     UP(.kernel = 3, .stride = 2, .padding = 1, .output_padding = 1, .bias = 1)},
+    {.name = "conv_transpose2d 2x2",
+     .small = {.dim = {2, 3, 3, 2}, .out = 5},
+     SCENE1,
+     UP(.kernel = 2, .stride = 2, .bias = 1)},
+    {.name = "conv_transpose2d no bias",
+     .nan_spreads = true,
+     .small = {.dim = {1, 2, 4, 3}, .out = 4},
+     SCENE2,
+     UP(.kernel = 4, .stride = 2, .padding = 1)},
 
     {.name = "linear",
      .build = case_linear,
@@ -282,7 +307,15 @@ const struct op_case op_cases[] = {
      .bench = {.dim = {128, 16, 32, 32}, .out = 32},
      ATTRS(pad_shortcut_attrs, .stride = 2, .append = 1)},
 
+    {.name = "concat",
+     .build = case_concat,
+     .small = {.dim = {2, 3, 3, 4}, .out = 5},
+     .bench = {.dim = {4, 48, 90, 120}, .out = 16}},
     {.name = "dropout", .build = case_dropout, .small = {.dim = {2, 5, 3, 3}}, STAGE1},
+    {.name = "dropout2d",
+     .build = case_dropout2d,
+     .small = {.dim = {3, 5, 2, 3}},
+     SCENE2},
     {.name = "drop_path",
      .build = case_drop_path,
      .small = {.dim = {8, 3, 2, 3}},
@@ -321,6 +354,38 @@ const struct op_case op_cases[] = {
      CLASSES,
      .fill = CASE_HOLES,
      ATTRS(cross_entropy_attrs, .smoothing = 0)},
+    {.name = "cross_entropy2d",
+     .small = {.dim = {2, 5, 3, 4}},
+     PIXELS,
+     .fill = CASE_LABELS,
+     LOSS2D(.ignore = 255)},
+    {.name = "cross_entropy2d holes",
+     .small = {.dim = {2, 4, 3, 5}},
+     PIXELS,
+     .fill = CASE_HOLES,
+     LOSS2D(.ignore = 255)},
+    {.name = "cross_entropy2d weighted",
+     .small = {.dim = {2, 6, 3, 5}},
+     PIXELS,
+     .fill = CASE_HOLES,
+     LOSS2D(.ignore = 255, .weighted = 1)},
+    {.name = "cross_entropy2d ignore a class",
+     .small = {.dim = {2, 4, 3, 5}},
+     PIXELS,
+     .fill = CASE_LABELS,
+     LOSS2D(.ignore = 3)},
+    {.name = "cross_entropy2d none",
+     .no_nan = true,
+     .small = {.dim = {1, 4, 2, 3}},
+     PIXELS,
+     .fill = CASE_NO_LABELS,
+     LOSS2D(.ignore = 255)},
+    {.name = "confusion",
+     .no_nan = true,
+     .build = case_confusion,
+     .small = {.dim = {2, 4, 5, 3}},
+     PIXELS,
+     .no_gradient = true},
     {.name = "metrics",
      .no_nan = true,
      .build = case_metrics,
@@ -388,6 +453,12 @@ const struct op_case op_cases[] = {
      .build = case_stem,
      .small = {.dim = {2, 3, 9, 8}, .out = 3},
      STEM_IN,
+     .chain = true},
+    {.name = "down and up",
+     .seed = 1,
+     .build = case_down_up,
+     .small = {.dim = {2, 3, 6, 8}, .out = 7},
+     .bench = {.dim = {4, 16, 180, 240}, .out = 64},
      .chain = true},
     {.name = "residual",
      .seed = 1,

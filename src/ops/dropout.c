@@ -4,6 +4,7 @@
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/dropout_formula.h"
+#include "ops/image.h"
 #include "ops/state.h"
 
 static const struct attr dropout_attr_table[] = {
@@ -107,4 +108,38 @@ const struct op op_drop_path = {
     .grad = dropout_grad,
     .flops = dropout_flops,
     .ref = drop_path_ref,
+};
+
+static const char *dropout2d_shape(struct node *n)
+{
+    if (!tensor_is_image(n->in[DROPOUT_X]))
+        return "not an image";
+    return dropout_shape(n);
+}
+
+static void dropout2d_ref(const struct step *s)
+{
+    const struct dropout_attrs *a = s->node->attrs;
+    const struct control *control = s->in[DROPOUT_CONTROL];
+    const struct tensor *t = s->node->out[0];
+    const float *x = s->in[DROPOUT_X];
+    float *y = s->out[0];
+    int64_t channels = t->dim[IMAGE_C], sample = tensor_len(t) / t->dim[IMAGE_N];
+
+    for (int64_t i = 0; i < tensor_len(t); i++)
+        y[i] = x[i] * dropout2d_factor(
+                          control->seed, (uint64_t)control->micro, (uint32_t)a->salt,
+                          (uint64_t)(i / sample * channels + i % channels), a->rate);
+}
+
+const struct op op_dropout2d = {
+    .name = "dropout2d",
+    .attrs = dropout_attr_table,
+    .attrs_size = sizeof(struct dropout_attrs),
+    .nout = 1,
+    .precision = PRECISION_WIDEST,
+    .shape = dropout2d_shape,
+    .grad = dropout_grad,
+    .flops = dropout_flops,
+    .ref = dropout2d_ref,
 };

@@ -1,11 +1,13 @@
 /*
  * dropout: each element is kept with probability 1 - rate and then divided by it.
+ * dropout2d: the same for whole channels of a sample (Tompson et al. 2015, arXiv
+ * 1411.4280).
  * drop_path: the same for whole samples (stochastic depth, Huang et al. 2016, arXiv
  * 1603.09382).
  *
  * Masks are not stored: they are functions of (control.seed, control.micro, layer,
  * element), see ops/dropout_formula.h, so the gradient is the same op on dy.
- * Outside training, or with rate 0, both return x itself.
+ * Outside training, or with rate 0, all return x itself.
  */
 #ifndef OPS_DROPOUT_H
 #define OPS_DROPOUT_H
@@ -18,16 +20,18 @@ struct dropout_attrs {
     int salt;   /* set by the builder: a hash of the layer's name */
 };
 
-enum { DROPOUT_X, DROPOUT_CONTROL }; /* both ops */
+enum { DROPOUT_X, DROPOUT_CONTROL }; /* all three ops */
 
 /* x = dropout(&b, x, "head_drop", .rate = 0.1f) */
 #define dropout(b, x, ...)                                                               \
     dropout_((b), (x), &op_dropout, &(const struct dropout_attrs){.layer = __VA_ARGS__})
+#define dropout2d(b, x, ...)                                                             \
+    dropout_((b), (x), &op_dropout2d, &(const struct dropout_attrs){.layer = __VA_ARGS__})
 #define drop_path(b, x, ...)                                                             \
     dropout_((b), (x), &op_drop_path, &(const struct dropout_attrs){.layer = __VA_ARGS__})
 struct tensor *dropout_(struct builder *b, struct tensor *x, const struct op *op,
                         const struct dropout_attrs *a);
 
-extern const struct op op_dropout, op_drop_path;
+extern const struct op op_dropout, op_dropout2d, op_drop_path;
 
 #endif

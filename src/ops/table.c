@@ -8,8 +8,11 @@
 #include "ops/batchnorm_parts.h"
 #include "ops/bias_grad.h"
 #include "ops/cast.h"
+#include "ops/concat.h"
+#include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/cross_entropy.h"
+#include "ops/cross_entropy2d.h"
 #include "ops/dropout.h"
 #include "ops/ema.h"
 #include "ops/global_avgpool.h"
@@ -69,13 +72,19 @@ const struct op *const op_table[] = {
     &op_global_avgpool_grad,
     &op_pad_shortcut,
     &op_pad_shortcut_grad,
+    &op_concat,
+    &op_channel_slice,
     &op_dropout,
+    &op_dropout2d,
     &op_drop_path,
 
     /* loss */
     &op_cross_entropy,
     &op_cross_entropy_grad,
+    &op_cross_entropy2d,
+    &op_cross_entropy2d_grad,
     &op_metrics,
+    &op_confusion,
     &op_loss_scale,
 
     /* update */

@@ -1,0 +1,32 @@
+/*
+ * confusion: adds a batch of segmented images to the metrics of a run, exactly.
+ *
+ *   matrix[y * K + p] += 1 for each pixel whose label y is not `ignore`, p the class of
+ *                        its largest logit (the first of equals)
+ *   count    += those pixels, top1 += those with p == y; top5 stays 0
+ *   loss_sum += loss * those pixels if the loss is finite, else nonfinite += 1; runs += 1
+ *
+ * A pixel with a NaN among its logits counts as class 0, wrong or right: the loss tells.
+ * The state is struct metrics followed by int64 matrix[K * K], both in MEMORY_METRICS.
+ * From the matrix come pixel accuracy, mean class accuracy, mean IoU and
+ * frequency-weighted IoU (Long et al. 2015, arXiv 1411.4038): see train/segmentation.h.
+ */
+#ifndef OPS_CONFUSION_H
+#define OPS_CONFUSION_H
+
+#include "graph/graph.h"
+
+struct confusion_attrs {
+    const char *layer;
+    int ignore; /* as in ops/cross_entropy2d.h */
+};
+
+enum { CONFUSION_LOGITS, CONFUSION_LABELS, CONFUSION_LOSS };
+enum { CONFUSION_METRICS, CONFUSION_MATRIX }; /* out[]: written state */
+
+struct node *confusion(struct builder *b, struct tensor *logits, struct tensor *labels,
+                       struct tensor *loss, int ignore);
+
+extern const struct op op_confusion;
+
+#endif
