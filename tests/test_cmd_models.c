@@ -177,7 +177,7 @@ static void test_keys(void **state)
         cfg.model.resnet.stem = rows[i].stem;
         cfg.model.resnet.shortcut = rows[i].shortcut;
         o = model_options_of_config(&cfg);
-        assert_int_equal(model_count_image(model_of_config(&cfg), &o, 3, 64).params,
+        assert_int_equal(model_count_image(model_of_config(&cfg), &o, 3, 64, 64).params,
                          rows[i].params);
     }
     for (size_t i = 0; i < sizeof(inits) / sizeof(inits[0]); i++) {
@@ -217,7 +217,7 @@ static void check_build(const struct config *cfg)
     struct model_options o = model_options_of_config(cfg);
 
     assert_true(model_count_image(model_of_config(cfg), &o, (int)cfg->model.in_chans,
-                                  (int)cfg->data.img_size)
+                                  (int)cfg->data.img_size, (int)cfg->data.img_size)
                     .macs > 0);
 }
 

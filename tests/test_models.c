@@ -71,6 +71,8 @@ static const struct row rows[] = {
     {"resnet44", 10, 32, 658586, 131, 260, 655408, 97174144, 417802},
     {"resnet56", 10, 32, 853018, 167, 332, 848944, 125485696, 532490},
     {"resnet110", 10, 32, 1727962, 329, 656, 1719856, 252887680, 1048586},
+    {"erfnet", 20, 1024, 2066836, 228, 345, 2053983, 26612727808, 127533056},
+    {"erfnet_encoder", 20, 1024, 1876624, 170, 257, 1865311, 21533425664, 79462400},
 };
 /* clang-format on */
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
@@ -78,7 +80,8 @@ enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 static const struct model *find(const char *name)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *m = model_find("resnet", name, &why);
+    const struct model *m =
+        model_find(strncmp(name, "erfnet", 6) ? "resnet" : "erfnet", name, &why);
 
     if (!m)
         fail_msg("%s", why.buf);
@@ -89,7 +92,9 @@ static const struct model *find(const char *name)
 static void check_row(const struct row *r)
 {
     struct model_options o = {.classes = r->classes};
-    struct model_count c = model_count_image(find(r->name), &o, 3, r->side);
+    struct model_count c = model_count_image(
+        find(r->name), &o, 3, find(r->name)->height ? find(r->name)->height : r->side,
+        r->side);
 
     print_message("%s\n", r->name);
     assert_int_equal(c.params, r->params);
@@ -115,7 +120,7 @@ static void test_counts(void **state)
 static void check_options(const char *name, struct model_options o, int channels,
                           int side, int64_t params, int64_t macs)
 {
-    struct model_count c = model_count_image(find(name), &o, channels, side);
+    struct model_count c = model_count_image(find(name), &o, channels, side, side);
 
     assert_int_equal(c.params, params);
     if (macs)
@@ -128,6 +133,9 @@ static void test_options(void **state)
 
     (void)state;
     check_options("resnet18", c10, 3, 224, 11181642, 1814073344 - INT64_C(990) * 512);
+    check_options("erfnet", (struct model_options){.classes = 19}, 3, 64, 2066642, 0);
+    check_options("erfnet_encoder", (struct model_options){.classes = 19}, 3, 64, 1876495,
+                  0);
     check_options("resnet50", c10, 3, 224, 23528522, 4089184256 - INT64_C(990) * 2048);
     check_options("resnet20", (struct model_options){.classes = 100}, 3, 32, 275572, 0);
     check_options("resnet18", c10, 1, 224, 11181642 - 2 * 64 * 49, 0);

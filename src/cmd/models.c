@@ -20,7 +20,8 @@ static int by_name(const void *a, const void *b)
 static void print_row(const struct model *m)
 {
     struct model_options o = {.classes = m->classes};
-    struct model_count c = model_count_image(m, &o, 3, m->size);
+    struct model_count c =
+        model_count_image(m, &o, 3, m->height ? m->height : m->size, m->size);
     struct strbuf params = STRBUF_INIT;
 
     strbuf_add_grouped(&params, c.params);

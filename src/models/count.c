@@ -32,11 +32,11 @@ struct model_count model_count(const struct graph *g)
 }
 
 struct model_count model_count_image(const struct model *m, const struct model_options *o,
-                                     int channels, int side)
+                                     int channels, int height, int width)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                   (const int64_t[]){1, channels, side, side});
+                                   (const int64_t[]){1, channels, height, width});
     struct model_count c;
 
     model_build(&b, m, o, x);

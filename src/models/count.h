@@ -21,8 +21,8 @@ struct model_count {
 
 struct model_count model_count(const struct graph *g);
 
-/* Of one image of side x side pixels and `channels` channels, for inference. */
+/* Of one image of height x width pixels and `channels` channels, for inference. */
 struct model_count model_count_image(const struct model *m, const struct model_options *o,
-                                     int channels, int side);
+                                     int channels, int height, int width);
 
 #endif

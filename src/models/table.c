@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "models/erfnet.h"
 #include "models/resnet.h"
 
 #define RESNET(...)                                                                      \
@@ -36,6 +37,16 @@
     {                                                                                    \
         .block = "BBB", .planes = {16, 32, 64}, .depth = {(n), (n), (n)},                \
         .stem = RESNET_STEM_3X3, .shortcut = RESNET_SHORTCUT_PAD, .cifar = true          \
+    }
+
+/* Pixels in [0, 1], neither shifted nor scaled. */
+#define ERFNET(...)                                                                      \
+    .type = "erfnet", .task = MODEL_SEGMENT, .classes = 20, .size = 1024,                \
+    .height = 512, .crop_pct = 1, .bilinear = true, .mean = {0, 0, 0},                   \
+    .std = {1, 1, 1}, .tags = "", .build = erfnet_build,                                 \
+    .arch = &(const struct erfnet)                                                       \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
     }
 
 #define ROW(x) .name = #x
@@ -112,6 +123,9 @@ const struct model model_table[] = {
     {ROW(resnet44), CIFAR(7), RECIPE "cifar10/resnet44.yaml"},
     {ROW(resnet56), CIFAR(9), RECIPE "cifar10/resnet56.yaml"},
     {ROW(resnet110), CIFAR(18), RECIPE "cifar10/resnet110.yaml"},
+
+    {ROW(erfnet), ERFNET(.encoder_only = false)},
+    {ROW(erfnet_encoder), ERFNET(.encoder_only = true)},
     {.name = NULL},
 };
 /* clang-format on */

@@ -17,14 +17,21 @@
 #include "graph/graph.h"
 #include "models/options.h"
 
+enum model_task {
+    MODEL_CLASSIFY, /* logits [N, classes]; a label an image */
+    MODEL_SEGMENT   /* logits [N, classes, h, w]; a label a pixel of h x w */
+};
+
 struct model {
     const char *name, *type; /* MODEL.NAME, MODEL.TYPE */
     const char *tags;        /* of public weights, the default first; "" if none */
     const char *recipe;      /* the file that trains it, below configs/; NULL if none */
     int classes;             /* of the data that it was made for */
+    enum model_task task;
 
     /* Input of training, and evaluation as in timm: resize to size / crop_pct, crop. */
-    int size;
+    int size;   /* pixels: width, and height if that is 0 */
+    int height; /* 0: square */
     double crop_pct;
     bool bilinear; /* else bicubic */
     double mean[3], std[3];

@@ -1,0 +1,130 @@
+#include "models/erfnet.h"
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/batchnorm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/conv_transpose2d.h"
+#include "ops/dropout.h"
+#include "ops/maxpool2d.h"
+#include "ops/relu.h"
+
+static const float eps = 1e-3f;
+
+static char *at(struct builder *b, const char *prefix, const char *suffix)
+{
+    return arena_printf(&b->g->arena, "%s.%s", prefix, suffix);
+}
+
+/* Halves the size: convolution and max pool beside each other. */
+static struct tensor *down(struct builder *b, struct tensor *x, const char *p, int out)
+{
+    int in = (int)x->dim[1];
+    struct tensor *y =
+        conv2d(b, x, at(b, p, "conv"), .out = out - in, .kernel = 3, .stride = 2,
+               .padding = 1, .bias = 1, .init = INIT_RULE_PYTORCH);
+
+    x = concat(b, y, maxpool2d(b, x, at(b, p, "pool"), .kernel = 2), at(b, p, "concat"));
+    x = batchnorm(b, x, at(b, p, "bn"), .eps = eps);
+    return relu(b, x, at(b, p, "act"));
+}
+
+/* Three rows high, one column wide; `dilation` rows between the taps. */
+static struct tensor *conv3x1(struct builder *b, struct tensor *x, char *name,
+                              int dilation)
+{
+    return conv2d(b, x, name, .out = (int)x->dim[1], .kernel_h = 3, .kernel_w = 1,
+                  .pad_h = dilation, .dilation_h = dilation, .bias = 1,
+                  .init = INIT_RULE_PYTORCH);
+}
+
+static struct tensor *conv1x3(struct builder *b, struct tensor *x, char *name,
+                              int dilation)
+{
+    return conv2d(b, x, name, .out = (int)x->dim[1], .kernel_h = 1, .kernel_w = 3,
+                  .pad_w = dilation, .dilation_w = dilation, .bias = 1,
+                  .init = INIT_RULE_PYTORCH);
+}
+
+/* The residual block "non-bottleneck-1D". */
+static struct tensor *block(struct builder *b, struct tensor *x, const char *p,
+                            int dilation, float drop)
+{
+    struct tensor *y;
+
+    scope_begin(b);
+    y = relu(b, conv3x1(b, x, at(b, p, "conv3x1_1"), 1), at(b, p, "act1"));
+    y = conv1x3(b, y, at(b, p, "conv1x3_1"), 1);
+    y = relu(b, batchnorm(b, y, at(b, p, "bn1"), .eps = eps), at(b, p, "act2"));
+    y = relu(b, conv3x1(b, y, at(b, p, "conv3x1_2"), dilation), at(b, p, "act3"));
+    y = conv1x3(b, y, at(b, p, "conv1x3_2"), dilation);
+    y = batchnorm(b, y, at(b, p, "bn2"), .eps = eps);
+    y = dropout2d(b, y, at(b, p, "dropout"), .rate = drop);
+    x = relu(b, add(b, y, x, at(b, p, "add")), at(b, p, "act4"));
+    scope_end(b);
+    return x;
+}
+
+/* Doubles the size. */
+static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int out)
+{
+    x = conv_transpose2d(b, x, at(b, p, "conv"), .out = out, .kernel = 3, .stride = 2,
+                         .padding = 1, .output_padding = 1, .bias = 1);
+    x = batchnorm(b, x, at(b, p, "bn"), .eps = eps);
+    return relu(b, x, at(b, p, "act"));
+}
+
+static struct tensor *encoder(struct builder *b, struct tensor *x)
+{
+    static const int dilation[] = {2, 4, 8, 16, 2, 4, 8, 16};
+    int layer = 0;
+
+    x = down(b, x, "encoder.initial_block", 16);
+    x = down(b, x, "encoder.layers.0", 64);
+    for (layer = 1; layer <= 5; layer++)
+        x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer), 1, 0.03f);
+    x = down(b, x, "encoder.layers.6", 128);
+    for (layer = 7; layer <= 14; layer++)
+        x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer),
+                  dilation[layer - 7], 0.3f);
+    return x;
+}
+
+static struct tensor *decoder(struct builder *b, struct tensor *x, int classes)
+{
+    x = up(b, x, "decoder.layers.0", 64);
+    x = block(b, x, "decoder.layers.1", 1, 0);
+    x = block(b, x, "decoder.layers.2", 1, 0);
+    x = up(b, x, "decoder.layers.3", 16);
+    x = block(b, x, "decoder.layers.4", 1, 0);
+    x = block(b, x, "decoder.layers.5", 1, 0);
+    return conv_transpose2d(b, x, "decoder.output_conv", .out = classes, .kernel = 2,
+                            .stride = 2, .bias = 1);
+}
+
+/* The head of the encoder stage, which the full net only carries along. */
+static void unused_head(struct builder *b, int64_t channels, int64_t classes)
+{
+    struct init init = init_rule_init(INIT_RULE_PYTORCH, channels, classes);
+
+    (void)graph_param(b, "encoder.output_conv", "weight", LAYOUT_IMAGE, 4,
+                      (const int64_t[]){classes, channels, 1, 1}, init);
+    (void)graph_param(b, "encoder.output_conv", "bias", LAYOUT_PLAIN, 1, &classes, init);
+}
+
+struct tensor *erfnet_build(struct builder *b, const void *arch,
+                            const struct model_options *o, struct tensor *x)
+{
+    const struct erfnet *a = arch;
+
+    if (x->dim[2] % 8 || x->dim[3] % 8)
+        usage("erfnet: images are %lld x %lld, but both sides must be multiples of 8",
+              (long long)x->dim[2], (long long)x->dim[3]);
+    x = encoder(b, x);
+    if (a->encoder_only)
+        return conv2d(b, x, "encoder.output_conv", .out = o->classes, .kernel = 1,
+                      .bias = 1, .init = INIT_RULE_PYTORCH);
+    unused_head(b, x->dim[1], o->classes);
+    return decoder(b, x, o->classes);
+}

@@ -1,0 +1,31 @@
+/*
+ * ERFNet (Romera et al. 2017, IEEE T-ITS 19(1), "ERFNet: Efficient Residual Factorized
+ * ConvNet for Real-time Semantic Segmentation"): an encoder of three halvings with
+ * factorised, partly dilated residual blocks, and a decoder of transposed convolutions.
+ * Batch norm has eps 1e-3; convolutions start as PyTorch's do and all have a bias.
+ *
+ * Parameters have the published names and are made in the order of the published state
+ * dict. The full net keeps "encoder.output_conv", the head of the encoder stage, without
+ * using it, so that checkpoints of both stages and of others fit.
+ */
+#ifndef MODELS_ERFNET_H
+#define MODELS_ERFNET_H
+
+#include <stdbool.h>
+
+#include "graph/graph.h"
+#include "models/options.h"
+
+struct erfnet {
+    bool encoder_only; /* logits at an eighth of the size, by encoder.output_conv */
+};
+
+/*
+ * x is an image batch [N, C, H, W], H and W multiples of 8; returns logits [N, classes,
+ * H, W], or [N, classes, H/8, W/8] of the encoder. `arch` is a struct erfnet. Every
+ * residual block is a checkpoint scope.
+ */
+struct tensor *erfnet_build(struct builder *b, const void *arch,
+                            const struct model_options *o, struct tensor *x);
+
+#endif
