@@ -75,7 +75,7 @@ static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int
     return relu(b, x, at(b, p, "act"));
 }
 
-static struct tensor *encoder(struct builder *b, struct tensor *x)
+static struct tensor *encoder(struct builder *b, struct tensor *x, const float drop[2])
 {
     static const int dilation[] = {2, 4, 8, 16, 2, 4, 8, 16};
     int layer = 0;
@@ -83,11 +83,12 @@ static struct tensor *encoder(struct builder *b, struct tensor *x)
     x = down(b, x, "encoder.initial_block", 16);
     x = down(b, x, "encoder.layers.0", 64);
     for (layer = 1; layer <= 5; layer++)
-        x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer), 1, 0.03f);
+        x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer), 1,
+                  drop[0]);
     x = down(b, x, "encoder.layers.6", 128);
     for (layer = 7; layer <= 14; layer++)
         x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer),
-                  dilation[layer - 7], 0.3f);
+                  dilation[layer - 7], drop[1]);
     return x;
 }
 
@@ -121,7 +122,7 @@ struct tensor *erfnet_build(struct builder *b, const void *arch,
     if (x->dim[2] % 8 || x->dim[3] % 8)
         usage("erfnet: images are %lld x %lld, but both sides must be multiples of 8",
               (long long)x->dim[2], (long long)x->dim[3]);
-    x = encoder(b, x);
+    x = encoder(b, x, a->drop);
     if (a->encoder_only)
         return conv2d(b, x, "encoder.output_conv", .out = o->classes, .kernel = 1,
                       .bias = 1, .init = INIT_RULE_PYTORCH);

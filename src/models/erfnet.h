@@ -18,6 +18,7 @@
 
 struct erfnet {
     bool encoder_only; /* logits at an eighth of the size, by encoder.output_conv */
+    float drop[2];     /* dropout2d of the encoder's blocks with 64 and 128 channels */
 };
 
 /*
