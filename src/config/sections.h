@@ -6,26 +6,7 @@
 #define CONFIG_SECTIONS_H
 
 #include "config/fields.h"
-
-/* MODEL.SWIN, MODEL.SWINV2, MODEL.SWIN_MLP and MODEL.SWIN_MOE; not all keys in each. */
-struct config_swin {
-    int64_t patch_size, in_chans, embed_dim;
-    struct int_list depths, num_heads;
-    int64_t window_size;
-    double mlp_ratio;
-    bool qkv_bias, ape, patch_norm;
-    struct float_opt qk_scale;
-    struct int_list pretrained_window_sizes;
-    bool mlp_fc2_bias;
-    double init_std;
-    struct int_table moe_blocks;
-    int64_t num_local_experts, top_value;
-    double capacity_factor;
-    bool cosine_router, normalize_gate, use_bpr, is_gshard_loss;
-    double gate_noise;
-    int64_t cosine_router_dim;
-    double cosine_router_init_t, moe_drop, aux_loss_weight;
-};
+#include "config/section_model.h"
 
 struct config_amp {
     int dtype;
@@ -66,24 +47,6 @@ struct config_data {
     int64_t max_pixels, max_bytes, prefetch;
     int cache;
     bool check_classes;
-};
-
-struct config_model {
-    const char *type, *name, *pretrained, *resume;
-    int64_t num_classes, in_chans;
-    double drop_rate, drop_path_rate, label_smoothing;
-    int init;
-    struct {
-        int stem, shortcut;
-        struct bool_opt zero_init_last;
-    } resnet;
-    struct config_swin swin, swinv2, swin_moe, swin_mlp;
-    struct {
-        struct {
-            bool enable;
-            int64_t patch_size;
-        } norm_target;
-    } simmim;
 };
 
 struct config_train {

@@ -3,12 +3,7 @@
  * philox(seed, PHILOX_MIXUP, run, i + 2^32 d):
  *   d = 0     mix at all? cutmix? row and column of the box's centre (or corner)
  *   d = 1     its sides, if they are not given by lam
- *   d = 2..   lam ~ Beta(a, a) = G / (G + G') from two Gamma(a) variates
- *
- * Gamma by Marsaglia and Tsang, "A simple method for generating gamma variables" (ACM
- * TOMS 2000), for a + 1; times U^(1/a) gives a. Kept as logarithms, since U^(1/a)
- * underflows for small a. A try succeeds with more than 95 %; after MIX_TRIES the last
- * candidate is taken.
+ *   d = 2..   lam, see ops/mix_beta.h
  */
 #ifndef OPS_MIX_FORMULA_H
 #define OPS_MIX_FORMULA_H
@@ -16,9 +11,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/philox.h"
-
-enum { MIX_TRIES = 16, MIX_FIRST_BETA = 2 };
+#include "ops/mix_beta.h"
 
 struct mix_rule {
     float mixup, cutmix, cutmix_min, cutmix_max, prob, switch_prob; /* ops/mix.h */
@@ -34,50 +27,6 @@ struct mix_draw {
 HOST_DEVICE static inline int64_t mix_drawer(int mode, int64_t i, int64_t n)
 {
     return mode == 0 ? 0 : mode == 1 && i >= n - 1 - i ? n - 1 - i : i;
-}
-
-HOST_DEVICE static inline struct philox mix_word(uint64_t seed, uint64_t run, int64_t i,
-                                                 int d)
-{
-    return philox(seed, PHILOX_MIXUP, run, (uint64_t)i + ((uint64_t)d << 32));
-}
-
-/* Uniform in (0, 1), as double. */
-HOST_DEVICE static inline double mix_uniform(uint32_t word)
-{
-    return ((double)word + 0.5) / 4294967296.0;
-}
-
-/* log of a Gamma(a) variate; `which` is 0 or 1 */
-HOST_DEVICE static inline double mix_log_gamma(uint64_t seed, uint64_t run, int64_t i,
-                                               double a, int which)
-{
-    double d = a + 1 - 1.0 / 3, c = 1 / sqrt(9 * d), v = 1;
-    int first = MIX_FIRST_BETA + which * (MIX_TRIES + 1);
-    double boost = mix_uniform(mix_word(seed, run, i, first).v[0]);
-
-    for (int t = 0; t < MIX_TRIES; t++) {
-        struct philox r = mix_word(seed, run, i, first + 1 + t);
-        double x = (double)philox_normal(r.v[0], r.v[1]);
-
-        v = 1 + c * x;
-        if (!(v > 0)) {
-            v = 1;
-            continue;
-        }
-        v = v * v * v;
-        if (log(mix_uniform(r.v[2])) < 0.5 * x * x + d - d * v + d * log(v))
-            break;
-    }
-    return log(d * v) + log(boost) / a;
-}
-
-HOST_DEVICE static inline double mix_beta(uint64_t seed, uint64_t run, int64_t i,
-                                          double a)
-{
-    double g = mix_log_gamma(seed, run, i, a, 0), h = mix_log_gamma(seed, run, i, a, 1);
-
-    return 1 / (1 + exp(h - g));
 }
 
 HOST_DEVICE static inline int mix_clip(int v, int high)
