@@ -176,6 +176,12 @@ static void too_few(void *arg)
     (void)plan_of(&slow, 30, (const char *[]){"DATA.BATCH_SIZE", "32", NULL});
 }
 
+static void no_batch_size(void *arg)
+{
+    (void)arg;
+    (void)plan_of(&slow, 30, (const char *[]){"DATA.BATCH_SIZE", "auto", NULL});
+}
+
 static void unfrozen(void *arg)
 {
     (void)arg;
@@ -197,6 +203,8 @@ static void test_refused(void **state)
     (void)state;
     assert_int_equal(run_child(too_few, NULL, text, sizeof(text)), 2);
     assert_non_null(strstr(text, "30 images"));
+    assert_int_equal(run_child(no_batch_size, NULL, text, sizeof(text)), 2);
+    assert_non_null(strstr(text, "DATA.BATCH_SIZE auto"));
     assert_int_equal(run_child(unfrozen, NULL, text, sizeof(text)), 2);
     assert_non_null(strstr(text, "no parameter of resnet20 matches 'layer9.*'"));
     assert_int_equal(run_child(no_device, tpu, text, sizeof(text)), 1);

@@ -12,46 +12,9 @@ import statistics
 import time
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
 
-
-class BasicBlock(nn.Module):
-    """CIFAR ResNet's block, with a projection where the shape changes."""
-
-    def __init__(self, cin, cout, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(cout)
-        self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(cout)
-        self.stride, self.cin, self.cout = stride, cin, cout
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)))
-        y = self.bn2(self.conv2(y))
-        if self.stride != 1 or self.cin != self.cout:
-            extra = (self.cout - self.cin) // 2
-            x = F.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, extra, extra))
-        return F.relu(y + x)
-
-
-class ResNet20(nn.Module):
-    def __init__(self, classes=10):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        blocks, cin = [], 16
-        for cout in (16, 32, 64):
-            for i in range(3):
-                blocks.append(BasicBlock(cin, cout, 2 if i == 0 and cout != 16 else 1))
-                cin = cout
-        self.blocks = nn.Sequential(*blocks)
-        self.fc = nn.Linear(64, classes)
-
-    def forward(self, x):
-        x = self.blocks(F.relu(self.bn1(self.conv1(x))))
-        return self.fc(x.mean((2, 3)))
+from pytorch_resnet20 import ResNet20
 
 
 def main():

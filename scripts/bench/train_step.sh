@@ -22,12 +22,10 @@ config() { case $1 in resnet20) echo configs/cifar10/resnet20.yaml ;; *) echo "c
 batch() { case $1 in resnet20) echo 128 ;; *) echo 16 ;; esac; }
 
 ours() { # MODEL DTYPE [--convs]
-  local level=O1 shortcut=auto
+  local level=O1
   [ "$2" = fp32 ] && level=O0
-  [ "$1" = resnet20 ] && shortcut=conv # as the peer's: projections
   ./trainc bench --cfg "$(config "$1")" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
-    --opts AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False \
-    MODEL.RESNET.SHORTCUT $shortcut 2>&1
+    --opts AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
 }
 
 theirs() { # MODEL DTYPE MODE

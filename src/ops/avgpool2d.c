@@ -3,6 +3,7 @@
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/pool2d.h"
 #include "ops/window.h"
 
 static const struct attr avgpool2d_attr_table[] = {
@@ -26,25 +27,18 @@ struct tensor *avgpool2d_(struct builder *b, struct tensor *x,
     return node(b, &op_avgpool2d, r.layer, &r, &x, 1);
 }
 
-static int64_t avgpool2d_out(const struct avgpool2d_attrs *a, int64_t in)
+static struct pool2d avgpool2d_windows(const struct node *n)
 {
-    return window_count(in, a->kernel, a->stride, a->padding, 1, a->ceil_mode);
+    const struct avgpool2d_attrs *a = n->attrs;
+
+    return (struct pool2d){a->kernel, a->stride, a->padding, a->ceil_mode};
 }
 
 static const char *avgpool2d_shape(struct node *n)
 {
-    const struct avgpool2d_attrs *a = n->attrs;
-    const struct tensor *x = n->in[AVGPOOL2D_X];
-    int64_t h = avgpool2d_out(a, a->in_h), w = avgpool2d_out(a, a->in_w);
+    struct pool2d p = avgpool2d_windows(n);
 
-    if (!tensor_is_image(x))
-        return "not an image";
-    if (2 * a->padding > a->kernel)
-        return "the padding is more than half of the kernel";
-    if (h <= 0 || w <= 0)
-        return "the window is larger than the image";
-    tensor_image(n->out[0], x->dtype, x->dim[IMAGE_N], x->dim[IMAGE_C], h, w);
-    return NULL;
+    return pool2d_shape(&p, n->in[AVGPOOL2D_X], n->out[0]);
 }
 
 static void avgpool2d_grad(struct builder *b, const struct node *n)
@@ -88,15 +82,7 @@ static float avgpool2d_mean(const struct step *s, const int64_t at[4])
 
 static void avgpool2d_ref(const struct step *s)
 {
-    const struct tensor *t = s->node->out[0];
-    float *y = s->out[0];
-    int64_t at[4];
-
-    for (at[0] = 0; at[0] < t->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < t->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < t->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < t->dim[3]; at[3]++)
-                    y[image_at(t, at[0], at[1], at[2], at[3])] = avgpool2d_mean(s, at);
+    pool2d_each(s, avgpool2d_mean);
 }
 
 const struct op op_avgpool2d = {
@@ -115,9 +101,9 @@ static const char *avgpool2d_grad_shape(struct node *n)
 {
     const struct avgpool2d_attrs *a = n->attrs;
     const struct tensor *dy = n->in[AVGPOOL2D_GRAD_DY];
+    struct pool2d p = avgpool2d_windows(n);
 
-    if (!tensor_is_image(dy) || dy->dim[IMAGE_H] != avgpool2d_out(a, a->in_h) ||
-        dy->dim[IMAGE_W] != avgpool2d_out(a, a->in_w))
+    if (!pool2d_fits(&p, a->in_h, a->in_w, dy))
         return "dy does not fit";
     tensor_image(n->out[0], dy->dtype, dy->dim[IMAGE_N], dy->dim[IMAGE_C], a->in_h,
                  a->in_w);
@@ -132,7 +118,7 @@ static int64_t avgpool2d_grad_flops(const struct node *n)
 }
 
 /* dx = sum of dy / (positions of the window) over the windows that cover it */
-static double avgpool2d_share(const struct step *s, const int64_t at[4])
+static float avgpool2d_share(const struct step *s, const int64_t at[4])
 {
     const struct avgpool2d_attrs *a = s->node->attrs;
     const struct tensor *t = s->node->in[AVGPOOL2D_GRAD_DY];
@@ -151,21 +137,12 @@ static double avgpool2d_share(const struct step *s, const int64_t at[4])
                        (double)((bottom - top) * (right - left));
         }
     }
-    return sum;
+    return (float)sum;
 }
 
 static void avgpool2d_grad_ref(const struct step *s)
 {
-    const struct tensor *t = s->node->out[0];
-    float *dx = s->out[0];
-    int64_t at[4];
-
-    for (at[0] = 0; at[0] < t->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < t->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < t->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < t->dim[3]; at[3]++)
-                    dx[image_at(t, at[0], at[1], at[2], at[3])] =
-                        (float)avgpool2d_share(s, at);
+    pool2d_each(s, avgpool2d_share);
 }
 
 const struct op op_avgpool2d_grad = {

@@ -5,6 +5,7 @@
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/pool2d.h"
 #include "ops/window.h"
 
 static const struct attr maxpool2d_attr_table[] = {
@@ -25,27 +26,18 @@ struct tensor *maxpool2d_(struct builder *b, struct tensor *x,
     return node(b, &op_maxpool2d, r.layer, &r, &x, 1);
 }
 
-static int64_t maxpool2d_out(const struct maxpool2d_attrs *a, int64_t in)
+static struct pool2d maxpool2d_windows(const struct node *n)
 {
-    return window_count(in, a->kernel, a->stride, a->padding, 1, false);
+    const struct maxpool2d_attrs *a = n->attrs;
+
+    return (struct pool2d){a->kernel, a->stride, a->padding, false};
 }
 
 static const char *maxpool2d_shape(struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
-    const struct tensor *x = n->in[MAXPOOL2D_X];
+    struct pool2d p = maxpool2d_windows(n);
 
-    if (!tensor_is_image(x))
-        return "not an image";
-    if (2 * a->padding > a->kernel)
-        return "the padding is more than half of the kernel";
-
-    int64_t h = maxpool2d_out(a, x->dim[IMAGE_H]), w = maxpool2d_out(a, x->dim[IMAGE_W]);
-
-    if (h <= 0 || w <= 0)
-        return "the window is larger than the image";
-    tensor_image(n->out[0], x->dtype, x->dim[IMAGE_N], x->dim[IMAGE_C], h, w);
-    return NULL;
+    return pool2d_shape(&p, n->in[MAXPOOL2D_X], n->out[0]);
 }
 
 static void maxpool2d_grad(struct builder *b, const struct node *n)
@@ -86,19 +78,16 @@ static int64_t maxpool2d_winner(const struct maxpool2d_attrs *a, const struct te
     return won;
 }
 
+static float maxpool2d_value(const struct step *s, const int64_t at[4])
+{
+    const float *x = s->in[MAXPOOL2D_X];
+
+    return x[maxpool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_X], x, at)];
+}
+
 static void maxpool2d_ref(const struct step *s)
 {
-    const struct tensor *tx = s->node->in[MAXPOOL2D_X], *ty = s->node->out[0];
-    const float *x = s->in[MAXPOOL2D_X];
-    float *y = s->out[0];
-    int64_t at[4];
-
-    for (at[0] = 0; at[0] < ty->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < ty->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < ty->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < ty->dim[3]; at[3]++)
-                    y[image_at(ty, at[0], at[1], at[2], at[3])] =
-                        x[maxpool2d_winner(s->node->attrs, tx, x, at)];
+    pool2d_each(s, maxpool2d_value);
 }
 
 const struct op op_maxpool2d = {
@@ -115,14 +104,13 @@ const struct op op_maxpool2d = {
 
 static const char *maxpool2d_grad_shape(struct node *n)
 {
-    const struct maxpool2d_attrs *a = n->attrs;
     const struct tensor *x = n->in[MAXPOOL2D_GRAD_X], *dy = n->in[MAXPOOL2D_GRAD_DY];
+    struct pool2d p = maxpool2d_windows(n);
 
-    if (!tensor_is_image(x) || !tensor_is_image(dy))
+    if (!tensor_is_image(x))
         return "not an image";
-    if (dy->dim[IMAGE_N] != x->dim[IMAGE_N] || dy->dim[IMAGE_C] != x->dim[IMAGE_C] ||
-        dy->dim[IMAGE_H] != maxpool2d_out(a, x->dim[IMAGE_H]) ||
-        dy->dim[IMAGE_W] != maxpool2d_out(a, x->dim[IMAGE_W]))
+    if (!pool2d_fits(&p, x->dim[IMAGE_H], x->dim[IMAGE_W], dy) ||
+        dy->dim[IMAGE_N] != x->dim[IMAGE_N] || dy->dim[IMAGE_C] != x->dim[IMAGE_C])
         return "x and dy do not fit";
     tensor_like(n->out[0], x);
     return NULL;
@@ -135,13 +123,14 @@ static int64_t maxpool2d_grad_flops(const struct node *n)
     return tensor_len(n->in[MAXPOOL2D_GRAD_DY]) * a->kernel * a->kernel;
 }
 
-/* The sum over the windows that x[at] wins; `at` lies at `here` in memory. */
-static double maxpool2d_won(const struct step *s, const int64_t at[4], int64_t here)
+/* The sum over the windows that x[at] wins. */
+static float maxpool2d_won(const struct step *s, const int64_t at[4])
 {
     const struct maxpool2d_attrs *a = s->node->attrs;
     const struct tensor *tx = s->node->in[MAXPOOL2D_GRAD_X];
     const struct tensor *ty = s->node->in[MAXPOOL2D_GRAD_DY];
     const float *x = s->in[MAXPOOL2D_GRAD_X], *dy = s->in[MAXPOOL2D_GRAD_DY];
+    int64_t here = image_at(tx, at[0], at[1], at[2], at[3]);
     double sum = 0;
 
     for (int kh = 0; kh < a->kernel; kh++)
@@ -155,23 +144,12 @@ static double maxpool2d_won(const struct step *s, const int64_t at[4], int64_t h
             if (maxpool2d_winner(a, tx, x, y) == here)
                 sum += dy[image_at(ty, y[0], y[1], y[2], y[3])];
         }
-    return sum;
+    return (float)sum;
 }
 
 static void maxpool2d_grad_ref(const struct step *s)
 {
-    const struct tensor *t = s->node->out[0];
-    float *dx = s->out[0];
-    int64_t at[4];
-
-    for (at[0] = 0; at[0] < t->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < t->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < t->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < t->dim[3]; at[3]++) {
-                    int64_t here = image_at(t, at[0], at[1], at[2], at[3]);
-
-                    dx[here] = (float)maxpool2d_won(s, at, here);
-                }
+    pool2d_each(s, maxpool2d_won);
 }
 
 const struct op op_maxpool2d_grad = {

@@ -46,6 +46,9 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
 {
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
 
+    if (cfg->data.batch_size == BATCH_SIZE_AUTO)
+        usage("DATA.BATCH_SIZE auto: give a number, the memory of this device is not "
+              "known");
     if (images)
         batches = images / cfg->data.batch_size;
     if (!batches)
