@@ -29,5 +29,6 @@ $(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
 
 EMU_TEST += $(LIBS_TEST)
 EMU_RUN  += $(LIBS_TEST)
+EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
 -include $(LIBS_C:%.c=$B/%.d)

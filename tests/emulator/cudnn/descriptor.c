@@ -118,7 +118,13 @@ static cudnnStatus_t check_linked(const struct schema *s, int64_t count,
         if (!d[i]->finalized)
             return refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
                           "attribute %d: the descriptor is not finalized", (int)s->name);
-        if (s->name != CUDNN_ATTR_OPERATIONGRAPH_OPS && d[i]->type != s->of)
+        if (s->name == CUDNN_ATTR_OPERATIONGRAPH_OPS) {
+            int n;
+
+            if (!graph_roles((int)d[i]->type, &n))
+                return BAD("a descriptor of type %d is not an operation",
+                           (int)d[i]->type);
+        } else if (d[i]->type != s->of)
             return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
                           "attribute %d wants a descriptor of type %d, not %d",
                           (int)s->name, (int)s->of, (int)d[i]->type);
