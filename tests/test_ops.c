@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "backends.h"
 #include "graph/flat.h"
 #include "ops/case_run.h"
 #include "ops/op_bench.h"
@@ -350,23 +351,6 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->pending += plain.pending + nan.pending;
 }
 
-/* Is it among the words of TEST_BACKENDS, or does this machine have it? */
-static bool is_wanted(const struct backend *backend)
-{
-    const char *at = getenv("TEST_BACKENDS"), *name = backend->name;
-
-    if (!at || !*at)
-        return device_available(backend, 0, NULL);
-    while (*at) {
-        size_t n = strcspn(at, " ");
-
-        if (n == strlen(name) && !strncmp(at, name, n))
-            return true;
-        at += n + (at[n] != 0);
-    }
-    return false;
-}
-
 static void test_backend(const struct backend *backend, struct tally *all)
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
@@ -391,7 +375,7 @@ static void test_backends(void **state)
 
     (void)state;
     for (int i = 0; device_table[i]; i++)
-        if (is_wanted(device_table[i]))
+        if (backend_wanted(device_table[i]))
             test_backend(device_table[i], &all);
     assert_int_equal(all.wrong, 0);
     assert_true(all.rows > 0);

@@ -1,6 +1,6 @@
 /*
- * Whole training steps of a small ResNet on the reference device: what accumulation,
- * checkpointing, freezing, skipped updates and averages do to the weights.
+ * Whole training steps of a small ResNet on the reference device (or TEST_DEVICE): what
+ * accumulation, checkpointing, freezing, skipped updates and averages do to the weights.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "backends.h"
 #include "base/alloc.h"
 #include "base/half.h"
 #include "graph/flat.h"
@@ -200,7 +201,7 @@ static void test_accumulation(void **state)
         run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
                                       "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
                                       "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                      i ? "cpu" : "ref", NULL});
+                                      i ? "cpu" : test_device(), NULL});
         before = xmemdup(run_weights(&a), run_bytes(&a));
         run_steps(&a, 3);
         run_steps(&b, 6);
@@ -246,7 +247,7 @@ static void test_leftover(void **state)
                     (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
                                      "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
                                      "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                     i ? "cpu" : "ref", NULL});
+                                     i ? "cpu" : test_device(), NULL});
         before = xmemdup(run_weights(&a), run_bytes(&a));
         for (int epoch = 0; epoch < 2; epoch++) {
             step_four(&a, 6 * epoch, false);
@@ -421,7 +422,7 @@ static void check_evaluates(const char *device)
 static void test_evaluates(void **state)
 {
     (void)state;
-    check_evaluates("ref");
+    check_evaluates(test_device());
     check_evaluates("cpu");
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends.h"
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "graph/flat.h"
@@ -23,8 +24,6 @@ static const char *const common[] = {
     "8",
     "DATA.BATCH_SIZE",
     "4",
-    "DEVICE",
-    "ref",
     "AMP_ENABLE",
     "False",
     "AUG.MIXUP",
@@ -55,6 +54,7 @@ void run_init_of(struct run *r, int64_t images, const char *const *more)
     config_init(&r->cfg);
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i += 2)
         config_set(&r->cfg, common[i], common[i + 1]);
+    config_set(&r->cfg, "DEVICE", test_device());
     for (; more && *more; more += 2)
         config_set(&r->cfg, more[0], more[1]);
     session_init(

@@ -1,5 +1,5 @@
 /*
- * A small ResNet in training on the reference device, for tests of what training does.
+ * A small ResNet in training on test_device(), for tests of what training does.
  */
 #ifndef TESTS_TRAIN_RUN_H
 #define TESTS_TRAIN_RUN_H

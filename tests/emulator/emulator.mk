@@ -23,7 +23,8 @@ EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
             -Wl,--export-dynamic-symbol=emulator_*
 # Programs of tests/ that also run here, and the emulator's own.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
-EMU_TEST := $E/tests/test_ops $(EMU_SELF)
+EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step
+EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh
 
 EMU_OWN  := $(wildcard tests/emulator/*.c)
