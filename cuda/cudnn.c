@@ -1,11 +1,14 @@
 #include "cuda/cudnn.h"
 
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cuda/cudnn_lib.h"
 #include "cuda/cudnn_plan.h"
@@ -35,6 +38,20 @@ static void load(struct cudnn *c)
     CUDNN_CALLS(X)
 #undef X
     c->version = (size_t)c->library->version;
+}
+
+/*
+ * Where there is no driver, cuDNN opens and closes the run-time compiler with every
+ * question about an engine; held open, a question takes a third of the time.
+ */
+static void hold_compiler(const struct cudnn *c)
+{
+    char *folder = path_dirname(c->library->path);
+    char *path = xasprintf("%s/libnvrtc.so.%d", folder, CUDART_VERSION / 1000);
+
+    (void)dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    free(path);
+    free(folder);
 }
 
 static void check_version(const struct cudnn *c)
@@ -108,7 +125,9 @@ struct cudnn *cudnn_open(struct device *dev)
     c->dev = dev;
     load(c);
     check_version(c);
-    if (!dev->described)
+    if (dev->described)
+        hold_compiler(c);
+    else
         open_handle(c);
     if (c->version >= DESCRIPTIONS_SINCE)
         describe_device(c);
