@@ -3,6 +3,7 @@
  * and is counted, so that "a step waits for nothing" is a number that tests compare.
  */
 #include <cuda_runtime_api.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cuda/parts.h"
@@ -44,7 +45,7 @@ static void *async_host_alloc(struct device *dev, size_t size)
     void *p = NULL;
 
     CUDA_CHECK(dev, cudaHostAlloc(&p, size, cudaHostAllocDefault));
-    return p;
+    return memset(p, 0, size);
 }
 
 static void async_host_free(struct device *dev, void *p)

@@ -263,7 +263,7 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
         .data = d, .transform = &l->o.transform, .limits = l->o.limits, .seed = o->seed};
     if (o->cache_bytes > 0)
         l->source.cache = cache_new(d->n, o->cache_bytes);
-    l->nslots = (o->prefetch > 0 ? o->prefetch : 1) + 1;
+    l->nslots = (o->prefetch > 0 ? o->prefetch : 1) + (o->held > 0 ? o->held : 1);
     l->slot = xcalloc((size_t)l->nslots, sizeof(*l->slot));
     for (int i = 0; i < l->nslots; i++)
         slot_init(l, &l->slot[i]);

@@ -43,7 +43,8 @@ struct loader_options {
     struct transform transform;
     int batch;
     int workers;  /* threads; 0: none */
-    int prefetch; /* batches that are ready or in work beside the one in use; 0: 1 */
+    int prefetch; /* batches that are ready or in work beside those in use; 0: 1 */
+    int held;     /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
     bool shuffle;    /* the order of sampler.h; else that of the data set */
     bool drop_last;  /* leave out a batch that cannot be filled */

@@ -35,6 +35,7 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
 {
     int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
+    struct lent_batch lent;
     const struct batch *b;
 
     loader_start_epoch(f->val_loader, 0, 0);
@@ -42,8 +43,8 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
         double seconds = clock_now() - began;
 
-        session_eval(s, b->pixel, b->label);
-        loader_release_batch(f->val_loader, b);
+        lent = feed_lend(f->val_loader, b);
+        session_eval_lent(s, &lent);
         done++;
         progress_show(&(struct progress){
             .title = title,
@@ -55,6 +56,7 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
         });
     }
     progress_wipe();
+    session_drain(s);
     *e = (struct evaluation){
         .raw = session_eval_metrics(s, SESSION_RAW),
         .ema = session_eval_metrics(s, SESSION_EMA),
@@ -97,9 +99,15 @@ void evaluate_log(const struct evaluation *e)
                  l.ema_top1, l.ema_top5, l.ema_loss);
 }
 
+static void keep(void *owner, const void *token)
+{
+    (void)owner, (void)token;
+}
+
 double evaluate_throughput(struct session *s, const struct feed *f)
 {
     enum { WARMUP = 50, TIMED = 30 };
+    struct lent_batch lent = {.release = keep};
     const struct batch *b;
     double began = 0;
 
@@ -108,14 +116,16 @@ double evaluate_throughput(struct session *s, const struct feed *f)
     if (!b)
         die("'%s' has no images", f->val->name);
     session_eval_begin(s, false);
+    lent.pixels = b->pixel;
+    lent.labels = b->label;
     for (int i = 0; i < WARMUP + TIMED && !signals_pending(); i++) {
         if (i == WARMUP) {
-            s->backend->sync(s->device);
+            session_drain(s);
             began = clock_now();
         }
-        session_eval(s, b->pixel, b->label);
+        session_eval_lent(s, &lent);
     }
-    s->backend->sync(s->device);
+    session_drain(s);
     loader_release_batch(f->val_loader, b);
     return (double)(TIMED * s->plan.val_batch) / (clock_now() - began);
 }

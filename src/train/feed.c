@@ -12,13 +12,39 @@ void feed_check(const struct config *cfg, struct problems *p)
                        (long long)cfg->model.in_chans);
 }
 
-static struct loader *start(const struct feed *f, const struct dataset *set,
+static void *host_alloc(size_t size, void *session)
+{
+    return session_host_alloc(session, size);
+}
+
+static void host_free(void *p, void *session)
+{
+    session_host_free(session, p);
+}
+
+static struct loader *start(const struct feed *f, struct session *s,
                             enum data_split split)
 {
+    bool train = split == DATA_TRAIN;
     struct loader_options o;
 
     data_loader_options(f->cfg, split, &o);
-    return loader_open(set, &o);
+    o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
+    o.held = INFLIGHT_LENT;
+    o.alloc = host_alloc;
+    o.free = host_free;
+    o.arg = s;
+    return loader_open(train ? f->train : f->val, &o);
+}
+
+static void take_back(void *loader, const void *batch)
+{
+    loader_release_batch(loader, batch);
+}
+
+struct lent_batch feed_lend(struct loader *l, const struct batch *b)
+{
+    return (struct lent_batch){b->pixel, b->label, take_back, l, b};
 }
 
 void feed_open(struct feed *f, const struct config *cfg, bool train)
@@ -39,11 +65,11 @@ void feed_open(struct feed *f, const struct config *cfg, bool train)
     f->classes.n = any->nclass;
 }
 
-void feed_start(struct feed *f)
+void feed_start(struct feed *f, struct session *s)
 {
     if (f->train)
-        f->train_loader = start(f, f->train, DATA_TRAIN);
-    f->val_loader = start(f, f->val, DATA_VAL);
+        f->train_loader = start(f, s, DATA_TRAIN);
+    f->val_loader = start(f, s, DATA_VAL);
 }
 
 void feed_close(struct feed *f)

@@ -3,7 +3,7 @@
  *
  *   struct feed f;
  *   feed_open(&f, cfg, true);     lists the files; false: only those of validation
- *   feed_start(&f);               starts the workers
+ *   feed_start(&f, &session);     starts the workers
  *   feed_close(&f);
  */
 #ifndef TRAIN_FEED_H
@@ -26,7 +26,11 @@ void feed_check(const struct config *cfg, struct problems *p);
 
 /* Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. */
 void feed_open(struct feed *f, const struct config *cfg, bool train);
-void feed_start(struct feed *f);
+/* Batches lie in the session's host memory and may be lent to it: close the feed first,
+ * once the session is drained. */
+void feed_start(struct feed *f, struct session *s);
+/* The batch for a _lent call; `l` gets it back. */
+struct lent_batch feed_lend(struct loader *l, const struct batch *b);
 void feed_close(struct feed *f);
 
 #endif

@@ -141,6 +141,22 @@ static void bind_all(struct session *s)
         bind(s, (enum session_program)i);
 }
 
+/* A batch of any of the programs, pixels and labels. */
+static size_t slot_size(const struct session *s)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++) {
+        const struct build *b = &s->build[i];
+        size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels),
+                                                         tensor_size(b->labels))
+                                    : 0;
+
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
 bool session_has_ema(const struct session *s)
 {
     return s->average || s->base[MEMORY_EMA];
@@ -157,6 +173,7 @@ void session_alloc(struct session *s)
     for (int i = 0; i < SESSION_WEIGHTS; i++)
         s->eval_metrics[i] = s->backend->alloc(s->device, sizeof(struct metrics));
     bind_all(s);
+    inflight_init(&s->inflight, s->backend, s->device, slot_size(s));
     s->host = xcalloc((size_t)f->weights_len, sizeof(float));
     init_weights(f, (uint64_t)s->cfg->seed, s->host);
     if (host_average(s))
@@ -184,6 +201,10 @@ static void drop(struct session *s, enum session_program which)
 
 void session_release(struct session *s)
 {
+    if (s->inflight.backend) {
+        session_drain(s);
+        inflight_release(&s->inflight);
+    }
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         drop(s, (enum session_program)i);
     for (int m = 0; m < MEMORY_COUNT; m++)
@@ -205,6 +226,7 @@ void session_mix(struct session *s, bool mix)
     if (mix == s->mixing)
         return;
     s->mixing = mix;
+    session_drain(s);
     drop(s, SESSION_TRAIN);
     drop(s, SESSION_MICRO);
     compile_train(s);
@@ -212,15 +234,32 @@ void session_mix(struct session *s, bool mix)
     session_refresh(s);
 }
 
-static void copy_input(struct session *s, enum session_program which, const void *pixels,
-                       const void *labels)
+static void take_batch(struct session *s, enum session_program which,
+                       const struct lent_batch *batch)
 {
     const struct build *b = &s->build[which];
+    const struct program *p = s->program[which];
+    struct inflight_place to = {program_data(p, b->pixels), program_data(p, b->labels),
+                                tensor_size(b->pixels), tensor_size(b->labels)};
 
-    s->backend->copy_in(s->device, program_data(s->program[which], b->pixels), pixels,
-                        tensor_size(b->pixels));
-    s->backend->copy_in(s->device, program_data(s->program[which], b->labels), labels,
-                        tensor_size(b->labels));
+    inflight_room(&s->inflight);
+    inflight_input(&s->inflight, &to, batch);
+}
+
+static void run(struct session *s, enum session_program which)
+{
+    static const char *const name[] = {
+        [SESSION_TRAIN] = "training step",
+        [SESSION_MICRO] = "accumulation step",
+        [SESSION_EVAL] = "evaluation step",
+        [SESSION_EVAL_EMA] = "evaluation step of the average",
+    };
+
+    if (s->backend->range)
+        s->backend->range(s->device, name[which]);
+    program_run(s->program[which]);
+    if (s->backend->range)
+        s->backend->range(s->device, NULL);
 }
 
 /* The device's rule, with the device's own decision to skip. */
@@ -237,16 +276,47 @@ static void step_average(struct session *s)
         e[i] = ema_element(e[i], s->host[i], rate);
 }
 
-bool session_step(struct session *s, const void *pixels, const void *labels)
+bool session_step_lent(struct session *s, const struct lent_batch *b)
 {
     bool last = accumulation_ends(&s->plan.accumulation, s->micro++);
     enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
 
-    copy_input(s, which, pixels, labels);
-    program_run(s->program[which]);
+    take_batch(s, which, b);
+    run(s, which);
+    inflight_ran(&s->inflight, last ? s->base[MEMORY_CONTROL] : NULL,
+                 s->base[MEMORY_METRICS]);
     if (last && s->average)
         step_average(s);
     return last;
+}
+
+bool session_step(struct session *s, const void *pixels, const void *labels)
+{
+    return session_step_lent(s, &(struct lent_batch){.pixels = pixels, .labels = labels});
+}
+
+bool session_next_snapshot(struct session *s, struct snapshot *to)
+{
+    return inflight_next(&s->inflight, to);
+}
+
+void session_drain(struct session *s)
+{
+    inflight_drain(&s->inflight);
+}
+
+void *session_host_alloc(struct session *s, size_t size)
+{
+    return s->backend->async ? s->backend->async->host_alloc(s->device, size)
+                             : xalloc_aligned(size);
+}
+
+void session_host_free(struct session *s, void *p)
+{
+    if (s->backend->async)
+        s->backend->async->host_free(s->device, p);
+    else
+        free(p);
 }
 
 struct control session_control(const struct session *s)
@@ -344,12 +414,18 @@ void session_eval_begin(struct session *s, bool average)
     program_refresh(s->program[SESSION_EVAL_EMA]);
 }
 
+void session_eval_lent(struct session *s, const struct lent_batch *b)
+{
+    take_batch(s, SESSION_EVAL, b); /* which is there for both */
+    run(s, SESSION_EVAL);
+    if (s->eval_ema)
+        run(s, SESSION_EVAL_EMA);
+    inflight_ran(&s->inflight, NULL, NULL);
+}
+
 void session_eval(struct session *s, const void *pixels, const void *labels)
 {
-    copy_input(s, SESSION_EVAL, pixels, labels); /* which is there for both */
-    program_run(s->program[SESSION_EVAL]);
-    if (s->eval_ema)
-        program_run(s->program[SESSION_EVAL_EMA]);
+    session_eval_lent(s, &(struct lent_batch){.pixels = pixels, .labels = labels});
 }
 
 struct metrics session_eval_metrics(const struct session *s, enum session_weights which)

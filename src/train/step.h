@@ -14,7 +14,9 @@
  * control; no other state influences the next step.
  *
  * Batches are host memory: pixels uint8 in N,H,W,C order, labels int32, -1 for a sample
- * that does not count. They may be reused when the call returns.
+ * that does not count. session_step and session_eval have copied them when they return;
+ * with the _lent calls, memory of session_host_alloc is copied while the host goes on
+ * (train/inflight.h), and given back later.
  */
 #ifndef TRAIN_STEP_H
 #define TRAIN_STEP_H
@@ -22,12 +24,13 @@
 #include "graph/program.h"
 #include "ops/control.h"
 #include "train/build.h"
+#include "train/inflight.h"
 #include "train/plan.h"
 
 struct session_options {
     bool train, eval;
-    int64_t images;          /* of the training set; 0: unknown */
-    bool keep_declines;      /* for summary */
+    int64_t images;     /* of the training set; 0: unknown */
+    bool keep_declines; /* for summary */
 };
 
 enum session_program {
@@ -57,6 +60,7 @@ struct session {
     float *average; /* TRAIN.EMA.DEVICE cpu: the host's copy, or NULL */
     float *host;    /* weights_len floats of scratch */
     bool eval_ema;  /* the evaluation under way is of the average too */
+    struct inflight inflight;
 };
 
 void session_init(struct session *s, const struct config *cfg,
@@ -72,6 +76,20 @@ size_t session_bytes(const struct session *s, enum memory m); /* needed, all pro
 /* Trains on one batch. Returns true if it ended an update (always, unless accumulating).
  */
 bool session_step(struct session *s, const void *pixels, const void *labels);
+bool session_step_lent(struct session *s, const struct lent_batch *b);
+
+/*
+ * What updates left behind, each once and in order, as soon as it is there; false: no
+ * more for now. A step waits for nothing but the step before the last.
+ */
+bool session_next_snapshot(struct session *s, struct snapshot *to);
+
+/* Waits for the device: all batches are given back, all snapshots are there. */
+void session_drain(struct session *s);
+
+/* Host memory that is copied fastest. At most INFLIGHT_LENT batches are lent at once. */
+void *session_host_alloc(struct session *s, size_t size);
+void session_host_free(struct session *s, void *p);
 
 /* With mixup and cutmix or without, from the next step on; compiles anew if it differs.
  */
@@ -83,6 +101,7 @@ void session_mix(struct session *s, bool mix);
  */
 void session_eval_begin(struct session *s, bool average);
 void session_eval(struct session *s, const void *pixels, const void *labels);
+void session_eval_lent(struct session *s, const struct lent_batch *b);
 /* Waits for the device. All zero if that was not evaluated. */
 struct metrics session_eval_metrics(const struct session *s, enum session_weights which);
 bool session_has_ema(const struct session *s);

@@ -18,21 +18,17 @@ static void save(struct trainer *t, bool epoch_end, bool best)
     t->save_failed = saves_write(&t->saves, &t->session, &t->state, epoch_end, best) != 0;
 }
 
-static bool out_of_steps(const struct trainer *t)
-{
-    return t->cfg->train.max_steps && t->step >= t->cfg->train.max_steps;
-}
-
 /* Behind each update. */
 static void after_update(struct trainer *t, int64_t end)
 {
     const struct config *cfg = t->cfg;
 
     t->step++;
-    if (t->step % cfg->print_freq == 0 || t->step == end || out_of_steps(t))
-        trainer_window_end(t);
-    if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end)
+    trainer_observe(t, end);
+    if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end) {
+        trainer_settle(t, end);
         save(t, false, false);
+    }
 }
 
 /* The workers fill their ring from here on; asking twice for one place costs nothing. */
@@ -49,14 +45,15 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
 static bool train_batch(struct trainer *t)
 {
     const struct batch *b = loader_next(t->feed.train_loader);
+    struct lent_batch lent;
     bool update, replayed = t->replay && !--t->replay;
 
     if (!b)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
             (long long)t->step);
     t->loading = -1;
-    update = session_step(&t->session, b->pixel, b->label);
-    loader_release_batch(t->feed.train_loader, b);
+    lent = feed_lend(t->feed.train_loader, b);
+    update = session_step_lent(&t->session, &lent);
     if (replayed)
         session_set_metrics(&t->session, &t->state.train);
     t->train_images += t->session.plan.batch;
@@ -76,12 +73,13 @@ static bool train_epoch(struct trainer *t)
         load_from(t, t->state.epoch,
                   accumulation_micro(&p->accumulation, t->step - first));
     trainer_window_begin(t);
-    while (t->step < end && !signals_pending() && !out_of_steps(t)) {
+    while (t->step < end && !signals_pending() && !trainer_out_of_steps(t, t->step)) {
         if (!train_batch(t))
             continue;
         after_update(t, end);
         trainer_show(t, began);
     }
+    trainer_settle(t, end);
     progress_wipe();
     seconds = clock_now() - began;
     t->train_seconds += seconds;
@@ -166,7 +164,7 @@ static bool run_epoch(struct trainer *t)
     finish_epoch(t, began);
     if (number % cfg->save_freq == 0 || last || best)
         save(t, true, best);
-    return !signals_pending() && !out_of_steps(t);
+    return !signals_pending() && !trainer_out_of_steps(t, t->step);
 }
 
 static int leave(struct trainer *t)
@@ -210,6 +208,7 @@ static void fill_result(struct trainer *t)
 
 static void close_all(struct trainer *t)
 {
+    session_drain(&t->session);
     feed_close(&t->feed);
     session_release(&t->session);
     output_close(&t->output);

@@ -3,8 +3,9 @@
  *
  *   return trainer_train(cfg, "result.json");      exit code
  *
- * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Metrics are
- * read from the device every PRINT_FREQ updates. A signal is noticed behind each batch,
+ * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Every update
+ * leaves a snapshot of its metrics, which is read when it is there (at once, but for a
+ * GPU); every PRINT_FREQ-th is a line. A signal is noticed behind each batch,
  * in validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
  * signal. AMP.MAX_SKIPS skipped updates in a row end it.
  *

@@ -52,7 +52,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     progress_init(cfg->log.progress);
     session_alloc(&s);
     load(&s, &f, &r);
-    feed_start(&f);
+    feed_start(&f, &s);
     if (cfg->throughput_mode) {
         r.images_per_second = evaluate_throughput(&s, &f);
         log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
@@ -62,6 +62,7 @@ int trainer_eval(const struct config *cfg, const char *result)
         fill_result(&r, &e);
     }
     r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);
+    session_drain(&s);
     feed_close(&f);
     session_release(&s);
     return result_end(&r, signals_pending() ? 128 + signals_pending() : EXIT_OK);

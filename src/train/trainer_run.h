@@ -38,12 +38,20 @@ extern const struct val_line trainer_no_val; /* nothing validated */
 /* Data, device, output folder, checkpoint: everything up to the first batch. */
 void trainer_start(struct trainer *t);
 
-/*
- * A window is what lies between two lines of the log. Its end reads the metrics and the
- * control tensor, writes the line, and ends the program after too many skipped updates.
- */
+/* A window is what lies between two lines of the log. */
 void trainer_window_begin(struct trainer *t);
-void trainer_window_end(struct trainer *t);
+
+/*
+ * Looks at what updates of the epoch that ends at update `end` left behind, each in its
+ * turn: writes the line where a window ends, and ends the program after too many skipped
+ * updates. On a GPU the newest may still be on their way: lines come late then, but say
+ * the same. trainer_settle waits for them.
+ */
+void trainer_observe(struct trainer *t, int64_t end);
+void trainer_settle(struct trainer *t, int64_t end);
+
+/* Is TRAIN.MAX_STEPS reached with `step` updates? */
+bool trainer_out_of_steps(const struct trainer *t, int64_t step);
 
 /* The progress line; `began`: clock_now() when the epoch did. */
 void trainer_show(const struct trainer *t, double began);

@@ -125,5 +125,5 @@ void trainer_start(struct trainer *t)
     resumed = load_start(t);
     t->step = session_control(&t->session).step;
     output_open(&t->output, &t->session, &t->state, t->step, resumed);
-    feed_start(&t->feed);
+    feed_start(&t->feed, &t->session);
 }

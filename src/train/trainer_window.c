@@ -7,8 +7,8 @@
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
-/* Skipped updates: said when they happen, and too many in a row end the run. */
-static void check_skips(struct trainer *t, const struct control *c)
+/* Skipped updates are said with the next line. */
+static void report_skips(struct trainer *t, const struct control *c)
 {
     if (c->skipped > t->skipped) {
         log_warning("%lld of the updates up to %lld met gradients that are not finite "
@@ -19,6 +19,11 @@ static void check_skips(struct trainer *t, const struct control *c)
             log_once("a few skipped updates are expected while the loss scale settles");
     }
     t->skipped = c->skipped;
+}
+
+/* Too many of them in a row end the run. */
+static void check_skips(const struct trainer *t, const struct control *c)
+{
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
     die("the last %lld updates all met gradients that are not finite (update %lld, loss "
@@ -61,24 +66,21 @@ void trainer_window_begin(struct trainer *t)
     t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
 }
 
-void trainer_window_end(struct trainer *t)
+static void end_window(struct trainer *t, const struct control *c)
 {
-    struct control c = session_control(&t->session);
     double seconds = clock_now() - t->window_began;
     double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
     struct train_line l = {
-        .step = t->step,
+        .step = c->step,
         .epoch = t->state.epoch,
-        .lr = c.lr,
-        .grad_norm = c.grad_norm,
-        .loss_scale = c.loss_scale,
-        .skipped = c.skipped,
+        .lr = c->lr,
+        .grad_norm = c->grad_norm,
+        .loss_scale = c->loss_scale,
+        .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
     };
-    struct metrics m;
+    struct metrics m = metrics_since(&t->state.train, &t->window);
 
-    t->state.train = session_metrics(&t->session);
-    m = metrics_since(&t->state.train, &t->window);
     l.loss = metrics_loss(&m);
     l.top1 = metrics_percent(&m, m.top1);
     l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
@@ -87,8 +89,34 @@ void trainer_window_end(struct trainer *t)
     t->last_share = l.data_share;
     log_train(t, &l);
     output_train(&t->output, &l);
-    check_skips(t, &c);
+    report_skips(t, c);
     trainer_window_begin(t);
+}
+
+bool trainer_out_of_steps(const struct trainer *t, int64_t step)
+{
+    return t->cfg->train.max_steps && step >= t->cfg->train.max_steps;
+}
+
+void trainer_observe(struct trainer *t, int64_t end)
+{
+    struct snapshot n;
+
+    while (session_next_snapshot(&t->session, &n)) {
+        int64_t step = n.control.step;
+
+        t->state.train = n.metrics;
+        if (step % t->cfg->print_freq == 0 || step == end ||
+            trainer_out_of_steps(t, step))
+            end_window(t, &n.control);
+        check_skips(t, &n.control);
+    }
+}
+
+void trainer_settle(struct trainer *t, int64_t end)
+{
+    session_drain(&t->session);
+    trainer_observe(t, end);
 }
 
 void trainer_show(const struct trainer *t, double began)
