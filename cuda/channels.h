@@ -47,7 +47,7 @@ HOST_DEVICE static inline int64_t chunk_rows(const tile &k, int i, int n)
     return mine * k.high - ((groups - 1) % n == i ? groups * k.high - k.rows : 0);
 }
 
-template <class T, int N> struct alignas(sizeof(T) * N) pack {
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
     T v[N];
 
     HOST_DEVICE float get(int i) const { return to_float(v[i]); }

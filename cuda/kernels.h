@@ -14,6 +14,8 @@ extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weigh
     cuda_cast_kernel, cuda_relu;
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
+extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
+    cuda_pad_shortcut, cuda_normalize_kernel;
 
 #ifdef __cplusplus
 }

@@ -60,9 +60,7 @@ static int64_t avgpool2d_flops(const struct node *n)
 static void avgpool2d_span(const struct avgpool2d_attrs *a, int64_t o, int64_t in,
                            int64_t *first, int64_t *end)
 {
-    *first = window_at(o, 0, a->stride, a->padding, 1);
-    *end = *first + a->kernel < in ? *first + a->kernel : in;
-    *first = *first > 0 ? *first : 0;
+    window_span(o, in, a->kernel, a->stride, a->padding, first, end);
 }
 
 static float avgpool2d_mean(const struct step *s, const int64_t at[4])

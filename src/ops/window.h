@@ -34,4 +34,24 @@ HOST_DEVICE static inline int64_t window_at(int64_t o, int k, int stride, int pa
     return o * stride - pad + (int64_t)k * dilation;
 }
 
+/* The positions [*first, *end) of the input that window o covers. */
+HOST_DEVICE static inline void window_span(int64_t o, int64_t in, int kernel, int stride,
+                                           int pad, int64_t *first, int64_t *end)
+{
+    *first = window_at(o, 0, stride, pad, 1);
+    *end = *first + kernel < in ? *first + kernel : in;
+    *first = *first > 0 ? *first : 0;
+}
+
+/* The windows [*first, *end) of `out` that cover input position i. */
+HOST_DEVICE static inline void window_cover(int64_t i, int64_t out, int kernel,
+                                            int stride, int pad, int64_t *first,
+                                            int64_t *end)
+{
+    int64_t low = i + pad - kernel + stride; /* stride more than the first start */
+
+    *first = low > 0 ? low / stride : 0;
+    *end = (i + pad) / stride + 1 < out ? (i + pad) / stride + 1 : out;
+}
+
 #endif

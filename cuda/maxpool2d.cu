@@ -1,0 +1,337 @@
+/*
+ * maxpool2d and its gradient, [batch norm's apply and relu in front].
+ *
+ * Forward: a thread computes one pack of channels of one window; what windows share comes
+ * from L1 and L2. Bytes: x and y once.
+ *
+ * Backward, two launches: the first finds the winner of each window again from x and
+ * writes its place in the window, one byte (four if the window has more than 256 places),
+ * to the workspace; in the second a thread sums what one pack of x won. Bytes: x, dy and
+ * dx once, and the winners twice: 1/8 of what x has in fp16 with a 3x3 window and stride
+ * 2. No float is added by two threads, so the order is fixed.
+ *
+ * The stem's relu is read by nobody else, so it is never stored: all three launches make
+ * it from x, rounded as it would have been, and the batch norm's gradient does so too.
+ */
+#include "cuda/channels.h"
+#include "cuda/kernels.h"
+#include "graph/kernel.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/maxpool2d.h"
+#include "ops/pointwise.h"
+#include "ops/relu.h"
+#include "ops/window.h"
+
+enum { BLOCK = 256 };
+
+struct pool {
+    int images, packs, in_h, in_w, out_h, out_w; /* packs of channels */
+    int kernel, stride, pad;
+    unsigned in_blocks, out_blocks; /* of one image */
+};
+
+/* x as it is, or relu(x scale + shift); scale NULL: as it is. */
+struct source {
+    const float *scale, *shift;
+    float limit;
+};
+
+/* One pack of one position, in one image's share of the grid. */
+struct spot {
+    int image, pack, h, w;
+    bool on;
+};
+
+__device__ static inline spot spot_of(unsigned blocks, int packs, int w, int h)
+{
+    unsigned i = blockIdx.x % blocks * BLOCK + threadIdx.x, at = i / (unsigned)packs;
+
+    return {(int)(blockIdx.x / blocks), (int)(i % (unsigned)packs),
+            (int)(at / (unsigned)w), (int)(at % (unsigned)w),
+            at < (unsigned)w * (unsigned)h};
+}
+
+template <class T, int N>
+__device__ static inline void rectify(pack<T, N> *a, const float *scale,
+                                      const float *shift, float limit)
+{
+    for (int i = 0; i < N; i++)
+        a->set(i, relu_value(batchnorm_value(a->get(i), scale[i], shift[i]), limit));
+}
+
+/*
+ * The largest value of each channel in a window and its place; the first of equal ones,
+ * the last NaN. K: the kernel, or 0.
+ */
+template <class T, int N, int K, bool NORM>
+__device__ static inline void window_best(const T *x, const source &f, const pool &p,
+                                          const spot &s, float *best, int *won)
+{
+    const int kernel = K ? K : p.kernel;
+    float scale[N], shift[N];
+
+    if (NORM) {
+        table_load<N>(f.scale + s.pack * N, scale);
+        table_load<N>(f.shift + s.pack * N, shift);
+    }
+    for (int i = 0; i < N; i++)
+        won[i] = -1;
+    for (int kh = 0; kh < kernel; kh++)
+        for (int kw = 0; kw < kernel; kw++) {
+            int h = s.h * p.stride - p.pad + kh, w = s.w * p.stride - p.pad + kw;
+
+            if (h < 0 || h >= p.in_h || w < 0 || w >= p.in_w)
+                continue;
+
+            int64_t at = ((int64_t)s.image * p.in_h + h) * p.in_w + w;
+            pack<T, N> a = pack_load<N>(x + (at * p.packs + s.pack) * N);
+
+            if (NORM)
+                rectify<T, N>(&a, scale, shift, f.limit);
+            for (int i = 0; i < N; i++) {
+                float v = a.get(i);
+
+                if (won[i] < 0 || v > best[i] || v != v) {
+                    best[i] = v;
+                    won[i] = kh * kernel + kw;
+                }
+            }
+        }
+}
+
+template <class T, int N, int K, bool NORM>
+__global__ void __launch_bounds__(BLOCK)
+    maxpool_forward(const T *x, source f, T *y, pool p)
+{
+    spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
+    float best[N] = {};
+    int won[N];
+    pack<T, N> a;
+
+    if (!s.on)
+        return;
+    window_best<T, N, K, NORM>(x, f, p, s, best, won);
+    for (int i = 0; i < N; i++)
+        a.set(i, best[i]);
+
+    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+
+    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
+}
+
+template <class P, int N> struct alignas(sizeof(P) * N) places {
+    P v[N];
+};
+
+template <class T, int N, int K, bool NORM, class P>
+__global__ void __launch_bounds__(BLOCK)
+    maxpool_winners(const T *x, source f, places<P, N> *winner, pool p)
+{
+    spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
+    float best[N] = {};
+    int won[N];
+    places<P, N> a;
+
+    if (!s.on)
+        return;
+    window_best<T, N, K, NORM>(x, f, p, s, best, won);
+    for (int i = 0; i < N; i++)
+        a.v[i] = (P)won[i];
+
+    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+
+    winner[at * p.packs + s.pack] = a;
+}
+
+template <class T, int N, class P>
+__global__ void __launch_bounds__(BLOCK)
+    maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, pool p)
+{
+    spot s = spot_of(p.in_blocks, p.packs, p.in_w, p.in_h);
+    int64_t top, bottom, left, right;
+    float sum[N] = {};
+    pack<T, N> a;
+
+    if (!s.on)
+        return;
+    window_cover(s.h, p.out_h, p.kernel, p.stride, p.pad, &top, &bottom);
+    window_cover(s.w, p.out_w, p.kernel, p.stride, p.pad, &left, &right);
+    for (int h = (int)top; h < (int)bottom; h++)
+        for (int w = (int)left; w < (int)right; w++) {
+            int64_t at = (((int64_t)s.image * p.out_h + h) * p.out_w + w) * p.packs;
+            int here =
+                (s.h + p.pad - h * p.stride) * p.kernel + s.w + p.pad - w * p.stride;
+            places<P, N> won = winner[at + s.pack];
+            pack<T, N> d = pack_load<N>(dy + (at + s.pack) * N);
+
+            for (int i = 0; i < N; i++)
+                sum[i] += (int)won.v[i] == here ? d.get(i) : 0;
+        }
+    for (int i = 0; i < N; i++)
+        a.set(i, sum[i]);
+
+    int64_t at = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
+
+    pack_store<T, N>(dx + (at * p.packs + s.pack) * N, a);
+}
+
+/* ---- claims ---- */
+
+struct pool_state {
+    pool p;
+    bool norm, bytes; /* places in the window fit a byte */
+    int scale, shift; /* reads, with norm */
+    float limit;
+};
+
+enum { READ_X, READ_DY }; /* dy: the gradient's */
+
+/* The relu behind a batch norm that makes x, if only pools and its gradient read it. */
+static struct node *relu_before(const struct graph *g, const struct tensor *x)
+{
+    struct node *relu = x->producer, *apply;
+    const struct node *n;
+
+    if (!relu || relu->op != &op_relu || !node_free(relu) || x->root)
+        return nullptr;
+    apply = relu->in[RELU_X]->producer;
+    if (!apply || apply->op != &op_batchnorm_apply || !node_free(apply) ||
+        apply->in[BATCHNORM_APPLY_X]->dtype != x->dtype)
+        return nullptr;
+    for (int i = 0; (n = tensor_reader(g, x, i)) != nullptr; i++)
+        if (n->op != &op_maxpool2d && n->op != &op_maxpool2d_grad &&
+            n->op != &op_relu_grad)
+            return nullptr;
+    return relu;
+}
+
+static pool pool_of(const struct maxpool2d_attrs *a, const struct tensor *x,
+                    const struct tensor *y)
+{
+    int n = 16 / (int)dtype_size(x->dtype);
+    pool p = {.images = (int)x->dim[0],
+              .packs = (int)(x->dim[1] % n ? x->dim[1] : x->dim[1] / n),
+              .in_h = (int)x->dim[2],
+              .in_w = (int)x->dim[3],
+              .out_h = (int)y->dim[2],
+              .out_w = (int)y->dim[3],
+              .kernel = a->kernel,
+              .stride = a->stride,
+              .pad = a->padding};
+
+    p.in_blocks = cuda_blocks((int64_t)p.in_h * p.in_w * p.packs, BLOCK, 1);
+    p.out_blocks = cuda_blocks((int64_t)p.out_h * p.out_w * p.packs, BLOCK, 1);
+    return p;
+}
+
+static const char *maxpool_claim(struct region *r, struct graph *g, struct node *n,
+                                 struct device *)
+{
+    pool_state *st = (pool_state *)region_state(r);
+    bool grad = n->op == &op_maxpool2d_grad;
+    struct node *relu, *apply;
+
+    if (!grad && n->op != &op_maxpool2d)
+        return "not a maxpool2d";
+
+    struct tensor *x = n->in[0], *y = grad ? n->in[MAXPOOL2D_GRAD_DY] : n->out[0];
+
+    if (x->dtype != y->dtype || x->dtype != n->out[0]->dtype)
+        return "one type for all";
+    relu = relu_before(g, x);
+
+    st->p = pool_of((const struct maxpool2d_attrs *)n->attrs, x, y);
+    st->bytes = st->p.kernel <= 16;
+    st->norm = relu != nullptr;
+    apply = relu ? relu->in[RELU_X]->producer : nullptr;
+    region_take(r, n);
+    if (apply) {
+        st->limit = ((const struct relu_attrs *)relu->attrs)->limit;
+        region_duplicate(r, relu);
+        region_duplicate(r, apply);
+    }
+    (void)region_read(r, apply ? apply->in[BATCHNORM_APPLY_X] : x);
+    if (grad)
+        (void)region_read(r, y);
+    if (apply) {
+        st->scale = region_read(r, apply->in[BATCHNORM_APPLY_SCALE]);
+        st->shift = region_read(r, apply->in[BATCHNORM_APPLY_SHIFT]);
+    }
+    (void)region_write(r, n->out[0]);
+    if (grad)
+        region_workspace(r, (size_t)tensor_len(y) * (st->bytes ? 1 : sizeof(int)));
+    return nullptr;
+}
+
+/* ---- launches ---- */
+
+#define WITH_KERNEL(p, K, ...)                                                           \
+    do {                                                                                 \
+        if ((p).kernel == 3) {                                                           \
+            constexpr int K = 3;                                                         \
+            __VA_ARGS__;                                                                 \
+        } else {                                                                         \
+            constexpr int K = 0;                                                         \
+            __VA_ARGS__;                                                                 \
+        }                                                                                \
+    } while (0)
+
+template <class T, int N, bool NORM>
+static void forward_launch(const struct step *s, struct device *dev, const pool &p,
+                           const source &f)
+{
+    unsigned grid = p.out_blocks * (unsigned)p.images;
+
+    WITH_KERNEL(p, K,
+                LAUNCH(dev, (maxpool_forward<T, N, K, NORM>), grid, BLOCK, 0,
+                       (const T *)s->in[READ_X], f, (T *)s->out[0], p));
+}
+
+template <class T, int N, bool NORM, class P>
+static void backward_launch(const struct step *s, struct device *dev, const pool &p,
+                            const source &f)
+{
+    places<P, N> *winner = (places<P, N> *)s->workspace;
+    unsigned out = p.out_blocks * (unsigned)p.images;
+
+    WITH_KERNEL(p, K,
+                LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>), out, BLOCK, 0,
+                       (const T *)s->in[READ_X], f, winner, p));
+    LAUNCH(dev, (maxpool_backward<T, N, P>), p.in_blocks * (unsigned)p.images, BLOCK, 0,
+           winner, (const T *)s->in[READ_DY], (T *)s->out[0], p);
+}
+
+template <class T, int N, bool NORM>
+static void pool_launch(const struct step *s, struct device *dev, const pool_state *st)
+{
+    bool grad = s->node->op == &op_maxpool2d_grad;
+    source f = {NORM ? (const float *)s->in[st->scale] : nullptr,
+                NORM ? (const float *)s->in[st->shift] : nullptr, st->limit};
+
+    if (!grad)
+        forward_launch<T, N, NORM>(s, dev, st->p, f);
+    else if (st->bytes)
+        backward_launch<T, N, NORM, uint8_t>(s, dev, st->p, f);
+    else
+        backward_launch<T, N, NORM, int>(s, dev, st->p, f);
+}
+
+static void maxpool_run(struct step *s, struct device *dev)
+{
+    const pool_state *st = (const pool_state *)s->state;
+
+    WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, s->out_tensor[0]->dim[1], N, {
+                   if (st->norm)
+                       pool_launch<T, N, true>(s, dev, st);
+                   else
+                       pool_launch<T, N, false>(s, dev, st);
+               }));
+}
+
+extern const struct kernel cuda_maxpool2d = {
+    .name = "cuda maxpool2d",
+    .claim = maxpool_claim,
+    .run = maxpool_run,
+    .state_size = sizeof(pool_state),
+};

@@ -1,0 +1,185 @@
+/*
+ * normalize [+ the cast behind it]: bytes to numbers, one launch.
+ *
+ * A thread makes 16 bytes of y from as many bytes of x as it has elements, both aligned,
+ * with the channels' factors in registers, turned to where it starts. Bytes: x and y
+ * once. With channels of zeros behind (a convolution's engine wants 4 or 8), a thread
+ * makes whole pixels instead.
+ */
+#include "cuda/normalize.h"
+
+#include "base/error.h"
+
+#include "cuda/channels.h"
+#include "cuda/kernels.h"
+#include "graph/kernel.h"
+#include "ops/cast.h"
+#include "ops/pointwise.h"
+
+enum { BLOCK = 256 };
+
+/* y = x scale + shift, by channel. */
+struct factors {
+    float scale[NORMALIZE_CHANNELS], shift[NORMALIZE_CHANNELS];
+};
+
+/* N bytes at once. */
+template <int N> struct alignas(N) bytes {
+    uint8_t v[N];
+};
+
+template <class T, int C>
+__global__ void __launch_bounds__(BLOCK)
+    normalize_bytes(const uint8_t *x, T *y, int64_t n, factors f)
+{
+    constexpr int N = vec<T>::N;
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N;
+    int first = (int)(i % C);
+    float scale[C], shift[C]; /* of the thread's elements 0 to C - 1 */
+
+    for (int k = 0; k < C; k++)
+        for (int c = 0; c < C; c++)
+            if (c == (first + k) % C) {
+                scale[k] = f.scale[c];
+                shift[k] = f.shift[c];
+            }
+    if (i + N <= n) {
+        bytes<N> b = *reinterpret_cast<const bytes<N> *>(x + i);
+        vec<T> a;
+
+        for (int k = 0; k < N; k++)
+            a.set(k, normalize_value(b.v[k], scale[k % C], shift[k % C]));
+        vec_store(y + i, a);
+        return;
+    }
+    for (int k = 0; k < N; k++)
+        if (i + k < n)
+            y[i + k] =
+                from_float<T>(normalize_value(x[i + k], scale[k % C], shift[k % C]));
+}
+
+/* One pixel a thread: S channels stored, the first of them `channels`. */
+template <class X, class T, int S>
+__global__ void __launch_bounds__(BLOCK)
+    normalize_padded(const X *x, int channels, T *y, int64_t pixels, factors f)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    pack<T, S> a;
+
+    if (i >= pixels)
+        return;
+    for (int c = 0; c < S; c++) {
+        float v = 0;
+
+        if (c < channels) {
+            if constexpr (sizeof(X) == 1)
+                v = normalize_value(x[i * channels + c], f.scale[c], f.shift[c]);
+            else
+                v = to_float(x[i * channels + c]);
+        }
+        a.set(c, v);
+    }
+    pack_store<T, S>(y + i * S, a);
+}
+
+static factors factors_of(const struct normalize_attrs *a, int channels)
+{
+    factors f = {};
+
+    for (int c = 0; c < channels; c++) {
+        f.scale[c] = normalize_scale(a->std[c]);
+        f.shift[c] = normalize_shift(a->mean[c], a->std[c]);
+    }
+    return f;
+}
+
+template <class T>
+static void launch_bytes(struct device *dev, const uint8_t *x, int channels, T *y,
+                         int64_t pixels, const factors &f)
+{
+    int64_t n = pixels * channels;
+    unsigned grid = cuda_blocks(n, BLOCK, vec<T>::N);
+
+    if (channels == 1)
+        LAUNCH(dev, (normalize_bytes<T, 1>), grid, BLOCK, 0, x, y, n, f);
+    else if (channels == 2)
+        LAUNCH(dev, (normalize_bytes<T, 2>), grid, BLOCK, 0, x, y, n, f);
+    else if (channels == 3)
+        LAUNCH(dev, (normalize_bytes<T, 3>), grid, BLOCK, 0, x, y, n, f);
+    else
+        LAUNCH(dev, (normalize_bytes<T, 4>), grid, BLOCK, 0, x, y, n, f);
+}
+
+template <class X, class T>
+static void launch_padded(struct device *dev, const X *x, int channels, T *y, int stored,
+                          int64_t pixels, const factors &f)
+{
+    unsigned grid = cuda_blocks(pixels, BLOCK, 1);
+
+    if (stored == 4)
+        LAUNCH(dev, (normalize_padded<X, T, 4>), grid, BLOCK, 0, x, channels, y, pixels,
+               f);
+    else if (stored == 8)
+        LAUNCH(dev, (normalize_padded<X, T, 8>), grid, BLOCK, 0, x, channels, y, pixels,
+               f);
+    else
+        BUG("%d channels padded to %d", channels, stored);
+}
+
+void cuda_normalize(struct device *dev, const struct normalize_attrs *a, const void *x,
+                    int channels, void *y, enum dtype dtype, int stored, int64_t pixels)
+{
+    factors f = factors_of(a, channels);
+
+    WITH_DTYPE(dtype, T, {
+        if (stored == channels)
+            launch_bytes(dev, (const uint8_t *)x, channels, (T *)y, pixels, f);
+        else
+            launch_padded(dev, (const uint8_t *)x, channels, (T *)y, stored, pixels, f);
+    });
+}
+
+void cuda_pad_channels(struct device *dev, const void *x, int channels, void *y,
+                       enum dtype dtype, int stored, int64_t pixels)
+{
+    WITH_DTYPE(
+        dtype, T,
+        launch_padded(dev, (const T *)x, channels, (T *)y, stored, pixels, factors{}));
+}
+
+/* The cast right behind, if it is all that reads the numbers. */
+static const char *normalize_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *)
+{
+    struct node *norm = n;
+
+    if (n->op == &op_cast)
+        norm = tensor_only_reader(g, n->in[0]) ? n->in[0]->producer : nullptr;
+    if (!norm || norm->op != &op_normalize || !node_free(norm))
+        return "not a normalize, nor a cast right behind one";
+
+    region_take(r, norm);
+    if (n != norm)
+        region_take(r, n);
+    (void)region_read(r, norm->in[NORMALIZE_X]);
+    (void)region_write(r, n->out[0]);
+    return nullptr;
+}
+
+static void normalize_run(struct step *s, struct device *dev)
+{
+    const struct node *n = s->node;
+    const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
+
+    if (n->op == &op_cast)
+        n = n->in[0]->producer;
+    cuda_normalize(dev, (const struct normalize_attrs *)n->attrs, s->in[0],
+                   (int)x->dim[1], s->out[0], y->dtype, (int)x->dim[1],
+                   tensor_len(x) / x->dim[1]);
+}
+
+extern const struct kernel cuda_normalize_kernel = {
+    .name = "cuda normalize",
+    .claim = normalize_claim,
+    .run = normalize_run,
+};
