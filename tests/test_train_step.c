@@ -463,6 +463,75 @@ static void test_overflow(void **state)
     run_release(&r);
 }
 
+struct snapshot {
+    float *weights, *average, *moment;
+};
+
+static struct snapshot snapshot_take(struct run *r)
+{
+    const struct flat *f = session_flat(&r->s);
+    size_t n = (size_t)f->weights_len * sizeof(float);
+    struct snapshot s = {xcalloc(1, n), xcalloc(1, n), xcalloc(1, n)};
+
+    session_get(&r->s, MEMORY_WEIGHTS, s.weights);
+    session_get(&r->s, MEMORY_EMA, s.average);
+    session_get(&r->s, MEMORY_MOMENT1, s.moment);
+    return s;
+}
+
+static void snapshot_release(struct snapshot *s)
+{
+    free(s->weights);
+    free(s->average);
+    free(s->moment);
+}
+
+/*
+ * One overflow in the middle of a run: the step leaves no trace in weights, statistics,
+ * average and moments, and the run goes on.
+ */
+static void test_injected_overflow(void **state)
+{
+    static const char *const more[] = {
+        "AMP_ENABLE",       "True", "AMP.DTYPE", "fp16", "AMP.INIT_SCALE", "1024",
+        "TRAIN.EMA.ENABLE", "True", NULL,
+    };
+    struct run r;
+    struct snapshot before, after;
+    struct control c;
+    size_t n;
+
+    (void)state;
+    run_init(&r, more);
+    n = run_bytes(&r);
+    run_steps(&r, 4);
+    c = session_control(&r.s);
+    assert_int_equal(c.updates, 4);
+    before = snapshot_take(&r);
+    c.loss_scale = 1e30;
+    session_set_control(&r.s, &c);
+    run_steps(&r, 1);
+    after = snapshot_take(&r);
+    assert_memory_equal(after.weights, before.weights, n);
+    assert_memory_equal(after.average, before.average, n);
+    assert_memory_equal(after.moment, before.moment, n);
+    c = session_control(&r.s);
+    assert_int_equal(c.step, 5);
+    assert_int_equal(c.updates, 4);
+    assert_int_equal(c.skipped, 1);
+    assert_true(c.loss_scale == 5e29);
+    c.loss_scale = 1024;
+    session_set_control(&r.s, &c);
+    run_steps(&r, 3);
+    c = session_control(&r.s);
+    assert_int_equal(c.updates, 7);
+    assert_int_equal(c.skipped_row, 0);
+    assert_true(run_weights(&r)[find(&r, "bn1.num_batches_tracked")->offset] == 7);
+    snapshot_release(&before);
+    snapshot_release(&after);
+    run_release(&r);
+}
+
 /* O3 has no master weights: those of convolutions have 8 bits, those of norms all. */
 static void test_o3(void **state)
 {
@@ -526,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_ema_devices),
         cmocka_unit_test(test_evaluates),
         cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_injected_overflow),
         cmocka_unit_test(test_o3),
         cmocka_unit_test(test_mix),
     };

@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 struct emulator_counters {
-    int64_t synchronisations; /* of a stream, an event, the device, or by a copy */
+    int64_t synchronisations; /* of a stream or the device, or by a copy */
+    int64_t event_waits;      /* of the host, for one event */
     int64_t allocations;      /* device and pinned memory, streams and events too */
     int64_t frees;
     int64_t launches;       /* of kernels and host nodes, outside of graphs */

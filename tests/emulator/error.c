@@ -68,21 +68,33 @@ static bool flag(const char *name)
 static void write_counters(void)
 {
     const struct emulator_counters *c = &emulator_counters;
+    const struct {
+        const char *name;
+        int64_t value;
+    } row[] = {
+        {"synchronisations", c->synchronisations},
+        {"event_waits", c->event_waits},
+        {"allocations", c->allocations},
+        {"frees", c->frees},
+        {"launches", c->launches},
+        {"graph_launches", c->graph_launches},
+        {"graph_nodes", c->graph_nodes},
+        {"captures", c->captures},
+        {"bytes_in", c->bytes_in},
+        {"bytes_out", c->bytes_out},
+        {"bytes_within", c->bytes_within},
+        {"bytes_held", c->bytes_held},
+        {"bytes_peak", c->bytes_peak},
+    };
     FILE *f = fopen(getenv("EMULATOR_COUNTERS"), "w");
 
-    if (!f)
-        return;
-    (void)fprintf(
-        f,
-        "{\"synchronisations\": %lld, \"allocations\": %lld, \"frees\": %lld, "
-        "\"launches\": %lld, \"graph_launches\": %lld, \"graph_nodes\": %lld, "
-        "\"captures\": %lld, \"bytes_in\": %lld, \"bytes_out\": %lld, "
-        "\"bytes_within\": %lld, \"bytes_held\": %lld, \"bytes_peak\": %lld}\n",
-        (long long)c->synchronisations, (long long)c->allocations, (long long)c->frees,
-        (long long)c->launches, (long long)c->graph_launches, (long long)c->graph_nodes,
-        (long long)c->captures, (long long)c->bytes_in, (long long)c->bytes_out,
-        (long long)c->bytes_within, (long long)c->bytes_held, (long long)c->bytes_peak);
-    (void)fclose(f);
+    for (size_t i = 0; f && i < sizeof(row) / sizeof(row[0]); i++)
+        (void)fprintf(f, "%s\"%s\": %lld", i ? ",\n " : "{", row[i].name,
+                      (long long)row[i].value);
+    if (f) {
+        (void)fprintf(f, "}\n");
+        (void)fclose(f);
+    }
 }
 
 __attribute__((constructor)) static void before_main(void)

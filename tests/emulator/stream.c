@@ -353,7 +353,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     emulator_lock();
     if (e->capture)
         return emulator_return(capture_break(e->capture, cudaErrorCapturedEvent));
-    emulator_counters.synchronisations++;
+    emulator_counters.event_waits++;
     if (e->mark)
         run_wait(&e->mark);
     return emulator_return(cudaSuccess);

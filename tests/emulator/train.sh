@@ -1,0 +1,95 @@
+#!/bin/bash
+# Training on the emulated GPU. One run is done again in every way that must not change
+# its weights by a bit: kernel by kernel instead of as a graph; in other orders of threads,
+# blocks and streams; killed and resumed. Steps cost no synchronisation and no allocation;
+# memory that is too small is found before training.
+#
+#   tests/emulator/train.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-emulated.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+count() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1"; }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 2>/dev/null ||
+  exit 1
+common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cuda
+  --output out --amp-dtype fp16 --deterministic)
+opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1)
+
+same() { # name, then settings of the environment and options of the run
+  name=$1
+  shift
+  settings=()
+  while [[ ${1:-} == *=* ]]; do settings+=("$1"); shift; done
+  rm -rf out
+  env "${settings[@]}" "${common[@]}" "$@" "${opts[@]}" >log 2>&1 || { cat log; fail "$name"; }
+  cmp -s out/*/default/last.safetensors first.safetensors || fail "$name: other weights"
+  echo "ok: $name"
+}
+
+rm -rf out
+"${common[@]}" "${opts[@]}" >log 2>&1 || { cat log; fail "training"; }
+cp out/*/default/last.safetensors first.safetensors
+cp out/*/default/metrics.jsonl .
+for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
+grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
+echo "ok: training"
+
+same "again" EMULATOR_PROTECT=1
+same "without a graph" --no-graph
+same "other order" EMULATOR_ORDER=reverse
+same "late streams" EMULATOR_LAZY=1 EMULATOR_ORDER=shuffle:3
+same "late streams without a graph" EMULATOR_LAZY=1 --no-graph
+
+# Killed in the first epoch and in the second, and resumed.
+for step in 3 8; do
+  rm -rf out
+  resume=("${common[@]}" "${opts[@]}" TRAIN.SAVE_STEPS=2)
+  "${resume[@]}" >log 2>&1 &
+  pid=$!
+  until grep -q "\"step\":$step," out/*/default/metrics.jsonl 2>/dev/null; do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.02
+  done
+  kill -9 $pid 2>/dev/null
+  wait $pid 2>/dev/null
+  "${resume[@]}" >log 2>&1 || { cat log; fail "resume at $step"; }
+  grep -q "resumed from" log || fail "resume at $step: began anew"
+  cmp -s out/*/default/last.safetensors first.safetensors || fail "resume at $step: other weights"
+  echo "ok: killed at update $step and resumed"
+done
+
+# Four more updates of the same run cost four replays and nothing else.
+for steps in 6 10; do
+  rm -rf out
+  EMULATOR_COUNTERS=$steps.json "${common[@]}" --max-steps $steps --opts CUDNN.CACHE= \
+    TRAIN.EPOCHS=4 PRINT_FREQ=100 >log 2>&1 || { cat log; fail "$steps steps"; }
+done
+for key in synchronisations allocations launches captures; do
+  [ "$(count 6.json $key)" = "$(count 10.json $key)" ] ||
+    fail "$key: $(count 6.json $key) in 6 updates, $(count 10.json $key) in 10"
+done
+[ $(($(count 10.json graph_launches) - $(count 6.json graph_launches))) = 4 ] ||
+  fail "graph launches: $(count 6.json graph_launches) in 6 updates, $(count 10.json graph_launches) in 10"
+echo "ok: steady state"
+
+# A loss scale far too large: skipped updates, and the run goes on.
+rm -rf out
+"${common[@]}" "${opts[@]}" AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "overflow"; }
+grep -q "skipped" log || fail "overflow: nothing was skipped"
+tail -1 out/*/default/metrics.jsonl | grep -qi nan && fail "overflow: NaN"
+echo "ok: overflow"
+
+rm -rf out
+EMULATOR_MEMORY=6M "${common[@]}" "${opts[@]}" >log 2>&1 && fail "memory: 6 MB were enough"
+grep -qi "memory" log || fail "memory: no clear message: $(cat log)"
+[ -e out ] && find out -name metrics.jsonl -size +0 | grep -q . && fail "memory: found too late"
+echo "ok: out of memory"
+
+[ $fails = 0 ] && echo "train: passed" || { echo "train: $fails failed"; exit 1; }
