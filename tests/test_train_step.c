@@ -463,15 +463,15 @@ static void test_overflow(void **state)
     run_release(&r);
 }
 
-struct snapshot {
+struct kept {
     float *weights, *average, *moment;
 };
 
-static struct snapshot snapshot_take(struct run *r)
+static struct kept kept_take(struct run *r)
 {
     const struct flat *f = session_flat(&r->s);
     size_t n = (size_t)f->weights_len * sizeof(float);
-    struct snapshot s = {xcalloc(1, n), xcalloc(1, n), xcalloc(1, n)};
+    struct kept s = {xcalloc(1, n), xcalloc(1, n), xcalloc(1, n)};
 
     session_get(&r->s, MEMORY_WEIGHTS, s.weights);
     session_get(&r->s, MEMORY_EMA, s.average);
@@ -479,7 +479,7 @@ static struct snapshot snapshot_take(struct run *r)
     return s;
 }
 
-static void snapshot_release(struct snapshot *s)
+static void kept_release(struct kept *s)
 {
     free(s->weights);
     free(s->average);
@@ -497,7 +497,7 @@ static void test_injected_overflow(void **state)
         "TRAIN.EMA.ENABLE", "True", NULL,
     };
     struct run r;
-    struct snapshot before, after;
+    struct kept before, after;
     struct control c;
     size_t n;
 
@@ -507,11 +507,11 @@ static void test_injected_overflow(void **state)
     run_steps(&r, 4);
     c = session_control(&r.s);
     assert_int_equal(c.updates, 4);
-    before = snapshot_take(&r);
+    before = kept_take(&r);
     c.loss_scale = 1e30;
     session_set_control(&r.s, &c);
     run_steps(&r, 1);
-    after = snapshot_take(&r);
+    after = kept_take(&r);
     assert_memory_equal(after.weights, before.weights, n);
     assert_memory_equal(after.average, before.average, n);
     assert_memory_equal(after.moment, before.moment, n);
@@ -527,8 +527,8 @@ static void test_injected_overflow(void **state)
     assert_int_equal(c.updates, 7);
     assert_int_equal(c.skipped_row, 0);
     assert_true(run_weights(&r)[find(&r, "bn1.num_batches_tracked")->offset] == 7);
-    snapshot_release(&before);
-    snapshot_release(&after);
+    kept_release(&before);
+    kept_release(&after);
     run_release(&r);
 }
 
