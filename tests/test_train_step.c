@@ -532,6 +532,52 @@ static void test_injected_overflow(void **state)
     run_release(&r);
 }
 
+/* An overflow on purpose: that update leaves no trace but in the counters and the scale.
+ */
+static void test_overflow_key(void **state)
+{
+    static const char *const more[] = {
+        "AMP_ENABLE",
+        "True",
+        "AMP.DTYPE",
+        "fp16",
+        "TRAIN.EMA.ENABLE",
+        "True",
+        "AMP.INIT_SCALE",
+        "256",
+        "AMP.INJECT_OVERFLOW_AT",
+        "3",
+        NULL,
+    };
+    struct run r;
+    float *weights, *average;
+    struct control c;
+
+    (void)state;
+    run_init(&r, more);
+    run_steps(&r, 2);
+    assert_int_equal(session_control(&r.s).skipped, 0);
+    weights = xmemdup(run_weights(&r), run_bytes(&r));
+    session_get(&r.s, MEMORY_EMA, r.weights);
+    average = xmemdup(r.weights, run_bytes(&r));
+    run_steps(&r, 1);
+    c = session_control(&r.s);
+    assert_int_equal(c.skipped, 1);
+    assert_int_equal(c.updates, 2);
+    assert_true(c.loss_scale == 128);
+    assert_memory_equal(run_weights(&r), weights, run_bytes(&r));
+    session_get(&r.s, MEMORY_EMA, r.weights);
+    assert_memory_equal(r.weights, average, run_bytes(&r));
+    run_steps(&r, 2);
+    c = session_control(&r.s);
+    assert_int_equal(c.skipped, 1);
+    assert_int_equal(c.updates, 4);
+    assert_memory_not_equal(run_weights(&r), weights, run_bytes(&r));
+    free(weights);
+    free(average);
+    run_release(&r);
+}
+
 /* O3 has no master weights: those of convolutions have 8 bits, those of norms all. */
 static void test_o3(void **state)
 {
@@ -596,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_evaluates),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_injected_overflow),
+        cmocka_unit_test(test_overflow_key),
         cmocka_unit_test(test_o3),
         cmocka_unit_test(test_mix),
     };

@@ -294,9 +294,9 @@ const struct schema schema_table[] = {
         .help = "floor of the loss scale"),
     ROW("AMP.MAX_SKIPS", amp.max_skips, .def = "25", RANGE(1, NO_LIMIT),
         .help = "stop after that many skipped steps in a row"),
-    ROW("AMP.INJECT_OVERFLOW_AT", amp.inject_overflow_at, .def = "-1",
-        RANGE(-1, NO_LIMIT),
-        .help = "for tests: make the gradients of this update infinite; -1: never"),
+    ROW("AMP.INJECT_OVERFLOW_AT", amp.inject_overflow_at, .def = "0",
+        RANGE(0, 2147483647),
+        .help = "for tests: make the gradients of this update infinite; 0: never"),
 
     /* GPUs */
     ROW("CUDA.GRAPH", cuda.graph, .def = "True", .flag = "--graph",

@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "graph/kernel.h"
-#include "ops/control.h"
+#include "ops/loss_scale_formula.h"
 #include "ops/state.h"
 
 static const struct attr loss_scale_attr_table[] = {
@@ -11,6 +11,8 @@ static const struct attr loss_scale_attr_table[] = {
              "runs of an update"),
     ATTR_INT(struct loss_scale_attrs, accumulation.batches, 0, INT_MAX,
              "runs of an epoch"),
+    ATTR_INT(struct loss_scale_attrs, overflow_at, 0, INT_MAX,
+             "update whose gradients are made infinite; 0: none"),
     {0},
 };
 
@@ -32,10 +34,9 @@ static const char *loss_scale_shape(struct node *n)
 static void loss_scale_ref(const struct step *s)
 {
     const struct loss_scale_attrs *a = s->node->attrs;
-    const struct control *control = s->in[LOSS_SCALE_CONTROL];
 
     *(float *)s->out[0] =
-        accumulation_seed(&a->accumulation, control->micro, control->loss_scale);
+        loss_scale_value(s->in[LOSS_SCALE_CONTROL], &a->accumulation, a->overflow_at);
 }
 
 const struct op op_loss_scale = {

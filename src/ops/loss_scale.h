@@ -11,6 +11,7 @@
 struct loss_scale_attrs {
     const char *layer;
     struct accumulation accumulation;
+    int overflow_at; /* for tests: see ops/loss_scale_formula.h */
 };
 
 enum { LOSS_SCALE_CONTROL };

@@ -252,7 +252,8 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
     if (training) {
-        struct loss_scale_attrs seed = {"loss_scale", p->accumulation};
+        struct loss_scale_attrs seed = {"loss_scale", p->accumulation,
+                                        (int)cfg->amp.inject_overflow_at};
 
         build_freeze(t, cfg);
         build_forward(t, &b, cfg, p->batch, mixes, (float)cfg->model.label_smoothing);

@@ -1,0 +1,22 @@
+/*
+ * What the gradient of the loss starts from. Compiled for host and device.
+ */
+#ifndef OPS_LOSS_SCALE_FORMULA_H
+#define OPS_LOSS_SCALE_FORMULA_H
+
+#include <math.h>
+
+#include "ops/accumulation_formula.h"
+#include "ops/control.h"
+
+/* `overflow_at`: the update, from 1, whose gradients are infinite on purpose; 0: none. */
+HOST_DEVICE static inline float loss_scale_value(const struct control *c,
+                                                 const struct accumulation *a,
+                                                 int overflow_at)
+{
+    if (overflow_at > 0 && c->step + 1 == overflow_at)
+        return INFINITY;
+    return accumulation_seed(a, c->micro, c->loss_scale);
+}
+
+#endif
