@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cuda/cublaslt.h"
 #include "cuda/cudnn.h"
 #include "cuda/gpus.h"
 #include "cuda/kernels.h"
@@ -69,6 +70,7 @@ static void cuda_close(struct device *dev)
     if (!dev)
         return;
     cudnn_close(dev);
+    cublaslt_close(dev);
     cuda_free_all(dev);
     if (dev->copy_stream)
         CUDA_CHECK(dev, cudaStreamDestroy(dev->copy_stream));

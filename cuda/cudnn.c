@@ -20,8 +20,7 @@ void cudnn_die(struct cudnn *c, cudnnStatus_t status, const char *call)
     char text[480] = "";
 
     c->GetLastErrorString(text, sizeof(text));
-    die("%s: cuDNN: %s: %s%s%s", c->dev->text, call, c->GetErrorString(status),
-        *text ? ": " : "", text);
+    cuda_fail(c->dev, call, c->GetErrorString(status), text, NULL);
 }
 
 static void load(struct cudnn *c)
@@ -95,7 +94,7 @@ static void describe_device(struct cudnn *c)
         cudnn_set(&p, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                   (int64_t)strlen(c->dev->what.json), c->dev->what.json);
     if (!cudnn_finalize(&p, d, "device description"))
-        die("%s: cuDNN: %s", c->dev->text, p.message);
+        cuda_fail(c->dev, "cuDNN", p.message, NULL, NULL);
     json = cudnn_get_text(c, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
     c->device_json = without_slot(json ? json : c->dev->text);
     c->device = d;

@@ -7,7 +7,6 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "cuda/cudnn_engine.h"
 
 enum { TIMED = 10, NAME = 40 }; /* candidates of a benchmark; length of a hash */
@@ -129,7 +128,7 @@ static void make_pack(struct cudnn *c, const struct cudnn_plan *p,
     cudnn_set(&pool, d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
               &pack->workspace);
     if (!cudnn_finalize(&pool, d, "variant pack"))
-        die("%s: cuDNN: %s", c->dev->text, pool.message);
+        cuda_fail(c->dev, "cuDNN", pool.message, NULL, NULL);
     pack->desc = d;
     pool.n = 0; /* the pack keeps it */
     cudnn_pool_release(&pool);

@@ -12,6 +12,7 @@ extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL 
 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
     cuda_cast_kernel, cuda_relu;
+extern const struct kernel cuda_linear, cuda_linear_data_grad, cuda_linear_weight_grad;
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
 extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,

@@ -1,0 +1,221 @@
+#include "cuda/cublaslt.h"
+
+#include <cublasLt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "cuda/library.h"
+
+#define CALLS(X)                                                                         \
+    X(Create)                                                                            \
+    X(Destroy)                                                                           \
+    X(GetStatusString)                                                                   \
+    X(MatmulDescCreate)                                                                  \
+    X(MatmulDescDestroy)                                                                 \
+    X(MatmulDescSetAttribute)                                                            \
+    X(MatrixLayoutCreate)                                                                \
+    X(MatrixLayoutDestroy)                                                               \
+    X(MatmulPreferenceCreate)                                                            \
+    X(MatmulPreferenceDestroy)                                                           \
+    X(MatmulPreferenceSetAttribute)                                                      \
+    X(MatmulAlgoGetHeuristic)                                                            \
+    X(Matmul)
+
+struct cublaslt {
+    const struct cuda_library *library;
+    cublasLtHandle_t handle;
+#define X(name) __typeof__(cublasLt##name) *name;
+    CALLS(X)
+#undef X
+};
+
+/* cuBLASLt is column-major: its A is our B, its B our A, and its D our D, transposed. */
+struct cublaslt_plan {
+    struct cublaslt *c;
+    cublasLtMatmulDesc_t product;
+    cublasLtMatrixLayout_t a, b, d; /* in our names */
+    cublasLtMatmulAlgo_t algo;
+    size_t workspace;
+    void *vector; /* that the description holds */
+};
+
+static void check(struct device *dev, cublasStatus_t status, const char *call)
+{
+    if (status)
+        cuda_fail(dev, call, dev->cublaslt->GetStatusString(status), NULL, NULL);
+}
+
+#define CHECK(dev, call) check((dev), (call), #call)
+
+static struct cublaslt *cublaslt_open(struct device *dev)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct cublaslt *c = dev->cublaslt;
+    void *at;
+
+    if (c)
+        return c;
+    c = xcalloc(1, sizeof(*c));
+    c->library = cuda_library_open(CUDA_LIBRARY_CUBLASLT, &why);
+    if (!c->library)
+        die("%s: %s", dev->text, why.buf);
+#define X(name)                                                                          \
+    at = cuda_library_symbol(c->library, "cublasLt" #name);                              \
+    memcpy(&c->name, &at, sizeof(at));
+    CALLS(X)
+#undef X
+    dev->cublaslt = c;
+    CHECK(dev, c->Create(&c->handle));
+    return c;
+}
+
+void cublaslt_close(struct device *dev)
+{
+    struct cublaslt *c = dev->cublaslt;
+
+    if (!c)
+        return;
+    dev->cublaslt = NULL;
+    (void)c->Destroy(c->handle);
+    free(c);
+}
+
+static cudaDataType_t data_type(enum dtype d)
+{
+    return d == DTYPE_F32 ? CUDA_R_32F : d == DTYPE_F16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+static void set(struct device *dev, struct cublaslt_plan *p,
+                cublasLtMatmulDescAttributes_t name, const void *value, size_t size)
+{
+    CHECK(dev, p->c->MatmulDescSetAttribute(p->product, name, value, size));
+}
+
+static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector)
+{
+    p->vector = vector;
+    set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->vector, sizeof(p->vector));
+}
+
+static void describe(struct device *dev, struct cublaslt_plan *p,
+                     const struct cublaslt_product *w)
+{
+    cublasComputeType_t compute = w->type == DTYPE_F32 && dev->options.tf32
+                                      ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                      : CUBLAS_COMPUTE_32F;
+    cublasOperation_t first = w->transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t second = w->transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue =
+        w->vector == CUBLASLT_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
+    cudaDataType_t out = data_type(w->out);
+
+    CHECK(dev, p->c->MatmulDescCreate(&p->product, compute, CUDA_R_32F));
+    set(dev, p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
+    set(dev, p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
+    if (w->vector == CUBLASLT_NONE)
+        return;
+    set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+    set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &out, sizeof(out));
+    set_vector(dev, p, p); /* any address: the heuristic wants to see one */
+}
+
+/* A row-major matrix of `rows` and `columns` as it is stored. */
+static void layout(struct device *dev, struct cublaslt *c, cublasLtMatrixLayout_t *l,
+                   enum dtype type, int64_t rows, int64_t columns)
+{
+    CHECK(dev, c->MatrixLayoutCreate(l, data_type(type), (uint64_t)columns,
+                                     (uint64_t)rows, columns));
+}
+
+enum { ALIGNMENT = 16 }; /* bytes at which every matrix starts, at least */
+
+static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
+{
+    static const cublasLtMatmulPreferenceAttributes_t alignment[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+    };
+    uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, align = ALIGNMENT;
+    uint64_t workspace = CUBLASLT_WORKSPACE;
+    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulPreference_t pref;
+    cublasStatus_t status;
+    int n = 0;
+
+    CHECK(dev, p->c->MatmulPreferenceCreate(&pref));
+    CHECK(dev, p->c->MatmulPreferenceSetAttribute(
+                   pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                   sizeof(workspace)));
+    CHECK(dev,
+          p->c->MatmulPreferenceSetAttribute(
+              pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof(scheme)));
+    for (size_t i = 0; i < sizeof(alignment) / sizeof(alignment[0]); i++)
+        CHECK(dev, p->c->MatmulPreferenceSetAttribute(pref, alignment[i], &align,
+                                                      sizeof(align)));
+    status = p->c->MatmulAlgoGetHeuristic(p->c->handle, p->product, p->b, p->a, p->d,
+                                          p->d, pref, 1, &found, &n);
+    CHECK(dev, p->c->MatmulPreferenceDestroy(pref));
+    if (status || n < 1 || found.state)
+        return "cuBLASLt has no algorithm for it";
+    p->algo = found.algo;
+    p->workspace = found.workspaceSize;
+    return NULL;
+}
+
+struct cublaslt_plan *
+cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const char **why)
+{
+    struct cublaslt_plan *p = xcalloc(1, sizeof(*p));
+    bool ta = w->transposed_a, tb = w->transposed_b;
+
+    *why = NULL;
+    if (dev->described) {
+        p->workspace = CUBLASLT_WORKSPACE;
+        return p;
+    }
+    p->c = cublaslt_open(dev);
+    describe(dev, p, w);
+    layout(dev, p->c, &p->a, w->type, ta ? w->k : w->m, ta ? w->m : w->k);
+    layout(dev, p->c, &p->b, w->type, tb ? w->n : w->k, tb ? w->k : w->n);
+    layout(dev, p->c, &p->d, w->out, w->m, w->n);
+    *why = find_algorithm(dev, p);
+    if (!*why)
+        return p;
+    cublaslt_plan_free(p);
+    return NULL;
+}
+
+void cublaslt_plan_free(struct cublaslt_plan *p)
+{
+    if (p && p->c) {
+        (void)p->c->MatmulDescDestroy(p->product);
+        (void)p->c->MatrixLayoutDestroy(p->a);
+        (void)p->c->MatrixLayoutDestroy(p->b);
+        (void)p->c->MatrixLayoutDestroy(p->d);
+    }
+    free(p);
+}
+
+size_t cublaslt_workspace(const struct cublaslt_plan *p)
+{
+    return p->workspace;
+}
+
+void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
+                  const void *b, void *d, void *vector, void *workspace)
+{
+    bool was = alloc_forbid(false); /* the library's own business */
+    float one = 1, zero = 0;
+
+    if (vector && vector != p->vector)
+        set_vector(dev, p, vector);
+    CHECK(dev,
+          p->c->Matmul(p->c->handle, p->product, &one, b, p->b, a, p->a, &zero, d, p->d,
+                       d, p->d, &p->algo, workspace, p->workspace, dev->stream));
+    (void)alloc_forbid(was);
+}

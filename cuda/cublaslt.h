@@ -1,0 +1,57 @@
+/*
+ * Matrix products by cuBLASLt, opened when a claim first asks (never linked). Matrices
+ * are row-major and dense:
+ *
+ *   D [m x n] = A [m x k] B [k x n] (+ bias [n]);  a transposed operand is stored k x m,
+ *                                                  or n x k
+ *
+ * Sums are fp32 whatever the types; fp32 data goes through TF32 only with options.tf32.
+ * A product that is split along k is summed in fp32 from the workspace, in a fixed order;
+ * reductions in place, which use atomics, are refused. The algorithm is the heuristic's
+ * first for these sizes. A described device has no handle to ask with: it takes the
+ * product for granted.
+ */
+#ifndef CUDA_CUBLASLT_H
+#define CUDA_CUBLASLT_H
+
+#include "cuda/device.h"
+#include "graph/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CUBLASLT_WORKSPACE = 32 << 20 }; /* bytes, as NVIDIA advises for Hopper */
+
+enum cublaslt_vector {
+    CUBLASLT_NONE,
+    CUBLASLT_BIAS,     /* read, of D's type: added to each row of D */
+    CUBLASLT_BIAS_GRAD /* written, of D's type: the sums of A over k; A is transposed */
+};
+
+struct cublaslt_product {
+    int64_t m, n, k;
+    bool transposed_a, transposed_b;
+    enum dtype type, out; /* of A and B; of D */
+    enum cublaslt_vector vector;
+};
+
+struct cublaslt_plan; /* owned by who made it */
+
+/* NULL with a static reason in *why: cuBLASLt has no algorithm for it. */
+struct cublaslt_plan *
+cublaslt_plan_new(struct device *dev, const struct cublaslt_product *p, const char **why);
+void cublaslt_plan_free(struct cublaslt_plan *p);
+size_t cublaslt_workspace(const struct cublaslt_plan *p);
+
+/* On dev->stream. `vector` may be NULL with CUBLASLT_NONE. */
+void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
+                  const void *b, void *d, void *vector, void *workspace);
+
+void cublaslt_close(struct device *dev); /* after all plans; may be called twice */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * Linear layers and their gradients by cuBLASLt, rows of x times the weights O x F:
+ *
+ *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
+ *
+ * Gradients of weights come out in fp32, whatever the data. relu is not joined: what
+ * cuBLASLt's makes of a NaN is not documented.
+ */
+#include "ops/linear.h"
+
+#include "cuda/cublaslt.h"
+#include "cuda/kernels.h"
+#include "cuda/weights.h"
+#include "graph/kernel.h"
+#include "ops/bias_grad.h"
+#include "ops/image.h"
+
+enum { A, B, VECTOR, MATRICES };
+
+struct linear_state {
+    struct cublaslt_plan *plan;
+    struct {
+        bool derived;
+        int index;
+        size_t offset; /* bytes */
+    } from[MATRICES];
+    int d, vector_out; /* writes; vector_out: -1 */
+    bool bias;
+};
+
+/* A matrix that is read; parameters beside half data come from their flat half copy. */
+static void read_matrix(struct region *r, struct graph *g, struct device *dev, int i,
+                        struct tensor *t, enum dtype type)
+{
+    struct linear_state *st = region_state(r);
+    struct tensor *master = dtype_is_half(type) ? cuda_weights_master(t) : NULL;
+
+    if (!master) {
+        st->from[i].index = region_read(r, t);
+        return;
+    }
+    if (t->producer)
+        region_duplicate(r, t->producer);
+    st->from[i].derived = true;
+    st->from[i].index = cuda_half_weights(r, g, dev, type);
+    st->from[i].offset = master->offset / sizeof(float) * dtype_size(type);
+}
+
+static int64_t rows_of(const struct tensor *t)
+{
+    return tensor_len(t) / tensor_channels(t);
+}
+
+static const char *linear_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    struct linear_state *st = region_state(r);
+    struct cublaslt_product p;
+    struct tensor *x;
+    const char *why;
+
+    if (n->op != &op_linear)
+        return "not a linear layer";
+    x = n->in[LINEAR_X];
+    if (n->out[0]->dtype != x->dtype || n->in[LINEAR_WEIGHT]->dtype != x->dtype)
+        return "one type for data and weights";
+    st->bias = n->nin > LINEAR_BIAS;
+    if (st->bias && dtype_is_half(x->dtype) && !cuda_weights_master(n->in[LINEAR_BIAS]))
+        return "the bias is computed, and in another type";
+    p = (struct cublaslt_product){
+        .m = rows_of(x),
+        .n = tensor_channels(n->out[0]),
+        .k = tensor_channels(x),
+        .transposed_b = true,
+        .type = x->dtype,
+        .out = x->dtype,
+        .vector = st->bias ? CUBLASLT_BIAS : CUBLASLT_NONE,
+    };
+    st->plan = cublaslt_plan_new(dev, &p, &why);
+    if (!st->plan)
+        return why;
+
+    region_take(r, n);
+    st->from[A].index = region_read(r, x);
+    read_matrix(r, g, dev, B, n->in[LINEAR_WEIGHT], x->dtype);
+    if (st->bias)
+        read_matrix(r, g, dev, VECTOR, n->in[LINEAR_BIAS], x->dtype);
+    st->d = region_write(r, n->out[0]);
+    st->vector_out = -1;
+    region_workspace(r, cublaslt_workspace(st->plan));
+    return NULL;
+}
+
+static const char *data_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *dev)
+{
+    struct linear_state *st = region_state(r);
+    struct cublaslt_product p;
+    struct tensor *dy, *w;
+    const char *why;
+
+    if (n->op != &op_linear_data_grad)
+        return "not the data gradient of a linear layer";
+    dy = n->in[LINEAR_DATA_GRAD_DY];
+    w = n->in[LINEAR_DATA_GRAD_WEIGHT];
+    if (n->out[0]->dtype != dy->dtype || w->dtype != dy->dtype)
+        return "one type for data and weights";
+    p = (struct cublaslt_product){
+        .m = rows_of(dy),
+        .n = tensor_channels(n->out[0]),
+        .k = tensor_channels(dy),
+        .type = dy->dtype,
+        .out = dy->dtype,
+    };
+    st->plan = cublaslt_plan_new(dev, &p, &why);
+    if (!st->plan)
+        return why;
+
+    region_take(r, n);
+    st->from[A].index = region_read(r, dy);
+    read_matrix(r, g, dev, B, w, dy->dtype);
+    st->d = region_write(r, n->out[0]);
+    st->vector_out = -1;
+    region_workspace(r, cublaslt_workspace(st->plan));
+    return NULL;
+}
+
+/* The weight gradient that sums the same dy as the bias gradient n, and is still free. */
+static struct node *beside(const struct graph *g, const struct node *n)
+{
+    const struct tensor *dy = n->in[BIAS_GRAD_DY];
+    struct node *r;
+
+    for (int i = 0; (r = tensor_reader(g, dy, i)); i++)
+        if (r->op == &op_linear_weight_grad && r->in[LINEAR_WEIGHT_GRAD_DY] == dy &&
+            node_free(r))
+            return r;
+    return NULL;
+}
+
+/* From the weight gradient, or from the bias gradient, which then comes along. */
+static const char *weight_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                     struct device *dev)
+{
+    struct linear_state *st = region_state(r);
+    struct node *bias = n->op == &op_bias_grad ? n : NULL, *w = n;
+    struct cublaslt_product p;
+    struct tensor *x, *dy;
+    const char *why;
+
+    if (bias)
+        w = dev->described ? NULL : beside(g, bias);
+    if (!w || w->op != &op_linear_weight_grad)
+        return "no weight gradient of a linear layer, nor a bias gradient beside one";
+    x = w->in[LINEAR_WEIGHT_GRAD_X];
+    dy = w->in[LINEAR_WEIGHT_GRAD_DY];
+    if (x->dtype != dy->dtype || w->out[0]->dtype != DTYPE_F32)
+        return "one type for data, fp32 for gradients";
+    p = (struct cublaslt_product){
+        .m = tensor_channels(dy),
+        .n = tensor_channels(x),
+        .k = rows_of(x),
+        .transposed_a = true,
+        .type = x->dtype,
+        .out = DTYPE_F32,
+        .vector = bias ? CUBLASLT_BIAS_GRAD : CUBLASLT_NONE,
+    };
+    st->plan = cublaslt_plan_new(dev, &p, &why);
+    if (!st->plan)
+        return why;
+
+    if (bias)
+        region_take(r, bias);
+    region_take(r, w);
+    st->from[A].index = region_read(r, dy);
+    st->from[B].index = region_read(r, x);
+    st->d = region_write(r, w->out[0]);
+    st->vector_out = bias ? region_write(r, bias->out[0]) : -1;
+    region_workspace(r, cublaslt_workspace(st->plan));
+    return NULL;
+}
+
+static void *matrix(const struct step *s, int i)
+{
+    const struct linear_state *st = s->state;
+    int at = st->from[i].index;
+
+    return st->from[i].derived ? (char *)s->derived[at] + st->from[i].offset : s->in[at];
+}
+
+static void linear_run(struct step *s, struct device *dev)
+{
+    const struct linear_state *st = s->state;
+    void *vector = st->bias              ? matrix(s, VECTOR)
+                   : st->vector_out >= 0 ? s->out[st->vector_out]
+                                         : NULL;
+
+    cublaslt_run(dev, st->plan, matrix(s, A), matrix(s, B), s->out[st->d], vector,
+                 s->workspace);
+}
+
+static void linear_release(struct step *s)
+{
+    struct linear_state *st = s->state;
+
+    cublaslt_plan_free(st->plan);
+}
+
+const struct kernel cuda_linear = {
+    .name = "cuda linear",
+    .claim = linear_claim,
+    .run = linear_run,
+    .release = linear_release,
+    .state_size = sizeof(struct linear_state),
+};
+
+const struct kernel cuda_linear_data_grad = {
+    .name = "cuda linear_data_grad",
+    .claim = data_grad_claim,
+    .run = linear_run,
+    .release = linear_release,
+    .state_size = sizeof(struct linear_state),
+};
+
+const struct kernel cuda_linear_weight_grad = {
+    .name = "cuda linear_weight_grad",
+    .claim = weight_grad_claim,
+    .run = linear_run,
+    .release = linear_release,
+    .state_size = sizeof(struct linear_state),
+};
