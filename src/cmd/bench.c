@@ -21,8 +21,8 @@
 #include "cpu/backend.h"
 #include "cpu/bandwidth.h"
 #include "io/json.h"
-#include "train/devices.h"
 #include "train/data_config.h"
+#include "train/devices.h"
 #include "train/model_config.h"
 #include "train/step.h"
 

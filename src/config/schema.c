@@ -165,8 +165,8 @@ static bool is_description(const char *text)
 
 static const char *check_device(const char *text)
 {
-    if (is_description(text) || !strcmp(text, "auto") || !strcmp(text, "cpu") || !strcmp(text, "ref") ||
-        !strcmp(text, "cuda"))
+    if (is_description(text) || !strcmp(text, "auto") || !strcmp(text, "cpu") ||
+        !strcmp(text, "ref") || !strcmp(text, "cuda"))
         return NULL;
     if (!strncmp(text, "cuda:", 5) && text[5] &&
         !text[5 + strspn(text + 5, "0123456789")])

@@ -41,10 +41,9 @@
 
 /* Pixels in [0, 1], neither shifted nor scaled. */
 #define ERFNET(...)                                                                      \
-    .type = "erfnet", .task = MODEL_SEGMENT, .classes = 20, .size = 1024,                \
-    .height = 512, .crop_pct = 1, .bilinear = true, .mean = {0, 0, 0},                   \
-    .std = {1, 1, 1}, .tags = "", .build = erfnet_build,                                 \
-    .arch = &(const struct erfnet)                                                       \
+    .type = "erfnet", .task = MODEL_SEGMENT, .classes = 20, .size = 1024, .height = 512, \
+    .crop_pct = 1, .bilinear = true, .mean = {0, 0, 0}, .std = {1, 1, 1}, .tags = "",    \
+    .build = erfnet_build, .arch = &(const struct erfnet)                                \
     {                                                                                    \
         __VA_ARGS__                                                                      \
     }
