@@ -201,10 +201,12 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
 static void bench_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
-    if (cmdline_has(line, "--loader"))
+    if (cmdline_has(line, "--loader")) {
         data_check(cfg, p);
-    else if (!cmdline_has(line, "--ops"))
+        data_check_split(cfg, DATA_TRAIN, p);
+    } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
+    }
     device_check(cfg, p);
 }
 

@@ -7,7 +7,7 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
     (void)line;
-    run_check(cfg, p);
+    run_check(cfg, false, p);
     run_check_weights(cfg, p);
 }
 

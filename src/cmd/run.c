@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
+#include "train/data_config.h"
 #include "train/devices.h"
 #include "train/feed.h"
 #include "train/model_config.h"
@@ -20,13 +21,16 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
         problems_error(p, config_where(cfg, key), "%s: there is no file '%s'", key, path);
 }
 
-void run_check(const struct config *cfg, struct problems *p)
+void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     model_check(cfg, p);
     device_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
     feed_check(cfg, p);
+    if (train)
+        data_check_split(cfg, DATA_TRAIN, p);
+    data_check_split(cfg, DATA_VAL, p);
 }
 
 void run_check_weights(const struct config *cfg, struct problems *p)

@@ -8,9 +8,11 @@
 static void train_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
+    bool train = !cfg->eval_mode && !cfg->throughput_mode;
+
     (void)line;
-    run_check(cfg, p);
-    if (cfg->eval_mode || cfg->throughput_mode)
+    run_check(cfg, train, p);
+    if (!train)
         run_check_weights(cfg, p);
 }
 

@@ -80,6 +80,12 @@ static int read_at(const struct safetensors *s, void *data, uint64_t len, uint64
     return 0;
 }
 
+/* What torch.save writes starts as a zip archive or, before 1.6, as a pickle. */
+static bool is_pytorch(const void *start)
+{
+    return !memcmp(start, "PK\003\004", 4) || !memcmp(start, "\200\002", 2);
+}
+
 /* The header's text into s->header; sizes of both parts. */
 static int read_header(struct safetensors *s, struct strbuf *why)
 {
@@ -96,6 +102,9 @@ static int read_header(struct safetensors *s, struct strbuf *why)
         return refuse(s, why, "not a safetensors file: %" PRIu64 " bytes", file_size);
     if (read_at(s, &len, 8, 0, why))
         return -1;
+    if (len > SAFETENSORS_HEADER_MAX && is_pytorch(&len))
+        return refuse(s, why,
+                      "a PyTorch file: safetensors.torch.save_file() makes one to read");
     if (len > SAFETENSORS_HEADER_MAX)
         return refuse(s, why,
                       "not a safetensors file: its header would have %" PRIu64

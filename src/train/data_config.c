@@ -38,6 +38,49 @@ void data_check(const struct config *cfg, struct problems *p)
     strbuf_release(&why);
 }
 
+/* "; it has 'test' and 'train'", or nothing */
+static void data_add_folders(struct strbuf *s, const char *dir)
+{
+    enum { SHOWN = 6 };
+    int n, shown = 0;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n && shown < SHOWN; i++) {
+        char *path = path_join(dir, name[i]);
+
+        if (name[i][0] != '.' && file_is_dir(path))
+            strbuf_addf(s, "%s'%s'", shown++ ? ", " : "; it has ", name[i]);
+        free(path);
+    }
+    if (shown == SHOWN)
+        strbuf_addstr(s, ", ...");
+    dir_list_free(name, n);
+}
+
+void data_check_split(const struct config *cfg, enum data_split split, struct problems *p)
+{
+    bool train = split == DATA_TRAIN;
+    const char *root = cfg->data.data_path;
+    const char *key = train ? "DATA.TRAIN_SPLIT" : "DATA.VAL_SPLIT";
+    const char *name = train ? cfg->data.train_split : cfg->data.val_split;
+    struct strbuf others = STRBUF_INIT;
+    char *path = path_join(root, name);
+
+    if (!data_has_files(cfg) || !*root || file_is_dir(path))
+        ;
+    else if (!file_is_dir(root))
+        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
+                       "DATA.DATA_PATH: there is no folder '%s'", root);
+    else {
+        data_add_folders(&others, root);
+        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
+                       "DATA.DATA_PATH: '%s' has no folder '%s' (%s)%s", root, name, key,
+                       others.buf ? others.buf : "");
+    }
+    strbuf_release(&others);
+    free(path);
+}
+
 static struct dataset *data_open_synthetic(const struct config *cfg,
                                            enum data_split split, const char *name)
 {

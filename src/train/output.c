@@ -1,9 +1,12 @@
 #include "train/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -115,6 +118,16 @@ static char *output_dir(const struct config *cfg)
                      cfg->tag);
 }
 
+/* Two runs would overwrite each other's files. Not every file system can lock. */
+static int lock_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        usage("another run is writing to '%s': wait for it, or choose another TAG", dir);
+    return fd;
+}
+
 void output_prepare(struct output *o, const struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT;
@@ -125,6 +138,7 @@ void output_prepare(struct output *o, const struct config *cfg)
         check_reuse(o, cfg);
     if (dir_make_all(o->dir))
         die("cannot make the folder '%s': %s", o->dir, strerror(errno));
+    o->lock = lock_dir(o->dir);
     config_print(&text, cfg, 0);
     o->config = strbuf_detach(&text);
     log = path_join(o->dir, "log.txt");
@@ -207,6 +221,8 @@ void output_close(struct output *o)
             tensorboard_close(&o->events);
     }
     log_close();
+    if (o->lock >= 0)
+        close(o->lock);
     free(o->dir);
     free(o->config);
     *o = (struct output){0};

@@ -22,6 +22,7 @@
 
 struct output {
     char *dir;
+    int lock;     /* the folder itself, open and locked */
     char *config; /* the text of config.yaml */
     struct jsonl metrics;
     struct csv summary;
@@ -32,7 +33,8 @@ struct output {
 /*
  * Finds and makes the folder. If it holds checkpoints of a run whose config.yaml differs
  * in a key that changes the result, or TRAIN.AUTO_RESUME is off, ends the program, naming
- * the keys, before anything is written; MODEL.RESUME says that this is meant.
+ * the keys, before anything is written; MODEL.RESUME says that this is meant. So it does
+ * if another process has the folder.
  */
 void output_prepare(struct output *o, const struct config *cfg);
 

@@ -57,6 +57,8 @@ static void check_writable(const char *path)
 {
     char *dir = path_dirname(path);
 
+    if (file_is_dir(path))
+        usage("--result %s: that is a folder", path);
     if (access(dir, W_OK))
         usage("--result %s: cannot write to '%s': %s", path, dir, strerror(errno));
     free(dir);

@@ -86,6 +86,16 @@ refused "another number of classes" "has 4 classes" "${args[@]}" --num-classes 7
 refused "unknown keys" "TRAIN.EPOCH .*TRAIN.BASELR" "${args[@]}" --tag refused \
   --opts TRAIN.EPOCH 3 TRAIN.BASELR 1
 refused "no such file" "nowhere.yaml" --cfg nowhere.yaml
+refused "no such data" "--data-path: DATA.DATA_PATH: there is no folder 'nowhere'" \
+  "${args[@]}" --data-path nowhere --tag refused
+refused "no such split" "'shapes' has no folder 'test' (DATA.VAL_SPLIT); it has 'train', 'val'" \
+  "${args[@]}" --val-split test --tag refused
+printf 'PK\003\004\024\000\010\010archive/data.pkl' >weights.pth
+"$trainc" eval "${args[@]}" --pretrained weights.pth >log 2>&1
+[ $? = 1 ] && grep -q "'weights.pth': a PyTorch file" log || fail "a .pth file: message"
+mkdir a_folder
+"$trainc" "${args[@]}" --result a_folder --tag refused >log 2>&1
+[ $? = 2 ] || fail "--result of a folder: exit code"
 rm -f refused.json
 "$trainc" "${args[@]}" --result refused.json --no-such-flag >log 2>&1
 [ $? = 2 ] || fail "unknown flag: exit code"

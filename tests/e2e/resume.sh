@@ -95,6 +95,16 @@ for n in 1 2 3 4 5 6; do
 done
 finish "SIGKILL six times" any
 
+# One folder, one process at a time.
+"${train[@]}" >log 2>&1 &
+pid=$!
+reached 3 $pid || fail "two runs: over too early"
+"${train[@]}" >log2 2>&1
+[ $? = 2 ] && grep -q "another run is writing to" log2 || fail "two runs: the second one starts"
+kill -9 $pid
+wait $pid 2>/dev/null
+finish "two runs" any
+
 # Asked to leave: saves where it stands, in training and in validation.
 for how in "TERM 143 10" "INT 130 30" "TERM 143 50"; do
   read -r sig code step <<<"$how"
