@@ -11,6 +11,7 @@
 #include "ops/ema_formula.h"
 #include "ops/update.h"
 #include "train/devices.h"
+#include "train/fit.h"
 
 static void compile(struct session *s, enum session_program which)
 {
@@ -35,6 +36,30 @@ static void compile_train(struct session *s)
     compile(s, SESSION_TRAIN);
 }
 
+void session_compile(struct session *s, const struct session_options *o)
+{
+    plan_init(&s->plan, s->cfg, o->images, s->backend, s->device);
+    s->mixing = s->plan.mix;
+    if (o->train)
+        compile_train(s);
+    if (o->eval)
+        compile(s, SESSION_EVAL);
+    if (o->eval && s->cfg->train.ema.enable)
+        compile(s, SESSION_EVAL_EMA);
+}
+
+/* With the batch that DATA.BATCH_SIZE auto means. */
+static void compile_fitting(struct session *s, const struct session_options *o)
+{
+    const struct config *cfg = s->cfg;
+    struct config with = *cfg;
+
+    with.data.batch_size = fit_batch(s, o);
+    s->cfg = &with;
+    session_compile(s, o);
+    s->cfg = cfg;
+}
+
 void session_init(struct session *s, const struct config *cfg,
                   const struct session_options *o)
 {
@@ -43,14 +68,10 @@ void session_init(struct session *s, const struct config *cfg,
     *s = (struct session){.cfg = cfg, .keep_declines = o->keep_declines};
     s->backend = device_options(cfg, &d);
     s->device = s->backend->open(&d);
-    plan_init(&s->plan, cfg, o->images, s->backend, s->device);
-    s->mixing = s->plan.mix;
-    if (o->train)
-        compile_train(s);
-    if (o->eval)
-        compile(s, SESSION_EVAL);
-    if (o->eval && cfg->train.ema.enable)
-        compile(s, SESSION_EVAL_EMA);
+    if (cfg->data.batch_size == BATCH_SIZE_AUTO)
+        compile_fitting(s, o);
+    else
+        session_compile(s, o);
 }
 
 const struct flat *session_flat(const struct session *s)
@@ -157,9 +178,22 @@ static size_t slot_size(const struct session *s)
     return most;
 }
 
+size_t session_slot_bytes(const struct session *s)
+{
+    return inflight_bytes(s->backend, slot_size(s));
+}
+
 bool session_has_ema(const struct session *s)
 {
     return s->average || s->base[MEMORY_EMA];
+}
+
+static void check_memory(const struct session *s)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (!fit_check(s, &why))
+        die("%s", why.buf);
 }
 
 void session_alloc(struct session *s)
@@ -170,6 +204,7 @@ void session_alloc(struct session *s)
         .loss_scale = s->plan.first_scale,
     };
 
+    check_memory(s);
     for (int i = 0; i < SESSION_WEIGHTS; i++)
         s->eval_metrics[i] = s->backend->alloc(s->device, sizeof(struct metrics));
     bind_all(s);
@@ -199,14 +234,19 @@ static void drop(struct session *s, enum session_program which)
     s->derived[which] = NULL;
 }
 
+void session_drop(struct session *s)
+{
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        drop(s, (enum session_program)i);
+}
+
 void session_release(struct session *s)
 {
     if (s->inflight.backend) {
         session_drain(s);
         inflight_release(&s->inflight);
     }
-    for (int i = 0; i < SESSION_PROGRAMS; i++)
-        drop(s, (enum session_program)i);
+    session_drop(s);
     for (int m = 0; m < MEMORY_COUNT; m++)
         if (s->base[m])
             s->backend->free(s->device, s->base[m]);

@@ -9,7 +9,8 @@
  *   session_release(&s);
  *
  * session_init opens the device and compiles the programs but allocates no tensor memory,
- * so sizes and claims can be asked about a device that is not there. `cfg` must outlive
+ * so sizes and claims can be asked about a device that is not there; session_alloc dies
+ * before it allocates if the run does not fit (train/fit.h). `cfg` must outlive
  * the session. Everything that a checkpoint must hold is in weights, moments, average and
  * control; no other state influences the next step.
  *
@@ -72,6 +73,11 @@ void session_release(struct session *s);
 /* The layout of weights, moments and averages; the same for all programs. */
 const struct flat *session_flat(const struct session *s);
 size_t session_bytes(const struct session *s, enum memory m); /* needed, all programs */
+size_t session_slot_bytes(const struct session *s); /* of batches on their way */
+
+/* Plan and programs of s->cfg on s->device; session_init does it. And without them. */
+void session_compile(struct session *s, const struct session_options *o);
+void session_drop(struct session *s);
 
 /* Trains on one batch. Returns true if it ended an update (always, unless accumulating).
  */

@@ -1,0 +1,259 @@
+#include "train/fit.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+enum { MULTIPLE = 8, PROBE = 32, TRIES = 6 };
+static const int64_t most_elements = INT32_MAX, most_images = 1048576;
+
+size_t fit_need(const struct session *s)
+{
+    size_t sum = session_slot_bytes(s);
+
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
+        sum += session_bytes(s, (enum memory)m);
+    return sum;
+}
+
+/* What may be allocated in all; SIZE_MAX: the device does not say. */
+static size_t room(const struct session *s)
+{
+    struct device_memory m;
+
+    if (!s->backend->memory || !s->backend->memory(s->device, &m))
+        return SIZE_MAX;
+    return m.free > m.reserve ? m.free - m.reserve : 0;
+}
+
+/* The same run with another batch: what it needs, and its largest tensor's elements. */
+struct trial {
+    size_t need;
+    int64_t largest;
+};
+
+static int64_t largest_tensor(const struct session *s)
+{
+    int64_t most = 1;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        for (int k = 0; s->program[i] && k < s->build[i].graph->ntensor; k++) {
+            const struct tensor *t = s->build[i].graph->tensor[k];
+
+            if (t->memory == MEMORY_ARENA && tensor_len(t) > most)
+                most = tensor_len(t);
+        }
+    return most;
+}
+
+static struct trial try_batch(const struct session *like, bool train, bool eval,
+                              int64_t batch, bool checkpoint)
+{
+    struct config cfg = *like->cfg;
+    struct session s = {.cfg = &cfg, .backend = like->backend, .device = like->device};
+    struct trial t;
+
+    cfg.data.batch_size = batch;
+    cfg.train.use_checkpoint |= checkpoint;
+    session_compile(&s, &(struct session_options){.train = train, .eval = eval});
+    t = (struct trial){fit_need(&s), largest_tensor(&s)};
+    session_drop(&s);
+    return t;
+}
+
+static int64_t rounded(int64_t batch)
+{
+    return batch > MULTIPLE ? batch - batch % MULTIPLE : batch;
+}
+
+static int64_t next_above(int64_t batch)
+{
+    return batch < MULTIPLE ? batch + 1 : rounded(batch + MULTIPLE);
+}
+
+/* One batch that fits (0: no image does) and a larger one that does not. */
+struct bracket {
+    int64_t low, high;
+    size_t low_need, high_need;
+};
+
+/* Memory grows with the batch nearly in a line: where it meets `limit`. */
+static int64_t on_line(const struct bracket *b, size_t limit)
+{
+    double slope =
+        ((double)b->high_need - (double)b->low_need) / (double)(b->high - b->low);
+    double at = (double)b->low + ((double)limit - (double)b->low_need) / slope;
+
+    if (!(slope > 0) || at > (double)most_images)
+        return most_images;
+    return at > 1 ? (int64_t)at : 1;
+}
+
+/* What is compared: which session, with which programs, against how many bytes. */
+struct question {
+    const struct session *s;
+    bool train, eval, checkpoint;
+    size_t limit;
+};
+
+static struct trial ask(const struct question *q, int64_t batch)
+{
+    return try_batch(q->s, q->train, q->eval, batch, q->checkpoint);
+}
+
+static int64_t narrow(const struct question *q, struct bracket b)
+{
+    for (int i = 0; i < TRIES && next_above(b.low) < b.high; i++) {
+        int64_t at = rounded(on_line(&b, q->limit));
+        size_t need;
+
+        at = at < b.high ? at : rounded(b.high - 1);
+        at = at > b.low ? at : next_above(b.low);
+        need = ask(q, at).need;
+        if (need <= q->limit) {
+            b.low = at;
+            b.low_need = need;
+        } else {
+            b.high = at;
+            b.high_need = need;
+        }
+    }
+    return b.low;
+}
+
+/* Below a batch that does not fit; 0: not even one image. */
+static int64_t largest_below(const struct question *q, int64_t batch, size_t need)
+{
+    struct bracket b = {.high = batch, .high_need = need};
+
+    while (b.high > 1) {
+        b.low = b.high > PROBE ? PROBE : 1;
+        b.low_need = ask(q, b.low).need;
+        if (b.low_need <= q->limit)
+            return narrow(q, b);
+        b.high = b.low;
+        b.high_need = b.low_need;
+    }
+    return 0;
+}
+
+/* From a batch that fits, to `most`. */
+static int64_t largest_above(const struct question *q, int64_t batch, size_t need,
+                             int64_t most)
+{
+    struct bracket b = {batch, 2 * batch, need, ask(q, 2 * batch).need};
+
+    for (int i = 0; i < TRIES && b.low < most; i++) {
+        int64_t at = rounded(on_line(&b, q->limit));
+
+        at = at > next_above(b.low) ? at : next_above(b.low);
+        at = at < most ? at : most;
+        need = ask(q, at).need;
+        if (need > q->limit) {
+            b.high = at;
+            b.high_need = need;
+            return narrow(q, b);
+        }
+        b.low = at;
+        b.low_need = need;
+        b.high = next_above(at);
+        b.high_need = ask(q, b.high).need;
+        if (b.high_need > q->limit)
+            return b.low;
+    }
+    return b.low;
+}
+
+static void add_kinds(struct strbuf *why, const struct session *s)
+{
+    const char *comma = "";
+
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
+        size_t need = session_bytes(s, (enum memory)m);
+
+        if (need < (size_t)1 << 20)
+            continue;
+        strbuf_addf(why, "%s%s ", comma, memory_name((enum memory)m));
+        strbuf_add_bytes(why, (double)need);
+        comma = ", ";
+    }
+}
+
+static void add_cures(struct strbuf *why, const struct session *s, size_t need,
+                      size_t limit)
+{
+    bool train = s->program[SESSION_TRAIN], eval = s->program[SESSION_EVAL];
+    struct question q = {s, train, eval, false, limit};
+    int64_t batch = train ? s->plan.batch : s->plan.val_batch;
+    int64_t fits = largest_below(&q, batch, need);
+
+    if (fits)
+        strbuf_addf(why, "; the largest DATA.BATCH_SIZE that fits is %lld",
+                    (long long)fits);
+    else
+        strbuf_addstr(why, "; not even one image fits");
+    if (train && !s->cfg->train.use_checkpoint) {
+        size_t with = try_batch(s, train, eval, batch, true).need;
+
+        strbuf_addstr(why, "; TRAIN.USE_CHECKPOINT True would need ");
+        strbuf_add_bytes(why, (double)with);
+        strbuf_addf(why, ", %.0f %% less%s",
+                    need > with ? 100 - 100 * (double)with / (double)need : 0,
+                    with <= limit ? ", and fit" : "");
+    }
+}
+
+bool fit_check(const struct session *s, struct strbuf *why)
+{
+    size_t need = fit_need(s), limit = room(s);
+    struct device_memory m;
+
+    if (need <= limit)
+        return true;
+    (void)s->backend->memory(s->device, &m);
+    strbuf_addf(why, "%s: out of memory: this run needs ",
+                s->backend->describe(s->device));
+    strbuf_add_bytes(why, (double)(need + m.reserve));
+    strbuf_addstr(why, " (");
+    add_kinds(why, s);
+    strbuf_addstr(why, ", libraries ");
+    strbuf_add_bytes(why, (double)m.reserve);
+    strbuf_addstr(why, ") and ");
+    strbuf_add_bytes(why, (double)m.free);
+    strbuf_addstr(why, " are free");
+    add_cures(why, s, need, limit);
+    return false;
+}
+
+/* The most images that the data and the libraries' indices allow. */
+static int64_t most_of(const struct trial *probe, int64_t images)
+{
+    int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
+
+    most = most < most_images ? most : most_images;
+    return images && images < most ? images : most;
+}
+
+int64_t fit_batch(const struct session *s, const struct session_options *o)
+{
+    struct question q = {s, o->train, o->eval, false, room(s)};
+    struct trial probe;
+    int64_t most, at;
+
+    if (q.limit == SIZE_MAX)
+        usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
+              "may take: give a number",
+              s->backend->name);
+    probe = ask(&q, PROBE);
+    most = rounded(most_of(&probe, o->images));
+    at = most < PROBE ? most : PROBE;
+    if (probe.need > q.limit)
+        at = largest_below(&q, PROBE, probe.need);
+    else if (most > PROBE)
+        at = largest_above(&q, PROBE, probe.need, most);
+    at = at < most ? at : most;
+    if (!at)
+        die("%s: out of memory: DATA.BATCH_SIZE auto: not even one image fits",
+            s->backend->describe(s->device));
+    log_info("DATA.BATCH_SIZE auto: %lld images", (long long)at);
+    return at;
+}

@@ -1,0 +1,29 @@
+/*
+ * Does a run fit the device's memory? Asked before anything is allocated: programs are
+ * compiled, and their sizes added up, for as many batch sizes as the answer takes. On a
+ * device whose memory is the host's, everything fits.
+ */
+#ifndef TRAIN_FIT_H
+#define TRAIN_FIT_H
+
+#include "base/strbuf.h"
+#include "train/step.h"
+
+/* Bytes of device memory that a compiled session allocates. */
+size_t fit_need(const struct session *s);
+
+/*
+ * False: it does not fit, and `why` gets one line: what is needed and for what, what is
+ * free, the largest DATA.BATCH_SIZE that fits, and what activation checkpointing saves.
+ */
+bool fit_check(const struct session *s, struct strbuf *why);
+
+/*
+ * DATA.BATCH_SIZE auto: the largest batch that fits, a multiple of 8 from 8 on, of
+ * `images` at most (0: any number). No tensor gets 2^31 elements or more, which libraries
+ * do not take. `s` has a device and nothing compiled. Dies if not even one image fits, or
+ * if the device does not say what memory it has.
+ */
+int64_t fit_batch(const struct session *s, const struct session_options *o);
+
+#endif
