@@ -20,8 +20,8 @@ static void half_pack(void *dst, void *const *from, void *state)
     cuda_cast(st->dev, dst, st->half, from[0], DTYPE_F32, st->len);
 }
 
-int cuda_half_weights(struct region *r, struct graph *g, struct device *dev,
-                      enum dtype half)
+static int half_derive(struct region *r, struct graph *g, struct device *dev,
+                       enum dtype half, bool written)
 {
     struct half_state *st = xcalloc(1, sizeof(*st));
 
@@ -30,12 +30,25 @@ int cuda_half_weights(struct region *r, struct graph *g, struct device *dev,
                                 .size = (size_t)st->len * dtype_size(half),
                                 .from = {g->flat->segment[0].tensor}, /* at offset 0 */
                                 .nfrom = 1,
+                                .written = written,
                                 .key = &half,
                                 .key_len = sizeof(half),
                                 .pack = half_pack,
                                 .state = st,
                                 .release = free,
                             });
+}
+
+int cuda_half_weights(struct region *r, struct graph *g, struct device *dev,
+                      enum dtype half)
+{
+    return half_derive(r, g, dev, half, false);
+}
+
+int cuda_half_weights_written(struct region *r, struct graph *g, struct device *dev,
+                              enum dtype half)
+{
+    return half_derive(r, g, dev, half, true);
 }
 
 struct tensor *cuda_weights_master(struct tensor *w)

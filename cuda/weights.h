@@ -20,6 +20,10 @@ extern "C" {
 int cuda_half_weights(struct region *r, struct graph *g, struct device *dev,
                       enum dtype half);
 
+/* The same for the optimizer, which writes the array together with the weights. */
+int cuda_half_weights_written(struct region *r, struct graph *g, struct device *dev,
+                              enum dtype half);
+
 /*
  * The parameter behind w: itself, or what a cast that only rounds it reads; or NULL: w is
  * computed in some other way.

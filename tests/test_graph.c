@@ -491,6 +491,126 @@ static void updates_come_last_and_refresh_follows(void **unused)
     graph_free(g);
 }
 
+/*
+ * Derived buffers: products read twice the weight and a constant vector; the update
+ * writes the double itself, unless `packed`.
+ */
+struct packs {
+    int twice, table;
+};
+
+static const float derived_table[LEN] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static void pack_twice(void *dst, void *const *from, void *state)
+{
+    ((struct packs *)state)->twice++;
+    for (int i = 0; i < LEN; i++)
+        ((float *)dst)[i] = 2 * ((const float *)from[0])[i];
+}
+
+static void pack_table(void *dst, void *const *from, void *state)
+{
+    (void)from;
+    ((struct packs *)state)->table++;
+    memcpy(dst, derived_table, sizeof(derived_table));
+}
+
+static struct packs derived_packs;
+static bool derived_packed;
+
+static int derive_twice(struct region *r, struct tensor *w, bool written)
+{
+    return region_derive(r, &(const struct derive){.size = LEN * sizeof(float),
+                                                   .from = {w},
+                                                   .nfrom = 1,
+                                                   .written = written,
+                                                   .pack = pack_twice,
+                                                   .state = &derived_packs});
+}
+
+static const char *derived_claim(struct region *r, struct graph *g, struct node *n,
+                                 struct device *dev)
+{
+    bool decay = n->op == &op_toy_decay;
+
+    (void)single_claim(r, g, n, dev);
+    if (!decay && n->in[1]->kind != TENSOR_PARAM)
+        return NULL;
+    assert_int_equal(
+        derive_twice(r, g->flat->segment[0].tensor, decay && !derived_packed), 0);
+    if (!decay)
+        (void)region_derive(r, &(const struct derive){.size = sizeof(derived_table),
+                                                      .key = derived_table,
+                                                      .key_len = sizeof(derived_table),
+                                                      .pack = pack_table,
+                                                      .state = &derived_packs});
+    return NULL;
+}
+
+static void derived_run(struct step *s, struct device *dev)
+{
+    (void)dev;
+    s->node->op->ref(s);
+    if (s->node->op == &op_toy_decay && s->derived[0] && !derived_packed)
+        for (int i = 0; i < LEN; i++)
+            ((float *)s->derived[0])[i] = 2 * ((const float *)s->out[0])[i];
+    for (int i = 0; i < LEN && s->node->op != &op_toy_decay && s->derived[0]; i++)
+        ((float *)s->out[0])[i] =
+            ((const float *)s->derived[0])[i] + ((const float *)s->derived[1])[i];
+}
+
+static const struct kernel deriving = {
+    .name = "deriving", .claim = derived_claim, .run = derived_run};
+static const struct backend derived_backend = {
+    .name = "derived", .kernels = (const struct kernel *const[]){&deriving, NULL}};
+
+/* `readers`: somebody besides the update asks for the buffers. */
+static void derived(bool packed, bool readers)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *x = vec(&b, "x"), *w = weight(&b, "layer");
+    struct tensor *y = readers ? two(&b, &op_toy_mul, x, w) : NULL;
+    float want[LEN];
+
+    derived_packs = (struct packs){0, 0};
+    derived_packed = packed;
+    graph_flatten(g);
+    if (y)
+        graph_output(g, y);
+    b.phase = PHASE_UPDATE;
+    struct tensor *grads = graph_state(&b, "grads", MEMORY_GRADS, DTYPE_F32, 0, LEN);
+    struct tensor *flat = graph_state(&b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0, LEN);
+
+    node_update(&b, &op_toy_decay, "decay", NULL, &grads, 1, &flat, 1);
+
+    struct program *p = program_compile(g, &derived_backend, NULL, NULL);
+    void **base = bind(p);
+
+    fill(p, x, 1), fill(p, w, 2), fill(p, grads, 3);
+    program_refresh(p);
+    program_run(p);
+    for (int i = 0; readers && i < LEN; i++)
+        want[i] = 2 * ((const float *)program_data(p, w))[i] + derived_table[i];
+    program_run(p);
+    if (readers)
+        expect(program_data(p, y), want); /* of the weights before the second update */
+    assert_int_equal(derived_packs.twice, packed ? 3 : readers);
+    assert_int_equal(derived_packs.table, readers);
+    assert_int_equal(program_need(p, MEMORY_DERIVED) > 0, readers || packed);
+    unbind(base);
+    program_free(p);
+    graph_free(g);
+}
+
+static void derived_buffers_are_packed_or_written(void **unused)
+{
+    (void)unused;
+    derived(true, true);
+    derived(false, true);
+    derived(false, false);
+}
+
 /* Random graphs: the plan never lets two live tensors overlap, seen by their values. */
 static void random_graphs_equal_without_reuse(void **unused)
 {
@@ -608,6 +728,7 @@ int main(void)
         cmocka_unit_test(checkpointing_saves_memory_and_changes_no_bit),
         cmocka_unit_test(claims_fuse_duplicate_and_drop),
         cmocka_unit_test(updates_come_last_and_refresh_follows),
+        cmocka_unit_test(derived_buffers_are_packed_or_written),
         cmocka_unit_test(random_graphs_equal_without_reuse),
         cmocka_unit_test(errors_name_layer_op_and_shapes),
     };

@@ -10,6 +10,7 @@
 struct derived {
     struct derive what;
     void *key;     /* our copy, what.key points to it */
+    bool read;     /* a region asked that does not write it; else it has no memory */
     size_t offset; /* in MEMORY_DERIVED */
     void *dst;     /* after program_bind */
     void *from[5];

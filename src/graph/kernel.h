@@ -10,7 +10,7 @@
  * run() may not allocate and may not ask the host. What it needs is in the step:
  *   in[i], out[i]   the tensors of region_read(i) / region_write(i) in call order;
  *                   out[i] is NULL where nobody wants an optional output
- *   derived[i]      what region_derive returned
+ *   derived[i]      what region_derive returned; NULL: nobody reads it
  *   workspace       as large as the largest region_workspace() of the program
  *   state           state_size zeroed bytes, the kernel's own since claim
  */
@@ -71,13 +71,20 @@ void region_workspace(struct region *r, size_t bytes);
 
 /*
  * A buffer made from weights: packed as a library likes it, cast, scaled. Regions whose
- * key (pack, sources, size, key bytes) is equal share one. It is refreshed by one pack step
- * behind the optimizer and by program_refresh().
+ * key (pack, sources, size, key bytes) is equal share one. It is refreshed by one pack
+ * step behind the optimizer and by program_refresh().
+ *
+ * `written`: the region that asks changes those weights, and this buffer with them, in
+ * its own run(); then only program_refresh() packs. If no other region asks for the
+ * buffer, it does not exist, and its pointer is NULL.
+ *
+ * What is made from no weight at all is constant: only program_refresh() packs it.
  */
 struct derive {
     size_t size; /* bytes */
     struct tensor *from[5];
     int nfrom;
+    bool written;
     const void *key;
     size_t key_len;
     void (*pack)(void *dst, void *const *from, void *state);

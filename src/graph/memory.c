@@ -236,6 +236,8 @@ static void sum_needs(struct program *p)
     for (int i = 0; i < p->nregion; i++)
         add_need(p, MEMORY_WORKSPACE, aligned(p->region[i]->workspace));
     for (int i = 0; i < p->nderived; i++) {
+        if (!p->derived[i].read)
+            continue;
         p->derived[i].offset = p->need[MEMORY_DERIVED];
         p->need[MEMORY_DERIVED] += aligned(p->derived[i].what.size);
     }

@@ -126,6 +126,8 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
     for (int i = 0; i < p->nderived; i++) {
         struct derived *d = &p->derived[i];
 
+        if (!d->read)
+            continue;
         d->dst = (char *)p->base[MEMORY_DERIVED] + d->offset;
         for (int k = 0; k < d->what.nfrom; k++)
             d->from[k] = program_data(p, d->what.from[k]);
@@ -145,17 +147,25 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
     p->bound = true;
 }
 
+/* All derived buffers, or those that a step of p leaves behind what they are made from.
+ */
+static void pack(struct program *p, bool all)
+{
+    for (int i = 0; i < p->nderived; i++) {
+        struct derived *d = &p->derived[i];
+
+        if (d->read && (all || (d->what.nfrom && !d->what.written)))
+            d->what.pack(d->dst, d->from, d->what.state);
+    }
+    if (p->share && p->share->bound)
+        pack(p->share, all);
+}
+
 void program_refresh(struct program *p)
 {
     if (!p->bound)
         BUG("program_refresh before program_bind");
-    for (int i = 0; i < p->nderived; i++) {
-        struct derived *d = &p->derived[i];
-
-        d->what.pack(d->dst, d->from, d->what.state);
-    }
-    if (p->share && p->share->bound)
-        program_refresh(p->share);
+    pack(p, true);
 }
 
 void program_trace(struct program *p,
@@ -185,11 +195,11 @@ static void run_steps(struct program *p)
 {
     for (int i = 0; i < p->nregion; i++) {
         if (i == p->refresh_at)
-            program_refresh(p);
+            pack(p, false);
         run_step(p, i);
     }
     if (p->refresh_at == p->nregion)
-        program_refresh(p);
+        pack(p, false);
     if (p->backend->mark)
         p->backend->mark(p->device, NULL, 0);
 }

@@ -134,6 +134,8 @@ int region_derive(struct region *r, const struct derive *want)
     } else if (want->release) {
         want->release(want->state);
     }
+    p->derived[at].read |= !want->written;
+    p->derived[at].what.written |= want->written;
     GROW(r->derived, r->nderived, r->derived_cap);
     r->derived[r->nderived] = at;
     return r->nderived++;
