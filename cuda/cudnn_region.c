@@ -2,10 +2,13 @@
 
 #include "base/error.h"
 #include "cuda/cast.h"
+#include "cuda/fold.h"
 #include "cuda/weights.h"
 #include "ops/add.h"
+#include "ops/batchnorm_parts.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
+#include "ops/image.h"
 #include "ops/relu.h"
 
 enum { ALIGN = 256 };
@@ -28,6 +31,26 @@ static struct node *step_down(const struct graph *g, const struct tensor *t)
                : NULL;
 }
 
+/*
+ * The fixed statistics of batch norm `apply`, if it stands right behind a convolution
+ * whose weights can take them in: of parameters, made ahead of time.
+ */
+static struct node *fold_of(const struct node *apply)
+{
+    const struct node *conv = apply->in[BATCHNORM_APPLY_X]->producer;
+    struct node *fold = apply->in[BATCHNORM_APPLY_SCALE]->producer;
+
+    if (!fold || fold->op != &op_batchnorm_fold || !conv || conv->op != &op_conv2d ||
+        !cuda_weights_master(conv->in[CONV2D_WEIGHT]) ||
+        apply->in[BATCHNORM_APPLY_SHIFT] != fold->out[BATCHNORM_FOLD_SHIFT])
+        return NULL;
+    for (int i = 0; i < fold->nin; i++)
+        if (fold->in[i]->memory != MEMORY_WEIGHTS)
+            return NULL;
+    return conv->nin == CONV2D_BIAS || cuda_weights_master(conv->in[CONV2D_BIAS]) ? fold
+                                                                                  : NULL;
+}
+
 /* The inputs of a pointwise node through which a chain may go: [*first, *end). */
 static bool through(const struct node *n, int *first, int *end)
 {
@@ -35,6 +58,8 @@ static bool through(const struct node *n, int *first, int *end)
     *end = 1;
     if (n->op == &op_relu || n->op == &op_cast)
         return true;
+    if (n->op == &op_batchnorm_apply)
+        return fold_of(n) != NULL;
     if (n->op == &op_relu_grad) {
         *first = RELU_GRAD_DY;
         *end = RELU_GRAD_DY + 1;
@@ -143,14 +168,46 @@ static struct cudnn_geometry geometry(const struct node *n)
     };
 }
 
+/* A bias goes into the graph, or is added behind it. */
+static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
+                      enum dtype type)
+{
+    if (n->nin <= slot)
+        return;
+    if (c->bias_behind)
+        c->behind = n->in[slot];
+    else
+        c->bias = parameter(c, n->in[slot], type);
+}
+
+/* The weights and the bias with the batch norm behind them in it. */
+static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
+{
+    struct tensor *w = n->in[CONV2D_WEIGHT];
+    int at = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
+
+    if (w->producer)
+        c->cast = w->producer;
+    c->folded = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
+    c->bias =
+        read_as(c, c->fold->out[BATCHNORM_FOLD_SHIFT], CUDNN_SOURCE_FOLDED_BIAS, type);
+    return at;
+}
+
 static void emit_conv2d(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
     enum dtype type = n->in[CONV2D_X]->dtype;
-    int x = input(c, n->in[CONV2D_X]), w = parameter(c, n->in[CONV2D_WEIGHT], type);
+    int x = input(c, n->in[CONV2D_X]), w;
 
-    if (n->nin > CONV2D_BIAS)
-        c->bias = parameter(c, n->in[CONV2D_BIAS], type);
+    if (c->nnode > 1 && c->node[1]->op == &op_batchnorm_apply)
+        c->fold = fold_of(c->node[1]);
+    if (c->fold) {
+        w = emit_folded(c, n, type);
+    } else {
+        w = parameter(c, n->in[CONV2D_WEIGHT], type);
+        emit_bias(c, n, CONV2D_BIAS, type);
+    }
     cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, output(c, n->out[0]));
 }
 
@@ -160,6 +217,7 @@ static void emit_data_grad(struct cudnn_claim *c, const struct node *n)
     struct tensor *t = n->in[CONV2D_DATA_GRAD_DY];
     int dy = input(c, t), w = parameter(c, n->in[CONV2D_DATA_GRAD_WEIGHT], t->dtype);
 
+    emit_bias(c, n, CONV2D_DATA_GRAD_BIAS, t->dtype);
     cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, output(c, n->out[0]));
 }
 
@@ -195,6 +253,12 @@ static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
 }
 
+/* Its numbers are in the weights. */
+static void emit_apply(struct cudnn_claim *c, const struct node *n)
+{
+    c->value_of[value(c, n->in[BATCHNORM_APPLY_X])] = n->out[0];
+}
+
 /* Values inside are fp32 anyway, so a cast is only another name. */
 static void emit_cast(struct cudnn_claim *c, const struct node *n)
 {
@@ -212,6 +276,7 @@ static const struct emit {
     {&op_relu, emit_relu},
     {&op_relu_grad, emit_relu_grad},
     {&op_cast, emit_cast},
+    {&op_batchnorm_apply, emit_apply},
 };
 
 static void emit_node(struct cudnn_claim *c, const struct node *n)
@@ -255,6 +320,12 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
         st->operand[n].index = cuda_half_weights(r, c->g, c->dev, type);
         st->operand[n].offset = o->tensor->offset / sizeof(float) * dtype_size(type);
         break;
+    case CUDNN_SOURCE_FOLDED_WEIGHTS:
+        st->operand[n].index = cuda_fold_weights(r, c->dev, o->tensor, c->fold, type);
+        break;
+    case CUDNN_SOURCE_FOLDED_BIAS:
+        st->operand[n].index = cuda_fold_bias(r, c->dev, c->folded, c->fold, type);
+        break;
     case CUDNN_SOURCE_SCRATCH:
         st->operand[n].offset = aligned(st->plan->workspace);
         st->scratch = type;
@@ -281,20 +352,45 @@ static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_pla
         region_take(r, c->node[i]);
     if (c->cast)
         region_duplicate(r, c->cast);
+    if (c->fold)
+        region_duplicate(r, c->fold);
     for (int i = 0; i < c->graph.ntensor; i++)
         if (c->graph.tensor[i].real)
             take_operand(c, r, i, n++);
+    st->behind = c->behind ? region_read(r, c->behind) : -1;
     region_workspace(r, plan->workspace);
+}
+
+static const struct cudnn_plan *plan_of(struct cudnn_claim *c)
+{
+    for (int i = 0; i < c->nnode; i++)
+        emit_node(c, c->node[i]);
+    emit_result(c);
+    return cudnn_plan_get(cudnn_open(c->dev), &c->graph);
+}
+
+/* A layer alone, whose bias no engine takes along, can do it behind. */
+static bool bias_may_wait(const struct cudnn_claim *c)
+{
+    const struct node *n = c->node[0];
+
+    return c->nnode == 1 && n->op != &op_conv2d_weight_grad &&
+           n->nin > (n->op == &op_conv2d ? CONV2D_BIAS : CONV2D_DATA_GRAD_BIAS);
 }
 
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 {
-    const struct cudnn_plan *plan;
+    const struct cudnn_plan *plan = plan_of(c);
 
-    for (int i = 0; i < c->nnode; i++)
-        emit_node(c, c->node[i]);
-    emit_result(c);
-    plan = cudnn_plan_get(cudnn_open(c->dev), &c->graph);
+    if (plan->why && bias_may_wait(c)) {
+        *c = (struct cudnn_claim){.g = c->g,
+                                  .dev = c->dev,
+                                  .node = {c->node[0]},
+                                  .nnode = 1,
+                                  .bias = -1,
+                                  .bias_behind = true};
+        plan = plan_of(c);
+    }
     if (plan->why)
         return plan->why;
     take(c, r, plan);
@@ -311,6 +407,8 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
     case CUDNN_SOURCE_WRITE:
         return s->out[at];
     case CUDNN_SOURCE_HALF:
+    case CUDNN_SOURCE_FOLDED_WEIGHTS:
+    case CUDNN_SOURCE_FOLDED_BIAS:
         return (char *)s->derived[at] + st->operand[i].offset;
     case CUDNN_SOURCE_SCRATCH:
         return (char *)s->workspace + st->operand[i].offset;
@@ -335,6 +433,9 @@ void cudnn_region_run(struct step *s, struct device *dev)
             cuda_cast(dev, s->out[st->operand[i].index], t->dtype, pointer[i],
                       st->scratch, tensor_len(t));
         }
+    if (st->behind >= 0)
+        cuda_add_bias(dev, s->out[0], s->out_tensor[0]->dtype, s->in[st->behind],
+                      tensor_len(s->out_tensor[0]), tensor_channels(s->out_tensor[0]));
 }
 
 void cudnn_region_release(struct step *s)

@@ -24,9 +24,11 @@ enum { CUDNN_NODES = 8 };
 
 /* Where the bytes of a real tensor come from. */
 enum cudnn_source {
-    CUDNN_SOURCE_NONE,    /* virtual */
-    CUDNN_SOURCE_READ,    /* a stored tensor */
-    CUDNN_SOURCE_HALF,    /* a parameter, from the flat half copy of all weights */
+    CUDNN_SOURCE_NONE,           /* virtual */
+    CUDNN_SOURCE_READ,           /* a stored tensor */
+    CUDNN_SOURCE_HALF,           /* a parameter, from the flat half copy of all weights */
+    CUDNN_SOURCE_FOLDED_WEIGHTS, /* a parameter times the scale of a batch norm */
+    CUDNN_SOURCE_FOLDED_BIAS,
     CUDNN_SOURCE_WRITE,   /* the result */
     CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened behind the plan */
 };
@@ -45,8 +47,12 @@ struct cudnn_claim {
     struct cudnn_graph graph;
     struct cudnn_operand operand[CUDNN_TENSORS];  /* of graph.tensor[i] */
     const struct tensor *value_of[CUDNN_TENSORS]; /* what graph.tensor[i] computes */
-    int bias;          /* a vector that is still to be added, or -1 */
-    struct node *cast; /* of the weights; duplicated */
+    int bias;              /* a vector that is still to be added, or -1 */
+    bool bias_behind;      /* do not put it into the graph */
+    struct tensor *behind; /* a bias that is added behind the plan, or NULL */
+    struct node *cast;     /* of the weights; duplicated */
+    struct node *fold;     /* the batch norm that is in the weights; duplicated */
+    struct tensor *folded; /* the layer's own bias, or NULL */
 };
 
 /*
@@ -68,6 +74,7 @@ struct cudnn_state {
         size_t offset;        /* bytes */
     } operand[CUDNN_TENSORS]; /* in the order of plan->uid */
     enum dtype scratch;       /* type of the result in the workspace */
+    int behind; /* the read of a bias that is added behind the plan, or -1 */
 };
 
 void cudnn_region_run(struct step *s, struct device *dev);

@@ -5,7 +5,12 @@
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size); /* zeroed */
@@ -23,7 +28,7 @@ void *xalloc_aligned(size_t size);
  * or a library's, is a BUG. Debug builds only (make DEBUG=1); otherwise nothing is
  * checked. Returns what was so before, for code that has to allow one call.
  */
-_Bool alloc_forbid(_Bool forbid);
+bool alloc_forbid(bool forbid);
 
 /*
  * Makes room for one more element of a growing array: `n` used, `cap` allocated.
@@ -36,5 +41,9 @@ _Bool alloc_forbid(_Bool forbid);
             (array) = xrealloc((array), (size_t)(cap) * sizeof(*(array)));               \
         }                                                                                \
     } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

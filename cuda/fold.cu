@@ -1,0 +1,167 @@
+/*
+ * A batch norm of fixed statistics folded into the weights in front of it: small arrays,
+ * made once when weights were loaded. And the bias of a layer, added in place: one read
+ * and one write of y.
+ */
+#include "cuda/fold.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "cuda/launch.h"
+#include "cuda/vec.h"
+#include "ops/batchnorm_formula.h"
+#include "ops/batchnorm_parts.h"
+
+enum { BLOCK = 256 };
+
+struct fold_state {
+    struct device *dev;
+    enum dtype type;
+    int64_t out, row; /* channels; weights of each */
+    float eps;
+    bool bias; /* the layer has one */
+};
+
+enum { W, W_WEIGHT, W_VAR };
+enum { B_BIAS, B_WEIGHT, B_MEAN, B_VAR, B_LAYER };
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    fold_weights(const float *w, const float *weight, const float *var, T *dst,
+                 int64_t out, int64_t row, float eps)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+
+    if (i < out * row) {
+        int64_t o = i / row;
+
+        dst[i] = from_float<T>(
+            w[i] * batchnorm_scale(weight[o], batchnorm_rstd(var[o], eps)));
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    fold_bias(const float *bias, const float *weight, const float *mean, const float *var,
+              const float *layer, T *dst, int64_t out, float eps)
+{
+    int64_t o = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+
+    if (o < out) {
+        float scale = batchnorm_scale(weight[o], batchnorm_rstd(var[o], eps));
+        float shift = batchnorm_shift(bias[o], mean[o], scale);
+
+        dst[o] = from_float<T>(layer ? shift + layer[o] * scale : shift);
+    }
+}
+
+static void pack_weights(void *dst, void *const *from, void *state)
+{
+    const struct fold_state *st = (const struct fold_state *)state;
+
+    WITH_DTYPE(st->type, T, {
+        LAUNCH(st->dev, fold_weights<T>, cuda_blocks(st->out * st->row, BLOCK, 1), BLOCK,
+               0, (const float *)from[W], (const float *)from[W_WEIGHT],
+               (const float *)from[W_VAR], (T *)dst, st->out, st->row, st->eps);
+    });
+}
+
+static void pack_bias(void *dst, void *const *from, void *state)
+{
+    const struct fold_state *st = (const struct fold_state *)state;
+    const float *layer = st->bias ? (const float *)from[B_LAYER] : nullptr;
+
+    WITH_DTYPE(st->type, T, {
+        LAUNCH(st->dev, fold_bias<T>, cuda_blocks(st->out, BLOCK, 1), BLOCK, 0,
+               (const float *)from[B_BIAS], (const float *)from[B_WEIGHT],
+               (const float *)from[B_MEAN], (const float *)from[B_VAR], layer, (T *)dst,
+               st->out, st->eps);
+    });
+}
+
+static struct fold_state *new_state(struct device *dev, const struct node *fold,
+                                    enum dtype type)
+{
+    struct fold_state *st = (struct fold_state *)xcalloc(1, sizeof(*st));
+
+    st->dev = dev;
+    st->type = type;
+    st->out = tensor_len(fold->out[BATCHNORM_FOLD_SHIFT]);
+    st->eps = ((const struct batchnorm_part_attrs *)fold->attrs)->eps;
+    return st;
+}
+
+static struct derive derive_from(struct fold_state *st, int64_t len)
+{
+    struct derive d = {};
+
+    d.size = (size_t)len * dtype_size(st->type);
+    d.key = &st->type;
+    d.key_len = sizeof(st->type);
+    d.state = st;
+    d.release = free;
+    return d;
+}
+
+int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,
+                      const struct node *fold, enum dtype type)
+{
+    struct fold_state *st = new_state(dev, fold, type);
+    struct derive d = derive_from(st, tensor_len(w));
+
+    st->row = tensor_len(w) / st->out;
+    d.from[W] = w;
+    d.from[W_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
+    d.from[W_VAR] = fold->in[BATCHNORM_FOLD_VAR];
+    d.nfrom = 3;
+    d.pack = pack_weights;
+    return region_derive(r, &d);
+}
+
+int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
+                   const struct node *fold, enum dtype type)
+{
+    struct fold_state *st = new_state(dev, fold, type);
+    struct derive d = derive_from(st, st->out);
+
+    st->bias = bias != nullptr;
+    d.from[B_BIAS] = fold->in[BATCHNORM_FOLD_BIAS];
+    d.from[B_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
+    d.from[B_MEAN] = fold->in[BATCHNORM_FOLD_MEAN];
+    d.from[B_VAR] = fold->in[BATCHNORM_FOLD_VAR];
+    d.from[B_LAYER] = bias;
+    d.nfrom = bias ? 5 : 4;
+    d.pack = pack_bias;
+    return region_derive(r, &d);
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    add_bias(T *y, const float *bias, int64_t n, int64_t channels)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<T>::N;
+    int64_t c = i % channels;
+
+    if (i + vec<T>::N <= n) {
+        vec<T> a = vec_load(y + i);
+
+        for (int k = 0; k < vec<T>::N; k++) {
+            a.set(k, a.get(k) + bias[c]);
+            c = c + 1 == channels ? 0 : c + 1;
+        }
+        vec_store(y + i, a);
+        return;
+    }
+    for (; i < n; i++)
+        y[i] = from_float<T>(to_float(y[i]) + bias[i % channels]);
+}
+
+void cuda_add_bias(struct device *dev, void *y, enum dtype type, const float *bias,
+                   int64_t n, int64_t channels)
+{
+    WITH_DTYPE(type, T, {
+        LAUNCH(dev, add_bias<T>, cuda_blocks(n, BLOCK, vec<T>::N), BLOCK, 0, (T *)y, bias,
+               n, channels);
+    });
+}
