@@ -24,6 +24,7 @@
 #include "graph/program.h"
 #include "models/table.h"
 #include "ops/conv2d.h"
+#include "ops/conv_transpose2d.h"
 #include "ops/normalize.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -159,19 +160,147 @@ static void check_net(const char *model, int64_t batch, int size, bool training,
     backend_cuda.close(dev);
 }
 
-static void test_fp32(void **state)
+static void test_training(void **state)
 {
     (void)state;
     check_net("resnet18", 256, 224, true, DTYPE_F32, false);
     check_net("resnet18", 256, 224, true, DTYPE_F32, true);
     check_net("resnet50", 256, 224, true, DTYPE_F16, false);
     check_net("resnet50", 256, 224, true, DTYPE_BF16, false);
+    check_net("resnext50_32x4d", 256, 224, true, DTYPE_F16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_F16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_BF16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_F32, false);
+}
+
+/* In inference each convolution takes its batch norm, relu and shortcut along. */
+static void test_inference(void **state)
+{
+    (void)state;
+    check_net("resnet50", 256, 224, false, DTYPE_F16, false);
+    check_net("resnet50", 256, 224, false, DTYPE_BF16, false);
+    check_net("resnet50", 256, 224, false, DTYPE_F32, true);
+    check_net("resnet50", 256, 224, false, DTYPE_F32, false);
+}
+
+/* One layer, forward and backward. */
+struct layer {
+    const char *name;
+    int64_t dim[4];
+    struct conv2d_attrs conv; /* .out 0: a transposed one */
+    struct conv_transpose2d_attrs transposed;
+};
+
+static struct asked check_layer(struct device *dev, const struct layer *l, enum dtype d)
+{
+    struct graph *g = graph_new(&graph_ops_default, true);
+    struct builder b = {.g = g};
+    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, l->dim), *y;
+    struct program *p;
+    struct asked a;
+    char what[80];
+
+    x->trainable = true;
+    y = l->conv.out ? conv2d_(&b, x, &l->conv) : conv_transpose2d_(&b, x, &l->transposed);
+    graph_output(g, y);
+    graph_flatten(g);
+    autodiff(&b, y, graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, y->dim));
+    if (d != DTYPE_F32)
+        precision(g, AMP_O1, d);
+    p = compile(g, dev);
+    (void)snprintf(what, sizeof(what), "%s %s", l->name, dtype_name(d));
+    a = count_convs(p, what);
+    program_free(p);
+    graph_free(g);
+    return a;
+}
+
+#define DILATED(d)                                                                       \
+    {.name = "3x1 dilated " #d,                                                          \
+     .dim = {8, 128, 64, 128},                                                           \
+     .conv = {.layer = "conv",                                                           \
+              .out = 128,                                                                \
+              .kernel_h = 3,                                                             \
+              .kernel_w = 1,                                                             \
+              .pad_h = d,                                                                \
+              .dilation_h = d,                                                           \
+              .bias = 1}},                                                               \
+    {                                                                                    \
+        .name = "1x3 dilated " #d, .dim = {8, 128, 64, 128},                             \
+        .conv = {.layer = "conv",                                                        \
+                 .out = 128,                                                             \
+                 .kernel_h = 1,                                                          \
+                 .kernel_w = 3,                                                          \
+                 .pad_w = d,                                                             \
+                 .dilation_w = d,                                                        \
+                 .bias = 1},                                                             \
+    }
+
+/* ERFNet's, and channels that are no multiple of eight. */
+static const struct layer layers[] = {
+    {.name = "stem 13",
+     .dim = {8, 3, 512, 1024},
+     .conv =
+         {.layer = "conv", .out = 13, .kernel = 3, .stride = 2, .padding = 1, .bias = 1}},
+    {.name = "3x1 of 16",
+     .dim = {8, 16, 256, 512},
+     .conv = {.layer = "conv",
+              .out = 16,
+              .kernel_h = 3,
+              .kernel_w = 1,
+              .pad_h = 1,
+              .bias = 1}},
+    {.name = "1x3 of 64",
+     .dim = {8, 64, 128, 256},
+     .conv = {.layer = "conv",
+              .out = 64,
+              .kernel_h = 1,
+              .kernel_w = 3,
+              .pad_w = 1,
+              .bias = 1}},
+    DILATED(2),
+    DILATED(8),
+    DILATED(16),
+    {.name = "up 128 to 64",
+     .dim = {8, 128, 64, 128},
+     .transposed = {.layer = "up",
+                    .out = 64,
+                    .kernel = 3,
+                    .stride = 2,
+                    .padding = 1,
+                    .output_padding = 1,
+                    .bias = 1}},
+    {.name = "up 16 to 20",
+     .dim = {8, 16, 256, 512},
+     .transposed = {.layer = "up", .out = 20, .kernel = 2, .stride = 2, .bias = 1}},
+    {.name = "depthwise of 32",
+     .dim = {64, 32, 56, 56},
+     .conv = {.layer = "conv", .out = 32, .kernel = 3, .padding = 1, .groups = 32}},
+    {.name = "10 to 12",
+     .dim = {16, 10, 31, 33},
+     .conv = {.layer = "conv", .out = 12, .kernel = 3, .padding = 1, .bias = 1}},
+    {.name = "5 to 7, two strides",
+     .dim = {16, 5, 31, 33},
+     .conv = {.layer = "conv", .out = 7, .kernel = 3, .stride_h = 2, .stride_w = 3}},
+};
+
+static void test_layers(void **state)
+{
+    struct device *dev = open_h200();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
+        for (int d = DTYPE_F32; d <= DTYPE_BF16; d++)
+            assert_int_equal(check_layer(dev, &layers[i], (enum dtype)d).convs, 3);
+    backend_cuda.close(dev);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fp32),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_layers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
