@@ -1,0 +1,335 @@
+/* Handles, heuristics and cublasLtMatmul itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/emulator/cublaslt/matmul.h"
+#include "tests/emulator/host_node.h"
+
+#define OK       CUBLAS_STATUS_SUCCESS
+#define BAD      CUBLAS_STATUS_INVALID_VALUE
+#define OPTIONAL __attribute__((weak))
+
+/* Of the emulated runtime; without one the work is done at once. */
+OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
+OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
+
+enum { VERSION = 130100 };
+
+struct cublasLtContext {
+    uint32_t magic;
+};
+
+_Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "");
+
+size_t cublasLtGetVersion(void)
+{
+    return VERSION;
+}
+
+size_t cublasLtGetCudartVersion(void)
+{
+    return CUDART_VERSION;
+}
+
+cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int *value)
+{
+    static const int part[] = {VERSION / 10000, VERSION / 100 % 100, VERSION % 100};
+
+    if (!value || (unsigned)type > PATCH_LEVEL)
+        return BAD;
+    *value = part[type];
+    return OK;
+}
+
+const char *cublasLtGetStatusName(cublasStatus_t status)
+{
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+        return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    default:
+        return "CUBLAS_STATUS_UNKNOWN";
+    }
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    return cublasLtGetStatusName(status);
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    if (!handle)
+        return BAD;
+    *handle = calloc(1, sizeof(**handle));
+    if (!*handle)
+        abort();
+    (*handle)->magic = MAGIC_HANDLE;
+    return OK;
+}
+
+static bool alive(cublasLtHandle_t handle)
+{
+    return handle && handle->magic == MAGIC_HANDLE;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    if (!alive(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->magic = 0;
+    free(handle);
+    return OK;
+}
+
+/* The descriptors' contents; false: one of them is none. */
+static bool collect(struct product *p, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
+                    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                    cublasLtMatrixLayout_t d)
+{
+    const void *from[4] = {a, b, c, d};
+    struct layout *to[4] = {&p->a, &p->b, &p->c, &p->d};
+
+    if (!op || !a || !b || !c || !d)
+        return false;
+    memcpy(&p->op, op, sizeof(p->op));
+    for (int i = 0; i < 4; i++) {
+        memcpy(to[i], from[i], sizeof(*to[i]));
+        if (to[i]->magic != MAGIC_LAYOUT)
+            return false;
+    }
+    return p->op.magic == MAGIC_OPERATION;
+}
+
+/* Most need 16-byte rows; the last takes what the elements ask for. */
+static const struct {
+    int id, align;
+    uint64_t workspace;
+    bool broken; /* its entry in the list says that it is not valid */
+} algorithms[] = {
+    {.id = 66, .align = 16, .workspace = UINT64_C(33554432)},
+    {.id = 67, .align = 16, .workspace = 0, .broken = true},
+    {.id = 21, .align = 16, .workspace = UINT64_C(1048832)},
+    {.id = 23, .align = 16, .workspace = 0},
+    {.id = 0, .align = 1, .workspace = 0},
+};
+
+static bool fits(const struct product *p, const struct preference *want, int align)
+{
+    const struct layout *l[4] = {&p->a, &p->b, &p->c, &p->d};
+
+    for (int i = 0; i < 4; i++) {
+        int64_t size = element_size(l[i]->type);
+
+        if (want->align[i] < align || (l[i]->ld * size) % align ||
+            (l[i]->batch > 1 && (l[i]->offset * size) % align))
+            return false;
+    }
+    return true;
+}
+
+cublasStatus_t
+cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
+                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                               cublasLtMatmulPreference_t preference, int asked,
+                               cublasLtMatmulHeuristicResult_t *results, int *found)
+{
+    struct product p = {0};
+    struct preference want;
+    cublasStatus_t bad;
+    int n = 0;
+
+    if (!alive(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!preference || !results || !found || asked < 1 || !collect(&p, op, a, b, c, d))
+        return BAD;
+    memcpy(&want, preference, sizeof(want));
+    *found = 0;
+    bad = want.magic == MAGIC_PREFERENCE ? product_check(&p) : BAD;
+    if (bad)
+        return bad;
+    for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]) && n < asked; i++) {
+        struct algorithm g = {.magic = MAGIC_ALGORITHM,
+                              .id = algorithms[i].id,
+                              .workspace = algorithms[i].workspace};
+
+        if (g.workspace > want.workspace || !fits(&p, &want, algorithms[i].align))
+            continue;
+        for (int j = 0; j < 4; j++)
+            g.align[j] = algorithms[i].align;
+        memset(&results[n], 0xff, sizeof(results[n]));
+        results[n].state = algorithms[i].broken ? CUBLAS_STATUS_NOT_SUPPORTED : OK;
+        if (!algorithms[i].broken) {
+            memcpy(&results[n].algo, &g, sizeof(g));
+            results[n].workspaceSize = g.workspace;
+            results[n].wavesCount = 1;
+        }
+        n++;
+    }
+    *found = n;
+    return n ? OK : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* ---- the product ---- */
+
+static int64_t vector_bytes(const struct product *p)
+{
+    int64_t n =
+        (int64_t)(p->op.epilogue == CUBLASLT_EPILOGUE_BGRADB ? p->d.cols : p->d.rows);
+
+    return ((p->d.batch - 1) * p->op.bias_stride + n) * element_size(p->d.type);
+}
+
+static int64_t aux_bytes(const struct product *p)
+{
+    int64_t n = (p->d.batch - 1) * p->op.aux_stride +
+                ((int64_t)p->d.cols - 1) * p->op.aux_ld + (int64_t)p->d.rows;
+    bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8);
+
+    return bits ? (n + 7) / 8 : n * element_size(p->d.type);
+}
+
+static bool has_vector(const struct product *p)
+{
+    return epilogue_has_bias(p->op.epilogue) || epilogue_has_bgrad(p->op.epilogue);
+}
+
+static void expect(const void *p, int64_t size, const char *what)
+{
+    if (emulator_expect_memory)
+        emulator_expect_memory(p, (size_t)size, what);
+}
+
+static void do_work(void *arg)
+{
+    struct product *p = arg;
+
+    expect(p->pa, layout_span(&p->a), "A of cublasLtMatmul");
+    expect(p->pb, layout_span(&p->b), "B of cublasLtMatmul");
+    expect(p->pd, layout_span(&p->d), "D of cublasLtMatmul");
+    if (p->beta || p->beta_value != 0)
+        expect(p->pc, layout_span(&p->c), "C of cublasLtMatmul");
+    if (has_vector(p))
+        expect(p->op.bias, vector_bytes(p), "the bias of cublasLtMatmul");
+    if (epilogue_has_aux(p->op.epilogue))
+        expect(p->op.aux, aux_bytes(p), "the auxiliary matrix of cublasLtMatmul");
+    if (p->alpha)
+        expect(p->alpha, sizeof(float), "alpha of cublasLtMatmul");
+    if (p->beta)
+        expect(p->beta, sizeof(float), "beta of cublasLtMatmul");
+    if (p->workspace_size) {
+        expect(p->workspace, (int64_t)p->workspace_size, "workspace of cublasLtMatmul");
+        memset(p->workspace, 0xff, p->workspace_size);
+    }
+    product_compute(p);
+}
+
+static bool overlap(const void *a, int64_t na, const void *b, int64_t nb)
+{
+    return (uintptr_t)a < (uintptr_t)b + (uintptr_t)nb &&
+           (uintptr_t)b < (uintptr_t)a + (uintptr_t)na;
+}
+
+static bool aligned(const struct product *p, const struct algorithm *g)
+{
+    const void *at[4] = {p->pa, p->pb, p->pc, p->pd};
+    const struct layout *l[4] = {&p->a, &p->b, &p->c, &p->d};
+
+    for (int i = 0; i < 4; i++)
+        if ((uintptr_t)at[i] % (uintptr_t)g->align[i] ||
+            (uintptr_t)at[i] % (uintptr_t)element_size(l[i]->type))
+            return false;
+    return true;
+}
+
+/* Pointers: there, aligned, and results on nothing that is read (but C itself). */
+static cublasStatus_t check_pointers(const struct product *p, const struct algorithm *g)
+{
+    int64_t d = layout_span(&p->d);
+    bool reads_c = p->beta || p->beta_value != 0;
+
+    if (!p->pa || !p->pb || !p->pd || (reads_c && !p->pc) || !aligned(p, g))
+        return BAD;
+    if (has_vector(p) &&
+        (!p->op.bias || (uintptr_t)p->op.bias % (uintptr_t)element_size(p->d.type)))
+        return BAD;
+    if (epilogue_has_aux(p->op.epilogue) && (!p->op.aux || (uintptr_t)p->op.aux % 16 ||
+                                             overlap(p->pd, d, p->op.aux, aux_bytes(p))))
+        return BAD;
+    if (overlap(p->pd, d, p->pa, layout_span(&p->a)) ||
+        overlap(p->pd, d, p->pb, layout_span(&p->b)))
+        return BAD;
+    if (reads_c && overlap(p->pd, d, p->pc, layout_span(&p->c)) &&
+        (p->pc != p->pd || p->c.ld != p->d.ld || p->c.offset != p->d.offset))
+        return BAD;
+    return OK;
+}
+
+static cublasStatus_t check_workspace(const struct product *p, const struct algorithm *g,
+                                      size_t size)
+{
+    if (!g->workspace)
+        return OK;
+    if (!p->workspace || size < g->workspace || (uintptr_t)p->workspace % 256)
+        return BAD;
+    return overlap(p->workspace, (int64_t)g->workspace, p->pd, layout_span(&p->d)) ||
+                   overlap(p->workspace, (int64_t)g->workspace, p->pa,
+                           layout_span(&p->a)) ||
+                   overlap(p->workspace, (int64_t)g->workspace, p->pb, layout_span(&p->b))
+               ? BAD
+               : OK;
+}
+
+static void take_scalars(struct product *p, const void *alpha, const void *beta)
+{
+    if (p->op.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE) {
+        p->alpha = alpha;
+        p->beta = beta;
+        return;
+    }
+    memcpy(&p->alpha_value, alpha, sizeof(float));
+    memcpy(&p->beta_value, beta, sizeof(float));
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
+                              const void *alpha, const void *A, cublasLtMatrixLayout_t a,
+                              const void *B, cublasLtMatrixLayout_t b, const void *beta,
+                              const void *C, cublasLtMatrixLayout_t c, void *D,
+                              cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
+                              void *workspace, size_t size, cudaStream_t stream)
+{
+    struct product p = {.pa = A, .pb = B, .pc = C, .pd = D, .workspace = workspace};
+    struct algorithm g = {.magic = MAGIC_ALGORITHM, .align = {1, 1, 1, 1}};
+    cublasStatus_t bad;
+
+    if (!alive(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!alpha || !beta || !collect(&p, op, a, b, c, d))
+        return BAD;
+    if (algo)
+        memcpy(&g, algo, sizeof(g));
+    bad = g.magic == MAGIC_ALGORITHM ? product_check(&p) : BAD;
+    if (bad)
+        return bad;
+    take_scalars(&p, alpha, beta);
+    p.workspace_size = g.workspace;
+    bad = check_pointers(&p, &g);
+    if (!bad)
+        bad = check_workspace(&p, &g, size);
+    if (bad)
+        return bad;
+    if (!emulator_enqueue)
+        do_work(&p);
+    else if (emulator_enqueue(stream, "cublasLtMatmul", do_work, &p, sizeof(p)))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    return OK;
+}
