@@ -8,7 +8,7 @@
 #include "ops/image.h"
 
 static const struct attr cross_entropy_attr_table[] = {
-    ATTR_FLOAT(struct cross_entropy_attrs, smoothing, 0, 0.999, "label smoothing"),
+    ATTR_FLOAT(struct cross_entropy_attrs, smoothing, 0, 1, "label smoothing"),
     {0},
 };
 

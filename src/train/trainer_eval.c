@@ -61,6 +61,8 @@ int trainer_eval(const struct config *cfg, const char *result)
         evaluate_log(&e);
         fill_result(&r, &e);
     }
+    if (signals_pending())
+        log_info("%s: leaving before the end", signals_name(signals_pending()));
     r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);
     session_drain(&s);
     feed_close(&f);
