@@ -218,15 +218,19 @@ static void test_progress(void **state)
     struct strbuf s = STRBUF_INIT;
 
     (void)state;
-    progress_text(&s, &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234"},
-                  100);
+    progress_text(
+        &s, &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234", 0}, 100);
     assert_string_equal(s.buf, "Train 3/30:  45%|#############                 | 176/390 "
                                "[00:12<00:15, 1842 img/s, loss 1.234]");
+    strbuf_reset(&s); /* gone on with at 170: six in twelve seconds, and four left */
+    progress_text(&s, &(struct progress){"Train", 176, 180, 12, 1842, "", .initial = 170},
+                  100);
+    assert_non_null(strstr(s.buf, "176/180 [00:12<00:08,"));
     strbuf_reset(&s);
-    progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, ""}, 40);
+    progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, "", 0}, 40);
     assert_true(s.len <= 39); /* never wider than the terminal */
     strbuf_reset(&s);
-    progress_text(&s, &(struct progress){"Val", 10, 10, 4000, 5, ""}, 80);
+    progress_text(&s, &(struct progress){"Val", 10, 10, 4000, 5, "", 0}, 80);
     assert_non_null(strstr(s.buf, "100%|####"));
     assert_non_null(strstr(s.buf, "[1:06:40<00:00"));
     strbuf_release(&s);

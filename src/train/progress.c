@@ -55,8 +55,9 @@ void progress_text(struct strbuf *s, const struct progress *p, int width)
     strbuf_addf(&tail, " %lld/%lld [", (long long)p->done, (long long)p->total);
     add_clock(&tail, p->seconds);
     strbuf_addch(&tail, '<');
-    if (p->done > 0)
-        add_clock(&tail, p->seconds / (double)p->done * (double)(p->total - p->done));
+    if (p->done > p->initial)
+        add_clock(&tail, p->seconds / (double)(p->done - p->initial) *
+                             (double)(p->total - p->done));
     else
         strbuf_addch(&tail, '?');
     strbuf_addf(&tail, ", %.0f img/s%s%s]", p->images_per_second, *p->postfix ? ", " : "",

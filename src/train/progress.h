@@ -20,9 +20,10 @@ bool progress_active(void);
 struct progress {
     const char *title;
     int64_t done, total;
-    double seconds; /* that the `done` ones took */
+    double seconds; /* since `initial` of them were done */
     double images_per_second;
     const char *postfix; /* behind the rate; may be empty */
+    int64_t initial;     /* done before, by the run that this one goes on with */
 };
 
 void progress_show(const struct progress *p);

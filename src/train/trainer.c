@@ -68,10 +68,10 @@ static bool train_epoch(struct trainer *t)
     int64_t end = first + p->updates_per_epoch;
     double began = clock_now(), seconds;
 
+    t->epoch_from = t->step - first;
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < end)
-        load_from(t, t->state.epoch,
-                  accumulation_micro(&p->accumulation, t->step - first));
+        load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));
     trainer_window_begin(t);
     while (t->step < end && !signals_pending() && !trainer_out_of_steps(t, t->step)) {
         if (!train_batch(t))

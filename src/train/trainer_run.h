@@ -22,6 +22,7 @@ struct trainer {
     struct metrics window; /* since the last log line */
     double window_began, window_waited;
     double train_seconds; /* in the loop over batches, of this process */
+    int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     double epoch_rate;    /* images per second of the last epoch */
     int64_t replay;       /* batches to do again that the metrics count already */
     int64_t loading; /* the batch of the run that the loader starts at; -1: under way */

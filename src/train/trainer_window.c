@@ -1,5 +1,7 @@
 /* What is said about training while it goes on: lines of the log and the progress line.
  */
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -124,20 +126,26 @@ void trainer_show(const struct trainer *t, double began)
     const struct plan *p = &t->session.plan;
     struct strbuf title = STRBUF_INIT, post = STRBUF_INIT;
     int64_t in_epoch = t->step - t->state.epoch * p->updates_per_epoch;
+    double seconds = clock_now() - began;
+    double images =
+        (double)((in_epoch - t->epoch_from) * p->accumulation.group * p->batch);
 
     if (!progress_active())
         return;
     strbuf_addf(&title, "Train %lld/%lld", (long long)t->state.epoch,
                 (long long)t->cfg->train.epochs);
-    strbuf_addf(&post, "loss %.3f, lr %.2e, data %.0f %%", t->last_loss,
-                schedule_lr(&p->schedule, t->step), 100 * t->last_share);
+    if (!isnan(t->last_loss))
+        strbuf_addf(&post, "loss %.3f, ", t->last_loss);
+    strbuf_addf(&post, "lr %.2e, data %.0f %%", schedule_lr(&p->schedule, t->step),
+                100 * t->last_share);
     progress_show(&(struct progress){
         .title = title.buf,
         .done = in_epoch,
         .total = p->updates_per_epoch,
-        .seconds = clock_now() - began,
-        .images_per_second = t->last_rate,
+        .seconds = seconds,
+        .images_per_second = t->last_rate > 0 ? t->last_rate : images / (seconds + 1e-9),
         .postfix = post.buf,
+        .initial = t->epoch_from,
     });
     strbuf_release(&title);
     strbuf_release(&post);
