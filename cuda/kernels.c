@@ -19,5 +19,17 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_relu,
+    &cuda_add,
+    &cuda_sigmoid,
+    &cuda_dropout,
+    &cuda_concat,
+    &cuda_bias_grad,
+    &cuda_mix,
+
+    /* loss */
+    &cuda_cross_entropy,
+    &cuda_metrics,
+    &cuda_cross_entropy2d,
+    &cuda_confusion,
     NULL,
 };
