@@ -28,7 +28,7 @@ static int moments_of(const struct config *cfg, const char *name[2])
     name[0] = adam ? "exp_avg" : "momentum_buffer";
     name[1] = adam ? "exp_avg_sq" : "square_avg";
     if (cfg->train.optimizer.name == OPTIMIZER_SGD)
-        return cfg->train.optimizer.momentum > 0;
+        return cfg->train.optimizer.momentum > 0 ? 1 : 0;
     return 2;
 }
 
