@@ -11,11 +11,14 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "cuda/backend.h"
-#include "cuda/cudnn.h"
+#include "cuda/cudnn_region.h"
 #include "cuda/kernels.h"
 #include "cuda/library.h"
 #include "graph/autodiff.h"
@@ -27,6 +30,7 @@
 #include "ops/conv_transpose2d.h"
 #include "ops/normalize.h"
 #include "ops/reference.h"
+#include "ops/relu.h"
 #include "ops/table.h"
 
 /* The kernels under test; the reference takes the rest, as nothing runs here. */
@@ -189,25 +193,34 @@ struct layer {
     int64_t dim[4];
     struct conv2d_attrs conv; /* .out 0: a transposed one */
     struct conv_transpose2d_attrs transposed;
+    bool relu; /* behind it */
 };
 
-static struct asked check_layer(struct device *dev, const struct layer *l, enum dtype d)
+static struct graph *build_layer(const struct layer *l, enum dtype d)
 {
     struct graph *g = graph_new(&graph_ops_default, true);
     struct builder b = {.g = g};
     struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, l->dim), *y;
-    struct program *p;
-    struct asked a;
-    char what[80];
 
     x->trainable = true;
     y = l->conv.out ? conv2d_(&b, x, &l->conv) : conv_transpose2d_(&b, x, &l->transposed);
+    if (l->relu)
+        y = relu(&b, y, "relu");
     graph_output(g, y);
     graph_flatten(g);
     autodiff(&b, y, graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, y->dim));
     if (d != DTYPE_F32)
         precision(g, AMP_O1, d);
-    p = compile(g, dev);
+    return g;
+}
+
+static struct asked check_layer(struct device *dev, const struct layer *l, enum dtype d)
+{
+    struct graph *g = build_layer(l, d);
+    struct program *p = compile(g, dev);
+    struct asked a;
+    char what[80];
+
     (void)snprintf(what, sizeof(what), "%s %s", l->name, dtype_name(d));
     a = count_convs(p, what);
     program_free(p);
@@ -295,12 +308,143 @@ static void test_layers(void **state)
     backend_cuda.close(dev);
 }
 
+/* ---- the folder of plans ---- */
+
+static const struct cudnn_plan *plan_of(const struct program *p, int region)
+{
+    const struct region *r = p->region[region];
+
+    return r->kernel->run == cudnn_region_run
+               ? ((const struct cudnn_state *)r->state)->plan
+               : NULL;
+}
+
+/* Plans of a net; `want`: of an earlier start, which these must equal. */
+struct plans {
+    struct cudnn_plan plan[200];
+    int n, from_cache;
+};
+
+static void collect(struct plans *to, const char *folder, const struct plans *want)
+{
+    struct device *dev = open_h200();
+    struct net n;
+    struct program *p;
+
+    dev->options.cache = folder;
+    net_build(&n, "resnet18", 64, 224, true, DTYPE_F16);
+    p = compile(n.graph, dev);
+    *to = (struct plans){0};
+    for (int i = 0; i < p->nregion; i++) {
+        const struct cudnn_plan *plan = plan_of(p, i);
+
+        if (!plan)
+            continue;
+        to->plan[to->n++] = *plan;
+        to->from_cache += plan->from_cache;
+    }
+    for (int i = 0; want && i < to->n; i++) {
+        assert_int_equal(to->plan[i].engine, want->plan[i].engine);
+        assert_int_equal(to->plan[i].workspace, want->plan[i].workspace);
+        assert_string_equal(to->plan[i].notes, want->plan[i].notes);
+        assert_int_equal(to->plan[i].nuid, want->plan[i].nuid);
+    }
+    assert_int_equal(to->n, 59);
+    program_free(p);
+    graph_free(n.graph);
+    backend_cuda.close(dev);
+}
+
+static void overwrite(const char *path, const char *text, size_t len)
+{
+    assert_int_equal(file_write_atomic(path, text, len), 0);
+}
+
+static void test_cache(void **state)
+{
+    char folder[] = "/tmp/trainc-plans-XXXXXX";
+    static struct plans none, first, second, third;
+    char **name, *path[2], *text[2], *digit;
+    size_t len[2];
+    int n;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    collect(&none, NULL, NULL);
+    collect(&first, folder, &none);
+    assert_int_equal(first.from_cache, 0);
+    collect(&second, folder, &none);
+    assert_int_equal(second.from_cache, second.n);
+
+    /* Cut off, another plan's, and one digit of a plan changed. */
+    name = dir_list(folder, &n);
+    assert_true(n >= 20 && n < 59); /* equal layers share a plan */
+    for (int i = 0; i < 2; i++) {
+        path[i] = path_join(folder, name[i]);
+        text[i] = file_read(path[i], &len[i]);
+        assert_non_null(text[i]);
+    }
+    overwrite(path[0], text[0], len[0] / 2);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.n);
+    collect(&third, folder, &none); /* it was written anew */
+    assert_int_equal(third.from_cache, third.n);
+    overwrite(path[0], text[1], len[1]);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.n);
+    digit = strstr(text[0], "engine\\\"");
+    assert_non_null(digit);
+    digit += strcspn(digit, "0123456789");
+    *digit = *digit == '1' ? '2' : '1';
+    overwrite(path[0], text[0], len[0]);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.n);
+
+    for (int i = 0; i < n; i++) {
+        char *at = path_join(folder, name[i]);
+
+        assert_int_equal(unlink(at), 0);
+        free(at);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    for (int i = 0; i < 2; i++) {
+        free(path[i]);
+        free(text[i]);
+    }
+    dir_list_free(name, n);
+}
+
+/* ---- why not ---- */
+
+/* Without a bias no precompiled engine takes a relu along; cuDNN's word for it is kept.
+ */
+static void test_reasons(void **state)
+{
+    struct device *dev = open_h200();
+    struct layer l = {.dim = {8, 64, 32, 32},
+                      .conv = {.layer = "conv", .out = 64, .kernel = 1},
+                      .relu = true};
+    struct graph *g = build_layer(&l, DTYPE_F16);
+    struct program *p = compile(g, dev);
+    int found = 0;
+
+    (void)state;
+    for (int i = 0; i < p->ndecline; i++)
+        found += p->decline[i].node->op == &op_relu &&
+                 strstr(p->decline[i].reason, "cuDNN has no engine for it") != NULL;
+    assert_int_equal(found, 1);
+    (void)count_convs(p, "1x1 and relu");
+    program_free(p);
+    graph_free(g);
+    backend_cuda.close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_inference),
-        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_layers),   cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_reasons),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
