@@ -13,63 +13,14 @@
 #include <cmocka.h>
 
 #include "base/half.h"
-#include "tests/emulator/libraries/graph_api.h"
+#include "tests/emulator/libraries/run_graph.h"
 
 #define F32 CUDNN_DATA_FLOAT
 #define F16 CUDNN_DATA_HALF
 
 enum { EXACT = 28, TF32 = 71, SPLIT = 20, ALONE = 8 }; /* engines of the emulation */
 
-static struct api api, *const a = &api;
-static cudnnHandle_t handle;
-static _Alignas(64) unsigned char workspace[8192];
-
-static int open_library(void **state)
-{
-    const char *error = api_open(a, EMULATED "/libcudnn.so.9");
-
-    (void)state;
-    if (error)
-        fail_msg("%s", error);
-    return a->open(&handle) ? 1 : 0;
-}
-
-static int close_library(void **state)
-{
-    (void)state;
-    a->close(handle);
-    api_close(a);
-    return 0;
-}
-
-/* Whole numbers from -3 to 3. */
-static void fill(float *v, int64_t n, unsigned seed)
-{
-    for (int64_t i = 0; i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        v[i] = (float)((int)(seed >> 20) % 7 - 3);
-    }
-}
-
-static void run(int nop, void *const *ops, int64_t engine, int n, const int64_t *uids,
-                void *const *pointers)
-{
-    void *graph = api_graph(a, nop, ops), *plan = api_engine_plan(a, graph, engine);
-    void *pack = api_pack(a, n, uids, pointers, workspace);
-
-    if (!a->status)
-        a->status = a->execute(handle, plan, pack);
-    if (a->status && !a->error[0])
-        a->last_error(a->error, sizeof(a->error));
-    if (a->status) {
-        char why[300];
-
-        (void)snprintf(why, sizeof(why), "status %d: %s", (int)a->status, a->error);
-        api_reset(a);
-        fail_msg("%s", why);
-    }
-    api_reset(a);
-}
+static struct api *a;
 
 /* ---- convolutions ---- */
 
@@ -107,16 +58,6 @@ static int64_t outputs(const struct shape *s, int d)
            1;
 }
 
-/* n zeros, aligned for any plan */
-static float *floats(int64_t n)
-{
-    float *p = aligned_alloc(64, ((size_t)n * sizeof(*p) + 63) / 64 * 64);
-
-    assert_non_null(p);
-    memset(p, 0, (size_t)n * sizeof(*p));
-    return p;
-}
-
 static struct problem problem(const struct shape *s)
 {
     struct problem p = {.s = s, .oh = outputs(s, 0), .ow = outputs(s, 1)};
@@ -124,10 +65,10 @@ static struct problem problem(const struct shape *s)
     p.nx = s->n * s->c * s->h * s->w;
     p.nw = s->k * s->c / s->groups * s->r * s->s;
     p.ny = s->n * s->k * p.oh * p.ow;
-    p.x = floats(p.nx + p.nw + p.ny + 8);
+    p.x = run_floats(p.nx + p.nw + p.ny + 8);
     p.w = p.x + (p.nx + 3) / 4 * 4;
     p.y = p.w + (p.nw + 3) / 4 * 4;
-    fill(p.x, p.nx + p.nw + p.ny + 8, 7);
+    run_fill(p.x, p.nx + p.nw + p.ny + 8, 7);
     return p;
 }
 
@@ -176,39 +117,29 @@ static void *response(const struct problem *p, int64_t uid)
     return api_nhwc(a, uid, F32, p->s->n, p->s->k, p->oh, p->ow);
 }
 
-static void compare(const char *what, const float *got, const float *want, int64_t n,
-                    float tolerance)
-{
-    assert_true(n > 0);
-    for (int64_t i = 0; i < n; i++)
-        if (!(fabsf(got[i] - want[i]) <= tolerance))
-            fail_msg("%s: element %lld is %g, not %g", what, (long long)i, (double)got[i],
-                     (double)want[i]);
-}
-
 static void check_convolution(const struct shape *s, int which, int64_t engine)
 {
     static const int64_t uids[3] = {1, 2, 3};
     struct problem p = problem(s);
     int64_t n = which == 0 ? p.ny : which == 1 ? p.nx : p.nw;
-    float *got = floats(n), *want = floats(n);
+    float *got = run_floats(n), *want = run_floats(n);
     void *op;
 
     if (which == 0) {
         define(&p, p.x, p.w, NULL, want);
         op = api_forward(a, &s->conv, image(&p, 1), filter(&p, 2), response(&p, 3));
-        run(1, &op, engine, 3, uids, (void *[]){p.x, p.w, got});
+        run_graph(1, &op, engine, 3, uids, (void *[]){p.x, p.w, got});
     } else if (which == 1) {
         define(&p, NULL, p.w, p.y, want);
         op = api_backward_data(a, &s->conv, response(&p, 1), filter(&p, 2), image(&p, 3));
-        run(1, &op, engine, 3, uids, (void *[]){p.y, p.w, got});
+        run_graph(1, &op, engine, 3, uids, (void *[]){p.y, p.w, got});
     } else {
         define(&p, p.x, NULL, p.y, want);
         op = api_backward_filter(a, &s->conv, image(&p, 1), response(&p, 2),
                                  filter(&p, 3), 0);
-        run(1, &op, engine, 3, uids, (void *[]){p.x, p.y, got});
+        run_graph(1, &op, engine, 3, uids, (void *[]){p.x, p.y, got});
     }
-    compare(s->name, got, want, n, 0);
+    run_compare(s->name, got, want, n, 0);
     free(p.x);
     free(got);
     free(want);
@@ -240,7 +171,7 @@ static void test_beta(void **state)
 {
     const struct shape *s = &shapes[1];
     struct problem p = problem(s);
-    float *got = floats(p.nw), *want = floats(p.nw);
+    float *got = run_floats(p.nw), *want = run_floats(p.nw);
     void *op =
         api_backward_filter(a, &s->conv, image(&p, 1), response(&p, 2), filter(&p, 3), 1);
 
@@ -248,8 +179,8 @@ static void test_beta(void **state)
     for (int64_t i = 0; i < p.nw; i++)
         got[i] = want[i] = (float)(i % 5);
     define(&p, p.x, NULL, p.y, want);
-    run(1, &op, EXACT, 3, (int64_t[]){1, 2, 3}, (void *[]){p.x, p.y, got});
-    compare("beta", got, want, p.nw, 0);
+    run_graph(1, &op, EXACT, 3, (int64_t[]){1, 2, 3}, (void *[]){p.x, p.y, got});
+    run_compare("beta", got, want, p.nw, 0);
     free(p.x);
     free(got);
     free(want);
@@ -264,7 +195,7 @@ static float one_product(cudnnDataType_t type, int64_t engine)
         api_forward(a, &c, api_nhwc(a, 1, type, 1, 1, 1, 1),
                     api_nhwc(a, 2, type, 1, 1, 1, 1), api_nhwc(a, 3, type, 1, 1, 1, 1));
 
-    run(1, &op, engine, 3, (int64_t[]){1, 2, 3}, (void *[]){x, w, y});
+    run_graph(1, &op, engine, 3, (int64_t[]){1, 2, 3}, (void *[]){x, w, y});
     return y[0];
 }
 
@@ -288,10 +219,10 @@ static void test_nondeterministic(void **state)
         void *op = api_backward_filter(a, &s->conv, image(&p, 1), response(&p, 2),
                                        filter(&p, 3), 0);
 
-        got[i] = floats(p.nw);
-        run(1, &op, SPLIT, 3, (int64_t[]){1, 2, 3}, (void *[]){p.x, p.y, got[i]});
+        got[i] = run_floats(p.nw);
+        run_graph(1, &op, SPLIT, 3, (int64_t[]){1, 2, 3}, (void *[]){p.x, p.y, got[i]});
     }
-    compare("split", got[0], got[1], p.nw, 1e-3f);
+    run_compare("split", got[0], got[1], p.nw, 1e-3f);
     for (int64_t i = 0; i < p.nw; i++)
         differs |= got[0][i] != got[1][i];
     assert_true(differs);
@@ -307,8 +238,8 @@ static void test_conv_bias_add_relu(void **state)
 {
     const struct shape *s = &shapes[1];
     struct problem p = problem(s);
-    float *want = floats(p.ny);
-    uint16_t *h = (uint16_t *)floats(p.nx + p.nw + 2 * p.ny + 64);
+    float *want = run_floats(p.ny);
+    uint16_t *h = (uint16_t *)run_floats(p.nx + p.nw + 2 * p.ny + 64);
     uint16_t *x = h, *w = x + (p.nx + 7) / 8 * 8, *z = w + (p.nw + 7) / 8 * 8;
     uint16_t *y = z + (p.ny + 7) / 8 * 8;
     _Alignas(16) uint16_t bias[8];
@@ -347,8 +278,8 @@ static void test_conv_bias_add_relu(void **state)
                  api_nhwc(a, 5, F16, s->n, s->k, p.oh, p.ow));
     ops[3] = api_done(a, relu);
     /* in another order than that of the data */
-    run(4, (void *[]){ops[3], ops[1], ops[0], ops[2]}, TF32, 5,
-        (int64_t[]){5, 4, 3, 2, 1}, (void *[]){y, z, bias, w, x});
+    run_graph(4, (void *[]){ops[3], ops[1], ops[0], ops[2]}, TF32, 5,
+              (int64_t[]){5, 4, 3, 2, 1}, (void *[]){y, z, bias, w, x});
     for (int64_t i = 0; i < p.ny; i++)
         if (!(fp16_to_float(y[i]) == want[i]))
             fail_msg("element %lld is %g, not %g", (long long)i,
@@ -367,8 +298,8 @@ static float pointwise(cudnnPointwiseMode_t mode, float x, float b)
     void *tb = two ? api_nhwc(a, 2, F32, 1, 1, 1, 1) : NULL;
     void *op = api_pointwise(a, mode, tx, tb, ty);
 
-    run(1, &op, ALONE, two ? 3 : 2, two ? (int64_t[]){1, 3, 2} : (int64_t[]){1, 3},
-        two ? (void *[]){v[0], v[2], v[1]} : (void *[]){v[0], v[2]});
+    run_graph(1, &op, ALONE, two ? 3 : 2, two ? (int64_t[]){1, 3, 2} : (int64_t[]){1, 3},
+              two ? (void *[]){v[0], v[2], v[1]} : (void *[]){v[0], v[2]});
     return v[2][0];
 }
 
@@ -411,6 +342,20 @@ static void test_pointwise(void **state)
     }
 }
 
+static int setup(void **state)
+{
+    (void)state;
+    a = run_open();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    run_close();
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,5 +369,5 @@ int main(void)
         cmocka_unit_test(test_pointwise),
     };
 
-    return cmocka_run_group_tests(tests, open_library, close_library);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

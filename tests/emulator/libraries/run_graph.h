@@ -1,0 +1,26 @@
+/*
+ * Runs operation graphs on the emulated cuDNN, and fails the test where that fails.
+ */
+#ifndef EMULATOR_LIBRARIES_RUN_GRAPH_H
+#define EMULATOR_LIBRARIES_RUN_GRAPH_H
+
+#include "tests/emulator/libraries/graph_api.h"
+
+/* The emulated library and a handle of it. */
+struct api *run_open(void);
+void run_close(void);
+cudnnHandle_t run_handle(void);
+
+/* 8192 bytes, aligned to 64. */
+void *run_workspace(void);
+
+/* A plan of the engine for the operations, run once on n tensors. */
+void run_graph(int nop, void *const *ops, int64_t engine, int n, const int64_t *uids,
+               void *const *pointers);
+
+float *run_floats(int64_t n);                      /* zeros, aligned to 64 bytes */
+void run_fill(float *v, int64_t n, unsigned seed); /* whole numbers from -3 to 3 */
+void run_compare(const char *what, const float *got, const float *want, int64_t n,
+                 float tolerance);
+
+#endif
