@@ -31,5 +31,11 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_metrics,
     &cuda_cross_entropy2d,
     &cuda_confusion,
+
+    /* update */
+    &cuda_grad_stats,
+    &cuda_optimizer,
+    &cuda_running_stats,
+    &cuda_control,
     NULL,
 };

@@ -1,7 +1,8 @@
 /*
- * Sums over the threads of a block in a fixed order, whatever order they run in.
+ * Sums over the threads of a block in a fixed order, whatever order they run in: within
+ * warps by shuffles, then over the warps.
  *
- *   __shared__ double shared[BLOCK];
+ *   __shared__ double shared[BLOCK / 32];
  *   v = block_sum<BLOCK>(v, shared);     every thread gets the sum; all must come here
  */
 #ifndef CUDA_REDUCE_H
@@ -9,36 +10,46 @@
 
 #include "cuda/launch.h"
 
-template <int BLOCK, class V> __device__ static inline V block_sum(V v, V *shared)
+template <class V> __device__ static inline V warp_sum(V v)
 {
-    int t = (int)threadIdx.x;
-
-    static_assert((BLOCK & (BLOCK - 1)) == 0, "halves to the end");
-    __syncthreads(); /* whoever still reads `shared` */
-    shared[t] = v;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (t < half)
-            shared[t] = shared[t] + shared[t + half];
-    }
-    __syncthreads();
-    return shared[0];
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, lanes);
+    return v;
 }
 
 /* The largest; a NaN is passed over, -INFINITY if there is nothing else. */
+__device__ static inline float warp_max(float v)
+{
+    v = v > -INFINITY ? v : -INFINITY;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, lanes));
+    return v;
+}
+
+template <int BLOCK, class V> __device__ static inline V block_sum(V v, V *shared)
+{
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+
+    static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "whole warps, which one warp adds");
+    v = warp_sum(v);
+    __syncthreads(); /* whoever still reads `shared` */
+    if (lane == 0)
+        shared[warp] = v;
+    __syncthreads();
+    return warp_sum(lane < BLOCK / 32 ? shared[lane] : (V)0);
+}
+
 template <int BLOCK> __device__ static inline float block_max(float v, float *shared)
 {
-    int t = (int)threadIdx.x;
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
 
+    static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "whole warps, which one warp takes");
+    v = warp_max(v);
     __syncthreads();
-    shared[t] = v;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (t < half && shared[t + half] > shared[t])
-            shared[t] = shared[t + half];
-    }
+    if (lane == 0)
+        shared[warp] = v;
     __syncthreads();
-    return shared[0];
+    return warp_max(lane < BLOCK / 32 ? shared[lane] : -INFINITY);
 }
 
 #endif

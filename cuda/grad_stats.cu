@@ -1,0 +1,179 @@
+/*
+ * One look at all gradients: are they finite, and how long; with gradient accumulation
+ * together with the sum that they are added to. Then the rate of the update.
+ *
+ * Bytes of an element: 4; with accumulation 12 (gradient, sum read and written), of which
+ * the look is free. A block takes GRADS_CHUNK elements, whatever the device, and leaves
+ * the sum of their squares in fp64, where no square of a float overflows: the sum is
+ * finite exactly if all gradients are. A second launch of one block adds the blocks' sums
+ * and writes the control tensor, which control_prepare does in the same thread.
+ */
+#include "ops/grad_stats.h"
+
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "cuda/reduce.h"
+#include "cuda/vec.h"
+#include "graph/kernel.h"
+#include "ops/control_formula.h"
+#include "ops/grads_accumulate.h"
+#include "ops/update_control.h"
+
+enum { BLOCK = 256, EACH = 4, GRADS_CHUNK = BLOCK * EACH * 4, LAST_BLOCK = 1024 };
+
+struct grads_state {
+    const struct node *accumulate, *stats, *prepare; /* those that are taken */
+    int write_control;
+};
+
+static struct node *node_before(const struct graph *g, const struct node *n)
+{
+    return n->index > 0 && node_free(g->node[n->index - 1]) ? g->node[n->index - 1]
+                                                            : nullptr;
+}
+
+static void take(struct region *r, struct node *n)
+{
+    if (!n)
+        return;
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+}
+
+/* From the last node on: control_prepare, grad_stats, grads_accumulate. */
+static const char *grads_claim(struct region *r, struct graph *g, struct node *n,
+                               struct device *)
+{
+    struct grads_state *st = (struct grads_state *)region_state(r);
+    struct node *prepare = nullptr, *stats = nullptr, *accumulate = nullptr;
+
+    if (n->op == &op_control_prepare) {
+        prepare = n;
+        n = node_before(g, n);
+    }
+    if (n && n->op == &op_grad_stats && (!prepare || prepare->out[0] == n->out[0])) {
+        stats = n;
+        n = node_before(g, n);
+    }
+    if (n && n->op == &op_grads_accumulate && (!prepare || stats) &&
+        (!stats || stats->in[0] == n->out[0]))
+        accumulate = n;
+    if (!stats && !accumulate)
+        return "no look at the gradients";
+    if ((accumulate ? accumulate : stats)->in[0]->offset % 16 ||
+        (accumulate && accumulate->out[0]->offset % 16))
+        return "an array starts inside of 16 bytes";
+
+    *st = {accumulate, stats, prepare, accumulate ? 1 : 0};
+    take(r, accumulate);
+    take(r, stats);
+    take(r, prepare);
+    if (stats)
+        region_workspace(r, cuda_blocks(tensor_len(stats->in[0]), GRADS_CHUNK, 1) *
+                                sizeof(double));
+    return nullptr;
+}
+
+/* sum may be NULL, and so may partial. */
+__global__ void __launch_bounds__(BLOCK)
+    grads_look(const float *g, float *sum, double *partial, int64_t n, accumulation a,
+               const control *c)
+{
+    __shared__ double shared[BLOCK / 32];
+    bool first = sum && accumulation_begins(&a, c->micro);
+    int64_t at = (int64_t)blockIdx.x * GRADS_CHUNK + threadIdx.x * EACH;
+    double squares = 0;
+    vec<float> v[4], old[4];
+
+    for (int u = 0; u < 4; u++) {
+        int64_t i = at + u * BLOCK * EACH;
+
+        for (int k = 0; k < EACH; k++)
+            v[u].v[k] = old[u].v[k] = 0;
+        if (i + EACH <= n) {
+            v[u] = vec_load(g + i);
+            if (sum && !first)
+                old[u] = vec_load(sum + i);
+        } else
+            for (int k = 0; i + k < n; k++) {
+                v[u].v[k] = g[i + k];
+                old[u].v[k] = sum && !first ? sum[i + k] : 0;
+            }
+    }
+    for (int u = 0; u < 4; u++) {
+        int64_t i = at + u * BLOCK * EACH;
+
+        for (int k = 0; k < EACH; k++) {
+            if (sum && !first)
+                v[u].v[k] = old[u].v[k] + v[u].v[k];
+            squares += (double)v[u].v[k] * (double)v[u].v[k];
+        }
+        if (sum && i + EACH <= n)
+            vec_store(sum + i, v[u]);
+        else if (sum)
+            for (int k = 0; i + k < n; k++)
+                sum[i + k] = v[u].v[k];
+    }
+    if (!partial)
+        return;
+    squares = block_sum<BLOCK>(squares, shared);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = squares;
+}
+
+/* One block. Without `prepares` the attributes mean nothing. */
+__global__ void __launch_bounds__(LAST_BLOCK)
+    grads_conclude(const double *partial, int n, control *c, control_prepare_attrs a,
+                   bool prepares)
+{
+    __shared__ double shared[LAST_BLOCK / 32];
+    double sum = 0;
+
+    for (int i = (int)threadIdx.x; i < n; i += LAST_BLOCK)
+        sum += partial[i];
+    sum = block_sum<LAST_BLOCK>(sum, shared);
+    if (threadIdx.x)
+        return;
+    control_gradients(c, sum);
+    if (prepares)
+        control_prepare(c, &a.schedule, a.clip_norm, a.ema_decay, a.ema_ramp);
+}
+
+static void grads_run(struct step *s, struct device *dev)
+{
+    const struct grads_state *st = (const struct grads_state *)s->state;
+    int64_t n = tensor_len(s->in_tensor[0]);
+    unsigned blocks = cuda_blocks(n, GRADS_CHUNK, 1);
+    double *partial = st->stats ? (double *)s->workspace : nullptr;
+    float *sum = nullptr;
+    const struct control *c = nullptr;
+    struct accumulation a = {};
+
+    if (st->accumulate) {
+        a = ((const struct grads_accumulate_attrs *)st->accumulate->attrs)->accumulation;
+        sum = (float *)s->out[0];
+        c = (const struct control *)s->in[GRADS_ACCUMULATE_CONTROL];
+    }
+    if (n)
+        LAUNCH(dev, grads_look, blocks, BLOCK, 0, (const float *)s->in[0], sum, partial,
+               n, a, c);
+    if (!st->stats)
+        return;
+
+    struct control_prepare_attrs prepare = {};
+
+    if (st->prepare)
+        prepare = *(const struct control_prepare_attrs *)st->prepare->attrs;
+    LAUNCH(dev, grads_conclude, 1, LAST_BLOCK, 0, (const double *)partial, (int)blocks,
+           (struct control *)s->out[st->write_control], prepare, st->prepare != nullptr);
+}
+
+extern const struct kernel cuda_grad_stats = {
+    .name = "cuda grad_stats",
+    .claim = grads_claim,
+    .run = grads_run,
+    .state_size = sizeof(struct grads_state),
+};

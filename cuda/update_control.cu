@@ -1,0 +1,67 @@
+/* The nodes of one thread: they read and write the control tensor and nothing else. */
+#include "ops/update_control.h"
+
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "graph/kernel.h"
+#include "ops/loss_scale.h"
+
+static const char *control_claim(struct region *r, struct graph *, struct node *n,
+                                 struct device *)
+{
+    if (n->op != &op_control_prepare && n->op != &op_control_finish &&
+        n->op != &op_control_micro && n->op != &op_loss_scale)
+        return "no node of the control tensor";
+
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    (void)region_write(r, n->out[0]);
+    return nullptr;
+}
+
+__global__ void prepare_update(control *c, control_prepare_attrs a)
+{
+    control_prepare(c, &a.schedule, a.clip_norm, a.ema_decay, a.ema_ramp);
+}
+
+__global__ void finish_update(control *c, scaler s)
+{
+    control_finish(c, &s);
+}
+
+__global__ void count_micro(control *c)
+{
+    control_micro(c);
+}
+
+__global__ void seed_gradient(const control *c, accumulation a, float *to)
+{
+    *to = accumulation_seed(&a, c->micro, c->loss_scale);
+}
+
+static void control_run(struct step *s, struct device *dev)
+{
+    const struct node *n = s->node;
+    struct control *c = (struct control *)s->out[0];
+
+    if (n->op == &op_control_prepare)
+        LAUNCH(dev, prepare_update, 1, 1, 0, c,
+               *(const struct control_prepare_attrs *)n->attrs);
+    else if (n->op == &op_control_finish)
+        LAUNCH(dev, finish_update, 1, 1, 0, c,
+               ((const struct control_finish_attrs *)n->attrs)->scaler);
+    else if (n->op == &op_control_micro)
+        LAUNCH(dev, count_micro, 1, 1, 0, c);
+    else
+        LAUNCH(dev, seed_gradient, 1, 1, 0,
+               (const struct control *)s->in[LOSS_SCALE_CONTROL],
+               ((const struct loss_scale_attrs *)n->attrs)->accumulation,
+               (float *)s->out[0]);
+}
+
+extern const struct kernel cuda_control = {
+    .name = "cuda control",
+    .claim = control_claim,
+    .run = control_run,
+};
