@@ -62,6 +62,64 @@ int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
     return out;
 }
 
+enum { N, C, H, W };
+
+static bool is_vector(const struct cudnn_tensor *t)
+{
+    return t->dim[N] == 1 && t->dim[H] == 1 && t->dim[W] == 1;
+}
+
+/* The tensor that holds the weights, or their gradient. */
+static int weights_of(const struct cudnn_op *o)
+{
+    return o->kind == CUDNN_WEIGHT_GRAD ? o->out : o->in[1];
+}
+
+static void set_image(struct cudnn_tensor *t, int64_t n, int64_t h, int64_t w)
+{
+    int64_t c = t->dim[C];
+
+    memcpy(t->dim, (int64_t[]){n, c, h, w}, sizeof(t->dim));
+    memcpy(t->stride, (int64_t[]){h * w * c, 1, w * c, c}, sizeof(t->stride));
+}
+
+void cudnn_graph_undilate(struct cudnn_graph *g)
+{
+    struct cudnn_op *o = &g->op[0];
+    struct cudnn_geometry *geo = &o->conv;
+    struct cudnn_tensor *weights;
+    int axis;
+    int64_t d;
+
+    if (!g->nop || o->kind > CUDNN_WEIGHT_GRAD)
+        return;
+    weights = &g->tensor[weights_of(o)];
+    axis = weights->dim[H] > 1 ? 0 : 1; /* of the geometry */
+    d = geo->dilation[axis];
+    if (d < 2 || weights->dim[axis ? H : W] != 1 || geo->stride[0] != 1 ||
+        geo->stride[1] != 1 || geo->pad[1 - axis] || geo->pad[axis] % d)
+        return;
+    for (int i = 0; i < g->ntensor; i++)
+        if (&g->tensor[i] != weights && !is_vector(&g->tensor[i]) &&
+            g->tensor[i].dim[axis ? W : H] % d)
+            return;
+
+    for (int i = 0; i < g->ntensor; i++) {
+        struct cudnn_tensor *t = &g->tensor[i];
+
+        if (t == weights || is_vector(t))
+            continue;
+        if (axis)
+            set_image(t, t->dim[N] * t->dim[H], t->dim[W] / d, d);
+        else
+            set_image(t, t->dim[N], t->dim[H] / d, d * t->dim[W]);
+    }
+    set_image(weights, weights->dim[N], weights->dim[axis ? W : H], 1);
+    geo->pad[0] = geo->pad[axis] / d;
+    geo->pad[1] = 0;
+    geo->dilation[0] = geo->dilation[1] = 1;
+}
+
 static const char *const kind_name[] = {
     [CUDNN_CONV] = "conv",
     [CUDNN_DATA_GRAD] = "data_grad",

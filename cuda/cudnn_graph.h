@@ -65,6 +65,18 @@ void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
 int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
                           float limit);
 
+/*
+ * A dilated convolution along one axis, with stride 1, becomes an undilated one on the
+ * same memory, for which cuDNN has its fast engines whatever the dilation d:
+ *
+ *   k x 1:  N x C x H x W as N x C x H/d x dW
+ *   1 x k:  N x C x H x W as NH x C x W/d x d, and then k x 1
+ *
+ * Call it when the graph is whole. It stays as it is unless d divides the axis of every
+ * tensor, and the padding.
+ */
+void cudnn_graph_undilate(struct cudnn_graph *g);
+
 /* One line a tensor and an op; equal texts have equal plans. */
 void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s);
 

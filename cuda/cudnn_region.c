@@ -366,6 +366,7 @@ static const struct cudnn_plan *plan_of(struct cudnn_claim *c)
     for (int i = 0; i < c->nnode; i++)
         emit_node(c, c->node[i]);
     emit_result(c);
+    cudnn_graph_undilate(&c->graph);
     return cudnn_plan_get(cudnn_open(c->dev), &c->graph);
 }
 

@@ -297,6 +297,17 @@ static const struct layer layers[] = {
      .conv = {.layer = "conv", .out = 7, .kernel = 3, .stride_h = 2, .stride_w = 3}},
 };
 
+/* However far the taps of a 3x1 are apart, the halves have engines without conversions.
+ */
+static void check_one(struct device *dev, const struct layer *l, enum dtype d)
+{
+    struct asked a = check_layer(dev, l, d);
+
+    assert_int_equal(a.convs, 3);
+    if (strstr(l->name, "dilated") && dtype_is_half(d))
+        assert_true(a.workspace < (size_t)1 << 20);
+}
+
 static void test_layers(void **state)
 {
     struct device *dev = open_h200();
@@ -304,7 +315,7 @@ static void test_layers(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++)
         for (int d = DTYPE_F32; d <= DTYPE_BF16; d++)
-            assert_int_equal(check_layer(dev, &layers[i], (enum dtype)d).convs, 3);
+            check_one(dev, &layers[i], (enum dtype)d);
     backend_cuda.close(dev);
 }
 
