@@ -17,6 +17,7 @@
 #include "graph/program.h"
 #include "io/json.h"
 #include "models/count.h"
+#include "train/fit.h"
 #include "train/model_config.h"
 #include "train/step.h"
 
@@ -144,7 +145,30 @@ static void print_memory(const struct summary *s)
         }
         putchar('\n');
     }
+    if (session_slot_bytes(&s->session)) {
+        printf("  %-24s %12s\n", "batches on their way",
+               bytes(&text, session_slot_bytes(&s->session)));
+        total += session_slot_bytes(&s->session);
+    }
     printf("  %-24s %12s\n", "total", bytes(&text, total));
+    strbuf_release(&text);
+}
+
+/* Of a GPU: what it has beside that, and whether it is enough. */
+static void print_fit(const struct summary *s)
+{
+    const struct session *n = &s->session;
+    struct strbuf text = STRBUF_INIT;
+    struct device_memory m;
+
+    if (!n->backend->memory || !n->backend->memory(n->device, &m))
+        return;
+    printf("  %-24s %12s\n", "libraries, about", bytes(&text, m.reserve));
+    printf("  %-24s %12s", "free on the device", bytes(&text, m.free));
+    printf(" of %s\n", bytes(&text, m.total));
+    strbuf_reset(&text);
+    if (!fit_check(n, &text))
+        printf("  %s\n", text.buf);
     strbuf_release(&text);
 }
 
@@ -155,8 +179,18 @@ static const char *phase_name(enum phase p)
     return name[p];
 }
 
+/* What the kernel says of this step: its engine, say. */
+static void add_detail(struct strbuf *s, const struct program *p, int i)
+{
+    strbuf_reset(s);
+    if (p->region[i]->kernel->describe)
+        p->region[i]->kernel->describe(&p->step[i], s);
+}
+
 static void print_claims(const struct program *p)
 {
+    struct strbuf detail = STRBUF_INIT;
+
     printf("\nclaims: the steps of the program, in order\n%-9s %-28s %-26s %s\n", "phase",
            "layer", "kernel", "nodes");
     for (int i = 0; i < p->nregion; i++) {
@@ -168,8 +202,10 @@ static void print_claims(const struct program *p)
             printf("%s%s", k ? " + " : " ", r->node[k]->op->name);
         for (int k = 0; k < r->ncopy; k++)
             printf(" + (%s)", r->copy[k]->op->name);
-        putchar('\n');
+        add_detail(&detail, p, i);
+        printf("%s%s\n", detail.len ? ": " : "", detail.buf);
     }
+    strbuf_release(&detail);
 }
 
 /* The same kernel said the same of the same op. */
@@ -236,6 +272,8 @@ static void print_head(const struct summary *s)
 
 static void json_claims(struct json_writer *w, const struct program *p)
 {
+    struct strbuf detail = STRBUF_INIT;
+
     json_begin_array(w, "claims");
     for (int i = 0; i < p->nregion; i++) {
         const struct region *r = p->region[i];
@@ -244,6 +282,10 @@ static void json_claims(struct json_writer *w, const struct program *p)
         json_put_string(w, "layer", r->anchor->layer);
         json_put_string(w, "phase", phase_name(r->anchor->phase));
         json_put_string(w, "kernel", r->kernel->name);
+        add_detail(&detail, p, i);
+        if (detail.len)
+            json_put_string(w, "detail", detail.buf);
+        json_put_int(w, "workspace_bytes", (int64_t)r->workspace);
         json_begin_array(w, "ops");
         for (int k = 0; k < r->nnode; k++)
             json_put_string(w, NULL, r->node[k]->op->name);
@@ -255,6 +297,33 @@ static void json_claims(struct json_writer *w, const struct program *p)
         json_end(w);
     }
     json_end(w);
+    strbuf_release(&detail);
+}
+
+static void json_memory(struct json_writer *w, const struct session *s)
+{
+    json_begin_object(w, "memory");
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
+        if (session_bytes(s, (enum memory)m))
+            json_put_int(w, memory_name((enum memory)m),
+                         (int64_t)session_bytes(s, (enum memory)m));
+    json_end(w);
+    json_put_int(w, "need_bytes", (int64_t)fit_need(s));
+}
+
+static void json_fit(struct json_writer *w, const struct session *s)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct device_memory m;
+
+    if (s->backend->memory && s->backend->memory(s->device, &m)) {
+        json_put_int(w, "free_bytes", (int64_t)m.free);
+        json_put_int(w, "reserve_bytes", (int64_t)m.reserve);
+        json_put_bool(w, "fits", fit_check(s, &why));
+    }
+    if (why.len)
+        json_put_string(w, "why", why.buf);
+    strbuf_release(&why);
 }
 
 static void write_json(const struct summary *s, const char *path)
@@ -264,6 +333,7 @@ static void write_json(const struct summary *s, const char *path)
     json_begin_object(&w, NULL);
     json_put_string(&w, "model", s->cfg->model.name);
     json_put_string(&w, "device", s->session.backend->name);
+    json_put_string(&w, "device_text", s->session.backend->describe(s->session.device));
     json_put_string(&w, "dtype", s->session.plan.compute);
     json_put_int(&w, "batch", s->batch);
     json_put_int(&w, "params", s->count.params);
@@ -272,6 +342,8 @@ static void write_json(const struct summary *s, const char *path)
     json_put_int(&w, "saved_bytes", (int64_t)s->kept);
     json_put_int(&w, "arena_bytes", (int64_t)program_need(s->program, MEMORY_ARENA));
     json_put_int(&w, "lower_bound_bytes", (int64_t)s->program->lower_bound);
+    json_memory(&w, &s->session);
+    json_fit(&w, &s->session);
     json_claims(&w, s->program);
     json_end(&w);
     strbuf_addch(&text, '\n');
@@ -295,6 +367,7 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     summary_init(&s, cfg);
     print_head(&s);
     print_memory(&s);
+    print_fit(&s);
     print_claims(s.program);
     print_declines(s.program, cmdline_has(line, "--all"));
     if (json)
@@ -313,7 +386,9 @@ const struct verb cmd_summary = {
     .name = "summary",
     .help = "print layers, parameters, MACs, memory and kernels of a training step",
     .about = "Nothing is trained and no tensor is allocated. A data set is not needed: "
-             "trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50",
+             "trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. Nor is the "
+             "GPU: --device h200 asks cuDNN what it would run on one, and --device FILE "
+             "takes what trainc devices --json printed elsewhere.",
     .flags = summary_flags,
     .check = summary_check,
     .run = summary_run,
