@@ -135,7 +135,7 @@ static void test_checkpoint_saves(void **state)
     (void)state;
     assert_true(with < plain);
     (void)snprintf(percent, sizeof(percent), ", %.0f %% less, and fit",
-                   100 - 100 * (double)with / (double)plain);
+                   100 - 100 * (double)(with + RESERVE) / (double)(plain + RESERVE));
     bare(&s, &cfg, with + RESERVE);
     session_compile(&s, &train);
     assert_false(fit_check(&s, &why));

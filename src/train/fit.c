@@ -179,7 +179,7 @@ static void add_kinds(struct strbuf *why, const struct session *s)
 }
 
 static void add_cures(struct strbuf *why, const struct session *s, size_t need,
-                      size_t limit)
+                      size_t limit, size_t reserve)
 {
     bool train = s->program[SESSION_TRAIN], eval = s->program[SESSION_EVAL];
     struct question q = {s, train, eval, false, limit};
@@ -193,11 +193,11 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
         strbuf_addstr(why, "; not even one image fits");
     if (train && !s->cfg->train.use_checkpoint) {
         size_t with = try_batch(s, train, eval, batch, true).need;
+        double all = (double)(need + reserve), less = (double)(with + reserve);
 
         strbuf_addstr(why, "; TRAIN.USE_CHECKPOINT True would need ");
-        strbuf_add_bytes(why, (double)with);
-        strbuf_addf(why, ", %.0f %% less%s",
-                    need > with ? 100 - 100 * (double)with / (double)need : 0,
+        strbuf_add_bytes(why, less);
+        strbuf_addf(why, ", %.0f %% less%s", less < all ? 100 - 100 * less / all : 0,
                     with <= limit ? ", and fit" : "");
     }
 }
@@ -220,7 +220,7 @@ bool fit_check(const struct session *s, struct strbuf *why)
     strbuf_addstr(why, ") and ");
     strbuf_add_bytes(why, (double)m.free);
     strbuf_addstr(why, " are free");
-    add_cures(why, s, need, limit);
+    add_cures(why, s, need, limit, m.reserve);
     return false;
 }
 
@@ -254,6 +254,9 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     if (!at)
         die("%s: out of memory: DATA.BATCH_SIZE auto: not even one image fits",
             s->backend->describe(s->device));
-    log_info("DATA.BATCH_SIZE auto: %lld images", (long long)at);
+    log_info("DATA.BATCH_SIZE auto: %lld images%s", (long long)at,
+             at < most                   ? ""
+             : most_of(&probe, 0) > most ? ", all that there are"
+                                         : ", as tensors have less than 2^31 elements");
     return at;
 }

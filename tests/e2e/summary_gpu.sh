@@ -1,0 +1,80 @@
+#!/bin/bash
+# What trainc summary says of a GPU that is not in this machine, with NVIDIA's own cuDNN;
+# without one, or in a build without CUDA, there is nothing to ask.
+#
+#   tests/e2e/summary_gpu.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-summary.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" devices --json >devices.json || fail "devices --json"
+if ! grep -q '"path": ".*libcudnn' devices.json; then
+  echo "skipped: no CUDA in this build, or no cuDNN in this machine"
+  exit 0
+fi
+opts=(--opts CUDNN.CACHE= AMP.DTYPE=fp16)
+ask() { # FILE, then options: summary of ResNet-50 at batch 256, or as they say
+  local to=$1
+  shift
+  "$trainc" summary --cfg "$here/configs/resnet50.yaml" --batch-size 256 "$@" "${opts[@]}" \
+    >"$to" 2>log
+}
+
+# The arena of ResNet-50 at batch 256, and an engine for each convolution.
+ask h200.txt --device h200 --json h200.json || fail "summary: $(cat log)"
+python3 - h200.json <<'EOF' || fail "what summary says of ResNet-50 on an H200"
+import json, sys
+s = json.load(open(sys.argv[1]))
+arena, bound = s["arena_bytes"], s["lower_bound_bytes"]
+assert 8e9 < arena <= 1.1 * bound, (arena, bound)
+assert s["fits"] and s["need_bytes"] > arena
+convs = [c for c in s["claims"] if c["kernel"].startswith("cuda conv2d")]
+assert len(convs) == 3 * 53 - 1, len(convs)  # the pixels need no gradient
+assert all("engine" in c["detail"] for c in convs)
+assert max(c["workspace_bytes"] for c in s["claims"]) <= s["memory"]["workspace"]
+print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * arena / bound - 100))
+EOF
+
+# The same GPU with 6 GiB, as trainc devices --json would describe it.
+cat >small.json <<'EOF'
+{"devices":[{"name":"cuda","gpus":[{"index":0,"description":
+{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
+"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,
+"maxSharedMemoryPerBlockOptin":232448,"reservedSharedMemoryPerBlock":1024,
+"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,
+"maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,
+"totalGlobalMem":6442450944,"smClockRateKHz":1980000,"memClockRateKHz":3201000,
+"l2CacheSize":62914560,"cudaDeviceId":0,"deviceVer":900,"driverVer":13000,
+"deviceName":"Small GPU"}}]}]}
+EOF
+ask small.txt --device small.json || fail "small: $(cat log)"
+line=$(grep "out of memory: this run needs" small.txt) || fail "no word of a run that does not fit"
+largest=$(sed -n 's/.*largest DATA.BATCH_SIZE that fits is \([0-9]*\);.*/\1/p' <<<"$line")
+[ -n "$largest" ] || fail "no batch size in: $line"
+grep -q "TRAIN.USE_CHECKPOINT True would need" <<<"$line" || fail "no cure in: $line"
+ask fits.txt --device small.json --batch-size "$largest" || fail "$(cat log)"
+grep -q "out of memory" fits.txt && fail "batch $largest does not fit after all"
+ask more.txt --device small.json --batch-size $((largest + 8)) || fail "$(cat log)"
+grep -q "out of memory" more.txt || fail "batch $largest is not the largest"
+ask auto.txt --device small.json --batch-size auto || fail "$(cat log)"
+grep -q "^resnet50: batch $largest," auto.txt || fail "auto: $(head -1 auto.txt), not $largest"
+ask checkpoint.txt --device small.json --use-checkpoint || fail "$(cat log)"
+grep -q "out of memory" checkpoint.txt && fail "with checkpointing it does not fit"
+
+# Nothing runs on a description, and a bad one is one clear line.
+"$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml" >log 2>&1
+[ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not here" log || fail "bench: $(cat log)"
+echo '{"deviceName":"half"}' >half.json
+ask half.txt --device half.json
+[ $? = 1 ] && grep -q 'half.json: a device description needs "' log || fail "half: $(cat log)"
+ask none.txt --device none.json
+[ $? = 1 ] && grep -q "cannot read the device description 'none.json'" log || fail "none: $(cat log)"
+
+[ $fails = 0 ] && echo "ok"
+exit $((fails > 0))
