@@ -5,6 +5,7 @@
 #include "cuda/launch.h"
 #include "graph/kernel.h"
 #include "ops/loss_scale.h"
+#include "ops/loss_scale_formula.h"
 
 static const char *control_claim(struct region *r, struct graph *, struct node *n,
                                  struct device *)
@@ -35,14 +36,15 @@ __global__ void count_micro(control *c)
     control_micro(c);
 }
 
-__global__ void seed_gradient(const control *c, accumulation a, float *to)
+__global__ void seed_gradient(const control *c, accumulation a, int overflow_at, float *to)
 {
-    *to = accumulation_seed(&a, c->micro, c->loss_scale);
+    *to = loss_scale_value(c, &a, overflow_at);
 }
 
 static void control_run(struct step *s, struct device *dev)
 {
     const struct node *n = s->node;
+    const struct loss_scale_attrs *scale = (const struct loss_scale_attrs *)n->attrs;
     struct control *c = (struct control *)s->out[0];
 
     if (n->op == &op_control_prepare)
@@ -56,8 +58,7 @@ static void control_run(struct step *s, struct device *dev)
     else
         LAUNCH(dev, seed_gradient, 1, 1, 0,
                (const struct control *)s->in[LOSS_SCALE_CONTROL],
-               ((const struct loss_scale_attrs *)n->attrs)->accumulation,
-               (float *)s->out[0]);
+               scale->accumulation, scale->overflow_at, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_control = {

@@ -7,7 +7,6 @@
  *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
  *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
  *   TEST_FILTER="*name"   some tests of this program only
- *   TEST_PENDING=1        a row that no kernel takes is listed and not a failure
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <cmocka.h>
@@ -124,7 +121,7 @@ static void test_differences(void **state)
 /* ---- every backend against the reference ---- */
 
 struct tally {
-    int rows, values, nans, wrong, pending;
+    int rows, values, nans, wrong;
 };
 
 /* The unit roundoff of what is stored between ops. */
@@ -252,30 +249,6 @@ static void write_hashes(const char *who, const struct op_case *row,
         (void)fflush(to);
 }
 
-/* A program that nobody claims dies: tried in a process of its own, which says why. */
-static bool is_pending(const struct op_case *row, const struct backend *backend,
-                       struct device *dev, const struct case_options *o)
-{
-    struct case_run r;
-    int status = 0;
-    pid_t child;
-
-    if (!getenv("TEST_PENDING"))
-        return false;
-    (void)fflush(NULL);
-    child = fork();
-    if (!child) {
-        case_run_init(&r, row, backend, dev, o);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return false;
-    print_message("pending: %s %s%s: %s\n", backend->name, dtype_name(o->dtype),
-                  o->mixed ? " O1" : "", row->name);
-    return true;
-}
-
 static void compare_row(const struct op_case *row, const struct backend *backend,
                         struct device *dev, const struct case_options *options,
                         struct tally *t)
@@ -289,11 +262,6 @@ static void compare_row(const struct op_case *row, const struct backend *backend
 
     (void)snprintf(who, sizeof(who), "%s %s%s%s", backend->name, dtype_name(d),
                    o.mixed ? " O1" : "", o.nan ? " NaN" : "");
-    if (is_pending(row, backend, dev, &o)) {
-        t->pending++;
-        backend_ref.close(ref);
-        return;
-    }
     o.round = d;
     o.dtype = DTYPE_F32;
     run_row(row, &backend_ref, ref, &o, &want_run, &want);
@@ -322,7 +290,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     struct tally plain = {0}, nan = {0};
 
     for (const struct op_case *row = op_cases; row->name; row++) {
-        int nans = nan.nans, pending = nan.pending;
+        int nans = nan.nans;
 
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
         if (row->chain && d != DTYPE_F32)
@@ -332,14 +300,13 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
             continue;
         compare_row(row, backend, dev,
                     &(const struct case_options){.dtype = d, .nan = true}, &nan);
-        if (nan.nans == nans && nan.pending == pending) {
+        if (nan.nans == nans) {
             print_error("%s: the reference loses a NaN\n", row->name);
             nan.wrong++;
         }
     }
-    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs; %d pending\n",
-                  backend->name, dtype_name(d), plain.rows, plain.values, nan.rows,
-                  nan.nans, plain.pending + nan.pending);
+    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs\n", backend->name,
+                  dtype_name(d), plain.rows, plain.values, nan.rows, nan.nans);
     if (plain.nans) {
         print_error("%d NaNs without one in the input\n", plain.nans);
         all->wrong++;
@@ -348,7 +315,6 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->values += plain.values;
     all->nans += nan.nans;
     all->wrong += plain.wrong + nan.wrong;
-    all->pending += plain.pending + nan.pending;
 }
 
 static void test_backend(const struct backend *backend, struct tally *all)
@@ -364,7 +330,7 @@ static void test_backend(const struct backend *backend, struct tally *all)
         else
             print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
     backend->close(dev);
-    assert_true(t.pending || (t.rows > 110 && t.values > 20000 && t.nans > 600));
+    assert_true(t.rows > 110 && t.values > 20000 && t.nans > 600);
     all->rows += t.rows;
     all->wrong += t.wrong;
 }
