@@ -14,6 +14,14 @@
 
 static const char *result_path;
 
+static void put_known(struct json_writer *w, const char *key, int64_t value)
+{
+    if (value >= 0)
+        json_put_int(w, key, value);
+    else
+        json_put_null(w, key);
+}
+
 static int write_result(const struct result *r, int code, const char *error)
 {
     struct strbuf text = STRBUF_INIT;
@@ -34,6 +42,9 @@ static int write_result(const struct result *r, int code, const char *error)
     json_put_double(&w, "ema_top1", r->ema_top1);
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_int(&w, "peak_memory_bytes", r->peak_memory_bytes);
+    put_known(&w, "library_memory_bytes", r->library_memory_bytes);
+    put_known(&w, "device_syncs", r->device_syncs);
+    put_known(&w, "device_waits", r->device_waits);
     json_put_double(&w, "wall_seconds", clock_now() - r->began);
     if (error)
         json_put_string(&w, "error", error);
@@ -67,6 +78,7 @@ static void check_writable(const char *path)
 static void reset(struct result *r, const char *path)
 {
     *r = (struct result){.began = clock_now()};
+    r->library_memory_bytes = r->device_syncs = r->device_waits = -1;
     r->train_loss = r->val_loss = r->val_top1 = r->val_top5 = r->ema_top1 =
         r->images_per_second = (double)NAN;
     result_path = path;

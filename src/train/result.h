@@ -13,7 +13,9 @@ struct result {
     double train_loss, val_loss, val_top1, val_top5, ema_top1; /* NaN: not known */
     double images_per_second;
     int64_t peak_memory_bytes;
-    double began; /* clock_now() at the start, for wall_seconds */
+    int64_t library_memory_bytes;       /* of a GPU, beside that; -1: not known */
+    int64_t device_syncs, device_waits; /* see struct device_waits; -1: not known */
+    double began;                       /* clock_now() at the start, for wall_seconds */
 };
 
 /* From here on a die() writes `path` (NULL: no file) with its exit code and `error`. */

@@ -189,6 +189,21 @@ static int leave(struct trainer *t)
                                           : 128 + sig;
 }
 
+static void fill_device(struct result *r, const struct session *s)
+{
+    struct device_memory m;
+
+    r->peak_memory_bytes = (int64_t)s->backend->peak_memory(s->device);
+    if (s->backend->memory && s->backend->memory(s->device, &m))
+        r->library_memory_bytes = (int64_t)m.library;
+    if (s->backend->waits) {
+        struct device_waits w = s->backend->waits(s->device);
+
+        r->device_syncs = w.sync;
+        r->device_waits = w.await;
+    }
+}
+
 static void fill_result(struct trainer *t)
 {
     struct result *r = &t->result;
@@ -203,7 +218,7 @@ static void fill_result(struct trainer *t)
     r->ema_top1 = t->state.ema_top1;
     if (t->train_images)
         r->images_per_second = (double)t->train_images / (t->train_seconds + 1e-9);
-    r->peak_memory_bytes = (int64_t)t->session.backend->peak_memory(t->session.device);
+    fill_device(r, &t->session);
 }
 
 static void close_all(struct trainer *t)
