@@ -1,41 +1,75 @@
 /*
- * bias_grad: the sum of dy over all rows for each channel. Bytes: dy once. Two launches:
- * fp32 sums over the rows of a block, then fp64 over the blocks, in a fixed order.
+ * bias_grad: dy is read once. Two launches: blocks sum some dozens of rows a thread in
+ * fp32 and leave a row of sums each; the second adds those in fp64, in a fixed order.
  */
 #include "ops/bias_grad.h"
 
 #include "cuda/batchnorm.h"
-#include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "graph/kernel.h"
-#include "ops/image.h"
 
+enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
+
+struct bias_state {
+    tile t;
+    int chunks;
+};
+
+static const char *bias_grad_claim(struct region *r, struct graph *, struct node *n,
+                                   struct device *dev)
+{
+    bias_state *st = (bias_state *)region_state(r);
+
+    if (n->op != &op_bias_grad)
+        return "not the gradient of a bias";
+
+    const struct tensor *dy = n->in[BIAS_GRAD_DY];
+    int64_t channels = tensor_len(n->out[0]), rows = tensor_len(dy) / channels;
+
+    WITH_DTYPE(dy->dtype, T, {
+        st->t = tile_of(rows, channels, channels % vec<T>::N ? 1 : vec<T>::N);
+    });
+    st->chunks = tile_chunks(st->t, dev->what.multiprocessors * BLOCKS);
+    region_take(r, n);
+    (void)region_read(r, n->in[BIAS_GRAD_DY]);
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, (size_t)st->chunks * (size_t)channels * sizeof(float));
+    return nullptr;
+}
+
+/* sums [chunks][channels] */
 template <class T, int N>
 __global__ void __launch_bounds__(TILE_THREADS)
-    bias_grad_rows(const T *dy, float *part, tile t, int chunks)
+    sum_rows(const T *dy, float *sums, tile t, int chunks)
 {
     __shared__ __align__(16) float shared[TILE_THREADS * N];
     int chunk = (int)blockIdx.x / t.tiles;
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
+    int64_t row = (int64_t)chunk * t.high + p.row, step = (int64_t)chunks * t.high;
+    int64_t left = p.on && row < t.rows ? (t.rows - row + step - 1) / step : 0;
+    int64_t at = row * t.channels + p.channel, jump = step * t.channels;
     float sum[N] = {};
 
-    for (int64_t row = (int64_t)chunk * t.high + p.row; p.on && row < t.rows;
-         row += (int64_t)chunks * t.high) {
-        pack<T, N> a = pack_load<N>(dy + row * t.channels + p.channel);
+    for (; left > 0; left -= UNROLL, at += UNROLL * jump) {
+        pack<T, N> a[UNROLL];
 
-        for (int i = 0; i < N; i++)
-            sum[i] += a.get(i);
+        for (int u = 0; u < UNROLL; u++)
+            if (u < left)
+                a[u] = pack_load<N>(dy + at + u * jump);
+        for (int u = 0; u < UNROLL; u++)
+            for (int i = 0; i < N && u < left; i++)
+                sum[i] += a[u].get(i);
     }
 
-    float s = tile_sum<N>(t, p, sum, shared);
+    float all = tile_sum<N>(t, p, sum, shared);
     int c = p.tile * t.wide * N + (int)threadIdx.x;
 
     if ((int)threadIdx.x < t.wide * N && c < t.channels)
-        part[(int64_t)chunk * t.channels + c] = s;
+        sums[(int64_t)chunk * t.channels + c] = all;
 }
 
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    bias_grad_combine(const float *part, float *db, int channels, int chunks)
+    sum_chunks(const float *sums, float *db, int channels, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0;
@@ -43,59 +77,31 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
     if (c < channels)
         for (int i = (int)threadIdx.x / COMBINE_CHANNELS; i < chunks;
              i += COMBINE_THREADS / COMBINE_CHANNELS)
-            sum += (double)part[(int64_t)i * channels + c];
+            sum += (double)sums[(int64_t)i * channels + c];
     sum = combine_sum(sum);
     if ((int)threadIdx.x < COMBINE_CHANNELS && c < channels)
         db[c] = (float)sum;
 }
 
-static tile tile_for(const struct tensor *dy)
-{
-    int64_t c = tensor_channels(dy), n = 16 / (int64_t)dtype_size(dy->dtype);
-
-    return tile_of(tensor_len(dy) / c, c, c % n ? 1 : (int)n);
-}
-
-static int chunks_for(const tile &t, const struct device *dev)
-{
-    return tile_chunks(t, 4 * dev->what.multiprocessors);
-}
-
-static const char *bias_grad_claim(struct region *r, struct graph *, struct node *n,
-                                   struct device *dev)
-{
-    tile t;
-
-    if (n->op != &op_bias_grad)
-        return "not the gradient of a bias";
-
-    t = tile_for(n->in[BIAS_GRAD_DY]);
-    region_take(r, n);
-    (void)region_read(r, n->in[BIAS_GRAD_DY]);
-    (void)region_write(r, n->out[0]);
-    region_workspace(r, (size_t)chunks_for(t, dev) * (size_t)t.channels * sizeof(float));
-    return nullptr;
-}
-
 static void bias_grad_run(struct step *s, struct device *dev)
 {
-    const struct tensor *dy = s->in_tensor[0];
-    tile t = tile_for(dy);
-    int chunks = chunks_for(t, dev);
-    float *part = (float *)s->workspace;
+    const bias_state *st = (const bias_state *)s->state;
+    unsigned grid = (unsigned)(st->t.tiles * st->chunks);
+    float *sums = (float *)s->workspace;
 
-    WITH_DTYPE(dy->dtype, T, {
-        WITH_PACK(T, t.channels, N, {
-            LAUNCH(dev, (bias_grad_rows<T, N>), (unsigned)(chunks * t.tiles),
-                   TILE_THREADS, 0, (const T *)s->in[0], part, t, chunks);
+    WITH_DTYPE(s->in_tensor[0]->dtype, T, {
+        WITH_PACK(T, st->t.channels, N, {
+            LAUNCH(dev, (sum_rows<T, N>), grid, TILE_THREADS, 0, (const T *)s->in[0],
+                   sums, st->t, st->chunks);
         });
     });
-    LAUNCH(dev, bias_grad_combine, combine_blocks(t.channels), COMBINE_THREADS, 0, part,
-           (float *)s->out[0], t.channels, chunks);
+    LAUNCH(dev, sum_chunks, combine_blocks(st->t.channels), COMBINE_THREADS, 0,
+           (const float *)sums, (float *)s->out[0], st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_bias_grad = {
     .name = "cuda bias_grad",
     .claim = bias_grad_claim,
     .run = bias_grad_run,
+    .state_size = sizeof(bias_state),
 };

@@ -10,30 +10,48 @@
 #include "graph/kernel.h"
 #include "ops/image.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, ROUNDS = 4 };
 
 struct alignas(16) unit16 {
     uint64_t v[2];
 };
 
-/* `len` units of each of `pixels` rows, between rows of from_c and to_c units. */
+/*
+ * `len` units of each of `pixels` rows, between rows of from_c and to_c units. A thread
+ * has a unit of a row, `wide` of them side by side, and goes down ROUNDS rows.
+ */
 template <class U>
 __global__ void __launch_bounds__(BLOCK)
-    copy_channels(const U *from, int64_t from_c, U *to, int64_t to_c, int64_t len,
+    copy_channels(const U *from, int from_c, U *to, int to_c, int len, int wide,
                   int64_t pixels)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    int high = BLOCK / wide, row = (int)threadIdx.x / wide;
+    int first = (int)threadIdx.x % wide;
+    int64_t at = (int64_t)blockIdx.x * high * ROUNDS + row;
 
-    if (i < len * pixels)
-        to[i / len * to_c + i % len] = from[i / len * from_c + i % len];
+    if (row >= high)
+        return;
+    for (int c = first; c < len; c += wide) {
+        U v[ROUNDS] = {};
+
+        for (int u = 0; u < ROUNDS; u++)
+            if (at + u * high < pixels)
+                v[u] = from[(at + u * high) * from_c + c];
+        for (int u = 0; u < ROUNDS; u++)
+            if (at + u * high < pixels)
+                to[(at + u * high) * to_c + c] = v[u];
+    }
 }
 
 template <class U>
 static void copy_as(struct device *dev, const void *from, int64_t from_c, void *to,
                     int64_t to_c, int64_t len, int64_t pixels, int64_t each)
 {
-    LAUNCH(dev, copy_channels<U>, cuda_blocks(len / each * pixels, BLOCK, 1), BLOCK, 0,
-           (const U *)from, from_c / each, (U *)to, to_c / each, len / each, pixels);
+    int units = (int)(len / each), wide = units < BLOCK ? units : (int)BLOCK;
+
+    LAUNCH(dev, copy_channels<U>, cuda_blocks(pixels, BLOCK / wide, ROUNDS), BLOCK, 0,
+           (const U *)from, (int)(from_c / each), (U *)to, (int)(to_c / each), units,
+           wide, pixels);
 }
 
 /* Lengths and offsets in elements of `size` bytes. */

@@ -1,108 +1,44 @@
 /*
- * cross_entropy, its gradient, and metrics: a block for each sample, in double as the
- * reference, because batches have few logits: 256 x 1000 are 1 MB, and launches dominate.
- * The sums over samples are made by one block in a fixed order.
+ * The loss and its gradient: a warp takes a row of up to a thousand classes or so, a
+ * block a longer one, twice: the largest logit, then the sum of exponentials. Rows stay
+ * in the first-level cache in between, so the logits are read once and the gradient is
+ * written once. Exponentials are fp32 of differences to the largest; sums over samples
+ * are fp64 in a fixed order.
+ *
+ * A label that is no class, which the loader lets nobody have, makes loss and gradient
+ * NaN, and the update is skipped.
  */
 #include "ops/cross_entropy.h"
 
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/reduce.h"
+#include "cuda/rows.h"
 #include "graph/kernel.h"
-#include "ops/control.h"
-#include "ops/metrics.h"
-#include "ops/metrics_formula.h"
 
-enum { BLOCK = 128, SUM_BLOCK = 256 };
+enum { LAST_BLOCK = 1024 };
 
 struct targets {
     const int32_t *label;
     const float *lam; /* or NULL */
     int64_t samples, classes;
-    double smoothing;
+    float on, off; /* what labels add, and every class has: 1 - e, e / K */
 };
 
-__device__ static inline bool valid(const targets &t, int64_t i)
+static targets targets_of(const struct step *s, int lam)
 {
-    return t.label[i] >= 0 && (!t.lam || t.label[t.samples - 1 - i] >= 0);
-}
+    const struct cross_entropy_attrs *a =
+        (const struct cross_entropy_attrs *)s->node->attrs;
+    const struct tensor *z = s->in_tensor[CROSS_ENTROPY_LOGITS];
+    targets t = {};
 
-__device__ static inline double target(const targets &t, int64_t i, int64_t k)
-{
-    double on = 1 - t.smoothing, lam = t.lam ? (double)t.lam[i] : 1;
-    double sum = t.smoothing / (double)t.classes;
-
-    if (t.label[i] == k)
-        sum += lam * on;
-    if (t.lam && t.label[t.samples - 1 - i] == k)
-        sum += (1 - lam) * on;
-    return sum;
-}
-
-/* log of the sum of exp(z) of a row, by all threads of a block; NaN if one z is. */
-__device__ static inline double log_sum_exp(const float *z, int64_t n)
-{
-    __shared__ float tops[BLOCK];
-    __shared__ double sums[BLOCK];
-    float top = -INFINITY;
-    double sum = 0;
-
-    for (int64_t k = threadIdx.x; k < n; k += BLOCK)
-        if (z[k] > top)
-            top = z[k];
-    top = block_max<BLOCK>(top, tops);
-    for (int64_t k = threadIdx.x; k < n; k += BLOCK)
-        sum += exp((double)z[k] - (double)top);
-    return (double)top + log(block_sum<BLOCK>(sum, sums));
-}
-
-__global__ void __launch_bounds__(BLOCK)
-    cross_entropy_rows(const float *logits, targets t, double *loss)
-{
-    __shared__ double sums[BLOCK];
-    int64_t i = blockIdx.x;
-    const float *z = logits + i * t.classes;
-    double lse = log_sum_exp(z, t.classes), sum = 0;
-
-    for (int64_t k = threadIdx.x; k < t.classes; k += BLOCK)
-        sum += target(t, i, k) * (lse - (double)z[k]);
-    sum = block_sum<BLOCK>(sum, sums);
-    if (threadIdx.x == 0)
-        loss[i] = valid(t, i) ? sum : 0;
-}
-
-__global__ void __launch_bounds__(SUM_BLOCK)
-    cross_entropy_mean(const double *loss, targets t, float *mean)
-{
-    __shared__ double sums[SUM_BLOCK];
-    double sum = 0, count = 0;
-
-    for (int64_t i = threadIdx.x; i < t.samples; i += SUM_BLOCK) {
-        sum += loss[i];
-        count += valid(t, i);
-    }
-    sum = block_sum<SUM_BLOCK>(sum, sums);
-    count = block_sum<SUM_BLOCK>(count, sums);
-    if (threadIdx.x == 0)
-        *mean = count > 0 ? (float)(sum / count) : 0;
-}
-
-__global__ void __launch_bounds__(BLOCK)
-    cross_entropy_gradient(const float *logits, targets t, const float *dloss, float *dz)
-{
-    __shared__ double sums[BLOCK];
-    int64_t row = blockIdx.x;
-    const float *z = logits + row * t.classes;
-    double lse = log_sum_exp(z, t.classes), count = 0;
-
-    for (int64_t i = threadIdx.x; i < t.samples; i += BLOCK)
-        count += valid(t, i);
-    count = block_sum<BLOCK>(count, sums);
-    for (int64_t k = threadIdx.x; k < t.classes; k += BLOCK)
-        dz[row * t.classes + k] =
-            valid(t, row) ? (float)((exp((double)z[k] - lse) - target(t, row, k)) *
-                                    ((double)*dloss / count))
-                          : 0;
+    t.label = (const int32_t *)s->in[CROSS_ENTROPY_LABELS];
+    t.lam = s->nin > lam ? (const float *)s->in[lam] : nullptr;
+    t.samples = z->dim[0];
+    t.classes = z->dim[1];
+    t.on = (float)(1 - (double)a->smoothing);
+    t.off = (float)((double)a->smoothing / (double)t.classes);
+    return t;
 }
 
 static const char *cross_entropy_claim(struct region *r, struct graph *, struct node *n,
@@ -110,117 +46,155 @@ static const char *cross_entropy_claim(struct region *r, struct graph *, struct 
 {
     if (n->op != &op_cross_entropy && n->op != &op_cross_entropy_grad)
         return "not a cross entropy";
+    if (n->in[CROSS_ENTROPY_LOGITS]->dtype != DTYPE_F32)
+        return "fp32 only";
 
     region_take(r, n);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
-    region_workspace(r, (size_t)n->in[CROSS_ENTROPY_LOGITS]->dim[0] * sizeof(double));
+    if (n->op == &op_cross_entropy)
+        region_workspace(r, (size_t)n->in[CROSS_ENTROPY_LOGITS]->dim[0] * sizeof(double));
+    else
+        region_inplace(r, 0, CROSS_ENTROPY_GRAD_LOGITS);
     return nullptr;
+}
+
+__device__ static inline bool counts(const targets &t, int64_t i)
+{
+    return t.label[i] >= 0 && (!t.lam || t.label[t.samples - 1 - i] >= 0);
+}
+
+/* A row's largest logit, the sum of exp(z - top), and that of z - top. */
+struct row_sums {
+    float top, exps, all;
+};
+
+template <int THREADS, int N>
+__device__ static inline row_sums sums_of(const float *z, int64_t classes, float *shared)
+{
+    row_sums r = {-INFINITY, 0, 0};
+
+    row_each<THREADS, N>(z, classes, [&](int64_t, float v) { r.top = fmaxf(r.top, v); });
+    r.top = row_max<THREADS>(r.top, shared);
+    row_each<THREADS, N>(z, classes, [&](int64_t, float v) {
+        r.exps += expf(v - r.top);
+        r.all += v - r.top;
+    });
+    r.exps = row_sum<THREADS>(r.exps, shared);
+    r.all = row_sum<THREADS>(r.all, shared);
+    return r;
+}
+
+/* The loss of each sample, 0 where it does not count. */
+template <int THREADS, int N>
+__global__ void __launch_bounds__(ROWS_BLOCK)
+    sample_losses(const float *logits, targets t, double *loss)
+{
+    __shared__ float shared[ROWS_BLOCK / 32];
+
+    for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
+        const float *z = logits + i * t.classes;
+        row_sums r = sums_of<THREADS, N>(z, t.classes, shared);
+
+        if (row_thread<THREADS>() || !counts(t, i)) {
+            if (!row_thread<THREADS>())
+                loss[i] = 0;
+            continue;
+        }
+
+        int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
+        double lam = t.lam ? (double)t.lam[i] : 1, log_sum = log((double)r.exps);
+
+        if (own >= t.classes || partner >= t.classes) {
+            loss[i] = NAN;
+            continue;
+        }
+        loss[i] = (double)t.off * ((double)t.classes * log_sum - (double)r.all) +
+                  (double)t.on * (log_sum - (lam * (double)(z[own] - r.top) +
+                                             (1 - lam) * (double)(z[partner] - r.top)));
+    }
+}
+
+__global__ void __launch_bounds__(LAST_BLOCK)
+    mean_loss(const double *loss, targets t, float *to)
+{
+    __shared__ double shared[LAST_BLOCK / 32];
+    double sum = 0, n = 0;
+
+    for (int64_t i = threadIdx.x; i < t.samples; i += LAST_BLOCK) {
+        sum += loss[i];
+        n += counts(t, i);
+    }
+    sum = block_sum<LAST_BLOCK>(sum, shared);
+    n = block_sum<LAST_BLOCK>(n, shared);
+    if (threadIdx.x == 0)
+        *to = n > 0 ? (float)(sum / n) : 0;
+}
+
+/* dz = (softmax(z) - target) dloss / valid; each block counts the valid samples. */
+template <int THREADS, int N>
+__global__ void __launch_bounds__(ROWS_BLOCK)
+    loss_gradient(const float *logits, targets t, const float *dloss, float *to)
+{
+    __shared__ float shared[ROWS_BLOCK / 32];
+    __shared__ int shared_count[ROWS_BLOCK / 32];
+    int n = 0;
+
+    for (int64_t i = threadIdx.x; i < t.samples; i += ROWS_BLOCK)
+        n += counts(t, i);
+    n = block_sum<ROWS_BLOCK>(n, shared_count);
+
+    float scale = n ? (float)((double)*dloss / n) : 0;
+
+    for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
+        const float *z = logits + i * t.classes;
+        float *dz = to + i * t.classes;
+        row_sums r = sums_of<THREADS, N>(z, t.classes, shared);
+        int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
+        float lam = t.lam ? t.lam[i] : 1;
+        bool in = counts(t, i), known = own < t.classes && partner < t.classes;
+
+        row_map<THREADS, N>(z, dz, t.classes, [&](int64_t k, float v) {
+            float target = t.off + (k == own ? lam * t.on : 0);
+
+            if (t.lam && k == partner)
+                target += (1 - lam) * t.on;
+            if (!in)
+                return 0.0f;
+            return known ? (expf(v - r.top) / r.exps - target) * scale : (float)NAN;
+        });
+    }
 }
 
 static void cross_entropy_run(struct step *s, struct device *dev)
 {
-    bool grad = s->node->op == &op_cross_entropy_grad;
-    int lam = grad ? (int)CROSS_ENTROPY_GRAD_LAM : (int)CROSS_ENTROPY_LAM;
-    const struct cross_entropy_attrs *a =
-        (const struct cross_entropy_attrs *)s->node->attrs;
-    const struct tensor *logits = s->in_tensor[CROSS_ENTROPY_LOGITS];
     const float *z = (const float *)s->in[CROSS_ENTROPY_LOGITS];
-    targets t = {(const int32_t *)s->in[CROSS_ENTROPY_LABELS],
-                 s->nin > lam ? (const float *)s->in[lam] : nullptr, logits->dim[0],
-                 logits->dim[1], (double)a->smoothing};
-    unsigned rows = (unsigned)t.samples;
-    double *loss = (double *)s->workspace;
 
-    if (grad) {
-        LAUNCH(dev, cross_entropy_gradient, rows, BLOCK, 0, z, t,
-               (const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS], (float *)s->out[0]);
+    if (s->node->op == &op_cross_entropy) {
+        targets t = targets_of(s, CROSS_ENTROPY_LAM);
+        double *loss = (double *)s->workspace;
+
+        WITH_ROWS(t.classes, THREADS, N, {
+            LAUNCH(dev, (sample_losses<THREADS, N>), row_blocks(dev, t.samples, THREADS),
+                   ROWS_BLOCK, 0, z, t, loss);
+        });
+        LAUNCH(dev, mean_loss, 1, LAST_BLOCK, 0, (const double *)loss, t,
+               (float *)s->out[0]);
         return;
     }
-    LAUNCH(dev, cross_entropy_rows, rows, BLOCK, 0, z, t, loss);
-    LAUNCH(dev, cross_entropy_mean, 1, SUM_BLOCK, 0, loss, t, (float *)s->out[0]);
+
+    targets t = targets_of(s, CROSS_ENTROPY_GRAD_LAM);
+
+    WITH_ROWS(t.classes, THREADS, N, {
+        LAUNCH(dev, (loss_gradient<THREADS, N>), row_blocks(dev, t.samples, THREADS),
+               ROWS_BLOCK, 0, z, t, (const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS],
+               (float *)s->out[0]);
+    });
 }
 
 extern const struct kernel cuda_cross_entropy = {
     .name = "cuda cross_entropy",
     .claim = cross_entropy_claim,
     .run = cross_entropy_run,
-};
-
-/* ---- metrics ---- */
-
-/* The rank of each label, -1 for a sample that does not count. */
-__global__ void __launch_bounds__(BLOCK)
-    metrics_ranks(const float *logits, const int32_t *label, int64_t classes,
-                  int64_t *rank)
-{
-    __shared__ int64_t sums[BLOCK];
-    int64_t i = blockIdx.x, own = label[i], beaten = 0;
-    const float *z = logits + i * classes;
-
-    for (int64_t k = threadIdx.x; k < classes && own >= 0; k += BLOCK)
-        beaten += metrics_beats(z[k], k, z[own], own);
-    beaten = block_sum<BLOCK>(beaten, sums);
-    if (threadIdx.x == 0)
-        rank[i] = own < 0 ? -1 : beaten + (z[own] >= z[own] ? 0 : classes);
-}
-
-__global__ void __launch_bounds__(SUM_BLOCK)
-    metrics_add(const int64_t *rank, int64_t samples, const float *loss,
-                struct metrics *m)
-{
-    __shared__ int64_t sums[SUM_BLOCK];
-    int64_t count = 0, top1 = 0, top5 = 0;
-
-    for (int64_t i = threadIdx.x; i < samples; i += SUM_BLOCK) {
-        count += rank[i] >= 0;
-        top1 += rank[i] >= 0 && rank[i] < 1;
-        top5 += rank[i] >= 0 && rank[i] < METRICS_TOP;
-    }
-    count = block_sum<SUM_BLOCK>(count, sums);
-    top1 = block_sum<SUM_BLOCK>(top1, sums);
-    top5 = block_sum<SUM_BLOCK>(top5, sums);
-    if (threadIdx.x != 0)
-        return;
-    m->count += count;
-    m->top1 += top1;
-    m->top5 += top5;
-    m->runs++;
-    if (isfinite(*loss))
-        m->loss_sum += (double)*loss * (double)count;
-    else
-        m->nonfinite++;
-}
-
-static const char *metrics_claim(struct region *r, struct graph *, struct node *n,
-                                 struct device *)
-{
-    if (n->op != &op_metrics)
-        return "not metrics";
-
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[METRICS_STATE]);
-    region_workspace(r, (size_t)n->in[METRICS_LOGITS]->dim[0] * sizeof(int64_t));
-    return nullptr;
-}
-
-static void metrics_run(struct step *s, struct device *dev)
-{
-    const struct tensor *logits = s->in_tensor[METRICS_LOGITS];
-    int64_t *rank = (int64_t *)s->workspace;
-
-    LAUNCH(dev, metrics_ranks, (unsigned)logits->dim[0], BLOCK, 0,
-           (const float *)s->in[METRICS_LOGITS], (const int32_t *)s->in[METRICS_LABELS],
-           logits->dim[1], rank);
-    LAUNCH(dev, metrics_add, 1, SUM_BLOCK, 0, rank, logits->dim[0],
-           (const float *)s->in[METRICS_LOSS], (struct metrics *)s->out[METRICS_STATE]);
-}
-
-extern const struct kernel cuda_metrics = {
-    .name = "cuda metrics",
-    .claim = metrics_claim,
-    .run = metrics_run,
 };

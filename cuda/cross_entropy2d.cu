@@ -1,12 +1,16 @@
 /*
- * cross_entropy2d, its gradient, and the confusion matrix: a thread for each pixel, whose
- * logits are a run of K floats that it reads once into L1. Bytes: the logits and a byte
- * of label a pixel; the gradient writes as much again. Exponentials are in float, sums
- * over pixels in double: per block, then by one block in a fixed order. The sum of the
- * weights, which both passes need, is a pass over the labels alone.
+ * cross_entropy2d, its gradient, and the confusion matrix. Bytes: the logits and a byte
+ * of label a pixel; the gradient writes as much again.
+ *
+ * A block copies the logits of its pixels to shared memory, 16 bytes at a time as they
+ * lie; then a thread has a pixel, whose K floats it reads from there as often as it
+ * likes. Gradients go back the same way. Exponentials are in float, sums over pixels in
+ * double: per block, then by one block in a fixed order. The sum of the weights, which
+ * both passes need, is a pass over the labels alone.
  */
 #include "ops/cross_entropy2d.h"
 
+#include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/reduce.h"
@@ -17,34 +21,86 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 256, LABELS = 16 };
 
+/* Pixels of a block: as many as it has threads, unless 48 KiB do not hold them. */
+enum { PIXELS = 128, PIXELS_FEW = 32, CLASSES_MANY = 64 };
+
 /* Of each label, 0 for what does not count: a table in the parameters of a launch. */
 struct class_weights {
     float of[CROSS_ENTROPY2D_CLASSES];
 };
 
-/* Sums of blocks, two to a block: weights, and weighted losses. */
-struct sums {
-    double *weight, *loss;
+/* The pixels of a launch; `each` to a block. */
+struct picture {
+    int64_t pixels;
+    int classes, each;
 };
 
-__device__ static inline float pixel_loss(const float *z, int64_t classes, int label,
-                                          float *lse)
+static picture picture_of(const struct tensor *logits)
 {
-    float top = z[0], sum = 0;
+    int classes = (int)logits->dim[IMAGE_C];
 
-    for (int64_t k = 1; k < classes; k++)
-        top = z[k] > top ? z[k] : top;
-    for (int64_t k = 0; k < classes; k++)
-        sum += expf(z[k] - top);
-    *lse = top + logf(sum);
-    return *lse - z[label];
+    return {tensor_len(logits) / classes, classes,
+            classes <= CLASSES_MANY ? PIXELS : PIXELS_FEW};
+}
+
+static size_t picture_shared(const picture &p)
+{
+    return (size_t)p.each * (size_t)p.classes * sizeof(float);
+}
+
+static unsigned picture_blocks(const picture &p)
+{
+    return cuda_blocks(p.pixels, p.each, 1);
+}
+
+/* n floats, both ends at multiples of 16 bytes. */
+__device__ static inline void copy_floats(const float *from, float *to, int n)
+{
+    int whole = n / 4 * 4, t = (int)threadIdx.x;
+
+    for (int i = t * 4; i < whole; i += PIXELS * 4)
+        vec_store(to + i, vec_load(from + i));
+    for (int i = whole + t; i < n; i += PIXELS)
+        to[i] = from[i];
+}
+
+/* The block's logits in shared memory; returns how many pixels these are. */
+__device__ static inline int stage(const float *logits, const picture &p, float *shared)
+{
+    int64_t first = (int64_t)blockIdx.x * p.each, left = p.pixels - first;
+    int n = left < p.each ? (int)left : p.each;
+
+    copy_floats(logits + first * p.classes, shared, n * p.classes);
+    __syncthreads();
+    return n;
+}
+
+/* fn(k, z[k]) for all classes; N, which divides them, at a time. */
+template <int N, class F>
+__device__ static inline void each_class(const float *z, int classes, F fn)
+{
+    for (int k = 0; k < classes; k += N) {
+        pack<float, N> a = pack_load<N>(z + k);
+
+        for (int i = 0; i < N; i++)
+            fn(k + i, a.v[i]);
+    }
+}
+
+template <int N> __device__ static inline float log_sum_exp(const float *z, int classes)
+{
+    float top = -INFINITY, sum = 0;
+
+    each_class<N>(z, classes, [&](int, float v) { top = v > top ? v : top; });
+    each_class<N>(z, classes, [&](int, float v) { sum += expf(v - top); });
+    return top + logf(sum);
 }
 
 __global__ void __launch_bounds__(BLOCK)
     cross_entropy2d_weights(const uint8_t *label, int64_t pixels, class_weights w,
                             double *weight)
 {
-    __shared__ double shared[BLOCK];
+    __shared__ double shared[BLOCK / 32];
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * LABELS;
     double sum = 0;
 
@@ -58,7 +114,7 @@ __global__ void __launch_bounds__(BLOCK)
 __global__ void __launch_bounds__(SUM_BLOCK)
     cross_entropy2d_total(const double *part, int n, double *total)
 {
-    __shared__ double shared[SUM_BLOCK];
+    __shared__ double shared[SUM_BLOCK / 32];
     double sum = 0;
 
     for (int i = (int)threadIdx.x; i < n; i += SUM_BLOCK)
@@ -68,27 +124,34 @@ __global__ void __launch_bounds__(SUM_BLOCK)
         *total = sum;
 }
 
-__global__ void __launch_bounds__(BLOCK)
-    cross_entropy2d_pixels(const float *logits, const uint8_t *label, int64_t pixels,
-                           int64_t classes, class_weights w, double *loss)
+template <int N>
+__global__ void __launch_bounds__(PIXELS, 8)
+    cross_entropy2d_pixels(const float *logits, const uint8_t *label, picture p,
+                           class_weights w, double *loss)
 {
-    __shared__ double shared[BLOCK];
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    float weight = i < pixels ? w.of[label[i]] : 0, lse;
+    SHARED_BYTES(bytes);
+    __shared__ double sums[PIXELS / 32];
+    float *shared = reinterpret_cast<float *>(bytes);
+    int n = stage(logits, p, shared), t = (int)threadIdx.x;
     double sum = 0;
 
-    if (weight > 0)
-        sum = (double)weight *
-              (double)pixel_loss(logits + i * classes, classes, label[i], &lse);
-    sum = block_sum<BLOCK>(sum, shared);
-    if (threadIdx.x == 0)
+    if (t < n) {
+        const float *z = shared + t * p.classes;
+        int own = label[(int64_t)blockIdx.x * p.each + t];
+        float weight = w.of[own];
+
+        if (weight > 0)
+            sum = (double)weight * (double)(log_sum_exp<N>(z, p.classes) - z[own]);
+    }
+    sum = block_sum<PIXELS>(sum, sums);
+    if (t == 0)
         loss[blockIdx.x] = sum;
 }
 
 __global__ void __launch_bounds__(SUM_BLOCK)
     cross_entropy2d_mean(const double *loss, int n, const double *total, float *mean)
 {
-    __shared__ double shared[SUM_BLOCK];
+    __shared__ double shared[SUM_BLOCK / 32];
     double sum = 0;
 
     for (int i = (int)threadIdx.x; i < n; i += SUM_BLOCK)
@@ -98,24 +161,37 @@ __global__ void __launch_bounds__(SUM_BLOCK)
         *mean = *total > 0 ? (float)(sum / *total) : 0;
 }
 
-__global__ void __launch_bounds__(BLOCK)
-    cross_entropy2d_gradient(const float *logits, const uint8_t *label, int64_t pixels,
-                             int64_t classes, class_weights w, const double *total,
-                             const float *dloss, float *dz)
+template <int N>
+__global__ void __launch_bounds__(PIXELS, 8)
+    cross_entropy2d_gradient(const float *logits, const uint8_t *label, picture p,
+                             class_weights w, const double *total, const float *dloss,
+                             float *dz)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    const float *z = logits + i * classes;
-    float weight = i < pixels ? w.of[label[i]] : 0, lse = 0, scale = 0;
+    SHARED_BYTES(bytes);
+    float *shared = reinterpret_cast<float *>(bytes);
+    int n = stage(logits, p, shared), t = (int)threadIdx.x;
+    int64_t first = (int64_t)blockIdx.x * p.each;
 
-    if (i >= pixels)
-        return;
-    if (weight > 0) {
-        (void)pixel_loss(z, classes, label[i], &lse);
-        scale = (float)((double)weight * (double)*dloss / *total);
+    if (t < n) {
+        float *z = shared + t * p.classes;
+        int own = label[first + t];
+        float weight = w.of[own], lse = 0, scale = 0;
+
+        if (weight > 0) {
+            lse = log_sum_exp<N>(z, p.classes);
+            scale = (float)((double)weight * (double)*dloss / *total);
+        }
+        for (int k = 0; k < p.classes; k += N) {
+            pack<float, N> a = pack_load<N>(z + k);
+
+            for (int i = 0; i < N; i++)
+                a.v[i] =
+                    weight > 0 ? (expf(a.v[i] - lse) - (float)(own == k + i)) * scale : 0;
+            pack_store<float, N>(z + k, a);
+        }
     }
-    for (int64_t k = 0; k < classes; k++)
-        dz[i * classes + k] =
-            weight > 0 ? (expf(z[k] - lse) - (float)(label[i] == k)) * scale : 0;
+    __syncthreads();
+    copy_floats(shared, dz + first * p.classes, n * p.classes);
 }
 
 static int weight_blocks(int64_t pixels)
@@ -123,27 +199,22 @@ static int weight_blocks(int64_t pixels)
     return (int)cuda_blocks(pixels, BLOCK, LABELS);
 }
 
-static int pixel_blocks(int64_t pixels)
-{
-    return (int)cuda_blocks(pixels, BLOCK, 1);
-}
-
 static const char *cross_entropy2d_claim(struct region *r, struct graph *, struct node *n,
                                          struct device *)
 {
-    const struct tensor *labels;
-
     if (n->op != &op_cross_entropy2d && n->op != &op_cross_entropy2d_grad)
         return "not a cross entropy of pixels";
 
-    labels = n->in[CROSS_ENTROPY2D_LABELS];
+    const struct tensor *labels = n->in[CROSS_ENTROPY2D_LABELS];
+    picture p = picture_of(n->in[CROSS_ENTROPY2D_LOGITS]);
+
     region_take(r, n);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
-    region_workspace(r, (size_t)(1 + weight_blocks(tensor_len(labels)) +
-                                 pixel_blocks(tensor_len(labels))) *
-                            sizeof(double));
+    region_workspace(
+        r, (size_t)(1 + weight_blocks(tensor_len(labels)) + (int)picture_blocks(p)) *
+               sizeof(double));
     return nullptr;
 }
 
@@ -153,27 +224,30 @@ static void cross_entropy2d_run(struct step *s, struct device *dev)
         (const struct cross_entropy2d_attrs *)s->node->attrs;
     const float *z = (const float *)s->in[CROSS_ENTROPY2D_LOGITS];
     const uint8_t *label = (const uint8_t *)s->in[CROSS_ENTROPY2D_LABELS];
-    int64_t classes = s->in_tensor[CROSS_ENTROPY2D_LOGITS]->dim[IMAGE_C];
-    int64_t pixels = tensor_len(s->in_tensor[CROSS_ENTROPY2D_LABELS]);
-    int parts = weight_blocks(pixels), blocks = pixel_blocks(pixels);
+    picture p = picture_of(s->in_tensor[CROSS_ENTROPY2D_LOGITS]);
+    int parts = weight_blocks(p.pixels);
+    unsigned blocks = picture_blocks(p);
+    size_t shared = picture_shared(p);
     double *total = (double *)s->workspace, *weight = total + 1, *loss = weight + parts;
     class_weights w = {};
 
-    for (int64_t k = 0; k < classes; k++)
-        w.of[k] = cross_entropy2d_weight(a, (int)k);
-    LAUNCH(dev, cross_entropy2d_weights, (unsigned)parts, BLOCK, 0, label, pixels, w,
+    for (int k = 0; k < p.classes; k++)
+        w.of[k] = cross_entropy2d_weight(a, k);
+    LAUNCH(dev, cross_entropy2d_weights, (unsigned)parts, BLOCK, 0, label, p.pixels, w,
            weight);
     LAUNCH(dev, cross_entropy2d_total, 1, SUM_BLOCK, 0, weight, parts, total);
-    if (s->node->op == &op_cross_entropy2d_grad) {
-        LAUNCH(dev, cross_entropy2d_gradient, (unsigned)blocks, BLOCK, 0, z, label,
-               pixels, classes, w, total,
-               (const float *)s->in[CROSS_ENTROPY2D_GRAD_DLOSS], (float *)s->out[0]);
-        return;
-    }
-    LAUNCH(dev, cross_entropy2d_pixels, (unsigned)blocks, BLOCK, 0, z, label, pixels,
-           classes, w, loss);
-    LAUNCH(dev, cross_entropy2d_mean, 1, SUM_BLOCK, 0, loss, blocks, total,
-           (float *)s->out[0]);
+    WITH_PACK(float, p.classes, N, {
+        if (s->node->op == &op_cross_entropy2d_grad)
+            LAUNCH(dev, cross_entropy2d_gradient<N>, blocks, PIXELS, shared, z, label, p,
+                   w, (const double *)total,
+                   (const float *)s->in[CROSS_ENTROPY2D_GRAD_DLOSS], (float *)s->out[0]);
+        else
+            LAUNCH(dev, cross_entropy2d_pixels<N>, blocks, PIXELS, shared, z, label, p, w,
+                   loss);
+    });
+    if (s->node->op == &op_cross_entropy2d)
+        LAUNCH(dev, cross_entropy2d_mean, 1, SUM_BLOCK, 0, (const double *)loss,
+               (int)blocks, (const double *)total, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_cross_entropy2d = {
@@ -184,28 +258,58 @@ extern const struct kernel cuda_cross_entropy2d = {
 
 /* ---- confusion ---- */
 
-__device__ static inline int64_t largest(const float *z, int64_t n)
+/* The first of the largest; a NaN is never right: class 0 then, as in the reference. */
+template <int N> __device__ static inline int largest(const float *z, int classes)
 {
-    int64_t at = 0;
+    float top = z[0];
+    int at = 0;
+    bool nan = false;
 
-    for (int64_t k = 0; k < n; k++)
-        if (isnan(z[k]))
-            return 0;
-        else if (z[k] > z[at])
+    each_class<N>(z, classes, [&](int k, float v) {
+        nan |= isnan(v);
+        if (v > top) {
+            top = v;
             at = k;
-    return at;
+        }
+    });
+    return nan ? 0 : at;
 }
 
-/* Counts are whole numbers, so atomics leave no trace of their order. */
-__global__ void __launch_bounds__(BLOCK)
-    confusion_pixels(const float *logits, const uint8_t *label, int64_t pixels,
-                     int64_t classes, int ignore, unsigned long long *matrix)
+/*
+ * Counts are whole numbers, so atomics leave no trace of their order. A block counts in
+ * shared memory, behind its logits, where the matrix is small enough.
+ */
+template <int N>
+__global__ void __launch_bounds__(PIXELS, 8)
+    confusion_pixels(const float *logits, const uint8_t *label, picture p, int ignore,
+                     bool own_matrix, unsigned long long *matrix)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    SHARED_BYTES(bytes);
+    float *shared = reinterpret_cast<float *>(bytes);
+    unsigned *counts = reinterpret_cast<unsigned *>(shared + p.each * p.classes);
+    int cells = p.classes * p.classes, t = (int)threadIdx.x, n;
 
-    if (i < pixels && label[i] != ignore)
-        atomicAdd(&matrix[label[i] * classes + largest(logits + i * classes, classes)],
-                  1ull);
+    for (int i = t; own_matrix && i < cells; i += PIXELS)
+        counts[i] = 0;
+    n = stage(logits, p, shared); /* with a barrier */
+    if (t < n) {
+        int own = label[(int64_t)blockIdx.x * p.each + t];
+
+        if (own != ignore && own < p.classes) {
+            int cell = own * p.classes + largest<N>(shared + t * p.classes, p.classes);
+
+            if (own_matrix)
+                atomicAdd(&counts[cell], 1u);
+            else
+                atomicAdd(&matrix[cell], 1ull);
+        }
+    }
+    if (!own_matrix)
+        return;
+    __syncthreads();
+    for (int i = t; i < cells; i += PIXELS)
+        if (counts[i])
+            atomicAdd(&matrix[i], (unsigned long long)counts[i]);
 }
 
 /* What the pixels of this batch add to struct metrics. */
@@ -213,7 +317,7 @@ __global__ void __launch_bounds__(SUM_BLOCK)
     confusion_add(const unsigned long long *batch, int64_t classes, const float *loss,
                   struct metrics *m, int64_t *matrix)
 {
-    __shared__ int64_t shared[SUM_BLOCK];
+    __shared__ int64_t shared[SUM_BLOCK / 32];
     int64_t count = 0, right = 0;
 
     for (int64_t i = threadIdx.x; i < classes * classes; i += SUM_BLOCK) {
@@ -267,13 +371,18 @@ static void confusion_run(struct step *s, struct device *dev)
 {
     const struct confusion_attrs *a = (const struct confusion_attrs *)s->node->attrs;
     int64_t classes = s->in_tensor[CONFUSION_LOGITS]->dim[IMAGE_C];
-    int64_t pixels = tensor_len(s->in_tensor[CONFUSION_LABELS]), n = classes * classes;
+    int64_t n = classes * classes;
+    picture p = picture_of(s->in_tensor[CONFUSION_LOGITS]);
+    bool own = classes <= CLASSES_MANY / 2;
+    size_t shared = picture_shared(p) + (own ? (size_t)n * sizeof(unsigned) : 0);
     unsigned long long *batch = (unsigned long long *)s->workspace;
 
     LAUNCH(dev, confusion_clear, cuda_blocks(n, BLOCK, 1), BLOCK, 0, batch, n);
-    LAUNCH(dev, confusion_pixels, (unsigned)pixel_blocks(pixels), BLOCK, 0,
-           (const float *)s->in[CONFUSION_LOGITS],
-           (const uint8_t *)s->in[CONFUSION_LABELS], pixels, classes, a->ignore, batch);
+    WITH_PACK(float, p.classes, N, {
+        LAUNCH(dev, confusion_pixels<N>, picture_blocks(p), PIXELS, shared,
+               (const float *)s->in[CONFUSION_LOGITS],
+               (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, own, batch);
+    });
     LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes,
            (const float *)s->in[CONFUSION_LOSS],
            (struct metrics *)s->out[CONFUSION_METRICS],

@@ -1,10 +1,14 @@
 /*
- * dropout, dropout2d and drop_path, and their gradients, which are the same ops on dy.
- * Masks are the reference's, bit for bit, and never stored (ops/dropout_formula.h).
- * Bytes: x and y once.
+ * dropout, dropout2d and drop_path, and their gradients, which are the same on dy: x read
+ * and y written once. Masks are drawn from the control tensor (ops/dropout_formula.h) and
+ * equal the reference's bit for bit.
+ *
+ * A block keeps to one sample. Its factor (drop_path) or those of its channels
+ * (dropout2d, in shared memory) are drawn once; dropout draws four elements at a time.
  */
 #include "ops/dropout.h"
 
+#include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"
@@ -13,129 +17,164 @@
 #include "ops/dropout_formula.h"
 #include "ops/image.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, ROUNDS = 4, MOST_CHANNELS = 8192 };
 
-/* What the factor of an element depends on. */
-struct rule {
+struct mask {
     const struct control *control;
     uint32_t salt;
     float rate;
-    int64_t sample;   /* elements of a sample */
-    int64_t channels; /* of an image, for dropout2d */
 };
-
-/* Eight elements a thread: two Philox blocks, or 16 or 32 bytes. */
-enum { EACH = 8 };
-
-template <class T>
-__global__ void __launch_bounds__(BLOCK) dropout_each(const T *x, T *y, int64_t n, rule r)
-{
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * EACH;
-    uint64_t seed = r.control->seed, micro = (uint64_t)r.control->micro;
-    float factor[EACH];
-
-    for (int b = 0; b < EACH / 4; b++) {
-        struct philox p = dropout_block(seed, micro, r.salt, (uint64_t)(i / 4 + b));
-
-        for (int k = 0; k < 4; k++)
-            factor[4 * b + k] = dropout_factor(p.v[k], r.rate);
-    }
-    if (i + EACH <= n) {
-        for (int at = 0; at < EACH; at += vec<T>::N) {
-            vec<T> a = vec_load(x + i + at);
-
-            for (int k = 0; k < vec<T>::N; k++)
-                a.set(k, a.get(k) * factor[at + k]);
-            vec_store(y + i + at, a);
-        }
-        return;
-    }
-    for (int k = 0; k < EACH && i + k < n; k++)
-        y[i + k] = from_float<T>(to_float(x[i + k]) * factor[k]);
-}
-
-/* One sample a row of blocks; the factor is that of the sample. */
-template <class T>
-__global__ void __launch_bounds__(BLOCK) drop_path_each(const T *x, T *y, rule r)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n = blockIdx.y;
-    float factor = drop_path_factor(r.control->seed, (uint64_t)r.control->micro, r.salt,
-                                    (uint64_t)n, r.rate);
-
-    if (i < r.sample)
-        y[n * r.sample + i] = from_float<T>(to_float(x[n * r.sample + i]) * factor);
-}
-
-/* A thread has a channel of a sample, so one Philox block, and walks over its pixels. */
-enum { PIXELS = 16 };
-
-template <class T>
-__global__ void __launch_bounds__(BLOCK) dropout2d_each(const T *x, T *y, rule r)
-{
-    /* Pixels side by side in a block, or one pixel and several channels a thread. */
-    int64_t wide = r.channels < BLOCK ? r.channels : (int64_t)BLOCK, per = BLOCK / wide;
-    int64_t pixels = r.sample / r.channels, row = threadIdx.x / wide, n = blockIdx.y;
-
-    if (row >= per)
-        return;
-    for (int64_t c = threadIdx.x % wide; c < r.channels; c += wide) {
-        float factor = dropout2d_factor(r.control->seed, (uint64_t)r.control->micro,
-                                        r.salt, (uint64_t)(n * r.channels + c), r.rate);
-
-        for (int k = 0; k < PIXELS; k++) {
-            int64_t p = ((int64_t)blockIdx.x * PIXELS + k) * per + row;
-            int64_t i = n * r.sample + p * r.channels + c;
-
-            if (p < pixels)
-                y[i] = from_float<T>(to_float(x[i]) * factor);
-        }
-    }
-}
 
 static const char *dropout_claim(struct region *r, struct graph *, struct node *n,
                                  struct device *)
 {
     if (n->op != &op_dropout && n->op != &op_dropout2d && n->op != &op_drop_path)
-        return "not a dropout";
+        return "no dropout";
     if (n->in[DROPOUT_X]->dtype != n->out[0]->dtype)
         return "one type for all";
+    if (n->op == &op_dropout2d && n->out[0]->dim[IMAGE_C] > MOST_CHANNELS)
+        return "more than 8192 channels";
 
     region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
+    (void)region_read(r, n->in[DROPOUT_X]);
+    (void)region_read(r, n->in[DROPOUT_CONTROL]);
     (void)region_write(r, n->out[0]);
     region_inplace(r, 0, DROPOUT_X);
     return nullptr;
 }
 
 template <class T>
-static void dropout_launch(struct step *s, struct device *dev, const rule &r)
+__global__ void __launch_bounds__(BLOCK) dropout_each(const T *x, T *y, int64_t n, mask m)
+{
+    constexpr int N = vec<T>::N;
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N;
+    uint64_t seed = m.control->seed, micro = (uint64_t)m.control->micro;
+    float factor[N];
+
+    for (int k = 0; k < N && i + k < n; k += 4) {
+        struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)(i + k) / 4);
+
+        for (int j = 0; j < 4; j++)
+            factor[k + j] = dropout_factor(r.v[j], m.rate);
+    }
+    if (i + N <= n) {
+        vec<T> a = vec_load(x + i);
+
+        for (int k = 0; k < N; k++)
+            a.set(k, a.get(k) * factor[k]);
+        vec_store(y + i, a);
+        return;
+    }
+    for (int k = 0; i + k < n; k++)
+        y[i + k] = from_float<T>(to_float(x[i + k]) * factor[k]);
+}
+
+/* Where a block works: `chunks` blocks for each sample of `len` elements. */
+struct samples {
+    int64_t len;
+    int chunks, chunk; /* elements of a chunk */
+    int channels;      /* that have factors of their own; 0: the sample has one */
+};
+
+/*
+ * The block's chunk of its sample, N elements at a time, which N divides, and channels
+ * too. `factor` has one number, or one for each channel.
+ */
+template <class T, int N>
+__device__ static inline void scale_chunk(const T *x, T *y, const samples &s,
+                                          const float *factor)
+{
+    int64_t sample = blockIdx.x / (unsigned)s.chunks;
+    int64_t at = (int64_t)(blockIdx.x % (unsigned)s.chunks) * s.chunk;
+    int left = (int)(s.len - at < s.chunk ? s.len - at : s.chunk);
+    int channel = s.channels ? (int)(at % s.channels) : 0;
+
+    x += sample * s.len + at;
+    y += sample * s.len + at;
+    for (int i = (int)threadIdx.x * N; i < left; i += BLOCK * N) {
+        pack<T, N> a = pack_load<N>(x + i);
+        int c = s.channels ? (channel + i) % s.channels : 0;
+
+        for (int k = 0; k < N; k++)
+            a.set(k, a.get(k) * factor[s.channels ? c + k : 0]);
+        pack_store<T, N>(y + i, a);
+    }
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(BLOCK) drop_samples(const T *x, T *y, samples s, mask m)
+{
+    float factor = drop_path_factor(m.control->seed, (uint64_t)m.control->micro, m.salt,
+                                    blockIdx.x / (unsigned)s.chunks, m.rate);
+
+    scale_chunk<T, N>(x, y, s, &factor);
+}
+
+template <class T, int N>
+__global__ void __launch_bounds__(BLOCK)
+    drop_channels(const T *x, T *y, samples s, mask m)
+{
+    SHARED_BYTES(bytes);
+    float *factor = reinterpret_cast<float *>(bytes);
+    int64_t first = (int64_t)(blockIdx.x / (unsigned)s.chunks) * s.channels;
+    uint64_t seed = m.control->seed, micro = (uint64_t)m.control->micro;
+
+    /* dropout2d_factor() of all channels, with a Philox block for four */
+    for (int64_t b = first / 4 + threadIdx.x; b * 4 < first + s.channels; b += BLOCK) {
+        struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)b);
+
+        for (int j = 0; j < 4; j++) {
+            int64_t c = b * 4 + j - first;
+
+            if (c >= 0 && c < s.channels)
+                factor[c] = dropout_factor(r.v[j], m.rate);
+        }
+    }
+    __syncthreads();
+    scale_chunk<T, N>(x, y, s, factor);
+}
+
+template <class T, int N>
+static void run_samples(struct step *s, struct device *dev, const mask &m)
 {
     const struct tensor *t = s->out_tensor[0];
     const T *x = (const T *)s->in[DROPOUT_X];
     T *y = (T *)s->out[0];
-    int64_t n = tensor_len(t), per = r.channels < BLOCK ? BLOCK / r.channels : 1;
-    unsigned samples = (unsigned)t->dim[0];
+    samples n = {};
+    unsigned grid;
 
-    if (s->node->op == &op_dropout)
-        LAUNCH(dev, dropout_each<T>, cuda_blocks(n, BLOCK, EACH), BLOCK, 0, x, y, n, r);
-    else if (s->node->op == &op_drop_path)
-        LAUNCH(dev, drop_path_each<T>, dim3(cuda_blocks(r.sample, BLOCK, 1), samples),
-               BLOCK, 0, x, y, r);
-    else
-        LAUNCH(dev, dropout2d_each<T>,
-               dim3(cuda_blocks(r.sample / r.channels, (int)per, PIXELS), samples), BLOCK,
-               0, x, y, r);
+    n.len = tensor_len(t) / t->dim[0];
+    n.chunk = BLOCK * ROUNDS * vec<T>::N;
+    n.chunks = (int)((n.len + n.chunk - 1) / n.chunk);
+    grid = (unsigned)(t->dim[0] * n.chunks);
+    if (s->node->op == &op_drop_path) {
+        LAUNCH(dev, (drop_samples<T, N>), grid, BLOCK, 0, x, y, n, m);
+        return;
+    }
+    n.channels = (int)t->dim[IMAGE_C];
+    LAUNCH(dev, (drop_channels<T, N>), grid, BLOCK, (size_t)n.channels * sizeof(float), x,
+           y, n, m);
 }
 
 static void dropout_run(struct step *s, struct device *dev)
 {
     const struct dropout_attrs *a = (const struct dropout_attrs *)s->node->attrs;
     const struct tensor *t = s->out_tensor[0];
-    rule r = {(const struct control *)s->in[DROPOUT_CONTROL], (uint32_t)a->salt, a->rate,
-              tensor_len(t) / t->dim[0], tensor_channels(t)};
+    int64_t n = tensor_len(t);
+    mask m = {(const struct control *)s->in[DROPOUT_CONTROL], (uint32_t)a->salt, a->rate};
+    int64_t row = s->node->op == &op_dropout2d ? t->dim[IMAGE_C] : n / t->dim[0];
 
-    WITH_DTYPE(t->dtype, T, dropout_launch<T>(s, dev, r));
+    if (!n)
+        return;
+    WITH_DTYPE(t->dtype, T, {
+        if (s->node->op == &op_dropout)
+            LAUNCH(dev, dropout_each<T>, cuda_blocks(n, BLOCK, vec<T>::N), BLOCK, 0,
+                   (const T *)s->in[DROPOUT_X], (T *)s->out[0], n, m);
+        else if (row % vec<T>::N == 0)
+            run_samples<T, vec<T>::N>(s, dev, m);
+        else
+            run_samples<T, 1>(s, dev, m);
+    });
 }
 
 extern const struct kernel cuda_dropout = {

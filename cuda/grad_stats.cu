@@ -90,18 +90,16 @@ __global__ void __launch_bounds__(BLOCK)
 
     for (int u = 0; u < 4; u++) {
         int64_t i = at + u * BLOCK * EACH;
+        bool whole = i + EACH <= n;
 
-        for (int k = 0; k < EACH; k++)
-            v[u].v[k] = old[u].v[k] = 0;
-        if (i + EACH <= n) {
+        if (whole)
             v[u] = vec_load(g + i);
-            if (sum && !first)
-                old[u] = vec_load(sum + i);
-        } else
-            for (int k = 0; i + k < n; k++) {
-                v[u].v[k] = g[i + k];
-                old[u].v[k] = sum && !first ? sum[i + k] : 0;
-            }
+        if (whole && sum && !first)
+            old[u] = vec_load(sum + i);
+        for (int k = 0; k < EACH && !whole; k++) {
+            v[u].v[k] = i + k < n ? g[i + k] : 0;
+            old[u].v[k] = i + k < n && sum && !first ? sum[i + k] : 0;
+        }
     }
     for (int u = 0; u < 4; u++) {
         int64_t i = at + u * BLOCK * EACH;
@@ -114,8 +112,9 @@ __global__ void __launch_bounds__(BLOCK)
         if (sum && i + EACH <= n)
             vec_store(sum + i, v[u]);
         else if (sum)
-            for (int k = 0; i + k < n; k++)
-                sum[i + k] = v[u].v[k];
+            for (int k = 0; k < EACH; k++)
+                if (i + k < n)
+                    sum[i + k] = v[u].v[k];
     }
     if (!partial)
         return;

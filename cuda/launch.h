@@ -8,10 +8,11 @@
  * checked at once and name the step. Kernels take what changes between steps through
  * pointers, never by value.
  *
- * Sources may use __global__, __device__, __shared__, __restrict__, threadIdx, blockIdx,
- * blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync, __shfl_down_sync,
- * __ballot_sync, atomicAdd and atomicOr, SHARED_BYTES and what cuda/vec.h offers: all of
- * that exists without a GPU too, where tests/emulator runs the same sources on the host.
+ * Sources may use __global__, __device__, __shared__, __restrict__, __grid_constant__,
+ * threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync,
+ * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, SHARED_BYTES and what
+ * cuda/vec.h offers: all of that exists without a GPU too, where tests/emulator runs the
+ * same sources on the host.
  */
 #ifndef CUDA_LAUNCH_H
 #define CUDA_LAUNCH_H

@@ -1,11 +1,11 @@
 /*
- * mixup and CutMix: one thread draws for each sample what the reference draws
- * (ops/mix_formula.h; exp and log may differ from the host's in the last bit), then all
- * pixels are mixed. Bytes: each sample, its partner and y once; at batch 256 and 224 x
- * 224 in fp16 that is 231 MB, the partner coming from L2 at best.
+ * mix: mixup and CutMix. A first launch draws for each sample (fp64, a thread each), a
+ * second mixes pairs: samples i and N-1-i are each other's partner, so both are read once
+ * and both are written once: two accesses an element.
  */
 #include "ops/mix.h"
 
+#include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"
@@ -14,49 +14,7 @@
 #include "ops/image.h"
 #include "ops/mix_formula.h"
 
-enum { BLOCK = 256 };
-
-struct picture {
-    int64_t n;
-    int h, w, c;
-};
-
-__global__ void __launch_bounds__(BLOCK)
-    mix_draws(mix_rule rule, int mode, const struct control *control, picture p,
-              struct mix_draw *draw, float *lam)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-
-    if (i >= p.n)
-        return;
-    draw[i] = ::mix_draw(&rule, control->seed, (uint64_t)control->micro,
-                         mix_drawer(mode, i, p.n), p.h, p.w);
-    if (lam)
-        lam[i] = draw[i].lam;
-}
-
-/* A sample is a row of blocks; a thread has elements i, i + 1, ... of it. */
-template <class T, int N>
-__global__ void __launch_bounds__(BLOCK)
-    mix_each(const T *x, const struct mix_draw *draw, T *y, picture p)
-{
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N, n = blockIdx.y;
-    int64_t len = (int64_t)p.h * p.w * p.c, row = (int64_t)p.w * p.c;
-    const T *own = x + n * len, *partner = x + (p.n - 1 - n) * len;
-    struct mix_draw d = draw[n];
-    T out[N];
-
-    if (i >= len)
-        return;
-    for (int k = 0; k < N; k++) {
-        int64_t e = i + k;
-
-        out[k] = from_float<T>(mix_value(&d, e / row, e % row / p.c, to_float(own[e]),
-                                         to_float(partner[e])));
-    }
-    for (int k = 0; k < N; k++)
-        y[n * len + i + k] = out[k];
-}
+enum { BLOCK = 256, DRAW_BLOCK = 64, ROUNDS = 4 };
 
 static const char *mix_claim(struct region *r, struct graph *, struct node *n,
                              struct device *)
@@ -64,15 +22,100 @@ static const char *mix_claim(struct region *r, struct graph *, struct node *n,
     if (n->op != &op_mix)
         return "not a mix";
     if (n->in[MIX_X]->dtype != n->out[MIX_Y]->dtype)
-        return "one type for all";
+        return "one type for both images";
+    if (tensor_len(n->in[MIX_X]) / n->in[MIX_X]->dim[IMAGE_N] > INT32_MAX)
+        return "samples of more than 2^31 elements";
 
     region_take(r, n);
     (void)region_read(r, n->in[MIX_X]);
     (void)region_read(r, n->in[MIX_CONTROL]);
     (void)region_write(r, n->out[MIX_Y]);
     (void)region_write(r, n->out[MIX_LAM]);
+    region_inplace(r, MIX_Y, MIX_X); /* a thread reads both samples, then writes both */
     region_workspace(r, (size_t)n->in[MIX_X]->dim[IMAGE_N] * sizeof(struct mix_draw));
     return nullptr;
+}
+
+struct picture {
+    int samples, height, width, channels;
+};
+
+/* lam may be NULL. */
+__global__ void __launch_bounds__(DRAW_BLOCK)
+    draw_mixes(mix_rule rule, int mode, picture p, const control *c,
+               struct mix_draw *draw, float *lam)
+{
+    int i = (int)(blockIdx.x * DRAW_BLOCK + threadIdx.x);
+
+    if (i >= p.samples)
+        return;
+    draw[i] = mix_draw(&rule, c->seed, (uint64_t)c->micro, mix_drawer(mode, i, p.samples),
+                       p.height, p.width);
+    if (lam)
+        lam[i] = draw[i].lam;
+}
+
+/* Row and column of element `at` of a sample, and of those behind it. */
+struct walker {
+    int h, w, c;
+
+    __device__ walker(const picture &p, int at)
+        : h(at / p.channels / p.width), w(at / p.channels % p.width), c(at % p.channels)
+    {
+    }
+    __device__ void next(const picture &p)
+    {
+        if (++c < p.channels)
+            return;
+        c = 0;
+        if (++w < p.width)
+            return;
+        w = 0;
+        h++;
+    }
+};
+
+/* `chunks` blocks for each pair; a block takes ROUNDS vectors a thread. */
+template <class T, int N>
+__global__ void __launch_bounds__(BLOCK)
+    mix_pairs(const T *x, T *y, picture p, int chunks, const struct mix_draw *draw)
+{
+    int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
+    int len = p.height * p.width * p.channels;
+    int64_t at = (int64_t)((int)blockIdx.x % chunks) * BLOCK * ROUNDS * N;
+    int64_t own = (int64_t)i * len, partner = (int64_t)j * len;
+    struct mix_draw di = draw[i], dj = draw[j];
+
+    for (int u = 0; u < ROUNDS; u++) {
+        int64_t e = at + (u * BLOCK + (int)threadIdx.x) * N;
+
+        if (e >= len)
+            return;
+
+        pack<T, N> a = pack_load<N>(x + own + e), b = pack_load<N>(x + partner + e);
+        walker k(p, (int)e);
+
+        for (int m = 0; m < N; m++, k.next(p)) {
+            float mine = a.get(m), other = b.get(m);
+
+            a.set(m, mix_value(&di, k.h, k.w, mine, other));
+            b.set(m, mix_value(&dj, k.h, k.w, other, mine));
+        }
+        pack_store<T, N>(y + own + e, a);
+        if (i != j)
+            pack_store<T, N>(y + partner + e, b);
+    }
+}
+
+template <class T, int N>
+static void run_pairs(struct step *s, struct device *dev, const picture &p)
+{
+    int64_t len = (int64_t)p.height * p.width * p.channels;
+    int chunks = (int)cuda_blocks(len, BLOCK, ROUNDS * N), pairs = (p.samples + 1) / 2;
+
+    LAUNCH(dev, (mix_pairs<T, N>), (unsigned)(pairs * chunks), BLOCK, 0,
+           (const T *)s->in[MIX_X], (T *)s->out[MIX_Y], p, chunks,
+           (const struct mix_draw *)s->workspace);
 }
 
 static void mix_run(struct step *s, struct device *dev)
@@ -81,25 +124,17 @@ static void mix_run(struct step *s, struct device *dev)
     const struct tensor *t = s->in_tensor[MIX_X];
     mix_rule rule = {a->mixup,      a->cutmix, a->cutmix_min,
                      a->cutmix_max, a->prob,   a->switch_prob};
-    picture p = {t->dim[IMAGE_N], (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W],
+    picture p = {(int)t->dim[IMAGE_N], (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W],
                  (int)t->dim[IMAGE_C]};
-    int64_t len = tensor_len(t) / p.n;
-    struct mix_draw *draw = (struct mix_draw *)s->workspace;
 
-    LAUNCH(dev, mix_draws, cuda_blocks(p.n, BLOCK, 1), BLOCK, 0, rule, a->mode,
-           (const struct control *)s->in[MIX_CONTROL], p, draw, (float *)s->out[MIX_LAM]);
-    if (!s->out[MIX_Y])
-        return;
+    LAUNCH(dev, draw_mixes, cuda_blocks(p.samples, DRAW_BLOCK, 1), DRAW_BLOCK, 0, rule,
+           a->mode, p, (const struct control *)s->in[MIX_CONTROL],
+           (struct mix_draw *)s->workspace, (float *)s->out[MIX_LAM]);
     WITH_DTYPE(t->dtype, T, {
-        const T *x = (const T *)s->in[MIX_X];
-        T *y = (T *)s->out[MIX_Y];
-
-        if (len % 8 == 0)
-            LAUNCH(dev, (mix_each<T, 8>), dim3(cuda_blocks(len, BLOCK, 8), (unsigned)p.n),
-                   BLOCK, 0, x, draw, y, p);
+        if (tensor_len(t) / t->dim[IMAGE_N] % vec<T>::N == 0)
+            run_pairs<T, vec<T>::N>(s, dev, p);
         else
-            LAUNCH(dev, (mix_each<T, 1>), dim3(cuda_blocks(len, BLOCK, 1), (unsigned)p.n),
-                   BLOCK, 0, x, draw, y, p);
+            run_pairs<T, 1>(s, dev, p);
     });
 }
 

@@ -1,4 +1,4 @@
-/* sigmoid and its gradient, on the few numbers of a squeeze-and-excitation gate. */
+/* sigmoid and its gradient: x read, y written; y and dy read, dx written. */
 #include "ops/sigmoid.h"
 
 #include "cuda/kernels.h"
@@ -8,18 +8,6 @@
 #include "ops/pointwise.h"
 
 enum { BLOCK = 256 };
-
-/* dy NULL: forward, of x; else the gradient, of y. */
-template <class T>
-__global__ void __launch_bounds__(BLOCK)
-    sigmoid_each(const T *x, const T *dy, T *out, int64_t n)
-{
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-
-    if (i < n)
-        out[i] = from_float<T>(dy ? sigmoid_slope(to_float(x[i]), to_float(dy[i]))
-                                  : sigmoid_value(to_float(x[i])));
-}
 
 static const char *sigmoid_claim(struct region *r, struct graph *, struct node *n,
                                  struct device *)
@@ -34,18 +22,59 @@ static const char *sigmoid_claim(struct region *r, struct graph *, struct node *
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
-    region_inplace(r, 0, n->nin - 1);
+    region_inplace(r, 0, n->nin - 1); /* x, or dy */
     return nullptr;
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK) sigmoid_forward(const T *x, T *y, int64_t n)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<T>::N;
+
+    if (i + vec<T>::N <= n) {
+        vec<T> a = vec_load(x + i);
+
+        for (int k = 0; k < vec<T>::N; k++)
+            a.set(k, sigmoid_value(a.get(k)));
+        vec_store(y + i, a);
+        return;
+    }
+    for (; i < n; i++)
+        y[i] = from_float<T>(sigmoid_value(to_float(x[i])));
+}
+
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    sigmoid_backward(const T *y, const T *dy, T *dx, int64_t n)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<T>::N;
+
+    if (i + vec<T>::N <= n) {
+        vec<T> a = vec_load(y + i), d = vec_load(dy + i);
+
+        for (int k = 0; k < vec<T>::N; k++)
+            d.set(k, sigmoid_slope(a.get(k), d.get(k)));
+        vec_store(dx + i, d);
+        return;
+    }
+    for (; i < n; i++)
+        dx[i] = from_float<T>(sigmoid_slope(to_float(y[i]), to_float(dy[i])));
 }
 
 static void sigmoid_run(struct step *s, struct device *dev)
 {
     int64_t n = tensor_len(s->out_tensor[0]);
-    const void *dy = s->nin > 1 ? s->in[1] : nullptr;
 
     WITH_DTYPE(s->out_tensor[0]->dtype, T, {
-        LAUNCH(dev, sigmoid_each<T>, cuda_blocks(n, BLOCK, 1), BLOCK, 0,
-               (const T *)s->in[0], (const T *)dy, (T *)s->out[0], n);
+        unsigned grid = cuda_blocks(n, BLOCK, vec<T>::N);
+
+        if (s->nin > SIGMOID_GRAD_DY)
+            LAUNCH(dev, sigmoid_backward<T>, grid, BLOCK, 0,
+                   (const T *)s->in[SIGMOID_GRAD_Y], (const T *)s->in[SIGMOID_GRAD_DY],
+                   (T *)s->out[0], n);
+        else
+            LAUNCH(dev, sigmoid_forward<T>, grid, BLOCK, 0, (const T *)s->in[SIGMOID_X],
+                   (T *)s->out[0], n);
     });
 }
 
