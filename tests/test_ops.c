@@ -121,7 +121,7 @@ static void test_differences(void **state)
 /* ---- every backend against the reference ---- */
 
 struct tally {
-    int rows, values, nans, wrong;
+    int rows, values, nans, wrong, derived;
 };
 
 /* TEST_TF32=1: fp32 alone, with products that may round their factors to 10 bits. */
@@ -259,6 +259,27 @@ static void write_hashes(const char *who, const struct op_case *row,
         (void)fflush(to);
 }
 
+/* What a step leaves of weights that were packed is what packing them again gives. */
+static void check_derived(const struct case_run *r, struct tally *t)
+{
+    size_t size = program_need(r->program, MEMORY_DERIVED);
+    char *left = calloc(1, size + 1), *packed = calloc(1, size + 1);
+
+    if (size && r->row->update) {
+        r->backend->copy_out(r->dev, left, r->base[MEMORY_DERIVED], size);
+        program_refresh(r->program);
+        r->backend->copy_out(r->dev, packed, r->base[MEMORY_DERIVED], size);
+        t->derived++;
+    }
+    if (memcmp(left, packed, size) != 0) {
+        print_error("%s: %s: derived weights are not those of the weights\n",
+                    r->backend->name, r->row->name);
+        t->wrong++;
+    }
+    free(left);
+    free(packed);
+}
+
 static void compare_row(const struct op_case *row, const struct backend *backend,
                         struct device *dev, const struct case_options *options,
                         struct tally *t)
@@ -287,6 +308,7 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     }
     for (int i = 0; i < want.n && i < got.n; i++)
         compare_value(row, d, who, &want.item[i], &got.item[i], t);
+    check_derived(&got_run, t);
     case_values_release(&want);
     case_values_release(&got);
     case_run_release(&want_run);
@@ -325,6 +347,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->values += plain.values;
     all->nans += nan.nans;
     all->wrong += plain.wrong + nan.wrong;
+    all->derived += plain.derived;
 }
 
 static void test_backend(const struct backend *backend, struct tally *all)
@@ -340,6 +363,7 @@ static void test_backend(const struct backend *backend, struct tally *all)
         else
             print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
     backend->close(dev);
+    assert_true(t.derived > 0 || backend == &backend_ref || tf32());
     assert_true(t.rows > (tf32() ? 60 : 110) && t.values > 20000 && t.nans > 600);
     all->rows += t.rows;
     all->wrong += t.wrong;

@@ -16,19 +16,35 @@ static struct tensor *whole(struct builder *b, const char *name, enum memory m,
     return graph_state(b, name, m, DTYPE_F32, 0, len);
 }
 
-/* One segment for each parameter; what has one dim does not decay. */
+/*
+ * Two segments for each parameter, of which the second begins inside of 16 bytes; what
+ * has one dim does not decay. The second parameter is frozen.
+ */
 static struct update segments_of(struct graph *g)
 {
-    struct update_segment *s = arena_new(&g->arena, (size_t)g->flat->nparam * sizeof(*s));
+    struct update_segment *s =
+        arena_new(&g->arena, 2 * (size_t)g->flat->nparam * sizeof(*s));
+    int n = 0;
 
-    for (int i = 0; i < g->flat->nparam; i++)
-        s[i] = (struct update_segment){
-            .offset = g->flat->segment[i].offset,
-            .len = g->flat->segment[i].len,
+    for (int i = 0; i < g->flat->nparam; i++) {
+        const struct segment *p = &g->flat->segment[i];
+        struct update_segment half = {
+            .offset = p->offset,
+            .len = p->len / 2 | 1,
             .lr_scale = i % 2 ? 0.5f : 1,
-            .weight_decay = g->flat->segment[i].tensor->ndim > 1 ? 0.05f : 0,
+            .weight_decay = p->tensor->ndim > 1 ? 0.05f : 0,
         };
-    return (struct update){.segment = s, .nsegment = g->flat->nparam};
+
+        if (i == 1)
+            continue;
+        s[n++] = half;
+        half.offset += half.len;
+        half.len = p->len - half.len;
+        half.lr_scale *= 0.75f;
+        if (half.len)
+            s[n++] = half;
+    }
+    return (struct update){.segment = s, .nsegment = n};
 }
 
 static void add_optimizer(struct builder *b, const struct case_update *u,

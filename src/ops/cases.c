@@ -38,6 +38,15 @@
         __VA_ARGS__                                                                      \
     }
 
+/* The same with arrays that are cut into several pieces. */
+#define UPDATE_WIDE(...)                                                                 \
+    .build = case_weights, .small = {.dim = {3, 24, 4, 3}, .out = 40},                   \
+    .bench = {.dim = {2, 512, 7, 7}, .out = 2048}, .chain = true, .wide = true,          \
+    .no_differences = true, .update = &(const struct case_update)                        \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+
 #define WIDE .wide = true, .no_differences = true
 
 /* Sizes for benchmarks: batch 16 at 224 x 224. */
@@ -572,6 +581,70 @@ const struct op_case op_cases[] = {
      CLASSES,
      .fill = CASE_HOLES,
      LOSS(.smoothing = 0.1f)},
+    {.name = "cross_entropy long",
+     WIDE,
+     .small = {.dim = {4, 2052}},
+     CLASSES,
+     .fill = CASE_HOLES,
+     LOSS(.smoothing = 0.1f)},
+    {.name = "cross_entropy lam long",
+     WIDE,
+     .build = case_cross_entropy_lam,
+     .small = {.dim = {3, 2051}},
+     CLASSES,
+     .fill = CASE_LABELS,
+     ATTRS(cross_entropy_attrs, .smoothing = 0.1f)},
+    {.name = "cross_entropy2d wide",
+     WIDE,
+     .small = {.dim = {2, 20, 9, 10}},
+     PIXELS,
+     .fill = CASE_HOLES,
+     LOSS2D(.ignore = 255, .weighted = 1)},
+    {.name = "cross_entropy2d many classes",
+     WIDE,
+     .small = {.dim = {1, 75, 5, 9}},
+     PIXELS,
+     .fill = CASE_HOLES,
+     LOSS2D(.ignore = 255)},
+    {.name = "confusion wide",
+     WIDE,
+     .no_nan = true,
+     .build = case_confusion,
+     .small = {.dim = {2, 20, 9, 10}},
+     PIXELS,
+     .no_gradient = true},
+    {.name = "confusion many classes",
+     WIDE,
+     .no_nan = true,
+     .build = case_confusion,
+     .small = {.dim = {1, 75, 5, 9}},
+     PIXELS,
+     .no_gradient = true},
+    {.name = "metrics long",
+     WIDE,
+     .no_nan = true,
+     .build = case_metrics,
+     .small = {.dim = {5, 2051}},
+     CLASSES,
+     .no_gradient = true},
+    {.name = "dropout2d wide",
+     WIDE,
+     .build = case_dropout2d,
+     .small = {.dim = {2, 24, 23, 20}},
+     SCENE2},
+    {.name = "drop_path wide",
+     WIDE,
+     .build = case_drop_path,
+     .small = {.dim = {3, 16, 24, 25}},
+     STAGE1_WIDE},
+    {.name = "mix wide",
+     .small = {.dim = {3, 16, 24, 25}},
+     STEM_IN,
+     MIX(.mixup = 0.8f, .cutmix = 1, .prob = 1, .switch_prob = 0.5f, .mode = MIX_ELEM)},
+    {.name = "sgd wide", UPDATE_WIDE(.optimizer = CASE_SGD, .momentum = 0.9f)},
+    {.name = "sgd accumulated wide",
+     UPDATE_WIDE(.optimizer = CASE_SGD, .clip_norm = 1, .accumulation = {.group = 2})},
+    {.name = "adamw wide", UPDATE_WIDE(.optimizer = CASE_ADAM, .decoupled = 1)},
     {.name = "conv bn relu wide",
      WIDE,
      .build = case_conv_bn_relu,
