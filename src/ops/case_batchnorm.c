@@ -1,8 +1,15 @@
-/* The rows of batch norm in parts: each part from inputs, no gradients. */
+/*
+ * The rows of batch norm in parts (each part from inputs, no gradients), and of what may
+ * stand behind a whole one.
+ */
 #include "ops/case_build.h"
 
+#include "ops/add.h"
+#include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/image.h"
+#include "ops/maxpool2d.h"
+#include "ops/relu.h"
 
 static struct tensor *image(struct case_build *c, const char *name,
                             const struct case_size *s)
@@ -121,4 +128,41 @@ void case_batchnorm_grad_parts(struct case_build *c, const struct op_case *row,
     c->out[c->nout++] = node(c->b, &op_batchnorm_grad_apply, "bn", NULL, apply, 5);
     c->out[c->nout++] = f[BATCHNORM_GRAD_STATS_DWEIGHT];
     c->out[c->nout++] = f[BATCHNORM_GRAD_STATS_DBIAS];
+}
+
+/* ---- what stands behind ---- */
+
+static struct tensor *bn_relu(struct case_build *c, const struct op_case *row,
+                              const struct case_size *s)
+{
+    const struct relu_attrs *a = row->attrs;
+
+    return relu(c->b, batchnorm(c->b, image(c, "x", s), "bn"), "relu", .limit = a->limit);
+}
+
+void case_bn_relu(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    c->out[c->nout++] = bn_relu(c, row, s);
+}
+
+/* The stem: nobody else wants the relu. */
+void case_bn_relu_maxpool(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    struct tensor *x = bn_relu(c, row, s);
+
+    c->out[c->nout++] =
+        maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1);
+}
+
+/* Two readers: the gradient of the relu's output is a sum. */
+void case_bn_relu_shared(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct tensor *x = bn_relu(c, row, s);
+    struct tensor *y =
+        maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 1, .padding = 1);
+
+    c->out[c->nout++] = add(c->b, y, x, "add");
 }

@@ -55,7 +55,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
         .maxThreadsDim = {1024, 1024, 64},
         .maxGridSize = {2147483647, 65535, 65535},
         .major = 9,
-        .multiProcessorCount = 132,
+        .multiProcessorCount = emulator_settings.multiprocessors,
         .l2CacheSize = 62914560,
         .memoryBusWidth = 6144,
         .concurrentKernels = 1,

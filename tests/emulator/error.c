@@ -105,12 +105,16 @@ __attribute__((constructor)) static void before_main(void)
 static void begin(void)
 {
     const char *order = getenv("EMULATOR_ORDER"), *memory = getenv("EMULATOR_MEMORY");
+    const char *many = getenv("EMULATOR_MULTIPROCESSORS");
     pthread_mutexattr_t a;
 
     pthread_mutexattr_init(&a);
     pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&lock, &a);
     emulator_settings.memory = memory && *memory ? bytes_of(memory) : 150109880320;
+    emulator_settings.multiprocessors = many && *many ? (int)strtol(many, NULL, 10) : 132;
+    if (emulator_settings.multiprocessors < 1)
+        die("EMULATOR_MULTIPROCESSORS=%s: a number from 1", many);
     emulator_settings.lazy = flag("EMULATOR_LAZY");
     emulator_settings.protect = flag("EMULATOR_PROTECT");
     if (order && *order)

@@ -31,6 +31,7 @@ struct settings {
     bool lazy;     /* streams run when somebody waits */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */
+    int multiprocessors;
 };
 
 extern struct settings emulator_settings; /* after emulator_lock */
