@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
             }
         }
     }
-    /* All threads of a channel to the k of the first, whose row always exists. */
+    /* All to the k of the first thread of the channel, whose row always exists. */
     if (p.row == 0)
         for (int i = 0; i < N; i++)
             common[threadIdx.x * N + i] = k[i];
@@ -83,8 +83,6 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
 
         squares[i] += d * (2 * sum[i] + n * d);
         sum[i] += n * d;
-        if (n == 0) /* k is not a value */
-            sum[i] = squares[i] = 0;
     }
 
     float s = tile_sum<N>(t, p, sum, shared), q = tile_sum<N>(t, p, squares, shared);

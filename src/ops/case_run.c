@@ -129,8 +129,12 @@ static void fill_inputs(struct case_run *r)
         fill_input(r, &r->build.input[i], host + r->build.input[i].tensor->offset);
     if (r->seed)
         fill_floats(r, r->seed, CASE_SIGNED, host + r->seed->offset);
-    if (r->options.nan && r->build.ninput && tensor_is_float(r->build.input[0].tensor))
-        *(float *)(void *)(host + r->build.input[0].tensor->offset) = NAN;
+    if (r->options.nan && r->build.ninput && tensor_is_float(r->build.input[0].tensor)) {
+        const struct tensor *t = r->build.input[0].tensor;
+        float *v = (float *)(void *)(host + t->offset);
+
+        v[r->row->nan_last ? tensor_len(t) - 1 : 0] = NAN;
+    }
     r->backend->copy_in(r->dev, r->base[MEMORY_INPUT], host,
                         program_need(r->program, MEMORY_INPUT));
     free(host);

@@ -22,7 +22,7 @@ struct case_options {
     enum dtype dtype;  /* DTYPE_F32: level O0; a half: level O2 */
     enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
     bool mixed;        /* a half at level O1: each op by its class */
-    bool nan;          /* the first element of the first input is NaN */
+    bool nan;          /* an element of the first input is NaN */
     bool forward_only; /* no gradients */
 };
 
