@@ -36,7 +36,8 @@ __global__ void count_micro(control *c)
     control_micro(c);
 }
 
-__global__ void seed_gradient(const control *c, accumulation a, int overflow_at, float *to)
+__global__ void seed_gradient(const control *c, accumulation a, int overflow_at,
+                              float *to)
 {
     *to = loss_scale_value(c, &a, overflow_at);
 }
@@ -57,8 +58,8 @@ static void control_run(struct step *s, struct device *dev)
         LAUNCH(dev, count_micro, 1, 1, 0, c);
     else
         LAUNCH(dev, seed_gradient, 1, 1, 0,
-               (const struct control *)s->in[LOSS_SCALE_CONTROL],
-               scale->accumulation, scale->overflow_at, (float *)s->out[0]);
+               (const struct control *)s->in[LOSS_SCALE_CONTROL], scale->accumulation,
+               scale->overflow_at, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_control = {

@@ -162,6 +162,20 @@ static void wait_ready(void)
     set_current(t);
 }
 
+/*
+ * Who goes on: whoever waits longest; or, where warps run ahead, who was released last,
+ * before a thread is started, so that a warp whose lanes exchange values goes on to the
+ * next barrier while others stand where it began.
+ */
+static unsigned next_ready(void)
+{
+    nready--;
+    if (emulator_settings.ahead)
+        return ready[(ready_first + nready) % MAX_THREADS];
+    ready_first = (ready_first + 1) % MAX_THREADS;
+    return ready[(ready_first + MAX_THREADS - 1) % MAX_THREADS];
+}
+
 static void run_block(void)
 {
     memset(thread, 0, nthread * sizeof(thread[0]));
@@ -172,14 +186,10 @@ static void run_block(void)
     start_order = permutation(nthread, nrelease++);
     shared_poison();
     while (ndone < nthread) {
-        if (nstarted < nthread) {
+        if (nready && (nstarted == nthread || emulator_settings.ahead)) {
+            on = thread[next_ready()].fiber;
+        } else if (nstarted < nthread) {
             on = take_fiber();
-        } else if (nready) {
-            unsigned t = ready[ready_first];
-
-            ready_first = (ready_first + 1) % MAX_THREADS;
-            nready--;
-            on = thread[t].fiber;
         } else {
             stuck();
         }

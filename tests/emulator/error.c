@@ -48,14 +48,15 @@ static void set_order(const char *order)
 {
     struct settings *s = &emulator_settings;
 
-    if (!strcmp(order, "forward"))
+    s->ahead = !strcmp(order, "ahead");
+    if (!strcmp(order, "forward") || s->ahead)
         s->order = ORDER_FORWARD;
     else if (!strcmp(order, "reverse"))
         s->order = ORDER_REVERSE;
     else if (!strncmp(order, "shuffle:", 8))
         s->order = ORDER_SHUFFLE, s->seed = strtoull(order + 8, NULL, 10);
     else
-        die("EMULATOR_ORDER=%s: forward, reverse or shuffle:SEED", order);
+        die("EMULATOR_ORDER=%s: forward, reverse, ahead or shuffle:SEED", order);
 }
 
 static bool flag(const char *name)

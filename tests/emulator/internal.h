@@ -28,6 +28,7 @@ enum order { ORDER_FORWARD, ORDER_REVERSE, ORDER_SHUFFLE };
 struct settings {
     enum order order;
     uint64_t seed;
+    bool ahead;    /* a warp goes on as far as it can before another one does */
     bool lazy;     /* streams run when somebody waits */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */

@@ -7,8 +7,8 @@
  * The emulator aborts with the kernel's name where a GPU would hang or give rubbish: a
  * barrier or a warp operation that not all threads reach, too many threads, too much
  * shared memory, pointers to freed or to host memory. Shared memory is NaN before each
- * block. EMULATOR_ORDER (forward, reverse, shuffle:SEED) sets the order in which threads
- * and blocks run: results must not depend on it.
+ * block. EMULATOR_ORDER (forward, reverse, ahead, shuffle:SEED) sets the order in which
+ * threads and blocks run: results must not depend on it.
  *
  * Floating-point products and sums are not contracted here, and are on a GPU.
  */

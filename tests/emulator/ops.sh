@@ -27,6 +27,7 @@ run() { # name, settings
 run forward EMULATOR_ORDER=forward
 run protect EMULATOR_ORDER=shuffle:1 EMULATOR_PROTECT=1
 run lazy EMULATOR_ORDER=reverse EMULATOR_LAZY=1
+run ahead EMULATOR_ORDER=ahead
 [ -s "$dir/forward" ] || fail "nothing was compared"
 
 [ $fails = 0 ] && echo "ops: passed" || { echo "ops: $fails failed"; exit 1; }

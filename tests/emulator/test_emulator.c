@@ -193,15 +193,31 @@ static int shared_wrong(const char *order, enum bug bug)
     return wrong;
 }
 
+static int twice_wrong(const char *order, enum bug bug)
+{
+    struct fixture f;
+    int wrong;
+
+    emulator_order(order);
+    fixture_init(&f);
+    test_sum_twice(&f.dev, f.x, f.y, BLOCKS, bug);
+    wrong = sums_wrong(&f, 64);
+    fixture_release(&f);
+    emulator_order("forward");
+    return wrong;
+}
+
 static void test_results(void **state)
 {
-    static const char *const order[] = {"forward", "reverse", "shuffle:1", "shuffle:2"};
+    static const char *const order[] = {"forward", "reverse", "shuffle:1", "shuffle:2",
+                                        "ahead"};
 
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct fixture f;
 
         assert_int_equal(shared_wrong(order[i], BUG_NONE), 0);
+        assert_int_equal(twice_wrong(order[i], BUG_NONE), 0);
         emulator_order(order[i]);
         fixture_init(&f);
         test_sum_warp(&f.dev, f.x, f.y, BLOCKS, BUG_NONE);
@@ -212,6 +228,7 @@ static void test_results(void **state)
     assert_true(shared_wrong("forward", BUG_NO_BARRIER) > 0);
     assert_true(shared_wrong("reverse", BUG_NO_BARRIER) > 0 ||
                 shared_wrong("shuffle:1", BUG_NO_BARRIER) > 0);
+    assert_int_equal(twice_wrong("ahead", BUG_REUSE), BLOCKS);
     assert_int_equal(shared_wrong("forward", BUG_UNWRITTEN), BLOCKS);
     assert_int_equal(shared_wrong("forward", BUG_UNWRITTEN_BLOCK), BLOCKS - 1);
 }
@@ -245,12 +262,13 @@ static void test_warp_values(void **state)
     static const int at[] = {0, 1, 2, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 24};
     static const int want[] = {
         2016, 63, 48, (int)0xaaaaaaaau, 5, 11, 10, 1, 1, 23, 0, 1, 31, 36, 35, 32};
+    static const char *const order[] = {"forward", "reverse", "shuffle:3", "ahead"};
     int *host;
     struct fixture f;
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        emulator_order(i == 0 ? "forward" : i == 1 ? "reverse" : "shuffle:3");
+    for (int i = 0; i < 4; i++) {
+        emulator_order(order[i]);
         fixture_init(&f);
         test_integers(&f.dev, (int *)(void *)f.y);
         fetch(&f, f.y);

@@ -4,7 +4,8 @@
 
 enum { BLOCK = 64 };
 
-template <bug B> __global__ void __launch_bounds__(BLOCK) sum_shared(const float *x, float *y)
+template <bug B>
+__global__ void __launch_bounds__(BLOCK) sum_shared(const float *x, float *y)
 {
     SHARED_BYTES(bytes);
     __shared__ float carry;
@@ -96,6 +97,36 @@ void test_sum_warp(device *dev, const float *x, float *y, int blocks, bug b)
         LAUNCH(dev, sum_warp<BUG_NONE>, n, 40, 0, x, y);
 }
 
+template <bug B> __global__ void sum_twice(const float *x, float *y)
+{
+    __shared__ float part[2];
+    unsigned t = threadIdx.x;
+    float sum[2];
+
+    for (int round = 0; round < 2; round++) {
+        float v = x[blockIdx.x * 64 + t] * (float)(2 - round);
+
+        for (int n = 16; n; n /= 2)
+            v += __shfl_xor_sync(~0u, v, n);
+        if (B != BUG_REUSE && round)
+            __syncthreads();
+        if (t % 32 == 0)
+            part[t / 32] = v;
+        __syncthreads();
+        sum[round] = part[0] + part[1];
+    }
+    if (t == 0)
+        y[blockIdx.x] = sum[0] - sum[1];
+}
+
+void test_sum_twice(device *dev, const float *x, float *y, int blocks, bug b)
+{
+    if (b == BUG_REUSE)
+        LAUNCH(dev, sum_twice<BUG_REUSE>, (unsigned)blocks, 64, 0, x, y);
+    else
+        LAUNCH(dev, sum_twice<BUG_NONE>, (unsigned)blocks, 64, 0, x, y);
+}
+
 __global__ void increment(const float *x, float *y, int n)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -137,7 +168,8 @@ __global__ void integers(int *y)
         y[4] = y[3];
     __syncthreads();
     unsigned odd = __ballot_sync(~0u, lane & 1);
-    int up = __shfl_up_sync(~0u, (int)lane, 3), down = __shfl_down_sync(~0u, (int)lane, 3);
+    int up = __shfl_up_sync(~0u, (int)lane, 3),
+        down = __shfl_down_sync(~0u, (int)lane, 3);
     int part = __shfl_sync(~0u, (int)lane, 2, 8), any = __any_sync(~0u, lane == 7);
     int all = __all_sync(~0u, lane < 32) + __all_sync(~0u, lane < 31);
     int big = __syncthreads_count(t > 40), none = __syncthreads_or(t > 64);
