@@ -25,6 +25,9 @@ enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
 /* DATA.CACHE: keep nothing, or the decoded images, in memory */
 enum { CACHE_NONE, CACHE_DECODED };
 
+/* DATA.LABELS: what the values of Cityscapes' label files are */
+enum { LABELS_IDS, LABELS_TRAIN_IDS };
+
 enum { /* MODEL.INIT of convolutions and linear layers; '' is the model's own */
        INIT_MODEL,
        INIT_KAIMING_NORMAL,

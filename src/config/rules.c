@@ -67,6 +67,7 @@ void config_check_rules(const struct config *cfg, struct problems *p)
     check_schedule(cfg, p);
     check_betas(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
+    check_ordered(cfg, "AUG.RESIZE_SCALE", &cfg->aug.resize_scale, p);
     check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);
     check_ordered(cfg, "AUG.CUTMIX_MINMAX", &cfg->aug.cutmix_minmax, p);
 }

@@ -30,6 +30,8 @@ static const struct choice datasets[] = {
     {"imagenet", 0, NULL},
     {"imagenet22K", 0, NULL},
     {"folder", 0, NULL},
+    {"cityscapes", 0, NULL},
+    {"list", 0, NULL},
     {"synthetic", 0, NULL},
     {0},
 };
@@ -56,6 +58,24 @@ static const struct choice on_errors[] = {
 static const struct choice caches[] = {
     {"none", CACHE_NONE, NULL},
     {"decoded", CACHE_DECODED, NULL},
+    {0},
+};
+
+static const struct choice class_sets[] = {
+    {"", 0, NULL},
+    {"cityscapes19", 0, NULL},
+    {"cityscapes20", 0, NULL},
+    {"cityscapes34", 0, NULL},
+    {"cityscapes35", 0, NULL},
+    {"camvid11", 0, NULL},
+    {"camvid12", 0, NULL},
+    {"voc21", 0, NULL},
+    {0},
+};
+
+static const struct choice label_kinds[] = {
+    {"ids", LABELS_IDS, NULL},
+    {"train_ids", LABELS_TRAIN_IDS, NULL},
     {0},
 };
 
@@ -365,6 +385,12 @@ const struct schema schema_table[] = {
         .help = "largest image file in bytes; larger ones count as damaged"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, .def = "True",
         .help = "refuse a checkpoint whose class list is not the data set's"),
+    ROW("DATA.CLASS_SET", data.class_set, .choices = class_sets, .flag = "--class-set",
+        .help = "segmentation: names and label values of the classes; empty: values 0 "
+                "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
+    ROW("DATA.LABELS", data.labels, .def = "ids", .choices = label_kinds,
+        .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
+                "(labelTrainIds)"),
     ROW("DATA.ZIP_MODE", data.zip_mode, .def = "False",
         .unsupported = "zip files are not read: unpack them", .flag = "--zip",
         .help = "read Swin's zip files"),
@@ -574,6 +600,13 @@ const struct schema schema_table[] = {
         .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
     ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
         .metavar = "N", .help = "pad: pixels on each side before the random crop"),
+    ROW("AUG.SHIFT", aug.shift, .def = "0", RANGE(0, 65536), .flag = "--shift",
+        .metavar = "N",
+        .help = "segmentation: shift by up to N pixels in both directions"),
+    ROW("AUG.RESIZE_SCALE", aug.resize_scale, .def = "[1.0, 1.0]", ABOVE(0, 100),
+        .len = 2, .flag = "--resize-scale",
+        .help = "segmentation: random factor of the size that fits the input, which is "
+                "then cropped or padded"),
     ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
         .help = "probability of a horizontal flip"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),

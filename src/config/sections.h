@@ -47,6 +47,8 @@ struct config_data {
     int64_t max_pixels, max_bytes, prefetch;
     int cache;
     bool check_classes;
+    const char *class_set;
+    int labels;
 };
 
 struct config_train {
@@ -103,7 +105,8 @@ struct config_aug {
     struct float_list scale, ratio;
     double hflip;
     int crop_mode;
-    int64_t pad_crop;
+    int64_t pad_crop, shift;
+    struct float_list resize_scale;
 };
 
 struct config_test {
