@@ -83,7 +83,9 @@ void schema_bind(const struct schema *row, const struct value *v, void *config,
         break;
     case SCHEMA_FLOAT_LIST:
         *(struct float_list *)field =
-            has ? bind_floats(v, mem) : (struct float_list){NULL, 0};
+            v->type == VALUE_STR ? (struct float_list){NULL, choice_value(row, v->s)}
+            : has                ? bind_floats(v, mem)
+                                 : (struct float_list){NULL, 0};
         break;
     case SCHEMA_STR_LIST:
         *(struct str_list *)field = bind_strs(v, mem);
@@ -125,8 +127,11 @@ static struct value read_list(const struct schema *row, const void *field,
     int n = row->type == SCHEMA_FLOAT_LIST ? floats->n
             : row->type == SCHEMA_STR_LIST ? strs->n
                                            : table->n;
-    struct value v = value_list(mem, VALUE_LIST, n);
+    struct value v;
 
+    if (row->type == SCHEMA_FLOAT_LIST && !floats->item)
+        return row->choices ? read_choice(row, n) : value_none();
+    v = value_list(mem, VALUE_LIST, n);
     for (int i = 0; i < n; i++) {
         if (row->type == SCHEMA_FLOAT_LIST)
             v.list.item[i] = value_float(floats->item[i]);
@@ -135,7 +140,7 @@ static struct value read_list(const struct schema *row, const void *field,
         else
             v.list.item[i] = read_ints(&table->item[i], mem);
     }
-    return row->type == SCHEMA_FLOAT_LIST && !floats->item ? value_none() : v;
+    return v;
 }
 
 struct value schema_read(const struct schema *row, const void *config, struct arena *mem)

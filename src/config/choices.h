@@ -57,6 +57,9 @@ enum { /* TRAIN.LR_SCHEDULER.NAME */
        LR_SCHEDULER_ONECYCLE
 };
 
+/* TRAIN.CLASS_WEIGHTS, where it is no list */
+enum { CLASS_WEIGHTS_NONE };
+
 /* DATA.BATCH_SIZE auto */
 enum { BATCH_SIZE_AUTO = 0 };
 

@@ -171,6 +171,10 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
 
     if (v.type == VALUE_STR && d->item == VALUE_STR)
         (void)words(a, v.s, &v);
+    if (v.type == VALUE_STR && d->words) {
+        *out = value_copy(a, &v);
+        return true;
+    }
     if (v.type != VALUE_LIST && v.type != VALUE_TUPLE) {
         struct strbuf wanted = STRBUF_INIT;
 

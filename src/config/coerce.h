@@ -15,6 +15,7 @@ struct decl {
     enum value_type type;
     enum value_type item, item2; /* of lists, and lists of lists; VALUE_NONE: anything */
     const char *word;            /* a text that VALUE_INT takes too and keeps, or NULL */
+    bool words;                  /* a list: a text without quotes is kept as it is */
 };
 
 /* The type that a default value declares; items are left open, as in yacs. */

@@ -51,6 +51,16 @@ const char *config_where(const struct config *cfg, const char *key)
     return cfg->source ? cfg->source[row - schema_table].where : NULL;
 }
 
+int config_height(const struct config *cfg)
+{
+    return (int)(cfg->data.img_height ? cfg->data.img_height : cfg->data.img_size);
+}
+
+int config_width(const struct config *cfg)
+{
+    return (int)(cfg->data.img_width ? cfg->data.img_width : cfg->data.img_size);
+}
+
 int config_amp_level(const struct config *cfg)
 {
     if (cfg->amp_opt_level == AMP_OPT_LEVEL_EMPTY)

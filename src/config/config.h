@@ -76,4 +76,8 @@ void config_check_rules(const struct config *cfg, struct problems *p);
  */
 int config_amp_level(const struct config *cfg);
 
+/* The input's sides in pixels: DATA.IMG_HEIGHT and IMG_WIDTH, or DATA.IMG_SIZE. */
+int config_height(const struct config *cfg);
+int config_width(const struct config *cfg);
+
 #endif

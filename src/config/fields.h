@@ -14,8 +14,8 @@ struct int_list {
 };
 
 struct float_list {
-    const double *item; /* NULL: None, where the key may be None */
-    int n;
+    const double *item; /* NULL: None, where the key may be None; or a word: */
+    int n;              /* then this is its value (config/choices.h) */
 };
 
 struct str_list {

@@ -33,6 +33,7 @@ struct decl schema_decl(const struct schema *row)
     struct decl d = decl[row->type];
 
     d.word = row->word;
+    d.words = d.type == VALUE_LIST && row->choices;
     return d;
 }
 
@@ -177,11 +178,11 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
         [SCHEMA_INT_TABLE] = "list of lists of int",
     };
 
-    if (row->choices) {
-        strbuf_addstr(s, "one of ");
-        schema_add_choices(s, row->choices);
-    } else {
+    if (!row->choices || row->type == SCHEMA_FLOAT_LIST)
         strbuf_addstr(s, name[row->type]);
+    if (row->choices) {
+        strbuf_addstr(s, row->type == SCHEMA_FLOAT_LIST ? " or one of " : "one of ");
+        schema_add_choices(s, row->choices);
     }
     if (row->word)
         strbuf_addf(s, " or %s", row->word);

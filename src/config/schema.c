@@ -138,6 +138,11 @@ static const struct choice ema_devices[] = {
     {0},
 };
 
+static const struct choice class_weights[] = {
+    {"none", CLASS_WEIGHTS_NONE, NULL},
+    {0},
+};
+
 static const struct choice remodes[] = {
     {"pixel", 0, NULL},
     {"rand", 0, NULL},
@@ -359,6 +364,10 @@ const struct schema schema_table[] = {
     ROW("DATA.IMG_SIZE", data.img_size, .def = "224", RANGE(1, 65536),
         .flag = "--img-size", .metavar = "N",
         .help = "side of the square input in pixels"),
+    ROW("DATA.IMG_HEIGHT", data.img_height, .def = "0", RANGE(0, 65536),
+        .help = "height of the input in pixels; 0: DATA.IMG_SIZE"),
+    ROW("DATA.IMG_WIDTH", data.img_width, .def = "0", RANGE(0, 65536),
+        .help = "width of the input in pixels; 0: DATA.IMG_SIZE"),
     ROW("DATA.INTERPOLATION", data.interpolation, .def = "bicubic",
         .choices = interpolations, .flag = "--interpolation",
         .help = "how images are resized"),
@@ -528,6 +537,11 @@ const struct schema schema_table[] = {
         .help = "recompute activations in backward to save memory"),
     ROW("TRAIN.FREEZE", train.freeze, .def = "[]", .flag = "--freeze",
         .help = "patterns of parameter names that are not trained: layer1.*"),
+    ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
+        .choices = class_weights, RANGE(0, 1e6),
+        .help = "segmentation: a factor of the loss for each class"),
+    ROW("TRAIN.CLASS_WEIGHTS_C", train.class_weights_c, .def = "1.1", ABOVE(1, 100),
+        .help = "c of CLASS_WEIGHTS auto: 1 / ln(c + share of the class)"),
     ROW("TRAIN.AUTO_RESUME", train.auto_resume, .def = "True", .flag = "--auto-resume",
         .help = "go on from the newest checkpoint of the output folder"),
     ROW("TRAIN.EVAL_FREQ", train.eval_freq, .def = "1", RANGE(1, NO_LIMIT),

@@ -47,7 +47,8 @@ struct schema {
     const char *word;             /* an int key: a text that it takes too, */
     int64_t word_value;           /* and what is then in the field, outside of min..max */
     const char *def;              /* in YAML; NULL: the empty text */
-    const struct choice *choices; /* also for texts: the words that are allowed */
+    const struct choice *choices; /* also for texts: the words that are allowed; for a
+                                   * list of floats: instead of a list */
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
     const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */
     const char *no_flag; /* another name of its --no- form */

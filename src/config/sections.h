@@ -30,7 +30,7 @@ struct config_cudnn {
 struct config_data {
     int64_t batch_size;
     const char *data_path, *dataset;
-    int64_t img_size;
+    int64_t img_size, img_height, img_width; /* see config_height, config_width */
     int interpolation;
     bool zip_mode;
     const char *cache_mode;
@@ -63,6 +63,8 @@ struct config_train {
     int64_t scale_lr_base;
     bool weight_decay_1d;
     struct str_list freeze;
+    struct float_list class_weights; /* or a word: CLASS_WEIGHTS_NONE */
+    double class_weights_c;
     int64_t max_steps, eval_freq, save_steps, keep_checkpoints, signal_exit_code;
     struct {
         int name;

@@ -19,6 +19,9 @@
 
 #include "base/strbuf.h"
 
+/* The label of pixels that do not count, in every label picture that is handed on. */
+enum { LABEL_IGNORE = 255 };
+
 /* A buffer that grows and is used again. */
 struct dataset_bytes {
     uint8_t *data;

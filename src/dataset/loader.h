@@ -64,6 +64,9 @@ struct loader_options {
 struct batch {
     uint8_t *pixel;  /* [size, h, w, 3] */
     int32_t *label;  /* [size]; -1: no sample, or a damaged one */
+    uint8_t *mask;   /* segmentation: [size, h / d, w / d], d = transform.label_divisor:
+                      * train   ids, LABEL_IGNORE where nothing counts and for each sample
+                      * that is   not there; else NULL */
     int64_t *sample; /* [size]; index in the data set; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */

@@ -31,7 +31,8 @@ enum transform_kind {
 
 struct transform {
     enum transform_kind kind;
-    int w, h; /* of the result */
+    int w, h;          /* of the result */
+    int label_divisor; /* a label picture becomes h / d x w / d, nearest; 0: no labels */
     enum resize_filter filter;
     bool filter_random; /* bilinear or bicubic, drawn per picture (timm's "random") */
     double scale[2],

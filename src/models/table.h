@@ -28,6 +28,7 @@ struct model {
     const char *recipe;      /* the file that trains it, below configs/; NULL if none */
     int classes;             /* of the data that it was made for */
     enum model_task task;
+    int label_divisor; /* MODEL_SEGMENT: sides of the input over those of the logits */
 
     /* Input of training, and evaluation as in timm: resize to size / crop_pct, crop. */
     int size;   /* pixels: width, and height if that is 0 */
