@@ -33,7 +33,7 @@ include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
 TEST  := $(patsubst %.c,$B/%,$(filter-out $(NO_CUDA_TESTS),$(wildcard tests/test_*.c)))
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c)))
-BUILD  = $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
+BUILD := $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc
