@@ -44,9 +44,11 @@ static struct plan plan_of(const struct backend *backend, int64_t images,
     struct plan p;
 
     config_init(&cfg);
+    config_set(&cfg, "MODEL.TYPE", "resnet");
+    config_set(&cfg, "MODEL.NAME", "resnet50");
     for (; *more; more += 2)
         config_set(&cfg, more[0], more[1]);
-    plan_init(&p, &cfg, images, backend, NULL);
+    plan_init(&p, &cfg, images, NULL, backend, NULL);
     config_release(&cfg);
     return p;
 }

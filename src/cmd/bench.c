@@ -33,7 +33,7 @@ struct bench {
     struct session session;
     const struct config *cfg;
     uint8_t *pixels;
-    int32_t *labels;
+    void *labels;
     double *seconds; /* of each timed step */
     int nsteps;
 };
@@ -41,15 +41,22 @@ struct bench {
 static void bench_batch(struct bench *b)
 {
     const struct tensor *x = b->session.build[SESSION_TRAIN].pixels;
-    const struct tensor *z = b->session.build[SESSION_TRAIN].logits;
-    int64_t n = tensor_len(x), batch = x->dim[0], classes = z->dim[z->ndim - 1];
+    const struct tensor *y = b->session.build[SESSION_TRAIN].labels;
+    int64_t n = tensor_len(x), classes = session_classes(&b->session);
+    int32_t *label;
+    uint8_t *pixel;
 
     b->pixels = xmalloc((size_t)n);
-    b->labels = xcalloc((size_t)batch, sizeof(*b->labels));
+    b->labels = pixel = xmalloc(tensor_size(y));
+    label = b->labels;
     for (int64_t i = 0; i < n; i++)
         b->pixels[i] = (uint8_t)philox(0, PHILOX_TEST, 0, (uint64_t)i).v[0];
-    for (int64_t i = 0; i < batch; i++)
-        b->labels[i] = (int32_t)(i % classes);
+    for (int64_t i = 0; i < tensor_len(y); i++) {
+        if (y->dtype == DTYPE_U8)
+            pixel[i] = (uint8_t)(i / 16 % classes);
+        else
+            label[i] = (int32_t)(i % classes);
+    }
 }
 
 static double one_step(struct bench *b)

@@ -256,10 +256,9 @@ static void print_head(const struct summary *s)
     const struct plan *plan = &s->session.plan;
     struct strbuf text = STRBUF_INIT;
 
-    printf("%s: batch %" PRId64 ", %" PRId64 "x%" PRId64 " pixels, %s at O%d, %s\n\n",
-           s->cfg->model.name, s->batch, s->cfg->data.img_size, s->cfg->data.img_size,
-           plan->compute, (int)plan->level,
-           s->session.backend->describe(s->session.device));
+    printf("%s: batch %" PRId64 ", %dx%d pixels, %s at O%d, %s\n\n", s->cfg->model.name,
+           s->batch, config_width(s->cfg), config_height(s->cfg), plan->compute,
+           (int)plan->level, s->session.backend->describe(s->session.device));
     print_layers(s);
     printf("\nparameters  %s", grouped(&text, s->count.params));
     printf(" in %d tensors\nGMACs       %.3f", s->count.tensors,

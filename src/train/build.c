@@ -5,13 +5,17 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "dataset/dataset.h"
 #include "graph/autodiff.h"
 #include "graph/checkpoint.h"
 #include "graph/flat.h"
+#include "ops/confusion.h"
 #include "ops/cross_entropy.h"
+#include "ops/cross_entropy2d.h"
 #include "ops/ema.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
+#include "ops/image.h"
 #include "ops/loss_scale.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
@@ -27,7 +31,7 @@ static struct tensor *build_input(struct build *t, struct builder *b,
                                   const struct config *cfg, int64_t batch)
 {
     struct normalize_attrs a = {.layer = "input"};
-    int64_t channels = cfg->model.in_chans, size = cfg->data.img_size;
+    int64_t channels = cfg->model.in_chans;
 
     if (channels > cfg->data.mean.n)
         usage("MODEL.IN_CHANS is %lld, but DATA.MEAN and DATA.STD have %d numbers",
@@ -36,9 +40,9 @@ static struct tensor *build_input(struct build *t, struct builder *b,
         a.mean[i] = (float)cfg->data.mean.item[i];
         a.std[i] = (float)cfg->data.std.item[i];
     }
-    t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4,
-                            (const int64_t[]){batch, channels, size, size});
-    t->labels = graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &batch);
+    t->pixels = graph_input(
+        b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4,
+        (const int64_t[]){batch, channels, config_height(cfg), config_width(cfg)});
     return normalize_(b, t->pixels, &a);
 }
 
@@ -66,19 +70,49 @@ static struct tensor *build_mix(struct builder *b, const struct config *cfg,
     return mix_(b, x, control_tensor(b), lam, &a);
 }
 
-static void build_forward(struct build *t, struct builder *b, const struct config *cfg,
-                          int64_t batch, bool mixes, float smoothing)
+/* A label an image. */
+static void build_classify(struct build *t, struct builder *b, struct tensor *lam,
+                           float smoothing)
 {
     struct cross_entropy_attrs a = {.layer = "loss", .smoothing = smoothing};
-    struct model_options options = model_options_of_config(cfg);
-    struct tensor *x, *lam = NULL;
 
-    x = build_input(t, b, cfg, batch);
-    if (mixes)
-        x = build_mix(b, cfg, x, &lam);
-    t->logits = model_build(b, model_of_config(cfg), &options, x);
+    t->labels = graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
     t->loss = cross_entropy_(b, t->logits, t->labels, lam, &a);
     (void)metrics(b, t->logits, t->labels, t->loss);
+}
+
+/* A label a pixel of the logits. */
+static void build_segment(struct build *t, struct builder *b, const struct plan *p)
+{
+    struct cross_entropy2d_attrs a = {.layer = "loss", .ignore = LABEL_IGNORE};
+    const struct tensor *z = t->logits;
+
+    a.weighted = p->class_weight != NULL;
+    for (int64_t k = 0; p->class_weight && k < z->dim[IMAGE_C]; k++)
+        a.weight[k] = p->class_weight[k];
+    t->labels =
+        graph_input(b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
+                    (const int64_t[]){z->dim[IMAGE_N], z->dim[IMAGE_H], z->dim[IMAGE_W]});
+    t->loss = cross_entropy2d_(b, t->logits, t->labels, &a);
+    (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE);
+}
+
+static void build_forward(struct build *t, struct builder *b, const struct config *cfg,
+                          const struct plan *p, bool training, bool mixes)
+{
+    const struct model *model = model_of_config(cfg);
+    struct model_options options = model_options_of_config(cfg);
+    float smoothing = training ? (float)cfg->model.label_smoothing : 0;
+    struct tensor *x, *lam = NULL;
+
+    x = build_input(t, b, cfg, training ? p->batch : p->val_batch);
+    if (mixes)
+        x = build_mix(b, cfg, x, &lam);
+    t->logits = model_build(b, model, &options, x);
+    if (model->task == MODEL_SEGMENT)
+        build_segment(t, b, p);
+    else
+        build_classify(t, b, lam, smoothing);
     graph_flatten(b->g);
 }
 
@@ -100,6 +134,7 @@ bool build_decays(const struct tensor *t, bool decay_1d)
     return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
 }
 
+/* One for each parameter with a gradient: what is frozen or unused is not touched. */
 static void build_segments(struct build *t, const struct config *cfg)
 {
     struct graph *g = t->graph;
@@ -108,7 +143,7 @@ static void build_segments(struct build *t, const struct config *cfg)
     for (int i = 0; i < g->flat->nparam; i++) {
         const struct segment *s = &g->flat->segment[i];
 
-        if (s->tensor->trainable)
+        if (s->tensor->grad)
             t->segment[t->nsegment++] = (struct update_segment){
                 .offset = s->offset,
                 .len = s->len,
@@ -213,7 +248,7 @@ static void build_rounding(struct build *t)
         const struct node *n;
         bool half = false, full = false;
 
-        if (!s->tensor->trainable)
+        if (!s->tensor->grad)
             continue;
         for (int r = 0; (n = tensor_reader(g, s->tensor, r)); r++) {
             half |= n->op == g->ops->cast;
@@ -256,14 +291,14 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
                                         (int)cfg->amp.inject_overflow_at};
 
         build_freeze(t, cfg);
-        build_forward(t, &b, cfg, p->batch, mixes, (float)cfg->model.label_smoothing);
-        build_segments(t, cfg);
-        check_freeze(t, cfg);
+        build_forward(t, &b, cfg, p, true, mixes);
         b.phase = PHASE_BACKWARD;
         autodiff(&b, t->loss, loss_scale_(&b, &seed));
+        build_segments(t, cfg);
+        check_freeze(t, cfg);
         build_update(t, &b, cfg, p, kind == BUILD_TRAIN);
     } else {
-        build_forward(t, &b, cfg, p->val_batch, false, 0);
+        build_forward(t, &b, cfg, p, false, false);
     }
     precision(t->graph, p->level, p->half);
     if (!training)

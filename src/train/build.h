@@ -8,7 +8,8 @@
  * With gradient accumulation, BUILD_MICRO is the graph of all batches of an update but
  * the last: it ends behind grads_accumulate and running_stats with control_micro.
  * BUILD_EVAL is the inference graph: normalize, model, cross_entropy without smoothing
- * and metrics; the logits are in MEMORY_OUTPUT.
+ * and metrics; the logits are in MEMORY_OUTPUT. A model that segments has
+ * cross_entropy2d and confusion in place of cross_entropy and metrics, and no mix.
  *
  * All graphs of one configuration have one flat layout.
  */
@@ -22,8 +23,9 @@ enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
 
 struct build {
     struct graph *graph;
-    struct tensor *pixels; /* uint8 image [batch, channels, size, size] */
-    struct tensor *labels; /* int32 [batch]; -1: not counted */
+    struct tensor *pixels; /* uint8 image [batch, channels, height, width] */
+    struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
+                            * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *logits, *loss;
     int recomputed;                 /* nodes that activation checkpointing duplicated */
     char **freeze;                  /* the patterns, for the graph */

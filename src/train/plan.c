@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "train/model_config.h"
 
 static void plan_amp(struct plan *p, const struct config *cfg,
                      const struct backend *backend, struct device *dev)
@@ -114,16 +115,17 @@ static void plan_schedule(struct plan *p, const struct config *cfg)
 }
 
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
-               const struct backend *backend, struct device *dev)
+               const float *class_weight, const struct backend *backend,
+               struct device *dev)
 {
-    *p = (struct plan){0};
+    *p = (struct plan){.task = model_of_config(cfg)->task, .class_weight = class_weight};
     plan_counts(p, cfg, images);
     plan_schedule(p, cfg);
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
     *(cfg->train.clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) =
         cfg->train.clip_grad;
-    p->mix = cfg->aug.mixup_prob > 0 &&
+    p->mix = p->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
              (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
     p->mix_off_epoch = cfg->aug.mixup_off_epoch ? cfg->aug.mixup_off_epoch : INT64_MAX;
 }

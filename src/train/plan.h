@@ -20,10 +20,13 @@
 #include "config/config.h"
 #include "graph/backend.h"
 #include "graph/precision.h"
+#include "models/table.h"
 #include "ops/accumulation_formula.h"
 #include "ops/control_formula.h"
 
 struct plan {
+    enum model_task task;
+    const float *class_weight; /* of the loss, a number a class; NULL: each 1 */
     int64_t batch, val_batch;
     struct accumulation accumulation; /* .group is 1 without, and no more than .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
@@ -43,8 +46,10 @@ struct plan {
 /*
  * `images`: of the training set; 0: unknown, one epoch is one update (bench, summary).
  * Mistakes that only show now (fewer images than a batch) are usage errors.
+ * `class_weight` is the caller's, as long as the plan lives.
  */
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
-               const struct backend *backend, struct device *dev);
+               const float *class_weight, const struct backend *backend,
+               struct device *dev);
 
 #endif

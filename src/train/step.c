@@ -38,7 +38,7 @@ static void compile_train(struct session *s)
 
 void session_compile(struct session *s, const struct session_options *o)
 {
-    plan_init(&s->plan, s->cfg, o->images, s->backend, s->device);
+    plan_init(&s->plan, s->cfg, o->images, o->class_weight, s->backend, s->device);
     s->mixing = s->plan.mix;
     if (o->train)
         compile_train(s);
@@ -206,7 +206,8 @@ void session_alloc(struct session *s)
 
     check_memory(s);
     for (int i = 0; i < SESSION_WEIGHTS; i++)
-        s->eval_metrics[i] = s->backend->alloc(s->device, sizeof(struct metrics));
+        s->eval_metrics[i] =
+            s->backend->alloc(s->device, session_bytes(s, MEMORY_METRICS));
     bind_all(s);
     inflight_init(&s->inflight, s->backend, s->device, slot_size(s));
     s->host = xcalloc((size_t)f->weights_len, sizeof(float));
@@ -440,11 +441,13 @@ void session_refresh(struct session *s)
 
 void session_eval_begin(struct session *s, bool average)
 {
-    const struct metrics zero = {0};
+    size_t size = session_bytes(s, MEMORY_METRICS);
+    void *zero = xcalloc(1, size);
 
     s->eval_ema = average && session_has_ema(s);
     for (int i = 0; i < SESSION_WEIGHTS; i++)
-        s->backend->copy_in(s->device, s->eval_metrics[i], &zero, sizeof(zero));
+        s->backend->copy_in(s->device, s->eval_metrics[i], zero, size);
+    free(zero);
     program_refresh(s->program[SESSION_EVAL]);
     if (!s->eval_ema)
         return;
@@ -466,6 +469,23 @@ void session_eval_lent(struct session *s, const struct lent_batch *b)
 void session_eval(struct session *s, const void *pixels, const void *labels)
 {
     session_eval_lent(s, &(struct lent_batch){.pixels = pixels, .labels = labels});
+}
+
+void session_eval_matrix(const struct session *s, enum session_weights which,
+                         int64_t *matrix)
+{
+    int64_t k = session_classes(s);
+    size_t size = sizeof(struct metrics) + (size_t)(k * k) * sizeof(*matrix);
+    char *all = xmalloc(size);
+
+    s->backend->copy_out(s->device, all, s->eval_metrics[which], size);
+    memcpy(matrix, all + sizeof(struct metrics), size - sizeof(struct metrics));
+    free(all);
+}
+
+int64_t session_classes(const struct session *s)
+{
+    return s->cfg->model.num_classes;
 }
 
 struct metrics session_eval_metrics(const struct session *s, enum session_weights which)

@@ -14,10 +14,11 @@
  * the session. Everything that a checkpoint must hold is in weights, moments, average and
  * control; no other state influences the next step.
  *
- * Batches are host memory: pixels uint8 in N,H,W,C order, labels int32, -1 for a sample
- * that does not count. session_step and session_eval have copied them when they return;
- * with the _lent calls, memory of session_host_alloc is copied while the host goes on
- * (train/inflight.h), and given back later.
+ * Batches are host memory: pixels uint8 in N,H,W,C order; labels int32, -1 for a sample
+ * that does not count, or for segmentation uint8 [N, h, w], LABEL_IGNORE for a pixel.
+ * session_step and session_eval have copied them when they return; with the _lent calls,
+ * memory of session_host_alloc is copied while the host goes on (train/inflight.h), and
+ * given back later.
  */
 #ifndef TRAIN_STEP_H
 #define TRAIN_STEP_H
@@ -30,8 +31,10 @@
 
 struct session_options {
     bool train, eval;
-    int64_t images;     /* of the training set; 0: unknown */
-    bool keep_declines; /* for summary */
+    int64_t images;            /* of the training set; 0: unknown */
+    const float *class_weight; /* of the loss of segmentation, for as long as the session
+                                * lives; NULL: each class weighs 1 */
+    bool keep_declines;        /* for summary */
 };
 
 enum session_program {
@@ -110,6 +113,10 @@ void session_eval(struct session *s, const void *pixels, const void *labels);
 void session_eval_lent(struct session *s, const struct lent_batch *b);
 /* Waits for the device. All zero if that was not evaluated. */
 struct metrics session_eval_metrics(const struct session *s, enum session_weights which);
+/* Segmentation: matrix[y * K + p], see ops/confusion.h. Waits for the device. */
+void session_eval_matrix(const struct session *s, enum session_weights which,
+                         int64_t *matrix);
+int64_t session_classes(const struct session *s);
 bool session_has_ema(const struct session *s);
 
 /* Waits for the device. Training's metrics grow until they are set again. */
