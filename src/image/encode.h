@@ -1,4 +1,4 @@
-/* JPEG files from RGB pixels, for generated data and for tests. */
+/* JPEG and PNG files, for generated data, results and tests. */
 #ifndef IMAGE_ENCODE_H
 #define IMAGE_ENCODE_H
 
@@ -11,5 +11,15 @@
  * give the same bytes with the same version of libjpeg-turbo.
  */
 unsigned char *jpeg_encode(const uint8_t *rgb, int w, int h, int quality, size_t *len);
+
+struct png_picture {
+    const uint8_t *pixel;   /* rows without padding */
+    int w, h, channels;     /* 1: values, 3: RGB */
+    const uint8_t *palette; /* of the values: colours x RGB; NULL: grey levels */
+    int colours;            /* at most 256 */
+};
+
+/* The result is the caller's to free(). */
+unsigned char *png_encode(const struct png_picture *p, size_t *len);
 
 #endif

@@ -1,0 +1,35 @@
+/*
+ * Label pictures: one class value a pixel, from the bytes of a PNG file.
+ *
+ *   struct label_reader r = {0};
+ *   if (label_read(&r, data, len, &limits, &why) < 0)
+ *       ... why.buf says why, without the file's name ...
+ *   r.w, r.h, r.pixel                             until the next read
+ *   label_reader_release(&r);
+ *
+ * Values are what the file stores: grey levels of 1, 2, 4 or 8 bits unscaled, and the
+ * indices of a palette (PASCAL VOC) without looking at its colours. Whatever else a file
+ * may be is refused with a reason that says what it is: colours and 16-bit greys are no
+ * class values, and a JPEG changes them.
+ */
+#ifndef IMAGE_LABEL_H
+#define IMAGE_LABEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "image/image.h"
+
+/* {0} is a valid one; one per thread, reused. */
+struct label_reader {
+    int w, h;
+    uint8_t *pixel; /* [h, w] */
+    size_t cap;
+};
+
+int label_read(struct label_reader *r, const void *data, size_t len,
+               const struct image_limits *limits, struct strbuf *why);
+void label_reader_release(struct label_reader *r);
+
+#endif

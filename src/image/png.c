@@ -1,0 +1,180 @@
+/*
+ * Reading with libpng: label pictures as the values that they store.
+ *
+ * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
+ * the struct; warnings are about chunks that we do not read.
+ */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "image/label.h"
+
+struct png {
+    png_structp p;
+    png_infop info;
+    jmp_buf jump;
+    char reason[200];
+
+    const uint8_t *data; /* what is left of the file */
+    size_t left;
+    int64_t max_pixels;
+    struct label_reader *to;
+    int w, h;
+};
+
+__attribute__((noreturn)) static void png_on_error(png_structp p, png_const_charp text)
+{
+    struct png *g = png_get_error_ptr(p);
+
+    snprintf(g->reason, sizeof(g->reason), "%s", text);
+    longjmp(g->jump, 1);
+}
+
+static void png_on_warning(png_structp p, png_const_charp text)
+{
+    (void)p;
+    (void)text;
+}
+
+/* Runs fn; -1 if libpng left it in the middle. */
+static int png_guard(struct png *g, void (*fn)(struct png *))
+{
+    if (setjmp(g->jump))
+        return -1;
+    fn(g);
+    return 0;
+}
+
+static void png_on_read(png_structp p, png_bytep to, size_t n)
+{
+    struct png *g = png_get_io_ptr(p);
+
+    if (n > g->left)
+        png_error(p, "the file is cut off");
+    memcpy(to, g->data, n);
+    g->data += n;
+    g->left -= n;
+}
+
+static const char *png_kind(int colour, int bits)
+{
+    switch (colour) {
+    case PNG_COLOR_TYPE_RGB:
+        return "an RGB picture";
+    case PNG_COLOR_TYPE_RGBA:
+        return "an RGBA picture";
+    case PNG_COLOR_TYPE_GRAY_ALPHA:
+        return "a grey picture with alpha";
+    default:
+        return bits > 8 ? "a 16-bit grey picture" : NULL;
+    }
+}
+
+static void png_start(struct png *g)
+{
+    png_uint_32 w, h;
+    int bits, colour, interlace;
+    const char *kind;
+
+    g->info = png_create_info_struct(g->p);
+    if (!g->info)
+        png_error(g->p, "no memory");
+    png_set_read_fn(g->p, g, png_on_read);
+    png_set_user_limits(g->p, 1 << 24, 1 << 24);
+    png_set_chunk_malloc_max(g->p, 1 << 24);
+    png_read_info(g->p, g->info);
+    png_get_IHDR(g->p, g->info, &w, &h, &bits, &colour, &interlace, NULL, NULL);
+    kind = png_kind(colour, bits);
+    if (kind) {
+        snprintf(g->reason, sizeof(g->reason),
+                 "%s, where grey levels or palette indices of at most 8 bits are class "
+                 "values",
+                 kind);
+        longjmp(g->jump, 1);
+    }
+    if ((int64_t)w * (int64_t)h > g->max_pixels) {
+        snprintf(g->reason, sizeof(g->reason),
+                 "the header says %u x %u pixels, more than the limit of %lld",
+                 (unsigned)w, (unsigned)h, (long long)g->max_pixels);
+        longjmp(g->jump, 1);
+    }
+    g->w = (int)w;
+    g->h = (int)h;
+}
+
+static void png_room(struct label_reader *r, int w, int h)
+{
+    size_t need = (size_t)w * (size_t)h;
+
+    if (need > r->cap) {
+        free(r->pixel);
+        r->pixel = xalloc_aligned(need);
+        r->cap = need;
+    }
+    r->w = w;
+    r->h = h;
+}
+
+static void png_rows(struct png *g)
+{
+    int passes;
+
+    png_start(g);
+    png_set_packing(g->p); /* a byte for each value of 1, 2 or 4 bits, not scaled */
+    passes = png_set_interlace_handling(g->p);
+    png_read_update_info(g->p, g->info);
+    if (png_get_rowbytes(g->p, g->info) != (size_t)g->w)
+        BUG("rows of %zu bytes for %d values", png_get_rowbytes(g->p, g->info), g->w);
+    png_room(g->to, g->w, g->h);
+    for (int pass = 0; pass < passes; pass++)
+        for (int y = 0; y < g->h; y++)
+            png_read_row(g->p, g->to->pixel + (size_t)y * (size_t)g->w, NULL);
+    png_read_end(g->p, NULL);
+}
+
+static int png_refuse(const uint8_t *data, size_t len, struct strbuf *why)
+{
+    if (len == 0)
+        strbuf_addstr(why, "the file is empty");
+    else if (len > 2 && data[0] == 0xff && data[1] == 0xd8)
+        strbuf_addstr(why, "a JPEG, which changes class values: labels must be PNGs");
+    else
+        strbuf_addstr(why, "not a PNG: labels must be PNGs");
+    return -1;
+}
+
+int label_read(struct label_reader *r, const void *data, size_t len,
+               const struct image_limits *limits, struct strbuf *why)
+{
+    struct image_limits l = image_limits_or_default(limits);
+    struct png g = {.data = data, .left = len, .max_pixels = l.max_pixels, .to = r};
+    int rc;
+
+    if ((uint64_t)len > (uint64_t)l.max_bytes) {
+        strbuf_addf(why, "%zu bytes, more than the limit of %lld", len,
+                    (long long)l.max_bytes);
+        return -1;
+    }
+    if (len < 8 || png_sig_cmp(data, 0, 8))
+        return png_refuse(data, len, why);
+    g.p = png_create_read_struct(PNG_LIBPNG_VER_STRING, &g, png_on_error, png_on_warning);
+    if (!g.p)
+        die("libpng cannot start: no memory, or another version than at build time");
+    rc = png_guard(&g, png_rows);
+    png_destroy_read_struct(&g.p, &g.info, NULL);
+    if (rc < 0)
+        strbuf_addstr(why, g.reason);
+    return rc;
+}
+
+void label_reader_release(struct label_reader *r)
+{
+    free(r->pixel);
+    memset(r, 0, sizeof(*r));
+}
