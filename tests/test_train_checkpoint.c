@@ -69,13 +69,11 @@ static const struct run_state some_state = {
     .epoch = 3,
     .updates_per_epoch = 1,
     .train = {1.0 / 3, 8, 2, 5, 0, 2},
-    .best_top1 = 61.7,
+    .best_score = 61.7,
     .best_epoch = 2,
     .train_loss = 0.1,
-    .val_loss = 2.25,
-    .val_top1 = 60.5,
-    .val_top5 = 99,
-    .ema_top1 = 61.7,
+    .val = {{2.25, 60.5, 99, 0, 0, 0, 0}},
+    .ema = {{2, 61.7, 99.5, 0, 0, 0, 0}},
 };
 
 static void write_checkpoint(struct run *r, const char *to)

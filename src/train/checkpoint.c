@@ -140,6 +140,11 @@ static void put_control(struct json_writer *w, const struct control *c)
     json_end(w);
 }
 
+static const char *best_key(const struct session *s)
+{
+    return s->plan.task == MODEL_SEGMENT ? "best_miou" : "best_top1";
+}
+
 static void put_state(struct strbuf *text, const struct session *s,
                       const struct run_state *r)
 {
@@ -155,13 +160,11 @@ static void put_state(struct strbuf *text, const struct session *s,
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
     put_control(&w, &c);
     put_metrics(&w, "train", &r->train);
-    json_put_double(&w, "best_top1", r->best_top1);
+    json_put_double(&w, best_key(s), r->best_score);
     json_put_int(&w, "best_epoch", r->best_epoch);
     json_put_double(&w, "train_loss", r->train_loss);
-    json_put_double(&w, "val_loss", r->val_loss);
-    json_put_double(&w, "val_top1", r->val_top1);
-    json_put_double(&w, "val_top5", r->val_top5);
-    json_put_double(&w, "ema_top1", r->ema_top1);
+    scores_put(&w, "val_", &r->val);
+    scores_put(&w, "ema_", &r->ema);
     json_end(&w);
 }
 
@@ -244,7 +247,8 @@ static int64_t integer(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-static void get_state(const json_t *o, struct run_state *r, struct control *c)
+static void get_state(const json_t *o, const struct session *s, struct run_state *r,
+                      struct control *c)
 {
     const json_t *train = json_object_get(o, "train");
     const json_t *control = json_object_get(o, "control");
@@ -255,13 +259,11 @@ static void get_state(const json_t *o, struct run_state *r, struct control *c)
         .train = {number(train, "loss_sum"), integer(train, "count"),
                   integer(train, "top1"), integer(train, "top5"),
                   integer(train, "nonfinite"), integer(train, "runs")},
-        .best_top1 = number(o, "best_top1"),
+        .best_score = number(o, best_key(s)),
         .best_epoch = integer(o, "best_epoch"),
         .train_loss = number(o, "train_loss"),
-        .val_loss = number(o, "val_loss"),
-        .val_top1 = number(o, "val_top1"),
-        .val_top5 = number(o, "val_top5"),
-        .ema_top1 = number(o, "ema_top1"),
+        .val = scores_get(o, "val_"),
+        .ema = scores_get(o, "ema_"),
     };
     *c = (struct control){
         .step = integer(control, "step"),
@@ -423,7 +425,7 @@ static int read_all(const struct safetensors *file, struct session *s,
         return -1;
     check_owner(file, o, s);
     check_classes(file, classes, s->cfg->data.check_classes);
-    get_state(o, state, &c);
+    get_state(o, s, state, &c);
     json_decref(o);
     rc = read_arrays(file, s, why);
     if (rc)

@@ -17,6 +17,7 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "base/strbuf.h"
+#include "train/scores.h"
 #include "train/step.h"
 
 /* Where a run stands beside its arrays. */
@@ -24,9 +25,10 @@ struct run_state {
     int64_t epoch; /* epochs finished, validation included */
     int64_t updates_per_epoch;
     struct metrics train; /* of the epoch under way */
-    double best_top1;     /* percent, of the weights that validated best; -1: none */
+    double best_score;    /* score_best() of the weights that validated best; -1: none */
     int64_t best_epoch;
-    double train_loss, val_loss, val_top1, val_top5, ema_top1; /* last ones; NaN: none */
+    double train_loss; /* the last one; NaN: none */
+    struct scores val, ema;
 };
 
 struct class_list {

@@ -1,7 +1,10 @@
 #include "train/evaluate.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -28,6 +31,40 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
         .nonfinite = now->nonfinite - then->nonfinite,
         .runs = now->runs - then->runs,
     };
+}
+
+static struct segmentation *segmentation_of(const struct session *s,
+                                            enum session_weights which)
+{
+    int classes = (int)session_classes(s);
+    int64_t *matrix = xcalloc((size_t)classes * (size_t)classes, sizeof(*matrix));
+    struct segmentation *g = xmalloc(sizeof(*g));
+
+    session_eval_matrix(s, which, matrix);
+    segmentation_init(g, matrix, classes);
+    free(matrix);
+    return g;
+}
+
+static void finish(const struct session *s, const struct feed *f, struct evaluation *e)
+{
+    bool segments = s->plan.task == MODEL_SEGMENT;
+
+    e->raw = session_eval_metrics(s, SESSION_RAW);
+    e->ema = session_eval_metrics(s, SESSION_EMA);
+    e->images =
+        segments ? f->val->n - loader_stats(f->val_loader).bad_files : e->raw.count;
+    if (segments)
+        e->pixels[SESSION_RAW] = segmentation_of(s, SESSION_RAW);
+    if (segments && e->ema.runs)
+        e->pixels[SESSION_EMA] = segmentation_of(s, SESSION_EMA);
+}
+
+void evaluate_release(struct evaluation *e)
+{
+    free(e->pixels[SESSION_RAW]);
+    free(e->pixels[SESSION_EMA]);
+    *e = (struct evaluation){0};
 }
 
 bool evaluate(struct session *s, const struct feed *f, const char *title,
@@ -57,11 +94,8 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
     }
     progress_wipe();
     session_drain(s);
-    *e = (struct evaluation){
-        .raw = session_eval_metrics(s, SESSION_RAW),
-        .ema = session_eval_metrics(s, SESSION_EMA),
-        .seconds = clock_now() - began,
-    };
+    *e = (struct evaluation){.seconds = clock_now() - began};
+    finish(s, f, e);
     return done == total;
 }
 
@@ -71,32 +105,74 @@ static double honest_loss(const struct metrics *m)
     return m->nonfinite ? (double)NAN : metrics_loss(m);
 }
 
-struct val_line evaluate_line(const struct evaluation *e)
+struct scores evaluate_scores(const struct evaluation *e, enum session_weights which)
 {
-    return (struct val_line){
-        .val_loss = honest_loss(&e->raw),
-        .val_top1 = metrics_percent(&e->raw, e->raw.top1),
-        .val_top5 = metrics_percent(&e->raw, e->raw.top5),
-        .ema_loss = honest_loss(&e->ema),
-        .ema_top1 = metrics_percent(&e->ema, e->ema.top1),
-        .ema_top5 = metrics_percent(&e->ema, e->ema.top5),
-    };
+    const struct metrics *m = which == SESSION_EMA ? &e->ema : &e->raw;
+    const struct segmentation *g = e->pixels[which];
+    struct scores s = scores_unknown();
+
+    s.value[SCORE_LOSS] = honest_loss(m);
+    if (g) {
+        s.value[SCORE_ACC] = g->acc;
+        s.value[SCORE_CLASS_ACC] = g->class_acc;
+        s.value[SCORE_MIOU] = g->miou;
+        s.value[SCORE_FWIOU] = g->fwiou;
+    } else if (!e->pixels[SESSION_RAW]) {
+        s.value[SCORE_TOP1] = metrics_percent(m, m->top1);
+        s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
+    }
+    return s;
 }
 
 double evaluate_rate(const struct evaluation *e)
 {
-    return (double)e->raw.count / (e->seconds + 1e-9);
+    return (double)e->images / (e->seconds + 1e-9);
 }
 
-void evaluate_log(const struct evaluation *e)
+static void log_table(const struct segmentation *g, const struct class_list *classes)
 {
-    struct val_line l = evaluate_line(e);
+    struct strbuf text = STRBUF_INIT;
 
-    log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f (%lld images, %.0f img/s)", l.val_top1,
-             l.val_top5, l.val_loss, (long long)e->raw.count, evaluate_rate(e));
+    segmentation_add_table(&text, g, classes->name);
+    for (char *line = text.buf, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        log_info("   %s", line);
+    }
+    strbuf_reset(&text);
+    segmentation_add_absent(&text, g, classes->name);
+    if (g->absent)
+        log_info("   the means are over %d of %d classes: no pixel is %s",
+                 g->classes - g->absent, g->classes, text.buf);
+    strbuf_release(&text);
+}
+
+static void log_scores(const struct evaluation *e, enum session_weights which,
+                       const char *more)
+{
+    struct scores s = evaluate_scores(e, which);
+    const double *v = s.value;
+
+    if (e->pixels[which])
+        log_info(" * mIoU %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
+                 v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_CLASS_ACC], v[SCORE_FWIOU],
+                 v[SCORE_LOSS], more);
+    else
+        log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f%s", v[SCORE_TOP1], v[SCORE_TOP5],
+                 v[SCORE_LOSS], more);
+}
+
+void evaluate_log(const struct evaluation *e, const struct class_list *classes)
+{
+    struct strbuf more = STRBUF_INIT;
+
+    strbuf_addf(&more, " (%lld images, %.*f img/s)", (long long)e->images,
+                evaluate_rate(e) < 10 ? 2 : 0, evaluate_rate(e));
+    if (e->pixels[SESSION_RAW])
+        log_table(e->pixels[SESSION_RAW], classes);
+    log_scores(e, SESSION_RAW, more.buf);
     if (e->ema.count)
-        log_info(" * Acc@1 %.3f Acc@5 %.3f loss %.5f with the average of the weights",
-                 l.ema_top1, l.ema_top5, l.ema_loss);
+        log_scores(e, SESSION_EMA, " with the average of the weights");
+    strbuf_release(&more);
 }
 
 static void keep(void *owner, const void *token)
@@ -117,7 +193,7 @@ double evaluate_throughput(struct session *s, const struct feed *f)
         die("'%s' has no images", f->val->name);
     session_eval_begin(s, false);
     lent.pixels = b->pixel;
-    lent.labels = b->label;
+    lent.labels = feed_labels(b);
     for (int i = 0; i < WARMUP + TIMED && !signals_pending(); i++) {
         if (i == WARMUP) {
             session_drain(s);

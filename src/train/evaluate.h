@@ -8,24 +8,31 @@
 
 #include "train/feed.h"
 #include "train/output.h"
+#include "train/segmentation.h"
 #include "train/step.h"
 
 struct evaluation {
-    struct metrics raw, ema; /* ema.count is 0 without an average */
+    struct metrics raw, ema;                      /* ema.count is 0 without an average */
+    struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no average */
+    int64_t images;                               /* that count */
     double seconds;
 };
 
 /* False: a signal came, and nothing is complete. `title` is for the progress line. */
 bool evaluate(struct session *s, const struct feed *f, const char *title,
               struct evaluation *e);
+void evaluate_release(struct evaluation *e); /* {0} is fine */
 
-/* Percent and means; NaN where nothing was counted. step and epoch are the caller's. */
-struct val_line evaluate_line(const struct evaluation *e);
+/* NaN where nothing was counted. */
+struct scores evaluate_scores(const struct evaluation *e, enum session_weights which);
 
 double evaluate_rate(const struct evaluation *e); /* images that count, per second */
 
-/* " * Acc@1 87.21 Acc@5 99.50 loss 0.4132 (EMA: Acc@1 ...)", to the log. */
-void evaluate_log(const struct evaluation *e);
+/*
+ * " * Acc@1 87.21 Acc@5 99.50 loss 0.4132", and the same of the average, to the log. Of a
+ * segmentation a table of the classes, the means, and which classes are left out of them.
+ */
+void evaluate_log(const struct evaluation *e, const struct class_list *classes);
 
 /*
  * THROUGHPUT_MODE: the first batch of the split again and again, 50 runs to warm up and

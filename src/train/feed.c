@@ -42,9 +42,14 @@ static void take_back(void *loader, const void *batch)
     loader_release_batch(loader, batch);
 }
 
+const void *feed_labels(const struct batch *b)
+{
+    return b->mask ? (const void *)b->mask : (const void *)b->label;
+}
+
 struct lent_batch feed_lend(struct loader *l, const struct batch *b)
 {
-    return (struct lent_batch){b->pixel, b->label, take_back, l, b};
+    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l, b};
 }
 
 void feed_open(struct feed *f, const struct config *cfg, bool train)

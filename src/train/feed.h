@@ -29,6 +29,8 @@ void feed_open(struct feed *f, const struct config *cfg, bool train);
 /* Batches lie in the session's host memory and may be lent to it: close the feed first,
  * once the session is drained. */
 void feed_start(struct feed *f, struct session *s);
+/* What a session takes for labels: the label pictures, or a number an image. */
+const void *feed_labels(const struct batch *b);
 /* The batch for a _lent call; `l` gets it back. */
 struct lent_batch feed_lend(struct loader *l, const struct batch *b);
 void feed_close(struct feed *f);

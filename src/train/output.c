@@ -180,11 +180,65 @@ static void write_derived(const struct output *o, const struct session *s)
     strbuf_release(&t);
 }
 
-static const char *const column[] = {
-    "epoch",    "train_loss", "train_top1", "val_loss", "val_top1", "val_top5",
-    "ema_loss", "ema_top1",   "ema_top5",   "lr",       "img_s",    "seconds",
+/* The share of training samples, or pixels, that are right. */
+static const char *right_name(const struct output *o)
+{
+    return score_name(o->task == MODEL_SEGMENT ? SCORE_ACC : SCORE_TOP1);
+}
+
+/* The columns of summary.csv, and behind them iou_CLASS of a segmentation. */
+enum { COLUMNS_MOST = 8 + 2 * SCORES + SEGMENTATION_CLASSES };
+
+struct columns {
+    char *name[COLUMNS_MOST];
+    double value[COLUMNS_MOST];
+    int n;
 };
-enum { COLUMNS = sizeof(column) / sizeof(column[0]) };
+
+static void column(struct columns *c, double value, const char *prefix, const char *name)
+{
+    c->value[c->n] = value;
+    c->name[c->n++] = xasprintf("%s%s", prefix, name);
+}
+
+static void columns_release(struct columns *c)
+{
+    for (int i = 0; i < c->n; i++)
+        free(c->name[i]);
+}
+
+static void columns_of(struct columns *c, const struct output *o,
+                       const struct epoch_line *l)
+{
+    const struct segmentation *g = l->val.classes;
+
+    c->n = 0;
+    column(c, (double)l->epoch, "", "epoch");
+    column(c, l->train_loss, "", "train_loss");
+    column(c, l->train_right, "train_", right_name(o));
+    for (int i = 0; i < SCORES; i++)
+        if (score_of_task((enum score)i, o->task))
+            column(c, l->val.val.value[i], "val_", score_name((enum score)i));
+    for (int i = 0; i < SCORES; i++)
+        if (score_of_task((enum score)i, o->task))
+            column(c, l->val.ema.value[i], "ema_", score_name((enum score)i));
+    column(c, l->lr, "", "lr");
+    column(c, l->images_per_second, "", "img_s");
+    column(c, l->seconds, "", "seconds");
+    for (int k = 0; o->task == MODEL_SEGMENT && k < o->classes->n; k++)
+        column(c, g ? g->of[k].iou : (double)NAN, "iou_", o->classes->name[k]);
+}
+
+static void open_summary(struct output *o, int64_t last)
+{
+    char *path = path_join(o->dir, "summary.csv");
+    struct columns c;
+
+    columns_of(&c, o, &(struct epoch_line){0});
+    csv_open(&o->summary, path, (const char *const *)c.name, c.n, last);
+    columns_release(&c);
+    free(path);
+}
 
 /* "seq" orders the lines of one update: a resumed run cuts the file there. */
 static int64_t sequence(int64_t step, bool validated)
@@ -193,23 +247,23 @@ static int64_t sequence(int64_t step, bool validated)
 }
 
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
-                 int64_t step, bool resumed)
+                 const struct class_list *classes, int64_t step, bool resumed)
 {
     bool validated = step < (state->epoch + 1) * state->updates_per_epoch;
     char *metrics = path_join(o->dir, "metrics.jsonl");
-    char *summary = path_join(o->dir, "summary.csv");
 
+    o->task = s->plan.task;
+    o->classes = classes;
     write_text(o, "config.yaml", o->config);
     write_derived(o, s);
     jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(step, validated) : -1);
-    csv_open(&o->summary, summary, column, COLUMNS, resumed ? state->epoch - 1 : -1);
+    open_summary(o, resumed ? state->epoch - 1 : -1);
     if (o->tensorboard)
         tensorboard_open(&o->events, o->dir, resumed ? step + 1 : -1);
     if (o->tensorboard && !resumed)
         tensorboard_text(&o->events, "config", 0, o->config);
     o->open = true;
     free(metrics);
-    free(summary);
 }
 
 void output_close(struct output *o)
@@ -258,7 +312,7 @@ void output_train(struct output *o, const struct train_line *l)
     struct json_writer *w = begin(o, "train", l->step, l->epoch);
 
     put(o, w, "train", "loss", l->step, l->loss);
-    put(o, w, "train", "top1", l->step, l->top1);
+    put(o, w, "train", right_name(o), l->step, l->right);
     put(o, w, "train", "lr", l->step, l->lr);
     put(o, w, "train", "grad_norm", l->step, l->grad_norm);
     put(o, w, "train", "loss_scale", l->step, l->loss_scale);
@@ -268,18 +322,37 @@ void output_train(struct output *o, const struct train_line *l)
     jsonl_end(&o->metrics);
 }
 
+static void put_scores(struct output *o, struct json_writer *w, const char *prefix,
+                       int64_t step, const struct scores *s)
+{
+    for (int i = 0; i < SCORES; i++) {
+        char *name = xasprintf("%s_%s", prefix, score_name((enum score)i));
+
+        if (score_of_task((enum score)i, o->task))
+            put(o, w, "val", name, step, s->value[i]);
+        free(name);
+    }
+}
+
+/* The IoU of each class; null and no scalar where it is absent. */
+static void put_classes(struct output *o, struct json_writer *w, int64_t step,
+                        const struct segmentation *g)
+{
+    json_begin_object(w, "val_iou");
+    for (int k = 0; k < g->classes; k++)
+        put(o, w, "val_iou", o->classes->name[k], step, g->of[k].iou);
+    json_end(w);
+}
+
 void output_val(struct output *o, const struct val_line *l)
 {
     struct json_writer *w = begin(o, "val", l->step, l->epoch);
 
-    put(o, w, "val", "val_loss", l->step, l->val_loss);
-    put(o, w, "val", "val_top1", l->step, l->val_top1);
-    put(o, w, "val", "val_top5", l->step, l->val_top5);
-    if (!isnan(l->ema_loss)) {
-        put(o, w, "val", "ema_loss", l->step, l->ema_loss);
-        put(o, w, "val", "ema_top1", l->step, l->ema_top1);
-        put(o, w, "val", "ema_top5", l->step, l->ema_top5);
-    }
+    put_scores(o, w, "val", l->step, &l->val);
+    if (!isnan(l->ema.value[SCORE_LOSS]))
+        put_scores(o, w, "ema", l->step, &l->ema);
+    if (l->classes)
+        put_classes(o, w, l->step, l->classes);
     jsonl_end(&o->metrics);
     if (o->tensorboard)
         tensorboard_flush(&o->events);
@@ -287,12 +360,9 @@ void output_val(struct output *o, const struct val_line *l)
 
 void output_epoch(struct output *o, const struct epoch_line *l)
 {
-    const struct val_line *v = &l->val;
-    const double row[COLUMNS] = {
-        (double)l->epoch, l->train_loss, l->train_top1,        v->val_loss,
-        v->val_top1,      v->val_top5,   v->ema_loss,          v->ema_top1,
-        v->ema_top5,      l->lr,         l->images_per_second, l->seconds,
-    };
+    struct columns c;
 
-    csv_row(&o->summary, row);
+    columns_of(&c, o, l);
+    csv_row(&o->summary, c.value);
+    columns_release(&c);
 }

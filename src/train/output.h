@@ -18,6 +18,8 @@
 #include "io/jsonl.h"
 #include "io/tensorboard.h"
 #include "train/checkpoint.h"
+#include "train/scores.h"
+#include "train/segmentation.h"
 #include "train/step.h"
 
 struct output {
@@ -28,6 +30,8 @@ struct output {
     struct csv summary;
     struct tensorboard events;
     bool open, tensorboard;
+    enum model_task task;
+    const struct class_list *classes; /* the caller's */
 };
 
 /*
@@ -40,13 +44,13 @@ void output_prepare(struct output *o, const struct config *cfg);
 
 /* Files that grow keep what lies at or before the update and the epoch of `state`. */
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
-                 int64_t step, bool resumed);
+                 const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
 
 /* A window of training that ends with update `step`. */
 struct train_line {
     int64_t step, epoch;
-    double loss, top1; /* of the window; top1 in percent */
+    double loss, right; /* of the window: the mean loss, and top1 or acc of scores.h */
     double lr, grad_norm, loss_scale;
     double images_per_second, data_share; /* share of the time spent waiting for data */
     int64_t skipped;                      /* updates skipped since the run began */
@@ -55,15 +59,15 @@ void output_train(struct output *o, const struct train_line *l);
 
 struct val_line {
     int64_t step, epoch;
-    double val_loss, val_top1, val_top5;
-    double ema_loss, ema_top1, ema_top5; /* NaN: no average */
+    struct scores val, ema;             /* NaN: not validated, no average */
+    const struct segmentation *classes; /* of the weights; NULL: none */
 };
 void output_val(struct output *o, const struct val_line *l);
 
 struct epoch_line {
     int64_t epoch;
-    double train_loss, train_top1, lr, images_per_second, seconds;
-    struct val_line val; /* NaN where the epoch was not validated */
+    double train_loss, train_right, lr, images_per_second, seconds;
+    struct val_line val;
 };
 void output_epoch(struct output *o, const struct epoch_line *l);
 

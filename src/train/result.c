@@ -22,6 +22,14 @@ static void put_known(struct json_writer *w, const char *key, int64_t value)
         json_put_null(w, key);
 }
 
+static void put_classes(struct json_writer *w, const struct result *r)
+{
+    json_begin_object(w, "val_iou");
+    for (int k = 0; k < r->val_classes->classes; k++)
+        json_put_double(w, r->classes->name[k], r->val_classes->of[k].iou);
+    json_end(w);
+}
+
 static int write_result(const struct result *r, int code, const char *error)
 {
     struct strbuf text = STRBUF_INIT;
@@ -36,10 +44,10 @@ static int write_result(const struct result *r, int code, const char *error)
     json_put_int(&w, "epochs", r->epochs);
     json_put_int(&w, "steps", r->steps);
     json_put_double(&w, "train_loss", r->train_loss);
-    json_put_double(&w, "val_loss", r->val_loss);
-    json_put_double(&w, "val_top1", r->val_top1);
-    json_put_double(&w, "val_top5", r->val_top5);
-    json_put_double(&w, "ema_top1", r->ema_top1);
+    scores_put(&w, "val_", &r->val);
+    scores_put(&w, "ema_", &r->ema);
+    if (r->val_classes)
+        put_classes(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_int(&w, "peak_memory_bytes", r->peak_memory_bytes);
     put_known(&w, "library_memory_bytes", r->library_memory_bytes);
@@ -79,8 +87,8 @@ static void reset(struct result *r, const char *path)
 {
     *r = (struct result){.began = clock_now()};
     r->library_memory_bytes = r->device_syncs = r->device_waits = -1;
-    r->train_loss = r->val_loss = r->val_top1 = r->val_top5 = r->ema_top1 =
-        r->images_per_second = (double)NAN;
+    r->train_loss = r->images_per_second = (double)NAN;
+    r->val = r->ema = scores_unknown();
     result_path = path;
 }
 

@@ -1,16 +1,24 @@
 /*
  * --result FILE: one JSON object about the whole run, written at its end, also when it
- * fails or never starts; then "error" says why. What is not known is null. Accuracies are
- * percent, memory is the most that the device held at once.
+ * fails or never starts; then "error" says why. What is not known is null. Scores have
+ * the units of train/scores.h, memory is the most that the device held at once. Of a
+ * segmentation "val_iou" has the IoU of each class, null of those that are absent.
  */
 #ifndef TRAIN_RESULT_H
 #define TRAIN_RESULT_H
 
 #include <stdint.h>
 
+#include "train/checkpoint.h"
+#include "train/scores.h"
+#include "train/segmentation.h"
+
 struct result {
     int64_t epochs, steps;
-    double train_loss, val_loss, val_top1, val_top5, ema_top1; /* NaN: not known */
+    double train_loss;
+    struct scores val, ema;                 /* NaN: not known */
+    const struct class_list *classes;       /* with */
+    const struct segmentation *val_classes; /* NULL: none; both live until result_end */
     double images_per_second;
     int64_t peak_memory_bytes;
     int64_t library_memory_bytes;       /* of a GPU, beside that; -1: not known */

@@ -91,18 +91,19 @@ static bool train_epoch(struct trainer *t)
 
 static bool validate(struct trainer *t)
 {
-    struct evaluation e;
-
-    if (!evaluate(&t->session, &t->feed, "Val", &e))
+    evaluate_release(&t->evaluation);
+    if (!evaluate(&t->session, &t->feed, "Val", &t->evaluation))
         return false;
-    evaluate_log(&e);
-    t->val = evaluate_line(&e);
-    t->val.step = t->step;
-    t->val.epoch = t->state.epoch;
-    t->state.val_loss = t->val.val_loss;
-    t->state.val_top1 = t->val.val_top1;
-    t->state.val_top5 = t->val.val_top5;
-    t->state.ema_top1 = t->val.ema_top1;
+    evaluate_log(&t->evaluation, &t->feed.classes);
+    t->state.val = evaluate_scores(&t->evaluation, SESSION_RAW);
+    t->state.ema = evaluate_scores(&t->evaluation, SESSION_EMA);
+    t->val = (struct val_line){
+        .step = t->step,
+        .epoch = t->state.epoch,
+        .val = t->state.val,
+        .ema = t->state.ema,
+        .classes = t->evaluation.pixels[SESSION_RAW],
+    };
     output_val(&t->output, &t->val);
     return true;
 }
@@ -110,18 +111,23 @@ static bool validate(struct trainer *t)
 /* Is this the best so far, with the weights or with their average? */
 static bool judge(struct trainer *t)
 {
-    double top1 = t->val.val_top1;
+    enum score which = score_best(t->session.plan.task);
+    double score = t->val.val.value[which];
     bool best;
 
-    if (t->val.ema_top1 > top1)
-        top1 = t->val.ema_top1;
-    best = top1 > t->state.best_top1;
+    if (t->val.ema.value[which] > score)
+        score = t->val.ema.value[which];
+    best = score > t->state.best_score;
     if (best) {
-        t->state.best_top1 = top1;
+        t->state.best_score = score;
         t->state.best_epoch = t->state.epoch;
     }
-    log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_top1,
-             (long long)t->state.best_epoch);
+    if (which == SCORE_MIOU)
+        log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
+                 (long long)t->state.best_epoch);
+    else
+        log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
+                 (long long)t->state.best_epoch);
     return best;
 }
 
@@ -131,7 +137,7 @@ static void finish_epoch(struct trainer *t, double began)
     struct epoch_line l = {
         .epoch = t->state.epoch,
         .train_loss = metrics_loss(m),
-        .train_top1 = metrics_percent(m, m->top1),
+        .train_right = trainer_right(t, m),
         .lr = schedule_lr(&t->session.plan.schedule, t->step - 1),
         .images_per_second = t->epoch_rate,
         .seconds = clock_now() - began,
@@ -155,7 +161,7 @@ static bool run_epoch(struct trainer *t)
 
     if (!train_epoch(t))
         return false;
-    t->val = trainer_no_val;
+    t->val = trainer_no_val();
     if (number % cfg->train.eval_freq == 0 || last) {
         if (!validate(t))
             return false;
@@ -212,10 +218,10 @@ static void fill_result(struct trainer *t)
     r->steps = t->step;
     r->train_loss =
         t->state.train.count ? metrics_loss(&t->state.train) : t->state.train_loss;
-    r->val_loss = t->state.val_loss;
-    r->val_top1 = t->state.val_top1;
-    r->val_top5 = t->state.val_top5;
-    r->ema_top1 = t->state.ema_top1;
+    r->val = t->state.val;
+    r->ema = t->state.ema;
+    r->classes = &t->feed.classes;
+    r->val_classes = t->evaluation.pixels[SESSION_RAW];
     if (t->train_images)
         r->images_per_second = (double)t->train_images / (t->train_seconds + 1e-9);
     fill_device(r, &t->session);
@@ -226,6 +232,7 @@ static void close_all(struct trainer *t)
     session_drain(&t->session);
     feed_close(&t->feed);
     session_release(&t->session);
+    evaluate_release(&t->evaluation);
     output_close(&t->output);
 }
 
@@ -243,6 +250,7 @@ int trainer_train(const struct config *cfg, const char *result)
         ;
     code = leave(&t);
     fill_result(&t);
+    code = result_end(&t.result, code);
     close_all(&t);
-    return result_end(&t.result, code);
+    return code;
 }

@@ -27,14 +27,13 @@ static void load(struct session *s, const struct feed *f, struct result *r)
     strbuf_release(&why);
 }
 
-static void fill_result(struct result *r, const struct evaluation *e)
+static void fill_result(struct result *r, const struct evaluation *e,
+                        const struct class_list *classes)
 {
-    struct val_line l = evaluate_line(e);
-
-    r->val_loss = l.val_loss;
-    r->val_top1 = l.val_top1;
-    r->val_top5 = l.val_top5;
-    r->ema_top1 = l.ema_top1;
+    r->val = evaluate_scores(e, SESSION_RAW);
+    r->ema = evaluate_scores(e, SESSION_EMA);
+    r->classes = classes;
+    r->val_classes = e->pixels[SESSION_RAW];
     r->images_per_second = evaluate_rate(e);
 }
 
@@ -44,6 +43,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     struct result r;
     struct session s;
     struct feed f;
+    int code;
 
     result_begin(&r, result);
     signals_install();
@@ -58,14 +58,16 @@ int trainer_eval(const struct config *cfg, const char *result)
         log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
                  r.images_per_second);
     } else if (evaluate(&s, &f, "Val", &e)) {
-        evaluate_log(&e);
-        fill_result(&r, &e);
+        evaluate_log(&e, &f.classes);
+        fill_result(&r, &e, &f.classes);
     }
     if (signals_pending())
         log_info("%s: leaving before the end", signals_name(signals_pending()));
     r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);
+    code = result_end(&r, signals_pending() ? 128 + signals_pending() : EXIT_OK);
     session_drain(&s);
     feed_close(&f);
     session_release(&s);
-    return result_end(&r, signals_pending() ? 128 + signals_pending() : EXIT_OK);
+    evaluate_release(&e);
+    return code;
 }

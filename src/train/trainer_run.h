@@ -5,6 +5,7 @@
 #ifndef TRAIN_TRAINER_RUN_H
 #define TRAIN_TRAINER_RUN_H
 
+#include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/output.h"
 #include "train/result.h"
@@ -28,13 +29,16 @@ struct trainer {
     int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
-    int64_t skipped;     /* as of the last look at the control tensor */
-    struct val_line val; /* the last validation; NaN: none */
-    int64_t saved_step;  /* -1: nothing saved by this process */
+    int64_t skipped;              /* as of the last look at the control tensor */
+    struct evaluation evaluation; /* the last validation, */
+    struct val_line val;          /* and its scores; NaN: none */
+    int64_t saved_step;           /* -1: nothing saved by this process */
     bool save_failed;
 };
 
-extern const struct val_line trainer_no_val; /* nothing validated */
+struct val_line trainer_no_val(void); /* nothing validated */
+/* What is right of training: top1 in percent, or the share of the pixels. */
+double trainer_right(const struct trainer *t, const struct metrics *m);
 
 /* Data, device, output folder, checkpoint: everything up to the first batch. */
 void trainer_start(struct trainer *t);

@@ -8,7 +8,11 @@
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
-const struct val_line trainer_no_val = {-1, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+struct val_line trainer_no_val(void)
+{
+    return (struct val_line){
+        .step = -1, .val = scores_unknown(), .ema = scores_unknown()};
+}
 
 static void log_start(const struct trainer *t)
 {
@@ -114,16 +118,14 @@ void trainer_start(struct trainer *t)
     saves_check_room(&t->saves, &t->session);
     session_alloc(&t->session);
     t->state = (struct run_state){
-        .best_top1 = -1,
-        .train_loss = NAN,
-        .val_loss = NAN,
-        .val_top1 = NAN,
-        .val_top5 = NAN,
-        .ema_top1 = NAN,
+        .best_score = -1,
+        .train_loss = (double)NAN,
+        .val = scores_unknown(),
+        .ema = scores_unknown(),
     };
-    t->val = trainer_no_val;
+    t->val = trainer_no_val();
     resumed = load_start(t);
     t->step = session_control(&t->session).step;
-    output_open(&t->output, &t->session, &t->state, t->step, resumed);
+    output_open(&t->output, &t->session, &t->state, &t->feed.classes, t->step, resumed);
     feed_start(&t->feed, &t->session);
 }

@@ -68,6 +68,13 @@ void trainer_window_begin(struct trainer *t)
     t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
 }
 
+double trainer_right(const struct trainer *t, const struct metrics *m)
+{
+    if (t->session.plan.task == MODEL_SEGMENT)
+        return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
+    return metrics_percent(m, m->top1);
+}
+
 static void end_window(struct trainer *t, const struct control *c)
 {
     double seconds = clock_now() - t->window_began;
@@ -84,7 +91,7 @@ static void end_window(struct trainer *t, const struct control *c)
     struct metrics m = metrics_since(&t->state.train, &t->window);
 
     l.loss = metrics_loss(&m);
-    l.top1 = metrics_percent(&m, m.top1);
+    l.right = trainer_right(t, &m);
     l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
     t->last_loss = l.loss;
     t->last_rate = l.images_per_second;

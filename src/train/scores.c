@@ -1,0 +1,68 @@
+#include "train/scores.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static const struct {
+    const char *name;
+    bool classify, segment;
+} table[SCORES] = {
+    [SCORE_LOSS] = {"loss", true, true},
+    [SCORE_TOP1] = {"top1", true, false},
+    [SCORE_TOP5] = {"top5", true, false},
+    [SCORE_ACC] = {"acc", false, true},
+    [SCORE_CLASS_ACC] = {"class_acc", false, true},
+    [SCORE_MIOU] = {"miou", false, true},
+    [SCORE_FWIOU] = {"fwiou", false, true},
+};
+
+struct scores scores_unknown(void)
+{
+    struct scores s;
+
+    for (int i = 0; i < SCORES; i++)
+        s.value[i] = (double)NAN;
+    return s;
+}
+
+const char *score_name(enum score k)
+{
+    return table[k].name;
+}
+
+bool score_of_task(enum score k, enum model_task task)
+{
+    return task == MODEL_SEGMENT ? table[k].segment : table[k].classify;
+}
+
+enum score score_best(enum model_task task)
+{
+    return task == MODEL_SEGMENT ? SCORE_MIOU : SCORE_TOP1;
+}
+
+void scores_put(struct json_writer *w, const char *prefix, const struct scores *s)
+{
+    for (int i = 0; i < SCORES; i++) {
+        char *key = xasprintf("%s%s", prefix, table[i].name);
+
+        json_put_double(w, key, s->value[i]);
+        free(key);
+    }
+}
+
+struct scores scores_get(const json_t *object, const char *prefix)
+{
+    struct scores s = scores_unknown();
+
+    for (int i = 0; i < SCORES; i++) {
+        char *key = xasprintf("%s%s", prefix, table[i].name);
+        const json_t *v = json_object_get(object, key);
+
+        if (json_is_number(v))
+            s.value[i] = json_number_value(v);
+        free(key);
+    }
+    return s;
+}

@@ -1,0 +1,83 @@
+#include "train/segmentation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void count(struct segmentation *s, const int64_t *matrix)
+{
+    int k = s->classes;
+
+    for (int y = 0; y < k; y++)
+        for (int p = 0; p < k; p++) {
+            int64_t n = matrix[y * k + p];
+
+            s->of[y].pixels += n;
+            s->of[p].taken += n;
+            s->of[y].right += y == p ? n : 0;
+            s->pixels += n;
+        }
+}
+
+void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes)
+{
+    double right = 0, acc = 0, iou = 0, weighted = 0, present;
+
+    if (classes < 1 || classes > SEGMENTATION_CLASSES)
+        BUG("%d classes", classes);
+    *s = (struct segmentation){.classes = classes};
+    count(s, matrix);
+    for (int k = 0; k < classes; k++) {
+        struct segmentation_class *c = &s->of[k];
+
+        c->acc = c->iou = (double)NAN;
+        if (!c->pixels) {
+            s->absent++;
+            continue;
+        }
+        c->acc = (double)c->right / (double)c->pixels;
+        c->iou = (double)c->right / (double)(c->pixels + c->taken - c->right);
+        right += (double)c->right;
+        acc += c->acc;
+        iou += c->iou;
+        weighted += (double)c->pixels * c->iou;
+    }
+    present = classes - s->absent;
+    s->acc = right / (double)s->pixels;
+    s->class_acc = acc / present;
+    s->miou = iou / present;
+    s->fwiou = weighted / (double)s->pixels;
+}
+
+void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
+                            const char *const *name)
+{
+    int width = 5;
+
+    for (int k = 0; k < s->classes; k++)
+        width = (int)strlen(name[k]) > width ? (int)strlen(name[k]) : width;
+    strbuf_addf(text, "%-*s    IoU    acc  of all pixels\n", width, "class");
+    for (int k = 0; k < s->classes; k++) {
+        const struct segmentation_class *c = &s->of[k];
+        double share = 100 * (double)c->pixels / (double)s->pixels;
+
+        if (c->pixels)
+            strbuf_addf(text, "%-*s %6.4f %6.4f  %7.3f %%\n", width, name[k], c->iou,
+                        c->acc, share);
+        else
+            strbuf_addf(text, "%-*s absent\n", width, name[k]);
+    }
+}
+
+void segmentation_add_absent(struct strbuf *text, const struct segmentation *s,
+                             const char *const *name)
+{
+    const char *comma = "";
+
+    for (int k = 0; k < s->classes; k++)
+        if (!s->of[k].pixels) {
+            strbuf_addf(text, "%s%s", comma, name[k]);
+            comma = ", ";
+        }
+}

@@ -1,0 +1,43 @@
+/*
+ * The scores of a segmentation from its confusion matrix n[y][p], pixels of class y that
+ * were taken for p (Long et al. 2015, arXiv 1411.4038), all of them shares of 1:
+ *
+ *   acc        sum_k n[k][k] / all pixels
+ *   class_acc  mean over classes of n[k][k] / t_k, t_k the pixels of class k
+ *   iou_k      n[k][k] / (t_k + pixels taken for k - n[k][k])
+ *   miou       mean over classes of iou_k
+ *   fwiou      sum_k t_k / all pixels * iou_k
+ *
+ * A class without a pixel in the truth is absent and left out of the means: what is taken
+ * for it counts against the classes that it was taken from. So a void class (ERFNet's
+ * twentieth) needs no rule of its own. Ignored pixels are in no cell.
+ */
+#ifndef TRAIN_SEGMENTATION_H
+#define TRAIN_SEGMENTATION_H
+
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+enum { SEGMENTATION_CLASSES = 255 }; /* labels are bytes, and one of them is ignored */
+
+struct segmentation {
+    int classes, absent;
+    int64_t pixels;
+    double acc, class_acc, miou, fwiou; /* NaN without a pixel */
+    struct segmentation_class {
+        int64_t pixels, taken, right;
+        double acc, iou; /* NaN: absent */
+    } of[SEGMENTATION_CLASSES];
+};
+
+void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);
+
+/* A table with one line a class; lines end with \n. */
+void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
+                            const char *const *name);
+/* "a, b": the absent classes. */
+void segmentation_add_absent(struct strbuf *text, const struct segmentation *s,
+                             const char *const *name);
+
+#endif
