@@ -6,6 +6,7 @@
 
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/pad.h"
 #include "cuda/vec.h"
 #include "graph/kernel.h"
 #include "ops/cast.h"
@@ -64,7 +65,7 @@ void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *s
     });
 }
 
-static const char *cast_claim(struct region *r, struct graph *, struct node *n,
+static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *)
 {
     if (n->op != &op_cast)
@@ -72,18 +73,26 @@ static const char *cast_claim(struct region *r, struct graph *, struct node *n,
 
     region_take(r, n);
     (void)region_read(r, n->in[CAST_X]);
-    (void)region_write(r, n->out[0]);
+    *(int64_t *)region_state(r) = cuda_stored_channels(g, n->out[0]);
+    (void)cuda_write_stored(r, g, n->out[0]);
     return nullptr;
 }
 
 static void cast_run(struct step *s, struct device *dev)
 {
-    cuda_cast(dev, s->out[0], s->out_tensor[0]->dtype, s->in[0], s->in_tensor[0]->dtype,
-              tensor_len(s->out_tensor[0]));
+    const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
+    int64_t stored = *(const int64_t *)s->state;
+
+    if (stored)
+        cuda_pad_channels(dev, s->out[0], y->dtype, stored, s->in[0], x->dtype, y->dim[1],
+                          tensor_len(y) / y->dim[1]);
+    else
+        cuda_cast(dev, s->out[0], y->dtype, s->in[0], x->dtype, tensor_len(y));
 }
 
 extern const struct kernel cuda_cast_kernel = {
     .name = "cuda cast",
     .claim = cast_claim,
     .run = cast_run,
+    .state_size = sizeof(int64_t),
 };

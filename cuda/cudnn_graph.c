@@ -28,6 +28,31 @@ int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype
     return g->ntensor++;
 }
 
+enum { N, C, H, W };
+
+static void set_image(struct cudnn_tensor *t, int64_t n, int64_t h, int64_t w)
+{
+    int64_t c = t->dim[C];
+
+    memcpy(t->dim, (int64_t[]){n, c, h, w}, sizeof(t->dim));
+    memcpy(t->stride, (int64_t[]){h * w * c, 1, w * c, c}, sizeof(t->stride));
+}
+
+void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels)
+{
+    struct cudnn_tensor *t = &g->tensor[i];
+
+    t->dim[C] = channels;
+    set_image(t, t->dim[N], t->dim[H], t->dim[W]);
+}
+
+size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i)
+{
+    const struct cudnn_tensor *t = &g->tensor[i];
+
+    return (size_t)(t->dim[N] * t->dim[C] * t->dim[H] * t->dim[W]) * dtype_size(t->dtype);
+}
+
 int cudnn_graph_virtual(struct cudnn_graph *g, int i)
 {
     if (g->ntensor == CUDNN_TENSORS)
@@ -62,8 +87,6 @@ int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
     return out;
 }
 
-enum { N, C, H, W };
-
 static bool is_vector(const struct cudnn_tensor *t)
 {
     return t->dim[N] == 1 && t->dim[H] == 1 && t->dim[W] == 1;
@@ -73,14 +96,6 @@ static bool is_vector(const struct cudnn_tensor *t)
 static int weights_of(const struct cudnn_op *o)
 {
     return o->kind == CUDNN_WEIGHT_GRAD ? o->out : o->in[1];
-}
-
-static void set_image(struct cudnn_tensor *t, int64_t n, int64_t h, int64_t w)
-{
-    int64_t c = t->dim[C];
-
-    memcpy(t->dim, (int64_t[]){n, c, h, w}, sizeof(t->dim));
-    memcpy(t->stride, (int64_t[]){h * w * c, 1, w * c, c}, sizeof(t->stride));
 }
 
 void cudnn_graph_undilate(struct cudnn_graph *g)

@@ -56,6 +56,9 @@ struct cudnn_graph {
 /* An image, weights, or (a plain vector) one number a channel, as `dtype`. */
 int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
                        bool real);
+/* Tensor i has so many channels instead, which lie in memory. */
+void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
+size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i */
 /* A virtual fp32 one of the same shape as tensor i. */
 int cudnn_graph_virtual(struct cudnn_graph *g, int i);
 

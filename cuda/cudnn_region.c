@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cuda/cast.h"
 #include "cuda/fold.h"
+#include "cuda/pad.h"
 #include "cuda/weights.h"
 #include "ops/add.h"
 #include "ops/batchnorm_parts.h"
@@ -147,6 +148,30 @@ static int output(struct cudnn_claim *c, const struct tensor *t)
     return i;
 }
 
+/* The weights, with zeros behind their channels if the image has them. */
+static int weights(struct cudnn_claim *c, struct tensor *w, enum cudnn_source source,
+                   enum dtype type)
+{
+    int i = read_as(c, cuda_weights_master(w), source, type);
+
+    if (w->producer)
+        c->cast = w->producer;
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    return i;
+}
+
+/* An image that convolutions read: its channels as they are stored. */
+static int image(struct cudnn_claim *c, struct tensor *x)
+{
+    int i = input(c, x);
+
+    c->stored = cuda_stored_channels(c->g, x);
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    return i;
+}
+
 /* A bias waits behind an add: cuDNN's fast engines want (conv + other) + bias. */
 static int with_bias(struct cudnn_claim *c, int i)
 {
@@ -183,11 +208,8 @@ static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
 /* The weights and the bias with the batch norm behind them in it. */
 static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
 {
-    struct tensor *w = n->in[CONV2D_WEIGHT];
-    int at = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
+    int at = weights(c, n->in[CONV2D_WEIGHT], CUDNN_SOURCE_FOLDED_WEIGHTS, type);
 
-    if (w->producer)
-        c->cast = w->producer;
     c->folded = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
     c->bias =
         read_as(c, c->fold->out[BATCHNORM_FOLD_SHIFT], CUDNN_SOURCE_FOLDED_BIAS, type);
@@ -198,14 +220,15 @@ static void emit_conv2d(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
     enum dtype type = n->in[CONV2D_X]->dtype;
-    int x = input(c, n->in[CONV2D_X]), w;
+    int x = image(c, n->in[CONV2D_X]), w;
 
     if (c->nnode > 1 && c->node[1]->op == &op_batchnorm_apply)
         c->fold = fold_of(c->node[1]);
     if (c->fold) {
         w = emit_folded(c, n, type);
     } else {
-        w = parameter(c, n->in[CONV2D_WEIGHT], type);
+        w = c->stored ? weights(c, n->in[CONV2D_WEIGHT], CUDNN_SOURCE_PADDED, type)
+                      : parameter(c, n->in[CONV2D_WEIGHT], type);
         emit_bias(c, n, CONV2D_BIAS, type);
     }
     cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, output(c, n->out[0]));
@@ -224,10 +247,12 @@ static void emit_data_grad(struct cudnn_claim *c, const struct node *n)
 static void emit_weight_grad(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
-    int x = input(c, n->in[CONV2D_WEIGHT_GRAD_X]);
-    int dy = input(c, n->in[CONV2D_WEIGHT_GRAD_DY]);
+    int x = image(c, n->in[CONV2D_WEIGHT_GRAD_X]);
+    int dy = input(c, n->in[CONV2D_WEIGHT_GRAD_DY]), dw = output(c, n->out[0]);
 
-    cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, output(c, n->out[0]));
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, dw, c->stored);
+    cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, dw);
 }
 
 static void emit_add(struct cudnn_claim *c, const struct node *n)
@@ -295,7 +320,8 @@ static void emit_result(struct cudnn_claim *c)
     const struct node *n = c->node[c->nnode - 1];
     struct tensor *out = n->out[0];
     int last = with_bias(c, value(c, out));
-    bool widen = n->op == &op_conv2d_weight_grad && out->dtype != n->in[0]->dtype;
+    bool widen =
+        n->op == &op_conv2d_weight_grad && (out->dtype != n->in[0]->dtype || c->stored);
 
     c->graph.tensor[last].real = true;
     c->graph.tensor[last].dtype = widen ? n->in[0]->dtype : out->dtype;
@@ -321,16 +347,20 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
         st->operand[n].offset = o->tensor->offset / sizeof(float) * dtype_size(type);
         break;
     case CUDNN_SOURCE_FOLDED_WEIGHTS:
-        st->operand[n].index = cuda_fold_weights(r, c->dev, o->tensor, c->fold, type);
+        st->operand[n].index = cuda_fold_weights(
+            r, c->dev, o->tensor, c->graph.tensor[i].dim[1], c->fold, type);
         break;
     case CUDNN_SOURCE_FOLDED_BIAS:
         st->operand[n].index = cuda_fold_bias(r, c->dev, c->folded, c->fold, type);
         break;
+    case CUDNN_SOURCE_PADDED:
+        st->operand[n].index = cuda_padded_weights(r, c->dev, o->tensor, c->stored, type);
+        break;
     case CUDNN_SOURCE_SCRATCH:
         st->operand[n].offset = aligned(st->plan->workspace);
         st->scratch = type;
-        region_workspace(r, st->operand[n].offset +
-                                (size_t)tensor_len(o->tensor) * dtype_size(type));
+        st->stored = c->stored;
+        region_workspace(r, st->operand[n].offset + cudnn_graph_bytes(&c->graph, i));
         st->operand[n].index = region_write(r, o->tensor);
         break;
     case CUDNN_SOURCE_WRITE:
@@ -410,6 +440,7 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
     case CUDNN_SOURCE_HALF:
     case CUDNN_SOURCE_FOLDED_WEIGHTS:
     case CUDNN_SOURCE_FOLDED_BIAS:
+    case CUDNN_SOURCE_PADDED:
         return (char *)s->derived[at] + st->operand[i].offset;
     case CUDNN_SOURCE_SCRATCH:
         return (char *)s->workspace + st->operand[i].offset;
@@ -417,6 +448,19 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
         break;
     }
     BUG("'%s': operand %d has no source", s->node->layer, i);
+}
+
+/* Result `at` from the workspace, where it has 16 bits and maybe more channels. */
+static void widen(struct step *s, struct device *dev, int at, const void *from)
+{
+    const struct cudnn_state *st = s->state;
+    const struct tensor *t = s->out_tensor[at];
+
+    if (st->stored)
+        cuda_cut_channels(dev, s->out[at], t->dtype, t->dim[1], from, st->scratch,
+                          st->stored, tensor_len(t) / t->dim[1]);
+    else
+        cuda_cast(dev, s->out[at], t->dtype, from, st->scratch, tensor_len(t));
 }
 
 void cudnn_region_run(struct step *s, struct device *dev)
@@ -428,12 +472,8 @@ void cudnn_region_run(struct step *s, struct device *dev)
         pointer[i] = operand(s, st, i);
     cudnn_plan_run(st->cudnn, st->plan, &st->pack, pointer, s->workspace);
     for (int i = 0; i < st->plan->nuid; i++)
-        if (st->operand[i].source == CUDNN_SOURCE_SCRATCH) {
-            const struct tensor *t = s->out_tensor[st->operand[i].index];
-
-            cuda_cast(dev, s->out[st->operand[i].index], t->dtype, pointer[i],
-                      st->scratch, tensor_len(t));
-        }
+        if (st->operand[i].source == CUDNN_SOURCE_SCRATCH)
+            widen(s, dev, st->operand[i].index, pointer[i]);
     if (st->behind >= 0)
         cuda_add_bias(dev, s->out[0], s->out_tensor[0]->dtype, s->in[st->behind],
                       tensor_len(s->out_tensor[0]), tensor_channels(s->out_tensor[0]));

@@ -29,8 +29,9 @@ enum cudnn_source {
     CUDNN_SOURCE_HALF,           /* a parameter, from the flat half copy of all weights */
     CUDNN_SOURCE_FOLDED_WEIGHTS, /* a parameter times the scale of a batch norm */
     CUDNN_SOURCE_FOLDED_BIAS,
+    CUDNN_SOURCE_PADDED,  /* a parameter with zeros behind its channels: cuda/pad.h */
     CUDNN_SOURCE_WRITE,   /* the result */
-    CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened behind the plan */
+    CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened and cut behind the plan */
 };
 
 struct cudnn_operand {
@@ -53,6 +54,7 @@ struct cudnn_claim {
     struct node *cast;     /* of the weights; duplicated */
     struct node *fold;     /* the batch norm that is in the weights; duplicated */
     struct tensor *folded; /* the layer's own bias, or NULL */
+    int64_t stored;        /* channels of the image, if more than it has; else 0 */
 };
 
 /*
@@ -74,6 +76,7 @@ struct cudnn_state {
         size_t offset;        /* bytes */
     } operand[CUDNN_TENSORS]; /* in the order of plan->uid */
     enum dtype scratch;       /* type of the result in the workspace */
+    int64_t stored;           /* its channels there, if more than the result's; else 0 */
     int behind; /* the read of a bias that is added behind the plan, or -1 */
 };
 

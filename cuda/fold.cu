@@ -18,7 +18,8 @@ enum { BLOCK = 256 };
 struct fold_state {
     struct device *dev;
     enum dtype type;
-    int64_t out, row; /* channels; weights of each */
+    int64_t out, row;         /* channels; weights of each as stored */
+    int64_t channels, stored; /* of the weights: those that they have, and in memory */
     float eps;
     bool bias; /* the layer has one */
 };
@@ -29,15 +30,16 @@ enum { B_BIAS, B_WEIGHT, B_MEAN, B_VAR, B_LAYER };
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     fold_weights(const float *w, const float *weight, const float *var, T *dst,
-                 int64_t out, int64_t row, float eps)
+                 int64_t out, int64_t row, int64_t channels, int64_t stored, float eps)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
 
     if (i < out * row) {
-        int64_t o = i / row;
+        int64_t o = i / row, c = i % stored;
+        float v = c < channels ? w[i / stored * channels + c] : 0;
 
-        dst[i] = from_float<T>(
-            w[i] * batchnorm_scale(weight[o], batchnorm_rstd(var[o], eps)));
+        dst[i] =
+            from_float<T>(v * batchnorm_scale(weight[o], batchnorm_rstd(var[o], eps)));
     }
 }
 
@@ -63,7 +65,8 @@ static void pack_weights(void *dst, void *const *from, void *state)
     WITH_DTYPE(st->type, T, {
         LAUNCH(st->dev, fold_weights<T>, cuda_blocks(st->out * st->row, BLOCK, 1), BLOCK,
                0, (const float *)from[W], (const float *)from[W_WEIGHT],
-               (const float *)from[W_VAR], (T *)dst, st->out, st->row, st->eps);
+               (const float *)from[W_VAR], (T *)dst, st->out, st->row, st->channels,
+               st->stored, st->eps);
     });
 }
 
@@ -105,12 +108,14 @@ static struct derive derive_from(struct fold_state *st, int64_t len)
 }
 
 int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,
-                      const struct node *fold, enum dtype type)
+                      int64_t stored, const struct node *fold, enum dtype type)
 {
     struct fold_state *st = new_state(dev, fold, type);
-    struct derive d = derive_from(st, tensor_len(w));
+    struct derive d = derive_from(st, tensor_len(w) / w->dim[1] * stored);
 
-    st->row = tensor_len(w) / st->out;
+    st->channels = w->dim[1];
+    st->stored = stored;
+    st->row = tensor_len(w) / st->out / w->dim[1] * stored;
     d.from[W] = w;
     d.from[W_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
     d.from[W_VAR] = fold->in[BATCHNORM_FOLD_VAR];

@@ -14,11 +14,12 @@ extern "C" {
 
 /*
  * Derived buffers of `type` for region r (indices in step->derived): the weights w, an
- * fp32 parameter O x ..., times the scale of the op_batchnorm_fold `fold`; and the bias
- * that is left, [O]: the fold's shift, with the layer's own bias (or NULL) scaled.
+ * fp32 parameter O x I x ..., times the scale of the op_batchnorm_fold `fold`, with zeros
+ * behind I to make `stored` of it; and the bias that is left, [O]: the fold's shift, with
+ * the layer's own bias (or NULL) scaled.
  */
 int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,
-                      const struct node *fold, enum dtype type);
+                      int64_t stored, const struct node *fold, enum dtype type);
 int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
                    const struct node *fold, enum dtype type);
 

@@ -3,8 +3,7 @@
  *
  * A thread makes 16 bytes of y from as many bytes of x as it has elements, both aligned,
  * with the channels' factors in registers, turned to where it starts. Bytes: x and y
- * once. With channels of zeros behind (a convolution's engine wants 4 or 8), a thread
- * makes whole pixels instead.
+ * once. With zeros behind the channels (cuda/pad.h), a thread makes a whole pixel.
  */
 #include "cuda/normalize.h"
 
@@ -12,11 +11,12 @@
 
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
+#include "cuda/pad.h"
 #include "graph/kernel.h"
 #include "ops/cast.h"
 #include "ops/pointwise.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, PADDED = 8 };
 
 /* y = x scale + shift, by channel. */
 struct factors {
@@ -59,26 +59,19 @@ __global__ void __launch_bounds__(BLOCK)
 }
 
 /* One pixel a thread: S channels stored, the first of them `channels`. */
-template <class X, class T, int S>
+template <class T, int S>
 __global__ void __launch_bounds__(BLOCK)
-    normalize_padded(const X *x, int channels, T *y, int64_t pixels, factors f)
+    normalize_padded(const uint8_t *x, int channels, T *y, int64_t pixels, factors f)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     pack<T, S> a;
 
     if (i >= pixels)
         return;
-    for (int c = 0; c < S; c++) {
-        float v = 0;
-
-        if (c < channels) {
-            if constexpr (sizeof(X) == 1)
-                v = normalize_value(x[i * channels + c], f.scale[c], f.shift[c]);
-            else
-                v = to_float(x[i * channels + c]);
-        }
-        a.set(c, v);
-    }
+    for (int c = 0; c < S; c++)
+        a.set(c, c < NORMALIZE_CHANNELS && c < channels
+                     ? normalize_value(x[i * channels + c], f.scale[c], f.shift[c])
+                     : 0);
     pack_store<T, S>(y + i * S, a);
 }
 
@@ -110,41 +103,20 @@ static void launch_bytes(struct device *dev, const uint8_t *x, int channels, T *
         LAUNCH(dev, (normalize_bytes<T, 4>), grid, BLOCK, 0, x, y, n, f);
 }
 
-template <class X, class T>
-static void launch_padded(struct device *dev, const X *x, int channels, T *y, int stored,
-                          int64_t pixels, const factors &f)
-{
-    unsigned grid = cuda_blocks(pixels, BLOCK, 1);
-
-    if (stored == 4)
-        LAUNCH(dev, (normalize_padded<X, T, 4>), grid, BLOCK, 0, x, channels, y, pixels,
-               f);
-    else if (stored == 8)
-        LAUNCH(dev, (normalize_padded<X, T, 8>), grid, BLOCK, 0, x, channels, y, pixels,
-               f);
-    else
-        BUG("%d channels padded to %d", channels, stored);
-}
-
 void cuda_normalize(struct device *dev, const struct normalize_attrs *a, const void *x,
                     int channels, void *y, enum dtype dtype, int stored, int64_t pixels)
 {
     factors f = factors_of(a, channels);
 
+    if (stored != channels && (stored != PADDED || dtype == DTYPE_F32))
+        BUG("%d channels of %s stored as %d", channels, dtype_name(dtype), stored);
     WITH_DTYPE(dtype, T, {
         if (stored == channels)
             launch_bytes(dev, (const uint8_t *)x, channels, (T *)y, pixels, f);
         else
-            launch_padded(dev, (const uint8_t *)x, channels, (T *)y, stored, pixels, f);
+            LAUNCH(dev, (normalize_padded<T, PADDED>), cuda_blocks(pixels, BLOCK, 1),
+                   BLOCK, 0, (const uint8_t *)x, channels, (T *)y, pixels, f);
     });
-}
-
-void cuda_pad_channels(struct device *dev, const void *x, int channels, void *y,
-                       enum dtype dtype, int stored, int64_t pixels)
-{
-    WITH_DTYPE(
-        dtype, T,
-        launch_padded(dev, (const T *)x, channels, (T *)y, stored, pixels, factors{}));
 }
 
 /* The cast right behind, if it is all that reads the numbers. */
@@ -162,7 +134,8 @@ static const char *normalize_claim(struct region *r, struct graph *g, struct nod
     if (n != norm)
         region_take(r, n);
     (void)region_read(r, norm->in[NORMALIZE_X]);
-    (void)region_write(r, n->out[0]);
+    *(int *)region_state(r) = (int)cuda_stored_channels(g, n->out[0]);
+    (void)cuda_write_stored(r, g, n->out[0]);
     return nullptr;
 }
 
@@ -170,11 +143,12 @@ static void normalize_run(struct step *s, struct device *dev)
 {
     const struct node *n = s->node;
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
+    int stored = *(const int *)s->state;
 
     if (n->op == &op_cast)
         n = n->in[0]->producer;
     cuda_normalize(dev, (const struct normalize_attrs *)n->attrs, s->in[0],
-                   (int)x->dim[1], s->out[0], y->dtype, (int)x->dim[1],
+                   (int)x->dim[1], s->out[0], y->dtype, stored ? stored : (int)x->dim[1],
                    tensor_len(x) / x->dim[1]);
 }
 
@@ -182,4 +156,5 @@ extern const struct kernel cuda_normalize_kernel = {
     .name = "cuda normalize",
     .claim = normalize_claim,
     .run = normalize_run,
+    .state_size = sizeof(int),
 };

@@ -24,10 +24,10 @@ size_t bench_region_bytes(const struct region *r)
     size_t sum = 0;
 
     for (int i = 0; i < r->nread; i++)
-        sum += tensor_size(r->read[i]);
+        sum += tensor_room(r->read[i]);
     for (int i = 0; i < r->nwrite; i++)
         if (r->write[i]->memory != MEMORY_NONE)
-            sum += tensor_size(r->write[i]);
+            sum += tensor_room(r->write[i]);
     for (int i = 0; i < r->nnode; i++)
         sum += second_pass(r->node[i]);
     return sum;

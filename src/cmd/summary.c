@@ -50,8 +50,8 @@ static void count_activations(struct summary *s)
         if (t->memory != MEMORY_ARENA || !t->producer ||
             t->producer->phase != PHASE_FORWARD)
             continue;
-        s->stored += tensor_size(t);
-        s->kept += read[i] ? tensor_size(t) : 0;
+        s->stored += tensor_room(t);
+        s->kept += read[i] ? tensor_room(t) : 0;
     }
     free(read);
 }

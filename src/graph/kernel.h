@@ -67,6 +67,9 @@ int region_read(struct region *r, struct tensor *t);
 int region_write(struct region *r, struct tensor *t);
 /* out[o] may lie on in[i]: the kernel reads each element before it writes it. */
 void region_inplace(struct region *r, int o, int i);
+/* Write o is stored in this many bytes, if that is more than its size: of a tensor in the
+ * arena that only kernels of the same mind read, as with zeros behind its channels. */
+void region_room(struct region *r, int o, size_t bytes);
 void region_workspace(struct region *r, size_t bytes);
 
 /*

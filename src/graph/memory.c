@@ -47,7 +47,7 @@ static int inplace_block(const struct pass *m, const struct region *r, int o,
         return -1;
     from = r->read[r->inplace[o]];
     if (from->memory != MEMORY_ARENA || m->block_of[from->id] < 0 ||
-        last[from->id] != r->order || tensor_size(to) > tensor_size(from))
+        last[from->id] != r->order || tensor_room(to) > tensor_room(from))
         return -1;
     for (int k = 0; k < r->nread; k++)
         seen += m->block_of[r->read[k]->id] == m->block_of[from->id];
@@ -67,7 +67,7 @@ static void store(struct pass *m, const struct region *r, int o, const int *last
         b = m->nblock;
         GROW(m->block, m->nblock, m->cap);
         m->block[m->nblock++] =
-            (struct block){aligned(tensor_size(t)), 0, r->order, end, b};
+            (struct block){aligned(tensor_room(t)), 0, r->order, end, b};
     }
     m->block_of[t->id] = b;
     if (end > m->block[b].last)

@@ -99,6 +99,13 @@ void region_inplace(struct region *r, int o, int i)
     r->inplace[o] = i;
 }
 
+void region_room(struct region *r, int o, size_t bytes)
+{
+    if (o < 0 || o >= r->nwrite || r->write[o]->root)
+        BUG("%s: no write %d, or the host reads it", r->kernel->name, o);
+    r->write[o]->room = bytes;
+}
+
 void region_workspace(struct region *r, size_t bytes)
 {
     if (bytes > r->workspace)

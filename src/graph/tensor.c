@@ -19,6 +19,13 @@ size_t tensor_size(const struct tensor *t)
     return (size_t)tensor_len(t) * dtype_size(t->dtype);
 }
 
+size_t tensor_room(const struct tensor *t)
+{
+    size_t size = tensor_size(t);
+
+    return t->room > size ? t->room : size;
+}
+
 bool tensor_same(const struct tensor *a, const struct tensor *b)
 {
     return a->layout == b->layout && a->ndim == b->ndim &&

@@ -88,12 +88,14 @@ struct tensor {
     struct init init;
 
     int claimed_reads; /* by regions, during the claim pass */
+    size_t room;       /* bytes that a claim asks for beyond tensor_size(), or 0 */
     enum memory memory;
     size_t offset; /* bytes from the start of `memory` */
 };
 
-int64_t tensor_len(const struct tensor *t);                       /* elements */
-size_t tensor_size(const struct tensor *t);                       /* bytes */
+int64_t tensor_len(const struct tensor *t); /* elements */
+size_t tensor_size(const struct tensor *t); /* bytes */
+size_t tensor_room(const struct tensor *t); /* bytes that it gets in the arena */
 bool tensor_same(const struct tensor *a, const struct tensor *b); /* dims and layout */
 bool tensor_is_float(const struct tensor *t);
 

@@ -1,0 +1,149 @@
+/*
+ * Zeros behind channels, and away with them again: each element is read and written once;
+ * a thread writes 16 bytes of the wider side, or one element of the narrower one, which
+ * is small weights only.
+ */
+#include "cuda/pad.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "cuda/launch.h"
+#include "cuda/vec.h"
+#include "cuda/weights.h"
+#include "ops/cast.h"
+#include "ops/conv2d.h"
+#include "ops/mix.h"
+#include "ops/normalize.h"
+
+enum { BLOCK = 256, STORED = 8 };
+
+static bool of_pixels(const struct tensor *x)
+{
+    const struct node *cast = x->producer, *from;
+
+    if (!cast || cast->op != &op_cast)
+        return false;
+    from = cast->in[CAST_X]->producer;
+    return from ? from->op == &op_normalize || from->op == &op_mix
+                : cast->in[CAST_X]->kind == TENSOR_INPUT;
+}
+
+/* A convolution without groups, or the gradient of one's weights. */
+static bool convolves(const struct node *n, const struct tensor *x)
+{
+    if (n->op == &op_conv2d)
+        return n->in[CONV2D_X] == x && cuda_weights_master(n->in[CONV2D_WEIGHT]) &&
+               n->in[CONV2D_WEIGHT]->dim[1] == x->dim[1];
+    return n->op == &op_conv2d_weight_grad && n->in[CONV2D_WEIGHT_GRAD_X] == x &&
+           n->in[CONV2D_WEIGHT_GRAD_DY] != x && n->out[0]->dim[1] == x->dim[1];
+}
+
+int64_t cuda_stored_channels(const struct graph *g, const struct tensor *x)
+{
+    const struct node *n;
+
+    if (x->layout != LAYOUT_IMAGE || x->dim[1] >= STORED || !dtype_is_half(x->dtype) ||
+        x->root || !of_pixels(x))
+        return 0;
+    for (int i = 0; (n = tensor_reader(g, x, i)) != nullptr; i++)
+        if (!convolves(n, x))
+            return 0;
+    return STORED;
+}
+
+int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
+{
+    int64_t stored = cuda_stored_channels(g, x);
+    int at = region_write(r, x);
+
+    if (stored)
+        region_room(r, at, tensor_size(x) / (size_t)x->dim[1] * (size_t)stored);
+    return at;
+}
+
+template <class S, class D>
+__global__ void __launch_bounds__(BLOCK)
+    pad_channels(const S *src, int64_t channels, D *dst, int64_t stored, int64_t n)
+{
+    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<D>::N;
+    int64_t pixel = i / stored, first = i % stored;
+    vec<D> a;
+
+    if (i >= n)
+        return;
+    for (int k = 0; k < vec<D>::N; k++)
+        a.set(k, first + k < channels ? to_float(src[pixel * channels + first + k]) : 0);
+    vec_store(dst + i, a);
+}
+
+template <class S, class D>
+__global__ void __launch_bounds__(BLOCK)
+    cut_channels(const S *src, int64_t stored, D *dst, int64_t channels, int64_t n)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+
+    if (i < n)
+        dst[i] = from_float<D>(to_float(src[i / channels * stored + i % channels]));
+}
+
+void cuda_pad_channels(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
+                       const void *src, enum dtype src_type, int64_t channels,
+                       int64_t pixels)
+{
+    int64_t n = pixels * stored;
+
+    WITH_DTYPE(src_type, S, {
+        WITH_DTYPE(dst_type, D, {
+            LAUNCH(dev, (pad_channels<S, D>), cuda_blocks(n, BLOCK, vec<D>::N), BLOCK, 0,
+                   (const S *)src, channels, (D *)dst, stored, n);
+        });
+    });
+}
+
+void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
+                       int64_t channels, const void *src, enum dtype src_type,
+                       int64_t stored, int64_t pixels)
+{
+    int64_t n = pixels * channels;
+
+    WITH_DTYPE(src_type, S, {
+        WITH_DTYPE(dst_type, D, {
+            LAUNCH(dev, (cut_channels<S, D>), cuda_blocks(n, BLOCK, 1), BLOCK, 0,
+                   (const S *)src, stored, (D *)dst, channels, n);
+        });
+    });
+}
+
+struct pad_state {
+    struct device *dev;
+    enum dtype type;
+    int64_t stored, channels, pixels;
+};
+
+static void pad_pack(void *dst, void *const *from, void *state)
+{
+    const struct pad_state *st = (const struct pad_state *)state;
+
+    cuda_pad_channels(st->dev, dst, st->type, st->stored, from[0], DTYPE_F32,
+                      st->channels, st->pixels);
+}
+
+int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
+                        int64_t stored, enum dtype type)
+{
+    struct pad_state *st = (struct pad_state *)xcalloc(1, sizeof(*st));
+    int64_t key[] = {stored, type};
+    struct derive d = {};
+
+    *st = {dev, type, stored, w->dim[1], tensor_len(w) / w->dim[1]};
+    d.size = (size_t)(st->pixels * stored) * dtype_size(type);
+    d.from[0] = w;
+    d.nfrom = 1;
+    d.key = key;
+    d.key_len = sizeof(key);
+    d.pack = pad_pack;
+    d.state = st;
+    d.release = free;
+    return region_derive(r, &d);
+}

@@ -1,0 +1,48 @@
+/*
+ * Images with few channels stored with zeros behind them. cuDNN's tensor-core engines
+ * read halves eight channels at a time; given three they first write a wider copy, a
+ * workspace of 200 MiB for the weight gradient of a stem at batch 256, and in bf16 for
+ * the forward pass too. So whoever makes numbers from pixels stores eight, and the
+ * convolutions that read them have weights with zeros in the same places.
+ */
+#ifndef CUDA_PAD_H
+#define CUDA_PAD_H
+
+#include "cuda/device.h"
+#include "graph/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Channels that x has in memory if that is more than its own, else 0: an image in halves,
+ * made by a cast of pixels (an input of the graph, normalized or mixed) and read by
+ * convolutions alone. Every claim that writes or reads such a tensor asks here.
+ */
+int64_t cuda_stored_channels(const struct graph *g, const struct tensor *x);
+
+/* region_write, with room for the channels that x has in memory. */
+int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x);
+
+/*
+ * On dev->stream: dst has `stored` channels, a multiple of 8, the first of them src's
+ * and zeros behind; both start at multiples of 16 bytes.
+ */
+void cuda_pad_channels(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
+                       const void *src, enum dtype src_type, int64_t channels,
+                       int64_t pixels);
+/* And back: the first `channels` of src's. */
+void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
+                       int64_t channels, const void *src, enum dtype src_type,
+                       int64_t stored, int64_t pixels);
+
+/* The derived buffer of the fp32 parameter w, O x kH x kW x I, with `stored` for I. */
+int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
+                        int64_t stored, enum dtype type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
