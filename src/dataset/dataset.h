@@ -18,9 +18,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-
-/* The label of pixels that do not count, in every label picture that is handed on. */
-enum { LABEL_IGNORE = 255 };
+#include "image/label.h" /* LABEL_IGNORE */
 
 /* A buffer that grows and is used again. */
 struct dataset_bytes {

@@ -27,7 +27,8 @@ enum augment_purpose {
     AUGMENT_JITTER,
     AUGMENT_POLICY, /* draws 2n and 2n + 1 are operation n */
     AUGMENT_ERASE,
-    AUGMENT_ERASE_PIXEL
+    AUGMENT_ERASE_PIXEL,
+    AUGMENT_SCENE /* draw 0: factor and place; 1: shift */
 };
 
 /* Four random words: draw number n (below 2^16) for the purpose. */

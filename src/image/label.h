@@ -21,6 +21,9 @@
 #include "base/strbuf.h"
 #include "image/image.h"
 
+/* The label of pixels that do not count, in every label picture that is handed on. */
+enum { LABEL_IGNORE = 255 };
+
 /* {0} is a valid one; one per thread, reused. */
 struct label_reader {
     int w, h;

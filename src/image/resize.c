@@ -129,6 +129,21 @@ static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
     t->stride = stride;
 }
 
+/* Outputs [from, to) of the axis, which are not computed: only their largest weight. */
+static double resize_largest(const struct resize_axis *a, enum resize_filter f, int from,
+                             int to, double *w)
+{
+    double largest = 0;
+
+    for (int o = from; o < to; o++) {
+        int lo, hi;
+
+        resize_taps(a, f, o, &lo, &hi);
+        largest = fmax(largest, resize_weights(a, f, o, lo, hi, w));
+    }
+    return largest;
+}
+
 /* `origin` is where the source's first pixel lies; `flip` reverses the outputs. */
 static void resize_table_fill(struct resizer *r, struct resize_table *t,
                               const struct resize_axis *a, enum resize_filter f,
@@ -140,6 +155,9 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
     resize_table_room(r, t, a->n,
                       (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
     t->taps = 0;
+    /* the bits are those of the whole axis, so that a part has the whole's pixels */
+    largest = fmax(resize_largest(a, f, 0, a->first, r->scratch),
+                   resize_largest(a, f, a->first + a->n, a->out, r->scratch));
     for (int i = 0; i < a->n; i++) {
         int o = a->first + (flip ? a->n - 1 - i : i), lo, hi;
         double *w = r->scratch + (size_t)i * (size_t)t->stride;

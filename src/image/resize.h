@@ -10,6 +10,8 @@
  * 0.5), exclusive, cut at [lo, hi), s = support * max(1, f); the weight of pixel i is
  * k((i + 0.5 - c) / max(1, f)), normalised to the sum 1.
  *
+ * A part of the outputs has exactly the pixels that it has among all of them.
+ *
  * Weights have 16 bits, with as many fractional bits as the largest of them allows, where
  * Pillow has 22 fractional bits: results are within one grey level of Pillow's (few
  * pixels in a hundred differ at all), and a multiply takes half the time. The AVX2 code

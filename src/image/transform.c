@@ -1,8 +1,10 @@
 #include "image/transform.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "image/enhance.h"
 
@@ -46,6 +48,28 @@ struct transform transform_for_small_training(int size)
         .kind = TRANSFORM_PAD_CROP, .w = size, .h = size, .pad = 4, .flip = 0.5};
 }
 
+struct transform transform_for_scenes(int w, int h)
+{
+    return (struct transform){
+        .kind = TRANSFORM_SCENE,
+        .w = w,
+        .h = h,
+        .label_divisor = 1,
+        .filter = RESIZE_BILINEAR,
+        .shrink_gap = 2,
+    };
+}
+
+void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *fh)
+{
+    bool wide = (int64_t)t->w * h <= (int64_t)t->h * w;
+
+    *fw = wide ? t->w : (int)rint((double)w * t->h / h);
+    *fh = wide ? (int)rint((double)h * t->w / w) : t->h;
+    *fw = *fw < 1 ? 1 : *fw;
+    *fh = *fh < 1 ? 1 : *fh;
+}
+
 /* The size that TRANSFORM_CENTRE resizes a w x h picture to. */
 static void transform_centre_size(const struct transform *t, int w, int h, int *rw,
                                   int *rh)
@@ -77,6 +101,8 @@ bool transform_may_shrink(const struct transform *t, int w, int h)
 
     if (t->kind == TRANSFORM_PAD_CROP)
         return false;
+    if (t->kind == TRANSFORM_SCENE)
+        transform_scene_fit(t, w, h, &rw, &rh);
     if (t->kind == TRANSFORM_CENTRE)
         transform_centre_size(t, w, h, &rw, &rh);
     return transform_shrink(t, w, h, rw, rh) > 1;
@@ -94,12 +120,66 @@ static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
     }
 }
 
+/*
+ * What of the picture is in the window of `want` pixels that starts `from` pixels right
+ * of the edge of the (flipped) picture: fewer than wanted where it ends, but never none.
+ */
+static void transform_window(struct resize_axis *a, int want, int from, bool flip,
+                             int *dst)
+{
+    int lo, hi;
+
+    from = from < 1 - want ? 1 - want : from < a->out ? from : a->out - 1;
+    lo = from > 0 ? from : 0;
+    hi = a->out < from + want ? a->out : from + want;
+    a->first = flip ? a->out - hi : lo;
+    a->n = hi - lo;
+    *dst = lo - from;
+}
+
+/* Where the window starts in a picture that has `spare` pixels too many, or too few. */
+static int transform_place(uint32_t bits, int spare, bool random)
+{
+    if (!random)
+        return spare / 2;
+    return spare < 0 ? -augment_integer(bits, 0, -spare)
+                     : augment_integer(bits, 0, spare);
+}
+
+static void transform_plan_scene(const struct transform *t, const struct augment_key *k,
+                                 int w, int h, struct transform_plan *p)
+{
+    struct philox place = augment_draw(k, AUGMENT_SCENE, 0);
+    struct philox shift = augment_draw(k, AUGMENT_SCENE, 1);
+    bool random = t->factor[0] > 0;
+    double f = random ? augment_between(place.v[0], t->factor[0], t->factor[1]) : 1;
+    int rw, rh, x, y;
+
+    transform_scene_fit(t, w, h, &rw, &rh);
+    rw = f * rw < 1 ? 1 : (int)rint(f * rw);
+    rh = f * rh < 1 ? 1 : (int)rint(f * rh);
+    x = transform_place(place.v[1], rw - t->w, random);
+    y = transform_place(place.v[2], rh - t->h, random);
+    x -= augment_integer(shift.v[0], -t->shift, t->shift);
+    y -= augment_integer(shift.v[1], -t->shift, t->shift);
+    p->flip = augment_flip(k, t->flip);
+    p->filter = t->filter;
+    p->x = resize_axis_all(0, w, rw);
+    p->y = resize_axis_all(0, h, rh);
+    transform_window(&p->x, t->w, x, p->flip, &p->dst_x);
+    transform_window(&p->y, t->h, y, false, &p->dst_y);
+}
+
 static void transform_plan(const struct transform *t, const struct augment_key *k, int w,
                            int h, struct transform_plan *p)
 {
     struct augment_box b = {0, 0, w, h};
     int rw = t->w, rh = t->h;
 
+    if (t->kind == TRANSFORM_SCENE) {
+        transform_plan_scene(t, k, w, h, p);
+        return;
+    }
     if (t->kind == TRANSFORM_RANDOM_CROP)
         b = augment_resized_crop(k, w, h, t->scale, t->ratio);
     if (t->kind == TRANSFORM_CENTRE)
@@ -144,6 +224,19 @@ static struct image_part transform_part(const struct transform *t, bool can_shri
     return (struct image_part){x0 * s, y0 * s, x1 - x0 * s, y1 - y0 * s, s};
 }
 
+/* TRANSFORM_SCENE has a colour for what lies outside; elsewhere it is black. */
+static void transform_fill(const struct transform *t, uint8_t *dst)
+{
+    size_t n = (size_t)t->w * (size_t)t->h;
+
+    if (t->kind != TRANSFORM_SCENE) {
+        memset(dst, 0, n * 3);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst + 3 * i, t->fill, 3);
+}
+
 static void transform_resize(struct transformer *m, const struct transform *t,
                              const struct transform_plan *p, const struct image *img,
                              uint8_t *dst)
@@ -151,7 +244,7 @@ static void transform_resize(struct transformer *m, const struct transform *t,
     size_t stride = (size_t)t->w * 3;
 
     if (p->x.n < t->w || p->y.n < t->h)
-        memset(dst, 0, stride * (size_t)t->h);
+        transform_fill(t, dst);
     dst += (size_t)p->dst_y * stride + (size_t)p->dst_x * 3;
     resize(&m->resizer, img, &p->x, &p->y, p->filter,
            &(struct resize_target){dst, stride, p->flip});
@@ -261,6 +354,7 @@ void transformer_release(struct transformer *m)
     image_release(&m->image);
     image_release(&m->scratch);
     warp_canvas_release(&m->warp);
+    free(m->column);
     memset(m, 0, sizeof(*m));
 }
 
@@ -270,6 +364,8 @@ int transform_image(struct transformer *m, const struct transform *t,
 {
     struct transform_plan p;
 
+    m->w = whole->w;
+    m->h = whole->h;
     if (t->kind == TRANSFORM_PAD_CROP) {
         if (transform_pad_crop(t, k, whole, dst, why) < 0)
             return -1;
@@ -291,6 +387,8 @@ int transform_file(struct transformer *m, const struct transform *t,
 
     if (image_decoder_open(m->decoder, data, len, &w, &h, why) < 0)
         return -1;
+    m->w = w;
+    m->h = h;
     if (t->kind == TRANSFORM_PAD_CROP) {
         if (image_decoder_read(m->decoder, NULL, &m->image, why) < 0)
             return -1;
@@ -303,4 +401,42 @@ int transform_file(struct transformer *m, const struct transform *t,
     transform_resize(m, t, &p, &m->image, dst);
     transform_finish(m, t, k, dst);
     return 0;
+}
+
+/* The source pixel of each output of an axis; -1 outside. */
+static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int at)
+{
+    int from = (int)a->from, k = at - dst;
+    int r = flip ? a->first + a->n - 1 - k : a->first + k;
+
+    if (k < 0 || k >= a->n)
+        return -1;
+    return from +
+           (int)((2 * (int64_t)r + 1) * ((int)a->to - from) / (2 * (int64_t)a->out));
+}
+
+void transform_label(struct transformer *m, const struct transform *t,
+                     const struct augment_key *k, const uint8_t *src, int w, int h,
+                     uint8_t *dst)
+{
+    int d = t->label_divisor, lw = t->w / d, lh = t->h / d;
+    struct transform_plan p;
+
+    if (t->kind == TRANSFORM_PAD_CROP || t->policy.ops > 0)
+        BUG("label pictures are not padded, and know no policies");
+    transform_plan(t, k, w, h, &p);
+    if (lw > m->column_cap) {
+        free(m->column);
+        m->column = xcalloc((size_t)lw, sizeof(*m->column));
+        m->column_cap = lw;
+    }
+    for (int i = 0; i < lw; i++)
+        m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + d / 2);
+    for (int j = 0; j < lh; j++, dst += lw) {
+        int y = transform_nearest(&p.y, p.dst_y, false, d * j + d / 2);
+        const uint8_t *row = y < 0 ? NULL : src + (size_t)y * (size_t)w;
+
+        for (int i = 0; i < lw; i++)
+            dst[i] = row && m->column[i] >= 0 ? row[m->column[i]] : LABEL_IGNORE;
+    }
 }

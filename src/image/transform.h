@@ -5,6 +5,10 @@
  *
  *   TRANSFORM_RANDOM_CROP  random resized crop (training on photographs)
  *   TRANSFORM_PAD_CROP     pad with black, crop w x h at a random place (CIFAR)
+ *   TRANSFORM_SCENE        resize to the largest size of the same aspect that fits w x h,
+ *                          times a random factor, then crop or pad to w x h at a random
+ *                          place, flip, shift; `fill` where the picture does not reach
+ *                          (segmentation)
  *   TRANSFORM_CENTRE       shorter side to `resize`, the longer to int(resize * long /
  * short), centre crop at round((side - crop) / 2), half to even; black where the picture
  * is too small (evaluation) TRANSFORM_STRETCH      the whole picture to w x h, whatever
@@ -12,6 +16,10 @@
  *
  * Then, in this order: flip, policy, colour jitter, random erasing. Same key, same
  * pixels.
+ *
+ * A label picture goes through the same geometry (resize, crop, flip, shift) with the
+ * nearest pixel, floor((o + 0.5) in / out), and LABEL_IGNORE where it does not reach;
+ * colours, policies and erasing are not for label pictures.
  */
 #ifndef IMAGE_TRANSFORM_H
 #define IMAGE_TRANSFORM_H
@@ -19,6 +27,7 @@
 #include "image/augment.h"
 #include "image/erase.h"
 #include "image/image.h"
+#include "image/label.h"
 #include "image/policy.h"
 #include "image/resize.h"
 
@@ -26,7 +35,8 @@ enum transform_kind {
     TRANSFORM_RANDOM_CROP,
     TRANSFORM_PAD_CROP,
     TRANSFORM_CENTRE,
-    TRANSFORM_STRETCH
+    TRANSFORM_STRETCH,
+    TRANSFORM_SCENE
 };
 
 struct transform {
@@ -39,9 +49,11 @@ struct transform {
         ratio[2];         /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
     int pad;              /* TRANSFORM_PAD_CROP: pixels on each side */
     int resize;           /* TRANSFORM_CENTRE: the shorter side */
+    double factor[2];     /* TRANSFORM_SCENE: of the size; {0, 0}: 1, in the centre */
+    int shift;            /* TRANSFORM_SCENE: by -shift to shift pixels, each way */
     double flip;          /* probability of a horizontal flip */
     struct policy policy; /* {0}: none */
-    uint8_t fill[3];      /* what the policy\'s shifts and rotations bring in */
+    uint8_t fill[3];      /* what shifts, rotations and TRANSFORM_SCENE bring in */
     double jitter[3];     /* brightness, contrast, saturation; 0: off */
     struct erase erase;   /* {0}: none */
     /*
@@ -57,6 +69,8 @@ struct transform {
 struct transform transform_for_training(int size);
 /* Shorter side to `resize`, centre crop of `size`. */
 struct transform transform_for_evaluation(int size, int resize);
+/* Whole pictures to w x h without a change, and labels with them. Bilinear. */
+struct transform transform_for_scenes(int w, int h);
 /* Pad by 4, crop, flip 0.5. */
 struct transform transform_for_small_training(int size);
 
@@ -69,6 +83,9 @@ struct transformer {
     struct resizer resizer;
     struct image image, scratch;
     struct warp_canvas warp;
+    int w, h; /* of the last picture that transform_file or transform_image was given */
+    int *column; /* transform_label's */
+    int column_cap;
 };
 
 void transformer_init(struct transformer *m, const struct image_limits *limits);
@@ -87,5 +104,17 @@ int transform_file(struct transformer *m, const struct transform *t,
 int transform_image(struct transformer *m, const struct transform *t,
                     const struct augment_key *k, const struct image *whole, uint8_t *dst,
                     struct strbuf *why);
+
+/*
+ * The label picture (w x h bytes of src, of the same size as the picture that it belongs
+ * to) into dst, [t->h / d, t->w / d] with d = t->label_divisor: the values that the
+ * pixels at d i + d / 2 have.
+ */
+void transform_label(struct transformer *m, const struct transform *t,
+                     const struct augment_key *k, const uint8_t *src, int w, int h,
+                     uint8_t *dst);
+
+/* TRANSFORM_SCENE: the size that a w x h picture has at factor 1. */
+void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *fh);
 
 #endif
