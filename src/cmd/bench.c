@@ -14,12 +14,11 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "cmd/bench_convs.h"
+#include "cmd/bench_copy.h"
 #include "cmd/bench_loader.h"
 #include "cmd/bench_ops.h"
 #include "cmd/bench_program.h"
 #include "cmd/cmd.h"
-#include "cpu/backend.h"
-#include "cpu/bandwidth.h"
 #include "io/json.h"
 #include "train/data_config.h"
 #include "train/devices.h"
@@ -130,11 +129,6 @@ static void print_convs(const struct bench *b, double step, const struct bench_c
            (double)c->flops / all * 1e-9, 100 * all / step);
 }
 
-static double bandwidth(const struct session *s)
-{
-    return s->backend == &backend_cpu ? cpu_copy_bandwidth(s->device) : 1;
-}
-
 static double number(const struct cmdline *line, const char *flag, double other)
 {
     const char *text = cmdline_value(line, flag);
@@ -172,7 +166,8 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
         print_convs(&b, step, &c);
     }
     if (cmdline_has(line, "--trace"))
-        bench_program_print(s->program[SESSION_TRAIN], CONV_RUNS, bandwidth(s));
+        bench_program_print(s->program[SESSION_TRAIN], CONV_RUNS,
+                            bench_copy(s->backend, s->device));
     if (cmdline_value(line, "--json"))
         write_json(&b, step, convs ? &c : NULL, cmdline_value(line, "--json"));
     session_release(s);
@@ -184,15 +179,17 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
 
 static int bench_op_rows(struct config *cfg, const struct cmdline *line)
 {
-    struct session s;
-    double copy;
+    struct bench_ops o = {
+        .pattern = line->narg ? line->arg[0].text : NULL,
+        .batch = (int64_t)number(line, "--batch", 0),
+        .json = cmdline_value(line, "--json"),
+    };
+    struct device_options d;
+    const struct backend *backend = device_options(cfg, &d);
+    struct device *dev = backend->open(&d);
 
-    session_init(&s, cfg, &(struct session_options){0});
-    copy = bandwidth(&s);
-    printf("%s: %s; copy %.1f GB/s\n", s.backend->name, s.backend->describe(s.device),
-           copy * 1e-9);
-    bench_ops(s.backend, s.device, line->narg ? line->arg[0].text : NULL, copy);
-    session_release(&s);
+    bench_ops(backend, dev, &o);
+    backend->close(dev);
     return EXIT_OK;
 }
 
@@ -223,6 +220,8 @@ static const struct cmd_flag bench_flags[] = {
     {"--convs", NULL, "also time the convolutions alone, done by the library"},
     {"--trace", NULL, "also print what each step of the program costs"},
     {"--ops", NULL, "time the rows of the op table instead; an argument selects rows"},
+    {"--batch", "N",
+     "with --ops: rows of this batch instead of their own (on a GPU 16 times that)"},
     {"--loader", NULL, "time the loader of the configured data set instead"},
     {0},
 };

@@ -1,14 +1,20 @@
 /*
  * trainc bench --ops: the rows of the op table (ops/cases.h) in their larger size on one
- * backend, each step against the copy bandwidth.
+ * backend. A kernel that computes little moves memory: its bytes a second are held
+ * against those of a copy in the same run, and 85 % of that is the mark.
  */
 #ifndef CMD_BENCH_OPS_H
 #define CMD_BENCH_OPS_H
 
 #include "graph/backend.h"
 
-/* `pattern` (NULL: all) selects rows by name, as a shell does. */
-void bench_ops(const struct backend *backend, struct device *dev, const char *pattern,
-               double bandwidth);
+struct bench_ops {
+    const char *pattern; /* selects rows by name, as a shell does; NULL: all */
+    int64_t batch;       /* of each row; 0: as it says, and 16 times that on a GPU */
+    const char *json;    /* a file for the same as JSON, or NULL */
+};
+
+void bench_ops(const struct backend *backend, struct device *dev,
+               const struct bench_ops *o);
 
 #endif

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "ops/batchnorm.h"
 
+enum { REPEATS = 20 };
+
 /* Batch norm in training reads x, and backward the gradient as well, in two passes. */
 static size_t second_pass(const struct node *n)
 {
@@ -68,6 +70,28 @@ static double median(double *v, int n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/* Seconds of each run of each step, at the end of its trace. */
+static void trace_steps(struct program *p, int runs, struct record *r)
+{
+    program_trace(p, note, r);
+    for (r->run = 0; r->run < runs; r->run++)
+        program_run(p);
+    program_trace(p, NULL, NULL);
+}
+
+static void repeat_steps(struct program *p, int runs, struct record *r)
+{
+    for (int i = 0; i < p->nregion; i++)
+        for (r->run = 0; r->run < runs; r->run++) {
+            double began = clock_now();
+
+            for (int k = 0; k < REPEATS; k++)
+                p->step[i].kernel->run(&p->step[i], p->device);
+            p->backend->sync(p->device);
+            note(p, i, (clock_now() - began) / REPEATS, r);
+        }
+}
+
 void bench_program(struct program *p, int runs, struct bench_step *to)
 {
     struct record r = {.nregion = p->nregion};
@@ -75,10 +99,12 @@ void bench_program(struct program *p, int runs, struct bench_step *to)
 
     r.seconds = xcalloc((size_t)runs * (size_t)p->nregion, sizeof(*r.seconds));
     program_run(p);
-    program_trace(p, note, &r);
-    for (r.run = 0; r.run < runs; r.run++)
-        program_run(p);
-    program_trace(p, NULL, NULL);
+    if (p->backend->async) {
+        p->backend->sync(p->device);
+        repeat_steps(p, runs, &r);
+    } else {
+        trace_steps(p, runs, &r);
+    }
     for (int i = 0; i < p->nregion; i++) {
         for (int k = 0; k < runs; k++)
             column[k] = r.seconds[(size_t)k * (size_t)p->nregion + (size_t)i];

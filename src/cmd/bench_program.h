@@ -14,7 +14,11 @@ struct bench_step {
     double seconds; /* median over the runs */
 };
 
-/* Runs the whole program `runs` times under trace; `to` has p->nregion elements. */
+/*
+ * Runs the whole program `runs` times under trace; `to` has p->nregion elements. On a
+ * device that works beside the host each step runs many times in a row instead, as
+ * waiting for one takes longer than most kernels; none is faster than its launch.
+ */
 void bench_program(struct program *p, int runs, struct bench_step *to);
 
 /* The same, one line a step and sums for each kernel, against `bandwidth` (bytes/s). */

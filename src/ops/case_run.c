@@ -37,6 +37,7 @@ static void build(struct case_run *r)
 {
     struct builder b = {0};
     const struct case_options *o = &r->options;
+    struct case_size size = o->bench ? r->row->bench : r->row->small;
 
     r->graph = b.g = graph_new(&graph_ops_default, !r->row->inference);
     if (r->row->freeze) {
@@ -46,7 +47,9 @@ static void build(struct case_run *r)
         graph_freeze(r->graph, pattern, 1);
     }
     r->build = (struct case_build){.b = &b, .bench = o->bench};
-    r->row->build(&r->build, r->row, o->bench ? &r->row->bench : &r->row->small);
+    if (o->batch)
+        size.dim[0] = o->batch;
+    r->row->build(&r->build, r->row, &size);
     r->build.b = NULL;
     for (int i = 0; i < r->build.nout; i++)
         graph_output(r->graph, r->build.out[i]);

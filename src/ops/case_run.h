@@ -19,6 +19,7 @@
 
 struct case_options {
     bool bench;        /* the larger size */
+    int64_t batch;     /* of its first input; 0: as the row says */
     enum dtype dtype;  /* DTYPE_F32: level O0; a half: level O2 */
     enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
     bool mixed;        /* a half at level O1: each op by its class */

@@ -96,4 +96,11 @@ grep -qi "memory" log || fail "memory: no clear message: $(cat log)"
 [ -e out ] && find out -name metrics.jsonl -size +0 | grep -q . && fail "memory: found too late"
 echo "ok: out of memory"
 
+# The op table's benchmark: each step with its bytes, against a copy.
+"$trainc" bench --ops cross_entropy --batch 1 --device cuda --json ops.json >log 2>&1 ||
+  { cat log; fail "bench --ops"; }
+grep -q '"kernel":"cuda ' ops.json && grep -q '"copy_gb_per_second":[1-9]' ops.json &&
+  grep -q '\* under 85 % of a copy' log || fail "bench --ops: $(cat log)"
+echo "ok: bench --ops"
+
 [ $fails = 0 ] && echo "train: passed" || { echo "train: $fails failed"; exit 1; }
