@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "graph/flat.h"
+#include "train/class_weights.h"
 
 static const char *const common[] = {
     "MODEL.TYPE",
@@ -57,15 +58,17 @@ void run_init(struct run *r, const char *const *more)
 
 void run_init_of(struct run *r, int64_t images, const char *const *more)
 {
+    struct session_options o = {.train = true, .eval = true, .images = images};
+
     config_init(&r->cfg);
     for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i += 2)
         config_set(&r->cfg, common[i], common[i + 1]);
     config_set(&r->cfg, "DEVICE", test_device());
     for (; more && *more; more += 2)
         config_set(&r->cfg, more[0], more[1]);
-    session_init(
-        &r->s, &r->cfg,
-        &(struct session_options){.train = true, .eval = true, .images = images});
+    if (class_weights(&r->cfg, NULL, r->class_weight))
+        o.class_weight = r->class_weight;
+    session_init(&r->s, &r->cfg, &o);
     session_alloc(&r->s);
     r->weights = xcalloc((size_t)session_flat(&r->s)->weights_len, sizeof(float));
 }

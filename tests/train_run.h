@@ -12,6 +12,7 @@ struct run {
     struct config cfg;
     struct session s;
     float *weights; /* as of run_weights() */
+    float class_weight[256];
 };
 
 /* resnet20, SGD, fp32, batch 4, 8x8 pixels; then keys and values up to NULL. */

@@ -1,6 +1,10 @@
 #include "train/feed.h"
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
+#include "train/class_weights.h"
 #include "train/data_config.h"
 
 void feed_check(const struct config *cfg, struct problems *p)
@@ -68,6 +72,11 @@ void feed_open(struct feed *f, const struct config *cfg, bool train)
               any->nclass, (long long)cfg->model.num_classes);
     f->classes.name = (const char *const *)any->class_name;
     f->classes.n = any->nclass;
+    f->class_weight = xcalloc((size_t)any->nclass, sizeof(*f->class_weight));
+    if (!class_weights(cfg, f->train, f->class_weight)) {
+        free(f->class_weight);
+        f->class_weight = NULL;
+    }
 }
 
 void feed_start(struct feed *f, struct session *s)
@@ -83,5 +92,6 @@ void feed_close(struct feed *f)
     loader_close(f->val_loader);
     dataset_close(f->train);
     dataset_close(f->val);
+    free(f->class_weight);
     *f = (struct feed){0};
 }

@@ -19,6 +19,7 @@ struct feed {
     struct dataset *train, *val; /* train is NULL for an evaluation */
     struct loader *train_loader, *val_loader;
     struct class_list classes; /* lives in the data sets */
+    float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
 };
 
 /* What cannot be run with these keys, for a verb's check(); touches no file. */

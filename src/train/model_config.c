@@ -1,6 +1,8 @@
 #include "train/model_config.h"
 
 #include "base/error.h"
+#include "train/class_weights.h"
+#include "train/segmentation.h"
 
 static const enum init_rule init_of_choice[] = {
     [INIT_MODEL] = INIT_RULE_DEFAULT,
@@ -32,13 +34,60 @@ static void check_rate(const struct config *cfg, struct problems *p, const char 
                        rate);
 }
 
+/* Defaults are Swin's and mean classifiers; what was set must not be passed over. */
+static void check_unused(const struct config *cfg, struct problems *p, const char *key,
+                         double value, const char *why)
+{
+    if (value > 0 && config_where(cfg, key))
+        problems_error(p, config_where(cfg, key), "%s %g: %s %s", key, value,
+                       cfg->model.name, why);
+}
+
+static void check_segment(const struct config *cfg, struct problems *p)
+{
+    static const char *const pixels = "labels pixels, which are not mixed or smoothed";
+    static const char *const rates = "has its own rates of dropout";
+
+    if (cfg->model.num_classes > SEGMENTATION_CLASSES)
+        problems_error(p, config_where(cfg, "MODEL.NUM_CLASSES"),
+                       "MODEL.NUM_CLASSES %lld: labels are bytes, so %d at most",
+                       (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
+    if (config_height(cfg) % 8 || config_width(cfg) % 8)
+        problems_error(p, config_where(cfg, "DATA.IMG_SIZE"),
+                       "the input of %s is %d x %d pixels, width and height must be "
+                       "multiples of 8 (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
+                       cfg->model.name, config_width(cfg), config_height(cfg));
+    check_unused(cfg, p, "AUG.MIXUP", cfg->aug.mixup, pixels);
+    check_unused(cfg, p, "AUG.CUTMIX", cfg->aug.cutmix, pixels);
+    check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
+    check_unused(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate, rates);
+    check_unused(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate, rates);
+    class_weights_check(cfg, p);
+}
+
+static void check_classify(const struct config *cfg, struct problems *p)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+
+    if (w->item || w->n != CLASS_WEIGHTS_NONE)
+        problems_error(
+            p, config_where(cfg, "TRAIN.CLASS_WEIGHTS"),
+            "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
+            cfg->model.name);
+}
+
 void model_check(const struct config *cfg, struct problems *p)
 {
     const char *key = model_type_known(cfg->model.type) ? "MODEL.NAME" : "MODEL.TYPE";
     struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &why);
 
-    if (!model_find(cfg->model.type, cfg->model.name, &why))
+    if (!m)
         problems_error(p, config_where(cfg, key), "%s", why.buf);
+    else if (m->task == MODEL_SEGMENT)
+        check_segment(cfg, p);
+    else
+        check_classify(cfg, p);
     check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
     check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
     strbuf_release(&why);

@@ -48,7 +48,8 @@ int trainer_eval(const struct config *cfg, const char *result)
     result_begin(&r, result);
     signals_install();
     feed_open(&f, cfg, false);
-    session_init(&s, cfg, &(struct session_options){.eval = true});
+    session_init(&s, cfg,
+                 &(struct session_options){.eval = true, .class_weight = f.class_weight});
     progress_init(cfg->log.progress);
     session_alloc(&s);
     load(&s, &f, &r);

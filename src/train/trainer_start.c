@@ -108,8 +108,10 @@ void trainer_start(struct trainer *t)
 
     feed_open(&t->feed, cfg, true);
     session_init(&t->session, cfg,
-                 &(struct session_options){
-                     .train = true, .eval = true, .images = t->feed.train->n});
+                 &(struct session_options){.train = true,
+                                           .eval = true,
+                                           .images = t->feed.train->n,
+                                           .class_weight = t->feed.class_weight});
     output_prepare(&t->output, cfg);
     progress_init(cfg->log.progress);
     t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
