@@ -1,6 +1,7 @@
 #include "cuda/cublaslt.h"
 
 #include <cublasLt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,10 @@
     X(MatmulPreferenceDestroy)                                                           \
     X(MatmulPreferenceSetAttribute)                                                      \
     X(MatmulAlgoGetHeuristic)                                                            \
+    X(MatmulAlgoCheck)                                                                   \
+    X(MatmulAlgoConfigGetAttribute)                                                      \
+    X(LoggerSetCallback)                                                                 \
+    X(LoggerSetLevel)                                                                    \
     X(Matmul)
 
 struct cublaslt {
@@ -40,12 +45,23 @@ struct cublaslt_plan {
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
     void *vector; /* that the description holds */
+    struct cublaslt_product what;
+    int number; /* the library's of the algorithm; -1: not known */
 };
+
+/* What the library said of its last error; it may say so on any thread. */
+static _Thread_local char last_message[240];
+
+static void note_message(int level, const char *function, const char *message)
+{
+    if (level == 1) /* errors */
+        (void)snprintf(last_message, sizeof(last_message), "%s: %s", function, message);
+}
 
 static void check(struct device *dev, cublasStatus_t status, const char *call)
 {
     if (status)
-        cuda_fail(dev, call, dev->cublaslt->GetStatusString(status), NULL, NULL);
+        cuda_fail(dev, call, dev->cublaslt->GetStatusString(status), last_message, NULL);
 }
 
 #define CHECK(dev, call) check((dev), (call), #call)
@@ -68,6 +84,9 @@ static struct cublaslt *cublaslt_open(struct device *dev)
     CALLS(X)
 #undef X
     dev->cublaslt = c;
+    last_message[0] = '\0';
+    (void)c->LoggerSetCallback(note_message);
+    (void)c->LoggerSetLevel(1);
     CHECK(dev, c->Create(&c->handle));
     return c;
 }
@@ -130,7 +149,8 @@ static void layout(struct device *dev, struct cublaslt *c, cublasLtMatrixLayout_
                                      (uint64_t)rows, columns));
 }
 
-enum { ALIGNMENT = 16 }; /* bytes at which every matrix starts, at least */
+/* Bytes at which every matrix starts, at least; algorithms that are asked for. */
+enum { ALIGNMENT = 16, OFFERS = 8 };
 
 static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
 {
@@ -142,7 +162,7 @@ static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
     };
     uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, align = ALIGNMENT;
     uint64_t workspace = CUBLASLT_WORKSPACE;
-    cublasLtMatmulHeuristicResult_t found;
+    cublasLtMatmulHeuristicResult_t found[OFFERS];
     cublasLtMatmulPreference_t pref;
     cublasStatus_t status;
     int n = 0;
@@ -158,13 +178,74 @@ static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
         CHECK(dev, p->c->MatmulPreferenceSetAttribute(pref, alignment[i], &align,
                                                       sizeof(align)));
     status = p->c->MatmulAlgoGetHeuristic(p->c->handle, p->product, p->b, p->a, p->d,
-                                          p->d, pref, 1, &found, &n);
+                                          p->d, pref, OFFERS, found, &n);
     CHECK(dev, p->c->MatmulPreferenceDestroy(pref));
-    if (status || n < 1 || found.state)
-        return "cuBLASLt has no algorithm for it";
-    p->algo = found.algo;
-    p->workspace = found.workspaceSize;
-    return NULL;
+    for (int i = 0; !status && i < n && i < OFFERS; i++)
+        if (!found[i].state && found[i].workspaceSize <= CUBLASLT_WORKSPACE) {
+            p->algo = found[i].algo;
+            p->workspace = found[i].workspaceSize;
+            return NULL;
+        }
+    return "cuBLASLt has no algorithm for it";
+}
+
+static const char *const vector_name[] = {
+    [CUBLASLT_NONE] = "",
+    [CUBLASLT_BIAS] = " + bias",
+    [CUBLASLT_BIAS_GRAD] = " + gradient of the bias",
+};
+
+static void product_text(const struct cublaslt_product *w, struct strbuf *s)
+{
+    strbuf_addf(s, "%lldx%lldx%lld %s", (long long)w->m, (long long)w->n, (long long)w->k,
+                dtype_name(w->type));
+    if (w->out != w->type)
+        strbuf_addf(s, " to %s", dtype_name(w->out));
+    strbuf_addstr(s, vector_name[w->vector]);
+}
+
+static char *make_key(const struct device *dev, const struct cublaslt_product *w)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    strbuf_addf(&s, "cublaslt %d\n%s\ntf32 %d, transposed %d %d, ",
+                dev->cublaslt->library->version, dev->what.json, dev->options.tf32,
+                w->transposed_a, w->transposed_b);
+    product_text(w, &s);
+    return strbuf_detach(&s);
+}
+
+/* The algorithm in the cache, if the library still takes it. */
+static bool restore(const struct device *dev, struct cublaslt_plan *p, const char *key)
+{
+    cublasLtMatmulHeuristicResult_t r;
+
+    if (!cublaslt_cache_load(dev, key, &p->algo, sizeof(p->algo)) ||
+        p->c->MatmulAlgoCheck(p->c->handle, p->product, p->b, p->a, p->d, p->d, &p->algo,
+                              &r) ||
+        r.workspaceSize > CUBLASLT_WORKSPACE)
+        return false;
+    p->workspace = r.workspaceSize;
+    return true;
+}
+
+static const char *choose(struct device *dev, struct cublaslt_plan *p)
+{
+    char *key = make_key(dev, &p->what);
+    const char *why = NULL;
+    int32_t number = -1;
+    size_t size;
+
+    if (!restore(dev, p, key)) {
+        why = find_algorithm(dev, p);
+        if (!why)
+            cublaslt_cache_store(dev, key, &p->algo, sizeof(p->algo));
+    }
+    if (!why && !p->c->MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_ID,
+                                                    &number, sizeof(number), &size))
+        p->number = number;
+    free(key);
+    return why;
 }
 
 struct cublaslt_plan *
@@ -174,6 +255,8 @@ cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const ch
     bool ta = w->transposed_a, tb = w->transposed_b;
 
     *why = NULL;
+    p->what = *w;
+    p->number = -1;
     if (dev->described) {
         p->workspace = CUBLASLT_WORKSPACE;
         return p;
@@ -183,7 +266,7 @@ cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const ch
     layout(dev, p->c, &p->a, w->type, ta ? w->k : w->m, ta ? w->m : w->k);
     layout(dev, p->c, &p->b, w->type, tb ? w->n : w->k, tb ? w->k : w->n);
     layout(dev, p->c, &p->d, w->out, w->m, w->n);
-    *why = find_algorithm(dev, p);
+    *why = choose(dev, p);
     if (!*why)
         return p;
     cublaslt_plan_free(p);
@@ -199,6 +282,15 @@ void cublaslt_plan_free(struct cublaslt_plan *p)
         (void)p->c->MatrixLayoutDestroy(p->d);
     }
     free(p);
+}
+
+void cublaslt_describe(const struct cublaslt_plan *p, struct strbuf *text)
+{
+    product_text(&p->what, text);
+    if (p->number >= 0)
+        strbuf_addf(text, ", algorithm %d", p->number);
+    strbuf_addf(text, ", %.1f MiB workspace%s", (double)p->workspace / 1048576,
+                p->c ? "" : " at most, chosen on the GPU");
 }
 
 size_t cublaslt_workspace(const struct cublaslt_plan *p)

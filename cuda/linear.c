@@ -206,11 +206,17 @@ static void linear_release(struct step *s)
     cublaslt_plan_free(st->plan);
 }
 
+static void linear_describe(const struct step *s, struct strbuf *text)
+{
+    cublaslt_describe(((const struct linear_state *)s->state)->plan, text);
+}
+
 const struct kernel cuda_linear = {
     .name = "cuda linear",
     .claim = linear_claim,
     .run = linear_run,
     .release = linear_release,
+    .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
 };
 
@@ -219,6 +225,7 @@ const struct kernel cuda_linear_data_grad = {
     .claim = data_grad_claim,
     .run = linear_run,
     .release = linear_release,
+    .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
 };
 
@@ -227,5 +234,6 @@ const struct kernel cuda_linear_weight_grad = {
     .claim = weight_grad_claim,
     .run = linear_run,
     .release = linear_release,
+    .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
 };

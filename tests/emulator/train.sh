@@ -69,6 +69,18 @@ for step in 3 8; do
   echo "ok: killed at update $step and resumed"
 done
 
+# Choices of both libraries are kept and found again; one that is damaged is made anew.
+opts[1]=CUDNN.CACHE=plans
+same "choices made"
+for f in plans/cublaslt-*.json; do
+  [ -e "$f" ] || fail "cuBLASLt's choices are not kept"
+  sed -i 's/"algorithm": "../"algorithm": "zz/' "$f"
+done
+same "choices found, some of them damaged"
+grep -q "is passed over; the algorithm is chosen anew" log || fail "no word of the damage"
+grep -l '"algorithm": "zz' plans/* && fail "a damaged choice was kept"
+opts[1]=CUDNN.CACHE=
+
 # Four more updates of the same epoch cost four replays and nothing else.
 for steps in 6 10; do
   rm -rf out

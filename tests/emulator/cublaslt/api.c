@@ -179,6 +179,62 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
     return n ? OK : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo,
+                                       cublasLtMatmulHeuristicResult_t *result)
+{
+    static const struct preference any = {.align = {256, 256, 256, 256}};
+    struct product p = {0};
+    struct algorithm g;
+    cublasStatus_t bad;
+
+    if (!alive(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!algo || !result || !collect(&p, op, a, b, c, d))
+        return BAD;
+    memcpy(&g, algo, sizeof(g));
+    bad = g.magic == MAGIC_ALGORITHM ? product_check(&p) : BAD;
+    if (bad || !fits(&p, &any, g.align[0]))
+        return bad ? bad : CUBLAS_STATUS_NOT_SUPPORTED;
+    memset(result, 0xff, sizeof(*result));
+    result->algo = *algo;
+    result->state = OK;
+    result->workspaceSize = g.workspace;
+    result->wavesCount = 1;
+    return OK;
+}
+
+cublasStatus_t
+cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+                                     cublasLtMatmulAlgoConfigAttributes_t attr, void *buf,
+                                     size_t size, size_t *written)
+{
+    struct algorithm g;
+
+    if (!algo || !buf || attr != CUBLASLT_ALGO_CONFIG_ID || size < sizeof(g.id))
+        return BAD;
+    memcpy(&g, algo, sizeof(g));
+    memcpy(buf, &g.id, sizeof(g.id));
+    if (written)
+        *written = sizeof(g.id);
+    return g.magic == MAGIC_ALGORITHM ? OK : BAD;
+}
+
+static cublasLtLoggerCallback_t logger;
+
+cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
+{
+    logger = callback;
+    return OK;
+}
+
+cublasStatus_t cublasLtLoggerSetLevel(int level)
+{
+    return level >= 0 && level <= 5 ? OK : BAD;
+}
+
 /* ---- the product ---- */
 
 static int64_t vector_bytes(const struct product *p)
@@ -323,8 +379,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
     take_scalars(&p, alpha, beta);
     p.workspace_size = g.workspace;
     bad = check_pointers(&p, &g);
-    if (!bad)
-        bad = check_workspace(&p, &g, size);
+    if (bad && logger)
+        logger(1, "cublasLtMatmul", "a pointer is not there, not aligned or overlaps");
+    if (!bad && (bad = check_workspace(&p, &g, size)) && logger)
+        logger(1, "cublasLtMatmul", "the workspace is too small, or lies elsewhere");
     if (bad)
         return bad;
     if (!emulator_enqueue)
