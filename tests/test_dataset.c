@@ -166,7 +166,8 @@ static void class_lists_are_compared(void **state)
 /* One sample is a function of split and index, its class shows in its mean colour. */
 static void synthetic_has_no_files(void **state)
 {
-    const struct synthetic_options o = {"train", 0, 7, 3, 16};
+    const struct synthetic_options o = {
+        .name = "train", .samples = 7, .classes = 3, .size = 16};
     struct synthetic_options other = o;
     struct dataset_bytes a = {0}, b = {0};
     struct strbuf why = STRBUF_INIT;

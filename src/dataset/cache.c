@@ -8,6 +8,7 @@
 
 struct cache_item {
     int w, h;
+    size_t label;    /* where the labels start; 0: there are none */
     uint8_t pixel[]; /* with IMAGE_SLACK behind */
 };
 
@@ -37,7 +38,7 @@ void cache_free(struct cache *c)
     free(c);
 }
 
-bool cache_get(struct cache *c, int64_t sample, struct image *img)
+bool cache_get(struct cache *c, int64_t sample, struct image *img, const uint8_t **label)
 {
     struct cache_item *item =
         atomic_load_explicit(&c->item[sample], memory_order_acquire);
@@ -46,13 +47,16 @@ bool cache_get(struct cache *c, int64_t sample, struct image *img)
         return false;
     *img = (struct image){
         .w = item->w, .h = item->h, .stride = (size_t)item->w * 3, .pixel = item->pixel};
+    *label = item->label ? item->pixel + item->label : NULL;
     return true;
 }
 
-void cache_put(struct cache *c, int64_t sample, const struct image *img)
+void cache_put(struct cache *c, int64_t sample, const struct image *img,
+               const uint8_t *label)
 {
-    size_t row = (size_t)img->w * 3;
-    size_t bytes = sizeof(struct cache_item) + row * (size_t)img->h + IMAGE_SLACK;
+    size_t row = (size_t)img->w * 3, n = (size_t)img->w * (size_t)img->h;
+    size_t pixels = row * (size_t)img->h + IMAGE_SLACK;
+    size_t bytes = sizeof(struct cache_item) + pixels + (label ? n : 0);
     long long size = (long long)bytes;
     struct cache_item *item, *none = NULL;
 
@@ -65,6 +69,10 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img)
     item->h = img->h;
     for (int y = 0; y < img->h; y++)
         memcpy(item->pixel + (size_t)y * row, img->pixel + (size_t)y * img->stride, row);
+    if (label) {
+        item->label = pixels;
+        memcpy(item->pixel + pixels, label, n);
+    }
     if (atomic_compare_exchange_strong(&c->item[sample], &none, item))
         return;
     atomic_fetch_sub(&c->used, size);

@@ -38,6 +38,24 @@ void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name)
     d->type->describe(d, i, name);
 }
 
+bool dataset_has_labels(const struct dataset *d)
+{
+    return d->type->read_label != NULL;
+}
+
+int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
+                       struct dataset_bytes *out, struct strbuf *why)
+{
+    dataset_check_index(d, i);
+    return d->type->read_label(d, i, limit, out, why);
+}
+
+void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name)
+{
+    dataset_check_index(d, i);
+    d->type->describe_label(d, i, name);
+}
+
 void dataset_close(struct dataset *d)
 {
     if (d)

@@ -1,6 +1,7 @@
 /*
- * A data set: samples 0 .. n-1, each the bytes of one picture and a class. One file of
- * this folder a storage; the loader knows only what is here.
+ * A data set: samples 0 .. n-1, each the bytes of one picture and a class, or of one
+ * picture and its label picture (segmentation). One file of this folder a storage; the
+ * loader knows only what is here.
  *
  *   struct dataset *d = folder_open("imagenet/train");
  *   dataset_read(d, i, limit, &bytes, &why);
@@ -34,6 +35,10 @@ struct dataset {
     int64_t n;
     int nclass;
     char **class_name; /* in the order of the labels */
+
+    /* With label pictures: how they are painted, and what their values mean. */
+    const struct class_set *set; /* NULL: none of the table */
+    uint8_t map[256];            /* class_set_map */
 };
 
 struct dataset_type {
@@ -45,6 +50,10 @@ struct dataset_type {
     /* Where the sample lies, for messages: "train/cat/3.jpg". */
     void (*describe)(const struct dataset *d, int64_t i, struct strbuf *name);
     void (*close)(struct dataset *d);
+    /* NULL: a class for each picture. */
+    int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
+                      struct dataset_bytes *out, struct strbuf *why);
+    void (*describe_label)(const struct dataset *d, int64_t i, struct strbuf *name);
 };
 
 int32_t dataset_label(const struct dataset *d, int64_t i);
@@ -52,6 +61,12 @@ int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
                  struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name);
 void dataset_close(struct dataset *d); /* NULL is fine */
+
+/* Label pictures: class values in the files' own terms, see d->map. */
+bool dataset_has_labels(const struct dataset *d);
+int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
+                       struct dataset_bytes *out, struct strbuf *why);
+void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name);
 
 /*
  * ImageFolder: dir/CLASS/.../FILE, at any depth, links followed. Classes are the folders
@@ -63,16 +78,47 @@ void dataset_close(struct dataset *d); /* NULL is fine */
  */
 struct dataset *folder_open(const char *dir);
 
+/* What the values of label pictures mean. */
+struct label_options {
+    const struct class_set *set; /* NULL: values 0 .. classes - 1 */
+    int classes;
+    bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
+};
+
+/*
+ * Cityscapes: root/leftImg8bit/SPLIT/CITY/NAME_leftImg8bit.png (or .jpg) and
+ * root/gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png, joined by CITY/NAME, in byte order. A
+ * picture without its label, or a label without its picture, ends the program.
+ */
+struct dataset *cityscapes_open(const char *root, const char *split,
+                                const struct label_options *o);
+
+/*
+ * List files below root: SPLIT.txt with "image label" on each line, or, if that is not
+ * there, SPLITImages.txt and SPLITLabels.txt with a name on each line. Names are paths
+ * below root, or start with a slash; a name with spaces needs a tab between the two.
+ * Empty lines and lines that start with # do not count.
+ *
+ * All files must be there. Names are compared as far as they tell: without folder,
+ * extension and the usual endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If
+ * the label that bears an image's name stands on another line, the lists are shifted, and
+ * the program ends with both lines.
+ */
+struct dataset *list_open(const char *root, const char *split,
+                          const struct label_options *o);
+
 /*
  * Pictures without files, for runs that only try whether things work: noise around a
- * colour of the class, which is sample index modulo `classes`. What is in sample i is a
- * function of `split`, `size` and i.
+ * colour of the class, which is sample index modulo `classes`, or with label pictures of
+ * fields of all classes. What is in sample i is a function of `split`, the size and i.
  */
 struct synthetic_options {
     const char *name; /* of the split, for messages */
     uint32_t split;   /* other splits, other noise */
     int64_t samples;
-    int classes, size; /* pixels a side */
+    int classes, size; /* pixels a side, or with `height` of the width */
+    int height;        /* 0: size */
+    bool labels;       /* label pictures; classes at most 254 */
 };
 
 struct dataset *synthetic_open(const struct synthetic_options *o);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/dataset.h"
+#include "dataset/read.h"
 
 enum { FOLDER_DEPTH = 32 }; /* a link to a folder above would go on for ever */
 
@@ -188,53 +189,12 @@ static void folder_describe(const struct dataset *d, int64_t i, struct strbuf *n
     strbuf_addf(name, "%s/%s", d->name, ((const struct folder *)d)->file[i].path);
 }
 
-/* The rest of an open file into out; its size is checked against the limit first. */
-static int folder_read_fd(int fd, int64_t limit, struct dataset_bytes *out,
-                          struct strbuf *why)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return -1;
-    if (st.st_size > limit) {
-        strbuf_addf(why, "%lld bytes, more than the limit of %lld", (long long)st.st_size,
-                    (long long)limit);
-        return -1;
-    }
-    if ((size_t)st.st_size + 1 > out->cap) {
-        free(out->data);
-        out->cap = (size_t)st.st_size + 1;
-        out->data = xmalloc(out->cap);
-    }
-    out->len = 0;
-    for (;;) {
-        ssize_t got = read(fd, out->data + out->len, out->cap - out->len);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        out->len += (size_t)got;
-        if (got == 0 || out->len == out->cap)
-            return 0;
-    }
-}
-
 static int folder_read(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why)
 {
     const struct folder *f = (const struct folder *)d;
-    int fd = openat(f->fd, f->file[i].path, O_RDONLY | O_CLOEXEC), rc = -1;
 
-    if (fd >= 0) {
-        rc = folder_read_fd(fd, limit, out, why);
-        if (rc < 0 && why->len == 0)
-            strbuf_addf(why, "cannot be read: %s", strerror(errno));
-        close(fd);
-    } else {
-        strbuf_addf(why, "cannot be opened: %s", strerror(errno));
-    }
-    return rc;
+    return dataset_read_at(f->fd, f->file[i].path, limit, out, why);
 }
 
 static void folder_close(struct dataset *d)

@@ -81,12 +81,23 @@ static size_t loader_sample_size(const struct loader *l)
     return (size_t)l->o.transform.w * (size_t)l->o.transform.h * 3;
 }
 
+/* Of a sample's label picture; 0: there is none. */
+static size_t loader_mask_size(const struct loader *l)
+{
+    int d = l->o.transform.label_divisor;
+
+    return d ? (size_t)(l->o.transform.w / d) * (size_t)(l->o.transform.h / d) : 0;
+}
+
+/* Pixels and label pictures are one block, so that they may travel as one. */
 static void slot_init(struct loader *l, struct slot *s)
 {
-    size_t n = (size_t)l->o.batch;
+    size_t n = (size_t)l->o.batch, pixels = (n * loader_sample_size(l) + 63) / 64 * 64;
 
     s->batch.size = l->o.batch;
-    s->batch.pixel = l->o.alloc(n * loader_sample_size(l), l->o.arg);
+    s->batch.pixel = l->o.alloc(pixels + n * loader_mask_size(l), l->o.arg);
+    if (loader_mask_size(l))
+        s->batch.mask = s->batch.pixel + pixels;
     s->batch.label = l->o.alloc(n * sizeof(*s->batch.label), l->o.arg);
     s->batch.sample = xcalloc(n, sizeof(*s->batch.sample));
 }
@@ -152,20 +163,24 @@ static char *loader_fill(struct loader *l, struct loader_worker *w, struct batch
 {
     struct sampler order = {l->o.seed, b->epoch, l->source.data->n, l->o.shuffle};
     int64_t position = (b->number * l->o.world + l->o.rank) * l->o.batch + at;
-    size_t size = loader_sample_size(l);
+    size_t size = loader_sample_size(l), mask_size = loader_mask_size(l);
     uint8_t *pixel = b->pixel + (size_t)at * size;
+    uint8_t *mask = b->mask ? b->mask + (size_t)at * mask_size : NULL;
     struct strbuf why = STRBUF_INIT;
 
     b->label[at] = -1;
     b->sample[at] = -1;
     if (position < order.n) {
         b->sample[at] = sampler_at(&order, position);
-        if (loader_sample(w, &l->source, b->epoch, b->sample[at], pixel, &why) == 0) {
+        if (loader_sample(w, &l->source, b->epoch, b->sample[at], pixel, mask, &why) ==
+            0) {
             b->label[at] = dataset_label(l->source.data, b->sample[at]);
             return NULL;
         }
     }
     memset(pixel, 0, size);
+    if (mask)
+        memset(mask, LABEL_IGNORE, mask_size);
     return b->sample[at] < 0 ? NULL : strbuf_detach(&why);
 }
 
@@ -235,12 +250,14 @@ static void loader_start_threads(struct loader *l)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void loader_check_options(const struct loader_options *o)
+static void loader_check_options(const struct dataset *d, const struct loader_options *o)
 {
     if (o->batch < 1 || o->workers < 0 || o->transform.w < 1 || o->transform.h < 1 ||
         o->rank < 0 || o->rank >= o->world || !o->alloc != !o->free)
         BUG("loader options: batch %d, workers %d, %d x %d, rank %d of %d", o->batch,
             o->workers, o->transform.w, o->transform.h, o->rank, o->world);
+    if (o->transform.label_divisor && !dataset_has_labels(d))
+        BUG("'%s' has no label pictures", d->name);
 }
 
 struct loader *loader_open(const struct dataset *d, const struct loader_options *o)
@@ -254,7 +271,7 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
         l->o.alloc = loader_heap_alloc;
         l->o.free = loader_heap_free;
     }
-    loader_check_options(&l->o);
+    loader_check_options(d, &l->o);
     l->o.limits = image_limits_or_default(&o->limits);
     step = (int64_t)l->o.batch * l->o.world;
     l->batches = (d->n + (o->drop_last ? 0 : step - 1)) / step;

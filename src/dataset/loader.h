@@ -18,6 +18,9 @@
  * batch, the workers fill the ring while the caller validates. It drops what is under
  * way.
  *
+ * With transform.label_divisor a batch has label pictures too; a pair counts as damaged
+ * if one of its files is, if their sizes differ, or if a label has a value of no class.
+ *
  * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
  * pixels and the label -1, which losses and metrics leave out. Its file is named in the
  * log once. With LOADER_FAIL, or once more than max_bad_share of the data set has turned
@@ -63,10 +66,10 @@ struct loader_options {
 
 struct batch {
     uint8_t *pixel;  /* [size, h, w, 3] */
-    int32_t *label;  /* [size]; -1: no sample, or a damaged one */
-    uint8_t *mask;   /* segmentation: [size, h / d, w / d], d = transform.label_divisor:
-                      * train   ids, LABEL_IGNORE where nothing counts and for each sample
-                      * that is   not there; else NULL */
+    int32_t *label;  /* [size]; -1: no sample, or a damaged one; 0 with label pictures */
+    uint8_t *mask;   /* [size, h / d, w / d], d = transform.label_divisor: classes;
+                      * LABEL_IGNORE where nothing counts, as in all of a sample that is
+                      * not there or damaged. NULL without label pictures. Behind pixel */
     int64_t *sample; /* [size]; index in the data set; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */

@@ -8,29 +8,56 @@
 
 #include "base/alloc.h"
 #include "base/philox.h"
+#include "dataset/class_set.h"
 #include "dataset/dataset.h"
+#include "image/encode.h"
 
 enum { COLOURS = 128, NOISE = 128 };
 
 struct synthetic {
     struct dataset base;
     uint32_t split;
-    int size;
+    int w, h;
+    bool labels;
 };
+
+enum { FIELDS = 4 }; /* of a label picture, in each direction */
 
 static int32_t synthetic_label(const struct dataset *d, int64_t i)
 {
     return (int32_t)(i % d->nclass);
 }
 
+static int32_t synthetic_no_label(const struct dataset *d, int64_t i)
+{
+    (void)d;
+    (void)i;
+    return 0;
+}
+
+/* The class of pixel p of sample i. */
+static int synthetic_class(const struct synthetic *s, int64_t i, size_t p)
+{
+    int x = (int)(p % (size_t)s->w), y = (int)(p / (size_t)s->w);
+
+    if (!s->labels)
+        return synthetic_label(&s->base, i);
+    return (int)((i + x * FIELDS / s->w + 3 * (y * FIELDS / s->h)) % s->base.nclass);
+}
+
 /* Around the colour of the class, 16 bytes of noise from each random number. */
 static void synthetic_draw(const struct synthetic *s, int64_t i, uint8_t *rgb, size_t n)
 {
-    struct philox colour =
-        philox(0, PHILOX_SYNTH, (uint64_t)synthetic_label(&s->base, i), 0);
-    struct philox noise = {{0}};
+    struct philox colour = {{0}}, noise = {{0}};
+    int class = -1;
 
     for (size_t k = 0; k < n; k++) {
+        int now =
+            k % 3 == 0 && (k == 0 || s->labels) ? synthetic_class(s, i, k / 3) : class;
+
+        if (now != class)
+            colour = philox(0, PHILOX_SYNTH, (uint64_t)now, 0);
+        class = now;
         if (k % 16 == 0)
             noise = philox(1 + s->split, PHILOX_SYNTH, (uint64_t)i, k / 16);
         rgb[k] = (uint8_t)((int)philox_below(colour.v[k % 3], COLOURS) +
@@ -38,13 +65,9 @@ static void synthetic_draw(const struct synthetic *s, int64_t i, uint8_t *rgb, s
     }
 }
 
-static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
-                          struct dataset_bytes *out, struct strbuf *why)
+static int synthetic_room(size_t room, int64_t limit, struct dataset_bytes *out,
+                          struct strbuf *why)
 {
-    const struct synthetic *s = (const struct synthetic *)d;
-    size_t pixels = (size_t)s->size * (size_t)s->size * 3, room = pixels + 32;
-    int head;
-
     if ((int64_t)room > limit) {
         strbuf_addf(why, "%zu bytes, more than DATA.MAX_BYTES", room);
         return -1;
@@ -54,10 +77,44 @@ static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
         out->data = xmalloc(room);
         out->cap = room;
     }
-    head = snprintf((char *)out->data, 32, "P6 %d %d 255\n", s->size, s->size);
+    return 0;
+}
+
+static int synthetic_read(const struct dataset *d, int64_t i, int64_t limit,
+                          struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct synthetic *s = (const struct synthetic *)d;
+    size_t pixels = (size_t)s->w * (size_t)s->h * 3, room = pixels + 32;
+    int head;
+
+    if (synthetic_room(room, limit, out, why) < 0)
+        return -1;
+    head = snprintf((char *)out->data, 32, "P6 %d %d 255\n", s->w, s->h);
     synthetic_draw(s, i, out->data + head, pixels);
     out->len = (size_t)head + pixels;
     return 0;
+}
+
+static int synthetic_read_label(const struct dataset *d, int64_t i, int64_t limit,
+                                struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct synthetic *s = (const struct synthetic *)d;
+    size_t n = (size_t)s->w * (size_t)s->h, len;
+    uint8_t *value = xmalloc(n);
+    unsigned char *png;
+    int rc;
+
+    for (size_t p = 0; p < n; p++)
+        value[p] = (uint8_t)synthetic_class(s, i, p);
+    png = png_encode(
+        &(struct png_picture){.pixel = value, .w = s->w, .h = s->h, .channels = 1}, &len);
+    rc = synthetic_room(len, limit, out, why);
+    if (rc == 0)
+        memcpy(out->data, png, len);
+    out->len = len;
+    free(value);
+    free(png);
+    return rc;
 }
 
 static void synthetic_describe(const struct dataset *d, int64_t i, struct strbuf *name)
@@ -82,12 +139,22 @@ static const struct dataset_type synthetic_type = {
     .close = synthetic_close,
 };
 
+static const struct dataset_type synthetic_scenes = {
+    .name = "synthetic",
+    .label = synthetic_no_label,
+    .read = synthetic_read,
+    .describe = synthetic_describe,
+    .close = synthetic_close,
+    .read_label = synthetic_read_label,
+    .describe_label = synthetic_describe,
+};
+
 struct dataset *synthetic_open(const struct synthetic_options *o)
 {
     struct synthetic *s = xcalloc(1, sizeof(*s));
     struct dataset *d = &s->base;
 
-    d->type = &synthetic_type;
+    d->type = o->labels ? &synthetic_scenes : &synthetic_type;
     d->name = xasprintf("synthetic %s", o->name);
     d->n = o->samples;
     d->nclass = o->classes;
@@ -95,6 +162,9 @@ struct dataset *synthetic_open(const struct synthetic_options *o)
     for (int i = 0; i < o->classes; i++)
         d->class_name[i] = xasprintf("class%06d", i);
     s->split = o->split;
-    s->size = o->size;
+    s->w = o->size;
+    s->h = o->height ? o->height : o->size;
+    s->labels = o->labels;
+    class_set_map(NULL, o->classes, false, d->map);
     return d;
 }

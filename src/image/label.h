@@ -33,6 +33,7 @@ struct label_reader {
 
 int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why);
+void label_reader_room(struct label_reader *r, int w, int h); /* of unset content */
 void label_reader_release(struct label_reader *r);
 
 #endif

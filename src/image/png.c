@@ -108,7 +108,7 @@ static void png_start(struct png *g)
     g->h = (int)h;
 }
 
-static void png_room(struct label_reader *r, int w, int h)
+void label_reader_room(struct label_reader *r, int w, int h)
 {
     size_t need = (size_t)w * (size_t)h;
 
@@ -131,7 +131,7 @@ static void png_rows(struct png *g)
     png_read_update_info(g->p, g->info);
     if (png_get_rowbytes(g->p, g->info) != (size_t)g->w)
         BUG("rows of %zu bytes for %d values", png_get_rowbytes(g->p, g->info), g->w);
-    png_room(g->to, g->w, g->h);
+    label_reader_room(g->to, g->w, g->h);
     for (int pass = 0; pass < passes; pass++)
         for (int y = 0; y < g->h; y++)
             png_read_row(g->p, g->to->pixel + (size_t)y * (size_t)g->w, NULL);

@@ -83,11 +83,16 @@ static void transform_centre_size(const struct transform *t, int w, int h, int *
     }
 }
 
+bool transform_scene_fits(const struct transform *t)
+{
+    return t->factor[0] == t->factor[1] && (t->factor[0] == 0 || t->factor[0] == 1);
+}
+
 /* The largest of 8, 4, 2 by which a crop can be shrunken before the resize; else 1. */
 static int transform_shrink(const struct transform *t, double cw, double ch, int rw,
                             int rh)
 {
-    if (t->shrink_gap <= 0)
+    if (t->shrink_gap <= 0 || (t->kind == TRANSFORM_SCENE && !transform_scene_fits(t)))
         return 1;
     for (int s = 8; s > 1; s /= 2)
         if (cw >= t->shrink_gap * s * rw && ch >= t->shrink_gap * s * rh)

@@ -114,7 +114,8 @@ void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst);
 
-/* TRANSFORM_SCENE: the size that a w x h picture has at factor 1. */
+/* TRANSFORM_SCENE: the size that a w x h picture has at factor 1; is that always so? */
+bool transform_scene_fits(const struct transform *t);
 void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *fh);
 
 #endif

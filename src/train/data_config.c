@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/scene_config.h"
 
 static bool data_has_files(const struct config *cfg)
 {
@@ -35,6 +36,7 @@ void data_check(const struct config *cfg, struct problems *p)
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
                       "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
+    scene_check(cfg, p);
     strbuf_release(&why);
 }
 
@@ -64,10 +66,15 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
     const char *key = train ? "DATA.TRAIN_SPLIT" : "DATA.VAL_SPLIT";
     const char *name = train ? cfg->data.train_split : cfg->data.val_split;
     struct strbuf others = STRBUF_INIT;
-    char *path = path_join(root, name);
+    bool scene = scene_config(cfg);
+    char *path = scene ? scene_path(cfg, name) : path_join(root, name);
 
-    if (!data_has_files(cfg) || !*root || file_is_dir(path))
+    if (!data_has_files(cfg) || !*root || (scene ? file_exists(path) : file_is_dir(path)))
         ;
+    else if (scene && file_is_dir(root))
+        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
+                       "DATA.DATA_PATH: there is no '%s' (%s, DATA.DATASET %s)", path,
+                       key, cfg->data.dataset);
     else if (!file_is_dir(root))
         problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
                        "DATA.DATA_PATH: there is no folder '%s'", root);
@@ -84,13 +91,17 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
 static struct dataset *data_open_synthetic(const struct config *cfg,
                                            enum data_split split, const char *name)
 {
+    bool scene = scene_config(cfg);
+
     return synthetic_open(&(struct synthetic_options){
         .name = name,
         .split = split,
         .samples =
             split == DATA_TRAIN ? cfg->data.train_num_samples : cfg->data.val_num_samples,
         .classes = (int)cfg->model.num_classes,
-        .size = (int)cfg->data.img_size,
+        .size = scene ? config_width(cfg) : (int)cfg->data.img_size,
+        .height = scene ? config_height(cfg) : 0,
+        .labels = scene,
     });
 }
 
@@ -104,10 +115,19 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
         return data_open_synthetic(cfg, split, name);
     if (!*cfg->data.data_path)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
+    if (scene_config(cfg))
+        return scene_open(cfg, name);
     path = path_join(cfg->data.data_path, name);
     d = folder_open(path);
     free(path);
     return d;
+}
+
+uint8_t data_mean_byte(const struct config *cfg, int channel)
+{
+    double v = rint(255 * cfg->data.mean.item[channel]);
+
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
 static void data_augment(const struct config *cfg, struct transform *t)
@@ -120,9 +140,7 @@ static void data_augment(const struct config *cfg, struct transform *t)
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < 3; c++) {
-        double fill = rint(255 * cfg->data.mean.item[c]);
-
-        t->fill[c] = (uint8_t)(fill < 0 ? 0 : fill > 255 ? 255 : fill);
+        t->fill[c] = data_mean_byte(cfg, c);
         t->jitter[c] = t->policy.ops ? 0 : cfg->aug.color_jitter;
     }
     while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)
@@ -137,6 +155,8 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     struct transform t = transform_for_evaluation(size, (int)(size / cfg->data.crop_pct));
     bool train = split == DATA_TRAIN;
 
+    if (scene_config(cfg))
+        return scene_transform(cfg, train);
     if (train && data_pads(cfg)) {
         t = transform_for_small_training(size);
         t.pad = (int)cfg->aug.pad_crop;

@@ -25,12 +25,16 @@ struct dataset *data_open(const struct config *cfg, enum data_split split);
 
 /*
  * Training: shuffled, augmented, no partial batch. Validation: resize and centre crop in
- * the order of the files; the shorter side is IMG_SIZE / CROP_PCT, cut to an integer, or
- * with TEST.CROP False the whole picture becomes the input. A policy in AUG.AUTO_AUGMENT
- * replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change the result, for
- * instance to set rank and world or an allocator.
+ * the order of the files; the whole picture as large as it fits IMG_WIDTH x IMG_HEIGHT,
+ * with label pictures (scene_config.h), else the shorter side is IMG_SIZE / CROP_PCT, cut
+ * to an integer, or with TEST.CROP False the whole picture becomes the input. A policy in
+ * AUG.AUTO_AUGMENT replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change
+ * the result, for instance to set rank and world or an allocator.
  */
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);
+
+/* A channel of DATA.MEAN as a grey level: what fills places without a picture. */
+uint8_t data_mean_byte(const struct config *cfg, int channel);
 
 #endif

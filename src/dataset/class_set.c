@@ -1,0 +1,144 @@
+#include "dataset/class_set.h"
+
+#include <string.h>
+
+#include "image/label.h"
+
+#define ROAD          128, 64, 128
+#define SIDEWALK      244, 35, 232
+#define BUILDING      70, 70, 70
+#define WALL          102, 102, 156
+#define FENCE         190, 153, 153
+#define POLE          153, 153, 153
+#define TRAFFIC_LIGHT 250, 170, 30
+#define TRAFFIC_SIGN  220, 220, 0
+#define VEGETATION    107, 142, 35
+#define TERRAIN       152, 251, 152
+#define SKY           70, 130, 180
+#define PERSON        220, 20, 60
+#define RIDER         255, 0, 0
+#define CAR           0, 0, 142
+#define TRUCK         0, 0, 70
+#define BUS           0, 60, 100
+#define TRAIN         0, 80, 100
+#define MOTORCYCLE    0, 0, 230
+#define BICYCLE       119, 11, 32
+
+/* clang-format off */
+#define CITYSCAPES_EVALUATED                                                              \
+    {"road", 7, {ROAD}}, {"sidewalk", 8, {SIDEWALK}}, {"building", 11, {BUILDING}},       \
+    {"wall", 12, {WALL}}, {"fence", 13, {FENCE}}, {"pole", 17, {POLE}},                   \
+    {"traffic light", 19, {TRAFFIC_LIGHT}}, {"traffic sign", 20, {TRAFFIC_SIGN}},         \
+    {"vegetation", 21, {VEGETATION}}, {"terrain", 22, {TERRAIN}}, {"sky", 23, {SKY}},     \
+    {"person", 24, {PERSON}}, {"rider", 25, {RIDER}}, {"car", 26, {CAR}},                 \
+    {"truck", 27, {TRUCK}}, {"bus", 28, {BUS}}, {"train", 31, {TRAIN}},                   \
+    {"motorcycle", 32, {MOTORCYCLE}}, {"bicycle", 33, {BICYCLE}}
+
+#define CITYSCAPES_IDS                                                                    \
+    {"unlabeled", 0, {0}}, {"ego vehicle", 1, {0}}, {"rectification border", 2, {0}},     \
+    {"out of roi", 3, {0}}, {"static", 4, {0}}, {"dynamic", 5, {111, 74, 0}},             \
+    {"ground", 6, {81, 0, 81}}, {"road", 7, {ROAD}}, {"sidewalk", 8, {SIDEWALK}},         \
+    {"parking", 9, {250, 170, 160}}, {"rail track", 10, {230, 150, 140}},                 \
+    {"building", 11, {BUILDING}}, {"wall", 12, {WALL}}, {"fence", 13, {FENCE}},           \
+    {"guard rail", 14, {180, 165, 180}}, {"bridge", 15, {150, 100, 100}},                 \
+    {"tunnel", 16, {150, 120, 90}}, {"pole", 17, {POLE}}, {"polegroup", 18, {POLE}},      \
+    {"traffic light", 19, {TRAFFIC_LIGHT}}, {"traffic sign", 20, {TRAFFIC_SIGN}},         \
+    {"vegetation", 21, {VEGETATION}}, {"terrain", 22, {TERRAIN}}, {"sky", 23, {SKY}},     \
+    {"person", 24, {PERSON}}, {"rider", 25, {RIDER}}, {"car", 26, {CAR}},                 \
+    {"truck", 27, {TRUCK}}, {"bus", 28, {BUS}}, {"caravan", 29, {0, 0, 90}},              \
+    {"trailer", 30, {0, 0, 110}}, {"train", 31, {TRAIN}},                                 \
+    {"motorcycle", 32, {MOTORCYCLE}}, {"bicycle", 33, {BICYCLE}}
+
+#define CAMVID                                                                            \
+    {"sky", 0, {128, 128, 128}}, {"building", 1, {128, 0, 0}},                            \
+    {"pole", 2, {192, 192, 128}}, {"road", 3, {128, 64, 128}},                            \
+    {"pavement", 4, {60, 40, 222}}, {"tree", 5, {128, 128, 0}},                           \
+    {"sign-symbol", 6, {192, 128, 128}}, {"fence", 7, {64, 64, 128}},                     \
+    {"car", 8, {64, 0, 128}}, {"pedestrian", 9, {64, 64, 0}},                             \
+    {"bicyclist", 10, {0, 128, 192}}
+
+static const struct class_set class_sets[] = {
+    {"cityscapes19", 19, {CITYSCAPES_EVALUATED}, .last = 33, .has_ids = true},
+    {"cityscapes20", 20, {CITYSCAPES_EVALUATED, {"void", -1, {0}}}, .last = 33, .has_ids = true},
+    {"cityscapes34", 34, {CITYSCAPES_IDS}, .last = 33},
+    {"cityscapes35", 35, {CITYSCAPES_IDS, {"license plate", 34, {CAR}}}, .last = 34},
+    {"camvid11", 11, {CAMVID}, .last = 11},
+    {"camvid12", 12, {CAMVID, {"void", -1, {0}}}, .last = 11},
+    {"voc21", 21, {
+        {"background", 0, {0}}, {"aeroplane", 1, {128, 0, 0}}, {"bicycle", 2, {0, 128, 0}},
+        {"bird", 3, {128, 128, 0}}, {"boat", 4, {0, 0, 128}}, {"bottle", 5, {128, 0, 128}},
+        {"bus", 6, {0, 128, 128}}, {"car", 7, {128, 128, 128}}, {"cat", 8, {64, 0, 0}},
+        {"chair", 9, {192, 0, 0}}, {"cow", 10, {64, 128, 0}},
+        {"diningtable", 11, {192, 128, 0}}, {"dog", 12, {64, 0, 128}},
+        {"horse", 13, {192, 0, 128}}, {"motorbike", 14, {64, 128, 128}},
+        {"person", 15, {192, 128, 128}}, {"pottedplant", 16, {0, 64, 0}},
+        {"sheep", 17, {128, 64, 0}}, {"sofa", 18, {0, 192, 0}}, {"train", 19, {128, 192, 0}},
+        {"tvmonitor", 20, {0, 64, 128}}}, .last = 20},
+};
+/* clang-format on */
+
+const struct class_set *class_set_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(class_sets) / sizeof(class_sets[0]); i++)
+        if (strcmp(class_sets[i].name, name) == 0)
+            return &class_sets[i];
+    return NULL;
+}
+
+void class_set_map(const struct class_set *s, int classes, bool train_ids,
+                   uint8_t map[256])
+{
+    memset(map, LABEL_NONE, 256);
+    for (int v = 0; s && !train_ids && v <= s->last; v++)
+        map[v] = LABEL_IGNORE;
+    for (int c = 0; c < (s ? s->n : classes) && c < LABEL_NONE; c++) {
+        int value = s && (!train_ids || s->row[c].value < 0) ? s->row[c].value : c;
+
+        if (value >= 0)
+            map[value] = (uint8_t)c;
+    }
+    map[LABEL_IGNORE] = LABEL_IGNORE;
+}
+
+void class_set_add_values(const uint8_t map[256], struct strbuf *out)
+{
+    const char *before = "";
+
+    for (int v = 0; v < 256; v++) {
+        int from = v;
+
+        if (map[v] == LABEL_NONE)
+            continue;
+        while (v < 255 && map[v + 1] != LABEL_NONE)
+            v++;
+        strbuf_addf(out, v > from ? "%s%d to %d" : "%s%d", before, from, v);
+        before = " and ";
+    }
+}
+
+void class_set_add_name(const struct class_set *s, int c, struct strbuf *out)
+{
+    if (s && c < s->n)
+        strbuf_addstr(out, s->row[c].name);
+    else
+        strbuf_addf(out, "class%d", c);
+}
+
+void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3])
+{
+    memset(rgb, 0, 3);
+    if (s && c < s->n) {
+        memcpy(rgb, s->row[c].rgb, 3);
+        return;
+    }
+    for (int bit = 7; c; bit--, c >>= 3) /* VOC's colour map: bits of c, spread */
+        for (int k = 0; k < 3; k++)
+            rgb[k] = (uint8_t)(rgb[k] | (c >> k & 1) << bit);
+}
+
+int class_set_value(const struct class_set *s, int c)
+{
+    if (s && c < s->n)
+        return s->row[c].value < 0 ? 0 : s->row[c].value;
+    return c;
+}

@@ -1,0 +1,46 @@
+#include "dataset/label.h"
+
+#include "dataset/class_set.h"
+
+/* Maps all values in place; returns the first that is no class, or -1. */
+static int64_t label_map(struct label_reader *r, const uint8_t map[256], int *value)
+{
+    int64_t n = (int64_t)r->w * r->h, bad = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        bad += map[r->pixel[i]] == LABEL_NONE;
+    for (int64_t i = 0; i < n; i++) {
+        *value = r->pixel[i];
+        if (bad && map[*value] == LABEL_NONE)
+            return i;
+        r->pixel[i] = map[*value];
+    }
+    return -1;
+}
+
+int dataset_label_picture(const struct dataset *d, int64_t i,
+                          const struct image_limits *limits, struct dataset_bytes *bytes,
+                          struct label_reader *r, struct strbuf *why)
+{
+    struct strbuf name = STRBUF_INIT, reason = STRBUF_INIT;
+    int value = 0, rc = dataset_read_label(d, i, limits->max_bytes, bytes, &reason);
+    int64_t at;
+
+    if (rc == 0)
+        rc = label_read(r, bytes->data, bytes->len, limits, &reason);
+    if (rc == 0 && (at = label_map(r, d->map, &value)) >= 0) {
+        strbuf_addf(&reason,
+                    "the value %d at pixel (x %lld, y %lld) is no class: ", value,
+                    (long long)(at % r->w), (long long)(at / r->w));
+        strbuf_addf(&reason, "%s has ", d->set ? d->set->name : "the data set");
+        class_set_add_values(d->map, &reason);
+        rc = -1;
+    }
+    if (rc < 0) {
+        dataset_describe_label(d, i, &name);
+        strbuf_addf(why, "its label '%s': %s", name.buf, reason.buf);
+    }
+    strbuf_release(&name);
+    strbuf_release(&reason);
+    return rc;
+}

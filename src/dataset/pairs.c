@@ -1,0 +1,126 @@
+#include "dataset/pairs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "dataset/class_set.h"
+#include "dataset/read.h"
+
+static const struct pair *pair_at(const struct dataset *d, int64_t i)
+{
+    return &((const struct pairs *)d)->pair[i];
+}
+
+static int32_t pairs_class(const struct dataset *d, int64_t i)
+{
+    (void)d;
+    (void)i;
+    return 0;
+}
+
+static int pairs_read(const struct dataset *d, int64_t i, int64_t limit,
+                      struct dataset_bytes *out, struct strbuf *why)
+{
+    return dataset_read_at(((const struct pairs *)d)->fd, pair_at(d, i)->image, limit,
+                           out, why);
+}
+
+static int pairs_read_label(const struct dataset *d, int64_t i, int64_t limit,
+                            struct dataset_bytes *out, struct strbuf *why)
+{
+    return dataset_read_at(((const struct pairs *)d)->fd, pair_at(d, i)->label, limit,
+                           out, why);
+}
+
+/* "root/a.png (train.txt:3)" */
+static void pairs_add_name(const struct pairs *p, const char *file, const char *list,
+                           int line, struct strbuf *name)
+{
+    if (*file != '/')
+        strbuf_addf(name, "%s/", p->root);
+    strbuf_addstr(name, file);
+    if (list)
+        strbuf_addf(name, " (%s:%d)", list, line);
+}
+
+static void pairs_describe(const struct dataset *d, int64_t i, struct strbuf *name)
+{
+    const struct pairs *p = (const struct pairs *)d;
+
+    pairs_add_name(p, p->pair[i].image, p->image_list, p->pair[i].line, name);
+}
+
+static void pairs_describe_label(const struct dataset *d, int64_t i, struct strbuf *name)
+{
+    const struct pairs *p = (const struct pairs *)d;
+
+    pairs_add_name(p, p->pair[i].label, p->label_list, p->pair[i].label_line, name);
+}
+
+static void pairs_close(struct dataset *d)
+{
+    struct pairs *p = (struct pairs *)d;
+
+    for (int i = 0; i < d->nclass; i++)
+        free(d->class_name[i]);
+    free(d->class_name);
+    free(d->name);
+    free(p->root);
+    free(p->pair);
+    close(p->fd);
+    arena_release(&p->mem);
+    free(p);
+}
+
+static const struct dataset_type pairs_type = {
+    .name = "pairs",
+    .label = pairs_class,
+    .read = pairs_read,
+    .describe = pairs_describe,
+    .close = pairs_close,
+    .read_label = pairs_read_label,
+    .describe_label = pairs_describe_label,
+};
+
+struct pairs *pairs_new(const char *root, const char *name, const struct label_options *o)
+{
+    struct pairs *p = xcalloc(1, sizeof(*p));
+    struct dataset *d = &p->base;
+    size_t len = strlen(root);
+
+    while (len > 1 && root[len - 1] == '/')
+        len--;
+    d->type = &pairs_type;
+    d->name = xstrdup(name);
+    p->root = xstrndup(root, len);
+    p->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->fd < 0)
+        die("cannot open '%s': %s", root, strerror(errno));
+    d->set = o->set;
+    d->nclass = o->set ? o->set->n : o->classes;
+    d->class_name = xcalloc((size_t)d->nclass, sizeof(*d->class_name));
+    for (int c = 0; c < d->nclass; c++) {
+        struct strbuf s = STRBUF_INIT;
+
+        class_set_add_name(o->set, c, &s);
+        d->class_name[c] = strbuf_detach(&s);
+    }
+    class_set_map(o->set, o->classes, o->train_ids, d->map);
+    return p;
+}
+
+void pairs_add(struct pairs *p, const struct pair *pair)
+{
+    struct pair *to;
+
+    GROW(p->pair, p->base.n, p->cap);
+    to = &p->pair[p->base.n++];
+    *to = *pair;
+    to->image = arena_strdup(&p->mem, pair->image);
+    to->label = arena_strdup(&p->mem, pair->label);
+}

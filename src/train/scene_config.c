@@ -1,0 +1,163 @@
+#include "train/scene_config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "dataset/class_set.h"
+#include "train/model_config.h"
+
+enum { MOST_CLASSES = LABEL_NONE }; /* values of a byte that are not reserved */
+
+static bool is_list(const struct config *cfg)
+{
+    return strcmp(cfg->data.dataset, "list") == 0;
+}
+
+/* NULL if there is no such model: model_check says so. */
+static const struct model *find_model(const struct config *cfg)
+{
+    struct strbuf unused = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &unused);
+
+    strbuf_release(&unused);
+    return m;
+}
+
+bool scene_config(const struct config *cfg)
+{
+    const struct model *m = find_model(cfg);
+
+    if (is_list(cfg) || strcmp(cfg->data.dataset, "cityscapes") == 0)
+        return true;
+    return strcmp(cfg->data.dataset, "synthetic") == 0 && m && m->task == MODEL_SEGMENT;
+}
+
+static void check_classes(const struct config *cfg, struct problems *p)
+{
+    const struct class_set *set = class_set_find(cfg->data.class_set);
+    long long classes = cfg->model.num_classes;
+
+    if (set && set->n != classes)
+        problems_error(p, config_where(cfg, "DATA.CLASS_SET"),
+                       "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
+                       set->name, set->n, classes);
+    if (classes > MOST_CLASSES)
+        problems_error(p, config_where(cfg, "MODEL.NUM_CLASSES"),
+                       "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
+                       classes, MOST_CLASSES);
+    if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
+        problems_error(p, config_where(cfg, "DATA.LABELS"),
+                       "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "
+                       "made of them",
+                       set->name);
+}
+
+/* Defaults mean classifiers; what somebody has set must not be passed over. */
+static void check_unused(const struct config *cfg, struct problems *p, const char *key,
+                         bool used)
+{
+    if (used && config_where(cfg, key))
+        problems_error(p, config_where(cfg, key),
+                       "%s is not for label pictures, which would no longer fit", key);
+}
+
+static void check_augmentation(const struct config *cfg, struct problems *p)
+{
+    const char *policy = cfg->aug.auto_augment;
+
+    check_unused(cfg, p, "AUG.AUTO_AUGMENT", *policy && strcmp(policy, "none") != 0);
+    check_unused(cfg, p, "AUG.REPROB", cfg->aug.reprob > 0);
+    check_unused(cfg, p, "AUG.PAD_CROP", cfg->aug.pad_crop > 0);
+    check_unused(cfg, p, "AUG.CROP_MODE",
+                 cfg->aug.crop_mode != CROP_MODE_AUTO &&
+                     cfg->aug.crop_mode != CROP_MODE_NONE);
+}
+
+/* The other way round: keys of label pictures, and the data are whole images' labels. */
+static void check_images(const struct config *cfg, const struct model *m,
+                         struct problems *p)
+{
+    static const char *const key[] = {"DATA.CLASS_SET", "DATA.LABELS", "AUG.SHIFT",
+                                      "AUG.RESIZE_SCALE"};
+    const double *factor = cfg->aug.resize_scale.item;
+    bool used[] = {*cfg->data.class_set, cfg->data.labels != LABELS_IDS, cfg->aug.shift,
+                   factor[0] != 1 || factor[1] != 1};
+
+    for (int i = 0; i < 4; i++)
+        if (used[i])
+            problems_error(p, config_where(cfg, key[i]),
+                           "%s is for label pictures, which DATA.DATASET %s does not "
+                           "have",
+                           key[i], cfg->data.dataset);
+    if (m && m->task == MODEL_SEGMENT)
+        problems_error(p, config_where(cfg, "DATA.DATASET"),
+                       "DATA.DATASET %s has no label pictures, which %s needs: "
+                       "cityscapes or list",
+                       cfg->data.dataset, m->name);
+}
+
+void scene_check(const struct config *cfg, struct problems *p)
+{
+    const struct model *m = find_model(cfg);
+
+    if (!scene_config(cfg)) {
+        check_images(cfg, m, p);
+        return;
+    }
+    if (m && m->task != MODEL_SEGMENT)
+        problems_error(p, config_where(cfg, "DATA.DATASET"),
+                       "DATA.DATASET %s has label pictures, and %s labels whole images",
+                       cfg->data.dataset, m->name);
+    check_classes(cfg, p);
+    check_augmentation(cfg, p);
+}
+
+char *scene_path(const struct config *cfg, const char *split)
+{
+    const char *root = cfg->data.data_path;
+    char *path;
+
+    if (!is_list(cfg))
+        return xasprintf("%s/leftImg8bit/%s", root, split);
+    path = xasprintf("%s/%s.txt", root, split);
+    if (!file_exists(path)) {
+        free(path);
+        path = xasprintf("%s/%sImages.txt", root, split);
+    }
+    return path;
+}
+
+struct dataset *scene_open(const struct config *cfg, const char *split)
+{
+    struct label_options o = {
+        .set = class_set_find(cfg->data.class_set),
+        .classes = (int)cfg->model.num_classes,
+        .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
+    };
+
+    if (is_list(cfg))
+        return list_open(cfg->data.data_path, split, &o);
+    return cityscapes_open(cfg->data.data_path, split, &o);
+}
+
+struct transform scene_transform(const struct config *cfg, bool train)
+{
+    struct transform t = transform_for_scenes(config_width(cfg), config_height(cfg));
+
+    t.label_divisor = model_of_config(cfg)->label_divisor;
+    t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
+                                                                 : RESIZE_BICUBIC;
+    for (int c = 0; c < 3; c++)
+        t.fill[c] = data_mean_byte(cfg, c);
+    if (!train)
+        return t;
+    memcpy(t.factor, cfg->aug.resize_scale.item, sizeof(t.factor));
+    t.shift = (int)cfg->aug.shift;
+    t.flip = cfg->aug.hflip;
+    for (int c = 0; c < 3; c++)
+        t.jitter[c] = cfg->aug.color_jitter;
+    return t;
+}
