@@ -56,6 +56,12 @@ void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *n
     d->type->describe_label(d, i, name);
 }
 
+bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
+{
+    dataset_check_index(d, i);
+    return d->type->stamp_label && d->type->stamp_label(d, i, out);
+}
+
 void dataset_close(struct dataset *d)
 {
     if (d)

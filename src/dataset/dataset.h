@@ -54,6 +54,7 @@ struct dataset_type {
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
     void (*describe_label)(const struct dataset *d, int64_t i, struct strbuf *name);
+    bool (*stamp_label)(const struct dataset *d, int64_t i, struct strbuf *out);
 };
 
 int32_t dataset_label(const struct dataset *d, int64_t i);
@@ -67,6 +68,9 @@ bool dataset_has_labels(const struct dataset *d);
 int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name);
+/* Appends what tells whether the label file has changed: its name, size and time of its
+ * last change. False: it is no file, or not there. */
+bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out);
 
 /*
  * ImageFolder: dir/CLASS/.../FILE, at any depth, links followed. Classes are the folders

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -62,6 +63,18 @@ static void pairs_describe_label(const struct dataset *d, int64_t i, struct strb
     pairs_add_name(p, p->pair[i].label, p->label_list, p->pair[i].label_line, name);
 }
 
+static bool pairs_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
+{
+    const struct pairs *p = (const struct pairs *)d;
+    struct stat st;
+
+    if (fstatat(p->fd, p->pair[i].label, &st, 0) < 0)
+        return false;
+    strbuf_addf(out, "%s %lld %lld.%09ld\n", p->pair[i].label, (long long)st.st_size,
+                (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    return true;
+}
+
 static void pairs_close(struct dataset *d)
 {
     struct pairs *p = (struct pairs *)d;
@@ -85,6 +98,7 @@ static const struct dataset_type pairs_type = {
     .close = pairs_close,
     .read_label = pairs_read_label,
     .describe_label = pairs_describe_label,
+    .stamp_label = pairs_stamp_label,
 };
 
 struct pairs *pairs_new(const char *root, const char *name, const struct label_options *o)

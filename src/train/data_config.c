@@ -216,3 +216,20 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .cache_bytes = data_cache_bytes(cfg, split),
     };
 }
+
+void data_histogram(const struct config *cfg, const struct dataset *train,
+                    struct histogram *h)
+{
+    struct transform t = data_transform(cfg, DATA_VAL);
+    struct histogram_options o = {
+        .w = t.w,
+        .h = t.h,
+        .divisor = t.label_divisor,
+        .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
+        .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
+        .max_bad_share = cfg->data.max_bad_share,
+        .cache = data_has_files(cfg) ? cfg->data.data_path : NULL,
+    };
+
+    histogram_count(h, train, &o);
+}

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "config/problems.h"
+#include "dataset/histogram.h"
 #include "dataset/loader.h"
 
 enum data_split { DATA_TRAIN, DATA_VAL };
@@ -33,6 +34,13 @@ struct dataset *data_open(const struct config *cfg, enum data_split split);
  */
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);
+
+/*
+ * The classes' pixels in the label pictures of `train`, as the model sees them; kept in a
+ * file in DATA_PATH. Damaged files are treated as DATA.ON_ERROR and MAX_BAD_SHARE say.
+ */
+void data_histogram(const struct config *cfg, const struct dataset *train,
+                    struct histogram *h);
 
 /* A channel of DATA.MEAN as a grey level: what fills places without a picture. */
 uint8_t data_mean_byte(const struct config *cfg, int channel);

@@ -1,0 +1,192 @@
+#include "dataset/histogram.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/label.h"
+
+static const char first_line[] = "trainc class histogram 1";
+
+/* Of everything that the counts depend on; false: the samples are no files. */
+static bool histogram_key(const struct dataset *d, const struct histogram_options *o,
+                          uint64_t *key)
+{
+    struct strbuf s = STRBUF_INIT;
+    bool known = true;
+
+    strbuf_addf(&s, "%s %d %d %d\n", first_line, o->w, o->h, o->divisor);
+    strbuf_add(&s, d->map, sizeof(d->map));
+    for (int64_t i = 0; i < d->n && known; i++)
+        known = dataset_stamp_label(d, i, &s);
+    *key = XXH3_64bits(s.buf, s.len);
+    strbuf_release(&s);
+    return known;
+}
+
+/* Reads "name number" lines; false if the file is not there, or not ours as a whole. */
+static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
+{
+    char *text = file_read(path, NULL), *line = text, *end;
+    struct histogram got = {.cached = true};
+    uint64_t its = 0;
+    int at = 0, seen = 0;
+
+    if (line && strncmp(line, first_line, strlen(first_line)) == 0)
+        (void)sscanf(line + strlen(first_line), " key %" SCNx64 "%n", &its, &at);
+    line = at && its == key ? line + strlen(first_line) + at : NULL;
+    for (; line && (line = strchr(line, '\n')) && line[1]; seen++) {
+        long value = strtol(line + 1, &end, 10);
+
+        if (end == line + 1 || value < 0 || value > 255 || *end != ' ')
+            break;
+        got.count[value] = strtoll(end, &line, 10);
+        got.total += got.count[value];
+    }
+    free(text);
+    if (seen != 256)
+        return false;
+    *h = got;
+    return true;
+}
+
+static void histogram_save(const struct histogram *h, const char *path, uint64_t key)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    strbuf_addf(&s, "%s key %016" PRIx64 "\n", first_line, key);
+    for (int v = 0; v < 256; v++)
+        strbuf_addf(&s, "%d %lld\n", v, (long long)h->count[v]);
+    if (file_write_atomic(path, s.buf, s.len) < 0)
+        log_warning("cannot write '%s' (%s): the classes are counted again next time",
+                    path, strerror(errno));
+    strbuf_release(&s);
+}
+
+struct counter {
+    struct transformer m;
+    struct label_reader label, small;
+    struct dataset_bytes bytes;
+    int64_t count[256];
+};
+
+/* A reason if the label picture is damaged. */
+static char *count_one(struct counter *c, const struct dataset *d, int64_t i,
+                       const struct histogram_options *o)
+{
+    struct transform t = transform_for_scenes(o->w, o->h);
+    struct augment_key key = {0, 0, i};
+    struct strbuf why = STRBUF_INIT;
+    int64_t n;
+
+    if (dataset_label_picture(d, i, &o->limits, &c->bytes, &c->label, &why) < 0)
+        return strbuf_detach(&why);
+    transform_scene_fit(&t, c->label.w, c->label.h, &t.w, &t.h);
+    t.kind = TRANSFORM_STRETCH;
+    t.label_divisor = o->divisor;
+    n = (int64_t)(t.w / o->divisor) * (t.h / o->divisor);
+    label_reader_room(&c->small, t.w, t.h);
+    transform_label(&c->m, &t, &key, c->label.pixel, c->label.w, c->label.h,
+                    c->small.pixel);
+    for (int64_t p = 0; p < n; p++)
+        c->count[c->small.pixel[p]]++;
+    return NULL;
+}
+
+static void count_all(struct histogram *h, const struct dataset *d,
+                      const struct histogram_options *o, char **reason)
+{
+#pragma omp parallel
+    {
+        struct counter c = {.count = {0}};
+
+        transformer_init(&c.m, &o->limits);
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t i = 0; i < d->n; i++)
+            reason[i] = count_one(&c, d, i, o);
+#pragma omp critical
+        for (int v = 0; v < 256; v++)
+            h->count[v] += c.count[v];
+        transformer_release(&c.m);
+        label_reader_release(&c.label);
+        label_reader_release(&c.small);
+        dataset_bytes_release(&c.bytes);
+    }
+    for (int v = 0; v < 256; v++)
+        h->total += h->count[v];
+}
+
+/* Names what is damaged, in the samples' order; returns how many. */
+static int64_t histogram_report(const struct dataset *d,
+                                const struct histogram_options *o, char **reason)
+{
+    int64_t bad = 0;
+
+    for (int64_t i = 0; i < d->n; i++) {
+        struct strbuf name = STRBUF_INIT;
+
+        if (!reason[i])
+            continue;
+        dataset_describe(d, i, &name);
+        if (o->on_error == LOADER_FAIL)
+            die("cannot decode '%s': %s", name.buf, reason[i]);
+        log_warning("cannot decode '%s', left out: %s", name.buf, reason[i]);
+        strbuf_release(&name);
+        free(reason[i]);
+        if (!((double)++bad <= o->max_bad_share * (double)d->n))
+            die("'%s': %lld of %lld files are damaged, more than the share of %g that "
+                "DATA.MAX_BAD_SHARE allows",
+                d->name, (long long)bad, (long long)d->n, o->max_bad_share);
+    }
+    return bad;
+}
+
+void histogram_count(struct histogram *h, const struct dataset *d,
+                     const struct histogram_options *o)
+{
+    struct histogram_options with = *o;
+    double from = clock_now();
+    uint64_t key = 0;
+    char *path = NULL, **reason;
+    int64_t bad;
+
+    if (!dataset_has_labels(d) || o->divisor < 1)
+        BUG("classes of '%s', which has no label pictures, at 1/%d", d->name, o->divisor);
+    with.limits = image_limits_or_default(&o->limits);
+    if (o->cache && histogram_key(d, o, &key))
+        path = xasprintf("%s/.trainc-classes-%016" PRIx64 ".txt", o->cache, key);
+    if (path && histogram_load(h, path, key)) {
+        log_debug("classes of '%s': read from '%s'", d->name, path);
+        free(path);
+        return;
+    }
+    *h = (struct histogram){.total = 0};
+    reason = xcalloc((size_t)d->n, sizeof(*reason));
+    count_all(h, d, &with, reason);
+    bad = histogram_report(d, &with, reason);
+    free(reason);
+    log_info("counted the classes of %lld label pictures of '%s' in %.1f s",
+             (long long)(d->n - bad), d->name, clock_now() - from);
+    if (path && bad == 0)
+        histogram_save(h, path, key);
+    free(path);
+}
+
+void histogram_weights(const struct histogram *h, int classes, double c, float *weight)
+{
+    for (int k = 0; k < classes; k++) {
+        double p = h->total ? (double)h->count[k] / (double)h->total : 0;
+
+        weight[k] = h->count[k] ? (float)(1 / log(c + p)) : 0;
+    }
+}
