@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "image/encode.h"
 #include "make_jpeg.h"
 
 char *make_temp_dir(void)
@@ -48,6 +49,16 @@ void make_picture(const char *dir, const char *path, int w, int h, int seed)
     struct make_jpeg m = {.w = w, .h = h, .seed = seed};
     size_t len;
     unsigned char *data = make_jpeg(&m, &len);
+
+    make_file(dir, path, data, len);
+    free(data);
+}
+
+void make_label(const char *dir, const char *path, int w, int h, const uint8_t *value)
+{
+    size_t len;
+    unsigned char *data = png_encode(
+        &(struct png_picture){.pixel = value, .w = w, .h = h, .channels = 1}, &len);
 
     make_file(dir, path, data, len);
     free(data);

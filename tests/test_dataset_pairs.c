@@ -1,0 +1,381 @@
+/* Pictures with label pictures: class sets, Cityscapes' folders, list files, mistakes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config/schema.h"
+#include "dataset/class_set.h"
+#include "dataset/dataset.h"
+#include "dataset/label.h"
+#include "last_words.h"
+#include "make_folder.h"
+
+static const uint8_t seven[6] = {7, 8, 11, 33, 0, 255};
+
+/* The ids of the classes that Cityscapes evaluates, in the order of their train ids. */
+static const int evaluated[19] = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
+                                  23, 24, 25, 26, 27, 28, 31, 32, 33};
+
+static void maps_of_cityscapes(void **state)
+{
+    uint8_t map[256];
+
+    (void)state;
+    for (int n = 19; n <= 20; n++) {
+        const struct class_set *s =
+            class_set_find(n == 19 ? "cityscapes19" : "cityscapes20");
+        int classes = 0, ignored = 0;
+
+        assert_int_equal(s->n, n);
+        class_set_map(s, n, false, map);
+        for (int c = 0; c < 19; c++) {
+            assert_int_equal(map[evaluated[c]], c);
+            assert_int_equal(class_set_value(s, c), evaluated[c]);
+        }
+        for (int v = 0; v < 256; v++) {
+            classes += map[v] < 19;
+            ignored += map[v] == LABEL_IGNORE;
+            assert_true(map[v] != 19);
+        }
+        assert_int_equal(classes, 19);
+        assert_int_equal(ignored, 34 - 19 + 1);
+        class_set_map(s, n, true, map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < 19 || v == 255 ? v : LABEL_NONE);
+    }
+    assert_int_equal(class_set_value(class_set_find("cityscapes20"), 19), 0);
+    for (int n = 34; n <= 35; n++) {
+        class_set_map(class_set_find(n == 34 ? "cityscapes34" : "cityscapes35"), n, false,
+                      map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < n || v == 255 ? v : LABEL_NONE);
+    }
+}
+
+static void maps_of_others(void **state)
+{
+    uint8_t map[256], rgb[3];
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    for (int n = 11; n <= 12; n++) {
+        class_set_map(class_set_find(n == 11 ? "camvid11" : "camvid12"), n, false, map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < 11                ? v
+                                     : v == 11 || v == 255 ? LABEL_IGNORE
+                                                           : LABEL_NONE);
+    }
+    class_set_map(NULL, 3, false, map);
+    class_set_add_values(map, &s);
+    assert_string_equal(s.buf, "0 to 2 and 255");
+    strbuf_reset(&s);
+    class_set_map(NULL, 254, false, map);
+    class_set_add_values(map, &s);
+    assert_string_equal(s.buf, "0 to 253 and 255");
+    strbuf_release(&s);
+    for (int c = 0; c < 21; c++) { /* VOC's colours by rule and by the table */
+        uint8_t row[3];
+
+        class_set_colour(NULL, c, rgb);
+        class_set_colour(class_set_find("voc21"), c, row);
+        assert_memory_equal(rgb, row, 3);
+    }
+}
+
+/* The words of DATA.CLASS_SET are the sets of the table. */
+static void every_word_is_a_set(void **state)
+{
+    const struct schema *row = schema_find(schema_table, "DATA.CLASS_SET");
+    int n = 0;
+
+    (void)state;
+    for (const struct choice *c = row->choices; c->name; c++)
+        if (*c->name) {
+            const struct class_set *s = class_set_find(c->name);
+
+            assert_non_null(s);
+            for (int k = 0; k < s->n; k++)
+                assert_non_null(s->row[k].name);
+            assert_null(s->row[s->n].name);
+            n++;
+        }
+    assert_int_equal(n, 7);
+    assert_null(class_set_find("cityscapes"));
+}
+
+static struct label_options cityscapes19(void)
+{
+    return (struct label_options){.set = class_set_find("cityscapes19"), .classes = 19};
+}
+
+static void make_city(const char *dir, const char *city, const char *name)
+{
+    char *image = xasprintf("leftImg8bit/train/%s/%s_leftImg8bit.png", city, name);
+    char *ids = xasprintf("gtFine/train/%s/%s_gtFine_labelIds.png", city, name);
+    char *train = xasprintf("gtFine/train/%s/%s_gtFine_labelTrainIds.png", city, name);
+    char *colour = xasprintf("gtFine/train/%s/%s_gtFine_color.png", city, name);
+
+    make_picture(dir, image, 3, 2, 0);
+    make_label(dir, ids, 3, 2, seven);
+    make_label(dir, train, 3, 2, (const uint8_t[]){0, 1, 2, 18, 255, 255});
+    make_label(dir, colour, 3, 2, seven);
+    free(image);
+    free(ids);
+    free(train);
+    free(colour);
+}
+
+static void cityscapes_joins_by_name(void **state)
+{
+    char *dir = make_temp_dir();
+    struct label_options o = cityscapes19();
+
+    (void)state;
+    make_city(dir, "zurich", "zurich_000001_000019");
+    make_city(dir, "aachen", "aachen_000002_000019");
+    make_city(dir, "aachen", "aachen_000001_000019");
+    for (int pass = 0; pass < 2; pass++) {
+        struct dataset *d;
+        struct strbuf s = STRBUF_INIT;
+        struct label_reader r = {0};
+        struct dataset_bytes bytes = {0};
+        struct image_limits limits = image_limits_or_default(NULL);
+        char *want = xasprintf("%s/gtFine/train/zurich/zurich_000001_000019_gtFine_%s",
+                               dir, pass ? "labelTrainIds.png" : "labelIds.png");
+
+        o.train_ids = pass;
+        d = cityscapes_open(dir, "train", &o);
+        assert_int_equal(d->n, 3);
+        assert_int_equal(d->nclass, 19);
+        assert_string_equal(d->class_name[18], "bicycle");
+        assert_true(dataset_has_labels(d));
+        dataset_describe(d, 0, &s);
+        assert_non_null(strstr(s.buf, "/aachen/aachen_000001_000019_leftImg8bit.png"));
+        strbuf_reset(&s);
+        dataset_describe_label(d, 2, &s);
+        assert_string_equal(s.buf, want);
+        strbuf_reset(&s);
+        assert_int_equal(dataset_label_picture(d, 2, &limits, &bytes, &r, &s), 0);
+        assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 2, 18, 255, 255}), 6);
+        strbuf_release(&s);
+        label_reader_release(&r);
+        dataset_bytes_release(&bytes);
+        dataset_close(d);
+        free(want);
+    }
+    remove_temp_dir(dir);
+}
+
+static void open_cityscapes(const void *dir)
+{
+    struct label_options o = cityscapes19();
+
+    dataset_close(cityscapes_open(dir, "train", &o));
+}
+
+static void cityscapes_mistakes(void **state)
+{
+    char *dir = make_temp_dir(), *gone;
+
+    (void)state;
+    check_dies(open_cityscapes, dir, "there is no folder");
+    check_dies(open_cityscapes, dir, "leftImg8bit/train': Cityscapes' leftImg8bit is");
+    make_city(dir, "aachen", "a_1");
+    make_city(dir, "aachen", "a_2");
+    make_city(dir, "bonn", "b_1");
+    make_city(dir, "bonn", "b_2");
+    gone = path_join(dir, "gtFine/train/bonn/b_1_gtFine_labelIds.png");
+    assert_int_equal(remove(gone), 0);
+    check_dies(open_cityscapes, dir, "are missing: 'bonn/b_1_gtFine_labelIds.png'");
+    free(gone);
+    gone = path_join(dir, "leftImg8bit/train/bonn/b_1_leftImg8bit.png");
+    assert_int_equal(remove(gone), 0);
+    open_cityscapes(dir);
+    free(gone);
+    gone = path_join(dir, "leftImg8bit/train/aachen/a_1_leftImg8bit.png");
+    assert_int_equal(remove(gone), 0);
+    check_dies(open_cityscapes, dir, "are missing: 'aachen/a_1_leftImg8bit.png'");
+    free(gone);
+    remove_temp_dir(dir);
+}
+
+static void make_text(const char *dir, const char *path, const char *text)
+{
+    make_file(dir, path, text, strlen(text));
+}
+
+static struct dataset *open_camvid(const char *dir)
+{
+    struct label_options o = {.set = class_set_find("camvid11"), .classes = 11};
+
+    return list_open(dir, "train", &o);
+}
+
+static void open_list(const void *dir)
+{
+    dataset_close(open_camvid(dir));
+}
+
+static void check_names(const char *dir, int64_t i, const char *image, const char *label)
+{
+    struct dataset *d = open_camvid(dir);
+    struct strbuf s = STRBUF_INIT, want = STRBUF_INIT;
+
+    strbuf_addf(&want, "%s/%s", dir, image);
+    dataset_describe(d, i, &s);
+    assert_string_equal(s.buf, want.buf);
+    strbuf_reset(&want);
+    strbuf_reset(&s);
+    strbuf_addf(&want, "%s/%s", dir, label);
+    dataset_describe_label(d, i, &s);
+    assert_string_equal(s.buf, want.buf);
+    strbuf_release(&want);
+    strbuf_release(&s);
+    dataset_close(d);
+}
+
+static void make_files(const char *dir)
+{
+    static const char *const name[] = {"a", "b", "c", "with space"};
+
+    for (int i = 0; i < 4; i++) {
+        char *image = xasprintf("images/%s.jpg", name[i]);
+        char *label = xasprintf("labels/%s_L.png", name[i]);
+
+        make_picture(dir, image, 3, 2, i);
+        make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 2, 3, 11, 10});
+        free(image);
+        free(label);
+    }
+}
+
+static void lists_are_read(void **state)
+{
+    char *dir = make_temp_dir(), *gone = path_join(dir, "train.txt");
+
+    (void)state;
+    make_files(dir);
+    make_text(dir, "train.txt",
+              "\xef\xbb\xbf# two\n\nimages/b.jpg   labels/b_L.png\r\n"
+              "images/with space.jpg\tlabels/with space_L.png");
+    check_names(dir, 0, "images/b.jpg (train.txt:3)", "labels/b_L.png (train.txt:3)");
+    check_names(dir, 1, "images/with space.jpg (train.txt:4)",
+                "labels/with space_L.png (train.txt:4)");
+    make_text(dir, "trainImages.txt", "images/c.jpg\n#\nimages/with space.jpg\n");
+    check_dies(open_list, dir, "has train.txt and trainImages.txt: which is meant?");
+    remove(gone);
+    check_dies(open_list, dir,
+               "neither train.txt nor trainImages.txt and trainLabels.txt");
+    make_text(dir, "trainLabels.txt", "labels/c_L.png\nlabels/with space_L.png\n");
+    check_names(dir, 1, "images/with space.jpg (trainImages.txt:3)",
+                "labels/with space_L.png (trainLabels.txt:2)");
+    free(gone);
+    remove_temp_dir(dir);
+}
+
+static void list_mistakes(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    check_dies(open_list, dir, "has no list: neither train.txt nor");
+    make_files(dir);
+    make_text(dir, "train.txt", "# nothing\n");
+    check_dies(open_list, dir, "train.txt' names no pictures");
+    make_text(dir, "train.txt", "images/a.jpg labels/a_L.png\nimages/b.jpg\n");
+    check_dies(open_list, dir,
+               "train.txt:2: 'image label' is expected, not 'images/b.jpg'");
+    make_text(dir, "train.txt", "images/with space.jpg labels/with space_L.png\n");
+    check_dies(open_list, dir, "train.txt:1: 'image label' is expected");
+    make_text(dir, "train.txt",
+              "images/a.jpg labels/a_L.png\nimages/b.jpg labels/x.png\n");
+    check_dies(open_list, dir, "train.txt:2: there is no file 'labels/x.png' below");
+    /* shifted by one: positions fit, names do not */
+    make_text(dir, "train.txt",
+              "images/a.jpg labels/b_L.png\nimages/b.jpg labels/c_L.png\n");
+    check_dies(open_list, dir,
+               "train.txt:2: 'labels/c_L.png' stands with 'images/b.jpg', and its label "
+               "by name, 'labels/b_L.png', on line 1");
+    make_text(dir, "train.txt", "images/a.jpg labels/b_L.png\n"); /* cannot be known */
+    open_list(dir);
+    remove_temp_dir(dir);
+}
+
+static void two_files_mistakes(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_files(dir);
+    make_text(dir, "trainImages.txt", "images/a.jpg\nimages/b.jpg\nimages/c.jpg\n");
+    make_text(dir, "trainLabels.txt", "labels/a_L.png\nlabels/c_L.png\n");
+    check_dies(open_list, dir, "trainImages.txt' has 3 names and '");
+    check_dies(open_list, dir, "trainLabels.txt' has 2: a line of one");
+    make_text(dir, "trainLabels.txt",
+              "labels/a_L.png\n#\nlabels/c_L.png\nlabels/b_L.png\n");
+    check_dies(open_list, dir,
+               "trainLabels.txt:3: 'labels/c_L.png' stands with 'images/b.jpg', and its "
+               "label by name, 'labels/b_L.png', on line 4: are the lines shifted?");
+    remove_temp_dir(dir);
+}
+
+static void label_values_are_checked(void **state)
+{
+    char *dir = make_temp_dir();
+    struct dataset *d;
+    struct strbuf why = STRBUF_INIT, want = STRBUF_INIT;
+    struct label_reader r = {0};
+    struct dataset_bytes bytes = {0};
+    struct image_limits limits = image_limits_or_default(NULL);
+
+    (void)state;
+    make_files(dir);
+    make_label(dir, "labels/b_L.png", 3, 2, (const uint8_t[]){0, 1, 2, 3, 11, 12});
+    make_text(dir, "train.txt",
+              "images/a.jpg labels/a_L.png\nimages/b.jpg labels/b_L.png\n"
+              "images/c.jpg images/c.jpg\n");
+    d = open_camvid(dir);
+    assert_int_equal(dataset_label_picture(d, 0, &limits, &bytes, &r, &why), 0);
+    assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 2, 3, 255, 10}), 6);
+    assert_int_equal(dataset_label_picture(d, 1, &limits, &bytes, &r, &why), -1);
+    strbuf_addf(
+        &want,
+        "its label '%s/labels/b_L.png (train.txt:2)': the value 12 at pixel (x 2, "
+        "y 1) is no class: camvid11 has 0 to 11 and 255",
+        dir);
+    assert_string_equal(why.buf, want.buf);
+    strbuf_reset(&why);
+    assert_int_equal(dataset_label_picture(d, 2, &limits, &bytes, &r, &why), -1);
+    assert_non_null(
+        strstr(why.buf, "images/c.jpg (train.txt:3)': a JPEG, which changes"));
+    strbuf_release(&why);
+    strbuf_release(&want);
+    label_reader_release(&r);
+    dataset_bytes_release(&bytes);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(maps_of_cityscapes),
+        cmocka_unit_test(maps_of_others),
+        cmocka_unit_test(every_word_is_a_set),
+        cmocka_unit_test(cityscapes_joins_by_name),
+        cmocka_unit_test(cityscapes_mistakes),
+        cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(list_mistakes),
+        cmocka_unit_test(two_files_mistakes),
+        cmocka_unit_test(label_values_are_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
