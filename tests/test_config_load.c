@@ -151,11 +151,43 @@ static void test_all_at_once(void **state)
     support_cleanup();
 }
 
+/*
+ * A mistake hides no other: the rules between keys are checked beside wrong values. But a
+ * key that is wrong, or meant by one that is unknown, counts for no rule, and nothing is
+ * concluded from what was not given while something was not understood.
+ */
+static void test_rules_beside(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+
+    (void)state;
+    says("--no-amp AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x", NULL,
+         "error: --opts #4: SEED must be an int, not 'x'\n"
+         "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n"
+         "error: --opts #3: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
+    says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
+         "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
+    says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
+         "error: --opts #1: TRAIN.EPOCHS must be at least 0, not -1\n");
+    says("TRAIN.EPOCHZ=400 TRAIN.WARMUP_EPOCHS=301", NULL,
+         "error: --opts #1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
+    says("--cfg %s --epochs 5", "/nowhere/x.yaml",
+         "error: --cfg: cannot read '/nowhere/x.yaml': No such file or directory\n");
+    assert_false(load(&cfg, &s, "TRAIN.EPOCHS=-1 TRAIN.BASE_LR=0.25", NULL));
+    assert_int_equal(cfg.train.epochs, 300);
+    assert_true(cfg.train.base_lr == 0.25);
+    config_release(&cfg);
+    strbuf_release(&s);
+}
+
 /* One row for each kind of check. */
 static void test_checks(void **state)
 {
     static const char *const rows[][2] = {
         {"SEED=-1", "SEED must be at least 0, not -1"},
+        {"SEED=9223372036854775807",
+         "SEED must be at most 1e+18, not 9223372036854775807"},
         {"TRAIN.BASE_LR=nan", "TRAIN.BASE_LR must be in [0, 1000000], not nan"},
         {"TRAIN.BASE_LR=inf", "TRAIN.BASE_LR must be in [0, 1000000], not inf"},
         {"AMP.INIT_SCALE=0", "AMP.INIT_SCALE must be above 0, not 0.0"},
@@ -178,9 +210,11 @@ static void test_checks(void **state)
         {"TRAIN.OPTIMIZER.BETAS=[0.9,1]", "TRAIN.OPTIMIZER.BETAS must be below 1"},
         {"VERSION=2", "VERSION must be 1, not 2"},
         {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
-        {"TRAIN.EPOCHS=5", "TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
+        {"TRAIN.EPOCHS=5",
+         "--opts #1: TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
         {"TRAIN.LR_SCHEDULER.NAME=multistep",
-         "TRAIN.LR_SCHEDULER.MULTISTEPS is empty: multistep needs milestones"},
+         "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 "
+         "to 32"},
     };
 
     (void)state;
@@ -191,7 +225,6 @@ static void test_checks(void **state)
         assert_false(load(&cfg, &s, rows[i][0], NULL));
         if (!strstr(s.buf, rows[i][1]))
             fail_msg("'%s' says\n%swant\n%s", rows[i][0], s.buf, rows[i][1]);
-        assert_int_equal(cfg.train.epochs, 300); /* the defaults, after a mistake */
         config_release(&cfg);
         strbuf_release(&s);
     }
@@ -468,13 +501,13 @@ static void test_print_base(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precedence),    cmocka_unit_test(test_flag_beats_opts),
-        cmocka_unit_test(test_all_at_once),   cmocka_unit_test(test_checks),
-        cmocka_unit_test(test_good),          cmocka_unit_test(test_none),
-        cmocka_unit_test(test_no_effect),     cmocka_unit_test(test_amp),
-        cmocka_unit_test(test_interpolation), cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_print),         cmocka_unit_test(test_print_diff),
-        cmocka_unit_test(test_print_base),
+        cmocka_unit_test(test_precedence),   cmocka_unit_test(test_flag_beats_opts),
+        cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
+        cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
+        cmocka_unit_test(test_amp),          cmocka_unit_test(test_interpolation),
+        cmocka_unit_test(test_notes),        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_print_diff),   cmocka_unit_test(test_print_base),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
                        struct problems *p)
 {
     if (*path && !file_exists(path))
-        problems_error(p, config_where(cfg, key), "%s: there is no file '%s'", key, path);
+        config_blame(cfg, p, KEYS(key), "%s: there is no file '%s'", key, path);
 }
 
 void run_check(const struct config *cfg, bool train, struct problems *p)
@@ -36,9 +36,9 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
 void run_check_weights(const struct config *cfg, struct problems *p)
 {
     if (!*cfg->model.resume && !*cfg->model.pretrained && !cfg->throughput_mode)
-        problems_error(p, NULL,
-                       "nothing to evaluate: give --resume CHECKPOINT or --pretrained "
-                       "FILE");
+        config_blame(cfg, p, KEYS("MODEL.RESUME", "MODEL.PRETRAINED"),
+                     "nothing to evaluate: give --resume CHECKPOINT or --pretrained "
+                     "FILE");
 }
 
 void run_refuse(const struct cmdline *line, const struct problems *p)

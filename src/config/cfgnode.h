@@ -34,6 +34,7 @@ struct cfgnode_entry {
     struct value value;
     struct decl decl; /* what the leaf may hold, also while it is None */
     bool pending;     /* holds ${...}: a text that has not been coerced yet */
+    bool bad;         /* what was given for it last was a mistake */
 };
 
 struct cfgnode_note { /* about a key that is deprecated, or renamed to `to` */

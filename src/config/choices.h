@@ -57,6 +57,8 @@ enum { /* TRAIN.LR_SCHEDULER.NAME */
        LR_SCHEDULER_ONECYCLE
 };
 
+enum { MULTISTEPS_MAX = 32 }; /* TRAIN.LR_SCHEDULER.MULTISTEPS */
+
 /* TRAIN.CLASS_WEIGHTS, where it is no list */
 enum { CLASS_WEIGHTS_NONE };
 

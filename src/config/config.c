@@ -1,8 +1,12 @@
 #include "config/config.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "config/problems.h"
 #include "config/schema.h"
 
 void config_init(struct config *cfg)
@@ -49,6 +53,51 @@ const char *config_where(const struct config *cfg, const char *key)
     if (!row)
         BUG("no key %s", key);
     return cfg->source ? cfg->source[row - schema_table].where : NULL;
+}
+
+static bool is_bad(const struct config *cfg, const char *key)
+{
+    return cfg->source && cfg->source[schema_find(schema_table, key) - schema_table].bad;
+}
+
+static const char *first_where(const struct config *cfg, const char *const *keys)
+{
+    const char *where = NULL;
+
+    for (int i = 0; !where && keys[i]; i++)
+        where = config_where(cfg, keys[i]);
+    return where;
+}
+
+void config_blame(const struct config *cfg, struct problems *p, const char *const *keys,
+                  const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+
+    for (int i = 0; keys[i]; i++)
+        if (is_bad(cfg, keys[i]) || (cfg->doubt && !config_where(cfg, keys[i])))
+            return;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    problems_error(p, first_where(cfg, keys), "%s", text);
+    free(text);
+}
+
+void config_refuse(const struct config *cfg, const char *const *keys, const char *fmt,
+                   ...)
+{
+    const char *where = first_where(cfg, keys);
+    char *text;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    usage("%s%s%s", where ? where : "", where ? ": " : "", text);
 }
 
 int config_height(const struct config *cfg)

@@ -50,7 +50,9 @@ struct config {
     struct config_source {
         const char *where; /* "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: default */
         const char *raw;   /* the text before ${...} was replaced; NULL: none was */
+        bool bad;          /* a mistake was found in it, and reported */
     } * source;
+    bool doubt; /* something was not understood: what has no place may have been meant */
     struct arena mem;
 };
 
@@ -64,10 +66,26 @@ void config_set(struct config *cfg, const char *key, const char *text);
 const char *config_where(const struct config *cfg, const char *key);
 
 /*
+ * Reports a mistake that `keys` make together, KEYS("TRAIN.A", "TRAIN.B"), with the place
+ * of the first of them that was set. Says nothing if one of them was reported already, or
+ * in doubt if one of them was not set, so that each mistake is told once.
+ */
+struct problems;
+#define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
+__attribute__((format(printf, 4, 5))) void config_blame(const struct config *cfg,
+                                                        struct problems *p,
+                                                        const char *const *keys,
+                                                        const char *fmt, ...);
+
+/* The same where a run cannot start: usage() with the place of the first key that was
+ * set. */
+__attribute__((format(printf, 3, 4))) _Noreturn void
+config_refuse(const struct config *cfg, const char *const *keys, const char *fmt, ...);
+
+/*
  * Rules between keys, once each is good by itself: AMP_ENABLE against AMP_OPT_LEVEL, the
  * milestones and the warm-up, ... config_load calls it.
  */
-struct problems;
 void config_check_rules(const struct config *cfg, struct problems *p);
 
 /*

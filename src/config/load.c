@@ -141,6 +141,16 @@ static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
     arena_release(&mem);
 }
 
+static void refuse(struct cfgnode_entry *e, struct problems *p, const char *key,
+                   const char *why)
+{
+    int before = p->nerror;
+
+    problems_error(p, e->where, "%s %s", key, why);
+    p->nkey += p->nerror - before;
+    e->bad = true;
+}
+
 void config_check(struct cfgnode *tree, const struct schema *table, struct problems *p)
 {
     for (const struct schema *row = table; row->key; row++) {
@@ -153,7 +163,7 @@ void config_check(struct cfgnode *tree, const struct schema *table, struct probl
         if (schema_check(row, &e->value, &why))
             check_notes(row, e, p);
         else
-            problems_error(p, e->where, "%s %s", row->key, why.buf);
+            refuse(e, p, row->key, why.buf);
         strbuf_release(&why);
     }
 }
@@ -175,7 +185,9 @@ static void bind(struct cfgnode *tree, struct config *cfg)
 
         if (!e)
             continue;
-        schema_bind(row, &e->value, cfg, &cfg->mem);
+        if (!e->bad && !e->pending)
+            schema_bind(row, &e->value, cfg, &cfg->mem);
+        cfg->source[i].bad = e->bad || e->pending;
         cfg->source[i].where = e->where ? arena_strdup(&cfg->mem, e->where) : NULL;
         cfg->source[i].raw = raw ? arena_strdup(&cfg->mem, e->value.text) : NULL;
     }
@@ -189,14 +201,9 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     config_merge(tree, line, p);
     config_interpolate(tree, p);
     config_check(tree, schema_table, p);
-    if (!p->nerror) {
-        bind(tree, cfg);
-        config_check_rules(cfg, p);
-        if (p->nerror) {
-            config_release(cfg);
-            config_init(cfg);
-        }
-    }
+    bind(tree, cfg);
+    cfg->doubt = p->nerror > p->nkey;
+    config_check_rules(cfg, p);
     cfgnode_free(tree);
     return !p->nerror;
 }

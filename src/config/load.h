@@ -21,7 +21,10 @@
 #include "config/config.h"
 #include "config/schema.h"
 
-/* All mistakes are in `p`. If there are some (false), *cfg has the defaults. */
+/*
+ * All mistakes are in `p`. If there are some (false), *cfg has the defaults in their place:
+ * good for more checks with config_blame(), and not for a run.
+ */
 bool config_load(struct config *cfg, const struct cmdline *line, struct problems *p);
 
 /* The steps of config_load, for any table. A tree with a typed leaf for each row: */

@@ -78,11 +78,23 @@ static void try_keys(struct suggest *s, const struct cfgnode *n, struct strbuf *
     }
 }
 
+/* The key that was meant, if that is known, will be blamed for nothing else. */
+static void mark_meant(struct merge *m, const char *key, int before)
+{
+    struct cfgnode_entry *e = key ? cfgnode_find(m->root, key) : NULL;
+
+    if (!e || e->node)
+        return;
+    e->bad = true;
+    m->p->nkey += m->p->nerror - before;
+}
+
 static void unknown_key(struct merge *m, const char *key, const char *where, bool flat)
 {
     struct arena mem = {0};
     struct strbuf path = STRBUF_INIT;
     struct suggest s;
+    int before = m->p->nerror;
 
     suggest_init(&s, key);
     try_keys(&s, m->root, &path, &mem);
@@ -95,6 +107,7 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
         problems_error(m->p, where, "unknown key %s (did you mean %s?)", key, s.best);
     else
         problems_error(m->p, where, "unknown key %s", key);
+    mark_meant(m, flat && cfgnode_find(m->root, key) ? key : s.best, before);
     strbuf_release(&path);
     arena_release(&mem);
 }
@@ -139,6 +152,7 @@ static void set_leaf(struct merge *m, struct cfgnode *n, struct cfgnode_entry *e
 {
     struct strbuf why = STRBUF_INIT;
     struct value out;
+    int before = m->p->nerror;
 
     if (is_frozen(m, n, key, where)) {
         ;
@@ -146,14 +160,17 @@ static void set_leaf(struct merge *m, struct cfgnode *n, struct cfgnode_entry *e
         e->value = value_copy(n->mem, v);
         e->where = where ? arena_strdup(n->mem, where) : NULL;
         e->pending = true;
+        e->bad = false;
     } else if (coerce(n->mem, &e->decl, v, &out, &why)) {
         e->value = out;
         e->where = where ? arena_strdup(n->mem, where) : NULL;
-        e->pending = false;
+        e->pending = e->bad = false;
         if (!e->decl.type)
             e->decl = decl_of(&out);
     } else {
         problems_error(m->p, where, "%s must be %s", key, why.buf);
+        e->bad = true;
+        m->p->nkey += m->p->nerror - before;
     }
     strbuf_release(&why);
 }

@@ -14,6 +14,7 @@ struct problems {
         int kind; /* PROBLEM_... */
     } * item;
     int n, cap, nerror;
+    int nkey; /* of the errors, those in a key that is known and marked as bad */
 };
 
 /* `where` may be NULL or empty: then the message stands alone. */

@@ -69,8 +69,12 @@ static bool check_number(const struct schema *row, const struct value *v, double
     if (!limited || (x <= row->max && (row->above ? x > row->min : x >= row->min)))
         return true;
     strbuf_addstr(why, "must be ");
-    strbuf_addstr(why, row->min < row->max && row->max < 1e18 ? "in " : "");
-    schema_add_range(why, row);
+    if (row->max >= 1e18 && x > row->max)
+        strbuf_addf(why, "at most %.15g", row->max);
+    else
+        strbuf_addstr(why, row->min < row->max && row->max < 1e18 ? "in " : "");
+    if (row->max < 1e18 || !(x > row->max))
+        schema_add_range(why, row);
     strbuf_addstr(why, ", not ");
     value_add_repr(why, v);
     return false;

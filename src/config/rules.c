@@ -5,49 +5,56 @@
 static void check_amp(const struct config *cfg, struct problems *p)
 {
     const char *enable = config_where(cfg, "AMP_ENABLE");
-    const char *level = config_where(cfg, "AMP_OPT_LEVEL");
+    const char *const *keys = KEYS("AMP_OPT_LEVEL", "AMP_ENABLE");
 
     if (cfg->amp_opt_level == AMP_OPT_LEVEL_EMPTY)
         return;
     if (!cfg->amp_enable && cfg->amp_opt_level > AMP_OPT_LEVEL_O0)
-        problems_error(p, level, "AMP_OPT_LEVEL O%d contradicts AMP_ENABLE False (%s)",
-                       cfg->amp_opt_level, enable ? enable : "default");
+        config_blame(cfg, p, keys, "AMP_OPT_LEVEL O%d contradicts AMP_ENABLE False (%s)",
+                     cfg->amp_opt_level, enable ? enable : "default");
     if (cfg->amp_enable && enable && cfg->amp_opt_level == AMP_OPT_LEVEL_O0)
-        problems_error(p, level, "AMP_OPT_LEVEL O0 contradicts AMP_ENABLE True (%s)",
-                       enable);
+        config_blame(cfg, p, keys, "AMP_OPT_LEVEL O0 contradicts AMP_ENABLE True (%s)",
+                     enable);
 }
 
 static void check_ordered(const struct config *cfg, const char *key,
                           const struct float_list *l, struct problems *p)
 {
     if (l->item && l->n == 2 && !(l->item[0] <= l->item[1]))
-        problems_error(p, config_where(cfg, key), "%s must be [least, largest]", key);
+        config_blame(cfg, p, KEYS(key), "%s must be [least, largest]", key);
+}
+
+static void check_milestones(const struct config *cfg, struct problems *p)
+{
+    const struct int_list *steps = &cfg->train.lr_scheduler.multisteps;
+    const char *const *keys = KEYS("TRAIN.LR_SCHEDULER.MULTISTEPS",
+                                   "TRAIN.LR_SCHEDULER.NAME", "TRAIN.WARMUP_EPOCHS");
+
+    if (cfg->train.lr_scheduler.name != LR_SCHEDULER_MULTISTEP)
+        return;
+    if (!steps->n || steps->n > MULTISTEPS_MAX)
+        config_blame(cfg, p, KEYS(keys[0], keys[1]),
+                     "TRAIN.LR_SCHEDULER.MULTISTEPS has %d milestones, multistep needs 1 "
+                     "to %d",
+                     steps->n, MULTISTEPS_MAX);
+    for (int i = 1; i < steps->n; i++)
+        if (steps->item[i] <= steps->item[i - 1])
+            config_blame(cfg, p, KEYS(keys[0]),
+                         "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
+    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
+        config_blame(cfg, p, keys,
+                     "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
+                     "warm-up of %lld epochs",
+                     (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
 }
 
 static void check_schedule(const struct config *cfg, struct problems *p)
 {
-    const struct int_list *steps = &cfg->train.lr_scheduler.multisteps;
-    const char *where = config_where(cfg, "TRAIN.LR_SCHEDULER.MULTISTEPS");
-
     if (cfg->train.warmup_epochs > cfg->train.epochs)
-        problems_error(p, config_where(cfg, "TRAIN.WARMUP_EPOCHS"),
-                       "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
-                       (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
-    if (cfg->train.lr_scheduler.name != LR_SCHEDULER_MULTISTEP)
-        return;
-    if (!steps->n)
-        problems_error(p, where,
-                       "TRAIN.LR_SCHEDULER.MULTISTEPS is empty: multistep needs "
-                       "milestones");
-    for (int i = 1; i < steps->n; i++)
-        if (steps->item[i] <= steps->item[i - 1])
-            problems_error(p, where, "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
-    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
-        problems_error(
-            p, where,
-            "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
-            "warm-up of %lld epochs",
-            (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
+        config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
+                     "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
+                     (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
+    check_milestones(cfg, p);
 }
 
 /* At 1, Adam divides by zero. */
@@ -57,8 +64,8 @@ static void check_betas(const struct config *cfg, struct problems *p)
 
     for (int i = 0; i < betas->n; i++)
         if (!(betas->item[i] < 1))
-            problems_error(p, config_where(cfg, "TRAIN.OPTIMIZER.BETAS"),
-                           "TRAIN.OPTIMIZER.BETAS must be below 1");
+            config_blame(cfg, p, KEYS("TRAIN.OPTIMIZER.BETAS"),
+                         "TRAIN.OPTIMIZER.BETAS must be below 1");
 }
 
 void config_check_rules(const struct config *cfg, struct problems *p)

@@ -33,9 +33,8 @@ static struct tensor *build_input(struct build *t, struct builder *b,
     struct normalize_attrs a = {.layer = "input"};
     int64_t channels = cfg->model.in_chans;
 
-    if (channels > cfg->data.mean.n)
-        usage("MODEL.IN_CHANS is %lld, but DATA.MEAN and DATA.STD have %d numbers",
-              (long long)channels, cfg->data.mean.n);
+    if (channels > cfg->data.mean.n || channels > cfg->data.std.n)
+        BUG("unchecked channels");
     for (int64_t i = 0; i < channels; i++) {
         a.mean[i] = (float)cfg->data.mean.item[i];
         a.std[i] = (float)cfg->data.std.item[i];
@@ -272,10 +271,11 @@ static void check_freeze(const struct build *t, const struct config *cfg)
 {
     for (int i = 0; i < cfg->train.freeze.n; i++)
         if (!t->graph->freeze_hits[i])
-            usage("TRAIN.FREEZE: no parameter of %s matches '%s'", cfg->model.name,
-                  t->freeze[i]);
+            config_refuse(cfg, KEYS("TRAIN.FREEZE"),
+                          "TRAIN.FREEZE: no parameter of %s matches '%s'",
+                          cfg->model.name, t->freeze[i]);
     if (!t->nsegment)
-        usage("TRAIN.FREEZE leaves nothing to train");
+        config_refuse(cfg, KEYS("TRAIN.FREEZE"), "TRAIN.FREEZE leaves nothing to train");
 }
 
 void build_init(struct build *t, const struct config *cfg, const struct plan *p,

@@ -27,12 +27,11 @@ void data_check(const struct config *cfg, struct problems *p)
     struct strbuf why = STRBUF_INIT;
 
     if (data_has_files(cfg) && !*cfg->data.data_path)
-        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
-                       "DATA.DATA_PATH is empty: the folder of the data set is needed "
-                       "(--data-path DIR)");
+        config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
+                     "DATA.DATA_PATH is empty: the folder of the data set is needed "
+                     "(--data-path DIR)");
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
-        problems_error(p, config_where(cfg, "AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s",
-                       why.buf);
+        config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
                       "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
@@ -72,17 +71,17 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
     if (!data_has_files(cfg) || !*root || (scene ? file_exists(path) : file_is_dir(path)))
         ;
     else if (scene && file_is_dir(root))
-        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
-                       "DATA.DATA_PATH: there is no '%s' (%s, DATA.DATASET %s)", path,
-                       key, cfg->data.dataset);
+        config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
+                     "DATA.DATA_PATH: there is no '%s' (%s, DATA.DATASET %s)", path, key,
+                     cfg->data.dataset);
     else if (!file_is_dir(root))
-        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
-                       "DATA.DATA_PATH: there is no folder '%s'", root);
+        config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
+                     "DATA.DATA_PATH: there is no folder '%s'", root);
     else {
         data_add_folders(&others, root);
-        problems_error(p, config_where(cfg, "DATA.DATA_PATH"),
-                       "DATA.DATA_PATH: '%s' has no folder '%s' (%s)%s", root, name, key,
-                       others.buf ? others.buf : "");
+        config_blame(cfg, p, KEYS("DATA.DATA_PATH", key),
+                     "DATA.DATA_PATH: '%s' has no folder '%s' (%s)%s", root, name, key,
+                     others.buf ? others.buf : "");
     }
     strbuf_release(&others);
     free(path);

@@ -109,8 +109,8 @@ const struct backend *device_options(const struct config *cfg, struct device_opt
 void device_check(const struct config *cfg, struct problems *p)
 {
     if (is_description(cfg->device))
-        problems_error(p, config_where(cfg, "DEVICE"),
-                       "DEVICE %s describes a GPU that is not here: trainc summary shows "
-                       "what it would do, but nothing can run on it",
-                       cfg->device);
+        config_blame(cfg, p, KEYS("DEVICE"),
+                     "DEVICE %s describes a GPU that is not here: trainc summary shows "
+                     "what it would do, but nothing can run on it",
+                     cfg->device);
 }

@@ -10,10 +10,10 @@
 void feed_check(const struct config *cfg, struct problems *p)
 {
     data_check(cfg, p);
-    if (cfg->model.in_chans != 3)
-        problems_error(p, config_where(cfg, "MODEL.IN_CHANS"),
-                       "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
-                       (long long)cfg->model.in_chans);
+    if (cfg->model.in_chans < 3)
+        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
+                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
+                     (long long)cfg->model.in_chans);
 }
 
 static void *host_alloc(size_t size, void *session)
@@ -68,8 +68,9 @@ void feed_open(struct feed *f, const struct config *cfg, bool train)
         dataset_check_classes(f->train, f->val);
     any = train ? f->train : f->val;
     if (any->nclass != cfg->model.num_classes)
-        usage("'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
-              any->nclass, (long long)cfg->model.num_classes);
+        config_refuse(cfg, KEYS("MODEL.NUM_CLASSES"),
+                      "'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,
+                      any->nclass, (long long)cfg->model.num_classes);
     f->classes.name = (const char *const *)any->class_name;
     f->classes.n = any->nclass;
     f->class_weight = xcalloc((size_t)any->nclass, sizeof(*f->class_weight));

@@ -30,8 +30,7 @@ static void check_rate(const struct config *cfg, struct problems *p, const char 
                        double rate)
 {
     if (!(rate < 1))
-        problems_error(p, config_where(cfg, key), "%s must be below 1, not %g", key,
-                       rate);
+        config_blame(cfg, p, KEYS(key), "%s must be below 1, not %g", key, rate);
 }
 
 /* Defaults are Swin's and mean classifiers; what was set must not be passed over. */
@@ -39,8 +38,7 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
                          double value, const char *why)
 {
     if (value > 0 && config_where(cfg, key))
-        problems_error(p, config_where(cfg, key), "%s %g: %s %s", key, value,
-                       cfg->model.name, why);
+        config_blame(cfg, p, KEYS(key), "%s %g: %s %s", key, value, cfg->model.name, why);
 }
 
 static void check_segment(const struct config *cfg, struct problems *p)
@@ -49,14 +47,14 @@ static void check_segment(const struct config *cfg, struct problems *p)
     static const char *const rates = "has its own rates of dropout";
 
     if (cfg->model.num_classes > SEGMENTATION_CLASSES)
-        problems_error(p, config_where(cfg, "MODEL.NUM_CLASSES"),
-                       "MODEL.NUM_CLASSES %lld: labels are bytes, so %d at most",
-                       (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
+        config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
+                     "MODEL.NUM_CLASSES %lld: labels are bytes, so %d at most",
+                     (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
     if (config_height(cfg) % 8 || config_width(cfg) % 8)
-        problems_error(p, config_where(cfg, "DATA.IMG_SIZE"),
-                       "the input of %s is %d x %d pixels, width and height must be "
-                       "multiples of 8 (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
-                       cfg->model.name, config_width(cfg), config_height(cfg));
+        config_blame(cfg, p, KEYS("DATA.IMG_SIZE", "DATA.IMG_WIDTH", "DATA.IMG_HEIGHT"),
+                     "the input of %s is %d x %d pixels, width and height must be "
+                     "multiples of 8 (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
+                     cfg->model.name, config_width(cfg), config_height(cfg));
     check_unused(cfg, p, "AUG.MIXUP", cfg->aug.mixup, pixels);
     check_unused(cfg, p, "AUG.CUTMIX", cfg->aug.cutmix, pixels);
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
@@ -70,24 +68,29 @@ static void check_classify(const struct config *cfg, struct problems *p)
     const struct float_list *w = &cfg->train.class_weights;
 
     if (w->item || w->n != CLASS_WEIGHTS_NONE)
-        problems_error(
-            p, config_where(cfg, "TRAIN.CLASS_WEIGHTS"),
-            "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
-            cfg->model.name);
+        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
+                     "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
+                     cfg->model.name);
 }
 
 void model_check(const struct config *cfg, struct problems *p)
 {
-    const char *key = model_type_known(cfg->model.type) ? "MODEL.NAME" : "MODEL.TYPE";
+    const char *const *keys = model_type_known(cfg->model.type)
+                                  ? KEYS("MODEL.NAME", "MODEL.TYPE")
+                                  : KEYS("MODEL.TYPE", "MODEL.NAME");
     struct strbuf why = STRBUF_INIT;
     const struct model *m = model_find(cfg->model.type, cfg->model.name, &why);
 
     if (!m)
-        problems_error(p, config_where(cfg, key), "%s", why.buf);
+        config_blame(cfg, p, keys, "%s", why.buf);
     else if (m->task == MODEL_SEGMENT)
         check_segment(cfg, p);
     else
         check_classify(cfg, p);
+    if (cfg->model.in_chans > cfg->data.mean.n)
+        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
+                     "MODEL.IN_CHANS is %lld, but DATA.MEAN and DATA.STD have %d numbers",
+                     (long long)cfg->model.in_chans, cfg->data.mean.n);
     check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
     check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
     strbuf_release(&why);

@@ -48,13 +48,15 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
 
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
-        usage("DATA.BATCH_SIZE auto: give a number, the memory of this device is not "
-              "known");
+        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
+                      "DATA.BATCH_SIZE auto: give a number, the memory of this device is "
+                      "not known");
     if (images)
         batches = images / cfg->data.batch_size;
     if (!batches)
-        usage("the training set has %lld images, fewer than DATA.BATCH_SIZE %lld",
-              (long long)images, (long long)cfg->data.batch_size);
+        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
+                      "the training set has %lld images, fewer than DATA.BATCH_SIZE %lld",
+                      (long long)images, (long long)cfg->data.batch_size);
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
@@ -66,6 +68,8 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->warmup_updates = cfg->train.warmup_epochs * p->updates_per_epoch;
 }
 
+_Static_assert((int)MULTISTEPS_MAX == (int)SCHEDULE_MILESTONES, "config and schedule");
+
 static void plan_milestones(struct plan *p, const struct config *cfg)
 {
     const struct int_list *m = &cfg->train.lr_scheduler.multisteps;
@@ -73,8 +77,7 @@ static void plan_milestones(struct plan *p, const struct config *cfg)
     if (p->schedule.kind != SCHEDULE_MULTISTEP)
         return;
     if (!m->n || m->n > SCHEDULE_MILESTONES)
-        usage("TRAIN.LR_SCHEDULER.MULTISTEPS must name 1 to %d epochs, not %d",
-              SCHEDULE_MILESTONES, m->n);
+        BUG("unchecked milestones");
     for (int i = 0; i < m->n; i++)
         p->schedule.milestone[i] = m->item[i] * p->updates_per_epoch;
     p->schedule.nmilestone = m->n;

@@ -41,18 +41,18 @@ static void check_classes(const struct config *cfg, struct problems *p)
     long long classes = cfg->model.num_classes;
 
     if (set && set->n != classes)
-        problems_error(p, config_where(cfg, "DATA.CLASS_SET"),
-                       "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
-                       set->name, set->n, classes);
+        config_blame(cfg, p, KEYS("DATA.CLASS_SET"),
+                     "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
+                     set->name, set->n, classes);
     if (classes > MOST_CLASSES)
-        problems_error(p, config_where(cfg, "MODEL.NUM_CLASSES"),
-                       "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
-                       classes, MOST_CLASSES);
+        config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
+                     "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
+                     classes, MOST_CLASSES);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
-        problems_error(p, config_where(cfg, "DATA.LABELS"),
-                       "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "
-                       "made of them",
-                       set->name);
+        config_blame(cfg, p, KEYS("DATA.LABELS"),
+                     "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "
+                     "made of them",
+                     set->name);
 }
 
 /* Defaults mean classifiers; what somebody has set must not be passed over. */
@@ -60,8 +60,8 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
                          bool used)
 {
     if (used && config_where(cfg, key))
-        problems_error(p, config_where(cfg, key),
-                       "%s is not for label pictures, which would no longer fit", key);
+        config_blame(cfg, p, KEYS(key),
+                     "%s is not for label pictures, which would no longer fit", key);
 }
 
 static void check_augmentation(const struct config *cfg, struct problems *p)
@@ -88,15 +88,15 @@ static void check_images(const struct config *cfg, const struct model *m,
 
     for (int i = 0; i < 4; i++)
         if (used[i])
-            problems_error(p, config_where(cfg, key[i]),
-                           "%s is for label pictures, which DATA.DATASET %s does not "
-                           "have",
-                           key[i], cfg->data.dataset);
+            config_blame(cfg, p, KEYS(key[i]),
+                         "%s is for label pictures, which DATA.DATASET %s does not "
+                         "have",
+                         key[i], cfg->data.dataset);
     if (m && m->task == MODEL_SEGMENT)
-        problems_error(p, config_where(cfg, "DATA.DATASET"),
-                       "DATA.DATASET %s has no label pictures, which %s needs: "
-                       "cityscapes or list",
-                       cfg->data.dataset, m->name);
+        config_blame(cfg, p, KEYS("DATA.DATASET"),
+                     "DATA.DATASET %s has no label pictures, which %s needs: "
+                     "cityscapes or list",
+                     cfg->data.dataset, m->name);
 }
 
 void scene_check(const struct config *cfg, struct problems *p)
@@ -108,9 +108,9 @@ void scene_check(const struct config *cfg, struct problems *p)
         return;
     }
     if (m && m->task != MODEL_SEGMENT)
-        problems_error(p, config_where(cfg, "DATA.DATASET"),
-                       "DATA.DATASET %s has label pictures, and %s labels whole images",
-                       cfg->data.dataset, m->name);
+        config_blame(cfg, p, KEYS("DATA.DATASET"),
+                     "DATA.DATASET %s has label pictures, and %s labels whole images",
+                     cfg->data.dataset, m->name);
     check_classes(cfg, p);
     check_augmentation(cfg, p);
 }
