@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +19,8 @@
 #include "base/philox.h"
 #include "dataset/dataset.h"
 #include "graph/flat.h"
+#include "train/checkpoint.h"
+#include "train/pretrained.h"
 #include "train/segmentation.h"
 #include "train_run.h"
 
@@ -343,6 +346,63 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
+static char path[64];
+
+static void load_pretrained(void *arg)
+{
+    pretrained_load(&((struct run *)arg)->s, path);
+}
+
+/* The encoder stage's checkpoint is what the full stage starts from, if that is meant. */
+static void test_encoder_first(void **state)
+{
+    static const char *const only[] = {"MODEL.PRETRAINED_SKIP", "['decoder.*']", NULL};
+    const struct run_state fresh = {.epoch = 1};
+    const struct class_list none = {NULL, 0};
+    struct strbuf why = STRBUF_INIT;
+    struct run encoder, full, strict;
+    const struct flat *f;
+    char text[1 << 16];
+    int loaded = 0, kept = 0;
+    float *before;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
+                   (int)getpid());
+    scene_run(&encoder, (const char *[]){"MODEL.NAME", "erfnet_encoder", NULL});
+    scene_steps(&encoder, 2);
+    assert_int_equal(checkpoint_write(path, &encoder.s, &fresh, &none, "", &why), 0);
+    scene_run(&strict, NULL);
+    assert_int_equal(run_child(load_pretrained, &strict, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "decoder.layers.0.conv.weight: not in the file"));
+    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP"));
+    scene_run(&full, only);
+    before = xmalloc(run_bytes(&full));
+    memcpy(before, run_weights(&full), run_bytes(&full));
+    load_pretrained(&full);
+    (void)run_weights(&full);
+    (void)run_weights(&encoder);
+    f = session_flat(&full.s);
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct segment *s = &f->segment[i];
+        bool decoder = !strncmp(s->tensor->name, "decoder.", 8);
+        const float *want =
+            decoder ? before + s->offset
+                    : encoder.weights + find(&encoder, s->tensor->name)->offset;
+
+        assert_memory_equal(full.weights + s->offset, want,
+                            (size_t)s->len * sizeof(float));
+        *(decoder ? &kept : &loaded) += 1;
+    }
+    assert_true(loaded > 150 && kept > 40);
+    (void)unlink(path);
+    free(before);
+    run_release(&encoder);
+    run_release(&strict);
+    run_release(&full);
+    strbuf_release(&why);
+}
+
 /* Two batches of 2 are one update, and 4 micro-batches are 2 updates. */
 static void test_accumulation(void **state)
 {
@@ -364,8 +424,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores),        cmocka_unit_test(test_learns),
         cmocka_unit_test(test_amp),           cmocka_unit_test(test_any_batch),
-        cmocka_unit_test(test_unused_head),   cmocka_unit_test(test_class_weights),
-        cmocka_unit_test(test_checkpointing), cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_unused_head),   cmocka_unit_test(test_encoder_first),
+        cmocka_unit_test(test_class_weights), cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_accumulation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,6 +422,9 @@ const struct schema schema_table[] = {
         .help = "model, see `trainc models`; also a folder below OUTPUT"),
     ROW("MODEL.PRETRAINED", model.pretrained, .flag = "--pretrained", .metavar = "FILE",
         .help = "weights to start from"),
+    ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, .def = "[]",
+        .help = "patterns of names that the weights and the model need not share: "
+                "decoder.* starts afresh"),
     ROW("MODEL.RESUME", model.resume, .flag = "--resume", .metavar = "FILE",
         .help = "checkpoint to go on from"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 16777216),

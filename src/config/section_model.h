@@ -26,6 +26,7 @@ struct config_swin {
 
 struct config_model {
     const char *type, *name, *pretrained, *resume;
+    struct str_list pretrained_skip;
     int64_t num_classes, in_chans;
     double drop_rate, drop_path_rate, label_smoothing;
     int init;

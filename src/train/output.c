@@ -37,6 +37,7 @@ static const char *const neutral[] = {
     "DATA.CACHE",
     "DATA.PIN_MEMORY",
     "MODEL.PRETRAINED",
+    "MODEL.PRETRAINED_SKIP",
     "MODEL.RESUME",
     "TRAIN.MAX_STEPS",
     "TRAIN.USE_CHECKPOINT",

@@ -1,5 +1,6 @@
 #include "train/pretrained.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct loading {
     float *flat;
     bool *used; /* for each tensor of the file */
     int loaded, fresh, missing;
+    bool skipped; /* a pattern was needed */
 };
 
 static const char *classifier(const struct session *s)
@@ -31,6 +33,18 @@ static bool of_layer(const char *name, const char *layer)
     size_t len = strlen(layer);
 
     return !strncmp(name, layer, len) && name[len] == '.';
+}
+
+static bool may_skip(struct loading *l, const char *name)
+{
+    const struct str_list *list = &l->s->cfg->model.pretrained_skip;
+
+    for (int i = 0; i < list->n; i++)
+        if (!fnmatch(list->item[i], name, 0)) {
+            l->skipped = true;
+            return true;
+        }
+    return false;
 }
 
 static const struct safetensors_tensor *find(const struct loading *l, const char *name)
@@ -74,21 +88,27 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         l->used[file - l->file.tensor] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
+    } else if (!file && may_skip(l, t->name)) {
+        log_info("pretrained: %s: not in the file, starts afresh", t->name);
+        l->fresh++;
     } else if (!file) {
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!statedict_fits(t, file)) {
-        bool head = of_layer(t->name, l->head);
+        bool fresh = of_layer(t->name, l->head) || may_skip(l, t->name);
 
-        report_shape(t, file, head ? ": starts afresh" : "");
-        *(head ? &l->fresh : &l->missing) += 1;
+        report_shape(t, file, fresh ? ": starts afresh" : "");
+        *(fresh ? &l->fresh : &l->missing) += 1;
     } else if (safetensors_read(&l->file, file, packed, &why)) {
         die("%s", why.buf);
     } else if (!statedict_unpack(seg, l->flat, packed, file->dtype)) {
         die("'%s': %s has the dtype %s", l->file.path, t->name,
             safetensors_dtype_name(file->dtype));
     } else {
-        log_debug("pretrained: %s", t->name);
+        if (l->s->cfg->model.pretrained_skip.n)
+            log_info("pretrained: %s: loaded", t->name);
+        else
+            log_debug("pretrained: %s: loaded", t->name);
         l->loaded++;
     }
     strbuf_release(&why);
@@ -104,26 +124,47 @@ static bool expected_extra(const struct loading *l, const char *name)
 static void report_unused(struct loading *l)
 {
     for (size_t i = 0; i < l->file.n; i++) {
-        if (l->used[i] || expected_extra(l, l->file.tensor[i].name))
+        const char *name = l->file.tensor[i].name;
+
+        if (l->used[i] || expected_extra(l, name))
             continue;
-        log_warning("pretrained: %s: not in the model", l->file.tensor[i].name);
+        if (may_skip(l, name)) {
+            log_info("pretrained: %s: not in the model, passed over", name);
+            continue;
+        }
+        log_warning("pretrained: %s: not in the model", name);
         l->missing++;
     }
 }
 
+/* The one behind which the most tensors are. */
 static const char *find_prefix(struct loading *l)
 {
-    static const char *const prefix[] = {"ema.", "", "module.", "_orig_mod.",
-                                         "module._orig_mod."};
-    const char *name = session_flat(l->s)->segment[0].tensor->name;
+    static const char *const prefix[] = {
+        "ema.",
+        "",
+        "module.",
+        "_orig_mod.",
+        "features.",
+        "module.features.",
+        "module._orig_mod.",
+    };
+    const struct flat *f = session_flat(l->s);
+    const char *best = "";
+    int most = 0;
 
-    /* The first parameters of the flat order are the classifier's: any model has them. */
     for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
+        int n = 0;
+
         l->prefix = prefix[i];
-        if (find(l, name))
-            return prefix[i];
+        for (int k = 0; k < f->nsegment; k++)
+            n += find(l, f->segment[k].tensor->name) != NULL;
+        if (n > most) {
+            most = n;
+            best = prefix[i];
+        }
     }
-    return "";
+    return best;
 }
 
 static void *packed_room(const struct safetensors *file)
@@ -140,15 +181,18 @@ static void finish(struct loading *l, const char *path)
     struct session *s = l->s;
 
     if (l->missing)
-        die("'%s' does not fit %s: %d of its tensors, see above", path,
-            s->cfg->model.name, l->missing);
+        die("'%s' does not fit %s: %d of its tensors, see above "
+            "(MODEL.PRETRAINED_SKIP lets patterns of names pass)",
+            path, s->cfg->model.name, l->missing);
     session_set(s, MEMORY_WEIGHTS, l->flat);
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);
     session_refresh(s);
     log_info("pretrained '%s': %d tensors loaded%s%s", path, l->loaded,
              !strcmp(l->prefix, "ema.") ? " from the average of the weights" : "",
-             l->fresh ? "; the classifier starts afresh" : "");
+             !l->fresh    ? ""
+             : l->skipped ? "; the others start afresh"
+                          : "; the classifier starts afresh");
 }
 
 void pretrained_load(struct session *s, const char *path)
