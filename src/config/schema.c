@@ -140,6 +140,7 @@ static const struct choice ema_devices[] = {
 
 static const struct choice class_weights[] = {
     {"none", CLASS_WEIGHTS_NONE, NULL},
+    {"auto", CLASS_WEIGHTS_AUTO, NULL},
     {0},
 };
 

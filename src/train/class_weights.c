@@ -1,6 +1,8 @@
 #include "train/class_weights.h"
 
-#include "train/model_config.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "train/data_config.h"
 
 void class_weights_check(const struct config *cfg, struct problems *p)
 {
@@ -18,12 +20,33 @@ void class_weights_check(const struct config *cfg, struct problems *p)
         problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
 }
 
+/* From the training labels, which an evaluation opens for this alone. */
+static void from_labels(const struct config *cfg, const struct dataset *train,
+                        float *weight)
+{
+    struct dataset *own = train ? NULL : data_open(cfg, DATA_TRAIN);
+    const struct dataset *d = train ? train : own;
+    struct strbuf s = STRBUF_INIT;
+    struct histogram h;
+
+    if (!dataset_has_labels(d))
+        usage("TRAIN.CLASS_WEIGHTS auto: '%s' has no label pictures", d->name);
+    data_histogram(cfg, d, &h);
+    histogram_weights(&h, d->nclass, cfg->train.class_weights_c, weight);
+    for (int c = 0; c < d->nclass; c++)
+        strbuf_addf(&s, "%s%s %.4g", c ? ", " : "", d->class_name[c], (double)weight[c]);
+    log_info("class weights: %s", s.buf);
+    strbuf_release(&s);
+    dataset_close(own);
+}
+
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight)
 {
     const struct float_list *w = &cfg->train.class_weights;
 
-    (void)train;
+    if (!w->item && w->n == CLASS_WEIGHTS_AUTO)
+        from_labels(cfg, train, weight);
     for (int i = 0; w->item && i < w->n; i++)
         weight[i] = (float)w->item[i];
-    return w->item != NULL;
+    return w->item || w->n == CLASS_WEIGHTS_AUTO;
 }

@@ -1,6 +1,7 @@
 /*
  * TRAIN.CLASS_WEIGHTS: what the pixels of each class weigh in the loss of a segmentation,
- * the mean of which is sum(w_y loss) / sum(w_y).
+ * the mean of which is sum(w_y loss) / sum(w_y): a list, or from the training labels by
+ * the formula of dataset/histogram.h.
  */
 #ifndef TRAIN_CLASS_WEIGHTS_H
 #define TRAIN_CLASS_WEIGHTS_H
@@ -15,7 +16,8 @@ void class_weights_check(const struct config *cfg, struct problems *p);
 
 /*
  * Fills weight[MODEL.NUM_CLASSES]; false: all weigh 1, and `weight` is untouched. `train`
- * may be NULL for an evaluation or if no data set is at hand.
+ * may be NULL for an evaluation: then `auto` opens the training data itself, since its
+ * loss is that of the validation in training.
  */
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight);
 
