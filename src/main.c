@@ -16,8 +16,8 @@
 #include "cpu/spin.h"
 
 const struct verb *const verb_table[] = {
-    &cmd_train,  &cmd_eval,    &cmd_summary, &cmd_bench, &cmd_config,
-    &cmd_models, &cmd_devices, &cmd_synth,   &cmd_help,  NULL,
+    &cmd_train,  &cmd_eval,    &cmd_predict, &cmd_summary, &cmd_bench, &cmd_config,
+    &cmd_models, &cmd_devices, &cmd_synth,   &cmd_help,    NULL,
 };
 
 static const struct verb *find_verb(const char *name)

@@ -119,6 +119,7 @@ struct config_log {
     int level;
     bool tensorboard;
     int progress;
+    int64_t pictures;
 };
 
 #endif

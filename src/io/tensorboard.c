@@ -30,8 +30,14 @@ enum {
     SUMMARY_VALUE = 1,
     VALUE_TAG = 1,
     VALUE_SIMPLE = 2,
+    VALUE_IMAGE = 4,
     VALUE_TENSOR = 8,
     VALUE_METADATA = 9,
+    IMAGE_HEIGHT = 1,
+    IMAGE_WIDTH = 2,
+    IMAGE_COLORSPACE = 3,
+    IMAGE_RGB = 3, /* a value, of the colour space */
+    IMAGE_ENCODED = 4,
     METADATA_PLUGIN_DATA = 1,
     PLUGIN_DATA_NAME = 1,
     TENSOR_DTYPE = 1,
@@ -185,6 +191,22 @@ void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
     strbuf_release(&tensor);
     strbuf_release(&inner);
     strbuf_release(&dim);
+}
+
+void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int w, int h,
+                       const void *png, size_t len)
+{
+    struct strbuf v = STRBUF_INIT, image = STRBUF_INIT;
+
+    put_int(&image, IMAGE_HEIGHT, h);
+    put_int(&image, IMAGE_WIDTH, w);
+    put_int(&image, IMAGE_COLORSPACE, IMAGE_RGB);
+    put_bytes(&image, IMAGE_ENCODED, png, len);
+
+    put_string(&v, VALUE_TAG, tag);
+    put_message(&v, VALUE_IMAGE, &image);
+    put_value(t, step, &v);
+    strbuf_release(&image);
 }
 
 /* A name that no file has: two runs may start in one second. */

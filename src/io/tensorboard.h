@@ -1,5 +1,5 @@
 /*
- * TensorBoard event files: scalars and texts. Records are framed as TFRecords (length and
+ * TensorBoard event files: scalars, texts and pictures. Records are framed as TFRecords (length and
  * data, each with a masked CRC-32C) and hold protocol buffers of the messages Event and
  * Summary in tensorboard/compat/proto, encoded by hand.
  *
@@ -41,5 +41,9 @@ void tensorboard_scalar(struct tensorboard *t, const char *tag, int64_t step,
 /* Shown as Markdown. */
 void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
                       const char *text);
+
+/* `png`: a PNG file of w x h pixels in RGB. */
+void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int w, int h,
+                       const void *png, size_t len);
 
 #endif

@@ -19,6 +19,7 @@ struct loading {
     bool *used; /* for each tensor of the file */
     int loaded, fresh, missing;
     bool skipped; /* a pattern was needed */
+    bool all;     /* nothing may start afresh */
 };
 
 static const char *classifier(const struct session *s)
@@ -39,7 +40,7 @@ static bool may_skip(struct loading *l, const char *name)
 {
     const struct str_list *list = &l->s->cfg->model.pretrained_skip;
 
-    for (int i = 0; i < list->n; i++)
+    for (int i = 0; i < list->n && !l->all; i++)
         if (!fnmatch(list->item[i], name, 0)) {
             l->skipped = true;
             return true;
@@ -95,7 +96,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!statedict_fits(t, file)) {
-        bool fresh = of_layer(t->name, l->head) || may_skip(l, t->name);
+        bool fresh = (of_layer(t->name, l->head) && !l->all) || may_skip(l, t->name);
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
         *(fresh ? &l->fresh : &l->missing) += 1;
@@ -181,9 +182,10 @@ static void finish(struct loading *l, const char *path)
     struct session *s = l->s;
 
     if (l->missing)
-        die("'%s' does not fit %s: %d of its tensors, see above "
-            "(MODEL.PRETRAINED_SKIP lets patterns of names pass)",
-            path, s->cfg->model.name, l->missing);
+        die("'%s' does not fit %s: %d of its tensors, see above"
+            "%s",
+            path, s->cfg->model.name, l->missing,
+            l->all ? "" : " (MODEL.PRETRAINED_SKIP lets patterns of names pass)");
     session_set(s, MEMORY_WEIGHTS, l->flat);
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);
@@ -195,10 +197,10 @@ static void finish(struct loading *l, const char *path)
                           : "; the classifier starts afresh");
 }
 
-void pretrained_load(struct session *s, const char *path)
+static void load(struct session *s, const char *path, bool all)
 {
     const struct flat *f = session_flat(s);
-    struct loading l = {.s = s, .head = classifier(s)};
+    struct loading l = {.s = s, .head = classifier(s), .all = all};
     struct strbuf why = STRBUF_INIT;
     void *packed;
 
@@ -220,4 +222,14 @@ void pretrained_load(struct session *s, const char *path)
     free(packed);
     free(l.flat);
     free(l.used);
+}
+
+void pretrained_load(struct session *s, const char *path)
+{
+    load(s, path, false);
+}
+
+void pretrained_load_all(struct session *s, const char *path)
+{
+    load(s, path, true);
 }

@@ -16,5 +16,7 @@
 #include "train/step.h"
 
 void pretrained_load(struct session *s, const char *path);
+/* To use the weights as they are: all of the model must be there. */
+void pretrained_load_all(struct session *s, const char *path);
 
 #endif

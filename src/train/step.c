@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/log.h"
 #include "graph/flat.h"
 #include "models/init.h"
@@ -481,6 +482,26 @@ void session_eval_matrix(const struct session *s, enum session_weights which,
     s->backend->copy_out(s->device, all, s->eval_metrics[which], size);
     memcpy(matrix, all + sizeof(struct metrics), size - sizeof(struct metrics));
     free(all);
+}
+
+void session_logits(struct session *s, float *dst)
+{
+    const struct tensor *z = s->build[SESSION_EVAL].logits;
+    int64_t n = tensor_len(z);
+    uint16_t *half;
+
+    session_drain(s);
+    if (z->dtype == DTYPE_F32) {
+        s->backend->copy_out(s->device, dst, program_data(s->program[SESSION_EVAL], z),
+                             tensor_size(z));
+        return;
+    }
+    half = xmalloc(tensor_size(z));
+    s->backend->copy_out(s->device, half, program_data(s->program[SESSION_EVAL], z),
+                         tensor_size(z));
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = z->dtype == DTYPE_F16 ? fp16_to_float(half[i]) : bf16_to_float(half[i]);
+    free(half);
 }
 
 int64_t session_classes(const struct session *s)

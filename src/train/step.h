@@ -116,6 +116,11 @@ struct metrics session_eval_metrics(const struct session *s, enum session_weight
 /* Segmentation: matrix[y * K + p], see ops/confusion.h. Waits for the device. */
 void session_eval_matrix(const struct session *s, enum session_weights which,
                          int64_t *matrix);
+/*
+ * The logits of the last evaluated batch, with the weights themselves, as floats with the
+ * classes last: [N, K] or [N, h, w, K]. Waits for the device.
+ */
+void session_logits(struct session *s, float *dst);
 int64_t session_classes(const struct session *s);
 bool session_has_ema(const struct session *s);
 

@@ -1,11 +1,15 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "train/evaluate.h"
+#include "train/pictures.h"
 #include "train/progress.h"
 #include "train/signals.h"
 #include "train/trainer_run.h"
@@ -89,6 +93,23 @@ static bool train_epoch(struct trainer *t)
     return t->step == end;
 }
 
+static void paint(struct trainer *t)
+{
+    char *dir = path_join(t->output.dir, "pictures");
+    char *prefix = xasprintf("epoch%03lld", (long long)t->state.epoch);
+    struct pictures p = {
+        .dir = dir,
+        .prefix = prefix,
+        .n = (int)t->cfg->log.pictures,
+        .events = t->output.tensorboard ? &t->output.events : NULL,
+        .step = t->step,
+    };
+
+    pictures_write(&p, &t->session, &t->feed);
+    free(dir);
+    free(prefix);
+}
+
 static bool validate(struct trainer *t)
 {
     evaluate_release(&t->evaluation);
@@ -105,6 +126,7 @@ static bool validate(struct trainer *t)
         .classes = t->evaluation.pixels[SESSION_RAW],
     };
     output_val(&t->output, &t->val);
+    paint(t);
     return true;
 }
 

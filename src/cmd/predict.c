@@ -1,0 +1,322 @@
+/*
+ * trainc predict: what a model makes of single images. A classifier prints the five most
+ * likely classes; a segmentation becomes a label picture of the image's own size, and an
+ * overlay.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "cmd/cmd.h"
+#include "dataset/class_set.h"
+#include "dataset/dataset.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "train/data_config.h"
+#include "train/devices.h"
+#include "train/model_config.h"
+#include "train/paint.h"
+#include "train/pretrained.h"
+#include "train/scene_config.h"
+#include "train/step.h"
+
+enum { TOP = 5 };
+
+struct predict {
+    const struct config *cfg;
+    struct session session;
+    const struct class_set *set;
+    char **name; /* of the classes */
+    int classes;
+    struct transform transform;
+    struct image_limits limits;
+    struct transformer transformer;
+    const char *out; /* folder */
+    bool server_ids;
+    uint8_t *pixels;
+    void *labels; /* none that count */
+    float *logits;
+};
+
+/* The names that the checkpoint was trained with, else those of the class set. */
+static void predict_names(struct predict *p, const char *weights)
+{
+    struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+    struct safetensors file;
+    const char *saved;
+    json_t *list;
+
+    if (safetensors_open(&file, weights, &why))
+        die("--weights: %s", why.buf);
+    saved = safetensors_meta(&file, "classes");
+    list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
+    p->name = xcalloc((size_t)p->classes, sizeof(*p->name));
+    for (int c = 0; c < p->classes; c++) {
+        const char *name = json_string_value(json_array_get(list, (size_t)c));
+
+        strbuf_reset(&text);
+        class_set_add_name(p->set, c, &text);
+        p->name[c] = xstrdup(name ? name : text.buf);
+    }
+    json_decref(list);
+    safetensors_close(&file);
+    strbuf_release(&why);
+    strbuf_release(&text);
+}
+
+static void predict_open(struct predict *p, struct config *cfg, const char *weights)
+{
+    struct loader_options o;
+    const struct tensor *z;
+
+    cfg->data.batch_size = cfg->data.val_batch_size = 1;
+    cfg->train.ema.enable = false;
+    p->cfg = cfg;
+    p->classes = (int)cfg->model.num_classes;
+    p->set = class_set_find(cfg->data.class_set);
+    data_loader_options(cfg, DATA_VAL, &o);
+    p->transform = model_of_config(cfg)->task == MODEL_SEGMENT
+                       ? scene_transform(cfg, false)
+                       : o.transform;
+    p->limits = o.limits;
+    transformer_init(&p->transformer, &p->limits);
+    session_init(&p->session, cfg, &(struct session_options){.eval = true});
+    session_alloc(&p->session);
+    pretrained_load_all(&p->session, weights);
+    predict_names(p, weights);
+    z = p->session.build[SESSION_EVAL].logits;
+    p->pixels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].pixels));
+    p->labels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].labels));
+    memset(p->labels, 255, tensor_size(p->session.build[SESSION_EVAL].labels));
+    p->logits = xmalloc((size_t)tensor_len(z) * sizeof(float));
+    session_eval_begin(&p->session, false);
+}
+
+static void predict_close(struct predict *p)
+{
+    session_release(&p->session);
+    transformer_release(&p->transformer);
+    for (int c = 0; c < p->classes; c++)
+        free(p->name[c]);
+    free(p->name);
+    free(p->pixels);
+    free(p->labels);
+    free(p->logits);
+}
+
+static void print_top(const struct predict *p, const char *path)
+{
+    double sum = 0, most = -INFINITY;
+    bool *said = xcalloc((size_t)p->classes, sizeof(*said));
+
+    for (int c = 0; c < p->classes; c++)
+        most = fmax(most, (double)p->logits[c]);
+    for (int c = 0; c < p->classes; c++)
+        sum += exp((double)p->logits[c] - most);
+    printf("%s:", path);
+    for (int k = 0; k < TOP && k < p->classes; k++) {
+        int best = -1;
+
+        for (int c = 0; c < p->classes; c++)
+            if (!said[c] && (best < 0 || p->logits[c] > p->logits[best]))
+                best = c;
+        said[best] = true;
+        printf("%s %s %.4f", k ? "," : "", p->name[best],
+               exp((double)p->logits[best] - most) / sum);
+    }
+    putchar('\n');
+    free(said);
+}
+
+/* The model's classes at the image's own size, nearest; `n` gets the pixels of each. */
+static uint8_t *own_size(const struct predict *p, int w, int h, int64_t *n)
+{
+    const struct tensor *z = p->session.build[SESSION_EVAL].logits;
+    const struct transform *t = &p->transform;
+    int zw = (int)z->dim[3], zh = (int)z->dim[2], rw, rh;
+    uint8_t *small = xmalloc((size_t)zw * (size_t)zh);
+    uint8_t *label = xmalloc((size_t)w * (size_t)h), *to = label;
+
+    paint_argmax(p->logits, (int64_t)zw * zh, p->classes, small);
+    transform_scene_fit(t, w, h, &rw, &rh);
+    for (int y = 0; y < h; y++) {
+        int sy = (int)((2 * (int64_t)y + 1) * rh / (2 * (int64_t)h)) - (rh - t->h) / 2;
+
+        for (int x = 0; x < w; x++) {
+            int sx =
+                (int)((2 * (int64_t)x + 1) * rw / (2 * (int64_t)w)) - (rw - t->w) / 2;
+
+            *to = small[sy / t->label_divisor * zw + sx / t->label_divisor];
+            n[*to++]++;
+        }
+    }
+    free(small);
+    return label;
+}
+
+static char *out_path(const struct predict *p, const char *image, const char *end)
+{
+    const char *base = strrchr(image, '/') ? strrchr(image, '/') + 1 : image;
+    const char *dot = strrchr(base, '.');
+    int len = (int)(dot && dot > base ? (size_t)(dot - base) : strlen(base));
+
+    return xasprintf("%s/%.*s_%s.png", p->out, len, base, end);
+}
+
+static void write_labels(const struct predict *p, const char *path, uint8_t *label, int w,
+                         int h)
+{
+    uint8_t palette[256 * 3];
+
+    if (!p->server_ids) {
+        paint_palette(p->set, palette);
+        paint_write(path, label, w, h, palette);
+        return;
+    }
+    for (int64_t i = 0; i < (int64_t)w * h; i++)
+        label[i] = (uint8_t)class_set_value(p->set, label[i]);
+    for (int i = 0; i < 256 * 3; i++)
+        palette[i] = (uint8_t)(i / 3);
+    paint_write(path, label, w, h, palette);
+}
+
+static void segment(struct predict *p, const char *path, const void *data, size_t len)
+{
+    struct image_decoder *d = image_decoder_new(&p->limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    int64_t n[256] = {0};
+    uint8_t *label, *rgb;
+    char *labels = out_path(p, path, "labels"), *overlay = out_path(p, path, "overlay");
+    int w, h;
+
+    if (image_decoder_open(d, data, len, &w, &h, &why) ||
+        image_decoder_read(d, NULL, &img, &why))
+        die("'%s': %s", path, why.buf);
+    label = own_size(p, w, h, n);
+    rgb = xmalloc((size_t)w * (size_t)h * 3);
+    for (int y = 0; y < h; y++)
+        memcpy(rgb + (int64_t)3 * w * y, img.pixel + (size_t)y * img.stride,
+               (size_t)3 * (size_t)w);
+    paint_overlay(p->set, rgb, label, (int64_t)w * h, rgb);
+    paint_write(overlay, rgb, w, h, NULL);
+    write_labels(p, labels, label, w, h);
+    printf("%s: %s, %s:", path, labels, overlay);
+    for (int c = 0, said = 0; c < p->classes; c++)
+        if (n[c])
+            printf("%s %s %.1f %%", said++ ? "," : "", p->name[c],
+                   100 * (double)n[c] / (double)w / (double)h);
+    putchar('\n');
+    image_release(&img);
+    image_decoder_free(d);
+    strbuf_release(&why);
+    free(label);
+    free(rgb);
+    free(labels);
+    free(overlay);
+}
+
+static void predict_one(struct predict *p, const char *path)
+{
+    struct augment_key key = {0};
+    struct strbuf why = STRBUF_INIT;
+    size_t len;
+    char *data = file_read(path, &len);
+
+    if (!data)
+        die("cannot read '%s': %s", path, strerror(errno));
+    if (transform_file(&p->transformer, &p->transform, &key, data, len, p->pixels, &why))
+        die("'%s': %s", path, why.buf);
+    session_eval(&p->session, p->pixels, p->labels);
+    session_logits(&p->session, p->logits);
+    if (p->session.plan.task == MODEL_SEGMENT)
+        segment(p, path, data, len);
+    else
+        print_top(p, path);
+    strbuf_release(&why);
+    free(data);
+}
+
+/* Two images of one name would overwrite each other's pictures. */
+static void check_names(const struct predict *p, const struct cmdline *line)
+{
+    for (int i = 0; i < line->narg; i++)
+        for (int k = 0; k < i; k++) {
+            char *a = out_path(p, line->arg[i].text, ""), *b;
+
+            b = out_path(p, line->arg[k].text, "");
+            if (!strcmp(a, b))
+                usage("'%s' and '%s' would both be written to '%s...'", line->arg[k].text,
+                      line->arg[i].text, a);
+            free(a);
+            free(b);
+        }
+}
+
+static int predict_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *out = cmdline_value(line, "--out");
+    struct predict p = {.out = out ? out : "predictions",
+                        .server_ids = cmdline_has(line, "--server-ids")};
+
+    if (model_of_config(cfg)->task == MODEL_SEGMENT) {
+        check_names(&p, line);
+        if (dir_make_all(p.out))
+            die("cannot make the folder '%s': %s", p.out, strerror(errno));
+    }
+    predict_open(&p, cfg, cmdline_value(line, "--weights"));
+    for (int i = 0; i < line->narg; i++)
+        predict_one(&p, line->arg[i].text);
+    predict_close(&p);
+    return EXIT_OK;
+}
+
+static void predict_check(const struct config *cfg, const struct cmdline *line,
+                          struct problems *p)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    const struct class_set *set = class_set_find(cfg->data.class_set);
+
+    model_check(cfg, p);
+    device_check(cfg, p);
+    if (!weights)
+        problems_error(p, NULL, "no weights: give --weights FILE");
+    else if (!file_exists(weights))
+        problems_error(p, "--weights", "there is no file '%s'", weights);
+    if (!line->narg)
+        problems_error(p, NULL, "no images: name the files to look at");
+    for (int i = 0; i < line->narg; i++)
+        if (!file_exists(line->arg[i].text))
+            problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);
+    if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
+        problems_error(p, "--server-ids",
+                       "DATA.CLASS_SET must be one of Cityscapes', which have ids");
+}
+
+static const struct cmd_flag predict_flags[] = {
+    {"--weights", "FILE",
+     "checkpoint or state dict; of a checkpoint the average, if any"},
+    {"--out", "DIR", "folder for label pictures and overlays (predictions)"},
+    {"--server-ids", NULL, "label pictures with the ids of Cityscapes' server"},
+    {0},
+};
+
+const struct verb cmd_predict = {
+    .name = "predict",
+    .help = "say what single images show: classes, or label pictures",
+    .about = "Images are prepared as in validation. A classifier prints the five most "
+             "likely classes of each image with their probabilities. A model that "
+             "segments writes NAME_labels.png, of the image's own size with one class a "
+             "pixel and a palette, and NAME_overlay.png.",
+    .args = "IMAGE...",
+    .max_args = 1 << 20,
+    .flags = predict_flags,
+    .check = predict_check,
+    .run = predict_run,
+};

@@ -1,0 +1,96 @@
+#include "train/pictures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "image/encode.h"
+#include "train/paint.h"
+
+/* Pixels, truth and prediction side by side; the caller free()s it. */
+static uint8_t *triple(const struct class_set *set, const uint8_t *pixel,
+                       const uint8_t *truth, const uint8_t *guess, int w, int h,
+                       int scale)
+{
+    int64_t stride = (int64_t)9 * w;
+    uint8_t *rgb = xmalloc((size_t)stride * (size_t)h);
+    struct paint p = {.stride = stride, .w = w, .h = h, .scale = scale};
+
+    for (int y = 0; y < h; y++)
+        memcpy(rgb + y * stride, pixel + (int64_t)3 * w * y, (size_t)3 * (size_t)w);
+    p.dst = rgb + 3 * w;
+    paint_labels(&p, set, truth);
+    p.dst = rgb + 6 * w;
+    paint_labels(&p, set, guess);
+    return rgb;
+}
+
+/* A picture that cannot be written is no reason to end a run. */
+static void put(const struct pictures *p, int number, const uint8_t *rgb, int w, int h)
+{
+    struct png_picture g = {.pixel = rgb, .w = w, .h = h, .channels = 3};
+    char *path = xasprintf("%s/%s_%d.png", p->dir, p->prefix, number);
+    char *tag = xasprintf("val/picture_%d", number);
+    size_t len;
+    unsigned char *png = png_encode(&g, &len);
+
+    if (file_write_atomic(path, png, len))
+        log_warning("cannot write '%s': %s", path, strerror(errno));
+    if (p->events)
+        tensorboard_image(p->events, tag, p->step, w, h, png, len);
+    free(png);
+    free(path);
+    free(tag);
+}
+
+static void put_batch(const struct pictures *p, struct session *s, const struct feed *f,
+                      const struct batch *b, int first)
+{
+    const struct tensor *x = s->build[SESSION_EVAL].pixels;
+    const struct tensor *z = s->build[SESSION_EVAL].logits;
+    int h = (int)x->dim[2], w = (int)x->dim[3], scale = w / (int)z->dim[3];
+    int64_t size = z->dim[2] * z->dim[3], n = z->dim[0] * size;
+    float *logits = xmalloc((size_t)tensor_len(z) * sizeof(*logits));
+    uint8_t *guess = xmalloc((size_t)n);
+
+    session_eval(s, b->pixel, b->mask);
+    session_logits(s, logits);
+    paint_argmax(logits, n, (int)session_classes(s), guess);
+    for (int i = 0; i < b->size && first + i < p->n; i++) {
+        uint8_t *rgb;
+
+        if (b->label[i] < 0)
+            continue;
+        rgb = triple(f->val->set, b->pixel + (int64_t)3 * w * h * i, b->mask + size * i,
+                     guess + size * i, w, h, scale);
+        put(p, first + i, rgb, 3 * w, h);
+        free(rgb);
+    }
+    free(logits);
+    free(guess);
+}
+
+void pictures_write(const struct pictures *p, struct session *s, const struct feed *f)
+{
+    const struct batch *b;
+
+    if (!p->n || s->plan.task != MODEL_SEGMENT)
+        return;
+    if (dir_make_all(p->dir)) {
+        log_warning("cannot make the folder '%s': %s", p->dir, strerror(errno));
+        return;
+    }
+    session_eval_begin(s, false);
+    loader_start_epoch(f->val_loader, 0, 0);
+    for (int first = 0; first < p->n && (b = loader_next(f->val_loader));
+         first += b->size) {
+        put_batch(p, s, f, b, first);
+        loader_release_batch(f->val_loader, b);
+    }
+    if (p->events)
+        tensorboard_flush(p->events);
+}
