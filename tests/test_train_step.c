@@ -490,27 +490,33 @@ static void kept_release(struct kept *s)
  * One overflow in the middle of a run: the step leaves no trace in weights, statistics,
  * average and moments, and the run goes on.
  */
-static void test_injected_overflow(void **state)
+static void check_injected_overflow(int group)
 {
-    static const char *const more[] = {
-        "AMP_ENABLE",       "True", "AMP.DTYPE", "fp16", "AMP.INIT_SCALE", "1024",
-        "TRAIN.EMA.ENABLE", "True", NULL,
-    };
+    const char *const more[] = {"AMP_ENABLE",
+                                "True",
+                                "AMP.DTYPE",
+                                "fp16",
+                                "AMP.INIT_SCALE",
+                                "1024",
+                                "TRAIN.EMA.ENABLE",
+                                "True",
+                                "TRAIN.ACCUMULATION_STEPS",
+                                group == 1 ? "1" : "2",
+                                NULL};
     struct run r;
     struct kept before, after;
     struct control c;
     size_t n;
 
-    (void)state;
     run_init(&r, more);
     n = run_bytes(&r);
-    run_steps(&r, 4);
+    run_steps(&r, 4 * group);
     c = session_control(&r.s);
     assert_int_equal(c.updates, 4);
     before = kept_take(&r);
     c.loss_scale = 1e30;
     session_set_control(&r.s, &c);
-    run_steps(&r, 1);
+    run_steps(&r, group);
     after = kept_take(&r);
     assert_memory_equal(after.weights, before.weights, n);
     assert_memory_equal(after.average, before.average, n);
@@ -522,14 +528,22 @@ static void test_injected_overflow(void **state)
     assert_true(c.loss_scale == 5e29);
     c.loss_scale = 1024;
     session_set_control(&r.s, &c);
-    run_steps(&r, 3);
+    run_steps(&r, 3 * group);
     c = session_control(&r.s);
     assert_int_equal(c.updates, 7);
     assert_int_equal(c.skipped_row, 0);
-    assert_true(run_weights(&r)[find(&r, "bn1.num_batches_tracked")->offset] == 7);
+    assert_true(run_weights(&r)[find(&r, "bn1.num_batches_tracked")->offset] ==
+                (float)(7 * group));
     kept_release(&before);
     kept_release(&after);
     run_release(&r);
+}
+
+static void test_injected_overflow(void **state)
+{
+    (void)state;
+    check_injected_overflow(1);
+    check_injected_overflow(2);
 }
 
 /* An overflow on purpose: that update leaves no trace but in the counters and the scale.
