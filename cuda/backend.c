@@ -30,6 +30,15 @@ static void take_options(struct device *dev, const struct device_options *o)
         .workspace = o->workspace ? o->workspace : default_workspace,
         .cache = o->cache ? o->cache : "",
     };
+    dev->times = dev->options.benchmark;
+}
+
+static bool cuda_hurry(struct device *dev, bool on)
+{
+    if (!dev->times || dev->described)
+        return false;
+    dev->options.benchmark = !on;
+    return true;
 }
 
 static void open_gpu(struct device *dev, int index)
@@ -107,6 +116,7 @@ const struct backend backend_cuda = {
     .sync = cuda_sync,
     .peak_memory = cuda_peak_memory,
     .memory = cuda_memory,
+    .hurry = cuda_hurry,
     .lower = cuda_lower,
     .kernels = cuda_kernels,
     .capture_begin = cuda_capture_begin,

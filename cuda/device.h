@@ -37,6 +37,7 @@ struct device {
     struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
     struct cuda_options options;
     bool eager;                 /* no captures */
+    bool times;                 /* options.benchmark, as it was when the device opened */
     const struct step *running; /* for messages: the step whose run() is on */
     int number;                 /* of that step in its program */
     struct cuda_block *block;   /* what alloc() gave */
@@ -63,6 +64,7 @@ void cuda_launched(struct device *dev, const char *kernel);
 __attribute__((noreturn)) void cuda_fail(struct device *dev, const char *call,
                                          const char *error, const char *detail,
                                          const char *hint);
+extern const char cuda_hint_late[], cuda_hint_memory[]; /* for libraries' errors, too */
 
 /* Blocks of `block` threads for n elements of which each thread takes `each`. */
 static inline unsigned cuda_blocks(int64_t n, int block, int each)

@@ -90,6 +90,9 @@ struct backend {
     /* False: memory is the host's, and what there is of it is not asked. May be NULL. */
     bool (*memory)(struct device *dev, struct device_memory *m);
 
+    /* While on, claims decide without timing candidates on the device. False: they never
+     * time any. NULL: the same. */
+    bool (*hurry)(struct device *dev, bool on);
     void (*lower)(struct graph *g, struct device *dev); /* NULL: nothing to lower */
     const struct kernel *const *kernels;                /* ends with NULL */
 

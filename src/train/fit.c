@@ -50,6 +50,7 @@ static struct trial try_batch(const struct session *like, bool train, bool eval,
 {
     struct config cfg = *like->cfg;
     struct session s = {.cfg = &cfg, .backend = like->backend, .device = like->device};
+    bool hurries = s.backend->hurry && s.backend->hurry(s.device, true);
     struct trial t;
 
     cfg.data.batch_size = batch;
@@ -57,6 +58,8 @@ static struct trial try_batch(const struct session *like, bool train, bool eval,
     session_compile(&s, &(struct session_options){.train = train, .eval = eval});
     t = (struct trial){fit_need(&s), largest_tensor(&s)};
     session_drop(&s);
+    if (hurries)
+        (void)s.backend->hurry(s.device, false);
     return t;
 }
 
@@ -239,6 +242,10 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     struct trial probe;
     int64_t most, at;
 
+    if (q.limit != SIZE_MAX && s->backend->hurry) /* for what timing will choose */
+        q.limit -= q.limit < (size_t)s->cfg->cudnn.workspace_limit
+                       ? q.limit
+                       : (size_t)s->cfg->cudnn.workspace_limit;
     if (q.limit == SIZE_MAX)
         usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
               "may take: give a number",

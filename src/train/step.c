@@ -61,6 +61,26 @@ static void compile_fitting(struct session *s, const struct session_options *o)
     s->cfg = cfg;
 }
 
+/*
+ * Where claims time their candidates, what does not fit is found before that: then the
+ * programs that say so stay, for session_alloc or a summary to tell.
+ */
+static bool fits_in_a_hurry(struct session *s, const struct session_options *o)
+{
+    struct strbuf why = STRBUF_INIT;
+    bool fits;
+
+    if (!s->backend->hurry || !s->backend->hurry(s->device, true))
+        return true;
+    session_compile(s, o);
+    fits = fit_check(s, &why);
+    if (fits)
+        session_drop(s);
+    (void)s->backend->hurry(s->device, false);
+    strbuf_release(&why);
+    return fits;
+}
+
 void session_init(struct session *s, const struct config *cfg,
                   const struct session_options *o)
 {
@@ -71,7 +91,7 @@ void session_init(struct session *s, const struct config *cfg,
     s->device = s->backend->open(&d);
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         compile_fitting(s, o);
-    else
+    else if (fits_in_a_hurry(s, o))
         session_compile(s, o);
 }
 
