@@ -7,19 +7,19 @@
 #include "graph/graph.h"
 #include "graph/kernel.h"
 
-static const char no_graph[] =
+const char cuda_hint_late[] =
     "errors show up late: CUDA_LAUNCH_BLOCKING=1 with --no-graph names the step";
-static const char smaller[] =
+const char cuda_hint_memory[] =
     "a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less";
 
 static const struct {
     cudaError_t error;
     const char *hint;
 } hints[] = {
-    {cudaErrorMemoryAllocation, smaller},
-    {cudaErrorIllegalAddress, no_graph},
-    {cudaErrorLaunchFailure, no_graph},
-    {cudaErrorMisalignedAddress, no_graph},
+    {cudaErrorMemoryAllocation, cuda_hint_memory},
+    {cudaErrorIllegalAddress, cuda_hint_late},
+    {cudaErrorLaunchFailure, cuda_hint_late},
+    {cudaErrorMisalignedAddress, cuda_hint_late},
     {cudaErrorLaunchTimeout, "a GPU that also drives a screen stops long kernels"},
     {cudaErrorNoKernelImageForDevice,
      "there is no code for this chip: build with NVARCH for it (cuda/cuda.mk)"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "tests/emulator/host_node.h"
 #include "tests/emulator/internal.h"
 
 struct settings emulator_settings;
@@ -200,6 +201,16 @@ struct permutation permutation(unsigned n, uint64_t salt)
 
 /* ---- errors ---- */
 
+int emulator_fails(const char *what)
+{
+    static int64_t calls;
+    const char *set = getenv("EMULATOR_FAIL"), *colon = set ? strchr(set, ':') : NULL;
+    size_t n = colon ? (size_t)(colon - set) : 0;
+
+    return n && strlen(what) == n && !strncmp(set, what, n) &&
+           ++calls == strtoll(colon + 1, NULL, 10);
+}
+
 cudaError_t emulator_return(cudaError_t e)
 {
     if (e != cudaSuccess)
@@ -226,6 +237,7 @@ cudaError_t cudaPeekAtLastError(void)
     X(cudaErrorInvalidValue, "invalid argument")                                         \
     X(cudaErrorMemoryAllocation, "out of memory")                                        \
     X(cudaErrorInvalidConfiguration, "invalid configuration argument")                   \
+    X(cudaErrorIllegalAddress, "an illegal memory access was encountered")               \
     X(cudaErrorInvalidDevice, "invalid device ordinal")                                  \
     X(cudaErrorInvalidResourceHandle, "invalid resource handle")                         \
     X(cudaErrorNotReady, "device not ready")                                             \

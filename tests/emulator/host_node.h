@@ -25,6 +25,10 @@ int emulator_enqueue(struct CUstream_st *stream, const char *name, void (*fn)(vo
  */
 void emulator_expect_memory(const void *p, size_t size, const char *what);
 
+/* Whether this call has to fail on purpose: EMULATOR_FAIL=WHAT:N, the N-th call of WHAT
+ * (launch, malloc, cudnn, cublaslt). */
+int emulator_fails(const char *what);
+
 #ifdef __cplusplus
 }
 #endif

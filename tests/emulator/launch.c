@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tests/emulator/host_node.h"
 #include "tests/emulator/internal.h"
 
 enum { SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
@@ -97,6 +98,10 @@ void emulator_launch(cudaStream_t s, const emulator_launch_t *l, const void *clo
     block_check_pointers(l);
     if (!stream_valid(s))
         emulator_abort("kernel %s: launched to no stream", l->name);
+    if (emulator_fails("launch")) {
+        (void)emulator_return(cudaErrorIllegalAddress);
+        return;
+    }
     a.l = *l;
     memcpy(a.closure, closure, l->closure_size);
     o = operation_new(l->name, run_launch, &a,

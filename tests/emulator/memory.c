@@ -186,7 +186,8 @@ cudaError_t cudaMalloc(void **p, size_t size)
     *p = NULL;
     if (!size)
         return emulator_return(cudaSuccess);
-    if (size > usable() - (size_t)emulator_counters.bytes_held)
+    if (size > usable() - (size_t)emulator_counters.bytes_held ||
+        emulator_fails("malloc"))
         return emulator_return(cudaErrorMemoryAllocation);
     if (!reserve)
         make_reserve();

@@ -13,6 +13,7 @@
 /* Of the emulated runtime; without one the work is done at once. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
+OPTIONAL __typeof__(emulator_fails) emulator_fails;
 
 enum { VERSION = 130100 };
 
@@ -369,6 +370,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
 
     if (!alive(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (emulator_fails && emulator_fails("cublaslt"))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     if (!alpha || !beta || !collect(&p, op, a, b, c, d))
         return BAD;
     if (algo)

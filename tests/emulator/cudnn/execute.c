@@ -20,6 +20,7 @@
 /* Of the emulated runtime; without one the work is done at once. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
+OPTIONAL __typeof__(emulator_fails) emulator_fails;
 
 /* All that the work needs. The parts behind it: tensors, operations, memory. */
 struct work {
@@ -336,6 +337,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
         descriptor_get(v, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)
             ? *(void *const *)descriptor_get(v, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->data
             : NULL;
+    if (emulator_fails && emulator_fails("cudnn"))
+        return refuse(CUDNN_STATUS_EXECUTION_FAILED, "a launch failed on purpose");
     bad = check_workspace(d->plan, workspace);
     if (!bad)
         bad = check_overlaps(&d->plan->graph, places, workspace,

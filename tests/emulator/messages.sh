@@ -1,0 +1,46 @@
+#!/bin/bash
+# An error of CUDA, cuDNN or cuBLASLt is one line that names the call, the step, its layer
+# and shapes, the device and its free memory, the library's own last words, and what may
+# help; as a graph is recorded and kernel by kernel.
+#
+#   tests/emulator/messages.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-messages.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+"$trainc" synth shapes --out shapes --classes 4 --train 24 --val 8 --size 16 >/dev/null 2>&1
+
+expect() { # CALL:N, then patterns of the line
+  local what=$1 flag rc
+  shift
+  for flag in --deterministic --no-graph; do
+    rm -rf out
+    EMULATOR_FAIL=$what "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes \
+      --device cuda --output out --amp-dtype fp16 $flag --opts CUDNN.CACHE= \
+      CUDNN.BENCHMARK=False >log 2>&1
+    rc=$?
+    grep "trainc: error:" log >line
+    [ $rc = 1 ] && [ "$(wc -l <line)" = 1 ] || { tail -5 log; fail "$what $flag: exit code $rc"; }
+    for pattern in "cuda:0 NVIDIA H200: " "GiB of 139.8 GiB are free" "$@"; do
+      grep -q "$pattern" line || fail "$what $flag: no '$pattern' in: $(cat line)"
+    done
+  done
+}
+
+late="(errors show up late: CUDA_LAUNCH_BLOCKING=1 with --no-graph names the step)"
+expect launch:60 "in step [0-9]*, [a-z_0-9]* of layer '[a-z0-9.]*' by cuda [a-z ]*: .*8x[0-9x]* fp16.* -> " \
+  "an illegal memory access was encountered: cudaErrorIllegalAddress; " "$late"
+expect cudnn:6 "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED: a launch failed on purpose; " \
+  "in step [0-9]*, conv2d of layer 'layer1.2.conv1' by cuda conv2d: 8x16x16x16 fp16 .*-> 8x16x16x16 fp16" \
+  "$late"
+expect cublaslt:2 "Matmul.*: CUBLAS_STATUS_EXECUTION_FAILED" \
+  "in step [0-9]*, linear_[a-z_]* of layer 'fc' by cuda linear_" "$late"
+expect malloc:2 "cudaMalloc(.*: out of memory: cudaErrorMemoryAllocation" \
+  "(a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less)"
+
+[ $fails = 0 ] && echo "messages: passed" || { echo "messages: $fails failed"; exit 1; }
