@@ -29,6 +29,15 @@ $(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
 
 EMU_TEST += $(LIBS_TEST)
 EMU_RUN  += $(LIBS_TEST)
-EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
 -include $(LIBS_C:%.c=$B/%.d)
+
+# A profiler's place, for the test of NVTX ranges.
+EMU_NVTX := $E/libnvtx-count.so
+$B/tests/emulator/nvtx/count.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include
+$B/tests/emulator/nvtx/count.o: override CFLAGS += -fPIC
+$(EMU_NVTX): $B/tests/emulator/nvtx/count.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -o $@ $^
+emulator: $(EMU_NVTX)
+-include $B/tests/emulator/nvtx/count.d

@@ -1,0 +1,79 @@
+#!/bin/bash
+# What each key of CUDNN.* does to the plans that are chosen, on the emulated GPU, whose
+# library offers an engine for each mistake; that a batch is tried without timing; and
+# what a profiler sees.
+#
+#   tests/emulator/options.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
+library=$(realpath "${EMULATED:-build/cc/emulated}")/libnvtx-count.so
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-options.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+count() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1"; }
+cfg=(--cfg "$here/configs/smoke/shapes.yaml" --device cuda)
+
+plans() { # NAME, then options: summary's claims of convolutions to NAME.txt
+  local name=$1
+  shift
+  EMULATOR_COUNTERS=$name.count "$trainc" summary "${cfg[@]}" --json $name.json "$@" \
+    >$name.log 2>&1 || fail "$name: $(cat $name.log)"
+  grep -o '"detail": *"engine[^"]*"' $name.json | sort >$name.txt
+  [ -s $name.txt ] || fail "$name: no engine"
+}
+has() { grep -q "$2" $1.txt || fail "$1: no plan with '$2'"; }
+lacks() { grep -q "$2" $1.txt && fail "$1: a plan with '$2'"; }
+
+half=(--amp-dtype fp16 --opts CUDNN.CACHE=)
+plans loose "${half[@]}" CUDNN.DETERMINISTIC=False CUDNN.BENCHMARK=False
+has loose nondeterministic
+plans strict "${half[@]}" CUDNN.DETERMINISTIC=True
+lacks strict nondeterministic
+
+single=(--disable-amp --opts CUDNN.CACHE= CUDNN.BENCHMARK=False)
+plans tf32 "${single[@]}" CUDNN.ALLOW_TF32=True
+has tf32 tensor-core
+plans fp32 "${single[@]}" CUDNN.ALLOW_TF32=False
+lacks fp32 tensor-core
+
+plans wide "${half[@]}" CUDNN.DETERMINISTIC=True CUDNN.WORKSPACE_LIMIT=2097152
+has wide "1.0 MiB workspace"
+plans narrow "${half[@]}" CUDNN.DETERMINISTIC=True CUDNN.WORKSPACE_LIMIT=65536
+lacks narrow "1.0 MiB workspace"
+
+# Timed, then taken from the folder without timing.
+[ "$(count loose.count launches)" = 0 ] || fail "timed without CUDNN.BENCHMARK"
+timed=(--amp-dtype fp16 --opts CUDNN.BENCHMARK=True CUDNN.DETERMINISTIC=False)
+plans timed "${timed[@]}" CUDNN.CACHE=
+has timed " us"
+[ "$(count timed.count launches)" -gt 100 ] || fail "CUDNN.BENCHMARK timed nothing"
+[ -e plans ] && fail "a folder without CUDNN.CACHE"
+plans first "${timed[@]}" CUDNN.CACHE=plans
+[ -n "$(ls plans)" ] || fail "CUDNN.CACHE: nothing in the folder"
+plans second "${timed[@]}" CUDNN.CACHE=plans
+[ "$(count second.count launches)" = 0 ] || fail "the second start times again"
+cmp -s <(sed 's/, cached//' first.txt) <(sed 's/, cached//' second.txt) ||
+  fail "other plans than the first start's: $(diff first.txt second.txt | head -3)"
+
+# What does not fit, and the largest that does, is found without timing anything.
+export EMULATOR_MEMORY=1200M
+plans huge "${timed[@]}" CUDNN.CACHE= DATA.BATCH_SIZE=16384
+[ "$(count huge.count launches)" = 0 ] || fail "a batch that does not fit was timed"
+grep -q "the largest DATA.BATCH_SIZE that fits is" huge.log || fail "huge: $(tail -3 huge.log)"
+unset EMULATOR_MEMORY
+plans eager "${half[@]}" CUDNN.DETERMINISTIC=True
+
+# A profiler sees one range a step, and the kernels of what is recorded inside.
+"$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 >/dev/null 2>&1
+NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-path shapes \
+  --output out "${half[@]}" TRAIN.EPOCHS=2 CUDNN.DETERMINISTIC=True >log 2>&1 || fail "$(cat log)"
+[ "$(grep -c '^training step$' ranges)" = 12 ] || fail "ranges: not 12 training steps"
+[ "$(grep -c '^evaluation step$' ranges)" = 4 ] || fail "ranges: not 4 evaluation steps"
+grep -q '^  cuda conv2d layer1.0.conv1$' ranges || fail "ranges: no layer in a step"
+grep 'left open\|too many' ranges && fail "ranges are not closed"
+
+[ $fails = 0 ] && echo "options: passed" || { echo "options: $fails failed"; exit 1; }
