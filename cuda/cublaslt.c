@@ -58,10 +58,21 @@ static void note_message(int level, const char *function, const char *message)
         (void)snprintf(last_message, sizeof(last_message), "%s: %s", function, message);
 }
 
+/* `call` is our text of it: "c->Matmul(c->handle, ...". */
 static void check(struct device *dev, cublasStatus_t status, const char *call)
 {
-    if (status)
-        cuda_fail(dev, call, dev->cublaslt->GetStatusString(status), last_message, NULL);
+    const char *hint = status == CUBLAS_STATUS_EXECUTION_FAILED ? cuda_hint_late
+                       : status == CUBLAS_STATUS_ALLOC_FAILED   ? cuda_hint_memory
+                                                                : NULL;
+    int len = (int)strcspn(call, "("), from = len;
+    char name[80];
+
+    if (!status)
+        return;
+    while (from && call[from - 1] != '>')
+        from--;
+    (void)snprintf(name, sizeof(name), "cublasLt%.*s", len - from, call + from);
+    cuda_fail(dev, name, dev->cublaslt->GetStatusString(status), last_message, hint);
 }
 
 #define CHECK(dev, call) check((dev), (call), #call)

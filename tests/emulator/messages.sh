@@ -38,7 +38,7 @@ expect launch:60 "in step [0-9]*, [a-z_0-9]* of layer '[a-z0-9.]*' by cuda [a-z 
 expect cudnn:6 "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED: a launch failed on purpose; " \
   "in step [0-9]*, conv2d of layer 'layer1.2.conv1' by cuda conv2d: 8x16x16x16 fp16 .*-> 8x16x16x16 fp16" \
   "$late"
-expect cublaslt:2 "Matmul.*: CUBLAS_STATUS_EXECUTION_FAILED" \
+expect cublaslt:2 "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED" \
   "in step [0-9]*, linear_[a-z_]* of layer 'fc' by cuda linear_" "$late"
 expect malloc:2 "cudaMalloc(.*: out of memory: cudaErrorMemoryAllocation" \
   "(a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less)"
