@@ -49,6 +49,8 @@ static int write_result(const struct result *r, int code, const char *error)
     if (r->val_classes)
         put_classes(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
+    json_put_double(&w, "device_open_seconds", r->device_open_seconds);
+    json_put_double(&w, "first_step_seconds", r->first_step_seconds);
     json_put_int(&w, "peak_memory_bytes", r->peak_memory_bytes);
     put_known(&w, "library_memory_bytes", r->library_memory_bytes);
     put_known(&w, "device_syncs", r->device_syncs);
@@ -88,6 +90,7 @@ static void reset(struct result *r, const char *path)
     *r = (struct result){.began = clock_now()};
     r->library_memory_bytes = r->device_syncs = r->device_waits = -1;
     r->train_loss = r->images_per_second = (double)NAN;
+    r->device_open_seconds = r->first_step_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();
     result_path = path;
 }

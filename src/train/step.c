@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/log.h"
@@ -85,10 +86,13 @@ void session_init(struct session *s, const struct config *cfg,
                   const struct session_options *o)
 {
     struct device_options d;
+    double began;
 
     *s = (struct session){.cfg = cfg, .keep_declines = o->keep_declines};
     s->backend = device_options(cfg, &d);
+    began = clock_now();
     s->device = s->backend->open(&d);
+    s->open_seconds = clock_now() - began;
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         compile_fitting(s, o);
     else if (fits_in_a_hurry(s, o))

@@ -52,6 +52,7 @@ struct session {
     const struct config *cfg;
     const struct backend *backend;
     struct device *device;
+    double open_seconds; /* that it took to open it */
     struct plan plan;
     bool mixing, keep_declines;
     struct build build[SESSION_PROGRAMS]; /* .graph is NULL where there is none */

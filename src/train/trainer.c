@@ -60,6 +60,8 @@ static bool train_batch(struct trainer *t)
     update = session_step_lent(&t->session, &lent);
     if (replayed)
         session_set_metrics(&t->session, &t->state.train);
+    if (!t->train_images)
+        t->result.first_step_seconds = clock_now() - t->result.began;
     t->train_images += t->session.plan.batch;
     return update;
 }
@@ -221,6 +223,7 @@ static void fill_device(struct result *r, const struct session *s)
 {
     struct device_memory m;
 
+    r->device_open_seconds = s->open_seconds;
     r->peak_memory_bytes = (int64_t)s->backend->peak_memory(s->device);
     if (s->backend->memory && s->backend->memory(s->device, &m))
         r->library_memory_bytes = (int64_t)m.library;

@@ -22,7 +22,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   [ "$name" = synthetic ] || args+=(--data-path shapes)
   "$trainc" "${args[@]}" --result train.json >log 2>&1 || { cat log; fail "$name"; continue; }
   for key in exit epochs steps train_loss val_loss val_top1 val_top5 \
-    images_per_second peak_memory_bytes wall_seconds; do
+    images_per_second device_open_seconds first_step_seconds peak_memory_bytes wall_seconds; do
     case $(value train.json $key) in
       '' | null) fail "$name: $key is missing" ;;
     esac
