@@ -67,6 +67,9 @@ test: ## packages, build, unit tests, end-to-end tests and headers: at most ten 
 	@$(MAKE) -s headers
 	@EMULATED=$E scripts/tests.sh $(TEST) $(EMU_RUN) $(wildcard tests/e2e/*.sh)
 
+check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
+	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
+
 demo: ## packages, build, generated images, training, evaluation: two minutes
 	@scripts/demo.sh
 
@@ -101,5 +104,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test demo headers tidy sizes format install clean help FORCE
+.PHONY: all unit test check-gpu demo headers tidy sizes format install clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d)

@@ -28,7 +28,7 @@ EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step \
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh tests/emulator/models.sh \
             tests/emulator/messages.sh $(if $(SANITIZE),,tests/emulator/train.sh \
-            tests/emulator/options.sh)
+            tests/emulator/options.sh tests/emulator/check_gpu.sh)
 
 EMU_OWN  := $(wildcard tests/emulator/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.

@@ -1,0 +1,55 @@
+#!/bin/bash
+# Packs what scripts/check_gpu.sh needs for a GPU machine that has only CUDA, cuDNN and
+# Python: the program, the tests, configs, goldens, and the shared libraries of this
+# machine, but for those of the C library, of CUDA and cuDNN.
+#
+#   scripts/gpu_bundle.sh [FILE.tar.xz]        default build/trainc-gpu.tar.xz
+#
+# There:  tar xf trainc-gpu.tar.xz && trainc-gpu/scripts/check_gpu.sh
+# (no xz: python3 -m tarfile -e trainc-gpu.tar.xz)
+#
+# That machine's C library must not be older than this one's asks for; check_gpu.sh says so.
+#
+#   TRAINC=FILE, TESTS=DIR   other binaries, of the emulated build say
+#   PACK=COMMAND             another compressor; cat: none
+#   LIMIT=BYTES              fail if the file is larger (default 64 MiB)
+set -eu
+cd "$(dirname "$0")/.."
+out=$(realpath -m "${1:-build/trainc-gpu.tar.xz}")
+trainc=${TRAINC:-./trainc}
+tests=${TESTS:-build/cc/tests}
+limit=${LIMIT:-67108864}
+pack=${PACK:-xz --lzma2=preset=2,dict=64MiB} # the programs share most of their code
+work=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bundle.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+to=$work/trainc-gpu
+mkdir -p "$to"/{bin,lib/cxx,scripts,tests} "$(dirname "$out")"
+
+strip --strip-debug -o "$to/bin/trainc" "$trainc"
+for t in test_ops test_models_golden test_erfnet_golden test_train_step test_train_fit \
+  test_train_checkpoint; do # what check_gpu.sh runs
+  [ ! -x "$tests/$t" ] || strip --strip-debug -o "$to/bin/$t" "$tests/$t"
+done
+[ -x "$to/bin/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
+
+# Not the C library and the loader, which belong to the kernel that runs there.
+ldd "$to"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r lib; do
+  case $(basename "$lib") in
+    libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | ld-linux*) ;;
+    libcuda* | libcudnn* | libcublas* | libnvrtc* | libnccl*) ;;
+    libstdc++.so.* | libgcc_s.so.*) cp -L "$lib" "$to/lib/cxx/" ;;
+    *) cp -L "$lib" "$to/lib/" ;;
+  esac
+done
+
+cp -r configs "$to/"
+cp -r tests/golden "$to/tests/"
+cp scripts/check_gpu.sh "$to/scripts/"
+for f in "$to"/bin/* "$to"/lib/*.so*; do
+  objdump -T "$f"
+done | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\)).*/\1/p' | sort -Vu | tail -1 >"$to/lib/glibc"
+
+tar -C "$work" --sort=name --owner=0 --group=0 -cf - trainc-gpu | $pack >"$out"
+size=$(stat -c %s "$out")
+echo "$out: $((size >> 20)) MiB, needs glibc $(cat "$to/lib/glibc")"
+[ "$pack" = cat ] || [ "$size" -le "$limit" ] || { echo "larger than $limit bytes" >&2; exit 1; }

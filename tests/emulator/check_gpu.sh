@@ -1,0 +1,58 @@
+#!/bin/bash
+# scripts/check_gpu.sh out of a bundle, in an empty folder, on the emulated GPU: what it
+# says when all is well, and that it notices what is not.
+#
+#   tests/emulator/check_gpu.sh [FOLDER]
+set -u
+emulated=$(realpath "${1:-${EMULATED:-build/cc/emulated}}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bundled.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+cd "$here" || exit 1
+TRAINC=$emulated/../trainc-emulated TESTS=$emulated/tests PACK=cat \
+  scripts/gpu_bundle.sh "$dir/bundle.tar" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+cd "$dir" && tar xf bundle.tar || exit 1
+export TRAINC_CUDNN=$emulated/libcudnn.so.9 TRAINC_CUBLASLT=$emulated/libcublasLt.so.13
+export EMULATED=1 RESULT=$dir/result.json
+check() { trainc-gpu/scripts/check_gpu.sh "$@" >log 2>&1; }
+state() { # NAME STATE: what result.json says of an item
+  python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+sys.exit([i["state"] for i in r["items"] if i["name"] == sys.argv[2]] != [sys.argv[3]])' \
+    "$RESULT" "$1" "$2" || { cat log; fail "$1 is not $2: $(cat "$RESULT")"; }
+}
+
+check devices start overflow steady_state memcheck || fail "exit code $?"
+for name in devices overflow steady_state; do state $name passed; done
+for name in start memcheck; do state $name skipped; done
+grep -q "5 of 5 items without a failure" log || fail "no summary: $(tail -1 log)"
+
+# A call that fails, steps that wait, runs that differ, an item that there is not.
+EMULATOR_FAIL=launch:400 check captured_is_eager && fail "a launch that fails was not noticed"
+state captured_is_eager failed
+cat >waits <<'EOF'
+#!/bin/bash
+# Says of longer runs that they waited more often.
+"$(dirname "$0")/trainc-gpu/bin/trainc" "$@" || exit
+[[ " $* " == *" 10 "* ]] && sed -i 's/"device_syncs": /"device_syncs": 1/' steady10.json
+exit 0
+EOF
+chmod +x waits
+TRAINC=$dir/waits check steady_state && fail "a step that waits was not noticed"
+state steady_state failed
+cat >other <<'EOF'
+#!/bin/bash
+# Trains with another seed each time.
+exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@" $([[ " $* " == *" --cfg "* ]] && echo SEED=$RANDOM)
+EOF
+chmod +x other
+TRAINC=$dir/other check deterministic && fail "two different runs were not noticed"
+state deterministic failed
+check nothing && fail "an item that is not there passed"
+
+[ $fails = 0 ] && echo "check_gpu: passed" || { echo "check_gpu: $fails failed"; exit 1; }
