@@ -13,7 +13,7 @@
 #include "cpu/onednn.h"
 
 /* Large blocks come from mmap, on huge pages where the system has them. */
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, CACHE_SIZE = 32 << 20 /* where nobody says it */ };
 
 struct block {
     struct block *next;
@@ -27,6 +27,20 @@ static void nothing(void *arg, int thread)
     (void)arg, (void)thread;
 }
 
+/* The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. */
+static size_t cache_size(void)
+{
+    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    unsigned kib = 0;
+
+    if (f) {
+        if (fscanf(f, "%uK", &kib) != 1)
+            kib = 0;
+        (void)fclose(f);
+    }
+    return kib ? (size_t)kib << 10 : CACHE_SIZE;
+}
+
 static struct device *cpu_open(const struct device_options *o)
 {
     struct device *dev = xcalloc(1, sizeof(*dev));
@@ -35,9 +49,10 @@ static struct device *cpu_open(const struct device_options *o)
         die("the cpu backend takes no device description ('%s')", o->description);
     dev->threads = o && o->threads > 0 ? o->threads : omp_get_num_procs();
     omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
-    cpu_parallel(dev, nothing, NULL); /* OpenMP makes its threads now, not in a step */
+    cpu_parallel(dev, nothing, NULL);  /* OpenMP makes its threads now, not in a step */
     dev->onednn = onednn_open();
     dev->loops = loops_best();
+    dev->cache = cache_size();
     (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s, oneDNN %s",
                    dev->threads, dev->threads == 1 ? "" : "s", dev->loops->isa,
                    onednn_version());

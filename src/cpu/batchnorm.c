@@ -276,6 +276,7 @@ static void apply(const struct job *j, int thread)
         .scale = j->tables[0].table[1],
         .shift = j->tables[0].table[2],
         .relu = st->relu,
+        .past = cpu_past(j->dev, j->s, st->y),
     };
     const void *r = NULL;
 

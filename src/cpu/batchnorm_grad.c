@@ -249,6 +249,7 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .c = j.b.table[4],
         .d = j.b.table[5],
         .mask = st->mask,
+        .past = cpu_past(dev, s, WRITE_DX),
     };
     j.apply = j.sums;
     if (j.sums.dz) { /* the second pass reads what the first one stored */

@@ -91,6 +91,7 @@ static void inference_part(void *arg, int64_t lo, int64_t hi)
         .scale = j->scale,
         .shift = j->shift,
         .relu = j->st->relu,
+        .past = cpu_past(j->dev, j->s, 0),
     });
 }
 

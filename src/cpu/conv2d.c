@@ -185,7 +185,7 @@ static void relu_part(void *arg, int64_t lo, int64_t hi)
     const struct relu_job *j = arg;
     char *y = j->y + (size_t)lo * dtype_size(j->t);
 
-    j->dev->loops->relu_forward(j->t, y, y, hi - lo, 0);
+    j->dev->loops->relu_forward(j->t, y, y, hi - lo, 0, false);
 }
 
 static void conv2d_run(struct step *s, struct device *dev)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cpu/loops.h"
+#include "graph/kernel.h"
 
 struct device {
     int threads;
@@ -15,6 +16,7 @@ struct device {
     const struct loops *loops;
     struct block *block; /* what alloc() gave */
     size_t bytes, peak;
+    size_t cache; /* bytes of the last-level cache */
     char text[96];
 };
 
@@ -43,6 +45,28 @@ static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, in
         *lo = n;
     if (*hi > n)
         *hi = n;
+}
+
+/*
+ * Whether a step should store its result k past the cache: a store that keeps its line
+ * reads it first, and whoever comes next would not find much of what a step left that
+ * moves more than the cache holds. What is small stays.
+ */
+static inline bool cpu_past(const struct device *dev, const struct step *s, int k)
+{
+    size_t all = 0;
+
+    if (!s->out[k] || (uintptr_t)s->out[k] % 64 ||
+        tensor_size(s->out_tensor[k]) < dev->cache / 8)
+        return false;
+    for (int i = 0; i < s->nin; i++) {
+        if (s->in[i] == s->out[k]) /* in place: the line is there */
+            return false;
+        all += tensor_size(s->in_tensor[i]);
+    }
+    for (int i = 0; i < s->nout; i++)
+        all += s->out[i] ? tensor_size(s->out_tensor[i]) : 0;
+    return all > dev->cache;
 }
 
 /* Element i; NULL stays NULL. */

@@ -13,6 +13,7 @@
 struct job {
     const struct device *dev;
     struct step *s;
+    bool past;
 };
 
 static bool is_sigmoid(const struct node *n)
@@ -42,17 +43,11 @@ static void dropout_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
     const struct dropout_attrs *a = j->s->node->attrs;
     const struct control *c = j->s->in[DROPOUT_CONTROL];
-    enum dtype t = j->s->out_tensor[0]->dtype;
+    const struct dropout_key key = {c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
+                                    a->rate};
 
-    for (int64_t i = lo; i < hi; i += 4) { /* lo is a multiple of 4 */
-        struct philox r = dropout_block(c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
-                                        (uint64_t)i / 4);
-
-        for (int64_t k = i; k < hi && k < i + 4; k++)
-            scalar_put(j->s->out[0], t, k,
-                       scalar_get(j->s->in[DROPOUT_X], t, k) *
-                           dropout_factor(r.v[k - i], a->rate));
-    }
+    j->dev->loops->mask(j->s->out_tensor[0]->dtype, j->s->in[DROPOUT_X], j->s->out[0],
+                        &key, lo, hi, j->past);
 }
 
 /* Samples [lo, hi). */
@@ -69,7 +64,8 @@ static void drop_path_part(void *arg, int64_t lo, int64_t hi)
                                    (uint64_t)n, a->rate);
 
         j->dev->loops->scale(y->dtype, cpu_at(j->s->in[DROPOUT_X], y->dtype, n * len), f,
-                             cpu_out(j->s->out[0], y->dtype, n * len), len);
+                             cpu_out(j->s->out[0], y->dtype, n * len), len,
+                             j->past && len * 2 % 64 == 0);
     }
 }
 
@@ -90,8 +86,8 @@ static void sigmoid_part(void *arg, int64_t lo, int64_t hi)
 
 static void dropout_run(struct step *s, struct device *dev)
 {
-    struct job j = {dev, s};
     const struct tensor *y = s->out_tensor[0];
+    struct job j = {dev, s, cpu_past(dev, s, 0)};
 
     if (is_sigmoid(s->node))
         cpu_for(dev, tensor_len(y), 64, sigmoid_part, &j);

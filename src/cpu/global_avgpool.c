@@ -15,6 +15,7 @@ struct job {
     const struct global_state *st;
     struct step *s;
     const struct device *dev;
+    bool past;
 };
 
 static bool is_global(const struct node *n)
@@ -56,25 +57,27 @@ static void global_image(const struct job *j, int64_t n, float *sum)
     const struct op *op = j->s->node->op;
     enum dtype t = j->s->out_tensor[0]->dtype;
     int64_t c = j->st->channels, pixels = j->st->pixels, first = n * pixels * c;
+    const void *x = j->s->in[0];
+    void *y = j->s->out[0];
     float share = 1 / (float)pixels;
 
-    memset(sum, 0, (size_t)c * sizeof(*sum));
-    if (op == &op_global_avgpool_grad)
-        loops->axpy(t, cpu_at(j->s->in[0], t, n * c), share, sum, c);
-    for (int64_t i = first; i < first + pixels * c; i += c) {
-        if (op == &op_global_avgpool_grad)
-            loops->cast(DTYPE_F32, t, sum, cpu_out(j->s->out[0], t, i), c);
-        else if (op == &op_global_avgpool)
-            loops->axpy(t, cpu_at(j->s->in[0], t, i), share, sum, c);
-        else if (op == &op_scale_channels)
-            loops->scale_row(t, cpu_at(j->s->in[0], t, i), cpu_at(j->s->in[1], t, n * c),
-                             cpu_out(j->s->out[0], t, i), c);
-        else
-            loops->dot_row(t, cpu_at(j->s->in[0], t, i), cpu_at(j->s->in[1], t, i), sum,
-                           c);
+    if (op == &op_scale_channels) {
+        loops->scale_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, n * c),
+                          cpu_out(y, t, first), pixels, c, j->past);
+        return;
     }
-    if (op == &op_global_avgpool || op == &op_scale_channels_scale_grad)
-        loops->cast(DTYPE_F32, t, sum, cpu_out(j->s->out[0], t, n * c), c);
+    memset(sum, 0, (size_t)c * sizeof(*sum));
+    if (op == &op_global_avgpool_grad) {
+        loops->sum_rows(t, cpu_at(x, t, n * c), 1, c, share, sum);
+        loops->spread_rows(t, sum, cpu_out(y, t, first), pixels, c, j->past);
+        return;
+    }
+    if (op == &op_global_avgpool)
+        loops->sum_rows(t, cpu_at(x, t, first), pixels, c, share, sum);
+    else
+        loops->dot_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, first), pixels, c,
+                        sum);
+    loops->cast(DTYPE_F32, t, sum, cpu_out(y, t, n * c), c, false);
 }
 
 static void global_thread(void *arg, int thread)
@@ -90,7 +93,9 @@ static void global_thread(void *arg, int thread)
 
 static void global_run(struct step *s, struct device *dev)
 {
-    struct job j = {s->state, s, dev};
+    const struct global_state *st = s->state;
+    struct job j = {st, s, dev,
+                    st->channels % dev->loops->lanes == 0 && cpu_past(dev, s, 0)};
 
     cpu_parallel(dev, global_thread, &j);
 }

@@ -7,9 +7,12 @@
  * All loops run on the calling thread; kernels cut the work. `t` is DTYPE_F32 or
  * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
  *
+ * `past`: the result passes the cache (cpu_past in device.h says when that pays); it is
+ * aligned to 64 bytes, what is stored at a time to a vector.
+ *
  * Channels. Loops with one number for each channel see a tensor as rows of `width`
  * elements and have tables of that length. width is a multiple of the channels and of
- * LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
+ * 2 LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
  * may be short.
  */
 #ifndef CPU_LOOPS_H
@@ -30,7 +33,7 @@ struct bn_apply {
     const float *mean, *scale, *shift;
     const float *r_mean, *r_scale, *r_shift; /* of r, if it is a batch norm too */
     enum bn_residual residual;
-    bool relu;
+    bool relu, past;
 };
 
 /*
@@ -48,13 +51,24 @@ struct bn_grad {
     const float *a, *c, *d;
     float *sum, *dot;
     enum bn_mask mask;
+    bool past; /* dz and dx */
 };
 
 /* Square windows over images of c channels, channels last. */
+enum { POOL_COVERS = 64 }; /* windows over one pixel, at most */
 struct pool {
     enum dtype t;
     int64_t c, in_h, in_w, out_h, out_w;
     int64_t kernel, stride, pad;
+    int64_t ring; /* maxpool_grad: rows of windows that share a row of the image */
+    bool past;
+};
+
+/* What the mask of ops/dropout_formula.h depends on. */
+struct dropout_key {
+    uint64_t seed, micro;
+    uint32_t salt;
+    float rate;
 };
 
 /*
@@ -80,16 +94,29 @@ struct loops {
     const char *isa;
     int lanes;
 
-    void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit);
+    /* n bytes, aligned or not */
+    void (*copy)(void *to, const void *from, int64_t n, bool past);
+    void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit,
+                         bool past);
     void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,
-                      float limit);
+                      float limit, bool past);
     /* y = in[0] + ... + in[nin-1] of the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
-                int64_t hi);
-    void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n);
+                int64_t hi, bool past);
+    void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n,
+                 bool past);
+    /* y = x f */
+    void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n, bool past);
     /* y = x scale + shift over bytes */
     void (*normalize_bytes)(enum dtype to, const uint8_t *x, void *y, int64_t n,
-                            int64_t width, const float *scale, const float *shift);
+                            int64_t width, const float *scale, const float *shift,
+                            bool past);
+    /* y[k] = x[k] lam[k] + x[1 - k] (1 - lam[k]); y[1] may be NULL */
+    void (*blend)(enum dtype t, const void *const x[2], void *const y[2],
+                  const float lam[2], int64_t n, bool past);
+    /* dropout of the elements [lo, hi); lo is a multiple of 64 */
+    void (*mask)(enum dtype t, const void *x, void *y, const struct dropout_key *key,
+                 int64_t lo, int64_t hi, bool past);
 
     /* sum += x - shift, sq += (x - shift)^2 */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
@@ -103,21 +130,24 @@ struct loops {
     void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width,
                         float *sum);
 
-    /* Rows [lo, hi) of the result, counted over all images; `sum` has c floats. */
+    /* Rows [lo, hi) of the result, counted over all images. */
     void (*maxpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
-    void (*avgpool)(const struct pool *p, const void *x, void *y, float *sum, int64_t lo,
-                    int64_t hi);
-    void (*avgpool_grad)(const struct pool *p, const void *dy, void *dx, float *sum,
-                         int64_t lo, int64_t hi);
-    /* Image n; `ring` has kernel * in_w * c floats. */
+    void (*avgpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
+    void (*avgpool_grad)(const struct pool *p, const void *dy, void *dx, int64_t lo,
+                         int64_t hi);
+    /* Image n; `ring` has ring * out_w * c numbers. */
     void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
-                         float *ring, int64_t n);
+                         int32_t *ring, int64_t n);
 
-    /* n elements: y = x f; y += x scale; y = x s; sum += x y */
-    void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n);
-    void (*axpy)(enum dtype t, const void *x, float scale, float *y, int64_t n);
-    void (*scale_row)(enum dtype t, const void *x, const void *s, void *y, int64_t n);
-    void (*dot_row)(enum dtype t, const void *x, const void *y, float *sum, int64_t n);
+    /* Over `rows` rows of n: sum += x scale; sum += x y; y = x s; y = s. */
+    void (*sum_rows)(enum dtype t, const void *x, int64_t rows, int64_t n, float scale,
+                     float *sum);
+    void (*dot_rows)(enum dtype t, const void *x, const void *y, int64_t rows, int64_t n,
+                     float *sum);
+    void (*scale_rows)(enum dtype t, const void *x, const void *s, void *y, int64_t rows,
+                       int64_t n, bool past);
+    void (*spread_rows)(enum dtype t, const float *s, void *y, int64_t rows, int64_t n,
+                        bool past);
 
     /* Output channels [lo, hi), multiples of 16, with padding. NULL where there is none;
      * bf16 with AVX-512 BF16 only. */

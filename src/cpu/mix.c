@@ -3,7 +3,6 @@
 
 #include "cpu/device.h"
 #include "cpu/kernels.h"
-#include "cpu/scalar.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/image.h"
@@ -26,45 +25,114 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     return NULL;
 }
 
-static void mix_sample(const struct step *s, int64_t i, const struct mix_draw *d)
-{
-    const struct tensor *t = s->node->in[MIX_X];
-    int64_t c = t->dim[IMAGE_C], row = t->dim[IMAGE_W] * c, len = t->dim[IMAGE_H] * row;
-    const void *own = cpu_at(s->in[MIX_X], t->dtype, i * len);
-    const void *partner = cpu_at(s->in[MIX_X], t->dtype, (t->dim[IMAGE_N] - 1 - i) * len);
-    void *y = cpu_out(s->out[MIX_Y], t->dtype, i * len);
+struct job {
+    const struct device *dev;
+    struct step *s;
+    int64_t n, h, w, c; /* of the images */
+    enum dtype t;
+    bool past;
+};
 
-    for (int64_t k = 0; k < len; k++)
-        scalar_put(y, t->dtype, k,
-                   mix_value(d, k / row, k % row / c, scalar_get(own, t->dtype, k),
-                             scalar_get(partner, t->dtype, k)));
+/* Elements [at, at + n) of y's image i are those of x's image `from`. */
+static void copy_part(const struct job *j, int64_t i, int64_t from, int64_t at, int64_t n)
+{
+    int64_t len = j->h * j->w * j->c;
+
+    j->dev->loops->copy(cpu_out(j->s->out[MIX_Y], j->t, i * len + at),
+                        cpu_at(j->s->in[MIX_X], j->t, from * len + at),
+                        n * (int64_t)dtype_size(j->t), j->past);
 }
 
+/* Sample i: its own rows, and in the box the columns of its partner. */
+static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw *d)
+{
+    int64_t row = j->w * j->c, left = d->left * j->c, right = d->right * j->c;
+
+    copy_part(j, i, i, 0, d->top * row);
+    for (int64_t at = d->top * row; at < d->bottom * row; at += row) {
+        copy_part(j, i, i, at, left);
+        copy_part(j, i, j->n - 1 - i, at + left, right - left);
+        copy_part(j, i, i, at + right, row - right);
+    }
+    copy_part(j, i, i, d->bottom * row, (j->h - d->bottom) * row);
+}
+
+/* Whether nothing is mixed in: then the partner, which may hold a NaN, is not read. */
+static bool whole(const struct mix_draw *d)
+{
+    return !d->cutmix && d->lam >= 1;
+}
+
+/* Samples i and n-1-i, which are each other's partners. */
+static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[2])
+{
+    int64_t len = j->h * j->w * j->c, other = j->n - 1 - i;
+    const void *x[2] = {cpu_at(j->s->in[MIX_X], j->t, i * len),
+                        cpu_at(j->s->in[MIX_X], j->t, other * len)};
+    void *y[2] = {cpu_out(j->s->out[MIX_Y], j->t, i * len),
+                  cpu_out(j->s->out[MIX_Y], j->t, other * len)};
+    const float lam[2] = {d[0].lam, d[1].lam};
+
+    if (!d[0].cutmix && !d[1].cutmix && !whole(&d[0]) && !whole(&d[1])) {
+        j->dev->loops->blend(j->t, x, y, lam, len, j->past && len * 2 % 64 == 0);
+        return;
+    }
+    for (int k = 0; k < (i == other ? 1 : 2); k++) {
+        int64_t own = k ? other : i;
+
+        if (d[k].cutmix) {
+            cutmix_sample(j, own, &d[k]);
+        } else if (whole(&d[k])) {
+            copy_part(j, own, own, 0, len);
+        } else {
+            const void *both[2] = {x[k], x[1 - k]};
+            void *to[2] = {y[k], NULL};
+            const float l[2] = {lam[k], 1};
+
+            j->dev->loops->blend(j->t, both, to, l, len, false);
+        }
+    }
+}
+
+/* Pairs [lo, hi) of partners; the middle one of an odd number is its own. */
 static void mix_part(void *arg, int64_t lo, int64_t hi)
 {
-    const struct step *s = arg;
-    const struct mix_attrs *a = s->node->attrs;
-    const struct control *control = s->in[MIX_CONTROL];
-    const struct tensor *t = s->node->in[MIX_X];
+    const struct job *j = arg;
+    const struct mix_attrs *a = j->s->node->attrs;
+    const struct control *control = j->s->in[MIX_CONTROL];
     const struct mix_rule rule = {a->mixup,      a->cutmix, a->cutmix_min,
                                   a->cutmix_max, a->prob,   a->switch_prob};
-    float *lam = s->out[MIX_LAM];
+    float *lam = j->s->out[MIX_LAM];
 
     for (int64_t i = lo; i < hi; i++) {
-        struct mix_draw d = mix_draw(&rule, control->seed, (uint64_t)control->micro,
-                                     mix_drawer(a->mode, i, t->dim[IMAGE_N]),
-                                     (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W]);
+        struct mix_draw d[2];
 
-        if (s->out[MIX_Y])
-            mix_sample(s, i, &d);
-        if (lam)
-            lam[i] = d.lam;
+        for (int k = 0; k < 2; k++) {
+            int64_t own = k ? j->n - 1 - i : i;
+
+            d[k] = mix_draw(&rule, control->seed, (uint64_t)control->micro,
+                            mix_drawer(a->mode, own, j->n), (int)j->h, (int)j->w);
+            if (lam)
+                lam[own] = d[k].lam;
+        }
+        if (j->s->out[MIX_Y])
+            mix_samples(j, i, d);
     }
 }
 
 static void mix_run(struct step *s, struct device *dev)
 {
-    cpu_for(dev, s->node->in[MIX_X]->dim[IMAGE_N], 1, mix_part, s);
+    const struct tensor *x = s->node->in[MIX_X];
+    struct job j = {.dev = dev,
+                    .s = s,
+                    .n = x->dim[IMAGE_N],
+                    .h = x->dim[IMAGE_H],
+                    .w = x->dim[IMAGE_W],
+                    .c = x->dim[IMAGE_C],
+                    .t = x->dtype,
+                    .past = cpu_past(dev, s, MIX_Y)};
+
+    cpu_for(dev, (j.n + 1) / 2, 1, mix_part, &j);
 }
 
 const struct kernel cpu_mix = {

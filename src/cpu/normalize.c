@@ -17,6 +17,7 @@ struct normalize_state {
 struct job {
     const struct device *dev;
     struct step *s;
+    bool past;
 };
 
 static const char *normalize_claim(struct region *r, struct graph *g, struct node *n,
@@ -55,13 +56,13 @@ static void normalize_part(void *arg, int64_t lo, int64_t hi)
 
     j->dev->loops->normalize_bytes(t, (const uint8_t *)j->s->in[0] + lo,
                                    cpu_out(j->s->out[0], t, lo), hi - lo, st->rows.width,
-                                   st->scale, st->shift);
+                                   st->scale, st->shift, j->past);
 }
 
 static void normalize_run(struct step *s, struct device *dev)
 {
     const struct normalize_state *st = s->state;
-    struct job j = {dev, s};
+    struct job j = {dev, s, cpu_past(dev, s, 0)};
 
     cpu_for(dev, st->rows.n, st->rows.width, normalize_part, &j);
 }

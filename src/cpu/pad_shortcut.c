@@ -28,7 +28,7 @@ static char *pixel(void *p, const struct tensor *t, int64_t n, int64_t h, int64_
     return (char *)p + (size_t)image_at(t, n, 0, h, w) * dtype_size(t->dtype);
 }
 
-/* Rows [lo, hi) of the result, counted over all images. */
+/* Rows [lo, hi) of the result, counted over all images: zeros, then what is not zero. */
 static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct step *s = arg;
@@ -36,24 +36,26 @@ static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
     const struct tensor *to = s->out_tensor[0], *from = s->in_tensor[0];
     bool grad = s->node->op == &op_pad_shortcut_grad;
     size_t each = dtype_size(to->dtype), before = (size_t)a->before * each;
-    size_t whole = (size_t)to->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
-    int64_t stride = a->stride;
+    size_t pixel_to = (size_t)to->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
+    size_t pixel_from = (size_t)from->dim[IMAGE_C] * each;
+    int64_t stride = a->stride, width = to->dim[IMAGE_W];
 
-    for (int64_t row = lo; row < hi; row++)
-        for (int64_t w = 0; w < to->dim[IMAGE_W]; w++) {
-            int64_t n = row / to->dim[IMAGE_H], h = row % to->dim[IMAGE_H];
-            char *y = pixel(s->out[0], to, n, h, w);
+    for (int64_t row = lo; row < hi; row++) {
+        int64_t n = row / to->dim[IMAGE_H], h = row % to->dim[IMAGE_H];
+        char *y = pixel(s->out[0], to, n, h, 0);
+        const char *x;
 
-            if (!grad) {
-                memset(y, 0, before);
-                memcpy(y + before, pixel(s->in[0], from, n, h * stride, w * stride), old);
-                memset(y + before + old, 0, whole - before - old);
-            } else if (h % stride || w % stride) {
-                memset(y, 0, whole);
-            } else {
-                memcpy(y, pixel(s->in[0], from, n, h / stride, w / stride) + before, old);
-            }
+        memset(y, 0, (size_t)width * pixel_to);
+        if (!grad) {
+            x = pixel(s->in[0], from, n, h * stride, 0);
+            for (int64_t w = 0; w < width; w++, y += pixel_to)
+                memcpy(y + before, x + (size_t)(w * stride) * pixel_from, old);
+        } else if (h % stride == 0) {
+            x = pixel(s->in[0], from, n, h / stride, 0);
+            for (int64_t w = 0; w < width; w += stride, x += pixel_from)
+                memcpy(y + (size_t)w * pixel_to, x + before, old);
         }
+    }
 }
 
 static void pad_shortcut_run(struct step *s, struct device *dev)

@@ -9,11 +9,12 @@
 struct pool_state {
     struct pool pool;
     int64_t rows;      /* of the result, over all images */
-    size_t per_thread; /* floats of scratch */
+    size_t per_thread; /* numbers of scratch */
 };
 
 struct job {
     const struct pool_state *st;
+    struct pool pool;
     struct step *s;
     const struct device *dev;
 };
@@ -70,15 +71,17 @@ static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
         maxpool_geometry(&st->pool, n);
     else
         avgpool_geometry(&st->pool, n);
+    st->pool.ring = (st->pool.kernel - 1) / st->pool.stride + 1;
+    if ((max_grad || avg_grad) && st->pool.ring * st->pool.ring > POOL_COVERS)
+        return "too many windows over a pixel";
+
     st->rows = n->out[0]->dim[IMAGE_N] * n->out[0]->dim[IMAGE_H];
-    st->per_thread = (size_t)st->pool.c;
-    if (max_grad)
-        st->per_thread *= (size_t)(st->pool.kernel * st->pool.in_w);
+    st->per_thread = max_grad ? (size_t)(st->pool.ring * st->pool.out_w * st->pool.c) : 0;
     region_take(r, n);
     for (int i = 0; i < n->nin; i++)
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
-    region_workspace(r, (size_t)dev->threads * st->per_thread * sizeof(float));
+    region_workspace(r, (size_t)dev->threads * st->per_thread * sizeof(int32_t));
     return NULL;
 }
 
@@ -86,30 +89,33 @@ static void pool_thread(void *arg, int thread)
 {
     const struct job *j = arg;
     const struct loops *loops = j->dev->loops;
-    const struct pool *p = &j->st->pool;
+    const struct pool *p = &j->pool;
     const struct op *op = j->s->node->op;
-    float *scratch = (float *)j->s->workspace + (size_t)thread * j->st->per_thread;
+    int32_t *ring = (int32_t *)j->s->workspace + (size_t)thread * j->st->per_thread;
     int64_t lo, hi;
 
     if (op == &op_maxpool2d_grad) { /* whole images: windows share rows */
         cpu_part(j->st->rows / p->in_h, 1, thread, j->dev->threads, &lo, &hi);
         for (int64_t n = lo; n < hi; n++)
             loops->maxpool_grad(p, j->s->in[MAXPOOL2D_GRAD_X],
-                                j->s->in[MAXPOOL2D_GRAD_DY], j->s->out[0], scratch, n);
+                                j->s->in[MAXPOOL2D_GRAD_DY], j->s->out[0], ring, n);
         return;
     }
     cpu_part(j->st->rows, 1, thread, j->dev->threads, &lo, &hi);
     if (op == &op_maxpool2d)
         loops->maxpool(p, j->s->in[0], j->s->out[0], lo, hi);
     else if (op == &op_avgpool2d)
-        loops->avgpool(p, j->s->in[0], j->s->out[0], scratch, lo, hi);
+        loops->avgpool(p, j->s->in[0], j->s->out[0], lo, hi);
     else
-        loops->avgpool_grad(p, j->s->in[0], j->s->out[0], scratch, lo, hi);
+        loops->avgpool_grad(p, j->s->in[0], j->s->out[0], lo, hi);
 }
 
 static void pool_run(struct step *s, struct device *dev)
 {
-    struct job j = {s->state, s, dev};
+    const struct pool_state *st = s->state;
+    struct job j = {st, st->pool, s, dev};
+
+    j.pool.past = st->pool.c % dev->loops->lanes == 0 && cpu_past(dev, s, 0);
 
     cpu_parallel(dev, pool_thread, &j);
 }

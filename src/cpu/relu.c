@@ -11,6 +11,7 @@ struct job {
     const void *a, *b;
     void *out;
     float limit;
+    bool past;
 };
 
 static const char *relu_claim(struct region *r, struct graph *g, struct node *n,
@@ -38,19 +39,21 @@ static void relu_part(void *arg, int64_t lo, int64_t hi)
     void *out = cpu_out(j->out, j->t, lo);
 
     if (j->b)
-        j->dev->loops->relu_grad(j->t, a, b, out, hi - lo, j->limit);
+        j->dev->loops->relu_grad(j->t, a, b, out, hi - lo, j->limit, j->past);
     else
-        j->dev->loops->relu_forward(j->t, a, out, hi - lo, j->limit);
+        j->dev->loops->relu_forward(j->t, a, out, hi - lo, j->limit, j->past);
 }
 
 static void relu_run(struct step *s, struct device *dev)
 {
     const struct relu_attrs *a = s->node->attrs;
-    struct job j = {dev,     s->out_tensor[0]->dtype, s->in[RELU_GRAD_Y], NULL, s->out[0],
-                    a->limit};
+    struct job j = {
+        dev,  s->out_tensor[0]->dtype, s->in[RELU_GRAD_Y], NULL, s->out[0], a->limit,
+        false};
 
     if (s->nin > RELU_GRAD_DY)
         j.b = s->in[RELU_GRAD_DY];
+    j.past = cpu_past(dev, s, 0);
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, relu_part, &j);
 }
 

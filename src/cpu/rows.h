@@ -1,7 +1,7 @@
 /*
  * A channels-last tensor as rows of whole vectors. C channels are repeated `fold` times
- * to make a row of `width` elements, a multiple of the vector length and long enough to
- * be worth a loop; tables with one number for each channel are repeated alike. The last
+ * to make a row of `width` elements, a multiple of two vectors and long enough to be
+ * worth a loop; tables with one number for each channel are repeated alike. The last
  * row may be short.
  */
 #ifndef CPU_ROWS_H
@@ -26,7 +26,7 @@ static inline struct rows rows_of(const struct tensor *t, const struct device *d
     int64_t rows;
 
     r.width = r.channels;
-    while (r.width % dev->loops->lanes || r.width < ROWS_WIDTH)
+    while (r.width % (2 * dev->loops->lanes) || r.width < ROWS_WIDTH)
         r.width += r.channels;
     rows = 32768 / r.width;
     r.chunk = (rows < 64 ? 64 : rows) * r.width;
