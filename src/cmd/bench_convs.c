@@ -9,6 +9,7 @@
 #include "cpu/backend.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
+#include "ops/op_bench.h"
 
 enum { KERNELS = 64 };
 
@@ -57,7 +58,7 @@ static struct bench_convs one_round(struct program *p)
         if (p->backend->sync)
             p->backend->sync(p->device);
         *sum += clock_now() - began;
-        c.flops += bench_region_flops(p->region[i]);
+        c.flops += op_region_flops(p->region[i]);
     }
     return c;
 }

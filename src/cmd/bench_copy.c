@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "cpu/backend.h"
 #include "cpu/bandwidth.h"
-#include "ops/op_bench.h"
 
 /* 512 MiB: ten times the second-level cache of the largest GPU. */
 enum { MIB = 1 << 20, EACH = 512, COPIES = 4, ROUNDS = 5 };
@@ -19,6 +18,20 @@ static double one_round(const struct backend *backend, struct device *dev, void 
     return 2.0 * COPIES * (double)size / (clock_now() - began);
 }
 
+/* The memory of the reference is the processor's. */
+static double host_copy(const struct backend *backend, struct device *dev)
+{
+    struct device *cpu;
+    double rate;
+
+    if (backend == &backend_cpu)
+        return cpu_copy_bandwidth(dev);
+    cpu = backend_cpu.open(&(struct device_options){0});
+    rate = cpu_copy_bandwidth(cpu);
+    backend_cpu.close(cpu);
+    return rate;
+}
+
 double bench_copy(const struct backend *backend, struct device *dev)
 {
     size_t size = (size_t)EACH * MIB;
@@ -26,7 +39,7 @@ double bench_copy(const struct backend *backend, struct device *dev)
     void *from, *to;
 
     if (!backend->async)
-        return backend == &backend_cpu ? cpu_copy_bandwidth(dev) : copy_bandwidth(1);
+        return host_copy(backend, dev);
     from = backend->alloc(dev, size);
     to = backend->alloc(dev, size);
     for (int i = 0; i < ROUNDS; i++) {

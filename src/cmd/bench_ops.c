@@ -10,12 +10,18 @@
 #include "base/file.h"
 #include "cmd/bench_copy.h"
 #include "cmd/bench_program.h"
+#include "cpu/backend.h"
+#include "cpu/bandwidth.h"
 #include "io/json.h"
 #include "ops/case_run.h"
+#include "ops/op_bench.h"
 
 /* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16 };
-static const double good = 0.85;
+
+/* Marks for a GPU, whose copy is large and measured once, and for the CPU, where a copy
+ * of a step's own bytes alternates with the step. */
+static const double good_gpu = 0.85, good_cpu = 0.8, cpu_seconds = 0.25;
 
 /* Eight operations a byte are too few for any device to be busy with. */
 static bool only_moves(const struct bench_step *s)
@@ -27,24 +33,27 @@ struct table {
     const struct backend *backend;
     struct device *dev;
     double copy; /* bytes a second */
+    double good; /* the mark */
+    enum dtype dtype;
     struct json_writer *json;
     int moves, below; /* kernels that only move memory; of them under the mark */
 };
 
-static void print_step(const char *row, enum dtype d, const struct region *r,
-                       const struct bench_step *s, double of_copy)
+static void print_step(const struct table *t, const char *row, const struct region *r,
+                       const struct bench_step *s, double of_copy, bool below)
 {
-    printf("%-24s %-5s %-26s %9.4f %9.1f %9.1f %6.0f%%%s ", row, dtype_name(d),
+    printf("%-24s %-5s %-26s %9.4f %9.1f %9.1f %6.0f%%%s ", row, dtype_name(t->dtype),
            r->kernel->name, s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
-           (double)s->bytes / s->seconds * 1e-9, 100 * of_copy,
-           only_moves(s) && of_copy < good ? " *" : "  ");
+           (double)s->bytes / s->seconds * 1e-9, 100 * of_copy, below ? " *" : "  ");
     for (int k = 0; k < r->nnode; k++)
         printf(" %s", r->node[k]->op->name);
     putchar('\n');
+    (void)fflush(stdout);
 }
 
 static void put_step(struct json_writer *w, const char *row, enum dtype d,
-                     const struct region *r, const struct bench_step *s, double of_copy)
+                     const struct region *r, const struct bench_step *s, double of_copy,
+                     bool moves)
 {
     json_begin_object(w, NULL);
     json_put_string(w, "row", row);
@@ -57,8 +66,21 @@ static void put_step(struct json_writer *w, const char *row, enum dtype d,
     json_put_double(w, "ms", s->seconds * 1e3);
     json_put_int(w, "bytes", (int64_t)s->bytes);
     json_put_int(w, "flops", s->flops);
+    json_put_bool(w, "moves", moves);
     json_put_double(w, "of_copy", of_copy);
     json_end(w);
+}
+
+static void add_step(struct table *t, const char *row, const struct region *r,
+                     const struct bench_step *s, double of_copy, bool moves)
+{
+    bool below = moves && of_copy < t->good;
+
+    t->moves += moves;
+    t->below += below;
+    print_step(t, row, r, s, of_copy, below);
+    if (t->json)
+        put_step(t->json, row, t->dtype, r, s, of_copy, moves);
 }
 
 static void bench_row(struct table *t, const struct op_case *row,
@@ -70,18 +92,20 @@ static void bench_row(struct table *t, const struct op_case *row,
     case_run_init(&run, row, t->backend, t->dev, o);
     s = xcalloc((size_t)run.program->nregion + 1, sizeof(*s));
     bench_program(run.program, OPS_RUNS, s);
-    for (int i = 0; i < run.program->nregion; i++) {
-        double of_copy = (double)s[i].bytes / s[i].seconds / t->copy;
-
-        t->moves += only_moves(&s[i]);
-        t->below += only_moves(&s[i]) && of_copy < good;
-        print_step(row->name, o->dtype, run.program->region[i], &s[i], of_copy);
-        if (t->json)
-            put_step(t->json, row->name, o->dtype, run.program->region[i], &s[i],
-                     of_copy);
-    }
+    for (int i = 0; i < run.program->nregion; i++)
+        add_step(t, row->name, run.program->region[i], &s[i],
+                 (double)s[i].bytes / s[i].seconds / t->copy, only_moves(&s[i]));
     free(s);
     case_run_release(&run);
+}
+
+static void add_cpu_step(const struct op_time *o, void *arg)
+{
+    struct bench_step s = {
+        .flops = (int64_t)o->flops, .bytes = (size_t)o->bytes, .seconds = o->seconds};
+
+    add_step(arg, o->row->name, o->region, &s, o->copy_seconds / o->seconds,
+             op_time_moves(o));
 }
 
 static void bench_rows(struct table *t, const struct bench_ops *o)
@@ -97,8 +121,14 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
             c.batch = o->batch            ? o->batch
                       : t->backend->async ? row->bench.dim[0] * GPU_BATCH
                                           : 0;
-            if ((!o->pattern || !fnmatch(o->pattern, row->name, 0)) &&
-                t->backend->has_dtype(t->dev, dtypes[k]))
+            if ((o->pattern && fnmatch(o->pattern, row->name, 0)) ||
+                !t->backend->has_dtype(t->dev, dtypes[k]))
+                continue;
+            t->dtype = dtypes[k];
+            if (t->backend == &backend_cpu)
+                op_bench(row, t->backend, t->dev, &c, cpu_seconds, cpu_copy, add_cpu_step,
+                         t);
+            else
                 bench_row(t, row, &c);
         }
 }
@@ -111,6 +141,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     struct table t = {.backend = backend, .dev = dev, .json = o->json ? &w : NULL};
 
     t.copy = bench_copy(backend, dev);
+    t.good = backend == &backend_cpu ? good_cpu : good_gpu;
     printf("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
            t.copy * 1e-9);
     json_begin_object(&w, NULL);
@@ -124,7 +155,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     json_end(&w);
     strbuf_addch(&text, '\n');
     printf("* under %.0f %% of a copy: %d of %d steps that only move memory\n",
-           100 * good, t.below, t.moves);
+           100 * t.good, t.below, t.moves);
     if (o->json && file_write_atomic(o->json, text.buf, text.len))
         die("cannot write '%s': %s", o->json, strerror(errno));
     strbuf_release(&text);

@@ -6,43 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "ops/batchnorm.h"
+#include "ops/op_bench.h"
 
 enum { REPEATS = 20 };
-
-/* Batch norm in training reads x, and backward the gradient as well, in two passes. */
-static size_t second_pass(const struct node *n)
-{
-    if (n->op == &op_batchnorm)
-        return tensor_size(n->in[BATCHNORM_X]);
-    if (n->op == &op_batchnorm_grad)
-        return tensor_size(n->in[BATCHNORM_GRAD_X]) +
-               tensor_size(n->in[BATCHNORM_GRAD_DY]);
-    return 0;
-}
-
-size_t bench_region_bytes(const struct region *r)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < r->nread; i++)
-        sum += tensor_room(r->read[i]);
-    for (int i = 0; i < r->nwrite; i++)
-        if (r->write[i]->memory != MEMORY_NONE)
-            sum += tensor_room(r->write[i]);
-    for (int i = 0; i < r->nnode; i++)
-        sum += second_pass(r->node[i]);
-    return sum;
-}
-
-int64_t bench_region_flops(const struct region *r)
-{
-    int64_t sum = 0;
-
-    for (int i = 0; i < r->nnode; i++)
-        sum += r->node[i]->op->flops ? r->node[i]->op->flops(r->node[i]) : 0;
-    return sum;
-}
 
 struct record {
     double *seconds; /* [runs][nregion] */
@@ -108,8 +74,8 @@ void bench_program(struct program *p, int runs, struct bench_step *to)
     for (int i = 0; i < p->nregion; i++) {
         for (int k = 0; k < runs; k++)
             column[k] = r.seconds[(size_t)k * (size_t)p->nregion + (size_t)i];
-        to[i] = (struct bench_step){.flops = bench_region_flops(p->region[i]),
-                                    .bytes = bench_region_bytes(p->region[i]),
+        to[i] = (struct bench_step){.flops = op_region_flops(p->region[i]),
+                                    .bytes = op_region_bytes(p->region[i]),
                                     .seconds = median(column, runs)};
     }
     free(r.seconds);

@@ -10,7 +10,7 @@
 /* What one run of step i of `p` must do, and how long it took. */
 struct bench_step {
     int64_t flops;
-    size_t bytes;   /* each tensor of the region once; what takes two passes, twice */
+    size_t bytes;   /* ops/op_bench.h */
     double seconds; /* median over the runs */
 };
 
@@ -23,8 +23,5 @@ void bench_program(struct program *p, int runs, struct bench_step *to);
 
 /* The same, one line a step and sums for each kernel, against `bandwidth` (bytes/s). */
 void bench_program_print(struct program *p, int runs, double bandwidth);
-
-size_t bench_region_bytes(const struct region *r);
-int64_t bench_region_flops(const struct region *r);
 
 #endif

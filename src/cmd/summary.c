@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "cmd/bench_program.h"
 #include "cmd/cmd.h"
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
 #include "models/count.h"
+#include "ops/op_bench.h"
 #include "train/fit.h"
 #include "train/model_config.h"
 #include "train/step.h"
@@ -286,8 +286,8 @@ static void json_claims(struct json_writer *w, const struct program *p)
         if (detail.len)
             json_put_string(w, "detail", detail.buf);
         json_put_int(w, "workspace_bytes", (int64_t)r->workspace);
-        json_put_int(w, "bytes", (int64_t)bench_region_bytes(r));
-        json_put_int(w, "flops", bench_region_flops(r));
+        json_put_int(w, "bytes", (int64_t)op_region_bytes(r));
+        json_put_int(w, "flops", op_region_flops(r));
         json_begin_array(w, "ops");
         for (int k = 0; k < r->nnode; k++)
             json_put_string(w, NULL, r->node[k]->op->name);

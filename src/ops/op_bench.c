@@ -1,27 +1,106 @@
 #include "ops/op_bench.h"
 
-#include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "ops/case_run.h"
+#include "ops/batchnorm.h"
 
-enum { RUNS_MIN = 5, RUNS_MAX = 200, COPIES = 8 };
-
-/* Seconds of each run of each step: seconds[step * RUNS_MAX + run]. */
-struct timing {
-    double *seconds;
-    int run;
+enum {
+    RUNS_MIN = 9,
+    RUNS_MAX = 200,
+    MOVES_BYTES = 4 << 20,
+    MOVES_FLOPS = 2,
+    PAGE = 4096
 };
+
+/* Seconds of each run of each step: [step * RUNS_MAX + run]; copies of two kinds. */
+struct timing {
+    double *seconds, *copied[2];
+    int run;
+    op_copy_fn *copy;
+    char *to, *from;
+};
+
+/* What batch norm in training needs in its second pass. */
+static size_t second_pass(const struct node *n)
+{
+    if (n->op == &op_batchnorm)
+        return tensor_size(n->in[BATCHNORM_X]);
+    if (n->op == &op_batchnorm_grad)
+        return tensor_size(n->in[BATCHNORM_GRAD_X]) +
+               tensor_size(n->in[BATCHNORM_GRAD_DY]);
+    return 0;
+}
+
+static size_t region_again(const struct region *r)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < r->nnode; i++)
+        sum += second_pass(r->node[i]);
+    return sum;
+}
+
+size_t op_region_bytes(const struct region *r)
+{
+    size_t sum = region_again(r);
+
+    for (int i = 0; i < r->nread; i++)
+        sum += tensor_room(r->read[i]);
+    for (int i = 0; i < r->nwrite; i++)
+        if (r->write[i]->memory != MEMORY_NONE)
+            sum += tensor_room(r->write[i]);
+    return sum;
+}
+
+int64_t op_region_flops(const struct region *r)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < r->nnode; i++)
+        sum += r->node[i]->op->flops ? r->node[i]->op->flops(r->node[i]) : 0;
+    return sum;
+}
+
+/* How many bytes a step's copy reads, in its first and in its second pass. */
+static size_t copy_size(const struct region *r, size_t *again)
+{
+    *again = region_again(r) / 2;
+    return op_region_bytes(r) / 2 - *again;
+}
+
+/* Where it begins. */
+static size_t copy_at(const struct program *p, int step)
+{
+    size_t at = 0, again;
+
+    for (int i = 0; i < step; i++)
+        at += (copy_size(p->region[i], &again) + PAGE - 1) / PAGE * PAGE;
+    return at;
+}
+
+bool op_time_moves(const struct op_time *t)
+{
+    return t->bytes >= MOVES_BYTES && t->flops <= MOVES_FLOPS * t->bytes;
+}
 
 static void note_step(const struct program *p, int step, double seconds, void *arg)
 {
     struct timing *t = arg;
+    size_t again, size = copy_size(p->region[step], &again), at = copy_at(p, step);
+    bool past = t->run % 2;
+    double began = clock_now();
 
-    (void)p;
     t->seconds[step * RUNS_MAX + t->run] = seconds;
+    if (!t->copy)
+        return;
+    t->copy(p->device, t->to + at, t->from + at, size, past);
+    at += (size - again) / 64 * 64;
+    if (again)
+        t->copy(p->device, t->to + at, t->from + at, again, past);
+    p->backend->sync(p->device);
+    t->copied[past][step * RUNS_MAX + t->run / 2] = clock_now() - began;
 }
 
 static int ascending(const void *a, const void *b)
@@ -37,35 +116,59 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-static struct op_time describe(const struct op_case *row, const struct program *p, int i)
+static struct op_time describe(const struct op_case *row, const struct program *p, int i,
+                               struct timing *t)
 {
-    const struct region *r = p->region[i];
-    const struct step *s = &p->step[i];
-    struct op_time t = {.row = row, .kernel = r->kernel, .node = r->anchor};
+    double *at[2] = {t->copied[0] + (ptrdiff_t)i * RUNS_MAX,
+                     t->copied[1] + (ptrdiff_t)i * RUNS_MAX};
+    double cached = median(at[0], (t->run + 1) / 2), past = median(at[1], t->run / 2);
 
-    t.more = r->nnode - 1;
-    for (int k = 0; k < s->nin; k++)
-        t.bytes += (double)tensor_size(s->in_tensor[k]);
-    for (int k = 0; k < s->nout; k++)
-        if (s->out[k])
-            t.bytes += (double)tensor_size(s->out_tensor[k]);
-    for (int k = 0; k < r->nnode; k++)
-        if (r->node[k]->op->flops)
-            t.flops += (double)r->node[k]->op->flops(r->node[k]);
-    return t;
+    return (struct op_time){
+        .row = row,
+        .region = p->region[i],
+        .seconds = median(t->seconds + (ptrdiff_t)i * RUNS_MAX, t->run),
+        .copy_seconds = cached < past ? cached : past,
+        .bytes = (double)op_region_bytes(p->region[i]),
+        .flops = (double)op_region_flops(p->region[i]),
+    };
+}
+
+static void timing_init(struct timing *t, const struct program *p, op_copy_fn *copy)
+{
+    size_t runs = (size_t)p->nregion * RUNS_MAX + 1, size = copy_at(p, p->nregion) + 1;
+
+    t->seconds = xcalloc(runs, sizeof(double));
+    for (int i = 0; i < 2; i++)
+        t->copied[i] = xcalloc(runs, sizeof(double));
+    t->copy = copy;
+    t->from = copy ? p->backend->alloc(p->device, size) : NULL;
+    t->to = copy ? p->backend->alloc(p->device, size) : NULL;
+    if (copy)
+        for (int i = 0; i < 2; i++) { /* first touch, and the loops' first use */
+            copy(p->device, t->to, t->from, size, false);
+            copy(p->device, t->from, t->to, size, true);
+        }
+}
+
+static void timing_release(struct timing *t, const struct program *p)
+{
+    p->backend->free(p->device, t->from);
+    p->backend->free(p->device, t->to);
+    free(t->seconds);
+    for (int i = 0; i < 2; i++)
+        free(t->copied[i]);
 }
 
 void op_bench(const struct op_case *row, const struct backend *backend,
-              struct device *dev, enum dtype dtype, double budget,
-              void (*fn)(const struct op_time *t, void *arg), void *arg)
+              struct device *dev, const struct case_options *o, double budget,
+              op_copy_fn *copy, void (*fn)(const struct op_time *t, void *arg), void *arg)
 {
-    struct case_options o = {.bench = true, .dtype = dtype};
     struct case_run r;
     struct timing timing = {0};
     double began;
 
-    case_run_init(&r, row, backend, dev, &o);
-    timing.seconds = xcalloc((size_t)r.program->nregion * RUNS_MAX + 1, sizeof(double));
+    case_run_init(&r, row, backend, dev, o);
+    timing_init(&timing, r.program, copy);
     program_run(r.program); /* first touch */
     program_trace(r.program, note_step, &timing);
     began = clock_now();
@@ -74,39 +177,12 @@ void op_bench(const struct op_case *row, const struct backend *backend,
         program_run(r.program);
         timing.run++;
     }
+    program_trace(r.program, NULL, NULL);
     for (int i = 0; i < r.program->nregion; i++) {
-        struct op_time t = describe(row, r.program, i);
+        struct op_time t = describe(row, r.program, i, &timing);
 
-        t.seconds = median(timing.seconds + (ptrdiff_t)i * RUNS_MAX, timing.run);
         fn(&t, arg);
     }
-    free(timing.seconds);
+    timing_release(&timing, r.program);
     case_run_release(&r);
-}
-
-double copy_bandwidth(int threads)
-{
-    enum { MIB = 1 << 20, EACH = 256 };
-    size_t size = (size_t)EACH * MIB;
-    char *from = xalloc_aligned(size), *to = xalloc_aligned(size);
-    double best = 0;
-
-    memset(from, 1, size);
-    for (int i = 0; i < COPIES; i++) {
-        double began = clock_now(), rate;
-
-#pragma omp parallel num_threads(threads > 0 ? threads : omp_get_max_threads())
-        {
-            size_t part = size / (size_t)omp_get_num_threads() / 64 * 64;
-            size_t at = part * (size_t)omp_get_thread_num();
-            bool last = omp_get_thread_num() == omp_get_num_threads() - 1;
-
-            memcpy(to + at, from + at, last ? size - at : part);
-        }
-        rate = 2 * (double)size / (clock_now() - began);
-        best = rate > best ? rate : best;
-    }
-    free(from);
-    free(to);
-    return best;
 }

@@ -1,0 +1,45 @@
+#!/bin/sh
+# The memory-bound steps of the op table against a copy of as many bytes (trainc bench
+# --ops; what is counted and what the copy is: src/ops/op_bench.h).
+#
+#   scripts/bench/memory_bound.sh [GLOB...]      rows by name, default all
+#
+#   BAR=0.8   the share of the copy that a step must reach
+#   OPS=...   the ops whose steps must reach it (a regular expression)
+#
+# Prints the steps of 4 MiB and more that stay below, and exits with 1 if there are any of
+# OPS. Dropout is left out: its Philox numbers are arithmetic (docs/performance.md).
+set -eu
+cd "$(dirname "$0")/../.."
+bar=${BAR:-0.8}
+ops=${OPS:-'^(batchnorm|relu|add|cast|scale_channels|maxpool2d|avgpool2d|global_avgpool|pad_shortcut|normalize|mix|bias_grad|drop_path|sgd|adam|rmsprop|ema|grad)'}
+[ $# -gt 0 ] || set -- '*'
+json=$(mktemp)
+trap 'rm -f "$json"' EXIT
+bad=0
+
+for glob in "$@"; do
+    ./trainc bench --ops "$glob" --json "$json" >/dev/null
+    awk -v bar="$bar" -v ops="$ops" '
+        function field(name) {
+            return match($0, "\"" name "\":[^,}]*") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) : ""
+        }
+        BEGIN { RS = "{\"row\":" }
+        NR > 1 && field("moves") == "true" && field("of_copy") != "" {
+            match($0, /^"[^"]*"/)
+            row = substr($0, 2, RLENGTH - 2)
+            match($0, /"ops":\["[^"]*"/)
+            op = substr($0, RSTART + 8, RLENGTH - 9)
+            share = field("of_copy")
+            if (op !~ ops) next
+            n++
+            if (share >= bar) next
+            below++
+            printf "%3.0f %%  %-28s %-6s %s\n", 100 * share, row, field("dtype"), op
+        }
+        END {
+            printf "%d of %d steps at %.0f %% of a copy or more\n", n - below, n, 100 * bar
+            exit below > 0
+        }' "$json" || bad=1
+done
+exit $bad
