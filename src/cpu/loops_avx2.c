@@ -3,7 +3,6 @@
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
 #pragma GCC target("avx2,fma")
-#pragma GCC optimize("O3") /* -O2 keeps invariant branches in loops */
 #endif
 
 #define ISA        loops_avx2

@@ -5,7 +5,6 @@
     apply_to = function)
 #else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
-#pragma GCC optimize("O3") /* -O2 keeps invariant branches in loops */
 #endif
 
 #define ISA        loops_avx512

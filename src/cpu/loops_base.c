@@ -1,8 +1,4 @@
 /* The loops for any 64-bit processor: four floats at a time, SSE2 on x86. */
-#ifndef __clang__
-#pragma GCC optimize("O3") /* -O2 keeps invariant branches in loops */
-#endif
-
 #define ISA        loops_base
 #define ISA_NAME   "SSE2"
 #define LANES      4
