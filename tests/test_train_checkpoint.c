@@ -359,6 +359,26 @@ static void test_saves(void **state)
     run_release(&b);
 }
 
+/* What is said of the room that a checkpoint takes, before there is anything to save. */
+static void test_size(void **state)
+{
+    struct session bare;
+    struct stat st;
+    struct run r;
+    size_t size;
+
+    (void)state;
+    run_init(&r, adamw_ema);
+    write_checkpoint(&r, path);
+    session_init(&bare, &r.cfg,
+                 &(struct session_options){.train = true, .images = BATCH});
+    size = checkpoint_size(&bare);
+    assert_int_equal(stat(path, &st), 0);
+    assert_in_range(size, (size_t)st.st_size * 9 / 10, (size_t)st.st_size * 11 / 10);
+    session_release(&bare);
+    run_release(&r);
+}
+
 /* No room for the new file: it is not there, the old ones are, and the caller knows. */
 static void test_disk_full(void **state)
 {
@@ -474,6 +494,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saves, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pretrained, setup, teardown),
     };

@@ -32,14 +32,14 @@ static int moments_of(const struct config *cfg, const char *name[2])
     return 2;
 }
 
-static int arrays_of(const struct session *s, struct array a[ARRAYS])
+static int arrays_of(const struct session *s, bool ema, struct array a[ARRAYS])
 {
     static const enum memory moment[] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
     const char *name[2] = {"", ""};
     int n = 0, moments = moments_of(s->cfg, name);
 
     a[n++] = (struct array){.memory = MEMORY_WEIGHTS};
-    if (session_has_ema(s))
+    if (ema)
         a[n++] = (struct array){.memory = MEMORY_EMA, .name = "ema."};
     for (int i = 0; i < moments; i++) {
         a[n] = (struct array){.memory = moment[i], .params_only = true};
@@ -199,7 +199,7 @@ int checkpoint_write(const char *path, const struct session *s,
     struct writing w = {.s = s, .held = MEMORY_NONE};
     struct strbuf text = STRBUF_INIT;
     struct array array[ARRAYS];
-    int n = arrays_of(s, array), rc;
+    int n = arrays_of(s, session_has_ema(s), array), rc;
 
     put_state(&text, s, state);
     safetensors_writer_meta(&out, "trainc", text.buf);
@@ -225,7 +225,8 @@ size_t checkpoint_size(const struct session *s)
 {
     const struct flat *f = session_flat(s);
     struct array array[ARRAYS];
-    int n = arrays_of(s, array);
+    int n =
+        arrays_of(s, s->cfg->train.ema.enable, array); /* there may be no memory yet */
     size_t size = 1 << 16;
 
     for (int i = 0; i < n; i++)
@@ -389,7 +390,7 @@ static int read_arrays(const struct safetensors *file, struct session *s,
     const struct flat *f = session_flat(s);
     struct array array[ARRAYS];
     float *flat[ARRAYS] = {NULL};
-    int n = arrays_of(s, array), rc = 0;
+    int n = arrays_of(s, session_has_ema(s), array), rc = 0;
 
     if (!s->program[SESSION_TRAIN])
         n = session_has_ema(s) ? 2 : 1;

@@ -40,7 +40,8 @@ struct class_list {
 int checkpoint_write(const char *path, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config, struct strbuf *why);
-size_t checkpoint_size(const struct session *s); /* bytes, about */
+size_t
+checkpoint_size(const struct session *s); /* bytes, about; before session_alloc, too */
 
 /*
  * Loads all of it into the session. -1 with a reason: the file is damaged, another may
