@@ -114,6 +114,31 @@ static void folder_mistakes_are_named(void **state)
     remove_temp_dir(dir);
 }
 
+/* A picture behind a link that leads nowhere is one that cannot be read, not none. */
+static void folder_counts_dead_links(void **state)
+{
+    char *dir = make_temp_dir(), *link = xasprintf("%s/a/dead.jpg", dir);
+    struct strbuf name = STRBUF_INIT, why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    make_file(dir, "a/1.jpg", "x", 1);
+    assert_int_equal(symlink("/nowhere/at/all.jpg", link), 0);
+    d = folder_open(dir);
+    assert_int_equal(d->n, 2);
+    dataset_describe(d, 1, &name);
+    assert_non_null(strstr(name.buf, "a/dead.jpg"));
+    assert_int_equal(dataset_read(d, 1, 1000, &bytes, &why), -1);
+    assert_non_null(strstr(why.buf, "No such file"));
+    remove_temp_dir(dir);
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&name);
+    strbuf_release(&why);
+    free(link);
+}
+
 static void folder_follows_links_but_not_for_ever(void **state)
 {
     char *dir = make_temp_dir(), *link = path_join(dir, "data/a/link");
@@ -210,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folder_finds_classes_and_files),
         cmocka_unit_test(folder_mistakes_are_named),
+        cmocka_unit_test(folder_counts_dead_links),
         cmocka_unit_test(folder_follows_links_but_not_for_ever),
         cmocka_unit_test(class_lists_are_compared),
         cmocka_unit_test(synthetic_has_no_files),

@@ -51,8 +51,12 @@ static int folder_kind(const char *path, const struct dirent *e)
 
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
         return e->d_type;
-    if (stat(path, &st) < 0)
+    if (stat(path, &st) < 0 && folder_is_picture(path))
+        return DT_REG; /* counts, so that reading it fails, which is told and counted */
+    if (stat(path, &st) < 0) {
+        log_warning("'%s' is left out: %s", path, strerror(errno));
         return DT_UNKNOWN;
+    }
     return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
 }
 
