@@ -239,6 +239,28 @@ static uint8_t *find_sof(uint8_t *data, size_t len)
     return NULL;
 }
 
+/* The header of a PNG of 60000 x 60000 pixels, which stb_image by itself does not know.
+ */
+static void png_bombs_are_refused(void **state)
+{
+    static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60"
+                              "\x08\x02\0\0\0\0\0\0\0";
+    struct image_limits limits = {.max_pixels = INT64_MAX, .max_bytes = 100000};
+    struct image_decoder *d = image_decoder_new(NULL),
+                         *loose = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    assert_int_equal(decode(d, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "60000 x 60000 pixels, more than the limit"));
+    assert_int_equal(decode(loose, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+    image_decoder_free(loose);
+}
+
 static void bombs_are_refused(void **state)
 {
     struct make_jpeg m = {.w = 64, .h = 48};
@@ -309,10 +331,11 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decode_equals_pillow), cmocka_unit_test(parts_equal_the_whole),
-        cmocka_unit_test(parts_of_png),         cmocka_unit_test(ycck_equals_cmyk),
-        cmocka_unit_test(truncated_fails),      cmocka_unit_test(not_pictures_fail),
-        cmocka_unit_test(bombs_are_refused),    cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(decode_equals_pillow),  cmocka_unit_test(parts_equal_the_whole),
+        cmocka_unit_test(parts_of_png),          cmocka_unit_test(ycck_equals_cmyk),
+        cmocka_unit_test(truncated_fails),       cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(png_bombs_are_refused), cmocka_unit_test(bombs_are_refused),
+        cmocka_unit_test(noise_does_no_harm),
     };
 
     return cmocka_run_group_tests_name("image_decode", tests, NULL, NULL);

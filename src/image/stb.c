@@ -5,6 +5,7 @@
  * ours and refuses more than the header justifies; it reports lengths as int.
  */
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,29 @@ static int stb_fail(struct strbuf *why)
     return -1;
 }
 
+/*
+ * The sides of a PNG stand at a fixed place. stb_image takes one that is too large for it
+ * for no picture at all.
+ */
+static bool stb_png_size(const uint8_t *d, size_t len, int *w, int *h)
+{
+    static const uint8_t start[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    int64_t side[2];
+
+    if (len < 24 || memcmp(d, start, 16) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const uint8_t *p = d + 16 + 4 * i;
+
+        side[i] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+    }
+    if (side[0] < 1 || side[0] > INT_MAX || side[1] < 1 || side[1] > INT_MAX)
+        return false;
+    *w = (int)side[0];
+    *h = (int)side[1];
+    return true;
+}
+
 int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
 {
     int channels;
@@ -69,7 +93,8 @@ int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
         return -1;
     }
     stb_allowed = 1 << 20;
-    if (!stbi_info_from_memory(data, (int)len, w, h, &channels))
+    if (!stb_png_size(data, len, w, h) &&
+        !stbi_info_from_memory(data, (int)len, w, h, &channels))
         return stb_fail(why);
     return 0;
 }
