@@ -236,20 +236,29 @@ static int64_t most_of(const struct trial *probe, int64_t images)
     return images && images < most ? images : most;
 }
 
+/* For the engines that timing will choose: those of trials are the heuristic's. */
+static void leave_room(struct question *q)
+{
+    const struct session *s = q->s;
+    size_t workspace = (size_t)s->cfg->cudnn.workspace_limit;
+
+    if (!s->backend->hurry || !s->backend->hurry(s->device, true))
+        return;
+    (void)s->backend->hurry(s->device, false);
+    q->limit -= q->limit < workspace ? q->limit : workspace;
+}
+
 int64_t fit_batch(const struct session *s, const struct session_options *o)
 {
     struct question q = {s, o->train, o->eval, false, room(s)};
     struct trial probe;
     int64_t most, at;
 
-    if (q.limit != SIZE_MAX && s->backend->hurry) /* for what timing will choose */
-        q.limit -= q.limit < (size_t)s->cfg->cudnn.workspace_limit
-                       ? q.limit
-                       : (size_t)s->cfg->cudnn.workspace_limit;
     if (q.limit == SIZE_MAX)
         usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
               "may take: give a number",
               s->backend->name);
+    leave_room(&q);
     probe = ask(&q, PROBE);
     most = rounded(most_of(&probe, o->images));
     at = most < PROBE ? most : PROBE;

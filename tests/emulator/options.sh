@@ -67,6 +67,10 @@ grep -q "the largest DATA.BATCH_SIZE that fits is" huge.log || fail "huge: $(tai
 unset EMULATOR_MEMORY
 plans eager "${half[@]}" CUDNN.DETERMINISTIC=True
 
+# The same questions as of NVIDIA's cuDNN, which not every machine has.
+"$here/tests/e2e/summary_gpu.sh" "$trainc" >log || { cat log; fail "summary of a described GPU"; }
+grep -q "above its lower bound" log || fail "no arena: $(cat log)"
+
 # A profiler sees one range a step, and the kernels of what is recorded inside.
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 >/dev/null 2>&1
 NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-path shapes \
