@@ -48,11 +48,12 @@ static void log_train(struct trainer *t, const struct train_line *l)
     strbuf_add_duration(&eta, left);
     strbuf_addf(&s,
                 "Train: [%lld/%lld][%lld/%lld]  eta %s  lr %.6g  loss %.4f (%.4f)  "
-                "grad_norm %.4f  loss_scale %g  %.0f img/s  data %.0f %%",
+                "grad_norm %.4f  loss_scale %g  %.*f img/s  data %.0f %%",
                 (long long)t->state.epoch, (long long)t->cfg->train.epochs,
                 (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
                 l->loss, metrics_loss(&t->state.train), l->grad_norm, l->loss_scale,
-                l->images_per_second, 100 * l->data_share);
+                l->images_per_second < 10 ? 2 : 0, l->images_per_second,
+                100 * l->data_share);
     if (progress_active())
         log_quiet("%s", s.buf);
     else

@@ -19,10 +19,14 @@ value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 for cfg in "$here"/configs/smoke/*.yaml; do
   name=$(basename "$cfg" .yaml)
   args=(--cfg "$cfg" --output out --tag "$name")
-  [ "$name" = synthetic ] || args+=(--data-path shapes)
+  case $name in synthetic | segment) ;; *) args+=(--data-path shapes) ;; esac
+  case $name in
+    segment) scores=(val_acc val_class_acc val_miou val_fwiou) ;;
+    *) scores=(val_top1 val_top5) ;;
+  esac
   "$trainc" "${args[@]}" --result train.json >log 2>&1 || { cat log; fail "$name"; continue; }
-  for key in exit epochs steps train_loss val_loss val_top1 val_top5 \
-    images_per_second device_open_seconds first_step_seconds peak_memory_bytes wall_seconds; do
+  for key in exit epochs steps train_loss val_loss "${scores[@]}" images_per_second \
+    device_open_seconds first_step_seconds peak_memory_bytes wall_seconds; do
     case $(value train.json $key) in
       '' | null) fail "$name: $key is missing" ;;
     esac
@@ -30,7 +34,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   last=$(echo out/*/"$name"/last.safetensors)
   "$trainc" eval "${args[@]}" --resume "$last" --result eval.json >log 2>&1 ||
     { cat log; fail "$name: eval"; }
-  for key in val_loss val_top1 val_top5 ema_top1; do
+  for key in val_loss ema_loss "${scores[@]}" "${scores[@]/val/ema}"; do
     [ "$(value train.json $key)" = "$(value eval.json $key)" ] ||
       fail "$name: $key is $(value train.json $key), in eval $(value eval.json $key)"
   done
@@ -41,7 +45,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   "$trainc" --cfg "$(dirname "$last")/config.yaml" --result again.json >log 2>&1 ||
     { cat log; fail "$name: its config.yaml"; }
   grep -q "resumed from" log || fail "$name: its config.yaml is another run"
-  for key in steps val_loss val_top1; do
+  for key in steps val_loss "${scores[@]}"; do
     [ "$(value train.json $key)" = "$(value again.json $key)" ] ||
       fail "$name: $key is $(value train.json $key), again $(value again.json $key)"
   done

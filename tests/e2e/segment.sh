@@ -1,0 +1,93 @@
+#!/bin/bash
+# Segmentation from end to end on generated scenes: ERFNet learns, encoder first and then
+# everything; a run that was killed ends with the same file; `trainc eval` gives the
+# numbers of validation, whatever the batch; predict and the pictures are what they say.
+#
+#   tests/e2e/segment.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-segment.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+above() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a > b)}'; }
+same() { # FILE FILE KEY...
+  local a=$1 b=$2
+  shift 2
+  for key in "$@"; do
+    [ "$(value "$a" "$key")" = "$(value "$b" "$key")" ] ||
+      fail "$key is $(value "$a" "$key") in $a, $(value "$b" "$key") in $b"
+  done
+}
+
+common=(--cfg "$here/configs/smoke/segment.yaml" --output out --device cpu)
+
+# The encoder, then everything from it.
+"$trainc" "${common[@]}" --model erfnet_encoder --epochs 1 --result encoder.json >log 2>&1 ||
+  { cat log; fail "encoder stage"; }
+full=("${common[@]}" --pretrained out/erfnet_encoder/default/last.safetensors)
+"$trainc" "${full[@]}" >log 2>&1 && fail "an encoder passed for the full net"
+grep -q "decoder.layers.0.conv.weight: not in the file" log || fail "what is missing is not said"
+rm -rf out/erfnet
+full+=(--opts "MODEL.PRETRAINED_SKIP=['decoder.*']" PRINT_FREQ=1 TRAIN.SAVE_STEPS=5)
+"$trainc" "${full[@]}" --result train.json >log 2>&1 || { cat log; fail "full stage"; }
+grep -q "pretrained: encoder.layers.3.bn1.weight: loaded" log || fail "tensors are not reported"
+grep -q "pretrained: decoder.output_conv.bias: .*starts afresh" log || fail "fresh ones are not said"
+run=out/erfnet/default
+first=$(awk -F, 'NR == 2 {print $2}' $run/summary.csv)
+last=$(awk -F, 'END {print $2}' $run/summary.csv)
+above "$first" "$last" || fail "the loss went from $first to $last"
+head -1 $run/summary.csv | grep -q "val_miou.*iou_class000004" || fail "summary.csv lacks classes"
+echo "ok: two stages"
+
+# Pictures of each evaluation.
+for epoch in 000 001 002; do
+  for n in 0 1; do
+    [ -s $run/pictures/epoch${epoch}_$n.png ] || fail "no picture $n of epoch $epoch"
+  done
+done
+echo "ok: pictures"
+
+# Killed in the middle and started again.
+mv $run undisturbed
+"$trainc" "${full[@]}" >log 2>&1 &
+pid=$!
+while ! grep -q '"step":17,' $run/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do
+  sleep 0.05
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+"$trainc" "${full[@]}" --result again.json >log 2>&1 || { cat log; fail "does not go on"; }
+grep -q "resumed from" log || fail "did not resume"
+cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: other weights"
+same train.json again.json val_loss val_miou ema_miou val_fwiou
+cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.csv) ||
+  fail "resumed: another summary.csv"
+echo "ok: resume"
+
+# Evaluation agrees with validation.
+"$trainc" eval "${common[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
+  { cat log; fail "eval"; }
+same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
+echo "ok: eval"
+
+# A PPM of two colours: label picture and overlay have its size.
+{ printf 'P6 100 60 255\n'; head -c 9000 /dev/zero; head -c 9000 /dev/zero | tr '\0' '\377'; } >two.ppm
+"$trainc" predict "${common[@]}" --weights $run/best.safetensors --out pictures two.ppm >log 2>&1 ||
+  { cat log; fail "predict"; }
+for what in labels overlay; do
+  size=$(od -An -tu1 -j16 -N8 pictures/two_$what.png | tr -s ' ')
+  [ "$size" = " 0 0 0 100 0 0 0 60" ] || fail "two_$what.png is $size"
+done
+"$trainc" predict "${common[@]}" --weights $run/best.safetensors >log 2>&1 && fail "no image passed"
+"$trainc" predict "${common[@]}" --weights $run/best.safetensors --server-ids two.ppm >log 2>&1 &&
+  fail "ids without Cityscapes' classes passed"
+"$trainc" predict "${common[@]}" --num-classes 6 --weights $run/best.safetensors two.ppm >log 2>&1 &&
+  fail "weights of another head passed"
+echo "ok: predict"
+
+[ $fails = 0 ] && echo "segment: passed" || { echo "segment: $fails failed"; exit 1; }
