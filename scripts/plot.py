@@ -5,7 +5,7 @@
 
 A RUN is a run's folder, its summary.csv, or its metrics.jsonl, and may be named:
 "resnet20=output/resnet20/default". Without a name it has the folder's. From summary.csv
-come train_loss, val_loss, train_top1, val_top1 and ema_top1 against epoch; from
+come losses and accuracies (of segmentation val_acc, val_miou, ema_miou) against epoch; from
 metrics.jsonl train_loss or loss against epoch or step. With more than one run, a colour
 is a run; with one, a colour is a quantity. Standard library only.
 """
@@ -25,8 +25,12 @@ QUANTITIES = {  # column: (panel, label, dash)
     "train_top1": ("top1", "training top-1", "5 3"),
     "val_top1": ("top1", "validation top-1", ""),
     "ema_top1": ("top1", "validation top-1, EMA", "1.5 2.5"),
+    "val_acc": ("share", "validation pixel accuracy", "5 3"),
+    "val_miou": ("share", "validation mIoU", ""),
+    "ema_miou": ("share", "validation mIoU, EMA", "1.5 2.5"),
 }
-PANELS = {"loss": "loss", "top1": "top-1 accuracy (%)"}
+PANELS = {"loss": "loss", "top1": "top-1 accuracy (%)", "share": "mIoU, pixel accuracy"}
+LARGEST = {"top1": 100, "share": 1}
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 440, 300, 58, 40, 16, 46
 
 
@@ -88,8 +92,8 @@ def limits(values, panel):
         low = 0 if low < high / 3 else low
     pad = (high - low) * 0.05 or 0.5
     high = high + pad
-    if panel == "top1":
-        high = min(high, 100) if max(values) <= 100 else high
+    if panel in LARGEST and max(values) <= LARGEST[panel]:
+        high = min(high, LARGEST[panel])
     return (0 if low == 0 else low - pad), max(high, low + 1e-9)
 
 
@@ -156,7 +160,7 @@ def draw_panel(panel, x_label, curves, clip):
             out.append('<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>'
                        % (*scale(*points[0]), colour))
     out.append("</g>")
-    return out + draw_legend(box, [c[:3] for c in curves], panel == "top1")
+    return out + draw_legend(box, [c[:3] for c in curves], panel in LARGEST)
 
 
 def panel_curves(runs, panel):
@@ -168,7 +172,8 @@ def panel_curves(runs, panel):
             if len(runs) > 1:
                 label, colour = f"{name}: {label}", COLOURS[i % len(COLOURS)]
             else:
-                colour = COLOURS[{"train_loss": 1, "train_top1": 1, "ema_top1": 2}.get(quantity, 0)]
+                colour = COLOURS[{"train_loss": 1, "train_top1": 1, "ema_top1": 2,
+                                  "val_acc": 3, "ema_miou": 2}.get(quantity, 0)]
             curves.append((label, colour, dash, quantities[quantity]))
     return curves
 
