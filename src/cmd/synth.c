@@ -1,7 +1,9 @@
 /*
  * trainc synth shapes: generated pictures as JPEGs in ImageFolder's layout,
- * DIR/{train,val}/CLASS/NNNN.jpg. They are made in DIR.partial, which becomes DIR at the
- * end, with DIR/synth.json telling how; asked for the same again, synth does nothing.
+ * DIR/{train,val}/CLASS/NNNN.jpg. trainc synth scenes: street scenes and their labels as
+ * PNGs in Cityscapes' layout, DIR/{leftImg8bit,gtFine}/{train,val}/CITY/.... They are
+ * made in DIR.partial, which becomes DIR at the end, with DIR/synth.json telling how;
+ * asked for the same again, synth does nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +15,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "dataset/class_set.h"
+#include "dataset/synth_scenes.h"
 #include "dataset/synth_shapes.h"
 #include "image/encode.h"
 #include "io/json.h"
@@ -20,8 +24,15 @@
 enum { QUALITY = 90 };
 
 struct synth {
-    int classes, train, val, size;
+    const struct synth_kind *kind;
+    int classes, train, val, size; /* classes: of shapes */
     int64_t seed;
+};
+
+struct synth_kind {
+    const char *name;
+    int train, val, size, size_min, size_max; /* what is meant without a flag; limits */
+    void (*write)(const struct synth *s, const char *dir);
 };
 
 static const char *const split_name[] = {"train", "val"};
@@ -56,9 +67,10 @@ static void put_manifest(const struct synth *s, struct strbuf *text)
 
     w.pretty = true;
     json_begin_object(&w, NULL);
-    json_put_string(&w, "kind", "shapes");
+    json_put_string(&w, "kind", s->kind->name);
     json_put_int(&w, "version", 1); /* of the generator: other pictures, another number */
-    json_put_int(&w, "classes", s->classes);
+    if (s->classes)
+        json_put_int(&w, "classes", s->classes);
     json_put_int(&w, "train", s->train);
     json_put_int(&w, "val", s->val);
     json_put_int(&w, "size", s->size);
@@ -82,44 +94,113 @@ static int holds(const char *dir, const char *manifest)
     return same;
 }
 
-static void write_picture(const struct synth_picture *p, const char *dir)
+/* Dies if it cannot; frees the data and the path. */
+static void write_file(char *path, unsigned char *data, size_t len)
+{
+    FILE *f = fopen(path, "wb");
+
+    if (!f || fwrite(data, 1, len, f) != len || fclose(f))
+        die("cannot write '%s': %s", path, strerror(errno));
+    free(data);
+    free(path);
+}
+
+static void make_folder(char *path)
+{
+    if (dir_make_all(path))
+        die("cannot make the folder '%s': %s", path, strerror(errno));
+    free(path);
+}
+
+static void write_shape(const struct synth_picture *p, const char *dir)
 {
     uint8_t *rgb = xmalloc((size_t)p->size * (size_t)p->size * 3);
     char *path = xasprintf("%s/%s/%s/%04u.jpg", dir, split_name[p->split],
                            synth_shape_name(p->shape), p->number);
-    size_t len;
     unsigned char *jpeg;
-    FILE *f = fopen(path, "wb");
+    size_t len;
 
     synth_shapes_draw(p, rgb);
     jpeg = jpeg_encode(rgb, p->size, p->size, QUALITY, &len);
-    if (!f || fwrite(jpeg, 1, len, f) != len || fclose(f))
-        die("cannot write '%s': %s", path, strerror(errno));
-    free(jpeg);
-    free(path);
+    write_file(path, jpeg, len);
     free(rgb);
 }
 
-static void write_pictures(const struct synth *s, const char *dir)
+static void write_shapes(const struct synth *s, const char *dir)
 {
     for (int split = 0; split < 2; split++) {
         for (int shape = 0; shape < s->classes; shape++) {
-            char *folder =
-                xasprintf("%s/%s/%s", dir, split_name[split], synth_shape_name(shape));
-
-            if (dir_make_all(folder))
-                die("cannot make the folder '%s': %s", folder, strerror(errno));
-            free(folder);
+            make_folder(
+                xasprintf("%s/%s/%s", dir, split_name[split], synth_shape_name(shape)));
 #pragma omp parallel for schedule(dynamic, 4)
             for (int i = 0; i < count(s, split, shape); i++)
-                write_picture(&(struct synth_picture){.seed = (uint64_t)s->seed,
-                                                      .split = (uint32_t)split,
-                                                      .number = (uint32_t)i,
-                                                      .shape = shape,
-                                                      .size = s->size},
-                              dir);
+                write_shape(&(struct synth_picture){.seed = (uint64_t)s->seed,
+                                                    .split = (uint32_t)split,
+                                                    .number = (uint32_t)i,
+                                                    .shape = shape,
+                                                    .size = s->size},
+                            dir);
         }
     }
+}
+
+/* The scene and its labels, of which half a set is in each city. */
+static void write_scene(const struct synth_scene *p, const char *dir)
+{
+    static const char *const city[] = {"adorf", "bestadt"};
+    size_t n = (size_t)p->w * (size_t)p->h, len;
+    uint8_t *rgb = xmalloc(n * 4), *id = rgb + n * 3, map[256];
+    const char *where = city[p->number % 2];
+    char *name =
+        xasprintf("%s/%s/%s_000000_%06u", split_name[p->split], where, where, p->number);
+    struct png_picture png = {.pixel = rgb, .w = p->w, .h = p->h, .channels = 3};
+    unsigned char *data;
+
+    synth_scene_draw(p, rgb, id);
+    data = png_encode(&png, &len);
+    write_file(xasprintf("%s/leftImg8bit/%s_leftImg8bit.png", dir, name), data, len);
+    png.pixel = id;
+    png.channels = 1;
+    data = png_encode(&png, &len);
+    write_file(xasprintf("%s/gtFine/%s_gtFine_labelIds.png", dir, name), data, len);
+    class_set_map(class_set_find("cityscapes19"), 19, false, map);
+    for (size_t i = 0; i < n; i++)
+        id[i] = map[id[i]];
+    data = png_encode(&png, &len);
+    write_file(xasprintf("%s/gtFine/%s_gtFine_labelTrainIds.png", dir, name), data, len);
+    free(name);
+    free(rgb);
+}
+
+static void write_scenes(const struct synth *s, const char *dir)
+{
+    for (int split = 0; split < 2; split++) {
+        for (int k = 0; k < 4; k++)
+            make_folder(xasprintf("%s/%s/%s/%s", dir, k % 2 ? "leftImg8bit" : "gtFine",
+                                  split_name[split], k / 2 ? "adorf" : "bestadt"));
+#pragma omp parallel for schedule(dynamic, 4)
+        for (int i = 0; i < (split ? s->val : s->train); i++)
+            write_scene(&(struct synth_scene){.seed = (uint64_t)s->seed,
+                                              .split = (uint32_t)split,
+                                              .number = (uint32_t)i,
+                                              .w = s->size,
+                                              .h = s->size / 2},
+                        dir);
+    }
+}
+
+static const struct synth_kind kinds[] = {
+    {"shapes", 2000, 500, 32, SYNTH_SIZE_MIN, SYNTH_SIZE_MAX, write_shapes},
+    {"scenes", 200, 40, 128, SYNTH_SCENE_MIN, SYNTH_SCENE_MAX, write_scenes},
+};
+
+static const struct synth_kind *find_kind(const struct cmdline *line)
+{
+    for (int i = 0; i < 2; i++)
+        if (line->narg == 1 && strcmp(line->arg[0].text, kinds[i].name) == 0)
+            return &kinds[i];
+    usage("say what to generate: 'trainc synth shapes --out DIR' or 'trainc synth scenes "
+          "--out DIR'");
 }
 
 /* All pictures, or none: `dir` appears when they are there. */
@@ -135,7 +216,7 @@ static void generate(const struct synth *s, const char *dir,
         die("cannot make the folder '%s': %s", partial, strerror(errno));
     if (file_write_atomic(path, manifest->buf, manifest->len))
         die("cannot write '%s': %s", path, strerror(errno));
-    write_pictures(s, partial);
+    s->kind->write(s, partial);
     if (rename(partial, dir))
         die("cannot rename '%s' to '%s': %s", partial, dir, strerror(errno));
     free(partial);
@@ -147,8 +228,6 @@ static char *out_folder(const struct cmdline *line)
     const char *out = cmdline_value(line, "--out");
     char *dir;
 
-    if (line->narg != 1 || strcmp(line->arg[0].text, "shapes") != 0)
-        usage("say what to generate: 'trainc synth shapes --out DIR'");
     if (!out || !*out)
         usage("say where the pictures go: --out DIR");
     dir = xstrdup(out);
@@ -159,18 +238,25 @@ static char *out_folder(const struct cmdline *line)
 
 static int synth_run(struct config *cfg, const struct cmdline *line)
 {
+    const struct synth_kind *kind = find_kind(line);
+    bool shapes = kind->write == write_shapes;
     char *dir = out_folder(line);
     struct synth s = {
-        .classes = number(line, "--classes", 10, 2, SYNTH_SHAPES),
-        .train = number(line, "--train", 2000, 0, 10000000),
-        .val = number(line, "--val", 500, 0, 10000000),
-        .size = number(line, "--size", 32, SYNTH_SIZE_MIN, SYNTH_SIZE_MAX),
+        .kind = kind,
+        .classes = shapes ? number(line, "--classes", 10, 2, SYNTH_SHAPES) : 0,
+        .train = number(line, "--train", kind->train, 0, 10000000),
+        .val = number(line, "--val", kind->val, 0, 10000000),
+        .size = number(line, "--size", kind->size, kind->size_min, kind->size_max),
         .seed = cfg->seed,
     };
     struct strbuf manifest = STRBUF_INIT;
     double start = clock_now();
     int there;
 
+    if (!shapes && cmdline_value(line, "--classes"))
+        usage("--classes is for shapes: scenes have Cityscapes' classes");
+    if (!shapes && s.size % 16)
+        usage("--size %d: scenes are a multiple of 16 wide, and half as high", s.size);
     put_manifest(&s, &manifest);
     there = holds(dir, manifest.buf);
     if (there < 0)
@@ -179,9 +265,9 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
         log_info("'%s' is up to date", dir);
     } else {
         generate(&s, dir, &manifest);
-        log_info("'%s': %d classes, %d training and %d validation pictures of %d by %d, "
-                 "in %.1f s",
-                 dir, s.classes, s.train, s.val, s.size, s.size, clock_now() - start);
+        log_info("'%s': %d training and %d validation %s of %d by %d, in %.1f s", dir,
+                 s.train, s.val, kind->name, s.size, shapes ? s.size : s.size / 2,
+                 clock_now() - start);
     }
     strbuf_release(&manifest);
     free(dir);
@@ -191,9 +277,11 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
 static const struct cmd_flag synth_flags[] = {
     {"--out", "DIR", "folder for the pictures"},
     {"--classes", "N", "how many kinds of shapes, 2 to 16 (10)"},
-    {"--train", "N", "training pictures, all classes together (2000)"},
-    {"--val", "N", "validation pictures (500)"},
-    {"--size", "N", "pixels a side, 8 to 512 (32)"},
+    {"--train", "N", "training pictures (2000 shapes, all classes together; 200 scenes)"},
+    {"--val", "N", "validation pictures (500 shapes, 40 scenes)"},
+    {"--size", "N",
+     "pixels a side of shapes, 8 to 512 (32); width of scenes, 32 to 2048 "
+     "(128), which are half as high"},
     {0},
 };
 
@@ -201,8 +289,9 @@ const struct verb cmd_synth = {
     .name = "synth",
     .help = "generate pictures to train on",
     .about = "trainc synth shapes draws geometric shapes as JPEGs, in folders as for "
-             "DATA.DATASET imagenet. --seed gives other pictures.",
-    .args = "shapes",
+             "DATA.DATASET imagenet; trainc synth scenes draws streets and their labels "
+             "as for DATA.DATASET cityscapes. --seed gives other pictures.",
+    .args = "shapes|scenes",
     .max_args = 1,
     .flags = synth_flags,
     .run = synth_run,

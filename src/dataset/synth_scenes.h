@@ -1,0 +1,24 @@
+/*
+ * Generated street scenes with labels, for demonstrations and tests of segmentation: a
+ * road with pavements to a vanishing point, buildings, trees and sky, and on them cars,
+ * people, poles with signs or lights. Labels are Cityscapes' ids; 1 (the own vehicle) is
+ * one that most class sets ignore. A scene is a pure function of its arguments.
+ */
+#ifndef DATASET_SYNTH_SCENES_H
+#define DATASET_SYNTH_SCENES_H
+
+#include <stdint.h>
+
+enum { SYNTH_SCENE_MIN = 32, SYNTH_SCENE_MAX = 2048 }; /* of the width */
+
+struct synth_scene {
+    uint64_t seed;
+    uint32_t split;  /* scenes of different splits are different */
+    uint32_t number; /* within split */
+    int w, h;
+};
+
+/* w * h * 3 bytes of RGB, and w * h label ids. */
+void synth_scene_draw(const struct synth_scene *p, uint8_t *rgb, uint8_t *id);
+
+#endif
