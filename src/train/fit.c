@@ -271,8 +271,27 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
         die("%s: out of memory: DATA.BATCH_SIZE auto: not even one image fits",
             s->backend->describe(s->device));
     log_info("DATA.BATCH_SIZE auto: %lld images%s", (long long)at,
-             at < most                   ? ""
-             : most_of(&probe, 0) > most ? ", all that there are"
-                                         : ", as tensors have less than 2^31 elements");
+             at < most ? ""
+             : rounded(most_of(&probe, 0)) > most
+                 ? ", all that there are"
+                 : ", as tensors have less than 2^31 elements");
     return at;
+}
+
+void fit_report(const struct session *s)
+{
+    struct strbuf kinds = STRBUF_INIT, text = STRBUF_INIT;
+    struct device_memory m;
+
+    if (!s->backend->memory || !s->backend->memory(s->device, &m))
+        return;
+    strbuf_add_bytes(&text, (double)m.peak);
+    add_kinds(&kinds, s);
+    if (kinds.len)
+        strbuf_addf(&text, " (%s)", kinds.buf);
+    strbuf_addstr(&text, ", libraries ");
+    strbuf_add_bytes(&text, (double)m.library);
+    log_info("memory: at most %s", text.buf);
+    strbuf_release(&kinds);
+    strbuf_release(&text);
 }

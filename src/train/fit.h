@@ -26,4 +26,8 @@ bool fit_check(const struct session *s, struct strbuf *why);
  */
 int64_t fit_batch(const struct session *s, const struct session_options *o);
 
+/* One line in the log of what the device's memory was taken by; nothing where it is the
+ * host's. */
+void fit_report(const struct session *s);
+
 #endif

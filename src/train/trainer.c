@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "train/evaluate.h"
+#include "train/fit.h"
 #include "train/pictures.h"
 #include "train/progress.h"
 #include "train/signals.h"
@@ -250,6 +251,7 @@ static void fill_result(struct trainer *t)
     if (t->train_images)
         r->images_per_second = (double)t->train_images / (t->train_seconds + 1e-9);
     fill_device(r, &t->session);
+    fit_report(&t->session);
 }
 
 static void close_all(struct trainer *t)

@@ -68,6 +68,9 @@ static cudaError_t copy(struct copy *c, cudaStream_t s, bool wait)
 
     if (e != cudaSuccess || !c->size)
         return e;
+    if ((c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->from)) ||
+        (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->to)))
+        emulator_counters.pageable++;
     if (c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->from) && !captured)
         c->staged = xmemdup(c->from, c->size);
     if (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->to) && !captured)

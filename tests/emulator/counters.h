@@ -13,6 +13,7 @@ extern "C" {
 
 struct emulator_counters {
     int64_t synchronisations; /* of a stream or the device, or by a copy */
+    int64_t pageable;         /* copies of host memory that is not pinned */
     int64_t event_waits;      /* of the host, for one event */
     int64_t allocations;      /* device and pinned memory, streams and events too */
     int64_t frees;

@@ -75,6 +75,7 @@ static void write_counters(void)
         int64_t value;
     } row[] = {
         {"synchronisations", c->synchronisations},
+        {"pageable", c->pageable},
         {"event_waits", c->event_waits},
         {"allocations", c->allocations},
         {"frees", c->frees},

@@ -43,6 +43,7 @@ tensors out/*/default/last.safetensors >first
 cp out/*/default/metrics.jsonl .
 for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
 grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
+grep -q "^memory: at most .*, libraries " log || fail "no memory report"
 echo "ok: training"
 
 same "again" EMULATOR_PROTECT=1
@@ -91,7 +92,7 @@ for steps in 6 10; do
   EMULATOR_COUNTERS=$steps.json "${common[@]}" -b 4 --max-steps $steps --opts CUDNN.CACHE= \
     PRINT_FREQ=100 >log 2>&1 || { cat log; fail "$steps steps"; }
 done
-for key in synchronisations allocations launches captures; do
+for key in synchronisations pageable allocations launches captures; do
   [ "$(count 6.json $key)" = "$(count 10.json $key)" ] ||
     fail "$key: $(count 6.json $key) in 6 updates, $(count 10.json $key) in 10"
 done
