@@ -123,8 +123,9 @@ const struct model model_table[] = {
     {ROW(resnet56), CIFAR(9), RECIPE "cifar10/resnet56.yaml"},
     {ROW(resnet110), CIFAR(18), RECIPE "cifar10/resnet110.yaml"},
 
-    {ROW(erfnet), ERFNET(.drop = {0.03f, 0.3f}), .label_divisor = 1},
-    {ROW(erfnet_encoder), ERFNET(.encoder_only = true, .drop = {0.03f, 0.3f}), .label_divisor = 8},
+    {ROW(erfnet), ERFNET(.drop = {0.03f, 0.3f}), .label_divisor = 1, RECIPE "erfnet.yaml"},
+    {ROW(erfnet_encoder), ERFNET(.encoder_only = true, .drop = {0.03f, 0.3f}), .label_divisor = 8,
+     RECIPE "cityscapes/encoder.yaml"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -113,7 +113,7 @@ done:
     free(path);
 }
 
-static char *output_dir(const struct config *cfg)
+char *output_dir(const struct config *cfg)
 {
     return xasprintf("%s/%s/%s", *cfg->output ? cfg->output : "output", cfg->model.name,
                      cfg->tag);

@@ -42,6 +42,9 @@ struct output {
  */
 void output_prepare(struct output *o, const struct config *cfg);
 
+/* OUTPUT/NAME/TAG, which need not be there; a heap string. */
+char *output_dir(const struct config *cfg);
+
 /* Files that grow keep what lies at or before the update and the epoch of `state`. */
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed);

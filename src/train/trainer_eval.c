@@ -1,9 +1,13 @@
 /* Evaluation without training: see train/trainer.h. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "train/evaluate.h"
+#include "train/output.h"
+#include "train/pictures.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/result.h"
@@ -37,6 +41,19 @@ static void fill_result(struct result *r, const struct evaluation *e,
     r->images_per_second = evaluate_rate(e);
 }
 
+/* pictures/eval_0.png, ... in the folder of the run */
+static void paint(struct session *s, const struct feed *f)
+{
+    char *run = output_dir(s->cfg), *dir = path_join(run, "pictures");
+    struct pictures p = {.dir = dir, .prefix = "eval", .n = (int)s->cfg->log.pictures};
+
+    pictures_write(&p, s, f);
+    if (p.n && s->plan.task == MODEL_SEGMENT)
+        log_info("pictures are in '%s'", dir);
+    free(run);
+    free(dir);
+}
+
 int trainer_eval(const struct config *cfg, const char *result)
 {
     struct evaluation e = {0};
@@ -61,6 +78,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     } else if (evaluate(&s, &f, "Val", &e)) {
         evaluate_log(&e, &f.classes);
         fill_result(&r, &e, &f.classes);
+        paint(&s, &f);
     }
     if (signals_pending())
         log_info("%s: leaving before the end", signals_name(signals_pending()));

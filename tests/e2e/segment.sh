@@ -73,6 +73,7 @@ echo "ok: resume"
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   { cat log; fail "eval"; }
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
+[ -s $run/pictures/eval_1.png ] || fail "eval: no pictures"
 echo "ok: eval"
 
 # A PPM of two colours: label picture and overlay have its size.
