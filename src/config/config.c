@@ -55,6 +55,22 @@ const char *config_where(const struct config *cfg, const char *key)
     return cfg->source ? cfg->source[row - schema_table].where : NULL;
 }
 
+bool config_is_default(const struct config *cfg, const char *key)
+{
+    const struct schema *row = schema_find(schema_table, key);
+    struct arena mem = {0};
+    struct value is, def;
+    bool same;
+
+    if (!row)
+        BUG("no key %s", key);
+    is = schema_read(row, cfg, &mem);
+    def = schema_default(row, &mem);
+    same = value_equal(&is, &def);
+    arena_release(&mem);
+    return same;
+}
+
 static bool is_bad(const struct config *cfg, const char *key)
 {
     return cfg->source && cfg->source[schema_find(schema_table, key) - schema_table].bad;

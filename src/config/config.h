@@ -64,6 +64,8 @@ void config_set(struct config *cfg, const char *key, const char *text);
 
 /* What set the key: "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
 const char *config_where(const struct config *cfg, const char *key);
+/* Has the key its default value, whoever set it? So it is in a saved config.yaml. */
+bool config_is_default(const struct config *cfg, const char *key);
 
 /*
  * Reports a mistake that `keys` make together, KEYS("TRAIN.A", "TRAIN.B"), with the place

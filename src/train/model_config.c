@@ -33,11 +33,11 @@ static void check_rate(const struct config *cfg, struct problems *p, const char 
         config_blame(cfg, p, KEYS(key), "%s must be below 1, not %g", key, rate);
 }
 
-/* Defaults are Swin's and mean classifiers; what was set must not be passed over. */
+/* Defaults are Swin's and mean classifiers; what was changed must not be passed over. */
 static void check_unused(const struct config *cfg, struct problems *p, const char *key,
                          double value, const char *why)
 {
-    if (value > 0 && config_where(cfg, key))
+    if (value > 0 && !config_is_default(cfg, key))
         config_blame(cfg, p, KEYS(key), "%s %g: %s %s", key, value, cfg->model.name, why);
 }
 

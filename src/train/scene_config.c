@@ -55,11 +55,11 @@ static void check_classes(const struct config *cfg, struct problems *p)
                      set->name);
 }
 
-/* Defaults mean classifiers; what somebody has set must not be passed over. */
+/* Defaults mean classifiers; what somebody has changed must not be passed over. */
 static void check_unused(const struct config *cfg, struct problems *p, const char *key,
                          bool used)
 {
-    if (used && config_where(cfg, key))
+    if (used && !config_is_default(cfg, key))
         config_blame(cfg, p, KEYS(key),
                      "%s is not for label pictures, which would no longer fit", key);
 }
