@@ -78,6 +78,7 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     json_put_double(&w, "images_per_second_per_core", per_core);
     json_put_int(&w, "batch", o->batch);
     json_put_int(&w, "size", o->transform.w);
+    json_put_int(&w, "height", o->transform.h);
     json_put_int(&w, "workers", o->workers);
     json_put_int(&w, "bad_files", stats->bad_files);
     json_put_int(&w, "cached_bytes", stats->cached_bytes);
