@@ -363,6 +363,29 @@ static void label_values_are_checked(void **state)
     remove_temp_dir(dir);
 }
 
+/* Endings of endings: NAME_gtFine_labelIds belongs to NAME_leftImg8bit. */
+static void shifted_cityscapes_lists(void **state)
+{
+    char *dir = make_temp_dir();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *image = xasprintf("x_%d_leftImg8bit.png", i);
+        char *label = xasprintf("x_%d_gtFine_labelIds.png", i);
+
+        make_picture(dir, image, 3, 2, i);
+        make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 2, 3, 11, 10});
+        free(image);
+        free(label);
+    }
+    make_text(dir, "trainImages.txt", "x_0_leftImg8bit.png\nx_1_leftImg8bit.png\n");
+    make_text(dir, "trainLabels.txt",
+              "x_1_gtFine_labelIds.png\nx_0_gtFine_labelIds.png\n");
+    check_dies(open_list, dir,
+               "trainLabels.txt:1: 'x_1_gtFine_labelIds.png' stands with");
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +398,7 @@ int main(void)
         cmocka_unit_test(list_mistakes),
         cmocka_unit_test(two_files_mistakes),
         cmocka_unit_test(label_values_are_checked),
+        cmocka_unit_test(shifted_cityscapes_lists),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,13 +201,41 @@ static void fitted_is_equal(void **state)
     transformer_release(&m);
 }
 
+/* A part of a resize has the pixels of the whole, also when its edges weigh most. */
+static void part_of_a_resize(void **state)
+{
+    struct resizer r = {0};
+    struct image img = {0};
+    uint8_t whole[16 * 16 * 3], part[16 * 16 * 3];
+
+    (void)state;
+    for (int i = 0; i < 400; i++) {
+        int w = 20 + i % 90, h = 15 + i % 77, ow = 4 + i % 12, oh = 4 + i / 3 % 12;
+        struct resize_axis x = resize_axis_all(0, w, ow), y = resize_axis_all(0, h, oh);
+        enum resize_filter f = i % 2 ? RESIZE_BILINEAR : RESIZE_BICUBIC;
+
+        image_formula(&img, w, h);
+        resize(&r, &img, &x, &y, f,
+               &(struct resize_target){whole, (size_t)ow * 3, false});
+        x.first = y.first = 1;
+        x.n -= 2;
+        y.n -= 2;
+        resize(&r, &img, &x, &y, f,
+               &(struct resize_target){part, (size_t)x.n * 3, false});
+        for (int k = 0; k < y.n; k++)
+            assert_memory_equal(part + k * x.n * 3, whole + ((k + 1) * ow + 1) * 3,
+                                (size_t)x.n * 3);
+    }
+    resizer_release(&r);
+    image_release(&img);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scene_equals_pillow),
-        cmocka_unit_test(label_follows_picture),
-        cmocka_unit_test(far_shift),
-        cmocka_unit_test(fitted_is_equal),
+        cmocka_unit_test(scene_equals_pillow), cmocka_unit_test(label_follows_picture),
+        cmocka_unit_test(far_shift),           cmocka_unit_test(fitted_is_equal),
+        cmocka_unit_test(part_of_a_resize),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
