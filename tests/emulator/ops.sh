@@ -36,9 +36,13 @@ run ahead EMULATOR_ORDER=ahead
 run few EMULATOR_MULTIPROCESSORS=1 &
 run few-ahead EMULATOR_MULTIPROCESSORS=1 EMULATOR_ORDER=ahead
 wait
+run tf32 TEST_TF32=1
 [ -s "$dir/forward" ] || fail "nothing was compared"
 grep ' rows, ' "$dir/forward.log"
 for name in forward protect lazy ahead; do same $name forward; done
 for name in few few-ahead; do same $name few; done
+same tf32 tf32
+changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
+[ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 
 [ $fails = 0 ] && echo "ops: passed" || { echo "ops: $fails failed"; exit 1; }
