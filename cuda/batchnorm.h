@@ -4,6 +4,8 @@
 
 #include "cuda/channels.h"
 #include "graph/kernel.h"
+#include "ops/control.h"
+#include "ops/dropout_formula.h"
 
 /* Blocks of a reduction on each multiprocessor: what fits at once with its registers. */
 enum { STATS_BLOCKS = 4, GRAD_BLOCKS = 2 };
@@ -38,11 +40,54 @@ static inline unsigned combine_blocks(int64_t channels)
     return (unsigned)((channels + COMBINE_CHANNELS - 1) / COMBINE_CHANNELS);
 }
 
+/* A dropout2d: what its factors are made of. `pixels` of rows belong to one sample. */
+struct channel_mask {
+    const struct control *control;
+    uint32_t salt;
+    float rate;
+    int64_t pixels;
+};
+
+/* The factors of N channels of a sample, until row `end`. */
+template <int N> struct masked {
+    float factor[N] = {};
+    int64_t end = 0;
+
+    /* For this row of `channels` from `channel` on; a thread's rows rise. */
+    __device__ void at(const channel_mask &m, int64_t row, int channels, int channel)
+    {
+        uint64_t seed, micro, first;
+
+        if (row < end)
+            return;
+        end = (row / m.pixels + 1) * m.pixels;
+        seed = m.control->seed;
+        micro = (uint64_t)m.control->micro;
+        first = (uint64_t)(row / m.pixels * channels + channel);
+        if constexpr (N % 4)
+            for (int k = 0; k < N; k++)
+                factor[k] =
+                    dropout2d_factor(seed, micro, m.salt, first + (uint64_t)k, m.rate);
+        else
+            for (int k = 0; k < N; k += 4) {
+                struct philox r =
+                    dropout_block(seed, micro, m.salt, (first + (uint64_t)k) / 4);
+
+                for (int j = 0; j < 4; j++)
+                    factor[k + j] = dropout_factor(r.v[j], m.rate);
+            }
+    }
+};
+
 /* Of one channel. */
 static inline int64_t image_rows(const struct tensor *x)
 {
     return x->dim[0] * x->dim[2] * x->dim[3];
 }
+
+/* The mask of a dropout2d node on images like x; `control` as the step has it. */
+channel_mask channel_mask_of(const struct node *drop, const struct tensor *x,
+                             const void *control);
 
 /* The pack for this many channels of `t`. */
 static inline int pack_of(const struct tensor *t)

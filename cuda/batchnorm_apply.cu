@@ -1,6 +1,7 @@
 /*
- * Batch norm's y, with what stands behind it: [+ residual | + a second batch norm]
- * [+ relu]: y = relu(x scale + shift + r).
+ * Batch norm's y, with what stands behind it: [dropout2d] [+ residual | + a second batch
+ * norm] [+ relu]: y = relu(m (x scale + shift) + r). The mask m is drawn again wherever a
+ * thread's rows enter another sample.
  *
  * Bytes: x, r and y once. Blocks go from the end of the tensor to its start: the end is
  * what the statistics read last and is still in L2. With fixed statistics, each thread
@@ -13,6 +14,7 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/dropout.h"
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
@@ -49,14 +51,14 @@ __device__ static inline void affine_load(const affine &a, int c, float *scale,
         shift[i] = batchnorm_shift(bias[i], mean[i], scale[i]);
 }
 
-enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM };
+enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM, RESIDUAL_DROPPED };
 
 enum { APPLY_EACH = 8 }; /* rows of a thread */
 
 template <class T, int N, int RESIDUAL>
 __global__ void __launch_bounds__(TILE_THREADS, 3)
-    batchnorm_apply(const T *x, affine ax, const T *r, affine ar, T *y, tile t, int relu,
-                    float limit)
+    batchnorm_apply(const T *x, affine ax, const T *r, affine ar, channel_mask m, T *y,
+                    tile t, int relu, float limit)
 {
     enum { UNROLL = RESIDUAL == RESIDUAL_NONE ? 4 : 2 };
     int block = (int)(gridDim.x - 1 - blockIdx.x);
@@ -64,6 +66,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     int64_t row = (int64_t)(block / t.tiles) * t.high * APPLY_EACH + p.row;
     int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
     float scale[N], shift[N], r_scale[N], r_shift[N];
+    masked<N> mask;
 
     if (!p.on)
         return;
@@ -81,10 +84,14 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
             }
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
+                if (RESIDUAL == RESIDUAL_DROPPED)
+                    mask.at(m, row + (int64_t)(e + u) * t.high, t.channels, p.channel);
                 for (int i = 0; i < N; i++) {
                     float v = batchnorm_value(a[u].get(i), scale[i], shift[i]);
 
-                    if (RESIDUAL == RESIDUAL_TENSOR)
+                    if (RESIDUAL == RESIDUAL_DROPPED)
+                        v *= mask.factor[i];
+                    if (RESIDUAL == RESIDUAL_TENSOR || RESIDUAL == RESIDUAL_DROPPED)
                         v += b[u].get(i);
                     if (RESIDUAL == RESIDUAL_NORM)
                         v += batchnorm_value(b[u].get(i), r_scale[i], r_shift[i]);
@@ -108,10 +115,12 @@ struct apply_state {
     int nnorm, residual;
     bool relu;
     float limit;
+    const struct node *drop; /* or NULL */
+    int control;             /* a read, with drop */
 };
 
 struct found {
-    struct node *relu, *add, *apply[2];
+    struct node *relu, *add, *drop, *apply[2];
     int napply;
     struct tensor *residual;
 };
@@ -130,6 +139,16 @@ static struct node *apply_behind(const struct graph *g, const struct tensor *t)
                : nullptr;
 }
 
+/* The dropout2d that makes t, if nobody else reads it. */
+static struct node *drop_behind(const struct graph *g, const struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && p->op == &op_dropout2d && node_free(p) && tensor_only_reader(g, t)
+               ? p
+               : nullptr;
+}
+
 static bool find_add(found *f, const struct graph *g, struct node *add)
 {
     if (add->nin != 2 || add->in[0] == add->in[1] || !node_free(add))
@@ -137,13 +156,18 @@ static bool find_add(found *f, const struct graph *g, struct node *add)
     f->add = add;
     for (int i = 0; i < 2; i++) {
         struct node *p = apply_behind(g, add->in[i]);
+        struct node *drop = p || f->drop ? nullptr : drop_behind(g, add->in[i]);
 
+        if (drop) {
+            p = apply_behind(g, drop->in[DROPOUT_X]);
+            f->drop = p ? drop : nullptr;
+        }
         if (p && !(f->napply && p == f->apply[0]))
             f->apply[f->napply++] = p;
         else
             f->residual = add->in[i];
     }
-    return f->napply > 0;
+    return f->napply > 0 && !(f->drop && f->napply > 1);
 }
 
 /* From a relu, an add or an apply down to the applies. */
@@ -214,6 +238,8 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
         for (int k = 0; k < f.apply[i]->nin; k++)
             if (tensor_same(f.apply[i]->in[k], y) && f.apply[i]->in[k]->dtype != y->dtype)
                 return "types differ";
+    if (f.drop && f.drop->out[0]->dtype != y->dtype)
+        return "types differ";
     if (f.residual && f.residual->dtype != y->dtype)
         return "the shortcut has another type";
 
@@ -221,6 +247,11 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     st->nnorm = f.napply;
     for (int i = 0; i < f.napply; i++)
         st->n[i] = claim_norm(r, f.apply[i]);
+    if (f.drop) {
+        st->drop = f.drop;
+        region_take(r, f.drop);
+        st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
+    }
     if (f.add)
         region_take(r, f.add);
     if (f.relu) {
@@ -231,6 +262,15 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     region_inplace(r, region_write(r, n->out[0]), st->n[0].x);
     return nullptr;
+}
+
+channel_mask channel_mask_of(const struct node *drop, const struct tensor *x,
+                             const void *control)
+{
+    const struct dropout_attrs *a = (const struct dropout_attrs *)drop->attrs;
+
+    return {(const struct control *)control, (uint32_t)a->salt, a->rate,
+            x->dim[2] * x->dim[3]};
 }
 
 static affine affine_of(const struct step *s, const operand *m)
@@ -262,17 +302,22 @@ static void apply_launch(const struct step *s, struct device *dev, const apply_s
                                      : nullptr;
     T *y = (T *)s->out[0];
     affine ax = affine_of(s, &st->n[0]), ar = {};
+    channel_mask m = {};
 
     if (st->nnorm > 1) {
         ar = affine_of(s, &st->n[1]);
         LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NORM>), grid, TILE_THREADS, 0, x, ax,
-               r, ar, y, t, st->relu, st->limit);
+               r, ar, m, y, t, st->relu, st->limit);
+    } else if (st->drop) {
+        m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
+        LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_DROPPED>), grid, TILE_THREADS, 0, x,
+               ax, r, ar, m, y, t, st->relu, st->limit);
     } else if (r) {
         LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_TENSOR>), grid, TILE_THREADS, 0, x,
-               ax, r, ar, y, t, st->relu, st->limit);
+               ax, r, ar, m, y, t, st->relu, st->limit);
     } else {
         LAUNCH(dev, (batchnorm_apply<T, N, RESIDUAL_NONE>), grid, TILE_THREADS, 0, x, ax,
-               r, ar, y, t, st->relu, st->limit);
+               r, ar, m, y, t, st->relu, st->limit);
     }
 }
 

@@ -1,6 +1,7 @@
 /*
  * dx of batch norm: dz dy_scale + x x_scale + offset, where dz is the gradient that came,
- * or, right behind a relu that nobody else looks at, that gradient masked again.
+ * or, right behind a relu or a dropout2d that nobody else looks at, that gradient masked
+ * again.
  *
  * Bytes: x and dz (or g) once, dx once; from the end of the tensor to its start.
  */
@@ -8,6 +9,7 @@
 #include "cuda/kernels.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/dropout.h"
 #include "ops/pointwise.h"
 
 enum { GRAD_APPLY_EACH = 8 }; /* rows of a thread */
@@ -17,9 +19,12 @@ struct dx_tables {
     const float *scale, *shift; /* of the forward pass, for the mask; or NULL */
 };
 
-template <class T, int N, bool MASKED>
-__global__ void __launch_bounds__(TILE_THREADS, 3)
-    batchnorm_grad_apply(const T *x, const T *g, T *dx, dx_tables d, tile t, float limit)
+enum { MASKED_NOT, MASKED_RELU, MASKED_DROP };
+
+template <class T, int N, int MASKED>
+__global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
+    batchnorm_grad_apply(const T *x, const T *g, T *dx, dx_tables d, channel_mask m,
+                         tile t, float limit)
 {
     enum { UNROLL = 2 };
     int block = (int)(gridDim.x - 1 - blockIdx.x);
@@ -27,13 +32,14 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     int64_t row = (int64_t)(block / t.tiles) * t.high * GRAD_APPLY_EACH + p.row;
     int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
     float a[N], b[N], c[N], scale[N], shift[N];
+    masked<N> drop;
 
     if (!p.on)
         return;
     table_load<N>(d.dy_scale + p.channel, a);
     table_load<N>(d.x_scale + p.channel, b);
     table_load<N>(d.offset + p.channel, c);
-    if (MASKED) {
+    if (MASKED == MASKED_RELU) {
         table_load<N>(d.scale + p.channel, scale);
         table_load<N>(d.shift + p.channel, shift);
     }
@@ -47,10 +53,14 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
             }
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
+                if (MASKED == MASKED_DROP)
+                    drop.at(m, row + (int64_t)(e + u) * t.high, t.channels, p.channel);
                 for (int i = 0; i < N; i++) {
                     float w = v[u].get(i), z = dz[u].get(i);
 
-                    if (MASKED)
+                    if (MASKED == MASKED_DROP)
+                        z *= drop.factor[i];
+                    if (MASKED == MASKED_RELU)
                         z = relu_slope(batchnorm_value(w, scale[i], shift[i]), z, limit);
                     v[u].set(i, z * a[i] + (w * b[i] + c[i]));
                 }
@@ -63,8 +73,10 @@ enum { READ_X, READ_G, READ_DY_SCALE, READ_X_SCALE, READ_OFFSET, READ_SCALE, REA
 
 struct apply_state {
     tile t;
-    bool masked;
+    bool masked; /* by the relu */
     float limit;
+    const struct node *drop; /* or NULL */
+    int control;             /* a read, with drop */
 };
 
 static const char *grad_apply_claim(struct region *r, struct graph *g, struct node *n,
@@ -79,6 +91,7 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
     struct tensor *x = n->in[BATCHNORM_GRAD_APPLY_X],
                   *dz = n->in[BATCHNORM_GRAD_APPLY_DY];
 
+    st->drop = grad_drop_find(g, dz, x);
     grad_front_find(&f, g, dz, x);
     if (dz->dtype != x->dtype || n->out[0]->dtype != x->dtype ||
         !grad_front_one_type(&f, x))
@@ -91,12 +104,16 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
     if (st->masked)
         region_duplicate(r, f.relu);
     (void)region_read(r, x);
-    (void)region_read(r, st->masked ? f.g : dz);
+    (void)region_read(r, st->drop ? st->drop->in[DROPOUT_X] : st->masked ? f.g : dz);
     for (int i = BATCHNORM_GRAD_APPLY_DY_SCALE; i <= BATCHNORM_GRAD_APPLY_OFFSET; i++)
         (void)region_read(r, n->in[i]);
     if (st->masked) {
         (void)region_read(r, f.scale);
         (void)region_read(r, f.shift);
+    }
+    if (st->drop) {
+        region_duplicate(r, dz->producer);
+        st->control = region_read(r, st->drop->in[DROPOUT_CONTROL]);
     }
     region_inplace(r, region_write(r, n->out[0]), READ_X);
     return nullptr;
@@ -112,17 +129,24 @@ static void grad_apply_run(struct step *s, struct device *dev)
     dx_tables d = {in[READ_DY_SCALE], in[READ_X_SCALE], in[READ_OFFSET],
                    st->masked ? in[READ_SCALE] : nullptr,
                    st->masked ? in[READ_SHIFT] : nullptr};
+    channel_mask m = {};
+
+    if (st->drop)
+        m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
 
     WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, t.channels, N, {
                    const T *x = (const T *)s->in[READ_X], *g = (const T *)s->in[READ_G];
                    T *dx = (T *)s->out[0];
 
                    if (st->masked)
-                       LAUNCH(dev, (batchnorm_grad_apply<T, N, true>), grid, TILE_THREADS,
-                              0, x, g, dx, d, t, st->limit);
+                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_RELU>), grid,
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
+                   else if (st->drop)
+                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_DROP>), grid,
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
                    else
-                       LAUNCH(dev, (batchnorm_grad_apply<T, N, false>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, t, st->limit);
+                       LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_NOT>), grid,
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
                }));
 }
 

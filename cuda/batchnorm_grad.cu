@@ -20,6 +20,7 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/dropout.h"
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
@@ -31,6 +32,7 @@ enum {
     MASK = 3,
     SUM = 4,   /* g + g2 */
     STORE = 8, /* dz */
+    DROP = 16, /* a dropout2d behind dz: sums are of the masked */
     ANY = -1   /* the argument says */
 };
 
@@ -39,6 +41,7 @@ template <class T> struct grad_args {
     T *dz;
     const float *mean, *scale, *shift;
     float limit;
+    channel_mask mask;
 };
 
 /* The sums of one block, for all channels: [chunks][channels] each. */
@@ -51,7 +54,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     batchnorm_grad_stats(grad_args<T> a, partial to, tile t, int chunks, int any)
 {
     const int flags = FLAGS == ANY ? any : FLAGS, mask = flags & MASK;
-    constexpr int UNROLL = FLAGS == ANY || N == 1           ? 1
+    constexpr bool WHOLE = FLAGS != ANY, TIGHT = (FLAGS & SUM) && (FLAGS & DROP);
+    constexpr int UNROLL = !WHOLE || N == 1 || TIGHT        ? 1
                            : FLAGS & SUM || FLAGS == MASK_Y ? 2
                                                             : 4;
     __shared__ __align__(16) float shared[TILE_THREADS * N];
@@ -59,6 +63,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
     int64_t row = (int64_t)chunk * t.high + p.row, step = (int64_t)chunks * t.high;
     float sum[N] = {}, dot[N] = {}, mean[N], scale[N], shift[N];
+    masked<N> drop;
 
     if (p.on && row < t.rows) {
         int64_t at = row * t.channels + p.channel, jump = step * t.channels;
@@ -83,6 +88,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                 }
             for (int u = 0; u < UNROLL; u++)
                 if (u < left) {
+                    if (flags & DROP)
+                        drop.at(a.mask, row + u * step, t.channels, p.channel);
                     for (int i = 0; i < N; i++) {
                         float dz = g[u].get(i), v = x[u].get(i);
 
@@ -97,6 +104,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                             g[u].set(i, dz);
                             dz = g[u].get(i); /* as the second pass sees it */
                         }
+                        if (flags & DROP)
+                            dz *= drop.factor[i];
                         sum[i] += dz;
                         dot[i] += dz * (v - mean[i]);
                     }
@@ -104,6 +113,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                         pack_store<T, N>(a.dz + at + u * jump, g[u]);
                 }
             left -= UNROLL;
+            row += UNROLL * step;
             at += UNROLL * jump;
         }
     }
@@ -205,6 +215,30 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
     }
 }
 
+/* Do only the two kernels of x's batch norm read dz? */
+static bool only_gradients(const struct graph *g, const struct tensor *dz,
+                           const struct tensor *x)
+{
+    const struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, dz, i)) != nullptr; i++)
+        if (!(n->op == &op_batchnorm_grad_apply && n->in[BATCHNORM_GRAD_APPLY_X] == x) &&
+            !(n->op == &op_batchnorm_grad_stats && n->in[BATCHNORM_GRAD_STATS_X] == x))
+            return false;
+    return !dz->root;
+}
+
+struct node *grad_drop_find(const struct graph *g, const struct tensor *dz,
+                            const struct tensor *x)
+{
+    struct node *p = dz->producer;
+
+    return p && p->op == &op_dropout2d && node_free(p) &&
+                   p->in[DROPOUT_X]->dtype == dz->dtype && only_gradients(g, dz, x)
+               ? p
+               : nullptr;
+}
+
 bool grad_front_one_type(const grad_front *f, const struct tensor *x)
 {
     return f->g->dtype == x->dtype && (!f->g2 || f->g2->dtype == x->dtype) &&
@@ -214,15 +248,7 @@ bool grad_front_one_type(const grad_front *f, const struct tensor *x)
 bool grad_front_again(const struct graph *g, const grad_front *f, const struct tensor *dz,
                       const struct tensor *x)
 {
-    const struct node *n;
-
-    if (!f->relu || f->add || !f->scale || dz->root)
-        return false;
-    for (int i = 0; (n = tensor_reader(g, dz, i)) != nullptr; i++)
-        if (!(n->op == &op_batchnorm_grad_apply && n->in[BATCHNORM_GRAD_APPLY_X] == x) &&
-            !(n->op == &op_batchnorm_grad_stats && n->in[BATCHNORM_GRAD_STATS_X] == x))
-            return false;
-    return true;
+    return f->relu && !f->add && f->scale && only_gradients(g, dz, x);
 }
 
 /* ---- sums ---- */
@@ -235,6 +261,8 @@ struct stats_state {
     int x, weight, mean, rstd;  /* reads; rstd: var, if fixed */
     int g, g2, y, scale, shift; /* reads, or -1 */
     int dz;                     /* write, or -1 */
+    const struct node *drop;    /* or NULL */
+    int control;                /* a read, with drop */
 };
 
 static bool is_stats(const struct node *n)
@@ -282,7 +310,12 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
         return "not the gradient of a batch norm's weights";
 
     struct tensor *x = n->in[BATCHNORM_GRAD_STATS_X], *dz = n->in[n->nin - 1];
-    bool wanted = dz_wanted(g, dz, n);
+    struct node *drop = grad_drop_find(g, dz, x);
+
+    if (drop)
+        dz = drop->in[DROPOUT_X];
+
+    bool wanted = dz_wanted(g, dz, drop ? drop : n);
 
     grad_front_find(&f, g, dz, x);
     if (dz->dtype != x->dtype || !grad_front_one_type(&f, x))
@@ -294,8 +327,14 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
     st->flags = (f.scale  ? MASK_X
                  : f.relu ? MASK_Y
                           : MASK_NONE) |
-                (f.add ? SUM : 0) | ((f.relu || f.add) && wanted ? STORE : 0);
+                (f.add ? SUM : 0) | ((f.relu || f.add) && wanted ? STORE : 0) |
+                (drop ? DROP : 0);
     region_take(r, n);
+    st->drop = drop;
+    if (drop) {
+        region_take(r, drop);
+        st->control = region_read(r, drop->in[DROPOUT_CONTROL]);
+    }
     if (f.relu)
         region_take(r, f.relu);
     if (f.add)
@@ -329,7 +368,10 @@ static grad_args<T> args_of(const struct step *s, const stats_state *st)
             .mean = (const float *)in(st->mean),
             .scale = (const float *)in(st->scale),
             .shift = (const float *)in(st->shift),
-            .limit = st->limit};
+            .limit = st->limit,
+            .mask = st->drop
+                        ? channel_mask_of(st->drop, s->in_tensor[st->x], in(st->control))
+                        : channel_mask{}};
 }
 
 static grad_finals finals_of(const struct step *s, const stats_state *st)
@@ -374,6 +416,8 @@ static void grad_stats_launch(const struct step *s, struct device *dev,
             CASE(MASK_X);                 /* inside a block */
             CASE((MASK_Y | STORE));       /* the end of a block, one gradient */
             CASE((MASK_Y | SUM | STORE)); /* the end of a block */
+            CASE((MASK_Y | STORE | DROP));
+            CASE((MASK_Y | SUM | STORE | DROP));
         }
     }
 #undef CASE

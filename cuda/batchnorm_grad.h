@@ -15,6 +15,14 @@ struct grad_front {
 void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
                      struct tensor *x);
 
+/*
+ * The dropout2d that makes dz, the gradient of the batch norm that reads x, if only that
+ * gradient's two kernels read it; they draw its mask again and read what it read. NULL:
+ * there is none.
+ */
+struct node *grad_drop_find(const struct graph *g, const struct tensor *dz,
+                            const struct tensor *x);
+
 /* Have all of them the type of x? */
 bool grad_front_one_type(const grad_front *f, const struct tensor *x);
 

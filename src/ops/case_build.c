@@ -353,6 +353,19 @@ void case_bn_add_relu(struct case_build *c, const struct op_case *row,
     output(c, relu(c->b, add(c->b, x, y, "add"), "relu"));
 }
 
+/* The end of ERFNet's block, whose input the shortcut carries on. */
+void case_bn_drop_add_relu(struct case_build *c, const struct op_case *row,
+                           const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *y = batchnorm(c->b, x, "bn", .eps = 1e-3f);
+
+    (void)row;
+    y = dropout2d(c->b, y, "drop", .rate = 0.3f);
+    y = relu(c->b, add(c->b, y, relu(c->b, x, "before"), "add"), "relu");
+    output(c, batchnorm(c->b, y, "behind"));
+}
+
 /* Both sides of the sum are normalised: the first block of a stage. */
 void case_bn_bn_add_relu(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)

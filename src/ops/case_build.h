@@ -41,6 +41,7 @@ case_build_fn case_metrics;
 case_build_fn case_loss_scale;
 case_build_fn case_conv_bn_relu;
 case_build_fn case_bn_add_relu;
+case_build_fn case_bn_drop_add_relu;
 case_build_fn case_bn_bn_add_relu;
 case_build_fn case_bn_relu;
 case_build_fn case_bn_relu_maxpool;
