@@ -8,7 +8,7 @@
  * double: per block, then by one block in a fixed order. The sum of the weights, which
  * both passes need, is a pass over the labels alone.
  */
-#include "ops/cross_entropy2d.h"
+#include "cuda/cross_entropy2d.h"
 
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
@@ -23,11 +23,6 @@ enum { BLOCK = 256, SUM_BLOCK = 256, LABELS = 16 };
 
 /* Pixels of a block: as many as it has threads, unless 48 KiB do not hold them. */
 enum { PIXELS = 128, PIXELS_FEW = 32, CLASSES_MANY = 64 };
-
-/* Of each label, 0 for what does not count: a table in the parameters of a launch. */
-struct class_weights {
-    float of[CROSS_ENTROPY2D_CLASSES];
-};
 
 /* The pixels of a launch; `each` to a block. */
 struct picture {
@@ -73,27 +68,6 @@ __device__ static inline int stage(const float *logits, const picture &p, float 
     copy_floats(logits + first * p.classes, shared, n * p.classes);
     __syncthreads();
     return n;
-}
-
-/* fn(k, z[k]) for all classes; N, which divides them, at a time. */
-template <int N, class F>
-__device__ static inline void each_class(const float *z, int classes, F fn)
-{
-    for (int k = 0; k < classes; k += N) {
-        pack<float, N> a = pack_load<N>(z + k);
-
-        for (int i = 0; i < N; i++)
-            fn(k + i, a.v[i]);
-    }
-}
-
-template <int N> __device__ static inline float log_sum_exp(const float *z, int classes)
-{
-    float top = -INFINITY, sum = 0;
-
-    each_class<N>(z, classes, [&](int, float v) { top = v > top ? v : top; });
-    each_class<N>(z, classes, [&](int, float v) { sum += expf(v - top); });
-    return top + logf(sum);
 }
 
 __global__ void __launch_bounds__(BLOCK)
@@ -194,9 +168,35 @@ __global__ void __launch_bounds__(PIXELS, 8)
     copy_floats(shared, dz + first * p.classes, n * p.classes);
 }
 
-static int weight_blocks(int64_t pixels)
+int label_parts(int64_t pixels)
 {
     return (int)cuda_blocks(pixels, BLOCK, LABELS);
+}
+
+class_weights class_weights_of(const struct cross_entropy2d_attrs *a, int classes)
+{
+    class_weights w = {};
+
+    for (int k = 0; k < classes; k++)
+        w.of[k] = cross_entropy2d_weight(a, k);
+    return w;
+}
+
+void label_weights(struct device *dev, const uint8_t *label, int64_t pixels,
+                   const class_weights &w, double *total)
+{
+    int parts = label_parts(pixels);
+
+    LAUNCH(dev, cross_entropy2d_weights, (unsigned)parts, BLOCK, 0, label, pixels, w,
+           total + 1);
+    LAUNCH(dev, cross_entropy2d_total, 1, SUM_BLOCK, 0, (const double *)total + 1, parts,
+           total);
+}
+
+void loss_mean(struct device *dev, const double *loss, int n, const double *total,
+               float *mean)
+{
+    LAUNCH(dev, cross_entropy2d_mean, 1, SUM_BLOCK, 0, loss, n, total, mean);
 }
 
 static const char *cross_entropy2d_claim(struct region *r, struct graph *, struct node *n,
@@ -213,7 +213,7 @@ static const char *cross_entropy2d_claim(struct region *r, struct graph *, struc
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
     region_workspace(
-        r, (size_t)(1 + weight_blocks(tensor_len(labels)) + (int)picture_blocks(p)) *
+        r, (size_t)(1 + label_parts(tensor_len(labels)) + (int)picture_blocks(p)) *
                sizeof(double));
     return nullptr;
 }
@@ -225,17 +225,12 @@ static void cross_entropy2d_run(struct step *s, struct device *dev)
     const float *z = (const float *)s->in[CROSS_ENTROPY2D_LOGITS];
     const uint8_t *label = (const uint8_t *)s->in[CROSS_ENTROPY2D_LABELS];
     picture p = picture_of(s->in_tensor[CROSS_ENTROPY2D_LOGITS]);
-    int parts = weight_blocks(p.pixels);
     unsigned blocks = picture_blocks(p);
     size_t shared = picture_shared(p);
-    double *total = (double *)s->workspace, *weight = total + 1, *loss = weight + parts;
-    class_weights w = {};
+    double *total = (double *)s->workspace, *loss = total + 1 + label_parts(p.pixels);
+    class_weights w = class_weights_of(a, p.classes);
 
-    for (int k = 0; k < p.classes; k++)
-        w.of[k] = cross_entropy2d_weight(a, k);
-    LAUNCH(dev, cross_entropy2d_weights, (unsigned)parts, BLOCK, 0, label, p.pixels, w,
-           weight);
-    LAUNCH(dev, cross_entropy2d_total, 1, SUM_BLOCK, 0, weight, parts, total);
+    label_weights(dev, label, p.pixels, w, total);
     WITH_PACK(float, p.classes, N, {
         if (s->node->op == &op_cross_entropy2d_grad)
             LAUNCH(dev, cross_entropy2d_gradient<N>, blocks, PIXELS, shared, z, label, p,
@@ -246,8 +241,7 @@ static void cross_entropy2d_run(struct step *s, struct device *dev)
                    loss);
     });
     if (s->node->op == &op_cross_entropy2d)
-        LAUNCH(dev, cross_entropy2d_mean, 1, SUM_BLOCK, 0, (const double *)loss,
-               (int)blocks, (const double *)total, (float *)s->out[0]);
+        loss_mean(dev, loss, (int)blocks, total, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_cross_entropy2d = {
@@ -257,23 +251,6 @@ extern const struct kernel cuda_cross_entropy2d = {
 };
 
 /* ---- confusion ---- */
-
-/* The first of the largest; a NaN is never right: class 0 then, as in the reference. */
-template <int N> __device__ static inline int largest(const float *z, int classes)
-{
-    float top = z[0];
-    int at = 0;
-    bool nan = false;
-
-    each_class<N>(z, classes, [&](int k, float v) {
-        nan |= isnan(v);
-        if (v > top) {
-            top = v;
-            at = k;
-        }
-    });
-    return nan ? 0 : at;
-}
 
 /*
  * Counts are whole numbers, so atomics leave no trace of their order. A block counts in
@@ -349,6 +326,19 @@ __global__ void __launch_bounds__(BLOCK)
         matrix[i] = 0;
 }
 
+void confusion_begin(struct device *dev, unsigned long long *batch, int64_t classes)
+{
+    int64_t n = classes * classes;
+
+    LAUNCH(dev, confusion_clear, cuda_blocks(n, BLOCK, 1), BLOCK, 0, batch, n);
+}
+
+void confusion_end(struct device *dev, const unsigned long long *batch, int64_t classes,
+                   const float *loss, struct metrics *m, int64_t *matrix)
+{
+    LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes, loss, m, matrix);
+}
+
 static const char *confusion_claim(struct region *r, struct graph *, struct node *n,
                                    struct device *)
 {
@@ -377,16 +367,15 @@ static void confusion_run(struct step *s, struct device *dev)
     size_t shared = picture_shared(p) + (own ? (size_t)n * sizeof(unsigned) : 0);
     unsigned long long *batch = (unsigned long long *)s->workspace;
 
-    LAUNCH(dev, confusion_clear, cuda_blocks(n, BLOCK, 1), BLOCK, 0, batch, n);
+    confusion_begin(dev, batch, classes);
     WITH_PACK(float, p.classes, N, {
         LAUNCH(dev, confusion_pixels<N>, picture_blocks(p), PIXELS, shared,
                (const float *)s->in[CONFUSION_LOGITS],
                (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, own, batch);
     });
-    LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes,
-           (const float *)s->in[CONFUSION_LOSS],
-           (struct metrics *)s->out[CONFUSION_METRICS],
-           (int64_t *)s->out[CONFUSION_MATRIX]);
+    confusion_end(dev, batch, classes, (const float *)s->in[CONFUSION_LOSS],
+                  (struct metrics *)s->out[CONFUSION_METRICS],
+                  (int64_t *)s->out[CONFUSION_MATRIX]);
 }
 
 extern const struct kernel cuda_confusion = {

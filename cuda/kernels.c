@@ -1,6 +1,7 @@
 #include "cuda/kernels.h"
 
 const struct kernel *const cuda_kernels[] = {
+    &cuda_head,
     &cuda_conv2d,
     &cuda_conv2d_data_grad,
     &cuda_conv2d_weight_grad,

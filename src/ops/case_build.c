@@ -309,6 +309,23 @@ void case_confusion(struct case_build *c, const struct op_case *row,
     confusion(c->b, z, y, cross_entropy2d(c->b, z, y, "loss", .ignore = 255), 255);
 }
 
+/* The end of a segmentation network: logits at twice the resolution, which nobody keeps.
+ */
+void case_head(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct cross_entropy2d_attrs a = *(const struct cross_entropy2d_attrs *)row->attrs;
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    x = conv_transpose2d(c->b, x, "up", .out = s->out, .kernel = 2, .stride = 2,
+                         .bias = 1);
+    y = pixel_labels(c, x->dim, CASE_HOLES);
+    a.layer = "loss";
+    for (int k = 0; k < CROSS_ENTROPY2D_CLASSES; k++)
+        a.weight[k] = (float)((k + 2) % 4) / 2;
+    output(c, cross_entropy2d_(c->b, x, y, &a));
+    confusion(c->b, x, y, c->out[0], a.ignore);
+}
+
 void case_metrics(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {

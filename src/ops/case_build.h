@@ -37,6 +37,7 @@ case_build_fn case_cross_entropy;
 case_build_fn case_cross_entropy_lam;
 case_build_fn case_cross_entropy2d;
 case_build_fn case_confusion;
+case_build_fn case_head;
 case_build_fn case_metrics;
 case_build_fn case_loss_scale;
 case_build_fn case_conv_bn_relu;

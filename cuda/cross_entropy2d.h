@@ -1,0 +1,73 @@
+/*
+ * What the losses of pixels share: the weights of classes, the formulas of one pixel on
+ * logits in shared memory, and the passes before and behind those over the logits.
+ */
+#ifndef CUDA_CROSS_ENTROPY2D_H
+#define CUDA_CROSS_ENTROPY2D_H
+
+#include "cuda/channels.h"
+#include "cuda/launch.h"
+#include "ops/cross_entropy2d.h"
+#include "ops/metrics.h"
+
+/* Of each label, 0 for what does not count: a table in the parameters of a launch. */
+struct class_weights {
+    float of[CROSS_ENTROPY2D_CLASSES];
+};
+
+/* fn(k, z[k]) for all classes; N, which divides them, at a time. */
+template <int N, class F>
+__device__ static inline void each_class(const float *z, int classes, F fn)
+{
+    for (int k = 0; k < classes; k += N) {
+        pack<float, N> a = pack_load<N>(z + k);
+
+        for (int i = 0; i < N; i++)
+            fn(k + i, a.v[i]);
+    }
+}
+
+template <int N> __device__ static inline float log_sum_exp(const float *z, int classes)
+{
+    float top = -INFINITY, sum = 0;
+
+    each_class<N>(z, classes, [&](int, float v) { top = v > top ? v : top; });
+    each_class<N>(z, classes, [&](int, float v) { sum += expf(v - top); });
+    return top + logf(sum);
+}
+
+/* The first of the largest; a NaN is never right: class 0 then, as in the reference. */
+template <int N> __device__ static inline int largest(const float *z, int classes)
+{
+    float top = z[0];
+    int at = 0;
+    bool nan = false;
+
+    each_class<N>(z, classes, [&](int k, float v) {
+        nan |= isnan(v);
+        if (v > top) {
+            top = v;
+            at = k;
+        }
+    });
+    return nan ? 0 : at;
+}
+
+/* For labels 0 to classes - 1. */
+class_weights class_weights_of(const struct cross_entropy2d_attrs *a, int classes);
+
+/* *total = the sum of the labels' weights; `total` has 1 + label_parts() doubles. */
+int label_parts(int64_t pixels);
+void label_weights(struct device *dev, const uint8_t *label, int64_t pixels,
+                   const class_weights &w, double *total);
+
+/* mean = the sum of n losses over *total, 0 if that is 0 */
+void loss_mean(struct device *dev, const double *loss, int n, const double *total,
+               float *mean);
+
+/* A batch's own matrix, K x K, before its pixels are counted, and into the state. */
+void confusion_begin(struct device *dev, unsigned long long *batch, int64_t classes);
+void confusion_end(struct device *dev, const unsigned long long *batch, int64_t classes,
+                   const float *loss, struct metrics *m, int64_t *matrix);
+
+#endif
