@@ -30,7 +30,7 @@ sys.exit([i["state"] for i in r["items"] if i["name"] == sys.argv[2]] != [sys.ar
 check devices start overflow steady_state memcheck || fail "exit code $?"
 for name in devices overflow steady_state; do state $name passed; done
 for name in start memcheck; do state $name skipped; done
-grep -q "5 of 5 items without a failure" log || fail "no summary: $(tail -1 log)"
+grep -q "3 passed, 0 failed, 2 skipped" log || fail "no summary: $(tail -1 log)"
 
 # A call that fails, steps that wait, runs that differ, an item that there is not.
 EMULATOR_FAIL=launch:400 check captured_is_eager && fail "a launch that fails was not noticed"
@@ -53,6 +53,9 @@ EOF
 chmod +x other
 TRAINC=$dir/other check deterministic && fail "two different runs were not noticed"
 state deterministic failed
+CUDA_VISIBLE_DEVICES= TRAINC=$here/trainc check && fail "a machine without a GPU passed"
+state devices failed
+state ops skipped
 check nothing && fail "an item that is not there passed"
 
 [ $fails = 0 ] && echo "check_gpu: passed" || { echo "check_gpu: $fails failed"; exit 1; }
