@@ -42,6 +42,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *g, struct nod
     return NULL;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through a.dot */
 static void sum_chunk(const struct job *j, int64_t i, int64_t n, float *sum, float *dot)
 {
     struct step *s = j->s;

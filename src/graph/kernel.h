@@ -94,7 +94,7 @@ struct derive {
     void *state; /* made by claim; released once, even if an equal buffer exists */
     void (*release)(void *state);
 };
-int region_derive(struct region *r, const struct derive *d);
+int region_derive(struct region *r, const struct derive *want);
 
 #ifdef __cplusplus
 }

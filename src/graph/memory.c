@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "graph/compile.h"
 
 enum { ALIGN = 64 };
@@ -70,6 +71,8 @@ static void store(struct pass *m, const struct region *r, int o, const int *last
             (struct block){aligned(tensor_room(t)), 0, r->order, end, b};
     }
     m->block_of[t->id] = b;
+    if (!m->block)
+        BUG("no block");
     if (end > m->block[b].last)
         m->block[b].last = end;
 }
@@ -251,7 +254,7 @@ void compile_memory(struct program *p)
     p->need[MEMORY_ARENA] = plan(&m);
     p->lower_bound = most_alive(&m);
     for (int i = 0; i < p->graph->ntensor; i++)
-        if (m.block_of[i] >= 0)
+        if (m.block && m.block_of[i] >= 0)
             p->graph->tensor[i]->offset = m.block[m.block_of[i]].offset;
     sum_needs(p);
     free(m.block_of);

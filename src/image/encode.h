@@ -20,6 +20,6 @@ struct png_picture {
 };
 
 /* The result is the caller's to free(). */
-unsigned char *png_encode(const struct png_picture *p, size_t *len);
+unsigned char *png_encode(const struct png_picture *g, size_t *len);
 
 #endif

@@ -31,7 +31,7 @@ static struct tensor *down(struct builder *b, struct tensor *x, const char *p, i
 }
 
 /* Three rows high, one column wide; `dilation` rows between the taps. */
-static struct tensor *conv3x1(struct builder *b, struct tensor *x, char *name,
+static struct tensor *conv3x1(struct builder *b, struct tensor *x, const char *name,
                               int dilation)
 {
     return conv2d(b, x, name, .out = (int)x->dim[1], .kernel_h = 3, .kernel_w = 1,
@@ -39,7 +39,7 @@ static struct tensor *conv3x1(struct builder *b, struct tensor *x, char *name,
                   .init = INIT_RULE_PYTORCH);
 }
 
-static struct tensor *conv1x3(struct builder *b, struct tensor *x, char *name,
+static struct tensor *conv1x3(struct builder *b, struct tensor *x, const char *name,
                               int dilation)
 {
     return conv2d(b, x, name, .out = (int)x->dim[1], .kernel_h = 1, .kernel_w = 3,

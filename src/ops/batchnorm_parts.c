@@ -248,7 +248,8 @@ static void grad_stats_ref(const struct step *s)
     const float *mean = s->in[BATCHNORM_GRAD_STATS_MEAN];
     const float *rstd = s->in[BATCHNORM_GRAD_STATS_RSTD];
     float *const *out = (float *const *)s->out;
-    double n = (double)(tensor_len(t) / t->dim[IMAGE_C]), dweight, dbias;
+    int64_t len = tensor_len(t) / t->dim[IMAGE_C];
+    double n = (double)len, dweight, dbias;
 
     for (int64_t c = 0; c < t->dim[IMAGE_C]; c++) {
         struct batchnorm_dx_terms d;

@@ -33,7 +33,7 @@
 #define PARTS(fn) .build = case_##fn, .no_gradient = true
 
 #define BN_RELU(fn, max)                                                                 \
-    .build = case_##fn, .chain = true, ATTRS(relu_attrs, .limit = max)
+    .build = case_##fn, .chain = true, ATTRS(relu_attrs, .limit = (max))
 
 #define UPDATE(...)                                                                      \
     .build = case_weights, .small = {.dim = {3, 4, 4, 3}, .out = 5},                     \

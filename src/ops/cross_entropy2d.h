@@ -39,8 +39,7 @@ struct tensor *cross_entropy2d_(struct builder *b, struct tensor *logits,
                                 const struct cross_entropy2d_attrs *a);
 
 /* The shape rule that ops on logits and label images share: NULL, or what is wrong. */
-const char *cross_entropy2d_check(const struct tensor *logits,
-                                  const struct tensor *labels);
+const char *cross_entropy2d_check(const struct tensor *z, const struct tensor *labels);
 
 static inline float cross_entropy2d_weight(const struct cross_entropy2d_attrs *a, int y)
 {
