@@ -401,8 +401,8 @@ static void test_bench(void **state)
     while (strcmp(row->name, "cross_entropy") != 0)
         row++;
     op_bench(row, &backend_ref, dev,
-             &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, NULL, note_time,
-             &bytes);
+             &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, NULL,
+             note_time, &bytes);
     backend_ref.close(dev);
     /* twice the logits, once their gradient, twice the labels, loss and its gradient */
     assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);

@@ -22,8 +22,8 @@
 #include "config/schema.h"
 
 /*
- * All mistakes are in `p`. If there are some (false), *cfg has the defaults in their place:
- * good for more checks with config_blame(), and not for a run.
+ * All mistakes are in `p`. If there are some (false), *cfg has the defaults in their
+ * place: good for more checks with config_blame(), and not for a run.
  */
 bool config_load(struct config *cfg, const struct cmdline *line, struct problems *p);
 

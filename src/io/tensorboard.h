@@ -1,7 +1,7 @@
 /*
- * TensorBoard event files: scalars, texts and pictures. Records are framed as TFRecords (length and
- * data, each with a masked CRC-32C) and hold protocol buffers of the messages Event and
- * Summary in tensorboard/compat/proto, encoded by hand.
+ * TensorBoard event files: scalars, texts and pictures. Records are framed as TFRecords
+ * (length and data, each with a masked CRC-32C) and hold protocol buffers of the messages
+ * Event and Summary in tensorboard/compat/proto, encoded by hand.
  *
  *   struct tensorboard t;
  *   tensorboard_open(&t, "output/resnet50/default", -1);

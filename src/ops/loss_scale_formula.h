@@ -10,9 +10,8 @@
 #include "ops/control.h"
 
 /* `overflow_at`: the update, from 1, whose gradients are infinite on purpose; 0: none. */
-HOST_DEVICE static inline float loss_scale_value(const struct control *c,
-                                                 const struct accumulation *a,
-                                                 int overflow_at)
+HOST_DEVICE static inline float
+loss_scale_value(const struct control *c, const struct accumulation *a, int overflow_at)
 {
     if (overflow_at > 0 && c->step + 1 == overflow_at)
         return INFINITY;
