@@ -118,16 +118,18 @@ void scene_check(const struct config *cfg, struct problems *p)
 char *scene_path(const struct config *cfg, const char *split)
 {
     const char *root = cfg->data.data_path;
-    char *path;
+    char *one, *two;
 
     if (!is_list(cfg))
         return xasprintf("%s/leftImg8bit/%s", root, split);
-    path = xasprintf("%s/%s.txt", root, split);
-    if (!file_exists(path)) {
-        free(path);
-        path = xasprintf("%s/%sImages.txt", root, split);
+    one = xasprintf("%s/%s.txt", root, split);
+    two = xasprintf("%s/%sImages.txt", root, split);
+    if (file_exists(one) || !file_exists(two)) {
+        free(two);
+        return one;
     }
-    return path;
+    free(one);
+    return two;
 }
 
 struct dataset *scene_open(const struct config *cfg, const char *split)
