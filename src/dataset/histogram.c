@@ -40,6 +40,7 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
     char *text = file_read(path, NULL), *line = text, *end;
     struct histogram got = {.cached = true};
     uint64_t its = 0;
+    long long total = -1;
     int at = 0, seen = 0;
 
     if (line && strncmp(line, first_line, strlen(first_line)) == 0)
@@ -53,8 +54,10 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
         got.count[value] = strtoll(end, &line, 10);
         got.total += got.count[value];
     }
+    if (line && seen == 256)
+        (void)sscanf(line + 1, "total %lld\n", &total);
     free(text);
-    if (seen != 256)
+    if (total != got.total) /* cut off, also in the middle of the last number */
         return false;
     *h = got;
     return true;
@@ -67,6 +70,7 @@ static void histogram_save(const struct histogram *h, const char *path, uint64_t
     strbuf_addf(&s, "%s key %016" PRIx64 "\n", first_line, key);
     for (int v = 0; v < 256; v++)
         strbuf_addf(&s, "%d %lld\n", v, (long long)h->count[v]);
+    strbuf_addf(&s, "total %lld\n", (long long)h->total);
     if (file_write_atomic(path, s.buf, s.len) < 0)
         log_warning("cannot write '%s' (%s): the classes are counted again next time",
                     path, strerror(errno));
