@@ -1,8 +1,11 @@
-/* dropout, drop_path and sigmoid: element by element, by the formulas of ops/. */
+/* dropout, dropout2d, drop_path and sigmoid, by the formulas of ops/. */
 #include "ops/dropout.h"
+
+#include <string.h>
 
 #include "cpu/device.h"
 #include "cpu/kernels.h"
+#include "cpu/rows.h"
 #include "cpu/scalar.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
@@ -24,9 +27,10 @@ static bool is_sigmoid(const struct node *n)
 static const char *dropout_claim(struct region *r, struct graph *g, struct node *n,
                                  struct device *dev)
 {
-    (void)g, (void)dev;
-    if (n->op != &op_dropout && n->op != &op_drop_path && !is_sigmoid(n))
-        return "no dropout, drop_path or sigmoid";
+    (void)g;
+    if (n->op != &op_dropout && n->op != &op_dropout2d && n->op != &op_drop_path &&
+        !is_sigmoid(n))
+        return "no dropout, dropout2d, drop_path or sigmoid";
     if (!cpu_dtype(n->out[0]) || n->in[0]->dtype != n->out[0]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
@@ -35,6 +39,10 @@ static const char *dropout_claim(struct region *r, struct graph *g, struct node 
         (void)region_read(r, n->in[i]);
     (void)region_write(r, n->out[0]);
     region_inplace(r, 0, 0);
+    if (n->op == &op_dropout2d) /* factors of each sample, and zeros */
+        region_workspace(r,
+                         (size_t)((n->in[0]->dim[0] + 1) * rows_of(n->in[0], dev).width) *
+                             sizeof(float));
     return NULL;
 }
 
@@ -69,6 +77,42 @@ static void drop_path_part(void *arg, int64_t lo, int64_t hi)
     }
 }
 
+/* The part of a thread: the factors are numbers of a batch norm that shifts nothing. */
+static void dropout2d_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    const struct tensor *y = j->s->out_tensor[0];
+    const struct dropout_attrs *a = j->s->node->attrs;
+    const struct control *c = j->s->in[DROPOUT_CONTROL];
+    const struct rows r = rows_of(y, j->dev);
+    int64_t len = r.n / y->dim[0], lo, hi;
+    float *zero = j->s->workspace, *table = zero + r.width;
+
+    cpu_part(y->dim[0], 1, thread, j->dev->threads, &lo, &hi);
+    for (int64_t n = lo; n < hi; n++)
+        for (int64_t k = 0; k < r.channels; k++)
+            rows_repeat(&r, table + n * r.width, k,
+                        dropout2d_factor(c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
+                                         (uint64_t)(n * r.channels + k), a->rate));
+    if (thread == 0)
+        memset(zero, 0, (size_t)r.width * sizeof(*zero));
+    cpu_barrier();
+    for (int64_t n = 0; n < y->dim[0]; n++) {
+        struct bn_apply p = {.t = y->dtype,
+                             .width = r.width,
+                             .mean = zero,
+                             .scale = table + n * r.width,
+                             .shift = zero};
+
+        cpu_part(len, r.width, thread, j->dev->threads, &lo, &hi);
+        p.n = hi - lo;
+        p.past = j->past && (n * len + lo) * (int64_t)dtype_size(y->dtype) % 64 == 0;
+        p.x = cpu_at(j->s->in[DROPOUT_X], y->dtype, n * len + lo);
+        p.y = cpu_out(j->s->out[0], y->dtype, n * len + lo);
+        j->dev->loops->bn_apply(&p);
+    }
+}
+
 static void sigmoid_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
@@ -91,6 +135,8 @@ static void dropout_run(struct step *s, struct device *dev)
 
     if (is_sigmoid(s->node))
         cpu_for(dev, tensor_len(y), 64, sigmoid_part, &j);
+    else if (s->node->op == &op_dropout2d)
+        cpu_parallel(dev, dropout2d_thread, &j);
     else if (s->node->op == &op_dropout)
         cpu_for(dev, tensor_len(y), 64, dropout_part, &j);
     else

@@ -31,6 +31,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_data_grad,
     &cpu_weight_grad,
     &cpu_linear,
+    &cpu_cross_entropy2d,
 
     /* what they left */
     &cpu_bias_grad,
@@ -42,6 +43,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_pool2d,
     &cpu_global_avgpool,
     &cpu_pad_shortcut,
+    &cpu_concat,
     &cpu_dropout,
     &cpu_mix,
     &cpu_cross_entropy,

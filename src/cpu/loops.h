@@ -71,6 +71,17 @@ struct dropout_key {
     float rate;
 };
 
+/* Pixels with a number for each of up to 256 classes, and a label. */
+struct pixel_loss {
+    enum dtype t, dt; /* of z and dz */
+    int64_t classes;
+    const void *z;
+    const uint8_t *label;
+    const float *weight; /* [256], of each label; 0: its pixels do not count */
+    void *dz;
+    float scale;
+};
+
 /*
  * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
  * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
@@ -148,6 +159,18 @@ struct loops {
                        int64_t n, bool past);
     void (*spread_rows)(enum dtype t, const float *s, void *y, int64_t rows, int64_t n,
                         bool past);
+
+    /*
+     * Pixels [lo, hi): the sum of weight (log sum e^z - z_label); dz = scale weight
+     * (softmax(z) - onehot(label)); matrix[label][first of the largest]++.
+     */
+    double (*pixel_loss)(const struct pixel_loss *p, int64_t lo, int64_t hi);
+    void (*pixel_grad)(const struct pixel_loss *p, int64_t lo, int64_t hi);
+    void (*pixel_count)(const struct pixel_loss *p, int64_t *matrix, int64_t lo,
+                        int64_t hi);
+    /* n bytes of each row, between rows of to_row and from_row bytes */
+    void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
+                      int64_t n, int64_t rows);
 
     /* Output channels [lo, hi), multiples of 16, with padding. NULL where there is none;
      * bf16 with AVX-512 BF16 only. */
