@@ -7,8 +7,8 @@
 #   BAR=0.8   the share of the copy that a step must reach
 #   OPS=...   the ops whose steps must reach it (a regular expression)
 #
-# Prints the steps of 4 MiB and more that stay below, and exits with 1 if there are any of
-# OPS. Dropout is left out: its Philox numbers are arithmetic (docs/performance.md).
+# Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
+# if any does. Dropout is left out: its Philox numbers are arithmetic (docs/performance.md).
 set -eu
 cd "$(dirname "$0")/../.."
 bar=${BAR:-0.8}
@@ -33,9 +33,11 @@ for glob in "$@"; do
             share = field("of_copy")
             if (op !~ ops) next
             n++
-            if (share >= bar) next
-            below++
-            printf "%3.0f %%  %-28s %-6s %s\n", 100 * share, row, field("dtype"), op
+            below += share < bar
+            dtype = field("dtype")
+            gsub(/"/, "", dtype)
+            printf "%s %4.0f %%  %7.3f ms  %-28s %-5s %s\n", share < bar ? "*" : " ",
+                   100 * share, field("ms"), row, dtype, op
         }
         END {
             printf "%d of %d steps at %.0f %% of a copy or more\n", n - below, n, 100 * bar
