@@ -53,9 +53,9 @@ void paint_overlay(const struct class_set *set, const uint8_t *rgb, const uint8_
     for (int64_t i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             dst[3 * i + c] =
-                label[i] == LABEL_IGNORE
-                    ? rgb[3 * i + c]
-                    : (uint8_t)((rgb[3 * i + c] + palette[3 * label[i] + c]) / 2);
+                (uint8_t)(label[i] == LABEL_IGNORE
+                              ? rgb[3 * i + c]
+                              : (rgb[3 * i + c] + palette[3 * label[i] + c]) / 2);
 }
 
 void paint_write(const char *path, const uint8_t *pixel, int w, int h,
