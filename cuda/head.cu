@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(SUM_BLOCK)
 struct parts {
     struct node *up, *z_cast, *loss, *confusion; /* forward */
     struct node *grad, *dz_cast, *dx, *dw, *db;  /* backward */
-    struct tensor *x, *w, *bias, *z, *dz;
+    struct tensor *x, *w, *bias, *z;
 };
 
 struct head_state {
@@ -312,24 +312,32 @@ static bool find_readers(parts *p, const struct graph *g)
     return !p->z->root && p->z->dtype == DTYPE_F32 && p->loss;
 }
 
-static bool find_gradients(parts *p, const struct graph *g)
+/* Who reads dz, as it is or cast; false: somebody who needs it stored. */
+static bool find_dz_readers(parts *p, const struct graph *g, struct tensor *dz)
 {
     struct node *n;
 
-    p->dz = behind_cast(g, p->grad->out[0], &p->dz_cast);
-    for (int i = 0; (n = tensor_reader(g, p->dz, i)) != nullptr; i++) {
+    for (int i = 0; (n = tensor_reader(g, dz, i)) != nullptr; i++) {
         struct node **to = n->op == &op_conv2d               ? &p->dx
                            : n->op == &op_conv2d_weight_grad ? &p->dw
                            : n->op == &op_bias_grad          ? &p->db
+                           : n->op == &op_cast               ? &p->dz_cast
                                                              : nullptr;
 
         if (!to || *to || !node_free(n))
             return false;
         *to = n;
+        if (n == p->dz_cast && !find_dz_readers(p, g, n->out[0]))
+            return false;
     }
-    return p->dx && p->dw && !p->dz->root && !p->grad->out[0]->root &&
-           node_free(p->grad) && (!p->dz_cast || node_free(p->dz_cast)) &&
-           p->dx->in[CONV2D_X] == p->dz && p->dx->nin == CONV2D_BIAS &&
+    return !dz->root;
+}
+
+static bool find_gradients(parts *p, const struct graph *g)
+{
+    return node_free(p->grad) && find_dz_readers(p, g, p->grad->out[0]) && p->dx &&
+           p->dw && p->dx->in[CONV2D_X] == p->dw->in[CONV2D_WEIGHT_GRAD_X] &&
+           p->dx->nin == CONV2D_BIAS &&
            cuda_weights_master(p->dx->in[CONV2D_WEIGHT]) == p->w &&
            p->dx->out[0]->dtype == p->x->dtype &&
            p->dw->in[CONV2D_WEIGHT_GRAD_DY] == p->x &&
