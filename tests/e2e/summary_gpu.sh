@@ -41,6 +41,14 @@ assert max(c["workspace_bytes"] for c in s["claims"]) <= s["memory"]["workspace"
 print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * arena / bound - 100))
 EOF
 
+# ERFNet: pixels of eight channels need no copies, and its logits are in no memory.
+"$trainc" summary --cfg "$here/configs/cityscapes/erfnet20.yaml" --device h200 \
+  --batch-size 16 "${opts[@]}" >erfnet.txt 2>log || fail "erfnet: $(cat log)"
+[ "$(grep -c '^\(forward\|backward\) .* cuda head ' erfnet.txt)" = 2 ] ||
+  fail "erfnet: the last layer and its loss are not one region each way"
+grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_entropy2d &&
+  fail "erfnet: logits are stored"
+
 # The same GPU with 6 GiB, as trainc devices --json would describe it.
 cat >small.json <<'EOF'
 {"devices":[{"name":"cuda","gpus":[{"index":0,"description":
