@@ -36,12 +36,15 @@ run ahead EMULATOR_ORDER=ahead
 run few EMULATOR_MULTIPROCESSORS=1 &
 run few-ahead EMULATOR_MULTIPROCESSORS=1 EMULATOR_ORDER=ahead
 wait
-run tf32 TEST_TF32=1
+run tf32 TEST_TF32=1 &
+run plain EMULATOR_PLAIN=1
+wait
 [ -s "$dir/forward" ] || fail "nothing was compared"
 grep ' rows, ' "$dir/forward.log"
 for name in forward protect lazy ahead; do same $name forward; done
 for name in few few-ahead; do same $name few; done
 same tf32 tf32
+same plain plain
 changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 

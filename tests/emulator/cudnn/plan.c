@@ -55,6 +55,14 @@ static bool has(const struct graph *g, int kind)
     return false;
 }
 
+/* EMULATOR_PLAIN=1: no engine takes more than one operation. */
+static bool plain(void)
+{
+    const char *at = getenv("EMULATOR_PLAIN");
+
+    return at && !strcmp(at, "1");
+}
+
 static bool suits(const struct engine *e, const struct graph *g)
 {
     bool gradient =
@@ -64,6 +72,8 @@ static bool suits(const struct engine *e, const struct graph *g)
                    has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
                    has(g, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
 
+    if (plain() && g->nop > 1)
+        return false;
     if (e->for_what == GRADIENT)
         return gradient;
     return e->for_what == ANY || (e->for_what == PRODUCT) == product;
