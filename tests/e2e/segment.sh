@@ -91,4 +91,15 @@ done
   fail "weights of another head passed"
 echo "ok: predict"
 
+# Streets in Cityscapes' layout, with its recipe: something is learned in a minute.
+"$trainc" synth scenes --out scenes --train 96 --val 16 --size 96 >log 2>&1 || fail "synth"
+"$trainc" --cfg "$here/configs/erfnet.yaml" --data-path scenes --output out --tag scenes \
+  --device cpu --epochs 8 --lr 0.002 -b 4 --pictures 1 --result scenes.json \
+  --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 TRAIN.EVAL_FREQ=4 >log 2>&1 ||
+  { cat log; fail "scenes"; }
+above "$(value scenes.json val_miou)" 0.25 || fail "scenes: mIoU $(value scenes.json val_miou)"
+above "$(value scenes.json val_acc)" 0.75 || fail "scenes: accuracy $(value scenes.json val_acc)"
+grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
+echo "ok: scenes"
+
 [ $fails = 0 ] && echo "segment: passed" || { echo "segment: $fails failed"; exit 1; }
