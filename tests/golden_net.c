@@ -109,8 +109,8 @@ void golden_open(struct trial *t, const json_t *golden)
 
     t->program = program_compile(t->g, backend, t->dev, &(struct compile_options){0});
     for (int m = 0; m < MEMORY_COUNT; m++)
-        if (program_need(t->program, m))
-            t->base[m] = backend->alloc(t->dev, program_need(t->program, m));
+        if (program_need(t->program, (enum memory)m))
+            t->base[m] = backend->alloc(t->dev, program_need(t->program, (enum memory)m));
     program_bind(t->program, t->base);
 
     w = xcalloc((size_t)t->g->flat->weights_len, sizeof(*w));
