@@ -515,7 +515,8 @@ static void run_forward(struct step *s, struct device *dev, const class_weights 
     double *loss = total + 1 + label_parts(h.pixels * PLACES);
     unsigned long long *matrix =
         st->out[1] < 0 ? nullptr : (unsigned long long *)(loss + blocks);
-    float *mean = (float *)s->out[st->out[0]];
+    /* read by nobody but the confusion, the mean lies where it was summed from */
+    float *mean = s->out[st->out[0]] ? (float *)s->out[st->out[0]] : (float *)loss;
     int shared = weights_len(classes) + BLOCK * column(classes) + classes * classes;
 
     label_weights(dev, h.label, h.pixels * PLACES, cw, total);
