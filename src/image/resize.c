@@ -144,10 +144,29 @@ static double resize_largest(const struct resize_axis *a, enum resize_filter f, 
     return largest;
 }
 
-/* `origin` is where the source's first pixel lies; `flip` reverses the outputs. */
+/*
+ * All outputs are given as many taps as the widest has. Where those would look beyond the
+ * source, an output begins earlier, with zeros in front of its weights.
+ */
+static void resize_keep_inside(struct resizer *r, struct resize_table *t, int size)
+{
+    for (int i = 0; i < t->n; i++) {
+        double *w = r->scratch + (size_t)i * (size_t)t->stride;
+        int by = t->first[i] + t->taps - size;
+
+        by = by < t->first[i] ? by : t->first[i];
+        if (by <= 0)
+            continue;
+        t->first[i] -= by;
+        memmove(w + by, w, (size_t)(t->taps - by) * sizeof(*w));
+        memset(w, 0, (size_t)by * sizeof(*w));
+    }
+}
+
+/* The source has the pixels [origin, origin + size); `flip` reverses the outputs. */
 static void resize_table_fill(struct resizer *r, struct resize_table *t,
                               const struct resize_axis *a, enum resize_filter f,
-                              int origin, bool flip)
+                              int origin, int size, bool flip)
 {
     double scale = (a->to - a->from) / a->out, largest = 0;
     int taps = (int)ceil(resize_support[f] * (scale > 1 ? scale : 1)) * 2 + 1;
@@ -170,6 +189,7 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
         t->first[i] = lo - origin;
         t->taps = hi - lo > t->taps ? hi - lo : t->taps;
     }
+    resize_keep_inside(r, t, size);
     t->bits = 21;
     while (largest * (1 << t->bits) > 32766)
         t->bits--;
@@ -273,8 +293,8 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
     if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
         BUG("resize looks at %d..%d x %d..%d of a picture at %d,%d of %dx%d", x0, x1, y0,
             y1, src->x, src->y, src->w, src->h);
-    resize_table_fill(r, &r->x, x, f, src->x, to->flip);
-    resize_table_fill(r, &r->y, y, f, y0, false);
+    resize_table_fill(r, &r->x, x, f, src->x, src->w, to->flip);
+    resize_table_fill(r, &r->y, y, f, y0, y1 - y0, false);
     resize_rows_along_x(r, src, y0, y1);
     resize_mid_along_y(r, to->pixel, to->stride);
 }
