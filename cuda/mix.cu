@@ -1,22 +1,24 @@
 /*
  * mix: mixup and CutMix. A first launch draws for each sample (fp64, a thread each), a
  * second mixes pairs: samples i and N-1-i are each other's partner, so both are read once
- * and both are written once: two accesses an element.
+ * and both are written once: two accesses an element. With zeros behind the channels
+ * (cuda/pad.h), a thread mixes a whole pixel of both.
  */
 #include "ops/mix.h"
 
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/pad.h"
 #include "cuda/vec.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/image.h"
 #include "ops/mix_formula.h"
 
-enum { BLOCK = 256, DRAW_BLOCK = 64, ROUNDS = 4 };
+enum { BLOCK = 256, DRAW_BLOCK = 64, ROUNDS = 4, PADDED = 8 };
 
-static const char *mix_claim(struct region *r, struct graph *, struct node *n,
+static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
                              struct device *)
 {
     if (n->op != &op_mix)
@@ -29,9 +31,11 @@ static const char *mix_claim(struct region *r, struct graph *, struct node *n,
     region_take(r, n);
     (void)region_read(r, n->in[MIX_X]);
     (void)region_read(r, n->in[MIX_CONTROL]);
-    (void)region_write(r, n->out[MIX_Y]);
+    (void)cuda_write_stored(r, g, n->out[MIX_Y]);
     (void)region_write(r, n->out[MIX_LAM]);
-    region_inplace(r, MIX_Y, MIX_X); /* a thread reads both samples, then writes both */
+    *(int64_t *)region_state(r) = cuda_stored_channels(g, n->out[MIX_Y]);
+    if (*(int64_t *)region_state(r) == 0)
+        region_inplace(r, MIX_Y, MIX_X); /* both samples are read before they're written */
     region_workspace(r, (size_t)n->in[MIX_X]->dim[IMAGE_N] * sizeof(struct mix_draw));
     return nullptr;
 }
@@ -107,6 +111,45 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+/* A thread takes one pixel of a pair; `channels` read, PADDED written. */
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    mix_padded(const T *x, T *y, picture p, int chunks, const struct mix_draw *draw)
+{
+    int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
+    int e = (int)blockIdx.x % chunks * BLOCK + (int)threadIdx.x;
+    int64_t plane = (int64_t)p.height * p.width, own = i * plane + e;
+    int64_t partner = j * plane + e;
+    pack<T, PADDED> a, b;
+
+    if (e >= plane)
+        return;
+    for (int c = 0; c < PADDED; c++) {
+        float mine = 0, other = 0;
+
+        if (c < p.channels) {
+            mine = to_float(x[own * p.channels + c]);
+            other = to_float(x[partner * p.channels + c]);
+        }
+        a.set(c, mix_value(&draw[i], e / p.width, e % p.width, mine, other));
+        b.set(c, mix_value(&draw[j], e / p.width, e % p.width, other, mine));
+    }
+    pack_store<T, PADDED>(y + own * PADDED, a);
+    if (i != j)
+        pack_store<T, PADDED>(y + partner * PADDED, b);
+}
+
+template <class T>
+static void run_padded(struct step *s, struct device *dev, const picture &p)
+{
+    int chunks = (int)cuda_blocks((int64_t)p.height * p.width, BLOCK, 1);
+    int pairs = (p.samples + 1) / 2;
+
+    LAUNCH(dev, mix_padded<T>, (unsigned)(pairs * chunks), BLOCK, 0,
+           (const T *)s->in[MIX_X], (T *)s->out[MIX_Y], p, chunks,
+           (const struct mix_draw *)s->workspace);
+}
+
 template <class T, int N>
 static void run_pairs(struct step *s, struct device *dev, const picture &p)
 {
@@ -131,7 +174,9 @@ static void mix_run(struct step *s, struct device *dev)
            a->mode, p, (const struct control *)s->in[MIX_CONTROL],
            (struct mix_draw *)s->workspace, (float *)s->out[MIX_LAM]);
     WITH_DTYPE(t->dtype, T, {
-        if (tensor_len(t) / t->dim[IMAGE_N] % vec<T>::N == 0)
+        if (*(const int64_t *)s->state)
+            run_padded<T>(s, dev, p);
+        else if (tensor_len(t) / t->dim[IMAGE_N] % vec<T>::N == 0)
             run_pairs<T, vec<T>::N>(s, dev, p);
         else
             run_pairs<T, 1>(s, dev, p);
@@ -142,4 +187,5 @@ extern const struct kernel cuda_mix = {
     .name = "cuda mix",
     .claim = mix_claim,
     .run = mix_run,
+    .state_size = sizeof(int64_t),
 };

@@ -18,15 +18,17 @@
 
 enum { BLOCK = 256, STORED = 8 };
 
+/* Made from pixels: normalized or mixed ones, in halves at once or by a cast behind. */
 static bool of_pixels(const struct tensor *x)
 {
-    const struct node *cast = x->producer, *from;
+    const struct node *from = x->producer;
 
-    if (!cast || cast->op != &op_cast)
-        return false;
-    from = cast->in[CAST_X]->producer;
+    if (from && from->op == &op_cast) {
+        x = from->in[CAST_X];
+        from = x->producer;
+    }
     return from ? from->op == &op_normalize || from->op == &op_mix
-                : cast->in[CAST_X]->kind == TENSOR_INPUT;
+                : x->kind == TENSOR_INPUT;
 }
 
 /* A convolution without groups, or the gradient of one's weights. */

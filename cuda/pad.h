@@ -17,7 +17,7 @@ extern "C" {
 
 /*
  * Channels that x has in memory if that is more than its own, else 0: an image in halves,
- * made by a cast of pixels (an input of the graph, normalized or mixed) and read by
+ * of pixels normalized or mixed, or made by a cast of those or of an input, and read by
  * convolutions alone. Every claim that writes or reads such a tensor asks here.
  */
 int64_t cuda_stored_channels(const struct graph *g, const struct tensor *x);

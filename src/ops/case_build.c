@@ -404,14 +404,20 @@ void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
     output(c, relu(c->b, x, "relu"));
 }
 
-/* Bytes to the pooled stem; no gradient for the pixels. */
+/* Bytes, mixed if the row says how, to the pooled stem; no gradient for the pixels. */
 void case_stem(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
 
-    (void)row;
     x = normalize(c->b, x, "normalize", .mean = {0.5f, 0.5f, 0.5f},
                   .std = {0.25f, 0.25f, 0.25f});
+    if (row->attrs) {
+        struct mix_attrs a = *(const struct mix_attrs *)row->attrs;
+        struct tensor *lam;
+
+        a.layer = "mix";
+        x = mix_(c->b, x, control_tensor(c->b), &lam, &a);
+    }
     x = conv2d(c->b, x, "conv1", .out = s->out, .kernel = 7, .stride = 2, .padding = 3);
     x = relu(c->b, batchnorm(c->b, x, "bn1"), "act1");
     output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
