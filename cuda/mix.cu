@@ -35,7 +35,7 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     (void)region_write(r, n->out[MIX_LAM]);
     *(int64_t *)region_state(r) = cuda_stored_channels(g, n->out[MIX_Y]);
     if (*(int64_t *)region_state(r) == 0)
-        region_inplace(r, MIX_Y, MIX_X); /* both samples are read before they're written */
+        region_inplace(r, MIX_Y, MIX_X); /* a thread reads both, then writes both */
     region_workspace(r, (size_t)n->in[MIX_X]->dim[IMAGE_N] * sizeof(struct mix_draw));
     return nullptr;
 }
