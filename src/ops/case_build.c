@@ -404,6 +404,21 @@ void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
     output(c, relu(c->b, x, "relu"));
 }
 
+/* Half a block of ERFNet; both relus have gradients behind data gradients. */
+void case_factorised(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct tensor *x = image(c, "x", s->dim, CASE_SIGNED);
+
+    (void)row;
+    x = relu(c->b, x, "act0");
+    x = conv2d(c->b, x, "conv1", .out = s->out, .kernel_h = 3, .kernel_w = 1, .pad_h = 1,
+               .bias = 1);
+    x = relu(c->b, x, "act1");
+    output(c, conv2d(c->b, x, "conv2", .out = (int)s->dim[1], .kernel_h = 1,
+                     .kernel_w = 3, .pad_w = 1, .bias = 1));
+}
+
 /* Bytes, mixed if the row says how, to the pooled stem; no gradient for the pixels. */
 void case_stem(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
