@@ -5,19 +5,34 @@
 #   tests/emulator/models.sh [FOLDER]
 set -u
 tests=${1:-${EMULATED:-build/cc/emulated}}/tests
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-fails=0
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-models.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
 
+# Two at a time: a program keeps one core busy.
 run() { # settings, program
-  env "$@" >"$log" 2>&1 || { tail -60 "$log"; echo "FAILED: $*"; fails=$((fails + 1)); }
-  sed -n 's/.*\[  PASSED  \] \([0-9]*\) test.*/\1 passed/p' "$log"
+  local name=${*: -1}
+
+  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+  name=$dir/${name##*/}
+  {
+    env "$@" >"$name.log" 2>&1 || echo "FAILED: $*" >"$name.failed"
+  } &
 }
 
 run TEST_BACKENDS=cuda "$tests/test_models_golden"
 run TEST_BACKENDS=cuda "$tests/test_erfnet_golden"
 for program in "$tests"/test_train_*[a-z]; do
   run TEST_DEVICE=cuda EMULATOR_LAZY=1 EMULATOR_ORDER=reverse "$program"
+done
+wait
+
+fails=0
+for log in "$dir"/*.log; do
+  sed -n 's/.*\[  PASSED  \] \([0-9]*\) test.*/\1 passed/p' "$log"
+  [ -e "${log%.log}.failed" ] || continue
+  tail -60 "$log"
+  cat "${log%.log}.failed"
+  fails=$((fails + 1))
 done
 
 [ $fails = 0 ] && echo "models: passed" || { echo "models: $fails failed"; exit 1; }
