@@ -54,11 +54,14 @@ struct bn_grad {
     bool past; /* dz and dx */
 };
 
-/* Square windows over images of c channels, channels last. */
+/*
+ * Square windows over images of c channels, channels last. The smaller image may be some
+ * channels of a wider one, of `pitch` channels; its pointer is to the first of them.
+ */
 enum { POOL_COVERS = 64 }; /* windows over one pixel, at most */
 struct pool {
     enum dtype t;
-    int64_t c, in_h, in_w, out_h, out_w;
+    int64_t c, pitch, in_h, in_w, out_h, out_w;
     int64_t kernel, stride, pad;
     int64_t ring; /* maxpool_grad: rows of windows that share a row of the image */
     bool past;

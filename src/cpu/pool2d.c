@@ -1,8 +1,14 @@
-/* Max and average pools over windows, and their gradients; our own loops. */
+/*
+ * Max and average pools over windows, and their gradients; our own loops. The gradient of
+ * a pool that was joined with something reads its channels where they lie.
+ */
+#include "cpu/pool2d.h"
+
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
 #include "ops/avgpool2d.h"
+#include "ops/concat.h"
 #include "ops/image.h"
 #include "ops/maxpool2d.h"
 
@@ -10,6 +16,7 @@ struct pool_state {
     struct pool pool;
     int64_t rows;      /* of the result, over all images */
     size_t per_thread; /* numbers of scratch */
+    size_t skip;       /* bytes in front of the pool's channels of dy */
 };
 
 struct job {
@@ -25,6 +32,7 @@ static struct pool pool_of(const struct tensor *x, const struct tensor *y)
     return (struct pool){
         .t = x->dtype,
         .c = x->dim[IMAGE_C],
+        .pitch = y->dim[IMAGE_C],
         .in_h = x->dim[IMAGE_H],
         .in_w = x->dim[IMAGE_W],
         .out_h = y->dim[IMAGE_H],
@@ -41,6 +49,15 @@ static void maxpool_geometry(struct pool *p, const struct node *n)
     p->pad = a->padding;
 }
 
+struct pool pool2d_max(const struct node *n, const struct tensor *x,
+                       const struct tensor *y)
+{
+    struct pool p = pool_of(x, y);
+
+    maxpool_geometry(&p, n);
+    return p;
+}
+
 static void avgpool_geometry(struct pool *p, const struct node *n)
 {
     const struct avgpool2d_attrs *a = n->attrs;
@@ -48,6 +65,22 @@ static void avgpool_geometry(struct pool *p, const struct node *n)
     p->kernel = a->kernel;
     p->stride = a->stride;
     p->pad = a->padding;
+}
+
+static void pool_read(struct region *r, const struct node *n, struct pool_state *st)
+{
+    for (int i = 0; i < n->nin; i++) {
+        int64_t from;
+        struct tensor *t = n->in[i], *whole = channel_slice_of(t, &from);
+
+        if (whole && n->op == &op_maxpool2d_grad && i == MAXPOOL2D_GRAD_DY) {
+            region_duplicate(r, t->producer);
+            st->pool.pitch = whole->dim[IMAGE_C];
+            st->skip = (size_t)from * dtype_size(t->dtype);
+            t = whole;
+        }
+        (void)region_read(r, t);
+    }
 }
 
 static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
@@ -78,8 +111,7 @@ static const char *pool_claim(struct region *r, struct graph *g, struct node *n,
     st->rows = n->out[0]->dim[IMAGE_N] * n->out[0]->dim[IMAGE_H];
     st->per_thread = max_grad ? (size_t)(st->pool.ring * st->pool.out_w * st->pool.c) : 0;
     region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
+    pool_read(r, n, st);
     (void)region_write(r, n->out[0]);
     region_workspace(r, (size_t)dev->threads * st->per_thread * sizeof(int32_t));
     return NULL;
@@ -98,7 +130,8 @@ static void pool_thread(void *arg, int thread)
         cpu_part(j->st->rows / p->in_h, 1, thread, j->dev->threads, &lo, &hi);
         for (int64_t n = lo; n < hi; n++)
             loops->maxpool_grad(p, j->s->in[MAXPOOL2D_GRAD_X],
-                                j->s->in[MAXPOOL2D_GRAD_DY], j->s->out[0], ring, n);
+                                (char *)j->s->in[MAXPOOL2D_GRAD_DY] + j->st->skip,
+                                j->s->out[0], ring, n);
         return;
     }
     cpu_part(j->st->rows, 1, thread, j->dev->threads, &lo, &hi);

@@ -438,16 +438,29 @@ void case_stem(struct case_build *c, const struct op_case *row, const struct cas
     output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
 }
 
-/* ERFNet's ways down and up: pool beside convolution, dropout2d, a loss at the end. */
+/* ERFNet's way down: pool beside convolution. */
+static struct tensor *down(struct case_build *c, struct tensor *x, int out)
+{
+    struct tensor *y = conv2d(c->b, x, "conv", .out = out - (int)x->dim[1], .kernel = 3,
+                              .stride = 2, .padding = 1, .bias = 1);
+
+    return concat(c->b, y, maxpool2d(c->b, x, "pool", .kernel = 2), "concat");
+}
+
+void case_down(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    (void)row;
+    output(c, down(c, image(c, "x", s->dim, CASE_SIGNED), s->out));
+}
+
+/* Down and up again: dropout2d, a loss at the end. */
 void case_down_up(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {
     struct tensor *x = image(c, "x", s->dim, CASE_SIGNED), *y;
 
     (void)row;
-    y = conv2d(c->b, x, "conv", .out = s->out - (int)s->dim[1], .kernel = 3, .stride = 2,
-               .padding = 1, .bias = 1);
-    x = concat(c->b, y, maxpool2d(c->b, x, "pool", .kernel = 2), "concat");
+    x = down(c, x, s->out);
     x = relu(c->b, batchnorm(c->b, x, "bn", .eps = 1e-3f), "act");
     y = dropout2d(c->b, batchnorm(c->b, x, "bn2", .eps = 1e-3f), "drop", .rate = 0.3f);
     x = relu(c->b, add(c->b, y, x, "add"), "act2");

@@ -63,6 +63,9 @@
 #define SCENE1  .bench = {.dim = {4, 16, 180, 240}, .out = 12}
 #define SCENE2  .bench = {.dim = {4, 64, 90, 120}, .out = 16}
 #define SCENE3  .bench = {.dim = {4, 128, 45, 60}, .out = 64}
+#define DOWN1   .bench = {.dim = {4, 3, 360, 480}, .out = 16}
+#define DOWN2   .bench = {.dim = {4, 16, 180, 240}, .out = 64}
+#define DOWN3   .bench = {.dim = {4, 64, 90, 120}, .out = 128}
 #define PIXELS  .bench = {.dim = {4, 12, 360, 480}}
 #define CLASSES .bench = {.dim = {256, 1000}}
 
@@ -345,6 +348,12 @@ const struct op_case op_cases[] = {
      .build = case_concat,
      .small = {.dim = {2, 3, 3, 4}, .out = 5},
      .bench = {.dim = {4, 48, 90, 120}, .out = 16}},
+    {.name = "down", .build = case_down, .small = {.dim = {2, 3, 4, 6}, .out = 8}, DOWN1},
+    {.name = "down inference",
+     .build = case_down,
+     .small = {.dim = {2, 3, 4, 6}, .out = 8},
+     DOWN1,
+     .inference = true},
     {.name = "dropout", .build = case_dropout, .small = {.dim = {2, 5, 3, 3}}, STAGE1},
     {.name = "dropout2d",
      .build = case_dropout2d,
@@ -611,6 +620,27 @@ const struct op_case op_cases[] = {
      .small = {.dim = {2, 64, 4, 5}, .out = 64, .groups = 4},
      .bench = {.dim = {16, 128, 28, 28}, .out = 128, .groups = 32},
      CONV(.kernel = 3, .padding = 1)},
+    {.name = "down 13 and 3",
+     WIDE,
+     .build = case_down,
+     .small = {.dim = {2, 3, 6, 8}, .out = 16},
+     DOWN1},
+    {.name = "down 48 and 16",
+     WIDE,
+     .build = case_down,
+     .small = {.dim = {3, 16, 16, 4}, .out = 64},
+     DOWN2},
+    {.name = "down 64 and 64",
+     WIDE,
+     .build = case_down,
+     .small = {.dim = {2, 64, 4, 6}, .out = 128},
+     DOWN3},
+    {.name = "down 64 and 64 inference",
+     WIDE,
+     .build = case_down,
+     .small = {.dim = {2, 64, 4, 6}, .out = 128},
+     DOWN3,
+     .inference = true},
     {.name = "linear wide",
      WIDE,
      .build = case_linear,

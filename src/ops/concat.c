@@ -98,6 +98,16 @@ static const char *channel_slice_shape(struct node *n)
     return NULL;
 }
 
+struct tensor *channel_slice_of(const struct tensor *t, int64_t *from)
+{
+    const struct node *n = t->producer;
+
+    if (!n || n->op != &op_channel_slice)
+        return NULL;
+    *from = ((const struct channel_slice_attrs *)n->attrs)->from;
+    return n->in[0];
+}
+
 static void channel_slice_ref(const struct step *s)
 {
     const struct channel_slice_attrs *a = s->node->attrs;

@@ -19,6 +19,12 @@ struct channel_slice_attrs {
 struct tensor *concat(struct builder *b, struct tensor *x, struct tensor *y,
                       const char *layer);
 
+/*
+ * For kernels that read channels beside others as they lie: the tensor of which t is a
+ * channel_slice, and its first channel there. NULL: t is no slice.
+ */
+struct tensor *channel_slice_of(const struct tensor *t, int64_t *from);
+
 extern const struct op op_concat, op_channel_slice;
 
 #endif
