@@ -1,7 +1,12 @@
-/* Gradients of biases, and of batch norms with fixed statistics: sums over positions. */
+/*
+ * Gradients of biases, and of batch norms with fixed statistics: sums over positions. Of
+ * a gradient that is the first channels of a wider one, where down.h says that the others
+ * cost nothing, that one is summed.
+ */
 #include "ops/bias_grad.h"
 
 #include "cpu/batchnorm.h"
+#include "cpu/down.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
 #include "ops/batchnorm.h"
@@ -24,6 +29,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *g, struct nod
 {
     struct bias_grad_state *st = region_state(r);
     const struct tensor *dy;
+    struct tensor *joined;
 
     (void)g;
     if (n->op != &op_bias_grad && n->op != &op_batchnorm_inference_weight_grad)
@@ -32,10 +38,13 @@ static const char *bias_grad_claim(struct region *r, struct graph *g, struct nod
     if (!cpu_dtype(dy) || n->in[0]->dtype != dy->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    st->rows = rows_of(dy, dev);
+    joined = n->op == &op_bias_grad ? down_joined(dy) : NULL;
+    st->rows = rows_of(joined ? joined : dy, dev);
     region_take(r, n);
+    if (joined)
+        region_duplicate(r, dy->producer);
     for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
+        (void)region_read(r, joined ? joined : n->in[i]);
     for (int i = 0; i < n->nout; i++)
         (void)region_write(r, n->out[i]);
     region_workspace(r, batchnorm_space(&st->rows, dev));
@@ -103,7 +112,8 @@ static void bias_grad_thread(void *arg, int thread)
     }
     cpu_barrier();
     for (int64_t c = first; c < end; c++)
-        finish_channel(j, c);
+        if (j->norm || c < tensor_len(j->s->out_tensor[0])) /* and not of another's */
+            finish_channel(j, c);
 }
 
 static void bias_grad_run(struct step *s, struct device *dev)

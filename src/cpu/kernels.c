@@ -22,6 +22,8 @@ static const struct kernel notice = {.name = "cpu notice", .claim = notice_claim
 
 const struct kernel *const cpu_kernels[] = {
     /* large claims first */
+    &cpu_down,
+    &cpu_down_weight_grad,
     &cpu_conv2d_narrow,
     &cpu_data_grad_narrow,
     &cpu_weight_grad_narrow,

@@ -484,6 +484,11 @@ size_t onednn_prim_weights_size(const struct onednn_prim *p)
     return md_size(&p->packed);
 }
 
+size_t onednn_prim_plain_size(const struct onednn_prim *p)
+{
+    return md_size(&p->plain);
+}
+
 const char *onednn_prim_name(const struct onednn_prim *p)
 {
     return p->name;

@@ -62,6 +62,7 @@ void onednn_prim_free(struct onednn_prim *p); /* accepts NULL */
 
 size_t onednn_prim_scratch(const struct onednn_prim *p);      /* bytes */
 size_t onednn_prim_weights_size(const struct onednn_prim *p); /* packed bytes */
+size_t onednn_prim_plain_size(const struct onednn_prim *p);   /* as fp32, unpacked */
 const char *onednn_prim_name(const struct onednn_prim *p);    /* "jit:avx512_core" */
 bool onednn_prim_plain(const struct onednn_prim *p); /* packed is plain fp32: no unpack */
 /* Equal bytes: equal packing. Fills at most `size` bytes, returns how many. */

@@ -29,7 +29,8 @@ struct pack_state {
     const struct device *dev;
     struct onednn_pack *library; /* NULL: our own loop does it */
     struct pack own;
-    float *scaled; /* the weights times the scale of the batch norm, or NULL */
+    float *plain; /* scaled by a batch norm, with zeros behind them; NULL: as they are */
+    bool fold;
     int64_t out, row;
     float eps;
 };
@@ -44,7 +45,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 static void pack(void *dst, void *const *from, void *state)
 {
     struct pack_state *st = state;
-    const float *w = from[0], *weight, *var;
+    const float *w = from[0];
 
     if (!st->library) {
         st->own.from = from[0];
@@ -52,19 +53,19 @@ static void pack(void *dst, void *const *from, void *state)
         cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
         return;
     }
-    if (!st->scaled) {
+    if (!st->plain) {
         onednn_pack_run(st->library, dst, from[0]);
         return;
     }
-    weight = from[1];
-    var = from[2];
     for (int64_t o = 0; o < st->out; o++) {
-        float scale = batchnorm_scale(weight[o], batchnorm_rstd(var[o], st->eps));
+        const float *weight = st->fold ? from[1] : NULL, *var = st->fold ? from[2] : NULL;
+        float scale =
+            weight ? batchnorm_scale(weight[o], batchnorm_rstd(var[o], st->eps)) : 1;
 
         for (int64_t i = o * st->row; i < (o + 1) * st->row; i++)
-            st->scaled[i] = w[i] * scale;
+            st->plain[i] = w[i] * scale;
     }
-    onednn_pack_run(st->library, dst, st->scaled);
+    onednn_pack_run(st->library, dst, st->plain);
 }
 
 static void pack_release(void *state)
@@ -72,7 +73,7 @@ static void pack_release(void *state)
     struct pack_state *st = state;
 
     onednn_pack_free(st->library);
-    free(st->scaled);
+    free(st->plain);
     free(st);
 }
 
@@ -100,8 +101,10 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
         st->library = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
     st->out = master->dim[0];
     st->row = tensor_len(master) / st->out;
+    if (st->library && (fold || onednn_prim_plain_size(p) > tensor_size(master)))
+        st->plain = xalloc_aligned(onednn_prim_plain_size(p));
     if (fold) {
-        st->scaled = xalloc_aligned(tensor_size(master));
+        st->fold = true;
         st->eps = fold->eps;
         d.from[d.nfrom++] = fold->weight;
         d.from[d.nfrom++] = fold->var;

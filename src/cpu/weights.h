@@ -22,6 +22,8 @@ void weights_read(struct region *r, const struct tensor *w);
  * Derives the weights of `p`, which computes in `type`, from `master`. `fold` may be
  * NULL, or a batch norm of fixed statistics that stands behind the layer: weights are
  * multiplied by its scale, and weights_bias derives the bias that remains, fp32.
+ *
+ * `p` may have more output channels than `master`: those behind its own are zeros.
  */
 struct weights_fold {
     struct tensor *weight, *bias, *mean, *var;
