@@ -26,6 +26,15 @@ ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
 endif
+ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
+# The thread sanitizer does not see how gcc's libgomp synchronises: each parallel region
+# would be a race, and each report makes the next one slower. LLVM's libomp runs gcc's
+# code, too, and its tool archer tells the sanitizer of every fork, join and barrier.
+OMP := $(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libarcher.so)))
+$(if $(OMP),,$(error SANITIZE=thread needs LLVM's OpenMP: the Debian package libomp-dev))
+override LDFLAGS := $(filter-out -fopenmp,$(LDFLAGS)) -Wl,-rpath,$(dir $(OMP))
+override LDLIBS  += -Wl,--no-as-needed $(OMP) $(dir $(OMP))libomp.so.5
+endif
 
 SRC   := $(wildcard src/*.c src/*/*.c)
 OBJ   := $(SRC:%.c=$B/%.o)
