@@ -31,14 +31,15 @@ static void nothing(void *arg, int thread)
 static size_t cache_size(void)
 {
     FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
-    unsigned kib = 0;
+    char line[32] = ""; /* "36608K" */
+    size_t kib;
 
     if (f) {
-        if (fscanf(f, "%uK", &kib) != 1)
-            kib = 0;
+        (void)fgets(line, sizeof(line), f);
         (void)fclose(f);
     }
-    return kib ? (size_t)kib << 10 : CACHE_SIZE;
+    kib = strtoul(line, NULL, 10);
+    return kib ? kib << 10 : CACHE_SIZE;
 }
 
 static struct device *cpu_open(const struct device_options *o)

@@ -34,18 +34,25 @@ static bool histogram_key(const struct dataset *d, const struct histogram_option
     return known;
 }
 
+/* What follows `prefix` in text; NULL if text does not begin so. */
+static char *behind(char *text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return text && strncmp(text, prefix, len) == 0 ? text + len : NULL;
+}
+
 /* Reads "name number" lines; false if the file is not there, or not ours as a whole. */
 static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
 {
-    char *text = file_read(path, NULL), *line = text, *end;
+    char *text = file_read(path, NULL), *line, *end;
     struct histogram got = {.cached = true};
-    uint64_t its = 0;
     long long total = -1;
-    int at = 0, seen = 0;
+    int seen = 0;
 
-    if (line && strncmp(line, first_line, strlen(first_line)) == 0)
-        (void)sscanf(line + strlen(first_line), " key %" SCNx64 "%n", &its, &at);
-    line = at && its == key ? line + strlen(first_line) + at : NULL;
+    line = behind(behind(text, first_line), " key ");
+    if (line && strtoull(line, &line, 16) != key)
+        line = NULL;
     for (; line && (line = strchr(line, '\n')) && line[1]; seen++) {
         long value = strtol(line + 1, &end, 10);
 
@@ -54,8 +61,9 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
         got.count[value] = strtoll(end, &line, 10);
         got.total += got.count[value];
     }
-    if (line && seen == 256)
-        (void)sscanf(line + 1, "total %lld\n", &total);
+    line = seen == 256 && line ? behind(line, "\ntotal ") : NULL;
+    if (line)
+        total = strtoll(line, NULL, 10);
     free(text);
     if (total != got.total) /* cut off, also in the middle of the last number */
         return false;

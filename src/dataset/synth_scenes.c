@@ -254,9 +254,11 @@ static void add_noise(const struct canvas *c)
 
 void synth_scene_draw(const struct synth_scene *p, uint8_t *rgb, uint8_t *id)
 {
-    struct canvas c = {.p = p, .rgb = rgb, .id = id};
+    struct canvas c = {.p = p};
     float w = (float)p->w, h = (float)p->h;
 
+    c.rgb = rgb;
+    c.id = id;
     c.horizon = h * between(&c, 0.35f, 0.55f);
     c.middle = w * between(&c, 0.35f, 0.65f);
     c.road = w * between(&c, 0.35f, 0.6f);
