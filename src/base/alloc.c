@@ -83,6 +83,8 @@ void *xalloc_aligned(size_t size)
 }
 
 #ifdef DEBUG
+#include <malloc.h>
+
 /* glibc lets the program define malloc itself; the real one has another name. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
@@ -122,6 +124,18 @@ int posix_memalign(void **p, size_t align, size_t size)
     check_allowed(size);
     *p = __libc_memalign(align, size);
     return *p ? 0 : 12; /* ENOMEM */
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+    check_allowed(size);
+    return __libc_memalign(align, size);
+}
+
+void *memalign(size_t align, size_t size)
+{
+    check_allowed(size);
+    return __libc_memalign(align, size);
 }
 
 _Bool alloc_forbid(_Bool forbid)

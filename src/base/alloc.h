@@ -25,8 +25,9 @@ void *xalloc_aligned(size_t size);
 
 /*
  * Between alloc_forbid(true) and alloc_forbid(false) an allocation by this thread, ours
- * or a library's, is a BUG. Debug builds only (make DEBUG=1); otherwise nothing is
- * checked. Returns what was so before, for code that has to allow one call.
+ * or a library's, is a BUG; cpu_parallel() hands it on to its threads. Debug builds only
+ * (make DEBUG=1); otherwise nothing is checked. Returns what was so before, for code that
+ * has to allow one call.
  */
 bool alloc_forbid(bool forbid);
 

@@ -155,12 +155,18 @@ static size_t cpu_peak_memory(struct device *dev)
 
 void cpu_parallel(const struct device *dev, void (*fn)(void *arg, int thread), void *arg)
 {
+    bool forbid = alloc_forbid(true);
+
+    (void)alloc_forbid(forbid);
 #pragma omp parallel num_threads(dev->threads)
     {
+        bool before = alloc_forbid(forbid);
+
         if (omp_get_num_threads() != dev->threads)
             BUG("%d threads, not %d: called from a thread of OpenMP's?",
                 omp_get_num_threads(), dev->threads);
         fn(arg, omp_get_thread_num());
+        (void)alloc_forbid(before);
     }
 }
 

@@ -1,0 +1,148 @@
+/* The check of debug builds that no step allocates, in every build but those of
+ * sanitizers, which bring a malloc of their own. */
+#if defined(__has_feature)
+#define CLANG_HAS(x) __has_feature(x)
+#else
+#define CLANG_HAS(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                     \
+    CLANG_HAS(address_sanitizer) || CLANG_HAS(thread_sanitizer)
+#define OTHER_MALLOC
+#elif !defined(DEBUG)
+#define DEBUG
+#endif
+#include "base/alloc.c" /* instead of the library's, as it is built for DEBUG=1 */
+
+#include <malloc.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cpu/backend.h"
+#include "cpu/device.h"
+#include "graph/backend.h"
+
+static void *volatile sink; /* so that no call is optimised away */
+
+static void by_malloc(void)
+{
+    sink = malloc(3);
+}
+
+static void by_calloc(void)
+{
+    sink = calloc(3, 5);
+}
+
+static void by_realloc(void)
+{
+    sink = realloc(NULL, 7);
+}
+
+static void by_strdup(void)
+{
+    sink = strdup("from inside the C library");
+}
+
+static void by_posix_memalign(void)
+{
+    void *p = NULL;
+
+    if (!posix_memalign(&p, 64, 64))
+        sink = p;
+}
+
+static void by_aligned_alloc(void)
+{
+    sink = aligned_alloc(64, 64);
+}
+
+static void by_memalign(void)
+{
+    sink = memalign(64, 64);
+}
+
+static void by_xalloc_aligned(void)
+{
+    sink = xalloc_aligned(3);
+}
+
+static void last_thread_allocates(void *arg, int thread)
+{
+    const struct device *dev = arg;
+
+    if (thread == dev->threads - 1)
+        by_malloc();
+}
+
+static void by_thread(void)
+{
+    struct device_options o = {.threads = 2};
+    bool before = alloc_forbid(false);
+    struct device *dev = backend_cpu.open(&o);
+
+    (void)alloc_forbid(before);
+    cpu_parallel(dev, last_thread_allocates, dev);
+}
+
+/* Does it end as a BUG? Else with 0. */
+static bool is_bug(void (*fn)(void), bool forbid)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (!pid) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(90);
+        (void)alloc_forbid(forbid);
+        fn();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
+        return true;
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    return false;
+}
+
+static void test_forbidden(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*fn)(void);
+    } way[] = {
+        {"malloc", by_malloc},
+        {"calloc", by_calloc},
+        {"realloc", by_realloc},
+        {"strdup", by_strdup},
+        {"posix_memalign", by_posix_memalign},
+        {"aligned_alloc", by_aligned_alloc},
+        {"memalign", by_memalign},
+        {"xalloc_aligned", by_xalloc_aligned},
+        {"a thread of cpu_parallel", by_thread},
+    };
+
+    (void)state;
+#ifdef OTHER_MALLOC
+    skip();
+#endif
+    for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++) {
+        if (!is_bug(way[i].fn, true))
+            fail_msg("%s is not noticed", way[i].name);
+        if (is_bug(way[i].fn, false))
+            fail_msg("%s is a bug where it is allowed", way[i].name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forbidden)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
