@@ -10,8 +10,9 @@
 # The last line is "N passed, N failed"; the exit code says whether all passed.
 set -u
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}" # see src/cpu/spin.h
-# For SANITIZE=thread: libraries that know nothing of it are not its business.
-export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1}"
+# For SANITIZE=thread: no reports of libraries that know nothing of it; children may have
+# threads.
+export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:die_after_fork=0}"
 passed=0
 failed=0
 log=$(mktemp)
