@@ -1,7 +1,7 @@
 /*
  * Factorised convolutions by our own loops (cpu/conv_direct.h) instead of oneDNN: forward
  * with bias and a relu behind it, the data gradient with the relu's gradient behind it,
- * and the weight gradient.
+ * and the weight gradient with the bias's.
  */
 #include "cpu/conv_direct.h"
 
@@ -13,13 +13,14 @@
 #include "cpu/weights.h"
 #include "graph/kernel.h"
 #include "ops/batchnorm.h"
+#include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
 #include "ops/relu.h"
 
 struct direct_state {
     struct direct shape; /* of the loops that run */
-    int bias, mask;      /* reads, or -1 */
+    int bias, mask;      /* what is read, or for gradients written, or -1 */
     bool relu;
 };
 
@@ -186,26 +187,48 @@ static void forward_run(struct step *s, struct device *dev)
 
 /* ---- weight gradient ---- */
 
+/* The first free reader of dy that is of this op. */
+static struct node *free_reader(const struct graph *g, const struct tensor *dy,
+                                const struct op *op)
+{
+    struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, dy, i)) != NULL; i++)
+        if (n->op == op && node_free(n))
+            return n;
+    return NULL;
+}
+
+/* From either of both gradients; the bias's comes later in the graph. */
 static const char *weight_grad_claim(struct region *r, struct graph *g, struct node *n,
                                      struct device *dev)
 {
     struct direct_state *st = region_state(r);
+    struct node *weight = n, *bias = NULL;
     const char *why;
 
-    (void)g;
-    if (n->op != &op_conv2d_weight_grad)
-        return "not the weight gradient of a convolution";
-    if (n->out[0]->dtype != DTYPE_F32)
+    if (n->op == &op_bias_grad) {
+        bias = n;
+        weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad);
+    }
+    if (!weight || weight->op != &op_conv2d_weight_grad)
+        return "not the weight gradient of a convolution, nor its bias's";
+    if (!bias)
+        bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad);
+    if (weight->out[0]->dtype != DTYPE_F32)
         return "the gradient must be fp32";
-    why = direct_shape(&st->shape, n, n->in[CONV2D_WEIGHT_GRAD_X],
-                       n->in[CONV2D_WEIGHT_GRAD_DY]);
+    why = direct_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+                       weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (why)
         return why;
 
-    region_take(r, n);
-    (void)region_read(r, n->in[CONV2D_WEIGHT_GRAD_X]);
-    (void)region_read(r, n->in[CONV2D_WEIGHT_GRAD_DY]);
-    (void)region_write(r, n->out[0]);
+    region_take(r, weight);
+    if (bias)
+        region_take(r, bias);
+    (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_X]);
+    (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_DY]);
+    (void)region_write(r, weight->out[0]);
+    st->bias = bias ? region_write(r, bias->out[0]) : -1;
     region_workspace(r, direct_weight_grad_scratch(&st->shape, dev->threads));
     return NULL;
 }
@@ -214,7 +237,8 @@ static void weight_grad_run(struct step *s, struct device *dev)
 {
     const struct direct_state *st = s->state;
 
-    direct_weight_grad(dev, &st->shape, s->in[0], s->in[1], s->out[0], s->workspace);
+    direct_weight_grad(dev, &st->shape, s->in[0], s->in[1], s->out[0],
+                       st->bias >= 0 ? s->out[st->bias] : NULL, s->workspace);
 }
 
 const struct kernel cpu_conv2d_direct = {

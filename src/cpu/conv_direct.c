@@ -171,7 +171,17 @@ INLINE __m512 multiply(__m512 acc, __m512i w, __m512i x, bool half)
                 : _mm512_fmadd_ps((__m512)w, (__m512)x, acc);
 }
 
-/* At most 16 channels of a pixel: relu_value and relu_slope of ops/relu_formula.h. */
+/* 16 numbers at element i */
+INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
+{
+    return half ? (__m512)_mm512_slli_epi32(
+                      _mm512_cvtepu16_epi32(
+                          _mm256_loadu_si256((const __m256i *)(const void *)(p + 2 * i))),
+                      16)
+                : _mm512_loadu_ps(p + 4 * i);
+}
+
+/* 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
 INLINE void finish(const struct row *r, __m512 v, int64_t at, bool half)
 {
     const __m512 zero = _mm512_setzero_ps();
@@ -413,7 +423,7 @@ static int chunk_rows(const struct direct *s)
 }
 
 struct grad_scratch {
-    size_t x, dy, sum, total; /* byte offsets in one thread's part, and its size */
+    size_t x, dy, sum, bias, total; /* byte offsets in one thread's part, and its size */
 };
 
 static struct grad_scratch grad_layout(const struct direct *s)
@@ -423,7 +433,8 @@ static struct grad_scratch grad_layout(const struct direct *s)
 
     g.dy = align64(steps * (size_t)s->c);
     g.sum = g.dy + align64(steps * (size_t)s->k);
-    g.total = g.sum + (size_t)taps_of(s) * (size_t)s->c * (size_t)s->k * sizeof(float);
+    g.bias = g.sum + (size_t)taps_of(s) * (size_t)s->c * (size_t)s->k * sizeof(float);
+    g.total = g.bias + align64((size_t)s->k * sizeof(double));
     return g;
 }
 
@@ -449,8 +460,8 @@ static int place_half(int i)
 }
 
 /* Row of `width` pixels, `shift` columns on, of 16 channels. */
-ISA static void copy_half(const uint16_t *row, int width, int channels, int shift,
-                          uint32_t *to)
+INLINE void copy_half(const uint16_t *row, int width, int channels, int shift,
+                      uint32_t *to)
 {
     for (int i = 0; i < width; i += 2, to += LANES) {
         int x = i + shift;
@@ -461,8 +472,8 @@ ISA static void copy_half(const uint16_t *row, int width, int channels, int shif
     }
 }
 
-ISA static void copy_float(const uint32_t *row, int width, int channels, int shift,
-                           uint32_t *to)
+INLINE void copy_float(const uint32_t *row, int width, int channels, int shift,
+                       uint32_t *to)
 {
     for (int i = 0; i < width; i++, to += LANES) {
         int x = i + shift;
@@ -473,22 +484,49 @@ ISA static void copy_float(const uint32_t *row, int width, int channels, int shi
     }
 }
 
-/* `rows` rows of an image, shifted by `shift` columns, as steps. */
-static void copy_rows(const struct direct *s, const char *from, int channels, int rows,
-                      int shift, uint32_t *to)
+/* sum[16] += the pixels of a row */
+INLINE void sum_row(const char *row, int width, int channels, bool half, float *sum)
 {
-    int steps = row_steps(s);
+    __m512 even = _mm512_loadu_ps(sum), odd = _mm512_setzero_ps();
+
+    for (int i = 0; i + 1 < width; i += 2) {
+        even = _mm512_add_ps(even, load_lanes(row, (int64_t)i * channels, half));
+        odd = _mm512_add_ps(odd, load_lanes(row, (int64_t)(i + 1) * channels, half));
+    }
+    if (width % 2)
+        even =
+            _mm512_add_ps(even, load_lanes(row, (int64_t)(width - 1) * channels, half));
+    _mm512_storeu_ps(sum, _mm512_add_ps(even, odd));
+}
+
+/*
+ * `rows` rows of an image, shifted by `shift` columns, as steps; total[channels] += their
+ * pixels, if it is not NULL.
+ */
+ISA static void copy_rows(const struct direct *s, const char *from, int channels,
+                          int rows, int shift, uint32_t *to, double *total)
+{
+    bool half = s->type == DTYPE_BF16;
     size_t size = dtype_size(s->type), row = (size_t)s->w * (size_t)channels * size;
 
-    for (int c = 0; c < channels; c += LANES)
-        for (int y = 0; y < rows; y++, to += (ptrdiff_t)steps * LANES) {
+    for (int c = 0; c < channels; c += LANES) {
+        float sum[LANES] = {0};
+
+        for (int y = 0; y < rows; y++, to += (ptrdiff_t)row_steps(s) * LANES) {
             const void *p = from + (size_t)y * row + (size_t)c * size;
 
-            if (s->type == DTYPE_BF16)
+            if (half)
                 copy_half(p, s->w, channels, shift, to);
             else
                 copy_float(p, s->w, channels, shift, to);
+            if (total && half)
+                sum_row(p, s->w, channels, true, sum);
+            else if (total)
+                sum_row(p, s->w, channels, false, sum);
         }
+        for (int i = 0; total && i < LANES; i++)
+            total[c + i] += (double)sum[i];
+    }
 }
 
 /* sum[inputs][vectors x 16] += over steps; d1: the second 16 outputs. */
@@ -564,7 +602,7 @@ struct grad_job {
     const struct device *dev;
     const struct direct *s;
     const char *x, *dy;
-    float *dw;
+    float *dw, *db;
     char *scratch;
 };
 
@@ -594,7 +632,8 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
              (size_t)rows * row * (size_t)s->k, grad_tiles(s));
     fetch_in(&ahead, 1, x + (size_t)(y + below) * row * (size_t)s->c,
              (size_t)rows * row * (size_t)s->c, grad_tiles(s));
-    copy_rows(s, dy + (size_t)y * row * (size_t)s->k, s->k, rows, 0, sdy);
+    copy_rows(s, dy + (size_t)y * row * (size_t)s->k, s->k, rows, 0, sdy,
+              j->db ? (double *)(mine + g.bias) : NULL);
     for (int r = 0; r < s->kernel_h; r++) {
         int down = (r - s->kernel_h / 2) * s->dilation_h;
         int lo = y + down < 0 ? -down : y, hi = y + rows;
@@ -607,7 +646,7 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
             if (lo >= hi)
                 continue;
             copy_rows(s, x + (size_t)(lo + down) * row * (size_t)s->c, s->c, hi - lo,
-                      (c - s->kernel_w / 2) * s->dilation_w, sx);
+                      (c - s->kernel_w / 2) * s->dilation_w, sx, NULL);
             (s->type == DTYPE_BF16 ? grad_tap_half : grad_tap_float)(
                 s, sx, d, (hi - lo) * steps, rows * steps, sum, &ahead);
         }
@@ -680,10 +719,18 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
 }
 
 void direct_weight_grad(const struct device *dev, const struct direct *s, const void *x,
-                        const void *dy, float *dw, void *scratch)
+                        const void *dy, float *dw, float *db, void *scratch)
 {
-    struct grad_job j = {dev, s, x, dy, dw, scratch};
+    struct grad_job j = {dev, s, x, dy, dw, db, scratch};
+    struct grad_scratch g = grad_layout(s);
 
     cpu_parallel(dev, grad_thread, &j);
     cpu_for(dev, s->k, LANES, reduce_part, &j);
+    for (int k = 0; db && k < s->k; k++) {
+        double sum = 0;
+
+        for (int t = 0; t < dev->threads; t++)
+            sum += ((const double *)(j.scratch + (size_t)t * g.total + g.bias))[k];
+        db[k] = (float)sum;
+    }
 }

@@ -13,7 +13,7 @@
  *   direct_supported(&shape)    this machine and this shape can
  *   direct_pack(...)            fp32 OHWI weights to the packing of one direction
  *   direct_forward(...)         y = relu(conv(x) + bias); dx from dy, masked by a relu
- *   direct_weight_grad(...)     dw, fp32 OHWI
+ *   direct_weight_grad(...)     dw, fp32 OHWI, and db
  *
  * Images are NHWC. Deterministic for a given number of threads. Accumulation is fp32; in
  * vdpbf16ps subnormals count as zero. What lies outside of the image counts as zero, so
@@ -62,7 +62,8 @@ struct direct_args {
 
 void direct_forward(const struct device *dev, const struct direct *s,
                     const struct direct_args *a);
+/* db[k]: the bias's gradient, or NULL */
 void direct_weight_grad(const struct device *dev, const struct direct *s, const void *x,
-                        const void *dy, float *dw, void *scratch);
+                        const void *dy, float *dw, float *db, void *scratch);
 
 #endif
