@@ -30,6 +30,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_conv2d_direct,
     &cpu_data_grad_direct,
     &cpu_weight_grad_direct,
+    &cpu_conv_transpose2d,
     &cpu_conv2d,
     &cpu_batchnorm,
     &cpu_batchnorm_grad,

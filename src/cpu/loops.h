@@ -86,6 +86,17 @@ struct pixel_loss {
 };
 
 /*
+ * Rows of pixels of x, `in` numbers each, times [in][padded] weights plus a bias are rows
+ * of `row` numbers of y. padded: row rounded up to 32.
+ */
+enum { UP_INPUTS = 64, UP_ROW = 128 };
+struct conv_up {
+    enum dtype t;
+    int64_t in, row, padded;
+    const float *weights, *bias; /* [padded] */
+};
+
+/*
  * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
  * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
  *   turned    [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
@@ -171,6 +182,7 @@ struct loops {
     void (*pixel_grad)(const struct pixel_loss *p, int64_t lo, int64_t hi);
     void (*pixel_count)(const struct pixel_loss *p, int64_t *matrix, int64_t lo,
                         int64_t hi);
+    void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* n bytes of each row, between rows of to_row and from_row bytes */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
                       int64_t n, int64_t rows);

@@ -185,6 +185,10 @@ const struct op_case op_cases[] = {
      .small = {.dim = {2, 3, 3, 2}, .out = 5},
      SCENE1,
      UP(.kernel = 2, .stride = 2, .bias = 1)},
+    {.name = "conv_transpose2d 3x3", /* no window overlaps; a row of 51 outputs */
+     .small = {.dim = {2, 5, 3, 7}, .out = 17},
+     SCENE1,
+     UP(.kernel = 3, .stride = 3)},
     {.name = "conv_transpose2d no bias",
      .nan_spreads = true,
      .small = {.dim = {1, 2, 4, 3}, .out = 4},
