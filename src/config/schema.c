@@ -564,10 +564,13 @@ const struct schema schema_table[] = {
         .help = "course of the learning rate"),
     ROW("TRAIN.LR_SCHEDULER.WARMUP_PREFIX", train.lr_scheduler.warmup_prefix,
         .def = "True",
-        .help = "the schedule starts after the warm-up instead of under it"),
+        .help =
+            "cosine, poly: the schedule starts after the warm-up instead of under it"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_EPOCHS", train.lr_scheduler.decay_epochs, .def = "30",
         RANGE(1, NO_LIMIT), .flag = "--decay-epochs", .metavar = "N",
-        .help = "step: epochs between two decays"),
+        .help = "step: epochs between two decays, counted from the start of the run, "
+                "warm-up included, as in Swin (timm 0.4.12); timm counts from the end "
+                "of the warm-up today"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_RATE", train.lr_scheduler.decay_rate, .def = "0.1",
         RANGE(0, 1), .flag = "--decay-rate, --dr", .help = "step: factor of each decay"),
     ROW("TRAIN.LR_SCHEDULER.GAMMA", train.lr_scheduler.gamma, .def = "0.1", RANGE(0, 1),

@@ -13,7 +13,8 @@
  *   multistep  B rate^(milestones <= t)
  *   onecycle   two cosine arcs: B / div up to B at pct_start T - 1, then down to
  *              B / div / final_div at T - 1
- * The first five are those of timm's schedulers as Swin uses them, onecycle is
+ * The first five are those of timm's schedulers as Swin uses them (0.4.12; today's timm
+ * counts step's t from the end of the warm-up), onecycle is
  * torch.optim.lr_scheduler.OneCycleLR without its cycle of the momentum.
  *
  * Compiled for host and device.
