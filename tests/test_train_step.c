@@ -348,6 +348,49 @@ static void test_ema_devices(void **state)
     run_release(&b);
 }
 
+/*
+ * e += (1 - decay (1 - exp(-update / ramp))) (w - e), for running statistics as for
+ * weights, from the weights of the start.
+ */
+static void test_ema_values(void **state)
+{
+    struct run r;
+    int64_t len, params, moved = 0;
+    double *want;
+    float *e;
+
+    (void)state;
+    run_init(&r, (const char *[]){"TRAIN.EMA.ENABLE", "True", "TRAIN.EMA.DECAY", "0.9",
+                                  "TRAIN.EMA.RAMP_STEPS", "2", NULL});
+    len = session_flat(&r.s)->weights_len;
+    params = session_flat(&r.s)->param_len;
+    want = xcalloc((size_t)len, sizeof(*want));
+    e = xmalloc(run_bytes(&r));
+    for (int64_t i = 0; i < len; i++)
+        want[i] = (double)run_weights(&r)[i];
+    for (int update = 1; update <= 3; update++) {
+        double rate = 1 - 0.9 * (1 - exp(-update / 2.0));
+
+        run_steps(&r, 1);
+        (void)run_weights(&r);
+        for (int64_t i = 0; i < len; i++)
+            want[i] += rate * ((double)r.weights[i] - want[i]);
+    }
+    session_get(&r.s, MEMORY_EMA, e);
+    for (int64_t i = 0; i < len; i++) {
+        double w = (double)r.weights[i];
+
+        if (!(fabs((double)e[i] - want[i]) <= 1e-6 * (1 + fabs(want[i]))))
+            fail_msg("element %d: %.8g, not %.8g", (int)i, (double)e[i], want[i]);
+        moved += i >= params && fabs(w - want[i]) > 1e-4;
+    }
+    if (moved < (len - params) / 2) /* else this says nothing of running statistics */
+        fail_msg("%d of %d moved", (int)moved, (int)(len - params));
+    free(want);
+    free(e);
+    run_release(&r);
+}
+
 /* Two batches, of which the first `valid` samples count. */
 static void evaluate(struct run *r, int valid, struct metrics m[SESSION_WEIGHTS])
 {
@@ -653,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_accumulation_statistics),
         cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_ema_devices),
+        cmocka_unit_test(test_ema_values),
         cmocka_unit_test(test_evaluates),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_injected_overflow),
