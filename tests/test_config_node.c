@@ -31,8 +31,11 @@ static struct cfgnode *make(void)
 
 static struct cfgnode *make_noted(void)
 {
-    struct cfgnode *n = support_tree("D: 1\nR: 1\nSUB: {X: 1}\n");
+    struct cfgnode *n = support_tree("D: 1\nR: 1\nSUB: {X: 1}\nKW: {a: 1}\n");
 
+    cfgnode_entry(n, "KW")->node->new_allowed = true;
+    assert_true(cfgnode_deprecate(n, "KW.D", NULL));
+    assert_true(cfgnode_rename(n, "KW.R", "SUB.X", NULL));
     assert_true(cfgnode_deprecate(n, "D", NULL));
     assert_true(cfgnode_deprecate(n, "GONE.D", "nobody needs it"));
     assert_true(cfgnode_rename(n, "R", "SUB.X", NULL));
@@ -73,6 +76,7 @@ static const struct row rows[] = {
      "error: unknown key SUB..X (did you mean SUB.X?)\n"},
     {15, 'l', "sub.x=1", NULL, NULL, "error: unknown key sub.x (did you mean SUB.X?)\n"},
     {15, 'l', "L.0=1", NULL, NULL, "error: unknown key L.0\n"},
+    {15, 'l', "T.0=1", NULL, NULL, "error: unknown key T.0\n"},
     {16, 'l', "I.X=1", NULL, NULL, "error: unknown key I.X\n"},
     {16, 'l', "N.X=1", NULL, NULL, "error: unknown key N.X\n"},
     {16, 'l', "S.a=1", NULL, NULL, "error: unknown key S.a\n"},
@@ -111,6 +115,9 @@ static const struct row rows[] = {
     /* 28: items follow the rules of their list (yacs leaves '1e-3') */
     {28, 'y', "L: [1e-3]", "L", "[0.001]", ""},
     {28, 'y', "L: [(1,2)]", "L", "['(1', '2)']", ""},
+    /* 10: keys stay in the order in which they came */
+    {10, 'y', "KW: {z: 1, b: 2}", "KW", "{a: 1, z: 1, b: 2}", ""},
+    {33, 'y', "KW: {5: 1}", "KW", "{a: 1, 5: 1}", ""},
     {33, 'y', "5: 1", NULL, NULL, "error: f.yaml:1:1: unknown key 5\n"},
     {44, 'y', "KW:\n  b: 3\n  t: (1, 2)\n  e: 1e-3", "KW",
      "{a: 1, b: 3, t: (1, 2), e: 0.001}", ""},
@@ -148,6 +155,11 @@ static const struct row noted_rows[] = {
      "warning: f.yaml:1:1: Deprecated config key (ignoring): D\n"},
     {31, 'y', "GONE: {D: 5}", "D", "1",
      "warning: f.yaml:1:8: Deprecated config key (ignoring): GONE.D: nobody needs it\n"},
+    /* 32: also where new keys are allowed (yacs adds them) */
+    {32, 'y', "KW: {D: 5, n: 1}", "KW", "{a: 1, n: 1}",
+     "warning: f.yaml:1:6: Deprecated config key (ignoring): KW.D\n"},
+    {32, 'y', "KW: {R: 5}", NULL, NULL,
+     "error: f.yaml:1:6: Key KW.R was renamed to SUB.X; please update your config.\n"},
     {19, 'l', "R=5", NULL, NULL,
      "error: Key R was renamed to SUB.X; please update your config.\n"},
     {30, 'y', "R: 5", NULL, NULL,
