@@ -6,7 +6,7 @@ Adam with coupled decay on all parameters, poly schedule by step, class weights
 weights. Prints a line an epoch, and validation mIoU (11 classes, classes absent from the
 truth left out) every --eval-freq epochs, of the weights and of their average.
 
-    pytorch_camvid.py --data DIR [--epochs 120] [--batch 4] [--dtype bf16] [--threads 2]
+    pytorch_camvid.py --data DIR [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
 
 DIR holds train.txt and val.txt with "image label" on each line.
 """
@@ -83,7 +83,7 @@ def miou(model, data, half):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--data", required=True)
-    p.add_argument("--epochs", type=int, default=120)
+    p.add_argument("--epochs", type=int, default=80)
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--lr", type=float, default=1e-3)
     p.add_argument("--eval-freq", type=int, default=5)
