@@ -1,18 +1,20 @@
 /*
- * bias_grad: dy is read once. Two launches: blocks sum some dozens of rows a thread in
- * fp32 and leave a row of sums each; the second adds those in fp64, in a fixed order.
+ * bias_grad: dy is read once, the joined tensor's where a convolution fills that. Two
+ * launches: blocks sum some dozens of rows a thread in fp32 and leave a row of sums each;
+ * the second adds those in fp64, in a fixed order.
  */
 #include "ops/bias_grad.h"
 
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
+#include "cuda/pad.h"
 #include "graph/kernel.h"
 
 enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
 
 struct bias_state {
     tile t;
-    int chunks;
+    int chunks, own; /* own: channels of the result */
 };
 
 static const char *bias_grad_claim(struct region *r, struct graph *, struct node *n,
@@ -23,15 +25,23 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     if (n->op != &op_bias_grad)
         return "not the gradient of a bias";
 
-    const struct tensor *dy = n->in[BIAS_GRAD_DY];
-    int64_t channels = tensor_len(n->out[0]), rows = tensor_len(dy) / channels;
+    struct tensor *dy = n->in[BIAS_GRAD_DY], *joined = cuda_joined(dy);
+
+    if (joined)
+        dy = joined;
+
+    int64_t channels = joined ? joined->dim[1] : tensor_len(n->out[0]);
+    int64_t rows = tensor_len(dy) / channels;
 
     WITH_DTYPE(dy->dtype, T, {
         st->t = tile_of(rows, channels, channels % vec<T>::N ? 1 : vec<T>::N);
     });
     st->chunks = tile_chunks(st->t, dev->what.multiprocessors * BLOCKS);
+    st->own = (int)tensor_len(n->out[0]);
     region_take(r, n);
-    (void)region_read(r, n->in[BIAS_GRAD_DY]);
+    if (joined)
+        region_duplicate(r, n->in[BIAS_GRAD_DY]->producer);
+    (void)region_read(r, dy);
     (void)region_write(r, n->out[0]);
     region_workspace(r, (size_t)st->chunks * (size_t)channels * sizeof(float));
     return nullptr;
@@ -69,7 +79,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
 }
 
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    sum_chunks(const float *sums, float *db, int channels, int chunks)
+    sum_chunks(const float *sums, float *db, int own, int channels, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0;
@@ -79,7 +89,7 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
              i += COMBINE_THREADS / COMBINE_CHANNELS)
             sum += (double)sums[(int64_t)i * channels + c];
     sum = combine_sum(sum);
-    if ((int)threadIdx.x < COMBINE_CHANNELS && c < channels)
+    if ((int)threadIdx.x < COMBINE_CHANNELS && c < own)
         db[c] = (float)sum;
 }
 
@@ -96,7 +106,7 @@ static void bias_grad_run(struct step *s, struct device *dev)
         });
     });
     LAUNCH(dev, sum_chunks, combine_blocks(st->t.channels), COMBINE_THREADS, 0,
-           (const float *)sums, (float *)s->out[0], st->t.channels, st->chunks);
+           (const float *)sums, (float *)s->out[0], st->own, st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_bias_grad = {

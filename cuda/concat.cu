@@ -1,13 +1,21 @@
 /*
  * concat and channel_slice: channels copied between rows of different width. Bytes: what
  * is copied, once each way. 16 bytes at a time where all widths and offsets allow it.
+ *
+ * What can be made in place is not copied: a max pool behind something else, and a
+ * convolution at the front that fills the tensor (cuda/pad.h), before all others.
  */
 #include "ops/concat.h"
 
+#include "cuda/cudnn_region.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/maxpool2d.h"
+#include "cuda/pad.h"
 #include "cuda/vec.h"
+#include "cuda/weights.h"
 #include "graph/kernel.h"
+#include "ops/conv2d.h"
 #include "ops/image.h"
 
 enum { BLOCK = 256, ROUNDS = 4 };
@@ -71,46 +79,149 @@ static void copy(struct device *dev, const void *from, int64_t from_c, int64_t f
         copy_as<uint16_t>(dev, src, from_c, dst, to_c, len, pixels, 1);
 }
 
-static const char *concat_claim(struct region *r, struct graph *, struct node *n,
-                                struct device *)
+enum { PARTS = 8 };
+
+struct part {
+    struct tensor *in; /* of the node */
+    struct node *pool; /* that makes it, if it is made in place */
+    struct maxpool p;
+    int read;
+    int64_t from; /* channel */
+};
+
+struct concat_state {
+    struct cudnn_state conv; /* first: run and release of cudnn_region.h look for it */
+    bool fills;              /* part 0 is conv's */
+    struct part part[PARTS];
+};
+
+static struct concat_state *state_of(struct region *r)
 {
-    if (n->op != &op_concat && n->op != &op_channel_slice)
+    return (struct concat_state *)region_state(r);
+}
+
+/* The node with this op that makes t for the concat alone; or nullptr. */
+static struct node *maker(const struct graph *g, const struct tensor *t,
+                          const struct op *op)
+{
+    struct node *n = t->producer;
+
+    return n && n->op == op && node_free(n) && tensor_only_reader(g, t) &&
+                   n->in[0]->dtype == t->dtype
+               ? n
+               : nullptr;
+}
+
+/* Does cuDNN write all channels of y, the first of them those of part 0? Takes them. */
+static bool fill(struct region *r, struct graph *g, struct node *n, struct device *dev)
+{
+    struct node *conv = maker(g, n->in[0], &op_conv2d);
+    struct cudnn_claim c;
+
+    if (!conv ||
+        !cuda_pays_to_fill(n->out[0]->dtype, n->in[0]->dim[1], n->out[0]->dim[1]) ||
+        ((const struct conv2d_attrs *)conv->attrs)->groups != 1 ||
+        !cuda_weights_master(conv->in[CONV2D_WEIGHT]) ||
+        (conv->nin > CONV2D_BIAS && !cuda_weights_master(conv->in[CONV2D_BIAS])) ||
+        !cudnn_chain(&c, g, conv, dev, &op_conv2d))
+        return false;
+    c.joined = n->out[0];
+    return cudnn_claim(&c, r) == nullptr;
+}
+
+static void concat_parts(struct region *r, struct graph *g, struct node *n)
+{
+    struct concat_state *st = state_of(r);
+    int64_t from = 0;
+
+    for (int i = 0; i < n->nin; i++) {
+        struct part *p = &st->part[i];
+
+        p->in = n->in[i];
+        p->from = from;
+        from += n->in[i]->dim[IMAGE_C];
+        if (i == 0 && st->fills)
+            continue;
+        p->pool = maker(g, p->in, &op_maxpool2d);
+        if (p->pool) {
+            region_take(r, p->pool);
+            p->p = maxpool_of((const struct maxpool2d_attrs *)p->pool->attrs,
+                              p->pool->in[MAXPOOL2D_X], p->in, n->out[0], p->from);
+        }
+        p->read = region_read(r, p->pool ? p->pool->in[MAXPOOL2D_X] : p->in);
+    }
+}
+
+static const char *concat_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    bool slice = n->op == &op_channel_slice;
+
+    if (n->op != &op_concat && !slice)
         return "neither concat nor channel_slice";
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
+    if (n->nin > PARTS)
+        return "too many parts";
 
+    state_of(r)->fills = !slice && fill(r, g, n, dev);
     region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    if (slice)
+        (void)region_read(r, n->in[0]);
+    else
+        concat_parts(r, g, n);
+    if (!state_of(r)->fills)
+        (void)region_write(r, n->out[0]);
     return nullptr;
+}
+
+static void slice_run(struct step *s, struct device *dev)
+{
+    const struct channel_slice_attrs *a =
+        (const struct channel_slice_attrs *)s->node->attrs;
+    const struct tensor *y = s->out_tensor[0];
+    int64_t c = y->dim[IMAGE_C];
+
+    copy(dev, s->in[0], s->in_tensor[0]->dim[IMAGE_C], a->from, s->out[0], c, 0, a->len,
+         tensor_len(y) / c, (int64_t)dtype_size(y->dtype));
 }
 
 static void concat_run(struct step *s, struct device *dev)
 {
+    const struct concat_state *st = (const struct concat_state *)s->state;
     const struct tensor *y = s->out_tensor[0];
-    int64_t c = y->dim[IMAGE_C], pixels = tensor_len(y) / c, at = 0;
-    int64_t size = (int64_t)dtype_size(y->dtype);
+    int64_t c = y->dim[IMAGE_C], pixels = tensor_len(y) / c;
 
     if (s->node->op == &op_channel_slice) {
-        const struct channel_slice_attrs *a =
-            (const struct channel_slice_attrs *)s->node->attrs;
-
-        copy(dev, s->in[0], s->in_tensor[0]->dim[IMAGE_C], a->from, s->out[0], c, 0,
-             a->len, pixels, size);
+        slice_run(s, dev);
         return;
     }
-    for (int i = 0; i < s->nin; i++) {
-        int64_t len = s->in_tensor[i]->dim[IMAGE_C];
+    if (st->fills)
+        cudnn_region_run(s, dev);
+    for (int i = st->fills ? 1 : 0; i < s->node->nin; i++) {
+        const struct part *p = &st->part[i];
+        int64_t len = p->in->dim[IMAGE_C];
 
-        copy(dev, s->in[i], len, 0, s->out[0], c, at, len, pixels, size);
-        at += len;
+        if (p->pool)
+            cuda_maxpool(dev, &p->p, y->dtype, s->in[p->read], s->out[0]);
+        else
+            copy(dev, s->in[p->read], len, 0, s->out[0], c, p->from, len, pixels,
+                 (int64_t)dtype_size(y->dtype));
     }
+}
+
+static void concat_describe(const struct step *s, struct strbuf *text)
+{
+    if (((const struct concat_state *)s->state)->fills)
+        cudnn_region_describe(s, text);
 }
 
 extern const struct kernel cuda_concat = {
     .name = "cuda concat",
     .claim = concat_claim,
     .run = concat_run,
+    .release = cudnn_region_release,
+    .state_size = sizeof(struct concat_state),
+    .describe = concat_describe,
 };

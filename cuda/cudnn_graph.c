@@ -46,6 +46,11 @@ void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels)
     set_image(t, t->dim[N], t->dim[H], t->dim[W]);
 }
 
+void cudnn_graph_filters(struct cudnn_graph *g, int i, int64_t filters)
+{
+    g->tensor[i].dim[N] = filters;
+}
+
 size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i)
 {
     const struct cudnn_tensor *t = &g->tensor[i];

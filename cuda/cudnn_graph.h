@@ -17,6 +17,10 @@
 #include "base/strbuf.h"
 #include "graph/tensor.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CUDNN_TENSORS = 32, CUDNN_OPS = 16 };
 
 enum cudnn_op_kind {
@@ -58,6 +62,8 @@ int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype
                        bool real);
 /* Tensor i has so many channels instead, which lie in memory. */
 void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
+/* Weights i have so many filters instead. */
+void cudnn_graph_filters(struct cudnn_graph *g, int i, int64_t filters);
 size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i */
 /* A virtual fp32 one of the same shape as tensor i. */
 int cudnn_graph_virtual(struct cudnn_graph *g, int i);
@@ -82,5 +88,9 @@ void cudnn_graph_undilate(struct cudnn_graph *g);
 
 /* One line a tensor and an op; equal texts have equal plans. */
 void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

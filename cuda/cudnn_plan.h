@@ -20,6 +20,10 @@
 #include "cuda/cudnn.h"
 #include "cuda/cudnn_graph.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CUDNN_WORKSPACE = 256 << 20 };
 
 struct cudnn_plan {
@@ -50,5 +54,9 @@ struct cudnn_pack {
 void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
                     void *const *pointer, void *workspace);
 void cudnn_pack_release(struct cudnn_pack *pack);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,5 +1,7 @@
 #include "cuda/cudnn_region.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "cuda/cast.h"
 #include "cuda/fold.h"
@@ -148,17 +150,40 @@ static int output(struct cudnn_claim *c, const struct tensor *t)
     return i;
 }
 
-/* The weights, with zeros behind their channels if the image has them. */
-static int weights(struct cudnn_claim *c, struct tensor *w, enum cudnn_source source,
-                   enum dtype type)
+/* Weights or a vector with zeros behind them, as c->stored and c->joined say. */
+static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
 {
-    int i = read_as(c, cuda_weights_master(w), source, type);
+    int i = read_as(c, cuda_weights_master(t), CUDNN_SOURCE_PADDED, type);
+
+    if (t->producer)
+        c->cast = t->producer;
+    if (t->ndim == 1)
+        cudnn_graph_channels(&c->graph, i, c->joined->dim[1]);
+    else if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    if (t->ndim > 1 && c->joined)
+        cudnn_graph_filters(&c->graph, i, c->joined->dim[1]);
+    return i;
+}
+
+/* Folded weights, with zeros behind their channels if the image has them. */
+static int folded(struct cudnn_claim *c, struct tensor *w, enum dtype type)
+{
+    int i = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
 
     if (w->producer)
         c->cast = w->producer;
     if (c->stored)
         cudnn_graph_channels(&c->graph, i, c->stored);
     return i;
+}
+
+/* The gradient of a convolution's result: the joined tensor's, if it pays. */
+static int gradient(struct cudnn_claim *c, struct tensor *dy, bool may)
+{
+    c->joined = may && !c->plain ? cuda_joined(dy) : NULL;
+    c->slice = c->joined ? dy->producer : NULL;
+    return input(c, c->joined ? c->joined : dy);
 }
 
 /* An image that convolutions read: its channels as they are stored. */
@@ -193,6 +218,12 @@ static struct cudnn_geometry geometry(const struct node *n)
     };
 }
 
+/* Is it a convolution that somebody else wants to fill up a tensor? */
+static bool fills(const struct cudnn_claim *c)
+{
+    return c->joined && c->node[0]->op == &op_conv2d;
+}
+
 /* A bias goes into the graph, or is added behind it. */
 static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
                       enum dtype type)
@@ -201,6 +232,8 @@ static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
         return;
     if (c->bias_behind)
         c->behind = n->in[slot];
+    else if (fills(c))
+        c->bias = filled(c, n->in[slot], type);
     else
         c->bias = parameter(c, n->in[slot], type);
 }
@@ -208,7 +241,7 @@ static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
 /* The weights and the bias with the batch norm behind them in it. */
 static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
 {
-    int at = weights(c, n->in[CONV2D_WEIGHT], CUDNN_SOURCE_FOLDED_WEIGHTS, type);
+    int at = folded(c, n->in[CONV2D_WEIGHT], type);
 
     c->folded = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
     c->bias =
@@ -220,38 +253,72 @@ static void emit_conv2d(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
     enum dtype type = n->in[CONV2D_X]->dtype;
-    int x = image(c, n->in[CONV2D_X]), w;
+    int x = image(c, n->in[CONV2D_X]), w, y;
 
     if (c->nnode > 1 && c->node[1]->op == &op_batchnorm_apply)
         c->fold = fold_of(c->node[1]);
     if (c->fold) {
         w = emit_folded(c, n, type);
     } else {
-        w = c->stored ? weights(c, n->in[CONV2D_WEIGHT], CUDNN_SOURCE_PADDED, type)
-                      : parameter(c, n->in[CONV2D_WEIGHT], type);
+        w = c->stored || c->joined ? filled(c, n->in[CONV2D_WEIGHT], type)
+                                   : parameter(c, n->in[CONV2D_WEIGHT], type);
         emit_bias(c, n, CONV2D_BIAS, type);
     }
-    cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, output(c, n->out[0]));
+    y = output(c, n->out[0]);
+    if (c->joined)
+        cudnn_graph_channels(&c->graph, y, c->joined->dim[1]);
+    cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, y);
+}
+
+static bool grouped(const struct node *n)
+{
+    return ((const struct conv2d_attrs *)n->attrs)->groups > 1;
+}
+
+/*
+ * Channels of a transposed convolution's halves in the workspace, if engines like those
+ * better than its own: 20 classes have nothing but code without tensor cores.
+ */
+static int64_t wide_result(const struct cudnn_claim *c, const struct node *n)
+{
+    int64_t own = n->out[0]->dim[1], all = (own + 7) / 8 * 8;
+
+    return c->nnode == 1 && !c->plain && !c->joined && !grouped(n) &&
+                   cuda_weights_master(n->in[CONV2D_DATA_GRAD_WEIGHT]) &&
+                   cuda_pays_to_fill(n->out[0]->dtype, own, all)
+               ? all
+               : 0;
 }
 
 static void emit_data_grad(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
-    struct tensor *t = n->in[CONV2D_DATA_GRAD_DY];
-    int dy = input(c, t), w = parameter(c, n->in[CONV2D_DATA_GRAD_WEIGHT], t->dtype);
+    struct tensor *t = n->in[CONV2D_DATA_GRAD_DY], *weights;
+    int dy, w, dx;
 
+    weights = n->in[CONV2D_DATA_GRAD_WEIGHT];
+    dy = gradient(c, t, cuda_weights_master(weights) && !grouped(n));
+    c->stored = wide_result(c, n);
+    w = c->stored || c->joined ? filled(c, weights, t->dtype)
+                               : parameter(c, weights, t->dtype);
     emit_bias(c, n, CONV2D_DATA_GRAD_BIAS, t->dtype);
-    cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, output(c, n->out[0]));
+    dx = output(c, n->out[0]);
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, dx, c->stored);
+    cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, dx);
 }
 
 static void emit_weight_grad(struct cudnn_claim *c, const struct node *n)
 {
     struct cudnn_geometry geo = geometry(n);
     int x = image(c, n->in[CONV2D_WEIGHT_GRAD_X]);
-    int dy = input(c, n->in[CONV2D_WEIGHT_GRAD_DY]), dw = output(c, n->out[0]);
+    int dy = gradient(c, n->in[CONV2D_WEIGHT_GRAD_DY], !grouped(n));
+    int dw = output(c, n->out[0]);
 
     if (c->stored)
         cudnn_graph_channels(&c->graph, dw, c->stored);
+    if (c->joined)
+        cudnn_graph_filters(&c->graph, dw, c->joined->dim[1]);
     cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, dw);
 }
 
@@ -320,13 +387,15 @@ static void emit_result(struct cudnn_claim *c)
     const struct node *n = c->node[c->nnode - 1];
     struct tensor *out = n->out[0];
     int last = with_bias(c, value(c, out));
-    bool widen =
-        n->op == &op_conv2d_weight_grad && (out->dtype != n->in[0]->dtype || c->stored);
+    bool weights = n->op == &op_conv2d_weight_grad;
+    bool widen = weights && (out->dtype != n->in[0]->dtype || c->stored || c->joined);
+    bool cut = n->op == &op_conv2d_data_grad && c->stored;
 
     c->graph.tensor[last].real = true;
     c->graph.tensor[last].dtype = widen ? n->in[0]->dtype : out->dtype;
     c->operand[last] =
-        (struct cudnn_operand){widen ? CUDNN_SOURCE_SCRATCH : CUDNN_SOURCE_WRITE, out};
+        (struct cudnn_operand){widen || cut ? CUDNN_SOURCE_SCRATCH : CUDNN_SOURCE_WRITE,
+                               fills(c) ? c->joined : out};
 }
 
 /* ---- claiming and running ---- */
@@ -354,7 +423,9 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
         st->operand[n].index = cuda_fold_bias(r, c->dev, c->folded, c->fold, type);
         break;
     case CUDNN_SOURCE_PADDED:
-        st->operand[n].index = cuda_padded_weights(r, c->dev, o->tensor, c->stored, type);
+        st->operand[n].index =
+            cuda_padded_weights(r, c->dev, o->tensor, c->graph.tensor[i].dim[0],
+                                c->graph.tensor[i].dim[1], type);
         break;
     case CUDNN_SOURCE_SCRATCH:
         st->operand[n].offset = aligned(st->plan->workspace);
@@ -384,6 +455,8 @@ static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_pla
         region_duplicate(r, c->cast);
     if (c->fold)
         region_duplicate(r, c->fold);
+    if (c->slice)
+        region_duplicate(r, c->slice);
     for (int i = 0; i < c->graph.ntensor; i++)
         if (c->graph.tensor[i].real)
             take_operand(c, r, i, n++);
@@ -400,6 +473,21 @@ static const struct cudnn_plan *plan_of(struct cudnn_claim *c)
     return cudnn_plan_get(cudnn_open(c->dev), &c->graph);
 }
 
+/* The same nodes once more. */
+static const struct cudnn_plan *again(struct cudnn_claim *c, bool bias_behind, bool plain)
+{
+    struct cudnn_claim next = {.g = c->g,
+                               .dev = c->dev,
+                               .nnode = c->nnode,
+                               .bias = -1,
+                               .bias_behind = bias_behind,
+                               .plain = plain};
+
+    memcpy(next.node, c->node, sizeof(next.node));
+    *c = next;
+    return plan_of(c);
+}
+
 /* A layer alone, whose bias no engine takes along, can do it behind. */
 static bool bias_may_wait(const struct cudnn_claim *c)
 {
@@ -413,15 +501,12 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 {
     const struct cudnn_plan *plan = plan_of(c);
 
-    if (plan->why && bias_may_wait(c)) {
-        *c = (struct cudnn_claim){.g = c->g,
-                                  .dev = c->dev,
-                                  .node = {c->node[0]},
-                                  .nnode = 1,
-                                  .bias = -1,
-                                  .bias_behind = true};
-        plan = plan_of(c);
-    }
+    if (plan->why && fills(c))
+        return plan->why;
+    if (plan->why && bias_may_wait(c))
+        plan = again(c, true, c->plain);
+    if (plan->why && (c->joined || c->stored))
+        plan = again(c, c->bias_behind, true);
     if (plan->why)
         return plan->why;
     take(c, r, plan);

@@ -20,6 +20,10 @@
 #include "cuda/cudnn_plan.h"
 #include "graph/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { CUDNN_NODES = 8 };
 
 /* Where the bytes of a real tensor come from. */
@@ -29,7 +33,7 @@ enum cudnn_source {
     CUDNN_SOURCE_HALF,           /* a parameter, from the flat half copy of all weights */
     CUDNN_SOURCE_FOLDED_WEIGHTS, /* a parameter times the scale of a batch norm */
     CUDNN_SOURCE_FOLDED_BIAS,
-    CUDNN_SOURCE_PADDED,  /* a parameter with zeros behind its channels: cuda/pad.h */
+    CUDNN_SOURCE_PADDED,  /* a parameter with zeros behind it: cuda/pad.h */
     CUDNN_SOURCE_WRITE,   /* the result */
     CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened and cut behind the plan */
 };
@@ -55,6 +59,11 @@ struct cudnn_claim {
     struct node *fold;     /* the batch norm that is in the weights; duplicated */
     struct tensor *folded; /* the layer's own bias, or NULL */
     int64_t stored;        /* channels of the image, if more than it has; else 0 */
+    /* of which the convolution's result, or its gradient, is the first channels, and all
+     * are computed; or NULL */
+    struct tensor *joined;
+    struct node *slice; /* of it; duplicated */
+    bool plain;         /* nothing is filled up with zeros */
 };
 
 /*
@@ -63,6 +72,7 @@ struct cudnn_claim {
  */
 bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
                  struct device *dev, const struct op *core);
+/* c->joined may be set for a convolution, and only then there is no claim without it. */
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r);
 
 /* The state, run and release of every kernel that claims so. */
@@ -84,5 +94,9 @@ void cudnn_region_run(struct step *s, struct device *dev);
 void cudnn_region_release(struct step *s);
 /* "engine 62, 0.3 MiB workspace, tensor-core" */
 void cudnn_region_describe(const struct step *s, struct strbuf *text);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

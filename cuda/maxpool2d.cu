@@ -10,26 +10,25 @@
  * dx once, and the winners twice: 1/8 of what x has in fp16 with a 3x3 window and stride
  * 2. No float is added by two threads, so the order is fixed.
  *
+ * A pool that is joined with something writes its channels, and the gradient reads them,
+ * where they lie in the wider tensor.
+ *
  * The stem's relu is read by nobody else, so it is never stored: all three launches make
  * it from x, rounded as it would have been, and the batch norm's gradient does so too.
  */
+#include "cuda/maxpool2d.h"
+
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "graph/kernel.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
-#include "ops/maxpool2d.h"
+#include "ops/concat.h"
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 #include "ops/window.h"
 
 enum { BLOCK = 256 };
-
-struct pool {
-    int images, packs, in_h, in_w, out_h, out_w; /* packs of channels */
-    int kernel, stride, pad;
-    unsigned in_blocks, out_blocks; /* of one image */
-};
 
 /* x as it is, or relu(x scale + shift); scale NULL: as it is. */
 struct source {
@@ -65,7 +64,7 @@ __device__ static inline void rectify(pack<T, N> *a, const float *scale,
  * the last NaN. K: the kernel, or 0.
  */
 template <class T, int N, int K, bool NORM>
-__device__ static inline void window_best(const T *x, const source &f, const pool &p,
+__device__ static inline void window_best(const T *x, const source &f, const maxpool &p,
                                           const spot &s, float *best, int *won)
 {
     const int kernel = K ? K : p.kernel;
@@ -102,7 +101,7 @@ __device__ static inline void window_best(const T *x, const source &f, const poo
 
 template <class T, int N, int K, bool NORM>
 __global__ void __launch_bounds__(BLOCK)
-    maxpool_forward(const T *x, source f, T *y, pool p)
+    maxpool_forward(const T *x, source f, T *y, maxpool p)
 {
     spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
     float best[N] = {};
@@ -117,7 +116,7 @@ __global__ void __launch_bounds__(BLOCK)
 
     int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
-    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(y + (at * p.pitch + s.pack) * N, a);
 }
 
 template <class P, int N> struct alignas(sizeof(P) * N) places {
@@ -126,7 +125,7 @@ template <class P, int N> struct alignas(sizeof(P) * N) places {
 
 template <class T, int N, int K, bool NORM, class P>
 __global__ void __launch_bounds__(BLOCK)
-    maxpool_winners(const T *x, source f, places<P, N> *winner, pool p)
+    maxpool_winners(const T *x, source f, places<P, N> *winner, maxpool p)
 {
     spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
     float best[N] = {};
@@ -146,7 +145,7 @@ __global__ void __launch_bounds__(BLOCK)
 
 template <class T, int N, class P>
 __global__ void __launch_bounds__(BLOCK)
-    maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, pool p)
+    maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, maxpool p)
 {
     spot s = spot_of(p.in_blocks, p.packs, p.in_w, p.in_h);
     int64_t top, bottom, left, right;
@@ -159,11 +158,11 @@ __global__ void __launch_bounds__(BLOCK)
     window_cover(s.w, p.out_w, p.kernel, p.stride, p.pad, &left, &right);
     for (int h = (int)top; h < (int)bottom; h++)
         for (int w = (int)left; w < (int)right; w++) {
-            int64_t at = (((int64_t)s.image * p.out_h + h) * p.out_w + w) * p.packs;
+            int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
             int here =
                 (s.h + p.pad - h * p.stride) * p.kernel + s.w + p.pad - w * p.stride;
-            places<P, N> won = winner[at + s.pack];
-            pack<T, N> d = pack_load<N>(dy + (at + s.pack) * N);
+            places<P, N> won = winner[at * p.packs + s.pack];
+            pack<T, N> d = pack_load<N>(dy + (at * p.pitch + s.pack) * N);
 
             for (int i = 0; i < N; i++)
                 sum[i] += (int)won.v[i] == here ? d.get(i) : 0;
@@ -179,7 +178,7 @@ __global__ void __launch_bounds__(BLOCK)
 /* ---- claims ---- */
 
 struct pool_state {
-    pool p;
+    maxpool p;
     bool norm, bytes; /* places in the window fit a byte */
     int scale, shift; /* reads, with norm */
     float limit;
@@ -206,19 +205,23 @@ static struct node *relu_before(const struct graph *g, const struct tensor *x)
     return relu;
 }
 
-static pool pool_of(const struct maxpool2d_attrs *a, const struct tensor *x,
-                    const struct tensor *y)
+struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *x,
+                          const struct tensor *y, const struct tensor *whole,
+                          int64_t from)
 {
-    int n = 16 / (int)dtype_size(x->dtype);
-    pool p = {.images = (int)x->dim[0],
-              .packs = (int)(x->dim[1] % n ? x->dim[1] : x->dim[1] / n),
-              .in_h = (int)x->dim[2],
-              .in_w = (int)x->dim[3],
-              .out_h = (int)y->dim[2],
-              .out_w = (int)y->dim[3],
-              .kernel = a->kernel,
-              .stride = a->stride,
-              .pad = a->padding};
+    int64_t unit = x->dim[1] | whole->dim[1] | from, n = 16 / (int)dtype_size(x->dtype);
+    maxpool p = {.images = (int)x->dim[0],
+                 .packs = (int)(unit % n ? x->dim[1] : x->dim[1] / n),
+                 .in_h = (int)x->dim[2],
+                 .in_w = (int)x->dim[3],
+                 .out_h = (int)y->dim[2],
+                 .out_w = (int)y->dim[3],
+                 .pitch = (int)(unit % n ? whole->dim[1] : whole->dim[1] / n),
+                 .kernel = a->kernel,
+                 .stride = a->stride,
+                 .pad = a->padding,
+                 .unit = unit,
+                 .skip = from};
 
     p.in_blocks = cuda_blocks((int64_t)p.in_h * p.in_w * p.packs, BLOCK, 1);
     p.out_blocks = cuda_blocks((int64_t)p.out_h * p.out_w * p.packs, BLOCK, 1);
@@ -236,12 +239,15 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         return "not a maxpool2d";
 
     struct tensor *x = n->in[0], *y = grad ? n->in[MAXPOOL2D_GRAD_DY] : n->out[0];
+    int64_t from = 0;
+    struct tensor *whole = grad ? channel_slice_of(y, &from) : nullptr;
 
     if (x->dtype != y->dtype || x->dtype != n->out[0]->dtype)
         return "one type for all";
     relu = relu_before(g, x);
 
-    st->p = pool_of((const struct maxpool2d_attrs *)n->attrs, x, y);
+    st->p = maxpool_of((const struct maxpool2d_attrs *)n->attrs, x, y, whole ? whole : y,
+                       from);
     st->bytes = st->p.kernel <= 16;
     st->norm = relu != nullptr;
     apply = relu ? relu->in[RELU_X]->producer : nullptr;
@@ -253,7 +259,9 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
     }
     (void)region_read(r, apply ? apply->in[BATCHNORM_APPLY_X] : x);
     if (grad)
-        (void)region_read(r, y);
+        (void)region_read(r, whole ? whole : y);
+    if (whole)
+        region_duplicate(r, y->producer);
     if (apply) {
         st->scale = region_read(r, apply->in[BATCHNORM_APPLY_SCALE]);
         st->shift = region_read(r, apply->in[BATCHNORM_APPLY_SHIFT]);
@@ -278,18 +286,26 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
     } while (0)
 
 template <class T, int N, bool NORM>
-static void forward_launch(const struct step *s, struct device *dev, const pool &p,
-                           const source &f)
+static void forward_launch(struct device *dev, const maxpool &p, const source &f,
+                           const void *x, void *y)
 {
     unsigned grid = p.out_blocks * (unsigned)p.images;
 
     WITH_KERNEL(p, K,
                 LAUNCH(dev, (maxpool_forward<T, N, K, NORM>), grid, BLOCK, 0,
-                       (const T *)s->in[READ_X], f, (T *)s->out[0], p));
+                       (const T *)x, f, (T *)y + p.skip, p));
+}
+
+void cuda_maxpool(struct device *dev, const struct maxpool *p, enum dtype t,
+                  const void *x, void *y)
+{
+    WITH_DTYPE(t, T, WITH_PACK(T, p->unit, N, {
+                   forward_launch<T, N, false>(dev, *p, source{}, x, y);
+               }));
 }
 
 template <class T, int N, bool NORM, class P>
-static void backward_launch(const struct step *s, struct device *dev, const pool &p,
+static void backward_launch(const struct step *s, struct device *dev, const maxpool &p,
                             const source &f)
 {
     places<P, N> *winner = (places<P, N> *)s->workspace;
@@ -299,7 +315,7 @@ static void backward_launch(const struct step *s, struct device *dev, const pool
                 LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>), out, BLOCK, 0,
                        (const T *)s->in[READ_X], f, winner, p));
     LAUNCH(dev, (maxpool_backward<T, N, P>), p.in_blocks * (unsigned)p.images, BLOCK, 0,
-           winner, (const T *)s->in[READ_DY], (T *)s->out[0], p);
+           winner, (const T *)s->in[READ_DY] + p.skip, (T *)s->out[0], p);
 }
 
 template <class T, int N, bool NORM>
@@ -310,7 +326,7 @@ static void pool_launch(const struct step *s, struct device *dev, const pool_sta
                 NORM ? (const float *)s->in[st->shift] : nullptr, st->limit};
 
     if (!grad)
-        forward_launch<T, N, NORM>(s, dev, st->p, f);
+        forward_launch<T, N, NORM>(dev, st->p, f, s->in[READ_X], s->out[0]);
     else if (st->bytes)
         backward_launch<T, N, NORM, uint8_t>(s, dev, st->p, f);
     else
@@ -321,7 +337,7 @@ static void maxpool_run(struct step *s, struct device *dev)
 {
     const pool_state *st = (const pool_state *)s->state;
 
-    WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, s->out_tensor[0]->dim[1], N, {
+    WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, st->p.unit, N, {
                    if (st->norm)
                        pool_launch<T, N, true>(s, dev, st);
                    else

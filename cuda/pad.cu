@@ -1,7 +1,7 @@
 /*
- * Zeros behind channels, and away with them again: each element is read and written once;
- * a thread writes 16 bytes of the wider side, or one element of the narrower one, which
- * is small weights only.
+ * Zeros behind channels and filters, and away with them again: each element is read and
+ * written once; a thread writes 16 bytes of the wider side, or one element of the
+ * narrower one, which is small weights only.
  */
 #include "cuda/pad.h"
 
@@ -12,6 +12,7 @@
 #include "cuda/vec.h"
 #include "cuda/weights.h"
 #include "ops/cast.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
@@ -54,6 +55,16 @@ int64_t cuda_stored_channels(const struct graph *g, const struct tensor *x)
     return STORED;
 }
 
+struct tensor *cuda_joined(const struct tensor *t)
+{
+    int64_t from;
+    struct tensor *whole = channel_slice_of(t, &from);
+
+    return whole && from == 0 && cuda_pays_to_fill(t->dtype, t->dim[1], whole->dim[1])
+               ? whole
+               : nullptr;
+}
+
 int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
 {
     int64_t stored = cuda_stored_channels(g, x);
@@ -66,7 +77,8 @@ int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
 
 template <class S, class D>
 __global__ void __launch_bounds__(BLOCK)
-    pad_channels(const S *src, int64_t channels, D *dst, int64_t stored, int64_t n)
+    pad_channels(const S *src, int64_t channels, int64_t pixels, D *dst, int64_t stored,
+                 int64_t n)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<D>::N;
     int64_t pixel = i / stored, first = i % stored;
@@ -75,7 +87,9 @@ __global__ void __launch_bounds__(BLOCK)
     if (i >= n)
         return;
     for (int k = 0; k < vec<D>::N; k++)
-        a.set(k, first + k < channels ? to_float(src[pixel * channels + first + k]) : 0);
+        a.set(k, first + k < channels && pixel < pixels
+                     ? to_float(src[pixel * channels + first + k])
+                     : 0);
     vec_store(dst + i, a);
 }
 
@@ -89,18 +103,24 @@ __global__ void __launch_bounds__(BLOCK)
         dst[i] = from_float<D>(to_float(src[i / channels * stored + i % channels]));
 }
 
+/* n elements of dst; pixels of zeros behind those of src. */
+static void pad(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
+                const void *src, enum dtype src_type, int64_t channels, int64_t pixels,
+                int64_t n)
+{
+    WITH_DTYPE(src_type, S, {
+        WITH_DTYPE(dst_type, D, {
+            LAUNCH(dev, (pad_channels<S, D>), cuda_blocks(n, BLOCK, vec<D>::N), BLOCK, 0,
+                   (const S *)src, channels, pixels, (D *)dst, stored, n);
+        });
+    });
+}
+
 void cuda_pad_channels(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
                        const void *src, enum dtype src_type, int64_t channels,
                        int64_t pixels)
 {
-    int64_t n = pixels * stored;
-
-    WITH_DTYPE(src_type, S, {
-        WITH_DTYPE(dst_type, D, {
-            LAUNCH(dev, (pad_channels<S, D>), cuda_blocks(n, BLOCK, vec<D>::N), BLOCK, 0,
-                   (const S *)src, channels, (D *)dst, stored, n);
-        });
-    });
+    pad(dev, dst, dst_type, stored, src, src_type, channels, pixels, pixels * stored);
 }
 
 void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
@@ -120,26 +140,33 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
 struct pad_state {
     struct device *dev;
     enum dtype type;
-    int64_t stored, channels, pixels;
+    int64_t stored, channels, pixels, n; /* n: elements in all */
 };
 
 static void pad_pack(void *dst, void *const *from, void *state)
 {
     const struct pad_state *st = (const struct pad_state *)state;
 
-    cuda_pad_channels(st->dev, dst, st->type, st->stored, from[0], DTYPE_F32,
-                      st->channels, st->pixels);
+    pad(st->dev, dst, st->type, st->stored, from[0], DTYPE_F32, st->channels, st->pixels,
+        st->n);
 }
 
 int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
-                        int64_t stored, enum dtype type)
+                        int64_t filters, int64_t stored, enum dtype type)
 {
     struct pad_state *st = (struct pad_state *)xcalloc(1, sizeof(*st));
-    int64_t key[] = {stored, type};
+    int64_t key[] = {filters, stored, type}, channels = w->dim[w->ndim == 1 ? 0 : 1];
     struct derive d = {};
 
-    *st = {dev, type, stored, w->dim[1], tensor_len(w) / w->dim[1]};
-    d.size = (size_t)(st->pixels * stored) * dtype_size(type);
+    *st = {dev, type, stored, channels, tensor_len(w) / channels, stored};
+    if (w->ndim > 1)
+        st->n = st->pixels / w->dim[0] * filters * stored;
+    if (stored == channels) { /* zeros at the end only: one long pixel */
+        st->stored = st->n;
+        st->channels = tensor_len(w);
+        st->pixels = 1;
+    }
+    d.size = (size_t)st->n * dtype_size(type);
     d.from[0] = w;
     d.nfrom = 1;
     d.key = key;

@@ -4,6 +4,13 @@
  * workspace of 200 MiB for the weight gradient of a stem at batch 256, and in bf16 for
  * the forward pass too. So whoever makes numbers from pixels stores eight, and the
  * convolutions that read them have weights with zeros in the same places.
+ *
+ * And convolutions beside something else, whose result is the first channels of a wider
+ * tensor. No tensor-core engine writes, or reads, with a distance between pixels: it
+ * makes a dense copy in the workspace first. So filters of zeros fill up the tensor,
+ * where they are few, and who comes next writes over what they give. Where the gradient
+ * of such a tensor is infinite or NaN, all of its channels' neighbours become NaN, and
+ * not the convolution's alone.
  */
 #ifndef CUDA_PAD_H
 #define CUDA_PAD_H
@@ -37,9 +44,25 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
                        int64_t channels, const void *src, enum dtype src_type,
                        int64_t stored, int64_t pixels);
 
-/* The derived buffer of the fp32 parameter w, O x kH x kW x I, with `stored` for I. */
+/*
+ * Are `all` channels, a multiple of 8, as good as the first `own`? In halves, and up to a
+ * third more: products are not what these layers wait for.
+ */
+static inline bool cuda_pays_to_fill(enum dtype type, int64_t own, int64_t all)
+{
+    return dtype_is_half(type) && all % 8 == 0 && all > own && 3 * all <= 4 * own;
+}
+
+/* The tensor that t is the first channels of, if it pays to fill it; or NULL. */
+struct tensor *cuda_joined(const struct tensor *t);
+
+/*
+ * The derived buffer of the fp32 parameter w, O x kH x kW x I, with `filters` for O and
+ * `stored` for I; or of a vector, with `stored` numbers. One of both, or the length of
+ * the vector, is a multiple of 8.
+ */
 int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
-                        int64_t stored, enum dtype type);
+                        int64_t filters, int64_t stored, enum dtype type);
 
 #ifdef __cplusplus
 }

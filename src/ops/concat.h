@@ -11,6 +11,10 @@
 
 #include "graph/graph.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct channel_slice_attrs {
     const char *layer;
     int from, len; /* channels */
@@ -26,5 +30,9 @@ struct tensor *concat(struct builder *b, struct tensor *x, struct tensor *y,
 struct tensor *channel_slice_of(const struct tensor *t, int64_t *from);
 
 extern const struct op op_concat, op_channel_slice;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
