@@ -26,8 +26,10 @@
 #include "graph/precision.h"
 #include "graph/program.h"
 #include "models/table.h"
+#include "ops/concat.h"
 #include "ops/conv2d.h"
 #include "ops/conv_transpose2d.h"
+#include "ops/maxpool2d.h"
 #include "ops/normalize.h"
 #include "ops/reference.h"
 #include "ops/relu.h"
@@ -327,6 +329,87 @@ static void test_layers(void **state)
     backend_cuda.close(dev);
 }
 
+/* ---- filled up with zeros ---- */
+
+static const struct kernel *const down_kernels[] = {
+    &cuda_concat,    &cuda_conv2d,    &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad,
+    &cuda_maxpool2d, &cuda_bias_grad, &kernel_reference,      NULL,
+};
+
+/* ERFNet's way down; or up to the logits. */
+static struct graph *build_filled(int64_t in, int out, bool down, enum dtype half)
+{
+    struct graph *g = graph_new(&graph_ops_default, down);
+    struct builder b = {.g = g};
+    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){16, in, 256, 512});
+    struct tensor *y;
+
+    x->trainable = down;
+    if (down) {
+        y = conv2d(&b, x, "conv", .out = out - (int)in, .kernel = 3, .stride = 2,
+                   .padding = 1, .bias = 1);
+        y = concat(&b, y, maxpool2d(&b, x, "pool", .kernel = 2), "concat");
+    } else {
+        y = conv_transpose2d(&b, x, "up", .out = out, .kernel = 2, .stride = 2,
+                             .bias = 1);
+    }
+    graph_output(g, y);
+    graph_flatten(g);
+    if (down)
+        autodiff(&b, y, graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, y->dim));
+    precision(g, AMP_O3, half);
+    return g;
+}
+
+/* Tensor cores without a conversion, and `copies` slices. */
+static void check_filled(struct device *dev, int64_t in, int out, bool down,
+                         enum dtype half, int copies)
+{
+    struct graph *g = build_filled(in, out, down, half);
+    struct backend b = backend_cuda;
+    struct strbuf text = STRBUF_INIT;
+    struct program *p;
+    int plans = 0;
+
+    b.kernels = down_kernels;
+    p = program_compile(g, &b, dev, &(const struct compile_options){0});
+    for (int i = 0; i < p->nregion; i++) {
+        const struct region *r = p->region[i];
+
+        copies -= r->anchor->op == &op_channel_slice;
+        strbuf_reset(&text);
+        if (r->kernel->describe)
+            r->kernel->describe(&p->step[i], &text);
+        if (!text.len)
+            continue;
+        plans++;
+        print_message("  %lld to %d %s %s: %s\n", (long long)in, out, dtype_name(half),
+                      r->anchor->op->name, text.buf);
+        if (!strstr(text.buf, "tensor-core"))
+            fail_msg("%s without tensor cores", r->anchor->op->name);
+    }
+    assert_int_equal(plans, down ? 3 : 1);
+    assert_int_equal(copies, 0);
+    strbuf_release(&text);
+    program_free(p);
+    graph_free(g);
+}
+
+static void test_filled(void **state)
+{
+    struct device *dev = open_h200();
+
+    (void)state;
+    for (int d = DTYPE_F16; d <= DTYPE_BF16; d++) {
+        check_filled(dev, 16, 64, true, (enum dtype)d, 0);
+        check_filled(dev, 64, 128, true, (enum dtype)d, 1);
+        check_filled(dev, 16, 20, false, (enum dtype)d, 0);
+    }
+    check_filled(dev, 3, 16, true, DTYPE_F16, 0);
+    backend_cuda.close(dev);
+}
+
 /* ---- the folder of plans ---- */
 
 static const struct cudnn_plan *plan_of(const struct program *p, int region)
@@ -462,8 +545,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training), cmocka_unit_test(test_inference),
-        cmocka_unit_test(test_layers),   cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_layers),   cmocka_unit_test(test_filled),
+        cmocka_unit_test(test_cache),    cmocka_unit_test(test_reasons),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
