@@ -1,7 +1,7 @@
 /*
  * ERFNet, both stages, against PyTorch in fp32: weighted loss with ignored pixels,
- * logits, every gradient, and how far all weights move in three steps of Adam with
- * coupled decay (scripts/golden/model_erfnet.py).
+ * logits, every gradient, and how far all weights move in one and in three steps of Adam
+ * with coupled decay (scripts/golden/model_erfnet.py).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,14 +149,9 @@ static void check_gradients(struct trial *t, const json_t *j)
     free(grads);
 }
 
-/*
- * Elsewhere than on the reference a relu with an input of nearly 0 may open in the second
- * or third step: changes of the loss's gradient by one rounding (6e-8) move some weights
- * by half as much again, changes by 1e-6 do not.
- */
-static void check_moves(struct trial *t, const json_t *j)
+/* How far the weights are from where they began. */
+static void check_moves(struct trial *t, const json_t *want, double tol)
 {
-    double tol = strcmp(t->backend->name, "ref") ? 0.15 : 3e-2;
     const struct flat *f = t->g->flat;
     float *w = golden_memory(t, MEMORY_WEIGHTS);
 
@@ -166,9 +161,20 @@ static void check_moves(struct trial *t, const json_t *j)
 
             w[f->segment[s].offset + golden_stored(p, i)] -= golden_formula(p, i);
         }
-    golden_check_flat(t, "move", w, f->nparam, json_object_get(j, "adam"),
-                      (struct tolerance){tol, 3e-8});
+    golden_check_flat(t, "move", w, f->nparam, want, (struct tolerance){tol, 3e-8});
     free(w);
+}
+
+/*
+ * The first step is what its gradients are. The batch norms of the full net amplify what
+ * rounding makes of it: PyTorch's own fp32 and fp64 are up to 0.14 apart after three
+ * steps, by the input. With the one in the golden file, the CPU's second step opens one
+ * relu of decoder.layers.4.act4 with 5e-5 where the reference has 0, and 500 others
+ * differ in the third. Without the decoder nothing of this happens.
+ */
+static double tolerance_of_three(const struct trial *t, bool encoder_only)
+{
+    return encoder_only || !strcmp(t->backend->name, "ref") ? 3e-2 : 0.15;
 }
 
 static void check_net(const char *name, const struct backend *backend, bool encoder_only)
@@ -189,8 +195,9 @@ static void check_net(const char *name, const struct backend *backend, bool enco
             continue;
         check_logits(&t, j);
         check_gradients(&t, j);
+        check_moves(&t, json_object_get(j, "adam_first"), 2e-3);
     }
-    check_moves(&t, j);
+    check_moves(&t, json_object_get(j, "adam"), tolerance_of_three(&t, encoder_only));
     golden_close(&t);
     json_decref(j);
 }
