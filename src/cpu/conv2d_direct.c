@@ -32,9 +32,8 @@ static const char *direct_shape(struct direct *s, const struct node *n,
 
     if (x->dtype != y->dtype)
         return "x and y have different types";
-    if ((a->kernel_h == 1) == (a->kernel_w == 1) || a->groups != 1 || a->stride_h != 1 ||
-        a->stride_w != 1)
-        return "1 by n or n by 1 of stride 1, without groups, only";
+    if (a->groups != 1 || a->stride_h != 1 || a->stride_w != 1)
+        return "stride 1 without groups only";
     if (2 * a->pad_h != (a->kernel_h - 1) * a->dilation_h ||
         2 * a->pad_w != (a->kernel_w - 1) * a->dilation_w)
         return "height and width must stay";
@@ -50,7 +49,9 @@ static const char *direct_shape(struct direct *s, const struct node *n,
         .dilation_h = a->dilation_h,
         .dilation_w = a->dilation_w,
     };
-    return direct_supported(s) ? NULL : "not a shape of our loops, or no AVX512-BF16";
+    return direct_supported(s)
+               ? NULL
+               : "not 1 by n, not the channels of our loops, or no AVX512-BF16";
 }
 
 /* ---- weights ---- */

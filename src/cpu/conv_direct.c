@@ -15,7 +15,8 @@ bool direct_supported(const struct direct *s)
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || (!half && s->type != DTYPE_F32))
         return false;
-    if (s->kernel_h % 2 == 0 || s->kernel_w % 2 == 0 || s->kernel_h * s->kernel_w > TAPS)
+    if ((s->kernel_h == 1) == (s->kernel_w == 1) || s->kernel_h % 2 == 0 ||
+        s->kernel_w % 2 == 0 || s->kernel_h * s->kernel_w > TAPS)
         return false;
     if (s->c != 16 && s->c != 32 && s->c != 64 && s->c != 128)
         return false;
