@@ -5,9 +5,6 @@
  */
 #include "cpu/conv_direct.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
@@ -73,21 +70,10 @@ static void pack(void *dst, void *const *from, void *state)
 static void derive(struct region *r, const struct device *dev, const struct direct *s,
                    struct tensor *w, bool backward)
 {
-    struct pack_state *st = xcalloc(1, sizeof(*st));
+    struct pack_state st = {dev, *s, backward};
     int key[] = {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, backward};
 
-    *st = (struct pack_state){dev, *s, backward};
-    (void)region_derive(r, &(const struct derive){
-                               .size = direct_packed(s),
-                               .from = {weights_master(w)},
-                               .nfrom = 1,
-                               .key = key,
-                               .key_len = sizeof(key),
-                               .pack = pack,
-                               .state = st,
-                               .release = free,
-                           });
-    weights_read(r, w);
+    (void)weights_pack(r, w, direct_packed(s), pack, &st, sizeof(st), key, sizeof(key));
 }
 
 /* ---- forward and data gradient ---- */

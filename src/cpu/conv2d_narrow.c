@@ -5,9 +5,6 @@
  */
 #include "cpu/conv_narrow.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
@@ -54,21 +51,11 @@ static void pack(void *dst, void *const *from, void *state)
 static void derive(struct region *r, const struct narrow *s, struct tensor *w,
                    bool backward)
 {
-    struct pack_state *st = xcalloc(1, sizeof(*st));
+    struct pack_state st = {*s, backward};
     int key[] = {s->c, s->k, backward};
 
-    *st = (struct pack_state){*s, backward};
-    (void)region_derive(r, &(const struct derive){
-                               .size = narrow_packed_len(s) * sizeof(uint16_t),
-                               .from = {weights_master(w)},
-                               .nfrom = 1,
-                               .key = key,
-                               .key_len = sizeof(key),
-                               .pack = pack,
-                               .state = st,
-                               .release = free,
-                           });
-    weights_read(r, w);
+    (void)weights_pack(r, w, narrow_packed_len(s) * sizeof(uint16_t), pack, &st,
+                       sizeof(st), key, sizeof(key));
 }
 
 static const char *forward_claim(struct region *r, struct graph *g, struct node *n,

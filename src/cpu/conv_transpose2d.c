@@ -3,10 +3,8 @@
  * our own loops, the bias included: oneDNN takes them for data gradients with odd channel
  * counts, which it does at a twentieth of its usual speed.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/half.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -71,23 +69,11 @@ static void pack(void *dst, void *const *from, void *state)
 
 static void derive(struct region *r, const struct up_state *st, struct tensor *w)
 {
-    struct up_state *own = xcalloc(1, sizeof(*own));
     int64_t key[] = {st->shape.t, st->shape.in, st->shape.row, st->kernel_h};
+    size_t size =
+        (size_t)(st->kernel_h * st->shape.in * st->shape.padded) * sizeof(float);
 
-    *own = *st;
-    (void)region_derive(
-        r, &(const struct derive){
-               .size = (size_t)(st->kernel_h * st->shape.in * st->shape.padded) *
-                       sizeof(float),
-               .from = {weights_master(w)},
-               .nfrom = 1,
-               .key = key,
-               .key_len = sizeof(key),
-               .pack = pack,
-               .state = own,
-               .release = free,
-           });
-    weights_read(r, w);
+    (void)weights_pack(r, w, size, pack, st, sizeof(*st), key, sizeof(key));
 }
 
 static const char *up_claim(struct region *r, struct graph *g, struct node *n,

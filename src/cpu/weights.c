@@ -25,6 +25,23 @@ void weights_read(struct region *r, const struct tensor *w)
         region_duplicate(r, w->producer);
 }
 
+int weights_pack(struct region *r, struct tensor *w, size_t size,
+                 void (*pack)(void *dst, void *const *from, void *state),
+                 const void *state, size_t state_size, const void *key, size_t key_len)
+{
+    weights_read(r, w);
+    return region_derive(r, &(const struct derive){
+                                .size = size,
+                                .from = {weights_master(w)},
+                                .nfrom = 1,
+                                .key = key,
+                                .key_len = key_len,
+                                .pack = pack,
+                                .state = xmemdup(state, state_size),
+                                .release = free,
+                            });
+}
+
 struct pack_state {
     const struct device *dev;
     struct onednn_pack *library; /* NULL: our own loop does it */

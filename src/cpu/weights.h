@@ -19,6 +19,15 @@ struct tensor *weights_master(struct tensor *w);
 void weights_read(struct region *r, const struct tensor *w);
 
 /*
+ * Derives weights in a packing of our own from the parameter behind w: `size` bytes by
+ * pack(dst, {the parameter}, state), a copy of `state`. The key says what the packing
+ * depends on, so that programs share it. Takes the cast in front of w along.
+ */
+int weights_pack(struct region *r, struct tensor *w, size_t size,
+                 void (*pack)(void *dst, void *const *from, void *state),
+                 const void *state, size_t state_size, const void *key, size_t key_len);
+
+/*
  * Derives the weights of `p`, which computes in `type`, from `master`. `fold` may be
  * NULL, or a batch norm of fixed statistics that stands behind the layer: weights are
  * multiplied by its scale, and weights_bias derives the bias that remains, fp32.
