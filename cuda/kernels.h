@@ -11,7 +11,7 @@ extern "C" {
 extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL */
 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
-    cuda_cast_kernel, cuda_relu;
+    cuda_cast_kernel, cuda_pointwise;
 extern const struct kernel cuda_linear, cuda_linear_data_grad, cuda_linear_weight_grad;
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
@@ -19,7 +19,7 @@ extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
     cuda_pad_shortcut, cuda_normalize_kernel;
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_cross_entropy2d, cuda_dropout, cuda_head, cuda_metrics,
-    cuda_mix, cuda_sigmoid;
+    cuda_mix;
 extern const struct kernel cuda_control, cuda_grad_stats, cuda_optimizer,
     cuda_running_stats;
 
