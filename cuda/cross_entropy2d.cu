@@ -18,6 +18,7 @@
 #include "ops/confusion.h"
 #include "ops/control.h"
 #include "ops/image.h"
+#include "ops/metrics_formula.h"
 
 enum { BLOCK = 256, SUM_BLOCK = 256, LABELS = 16 };
 
@@ -308,13 +309,8 @@ __global__ void __launch_bounds__(SUM_BLOCK)
     right = block_sum<SUM_BLOCK>(right, shared);
     if (threadIdx.x != 0)
         return;
-    m->count += count;
     m->top1 += right;
-    m->runs++;
-    if (isfinite(*loss))
-        m->loss_sum += (double)*loss * (double)count;
-    else
-        m->nonfinite++;
+    metrics_count(m, count, *loss);
 }
 
 __global__ void __launch_bounds__(BLOCK)

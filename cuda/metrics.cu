@@ -76,12 +76,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     count = block_sum<ROWS_BLOCK>(count, shared);
     if (threadIdx.x)
         return;
-    m->count += count;
-    m->runs++;
-    if (isfinite(*loss))
-        m->loss_sum += (double)*loss * count;
-    else
-        m->nonfinite++;
+    metrics_count(m, count, *loss);
 }
 
 static void metrics_run(struct step *s, struct device *dev)

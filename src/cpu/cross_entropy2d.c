@@ -5,7 +5,6 @@
  */
 #include "ops/cross_entropy2d.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -16,6 +15,7 @@
 #include "ops/confusion.h"
 #include "ops/control.h"
 #include "ops/image.h"
+#include "ops/metrics_formula.h"
 #include "ops/state.h"
 
 enum { LABELS = 256, PART = 64 /* pixels, at which parts are cut */ };
@@ -190,7 +190,7 @@ static void add_confusion(const struct job *j)
 {
     struct metrics *m = j->s->out[CONFUSION_METRICS];
     int64_t *matrix = j->s->out[CONFUSION_MATRIX], classes = j->p.classes, count = 0;
-    double loss = (double)*(const float *)j->s->in[READ_THIRD];
+    float loss = *(const float *)j->s->in[READ_THIRD];
 
     for (int t = 0; t < j->dev->threads; t++)
         for (int64_t i = 0; i < classes * classes; i++) {
@@ -200,12 +200,7 @@ static void add_confusion(const struct job *j)
             count += n;
             m->top1 += i / classes == i % classes ? n : 0;
         }
-    m->count += count;
-    m->runs++;
-    if (isfinite(loss))
-        m->loss_sum += loss * (double)count;
-    else
-        m->nonfinite++;
+    metrics_count(m, count, loss);
 }
 
 static void pixels_run(struct step *s, struct device *dev)

@@ -7,6 +7,7 @@
 #include "ops/control.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/image.h"
+#include "ops/metrics_formula.h"
 #include "ops/state.h"
 
 static const struct attr confusion_attr_table[] = {
@@ -59,7 +60,7 @@ static void confusion_ref(const struct step *s)
     const struct tensor *t = s->node->in[CONFUSION_LOGITS];
     const float *z = s->in[CONFUSION_LOGITS];
     const uint8_t *label = s->in[CONFUSION_LABELS];
-    double loss = *(const float *)s->in[CONFUSION_LOSS];
+    float loss = *(const float *)s->in[CONFUSION_LOSS];
     struct metrics *m = s->out[CONFUSION_METRICS];
     int64_t *matrix = s->out[CONFUSION_MATRIX];
     int64_t classes = t->dim[IMAGE_C], pixels = tensor_len(t) / classes, count = 0;
@@ -76,12 +77,7 @@ static void confusion_ref(const struct step *s)
         m->top1 += p == label[i];
         count++;
     }
-    m->count += count;
-    m->runs++;
-    if (isfinite(loss))
-        m->loss_sum += loss * (double)count;
-    else
-        m->nonfinite++;
+    metrics_count(m, count, loss);
 }
 
 const struct op op_confusion = {

@@ -1,7 +1,5 @@
 #include "ops/metrics.h"
 
-#include <math.h>
-
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/image.h"
@@ -41,7 +39,7 @@ static void metrics_ref(const struct step *s)
     const struct tensor *t = s->node->in[METRICS_LOGITS];
     const float *z = s->in[METRICS_LOGITS];
     const int32_t *label = s->in[METRICS_LABELS];
-    double loss = *(const float *)s->in[METRICS_LOSS];
+    float loss = *(const float *)s->in[METRICS_LOSS];
     struct metrics *m = s->out[METRICS_STATE];
     int64_t classes = t->dim[1], count = 0;
 
@@ -55,12 +53,7 @@ static void metrics_ref(const struct step *s)
         m->top1 += rank < 1;
         m->top5 += rank < METRICS_TOP;
     }
-    m->count += count;
-    m->runs++;
-    if (isfinite(loss))
-        m->loss_sum += loss * (double)count;
-    else
-        m->nonfinite++;
+    metrics_count(m, count, loss);
 }
 
 const struct op op_metrics = {

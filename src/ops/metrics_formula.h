@@ -1,14 +1,16 @@
 /*
- * The rank of a label among the logits of its sample: how many logits beat it. For host
- * and device; see ops/metrics.h.
+ * The rank of a label among the logits of its sample: how many logits beat it; and what a
+ * run adds beside its hits. For host and device; see ops/metrics.h.
  */
 #ifndef OPS_METRICS_FORMULA_H
 #define OPS_METRICS_FORMULA_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hostdev.h"
+#include "ops/control.h"
 
 enum { METRICS_TOP = 5 };
 
@@ -27,6 +29,17 @@ HOST_DEVICE static inline int64_t metrics_rank(const float *logit, int64_t class
     for (int64_t k = 0; k < classes; k++)
         rank += metrics_beats(logit[k], k, logit[label], label);
     return rank;
+}
+
+/* A run of `count` samples with this mean loss. */
+HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count, float loss)
+{
+    m->count += count;
+    m->runs++;
+    if (isfinite(loss))
+        m->loss_sum += (double)loss * (double)count;
+    else
+        m->nonfinite++;
 }
 
 #endif
