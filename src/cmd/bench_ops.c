@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,8 +20,7 @@
 /* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16 };
 
-/* Marks for a GPU, whose copy is large and measured once, and for the CPU, where a copy
- * of a step's own bytes alternates with the step. */
+/* Marks against the device's own large copy. */
 static const double good_gpu = 0.85, good_cpu = 0.8, cpu_seconds = 0.25;
 
 /* Eight operations a byte are too few for any device to be busy with. */
@@ -29,22 +29,38 @@ static bool only_moves(const struct bench_step *s)
     return (double)s->flops <= 8 * (double)s->bytes;
 }
 
+/*
+ * Bytes a second of a large copy. A GPU's is measured once. A CPU shares its memory with
+ * others, so there it is measured before and behind each row, and the faster one counts.
+ */
+struct copy {
+    double before, behind; /* behind: 0 until it is known */
+};
+
 struct table {
     const struct backend *backend;
     struct device *dev;
-    double copy; /* bytes a second */
+    struct copy copy;
     double good; /* the mark */
     enum dtype dtype;
     struct json_writer *json;
     int moves, below; /* kernels that only move memory; of them under the mark */
 };
 
+/* Its speed against a copy's. same_bytes: a copy of as many; 0: not measured. */
+struct shares {
+    double of_copy, of_same_bytes;
+};
+
 static void print_step(const struct table *t, const char *row, const struct region *r,
-                       const struct bench_step *s, double of_copy, bool below)
+                       const struct bench_step *s, const struct shares *share, bool below)
 {
     printf("%-24s %-5s %-26s %9.4f %9.1f %9.1f %6.0f%%%s ", row, dtype_name(t->dtype),
            r->kernel->name, s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
-           (double)s->bytes / s->seconds * 1e-9, 100 * of_copy, below ? " *" : "  ");
+           (double)s->bytes / s->seconds * 1e-9, 100 * share->of_copy,
+           below ? " *" : "  ");
+    if (share->of_same_bytes > 0)
+        printf("%6.0f%%  ", 100 * share->of_same_bytes);
     for (int k = 0; k < r->nnode; k++)
         printf(" %s", r->node[k]->op->name);
     putchar('\n');
@@ -52,8 +68,8 @@ static void print_step(const struct table *t, const char *row, const struct regi
 }
 
 static void put_step(struct json_writer *w, const char *row, enum dtype d,
-                     const struct region *r, const struct bench_step *s, double of_copy,
-                     bool moves)
+                     const struct region *r, const struct bench_step *s,
+                     const struct shares *share, bool moves)
 {
     json_begin_object(w, NULL);
     json_put_string(w, "row", row);
@@ -67,20 +83,22 @@ static void put_step(struct json_writer *w, const char *row, enum dtype d,
     json_put_int(w, "bytes", (int64_t)s->bytes);
     json_put_int(w, "flops", s->flops);
     json_put_bool(w, "moves", moves);
-    json_put_double(w, "of_copy", of_copy);
+    json_put_double(w, "of_copy", share->of_copy);
+    if (share->of_same_bytes > 0)
+        json_put_double(w, "of_same_bytes", share->of_same_bytes);
     json_end(w);
 }
 
 static void add_step(struct table *t, const char *row, const struct region *r,
-                     const struct bench_step *s, double of_copy, bool moves)
+                     const struct bench_step *s, const struct shares *share, bool moves)
 {
-    bool below = moves && of_copy < t->good;
+    bool below = moves && share->of_copy < t->good;
 
     t->moves += moves;
     t->below += below;
-    print_step(t, row, r, s, of_copy, below);
+    print_step(t, row, r, s, share, below);
     if (t->json)
-        put_step(t->json, row, t->dtype, r, s, of_copy, moves);
+        put_step(t->json, row, t->dtype, r, s, share, moves);
 }
 
 static void bench_row(struct table *t, const struct op_case *row,
@@ -92,28 +110,44 @@ static void bench_row(struct table *t, const struct op_case *row,
     case_run_init(&run, row, t->backend, t->dev, o);
     s = xcalloc((size_t)run.program->nregion + 1, sizeof(*s));
     bench_program(run.program, OPS_RUNS, s);
-    for (int i = 0; i < run.program->nregion; i++)
-        add_step(t, row->name, run.program->region[i], &s[i],
-                 (double)s[i].bytes / s[i].seconds / t->copy, only_moves(&s[i]));
+    for (int i = 0; i < run.program->nregion; i++) {
+        struct shares share = {(double)s[i].bytes / s[i].seconds / t->copy.before, 0};
+
+        add_step(t, row->name, run.program->region[i], &s[i], &share, only_moves(&s[i]));
+    }
     free(s);
     case_run_release(&run);
 }
 
 static void add_cpu_step(const struct op_time *o, void *arg)
 {
+    struct table *t = arg;
     struct bench_step s = {
         .flops = (int64_t)o->flops, .bytes = (size_t)o->bytes, .seconds = o->seconds};
+    struct shares share = {.of_same_bytes = o->copy_seconds / o->seconds};
 
-    add_step(arg, o->row->name, o->region, &s, o->copy_seconds / o->seconds,
-             op_time_moves(o));
+    if (!(t->copy.behind > 0))
+        t->copy.behind = cpu_copy_bandwidth(t->dev);
+    share.of_copy = o->bytes / o->seconds / fmax(t->copy.before, t->copy.behind);
+    add_step(t, o->row->name, o->region, &s, &share, op_time_moves(o));
+}
+
+static void bench_cpu_row(struct table *t, const struct op_case *row,
+                          const struct case_options *o)
+{
+    op_bench(row, t->backend, t->dev, o, cpu_seconds, cpu_copy, add_cpu_step, t);
+    if (t->copy.behind > 0)
+        t->copy = (struct copy){.before = t->copy.behind};
 }
 
 static void bench_rows(struct table *t, const struct bench_ops *o)
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
 
-    printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s\n", "row", "dtype", "kernel", "ms",
-           "GFLOP/s", "GB/s", "of copy", "ops");
+    bool cpu = t->backend == &backend_cpu;
+
+    printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
+           "GFLOP/s", "GB/s", "of copy", cpu ? "as much  " : "", "ops");
     for (const struct op_case *row = op_cases; row->name; row++)
         for (int k = 0; k < 3; k++) {
             struct case_options c = {.bench = true, .dtype = dtypes[k]};
@@ -125,11 +159,7 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
                 !t->backend->has_dtype(t->dev, dtypes[k]))
                 continue;
             t->dtype = dtypes[k];
-            if (t->backend == &backend_cpu)
-                op_bench(row, t->backend, t->dev, &c, cpu_seconds, cpu_copy, add_cpu_step,
-                         t);
-            else
-                bench_row(t, row, &c);
+            (cpu ? bench_cpu_row : bench_row)(t, row, &c);
         }
 }
 
@@ -140,13 +170,13 @@ void bench_ops(const struct backend *backend, struct device *dev,
     struct json_writer w = json_writer(&text);
     struct table t = {.backend = backend, .dev = dev, .json = o->json ? &w : NULL};
 
-    t.copy = bench_copy(backend, dev);
+    t.copy.before = bench_copy(backend, dev);
     t.good = backend == &backend_cpu ? good_cpu : good_gpu;
     printf("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
-           t.copy * 1e-9);
+           t.copy.before * 1e-9);
     json_begin_object(&w, NULL);
     json_put_string(&w, "device", backend->describe(dev));
-    json_put_double(&w, "copy_gb_per_second", t.copy * 1e-9);
+    json_put_double(&w, "copy_gb_per_second", t.copy.before * 1e-9);
     json_begin_array(&w, "steps");
     bench_rows(&t, o);
     json_end(&w);

@@ -33,6 +33,16 @@ static size_t second_pass(const struct node *n)
     return 0;
 }
 
+/* State changes in place: what is written was read. */
+static size_t state_read(const struct node *n)
+{
+    size_t sum = 0;
+
+    for (int i = n->op->nout; i < n->nout; i++)
+        sum += tensor_size(n->out[i]);
+    return sum;
+}
+
 static size_t region_again(const struct region *r)
 {
     size_t sum = 0;
@@ -46,6 +56,8 @@ size_t op_region_bytes(const struct region *r)
 {
     size_t sum = region_again(r);
 
+    for (int i = 0; i < r->nnode; i++)
+        sum += state_read(r->node[i]);
     for (int i = 0; i < r->nread; i++)
         sum += tensor_room(r->read[i]);
     for (int i = 0; i < r->nwrite; i++)

@@ -3,8 +3,10 @@
  * of as many bytes.
  *
  * Bytes are what a step must move at least: each tensor that it reads once and each that
- * it writes once. Batch norm in training goes over its data twice, because no result is
- * known before all positions were read: what the second pass needs is counted again.
+ * it writes once; state that changes in place (weights, moments, averages, sums of
+ * gradients) is read and written. Batch norm in training goes over its data twice,
+ * because no result is known before all positions were read: what the second pass needs
+ * is counted again.
  *
  * The copy runs right behind the step, every time, as fast as the machine can: half of
  * the bytes are read and half of them written, in memory of the same kind, by stores that
@@ -47,7 +49,7 @@ void op_bench(const struct op_case *row, const struct backend *backend,
  */
 bool op_time_moves(const struct op_time *t);
 
-size_t op_region_bytes(const struct region *r); /* both passes */
+size_t op_region_bytes(const struct region *r); /* of all passes */
 int64_t op_region_flops(const struct region *r);
 
 #endif
