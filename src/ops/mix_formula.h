@@ -34,17 +34,18 @@ HOST_DEVICE static inline int mix_clip(int v, int high)
     return v < 0 ? 0 : v > high ? high : v;
 }
 
-/* [*from, *to) around a centre that is uniform over the side, clipped: timm's box. */
+/* [*from, *to) around a centre that is uniform over the side, clipped: the box of timm
+ * 1.0.31, which is a line wider than that of timm 0.4 if its side is odd. */
 HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *from,
                                         int *to)
 {
     int centre = (int)philox_below(word, (uint32_t)side);
 
     *from = mix_clip(centre - cut / 2, side);
-    *to = mix_clip(centre + cut / 2, side);
+    *to = mix_clip(centre + (cut + 1) / 2, side);
 }
 
-/* A length in [side * low, side * high), a corner so that it fits. */
+/* A length in [side * low, side * high), a corner from all where it fits. */
 HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner,
                                                 int side, float low, float high,
                                                 int *from, int *to)
@@ -54,8 +55,8 @@ HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner
 
     if (most > least)
         cut += (int)philox_below(length, (uint32_t)(most - least));
-    *from = cut < side ? (int)philox_below(corner, (uint32_t)(side - cut)) : 0;
-    *to = mix_clip(*from + cut, side);
+    *from = (int)philox_below(corner, (uint32_t)(side - cut + 1));
+    *to = *from + cut;
 }
 
 HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
