@@ -48,25 +48,36 @@ int64_t golden_stored(const struct tensor *t, int64_t i)
     return at;
 }
 
-float golden_formula(const struct tensor *t, int64_t i)
+static bool ends_with(const char *name, const char *end)
 {
-    float u = uniform(name_hash(t->name), i);
-    size_t len = strlen(t->name);
+    size_t len = strlen(name), n = strlen(end);
 
-    if (t->kind != TENSOR_PARAM)
-        return t->init.value;
-    if (t->ndim > 1)
-        return u * (float)sqrt(6.0 / (double)(tensor_len(t) / t->dim[0]));
-    return len > 7 && !strcmp(t->name + len - 7, ".weight") ? 1 + 0.25f * u : 0.1f * u;
+    return len > n && !strcmp(name + len - n, end);
 }
 
-static void fill_weights(const struct flat *f, float *w)
+float golden_formula(const struct trial *t, const struct tensor *p, int64_t i)
 {
+    float u = uniform(name_hash(p->name), i);
+
+    if (p->kind != TENSOR_PARAM)
+        return p->init.value;
+    if (p->ndim > 1)
+        return u * (float)sqrt(6.0 / (double)(tensor_len(p) / p->dim[0]));
+    if (!ends_with(p->name, ".weight"))
+        return 0.1f * u;
+    return (1 + 0.25f * u) *
+           (t->branch > 0 && ends_with(p->name, ".bn2.weight") ? t->branch : 1);
+}
+
+static void fill_weights(const struct trial *t, float *w)
+{
+    const struct flat *f = t->g->flat;
+
     memset(w, 0, (size_t)f->weights_len * sizeof(float));
     for (int s = 0; s < f->nsegment; s++)
         for (int64_t i = 0; i < f->segment[s].len; i++)
             w[f->segment[s].offset + golden_stored(f->segment[s].tensor, i)] =
-                golden_formula(f->segment[s].tensor, i);
+                golden_formula(t, f->segment[s].tensor, i);
 }
 
 void golden_write(struct trial *t, const struct tensor *to, const void *from)
@@ -114,7 +125,7 @@ void golden_open(struct trial *t, const json_t *golden)
     program_bind(t->program, t->base);
 
     w = xcalloc((size_t)t->g->flat->weights_len, sizeof(*w));
-    fill_weights(t->g->flat, w);
+    fill_weights(t, w);
     backend->copy_in(t->dev, t->base[MEMORY_WEIGHTS], w,
                      (size_t)t->g->flat->weights_len * sizeof(*w));
     free(w);

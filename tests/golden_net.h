@@ -22,12 +22,13 @@ struct trial {
     struct tensor *x, *labels, *logits, *loss;
     struct program *program;
     void *base[MEMORY_COUNT];
+    float branch; /* factor of every *.bn2.weight; 0 is 1 */
 };
 
 uint32_t golden_hash(uint32_t x);
 
 /* The element of a parameter or buffer at logical place i; where it is stored. */
-float golden_formula(const struct tensor *t, int64_t i);
+float golden_formula(const struct trial *t, const struct tensor *p, int64_t i);
 int64_t golden_stored(const struct tensor *t, int64_t i);
 
 /* tests/golden/models/NAME.json; the test fails if it cannot be read. */

@@ -31,7 +31,7 @@ enum { CLASSES = 6, IGNORE = 255, STEPS = 3 }; /* as in the script */
 
 static const struct adam_attrs adam = {
     .layer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-2};
-static const double rate = 2e-5, decay = 1e-1;
+static const double rate = 1e-4, decay = 1e-1;
 
 /* Every parameter with a gradient: the unused head stays as it is. */
 static struct update segments(struct graph *g)
@@ -126,6 +126,15 @@ static void check_logits(struct trial *t, const json_t *j)
     free(z);
 }
 
+/*
+ * PyTorch's own fp32 and fp64 are 2e-8 of a tensor's norm apart in the gradients and 6e-4
+ * in the moves of three steps (the script prints both): rounding, not chaos, because the
+ * blocks' branches are weak there. A backend that sums in another order may be somewhat
+ * farther off; a learning rate that is one percent off is not.
+ */
+static const struct tolerance gradient_tolerance = {1e-4, 1e-5},
+                              move_tolerance = {2e-3, 3e-8};
+
 static void check_gradients(struct trial *t, const json_t *j)
 {
     const struct flat *f = t->g->flat;
@@ -142,7 +151,7 @@ static void check_gradients(struct trial *t, const json_t *j)
             continue;
         }
         golden_check_digest("gradient", p, grads + f->segment[i].offset, digest,
-                            (struct tolerance){2e-4, 2e-5});
+                            gradient_tolerance);
         compared++;
     }
     assert_int_equal(compared, json_object_size(want));
@@ -150,7 +159,7 @@ static void check_gradients(struct trial *t, const json_t *j)
 }
 
 /* How far the weights are from where they began. */
-static void check_moves(struct trial *t, const json_t *want, double tol)
+static void check_moves(struct trial *t, const json_t *want)
 {
     const struct flat *f = t->g->flat;
     float *w = golden_memory(t, MEMORY_WEIGHTS);
@@ -159,28 +168,17 @@ static void check_moves(struct trial *t, const json_t *want, double tol)
         for (int64_t i = 0; i < f->segment[s].len; i++) {
             const struct tensor *p = f->segment[s].tensor;
 
-            w[f->segment[s].offset + golden_stored(p, i)] -= golden_formula(p, i);
+            w[f->segment[s].offset + golden_stored(p, i)] -= golden_formula(t, p, i);
         }
-    golden_check_flat(t, "move", w, f->nparam, want, (struct tolerance){tol, 3e-8});
+    golden_check_flat(t, "move", w, f->nparam, want, move_tolerance);
     free(w);
-}
-
-/*
- * The first step is what its gradients are. The batch norms of the full net amplify what
- * rounding makes of it: PyTorch's own fp32 and fp64 are up to 0.14 apart after three
- * steps, by the input. With the one in the golden file, the CPU's second step opens one
- * relu of decoder.layers.4.act4 with 5e-5 where the reference has 0, and 500 others
- * differ in the third. Without the decoder nothing of this happens.
- */
-static double tolerance_of_three(const struct trial *t, bool encoder_only)
-{
-    return encoder_only || !strcmp(t->backend->name, "ref") ? 3e-2 : 0.15;
 }
 
 static void check_net(const char *name, const struct backend *backend, bool encoder_only)
 {
     json_t *j = golden_read(name), *losses = json_object_get(j, "loss_adam");
-    struct trial t = {.backend = backend};
+    struct trial t = {.backend = backend,
+                      .branch = (float)json_real_value(json_object_get(j, "branch"))};
 
     print_message("%s on %s\n", name, backend->name);
     t.dev = backend->open(&(struct device_options){0});
@@ -189,15 +187,14 @@ static void check_net(const char *name, const struct backend *backend, bool enco
     fill_labels(&t);
     assert_int_equal(json_array_size(losses), STEPS);
     for (size_t s = 0; s < STEPS; s++) {
-        golden_check_loss(&t, name, golden_run(&t), json_array_get(losses, s),
-                          s ? 1e-2 : 1e-5);
+        golden_check_loss(&t, name, golden_run(&t), json_array_get(losses, s), 1e-5);
         if (s > 0)
             continue;
         check_logits(&t, j);
         check_gradients(&t, j);
-        check_moves(&t, json_object_get(j, "adam_first"), 2e-3);
+        check_moves(&t, json_object_get(j, "adam_first"));
     }
-    check_moves(&t, json_object_get(j, "adam"), tolerance_of_three(&t, encoder_only));
+    check_moves(&t, json_object_get(j, "adam"));
     golden_close(&t);
     json_decref(j);
 }

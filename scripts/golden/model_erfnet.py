@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files of tests/test_models_golden.c: ERFNet in PyTorch, both stages.
+"""Golden files of tests/test_erfnet_golden.c: ERFNet in PyTorch, both stages.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_erfnet.py tests/golden/models
@@ -9,6 +9,15 @@ three the file has how far they moved. Labels are hashed, every fifth
 pixel is ignored, and the loss is weighted by class. The optimizer is Adam with coupled
 decay on all parameters, as in the published recipe. Dropout is off: its masks are
 not PyTorch's.
+
+The weights of each block's second batch norm are a quarter of what the formula says.
+With whole ones, 25 residual blocks make a net whose gradients a rounding changes by a
+percent, and after three steps fp32 and fp64 are up to 0.25 apart, at any size of
+batch and picture: a value that rounding moves over a relu's kink is enough. With
+BRANCH they agree as closely as the script prints.
+
+Pictures are nine deep pixels long, one net's across and the other's down, so that all four
+dilations differ: in a shorter one all but the middle tap of the larger would be padding.
 """
 import json
 import pathlib
@@ -22,7 +31,20 @@ from torch.nn import functional as F
 import model_resnet as common
 
 CLASSES, IGNORE, STEPS = 6, 255, 3
-ADAM = dict(lr=2e-5, betas=(0.9, 0.999), eps=1e-2, weight_decay=1e-1)
+BRANCH = 0.25
+ADAM = dict(lr=1e-4, betas=(0.9, 0.999), eps=1e-2, weight_decay=1e-1)
+
+
+def formula(name, shape):
+    scale = BRANCH if name.endswith(".bn2.weight") else 1
+    return common.formula(name, shape) * scale
+
+
+def reset(model):
+    common.reset(model)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(formula(name, tuple(p.shape)))
 
 
 class Down(nn.Module):
@@ -129,7 +151,7 @@ def margin(model, x):
              for m in model.modules() if isinstance(m, nn.ReLU)]
     hooks += [m.register_forward_pre_hook(lambda m, a: least.append(pool_gap(a[0])))
               for m in model.modules() if isinstance(m, nn.MaxPool2d)]
-    common.reset(model)
+    reset(model)
     model.double().train()(x.double())
     for h in hooks:
         h.remove()
@@ -137,18 +159,19 @@ def margin(model, x):
 
 
 def moves(used):
-    moved = {n: p.detach() - common.formula(n, tuple(p.shape)) for n, p in used}
+    moved = {n: p.detach() - formula(n, tuple(p.shape)) for n, p in used}
     return {n: common.digest(n, t) for n, t in moved.items()}
 
 
 def golden(model, batch, height, width, number, dtype):
     model.to(dtype).train()
-    common.reset(model)
+    reset(model)
     x = pixels(batch, height, width, number).to(dtype)
     weight = torch.tensor([1 + 0.25 * k for k in range(CLASSES)], dtype=dtype)
     used = [(n, p) for n, p in model.named_parameters()]
     optimizer = torch.optim.Adam([p for _, p in used], **ADAM)
-    out = dict(batch=batch, side=width, height=height, input=number, loss_adam=[])
+    out = dict(batch=batch, side=width, height=height, input=number, branch=BRANCH,
+               loss_adam=[])
     for step in range(STEPS):
         optimizer.zero_grad()
         logits = model(x)
@@ -167,22 +190,28 @@ def golden(model, batch, height, width, number, dtype):
     return out
 
 
-def same(a, b, tolerance=2e-4, floor=1e-5):
-    """fp32 and fp64 agree in the first step, and nearly in the later ones: batches of a
-    dozen values make them sensitive. The floor is for biases in front of a batch norm,
-    which have no gradient but rounding."""
-    if isinstance(a, dict):
-        later = {"adam_first": (2e-3, 1e-8), "adam": (3e-2, 1e-8), "loss_adam": (1e-2, 0)}
-        return all(same(a[key], b[key], *later.get(key, (tolerance, floor))) for key in a)
-    a, b = np.array(a), np.array(b)
-    return np.abs(a - b).max() <= tolerance * np.abs(b).max() + floor
+def apart(a, b, floor):
+    """The largest difference of two digests that is not rounding alone, of the norm. The
+    floor is for biases in front of a batch norm, which have no gradient but rounding."""
+    gap = np.abs(np.array(a) - np.array(b)).max() - floor
+    return max(gap, 0) / (np.abs(b).max() + 1e-30)
 
 
-def search(model, batch, height, width):
+def check(name, a, b):
+    """Prints how far fp32 (a) and fp64 (b) are apart; is it little?"""
+    figures = {"loss": max(abs(x / y - 1) for x, y in zip(a["loss_adam"], b["loss_adam"]))}
+    for key, floor in (("grad", 1e-6), ("adam_first", 3e-8), ("adam", 3e-8)):
+        figures[key] = max(apart(a[key][n], b[key][n], floor) for n in b[key])
+    print(name, "input", a["input"], "fp32 - fp64:",
+          ", ".join(f"{key} {v:.1e}" for key, v in figures.items()))
+    return max(figures.values()) < 1e-3
+
+
+def search(name, model, batch, height, width):
     for number in range(2000):
         if margin(model, pixels(batch, height, width, number)) > common.MARGIN:
             out = golden(model, batch, height, width, number, torch.float32)
-            if same(out, golden(model, batch, height, width, number, torch.float64)):
+            if check(name, out, golden(model, batch, height, width, number, torch.float64)):
                 return out
     sys.exit("no input stays clear of the kinks: take a smaller one")
 
@@ -190,8 +219,8 @@ def search(model, batch, height, width):
 def main(folder):
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(True)
-    for name, full in (("erfnet", True), ("erfnet_encoder", False)):
-        text = json.dumps(search(Net(full), 2, 16, 24), separators=(",", ":"))
+    for name, full, *size in (("erfnet", True, 1, 16, 72), ("erfnet_encoder", False, 2, 72, 16)):
+        text = json.dumps(search(name, Net(full), *size), separators=(",", ":"))
         path = pathlib.Path(folder) / f"{name}.json"
         path.write_text(text.replace('],"', '],\n"') + "\n")
         print(path, path.stat().st_size)
