@@ -21,6 +21,8 @@
 #include <cmocka.h>
 
 #include "backends.h"
+#include "cpu/backend.h"
+#include "cpu/device.h"
 #include "graph/flat.h"
 #include "ops/case_run.h"
 #include "ops/op_bench.h"
@@ -348,23 +350,30 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->derived += plain.derived;
 }
 
-static void test_backend(const struct backend *backend, struct tally *all)
+static void compare_dtypes(const struct backend *backend, struct device *dev,
+                           struct tally *all)
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
-    struct device *dev = backend->open(&(const struct device_options){.tf32 = tf32()});
     struct tally t = {0};
 
-    print_message("%s: %s\n", backend->name, backend->describe(dev));
     for (int k = 0; k < (tf32() ? 1 : 3); k++)
         if (backend->has_dtype(dev, dtypes[k]))
             compare_dtype(backend, dev, dtypes[k], &t);
         else
             print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
-    backend->close(dev);
     assert_true(t.derived > 0 || backend == &backend_ref || tf32());
     assert_true(t.rows > (tf32() ? 60 : 110) && t.values > 20000 && t.nans > 600);
     all->rows += t.rows;
     all->wrong += t.wrong;
+}
+
+static void test_backend(const struct backend *backend, struct tally *all)
+{
+    struct device *dev = backend->open(&(const struct device_options){.tf32 = tf32()});
+
+    print_message("%s: %s\n", backend->name, backend->describe(dev));
+    compare_dtypes(backend, dev, all);
+    backend->close(dev);
 }
 
 static void test_backends(void **state)
@@ -377,6 +386,34 @@ static void test_backends(void **state)
             test_backend(device_table[i], &all);
     assert_int_equal(all.wrong, 0);
     assert_true(all.rows > 0);
+}
+
+/* The loops for lesser processors than this one. */
+static void test_loops(void **state)
+{
+    const struct loops *const tables[] = {
+        &loops_base,
+#ifdef __x86_64__
+        &loops_avx2,
+        &loops_avx512,
+#endif
+    };
+    struct tally all = {0};
+
+    (void)state;
+    if (!backend_wanted(&backend_cpu) || tf32())
+        skip();
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        struct device *dev = backend_cpu.open(&(const struct device_options){0});
+
+        if (tables[i]->lanes <= dev->loops->lanes && tables[i] != dev->loops) {
+            dev->loops = tables[i];
+            print_message("cpu: loops for %s\n", tables[i]->isa);
+            compare_dtypes(&backend_cpu, dev, &all);
+        }
+        backend_cpu.close(dev);
+    }
+    assert_int_equal(all.wrong, 0);
 }
 
 /* ---- the same rows as a benchmark ---- */
@@ -411,6 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_differences),
         cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_loops),
         cmocka_unit_test(test_bench),
     };
 
