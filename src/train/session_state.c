@@ -1,0 +1,86 @@
+/* The state of a session, copied to the host and back. */
+#include <string.h>
+
+#include "base/half.h"
+#include "graph/flat.h"
+#include "ops/update.h"
+#include "train/session_parts.h"
+
+struct control session_control(const struct session *s)
+{
+    struct control c;
+
+    s->backend->copy_out(s->device, &c, s->base[MEMORY_CONTROL], sizeof(c));
+    return c;
+}
+
+void session_set_control(struct session *s, const struct control *c)
+{
+    s->backend->copy_in(s->device, s->base[MEMORY_CONTROL], c, sizeof(*c));
+    s->micro = c->micro;
+}
+
+struct metrics session_get_metrics(const struct session *s, const void *from)
+{
+    struct metrics m;
+
+    s->backend->copy_out(s->device, &m, from, sizeof(m));
+    return m;
+}
+
+struct metrics session_metrics(const struct session *s)
+{
+    return session_get_metrics(s, s->base[MEMORY_METRICS]);
+}
+
+void session_set_metrics(struct session *s, const struct metrics *m)
+{
+    s->backend->copy_in(s->device, s->base[MEMORY_METRICS], m, sizeof(*m));
+}
+
+size_t session_flat_bytes(const struct session *s, enum memory m)
+{
+    const struct flat *f = session_flat(s);
+    bool all = m == MEMORY_WEIGHTS || m == MEMORY_EMA;
+
+    return (size_t)(all ? f->weights_len : f->param_len) * sizeof(float);
+}
+
+void session_get(const struct session *s, enum memory m, float *dst)
+{
+    if (m == MEMORY_EMA && s->average)
+        memcpy(dst, s->average, session_flat_bytes(s, m));
+    else
+        s->backend->copy_out(s->device, dst, s->base[m], session_flat_bytes(s, m));
+}
+
+void session_set(struct session *s, enum memory m, const float *src)
+{
+    if (m == MEMORY_EMA && s->average)
+        memcpy(s->average, src, session_flat_bytes(s, m));
+    else
+        s->backend->copy_in(s->device, s->base[m], src, session_flat_bytes(s, m));
+}
+
+static void round_weights(struct session *s)
+{
+    const struct build *b = &s->build[SESSION_TRAIN];
+    int round = s->plan.half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
+
+    session_get(s, MEMORY_WEIGHTS, s->host);
+    for (int i = 0; i < b->nsegment; i++) {
+        const struct update_segment *g = &b->segment[i];
+
+        for (int64_t k = g->offset; g->round && k < g->offset + g->len; k++)
+            s->host[k] = update_rounded(s->host[k], round);
+    }
+    session_set(s, MEMORY_WEIGHTS, s->host);
+}
+
+void session_refresh(struct session *s)
+{
+    if (s->program[SESSION_TRAIN] && s->plan.level == AMP_O3)
+        round_weights(s);
+    if (s->program[SESSION_TRAIN])
+        program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+}
