@@ -23,12 +23,26 @@ static void save(struct trainer *t, bool epoch_end, bool best)
     t->save_failed = saves_write(&t->saves, &t->session, &t->state, epoch_end, best) != 0;
 }
 
+/* What the result says at any time: a run may die, and a sweep reads how far it came. */
+static void fill_progress(struct trainer *t)
+{
+    struct result *r = &t->result;
+
+    r->epochs = t->state.epoch;
+    r->steps = t->step;
+    r->train_loss =
+        t->state.train.count ? metrics_loss(&t->state.train) : t->state.train_loss;
+    r->val = t->state.val;
+    r->ema = t->state.ema;
+}
+
 /* Behind each update. */
 static void after_update(struct trainer *t, int64_t end)
 {
     const struct config *cfg = t->cfg;
 
     t->step++;
+    fill_progress(t);
     trainer_observe(t, end);
     if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end) {
         trainer_settle(t, end);
@@ -240,12 +254,7 @@ static void fill_result(struct trainer *t)
 {
     struct result *r = &t->result;
 
-    r->epochs = t->state.epoch;
-    r->steps = t->step;
-    r->train_loss =
-        t->state.train.count ? metrics_loss(&t->state.train) : t->state.train_loss;
-    r->val = t->state.val;
-    r->ema = t->state.ema;
+    fill_progress(t);
     r->classes = &t->feed.classes;
     r->val_classes = t->evaluation.pixels[SESSION_RAW];
     if (t->train_images)

@@ -63,6 +63,7 @@ grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
   --epochs 50 --opts AMP.MAX_SKIPS=3 --result wild.json >log 2>&1
 [ $? = 1 ] || fail "a run that diverges: exit code"
 [ "$(value wild.json exit)" = 1 ] || fail "a run that diverges: result"
+[ "$(value wild.json steps)" -ge 3 ] || fail "a run that diverges: its updates are not counted"
 grep -q "not finite" log || fail "a run that diverges: no clear message"
 grep -q "expected" log && fail "a run that diverges without a loss scale: is soothed"
 
