@@ -162,6 +162,7 @@ static void test_metrics(void **state)
     assert_int_equal(m->nonfinite, 1);
     assert_int_equal(m->runs, 1);
     close_to(m->loss_sum, 0, 0);
+    assert_int_equal(m->measured, 0);
 
     set(&r, 0, (const float[42]){0}); /* now the loss is log 7 */
     program_run(r.program);
@@ -172,6 +173,7 @@ static void test_metrics(void **state)
     assert_int_equal(m->nonfinite, 1);
     assert_int_equal(m->runs, 3);
     close_to(m->loss_sum, 10 * log(7), 1e-5);
+    assert_int_equal(m->measured, 10); /* not the 5 without a loss */
     case_run_release(&r);
 }
 

@@ -15,6 +15,7 @@
 #include "ops/update.h"
 #include "train/build.h"
 #include "train/devices.h"
+#include "train/evaluate.h"
 #include "train/plan.h"
 #include "train/progress.h"
 #include "train_run.h"
@@ -215,6 +216,22 @@ static void test_refused(void **state)
     assert_true(device_available(device_find("auto", &o), 0, NULL));
 }
 
+/* Samples whose loss was not finite are not averaged in as zeros. */
+static void test_mean_loss(void **state)
+{
+    const struct metrics then = {
+        .loss_sum = 4, .measured = 4, .count = 6, .nonfinite = 1};
+    const struct metrics now = {
+        .loss_sum = 10, .measured = 6, .count = 12, .nonfinite = 3};
+    const struct metrics none = {.count = 6, .nonfinite = 3};
+    struct metrics m = metrics_since(&now, &then);
+
+    (void)state;
+    if (!(fabs(metrics_loss(&m) - 3) < 1e-12))
+        fail_msg("the mean loss is %g, not 3", metrics_loss(&m));
+    assert_true(isnan(metrics_loss(&none)));
+}
+
 static void test_progress(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -244,7 +261,7 @@ int main(void)
         cmocka_unit_test(test_scaled_rates), cmocka_unit_test(test_counts),
         cmocka_unit_test(test_precision),    cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_decay_groups), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_progress),     cmocka_unit_test(test_mean_loss),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);

@@ -254,7 +254,7 @@ static void fetch_tensor(const struct case_run *r, const struct tensor *t,
 static void fetch_metrics(const struct case_run *r, struct case_values *to)
 {
     struct metrics m;
-    float *v = value_new(to, "metrics", 6);
+    float *v = value_new(to, "metrics", 7);
 
     r->backend->copy_out(r->dev, &m, r->base[MEMORY_METRICS], sizeof(m));
     v[0] = (float)m.loss_sum;
@@ -263,6 +263,7 @@ static void fetch_metrics(const struct case_run *r, struct case_values *to)
     v[3] = (float)m.top5;
     v[4] = (float)m.nonfinite;
     v[5] = (float)m.runs;
+    v[6] = (float)m.measured;
 }
 
 /* What lies behind struct metrics: whole numbers. */

@@ -4,7 +4,8 @@
  *   matrix[y * K + p] += 1 for each pixel whose label y is not `ignore`, p the class of
  *                        its largest logit (the first of equals)
  *   count    += those pixels, top1 += those with p == y; top5 stays 0
- *   loss_sum += loss * those pixels if the loss is finite, else nonfinite += 1; runs += 1
+ *   loss_sum += loss * those pixels and measured += those pixels if the loss is finite,
+ *               else nonfinite += 1; runs += 1
  *
  * A pixel with a NaN among its logits counts as class 0, wrong or right: the loss tells.
  * The state is struct metrics followed by int64 matrix[K * K], both in MEMORY_METRICS.

@@ -32,8 +32,9 @@ struct control {
 };
 
 struct metrics {
-    double loss_sum; /* of valid samples with a finite loss */
-    int64_t count;   /* valid samples: label >= 0 */
+    double loss_sum;  /* of the valid samples of runs with a finite loss */
+    int64_t measured; /* how many those are: loss_sum is divided by this */
+    int64_t count;    /* valid samples: label >= 0 */
     int64_t top1, top5;
     int64_t nonfinite; /* runs whose loss was not finite; they are not in loss_sum */
     int64_t runs;

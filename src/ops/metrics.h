@@ -1,7 +1,8 @@
 /*
  * metrics: adds this run to struct metrics (ops/control.h), exactly:
  *   count      += samples with label >= 0
- *   loss_sum   += loss * those samples, if the loss is finite; else nonfinite += 1
+ *   loss_sum   += loss * those samples and measured += those samples, if the loss is
+ *                 finite; else nonfinite += 1
  *   top1, top5 += samples whose label is among the 1 or 5 largest logits
  *   runs       += 1
  * The rank of the label is the number of logits that are greater, or equal with a lower

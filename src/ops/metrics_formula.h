@@ -36,10 +36,12 @@ HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count, f
 {
     m->count += count;
     m->runs++;
-    if (isfinite(loss))
-        m->loss_sum += (double)loss * (double)count;
-    else
+    if (!isfinite(loss)) {
         m->nonfinite++;
+        return;
+    }
+    m->loss_sum += (double)loss * (double)count;
+    m->measured += count;
 }
 
 #endif

@@ -118,6 +118,7 @@ static void put_metrics(struct json_writer *w, const char *key, const struct met
 {
     json_begin_object(w, key);
     json_put_double(w, "loss_sum", m->loss_sum);
+    json_put_int(w, "measured", m->measured);
     json_put_int(w, "count", m->count);
     json_put_int(w, "top1", m->top1);
     json_put_int(w, "top5", m->top5);
@@ -257,8 +258,8 @@ static void get_state(const json_t *o, const struct session *s, struct run_state
     *r = (struct run_state){
         .epoch = integer(o, "epoch"),
         .updates_per_epoch = integer(o, "updates_per_epoch"),
-        .train = {number(train, "loss_sum"), integer(train, "count"),
-                  integer(train, "top1"), integer(train, "top5"),
+        .train = {number(train, "loss_sum"), integer(train, "measured"),
+                  integer(train, "count"), integer(train, "top1"), integer(train, "top5"),
                   integer(train, "nonfinite"), integer(train, "runs")},
         .best_score = number(o, best_key(s)),
         .best_epoch = integer(o, "best_epoch"),

@@ -13,7 +13,7 @@
 
 double metrics_loss(const struct metrics *m)
 {
-    return m->count ? m->loss_sum / (double)m->count : (double)NAN;
+    return m->measured ? m->loss_sum / (double)m->measured : (double)NAN;
 }
 
 double metrics_percent(const struct metrics *m, int64_t right)
@@ -25,6 +25,7 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
 {
     return (struct metrics){
         .loss_sum = now->loss_sum - then->loss_sum,
+        .measured = now->measured - then->measured,
         .count = now->count - then->count,
         .top1 = now->top1 - then->top1,
         .top5 = now->top5 - then->top5,

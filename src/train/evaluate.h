@@ -40,7 +40,8 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes);
  */
 double evaluate_throughput(struct session *s, const struct feed *f);
 
-double metrics_loss(const struct metrics *m); /* mean over samples; NaN: none */
+/* Mean over the samples whose loss was finite; NaN: none. */
+double metrics_loss(const struct metrics *m);
 double metrics_percent(const struct metrics *m, int64_t right);
 /* What came to `now` after `then`. */
 struct metrics metrics_since(const struct metrics *now, const struct metrics *then);

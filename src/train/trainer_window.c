@@ -84,7 +84,7 @@ static void end_window(struct trainer *t, const struct control *c)
         .step = c->step,
         .epoch = t->state.epoch,
         .lr = c->lr,
-        .grad_norm = c->grad_norm,
+        .grad_norm = fabs(c->grad_norm), /* a NaN has a sign, and x86 sets it */
         .loss_scale = c->loss_scale,
         .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
