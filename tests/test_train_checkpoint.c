@@ -311,6 +311,17 @@ static void resume_or_die(void *arg)
     (void)saves_resume(&v, &((struct run *)arg)->s, &got);
 }
 
+/* A damaged file is named where it is passed over, not each time the folder is read. */
+static void look_and_save(void *arg)
+{
+    const struct saves v = {dir, &classes, "", 2};
+    struct run *r = arg;
+
+    log_level_set(LOG_WARNING);
+    (void)saves_exist(dir);
+    (void)saves_write(&v, &r->s, &some_state, true, false);
+}
+
 static void test_saves(void **state)
 {
     const struct saves v = {dir, &classes, "SEED: 0\n", 2};
@@ -355,6 +366,13 @@ static void test_saves(void **state)
     }
     assert_int_equal(run_child(resume_or_die, &b, text, sizeof(text)), 1);
     assert_non_null(strstr(text, "none of the"));
+
+    char *torn = path_join(dir, "ckpt_step_5.safetensors");
+
+    assert_int_equal(file_write_atomic(torn, "torn", 4), 0);
+    free(torn);
+    assert_int_equal(run_child(look_and_save, &b, text, sizeof(text)), 0);
+    assert_null(strstr(text, "passed over"));
     run_release(&a);
     run_release(&b);
 }

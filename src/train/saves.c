@@ -57,7 +57,7 @@ static int by_age(const void *a, const void *b)
 }
 
 static void add_save(struct save_list *l, const char *dir, const char *name,
-                     bool numbered)
+                     bool numbered, bool tell)
 {
     struct save s = {.path = path_join(dir, name), .numbered = numbered};
     struct strbuf why = STRBUF_INIT;
@@ -66,14 +66,15 @@ static void add_save(struct save_list *l, const char *dir, const char *name,
     s.damaged = stat(s.path, &st) || checkpoint_mark(s.path, &s.mark, &why);
     s.dev = st.st_dev;
     s.ino = st.st_ino;
-    if (s.damaged)
+    if (s.damaged && tell)
         log_warning("checkpoint passed over: %s", why.len ? why.buf : s.path);
     GROW(l->item, l->n, l->cap);
     l->item[l->n++] = s;
     strbuf_release(&why);
 }
 
-static struct save_list list_saves(const char *dir)
+/* `tell`: files that cannot be read are named in the log. */
+static struct save_list list_saves(const char *dir, bool tell)
 {
     struct save_list l = {0};
     int n;
@@ -83,7 +84,7 @@ static struct save_list list_saves(const char *dir)
         bool numbered;
 
         if (is_save(name[i], &numbered))
-            add_save(&l, dir, name[i], numbered);
+            add_save(&l, dir, name[i], numbered, tell);
     }
     dir_list_free(name, n);
     if (l.n)
@@ -100,7 +101,7 @@ static void free_saves(struct save_list *l)
 
 bool saves_exist(const char *dir)
 {
-    struct save_list l = list_saves(dir);
+    struct save_list l = list_saves(dir, false);
     int n = l.n;
 
     free_saves(&l);
@@ -165,7 +166,7 @@ static int also_as(const struct saves *v, const struct session *s,
 
 static void prune(const struct saves *v, const char *newest)
 {
-    struct save_list l = list_saves(v->dir);
+    struct save_list l = list_saves(v->dir, false);
     int kept = 0;
 
     for (int i = 0; i < l.n; i++) {
@@ -213,7 +214,7 @@ static bool seen_before(const struct save_list *l, int i)
 
 bool saves_resume(const struct saves *v, struct session *s, struct run_state *state)
 {
-    struct save_list l = list_saves(v->dir);
+    struct save_list l = list_saves(v->dir, true);
     int loaded = -1, n = l.n;
 
     for (int i = 0; i < n && loaded < 0; i++) {
