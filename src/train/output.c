@@ -113,6 +113,21 @@ done:
     free(path);
 }
 
+void output_compare(const struct config *cfg, const char *checkpoint)
+{
+    char *dir = path_dirname(checkpoint), *path = path_join(dir, "config.yaml");
+    struct strbuf keys = STRBUF_INIT;
+
+    if (file_exists(path))
+        compare_config(&keys, path, cfg);
+    if (keys.len)
+        log_warning("the run of '%s' had another configuration: %s", checkpoint,
+                    keys.buf);
+    strbuf_release(&keys);
+    free(path);
+    free(dir);
+}
+
 char *output_dir(const struct config *cfg)
 {
     return xasprintf("%s/%s/%s", *cfg->output ? cfg->output : "output", cfg->model.name,

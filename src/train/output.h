@@ -42,6 +42,10 @@ struct output {
  */
 void output_prepare(struct output *o, const struct config *cfg);
 
+/* Says in which keys the run that a checkpoint lies with, if its config.yaml is there,
+ * differs from this one: a longer cosine, for one, jumps. */
+void output_compare(const struct config *cfg, const char *checkpoint);
+
 /* OUTPUT/NAME/TAG, which need not be there; a heap string. */
 char *output_dir(const struct config *cfg);
 

@@ -86,6 +86,7 @@ static bool load_start(struct trainer *t)
             die("MODEL.RESUME: %s", why.buf);
         log_info("resumed from '%s': epoch %lld", cfg->model.resume,
                  (long long)t->state.epoch);
+        output_compare(cfg, cfg->model.resume);
     } else {
         resumed =
             cfg->train.auto_resume && saves_resume(&t->saves, &t->session, &t->state);

@@ -133,6 +133,10 @@ echo "ok: damaged checkpoints"
 [ $? = 2 ] || fail "other configuration: exit code"
 grep -q "TRAIN.BASE_LR" log || fail "other configuration: key not named"
 "${train[@]}" --no-auto-resume >log 2>&1 && fail "no auto-resume: overwrites a run"
+"${train[@]}" --epochs 3 --max-steps 4 --resume $run/last.safetensors >log 2>&1 ||
+  { cat log; fail "--resume with another configuration"; }
+grep -q "another configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
+  fail "--resume with another configuration: key not named"
 echo "ok: other configuration"
 
 train=("${ref[@]}")
