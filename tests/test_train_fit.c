@@ -182,6 +182,30 @@ static void test_elements(void **state)
     assert_int_equal(batch_of((size_t)1 << 50, 0), 131064);
 }
 
+/* On a device whose memory is the host's: only what no machine has. */
+static void test_host(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct config cfg;
+    struct session s;
+
+    (void)state;
+    for (int huge = 0; huge < 2; huge++) {
+        bare(&s, &cfg, 0);
+        backend.memory = NULL;
+        if (huge)
+            config_set(&cfg, "DATA.IMG_SIZE", "32768"); /* about 100 TiB */
+        session_compile(&s, &train);
+        assert_true(fit_check(&s, &why) == !huge);
+        assert_true(huge || !why.len);
+        done(&s, &cfg);
+    }
+    assert_non_null(strstr(why.buf, "out of memory: this run needs"));
+    assert_non_null(strstr(why.buf, "are all that the machine has"));
+    assert_null(strstr(why.buf, "libraries"));
+    strbuf_release(&why);
+}
+
 static void nothing_fits(void *arg)
 {
     (void)arg;
@@ -200,9 +224,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_said),    cmocka_unit_test(test_checkpoint_saves),
-        cmocka_unit_test(test_auto),    cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_said), cmocka_unit_test(test_checkpoint_saves),
+        cmocka_unit_test(test_auto), cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "train/fit.h"
 
 #include "base/error.h"
+#include "base/hostmem.h"
 #include "base/log.h"
 
 enum { MULTIPLE = 8, PROBE = 32, TRIES = 6 };
@@ -15,14 +16,19 @@ size_t fit_need(const struct session *s)
     return sum;
 }
 
-/* What may be allocated in all; SIZE_MAX: the device does not say. */
-static size_t room(const struct session *s)
+/* False: the device has no memory of its own. All that the host has counts as free. */
+static bool memory_of(const struct session *s, struct device_memory *m)
 {
-    struct device_memory m;
+    if (s->backend->memory && s->backend->memory(s->device, m))
+        return true;
+    *m = (struct device_memory){.total = host_memory(), .free = host_memory()};
+    return false;
+}
 
-    if (!s->backend->memory || !s->backend->memory(s->device, &m))
-        return SIZE_MAX;
-    return m.free > m.reserve ? m.free - m.reserve : 0;
+/* What may be allocated in all. */
+static size_t room(const struct device_memory *m)
+{
+    return m->free > m->reserve ? m->free - m->reserve : 0;
 }
 
 /* The same run with another batch: what it needs, and its largest tensor's elements. */
@@ -207,22 +213,24 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
 
 bool fit_check(const struct session *s, struct strbuf *why)
 {
-    size_t need = fit_need(s), limit = room(s);
     struct device_memory m;
+    bool own = memory_of(s, &m);
+    size_t need = fit_need(s), limit = room(&m);
 
     if (need <= limit)
         return true;
-    (void)s->backend->memory(s->device, &m);
     strbuf_addf(why, "%s: out of memory: this run needs ",
                 s->backend->describe(s->device));
     strbuf_add_bytes(why, (double)(need + m.reserve));
     strbuf_addstr(why, " (");
     add_kinds(why, s);
-    strbuf_addstr(why, ", libraries ");
-    strbuf_add_bytes(why, (double)m.reserve);
+    if (own) {
+        strbuf_addstr(why, ", libraries ");
+        strbuf_add_bytes(why, (double)m.reserve);
+    }
     strbuf_addstr(why, ") and ");
     strbuf_add_bytes(why, (double)m.free);
-    strbuf_addstr(why, " are free");
+    strbuf_addstr(why, own ? " are free" : " are all that the machine has");
     add_cures(why, s, need, limit, m.reserve);
     return false;
 }
@@ -250,14 +258,16 @@ static void leave_room(struct question *q)
 
 int64_t fit_batch(const struct session *s, const struct session_options *o)
 {
-    struct question q = {s, o->train, o->eval, false, room(s)};
+    struct question q = {s, o->train, o->eval, false, 0};
+    struct device_memory m;
     struct trial probe;
     int64_t most, at;
 
-    if (q.limit == SIZE_MAX)
+    if (!memory_of(s, &m))
         usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
               "may take: give a number",
               s->backend->name);
+    q.limit = room(&m);
     leave_room(&q);
     probe = ask(&q, PROBE);
     most = rounded(most_of(&probe, o->images));

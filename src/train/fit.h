@@ -1,7 +1,8 @@
 /*
  * Does a run fit the device's memory? Asked before anything is allocated: programs are
  * compiled, and their sizes added up, for as many batch sizes as the answer takes. On a
- * device whose memory is the host's, everything fits.
+ * device whose memory is the host's, only what the whole machine has not is refused: what
+ * others will leave of it is not known.
  */
 #ifndef TRAIN_FIT_H
 #define TRAIN_FIT_H
