@@ -31,7 +31,7 @@ ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
 # would be a race, and each report makes the next one slower. LLVM's libomp runs gcc's
 # code, too, and its tool archer tells the sanitizer of every fork, join and barrier.
 OMP := $(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libarcher.so)))
-$(if $(OMP),,$(error SANITIZE=thread needs LLVM's OpenMP: the Debian package libomp-dev))
+$(if $(OMP),,$(error SANITIZE=thread needs LLVM's OpenMP: scripts/deps.sh libomp-dev installs it))
 override LDFLAGS := $(filter-out -fopenmp,$(LDFLAGS)) -Wl,-rpath,$(dir $(OMP))
 override LDLIBS  += -Wl,--no-as-needed $(OMP) $(dir $(OMP))libomp.so.5
 endif

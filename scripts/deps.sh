@@ -2,6 +2,8 @@
 # Installs the Debian packages that building and testing trainc needs, those that are
 # missing, and says so. When all are there it does nothing, as any user.
 #
+#   deps.sh [PACKAGE ...]   these, too: libomp-dev is what SANITIZE=thread needs
+#
 #   DEPS_DRYRUN=1   print what would be installed, install nothing
 set -u
 
@@ -19,6 +21,7 @@ libdnnl-dev
 libxxhash-dev
 libjansson-dev
 libcmocka-dev
+$*
 "
 
 say() { echo "deps: $*"; }
