@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "graph/flat.h"
+#include "last_words.h"
 #include "train/class_weights.h"
 
 static const char *const common[] = {
@@ -131,6 +132,7 @@ int run_child(void (*fn)(void *arg), void *arg, char *text, size_t size)
         return -1;
     if (!pid) {
         (void)dup2(fd[1], STDERR_FILENO);
+        last_words_leave();
         fn(arg);
         _exit(0);
     }
