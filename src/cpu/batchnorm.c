@@ -1,6 +1,8 @@
 /*
- * Batch norm forward on the CPU, with what stands behind it: [+ residual] [relu], where
- * the residual may be a second batch norm (the shortcut with a projection).
+ * Batch norm forward on the CPU, with what stands behind it: [dropout2d] [+ residual]
+ * [relu], where the residual may be a second batch norm (the shortcut with a projection).
+ * A dropout's factors are in the tables of scale and shift, of which each sample has its
+ * own then.
  *
  * One pass reads x for the statistics, one reads x and writes y. Each thread keeps its
  * own elements in both, and takes them backwards in the second, so that what it read last
@@ -19,6 +21,7 @@
 #include "graph/kernel.h"
 #include "ops/add.h"
 #include "ops/batchnorm_formula.h"
+#include "ops/dropout.h"
 #include "ops/relu.h"
 
 /* One batch norm: where its tensors are in the step. */
@@ -32,12 +35,13 @@ struct norm {
 struct batchnorm_state {
     struct norm norm[2];
     int nnorm;
-    int residual, y; /* the read of a residual tensor, the write of y */
+    struct samples samples; /* of the first norm */
+    int residual, y;        /* the read of a residual tensor, the write of y */
     bool relu, add;
 };
 
 struct found {
-    struct node *relu, *add, *bn[2];
+    struct node *relu, *add, *drop, *bn[2];
     int nbn;
     struct tensor *residual;
 };
@@ -50,14 +54,23 @@ static struct node *bn_behind(const struct graph *g, const struct tensor *t)
                                                                                    : NULL;
 }
 
+/*
+ * One of the two has a dropout2d, or none: of a norm and a dropped one, the first is
+ * taken.
+ */
 static bool find_add(struct found *f, const struct graph *g, struct node *add)
 {
     if (add->nin != 2 || !node_free(add))
         return false;
     f->add = add;
     for (int i = 0; i < 2; i++) {
-        struct node *bn = bn_behind(g, add->in[i]);
+        struct node *bn = f->drop ? NULL : bn_behind(g, add->in[i]);
+        struct node *drop = bn || f->nbn ? NULL : batchnorm_drop(g, add->in[i]);
 
+        if (drop) {
+            bn = bn_behind(g, drop->in[DROPOUT_X]);
+            f->drop = bn ? drop : NULL;
+        }
         if (bn && !(f->nbn && bn == f->bn[0]))
             f->bn[f->nbn++] = bn;
         else
@@ -113,6 +126,8 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
             return "types differ";
     if (f.residual && f.residual->dtype != y->dtype)
         return "the shortcut has another type";
+    if (f.drop && f.drop->out[0]->dtype != y->dtype)
+        return "the dropout has another type";
     if (!cpu_dtype(y))
         return "fp32 and bf16 only";
 
@@ -121,50 +136,16 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
     st->add = f.add != NULL;
     for (int i = 0; i < f.nbn; i++)
         claim_norm(r, &st->norm[i], f.bn[i], dev);
+    st->samples = samples_claim(r, f.drop, n->out[0]);
     if (f.add)
         region_take(r, f.add);
     if (f.relu)
         region_take(r, f.relu);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     st->y = region_write(r, n->out[0]);
-    region_workspace(r, batchnorm_space(&st->norm[0].rows, dev) * (size_t)st->nnorm);
+    region_workspace(r, batchnorm_space(&st->norm[0].rows, dev) * (size_t)st->nnorm +
+                            2 * samples_space(&st->samples, &st->norm[0].rows));
     return NULL;
-}
-
-/* Workspace: for each thread two fp64 and three fp32 tables; then three shared tables. */
-size_t batchnorm_space(const struct rows *r, const struct device *dev)
-{
-    size_t width = (size_t)r->width;
-
-    return (size_t)dev->threads * width * (2 * sizeof(double) + 3 * sizeof(float)) +
-           BATCHNORM_TABLES * width * sizeof(float);
-}
-
-struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
-                                         const struct device *dev)
-{
-    struct batchnorm_tables t;
-    int64_t width = r->width, all = dev->threads * width;
-
-    t.total = space;
-    t.total2 = t.total + all;
-    t.sum = (float *)(t.total2 + all);
-    t.sum2 = t.sum + all;
-    t.guess = t.sum2 + all;
-    for (int i = 0; i < BATCHNORM_TABLES; i++)
-        t.table[i] = t.guess + all + i * width;
-    return t;
-}
-
-void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *r,
-                           int thread)
-{
-    size_t width = (size_t)r->width;
-
-    memset(t->total + (size_t)thread * width, 0, width * sizeof(double));
-    memset(t->total2 + (size_t)thread * width, 0, width * sizeof(double));
-    memset(t->sum + (size_t)thread * width, 0, width * sizeof(float));
-    memset(t->sum2 + (size_t)thread * width, 0, width * sizeof(float));
 }
 
 struct job {
@@ -172,6 +153,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables tables[2];
+    float *scale, *shift; /* of the first norm: [samples][width] */
 };
 
 /* The mean of the thread's first rows, as a good enough zero for its sums. */
@@ -229,6 +211,18 @@ static double seen(const struct rows *r, const struct device *dev, int thread)
     return (double)(hi - lo) / (double)r->channels;
 }
 
+static void finish_samples(const struct job *j, int64_t c)
+{
+    const struct rows *r = &j->st->norm[0].rows;
+
+    for (int64_t i = 0; i < j->st->samples.n; i++) {
+        float factor = samples_factor(&j->st->samples, j->s, i * r->channels + c);
+
+        rows_repeat(r, j->scale + i * r->width, c, factor * j->tables[0].table[1][c]);
+        rows_repeat(r, j->shift + i * r->width, c, factor * j->tables[0].table[2][c]);
+    }
+}
+
 /* Sums about the threads' guesses become mean and variance, and those the tables. */
 static void finish_channel(const struct job *j, int k, int64_t c)
 {
@@ -261,6 +255,8 @@ static void finish_channel(const struct job *j, int k, int64_t c)
     rows_repeat(r, b->table[1], c,
                 batchnorm_scale(weight[c], batchnorm_rstd((float)var, m->eps)));
     rows_repeat(r, b->table[2], c, bias[c]);
+    if (k == 0)
+        finish_samples(j, c);
 }
 
 static void apply(const struct job *j, int thread)
@@ -268,15 +264,13 @@ static void apply(const struct job *j, int thread)
     const struct batchnorm_state *st = j->st;
     const struct norm *m = &st->norm[0];
     enum dtype t = j->s->in_tensor[m->x]->dtype;
-    int64_t lo, hi, chunk = m->rows.chunk;
+    const bool past = cpu_past(j->dev, j->s, st->y);
+    int64_t lo, hi;
     struct bn_apply a = {
         .t = t,
         .width = m->rows.width,
         .mean = j->tables[0].table[0],
-        .scale = j->tables[0].table[1],
-        .shift = j->tables[0].table[2],
         .relu = st->relu,
-        .past = cpu_past(j->dev, j->s, st->y),
     };
     const void *r = NULL;
 
@@ -291,11 +285,15 @@ static void apply(const struct job *j, int thread)
         a.residual = BN_RESIDUAL_TENSOR;
     }
     rows_part(&m->rows, j->dev, thread, &lo, &hi);
-    for (int64_t i = lo + (hi - lo - 1) / chunk * chunk; i >= lo; i -= chunk) {
-        a.n = hi - i < chunk ? hi - i : chunk;
-        a.x = cpu_at(j->s->in[m->x], t, i);
-        a.r = r ? cpu_at(r, t, i) : NULL;
-        a.y = cpu_out(j->s->out[st->y], t, i);
+    for (struct piece p = samples_last(&st->samples, &m->rows, lo, hi); p.n > 0;
+         p = samples_last(&st->samples, &m->rows, lo, p.at)) {
+        a.n = p.n;
+        a.past = past && p.at * (int64_t)dtype_size(t) % 64 == 0;
+        a.scale = j->scale + p.sample * a.width;
+        a.shift = j->shift + p.sample * a.width;
+        a.x = cpu_at(j->s->in[m->x], t, p.at);
+        a.r = r ? cpu_at(r, t, p.at) : NULL;
+        a.y = cpu_out(j->s->out[st->y], t, p.at);
         j->dev->loops->bn_apply(&a);
     }
 }
@@ -321,11 +319,13 @@ static void batchnorm_run(struct step *s, struct device *dev)
 {
     const struct batchnorm_state *st = s->state;
     struct job j = {.st = st, .s = s, .dev = dev};
+    const struct rows *r = &st->norm[0].rows;
+    char *space = s->workspace;
 
-    for (int k = 0; k < st->nnorm; k++)
-        j.tables[k] = batchnorm_tables(
-            (char *)s->workspace + (size_t)k * batchnorm_space(&st->norm[0].rows, dev),
-            &st->norm[k].rows, dev);
+    for (int k = 0; k < st->nnorm; k++, space += batchnorm_space(r, dev))
+        j.tables[k] = batchnorm_tables(space, &st->norm[k].rows, dev);
+    j.scale = (float *)space;
+    j.shift = j.scale + st->samples.n * r->width;
     cpu_parallel(dev, batchnorm_thread, &j);
 }
 

@@ -5,8 +5,10 @@
 #define CPU_BATCHNORM_H
 
 #include "cpu/rows.h"
+#include "graph/kernel.h"
+#include "ops/dropout.h"
 
-enum { BATCHNORM_TABLES = 6 };
+enum { BATCHNORM_TABLES = 5 };
 
 struct batchnorm_tables {
     double *total, *total2;         /* [threads][width] */
@@ -20,5 +22,35 @@ struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
 /* This thread's sums and totals. */
 void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *r,
                            int thread);
+
+/*
+ * A dropout2d beside the norm: the channels of each sample have factors. Without one the
+ * tensor is a single sample, and its factors are 1.
+ */
+struct samples {
+    const struct dropout_attrs *drop; /* or NULL */
+    int control;                      /* a read, with drop */
+    int64_t n, len;                   /* samples, elements of each */
+};
+
+/* The dropout2d that makes t and can be taken, or NULL. */
+struct node *batchnorm_drop(const struct graph *g, const struct tensor *t);
+/* Takes drop (or NULL) into r; t is the tensor whose samples are meant. */
+struct samples samples_claim(struct region *r, struct node *drop, const struct tensor *t);
+/* Bytes of one table for each sample; the factor of channel number % channels. */
+size_t samples_space(const struct samples *s, const struct rows *r);
+float samples_factor(const struct samples *s, const struct step *step, int64_t number);
+
+/*
+ * Elements of one sample, at most a chunk, that begin a row: the first or the last of
+ * [lo, hi), where lo begins a row; n = 0: there is none.
+ */
+struct piece {
+    int64_t sample, at, n;
+};
+struct piece samples_first(const struct samples *s, const struct rows *r, int64_t lo,
+                           int64_t hi);
+struct piece samples_last(const struct samples *s, const struct rows *r, int64_t lo,
+                          int64_t hi);
 
 #endif

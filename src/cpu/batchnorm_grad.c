@@ -1,15 +1,17 @@
 /*
  * Batch norm backward on the CPU, with what stands in front of it: the sum of two
- * gradients and the mask of a relu.
+ * gradients, the mask of a relu and the factors of a dropout2d.
  *
- *   dz = (g + g2) masked;  sum = sum dz;  dot = sum dz (x - mean)
- *   dx = weight rstd (dz - sum/n - (x - mean) rstd^2 dot/n)
+ *   dz = (g + g2) masked;  sum = sum factor dz;  dot = sum factor dz (x - mean)
+ *   dx = weight rstd (factor dz - sum/n - (x - mean) rstd^2 dot/n)
  *   dweight = dot rstd;  dbias = sum
  *
  * One pass reads x and g for the sums, one reads them again and writes dx. Right behind
  * a batch norm the mask is the sign of its output, which is computed again from x; behind
  * an add the stored y is read. If others want dz (the shortcut does), the first pass
- * stores it and the second reads that.
+ * stores it and the second reads that. A factor is constant in a sample's channel, so it
+ * multiplies the sums of each sample, and the table of weight rstd, of which each sample
+ * has its own.
  */
 #include "ops/batchnorm.h"
 
@@ -29,10 +31,11 @@ struct batchnorm_grad_state {
     enum bn_mask mask;
     int g2, y, bias; /* reads, or -1 */
     bool dz;         /* stored for others */
+    struct samples samples;
 };
 
 struct found {
-    struct node *relu, *add;
+    struct node *relu, *add, *drop;
     struct tensor *g, *g2, *y, *bias, *dz;
 };
 
@@ -54,8 +57,13 @@ static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
 static void find(struct found *f, const struct graph *g, struct node *n)
 {
     struct tensor *dz = n->in[BATCHNORM_GRAD_DY];
-    struct node *p = dz->producer, *bn;
+    struct node *p, *bn;
 
+    f->drop = batchnorm_drop(g, dz);
+    if (f->drop && f->drop->in[DROPOUT_X]->dtype != dz->dtype)
+        f->drop = NULL;
+    dz = f->drop ? f->drop->in[DROPOUT_X] : dz;
+    p = dz->producer;
     f->g = dz;
     if (p && p->op == &op_relu_grad && node_free(p) &&
         !(((const struct relu_attrs *)p->attrs)->limit > 0)) {
@@ -63,7 +71,7 @@ static void find(struct found *f, const struct graph *g, struct node *n)
         f->y = p->in[RELU_GRAD_Y];
         f->g = p->in[RELU_GRAD_DY];
         bn = bn_before_relu(n, f->y);
-        f->bias = bn ? bn->in[BATCHNORM_BIAS] : NULL;
+        f->bias = bn && !f->drop ? bn->in[BATCHNORM_BIAS] : NULL;
         if (dz->root || !tensor_only_reader(g, dz))
             f->dz = dz;
     }
@@ -107,12 +115,14 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     st->g2 = f.g2 ? region_read(r, f.g2) : -1;
     st->y = st->mask == BN_MASK_Y ? region_read(r, f.y) : -1;
     st->bias = f.bias ? region_read(r, f.bias) : -1;
+    st->samples = samples_claim(r, f.drop, x);
     for (int i = 0; i < 3; i++)
         (void)region_write(r, n->out[i]);
     region_inplace(r, WRITE_DX, READ_X);
     if (f.dz)
         region_inplace(r, region_write(r, f.dz), READ_G);
-    region_workspace(r, batchnorm_space(&st->rows, dev));
+    region_workspace(r, batchnorm_space(&st->rows, dev) +
+                            samples_space(&st->samples, &st->rows));
     return NULL;
 }
 
@@ -122,13 +132,16 @@ struct job {
     const struct device *dev;
     struct batchnorm_tables b;
     struct bn_grad sums, apply; /* of the whole tensor */
+    float *factor;              /* [samples][width]; later weight rstd factor */
 };
 
-static struct bn_grad part(const struct bn_grad *whole, int64_t i, int64_t n)
+static struct bn_grad part(const struct bn_grad *whole, struct piece p)
 {
     struct bn_grad a = *whole;
+    int64_t i = p.at;
 
-    a.n = n;
+    a.n = p.n;
+    a.past = a.past && i * (int64_t)dtype_size(a.t) % 64 == 0;
     a.x = cpu_at(a.x, a.t, i);
     a.y = cpu_at(a.y, a.t, i);
     a.g = cpu_at(a.g, a.t, i);
@@ -138,7 +151,7 @@ static struct bn_grad part(const struct bn_grad *whole, int64_t i, int64_t n)
     return a;
 }
 
-/* mean, scale and shift as in the forward pass: every thread fills its channels. */
+/* What the forward pass had: every thread fills its channels. */
 static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
 {
     const struct batchnorm_grad_state *st = j->st;
@@ -151,6 +164,9 @@ static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
         rows_repeat(&st->rows, j->b.table[1], c,
                     batchnorm_scale(weight[c], batchnorm_rstd(var[c], st->eps)));
         rows_repeat(&st->rows, j->b.table[2], c, bias ? bias[c] : 0);
+        for (int64_t i = 0; i < st->samples.n; i++)
+            rows_repeat(&st->rows, j->factor + i * st->rows.width, c,
+                        samples_factor(&st->samples, j->s, i * st->rows.channels + c));
     }
 }
 
@@ -164,10 +180,17 @@ static void sum_up(const struct job *j, int thread)
     rows_part(r, j->dev, thread, &lo, &hi);
     whole.sum = j->b.sum + own;
     whole.dot = j->b.sum2 + own;
-    for (int64_t i = lo; i < hi; i += r->chunk) {
-        struct bn_grad a = part(&whole, i, hi - i < r->chunk ? hi - i : r->chunk);
+    for (struct piece p; lo < hi; lo += p.n) {
+        p = samples_first(&j->st->samples, r, lo, hi);
+
+        struct bn_grad a = part(&whole, p);
+        const float *factor = j->factor + p.sample * r->width;
 
         j->dev->loops->bn_grad_sums(&a);
+        for (int64_t c = 0; j->st->samples.drop && c < r->width; c++) {
+            whole.sum[c] *= factor[c];
+            whole.dot[c] *= factor[c];
+        }
         j->dev->loops->bn_merge(r->width, whole.sum, j->b.total + own);
         j->dev->loops->bn_merge(r->width, whole.dot, j->b.total2 + own);
     }
@@ -191,10 +214,11 @@ static void finish_channels(const struct job *j, int64_t lo, int64_t hi)
             dweight[c] = (float)(dot * (double)rstd);
         if (dbias)
             dbias[c] = (float)sum;
-        rows_repeat(r, j->b.table[3], c, a);
-        rows_repeat(r, j->b.table[4], c,
+        for (int64_t i = 0; i < st->samples.n; i++)
+            rows_repeat(r, j->factor + i * r->width, c, a * j->factor[i * r->width + c]);
+        rows_repeat(r, j->b.table[3], c,
                     (float)((double)a * (double)rstd * (double)rstd * dot / n));
-        rows_repeat(r, j->b.table[5], c, (float)((double)a * sum / n));
+        rows_repeat(r, j->b.table[4], c, (float)((double)a * sum / n));
     }
 }
 
@@ -204,9 +228,11 @@ static void apply(const struct job *j, int thread)
     int64_t lo, hi;
 
     rows_part(r, j->dev, thread, &lo, &hi);
-    for (int64_t i = lo + (hi - lo - 1) / r->chunk * r->chunk; i >= lo; i -= r->chunk) {
-        struct bn_grad a = part(&j->apply, i, hi - i < r->chunk ? hi - i : r->chunk);
+    for (struct piece p = samples_last(&j->st->samples, r, lo, hi); p.n > 0;
+         p = samples_last(&j->st->samples, r, lo, p.at)) {
+        struct bn_grad a = part(&j->apply, p);
 
+        a.a = j->factor + p.sample * r->width;
         j->dev->loops->bn_grad_apply(&a);
     }
 }
@@ -233,6 +259,7 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
     struct job j = {.st = st, .s = s, .dev = dev};
 
     j.b = batchnorm_tables(s->workspace, &st->rows, dev);
+    j.factor = (float *)((char *)s->workspace + batchnorm_space(&st->rows, dev));
     j.sums = (struct bn_grad){
         .t = s->in_tensor[READ_X]->dtype,
         .width = st->rows.width,
@@ -245,9 +272,8 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .mean = j.b.table[0],
         .scale = j.b.table[1],
         .shift = j.b.table[2],
-        .a = j.b.table[3],
-        .c = j.b.table[4],
-        .d = j.b.table[5],
+        .c = j.b.table[3],
+        .d = j.b.table[4],
         .mask = st->mask,
         .past = cpu_past(dev, s, WRITE_DX),
     };

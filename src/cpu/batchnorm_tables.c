@@ -1,0 +1,109 @@
+/* What the batch norm kernels share. */
+#include "cpu/batchnorm.h"
+
+#include <string.h>
+
+#include "ops/control.h"
+#include "ops/dropout.h"
+#include "ops/dropout_formula.h"
+
+/* Workspace: for each thread two fp64 and three fp32 tables; then the shared tables. */
+size_t batchnorm_space(const struct rows *r, const struct device *dev)
+{
+    size_t width = (size_t)r->width;
+
+    return (size_t)dev->threads * width * (2 * sizeof(double) + 3 * sizeof(float)) +
+           BATCHNORM_TABLES * width * sizeof(float);
+}
+
+struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
+                                         const struct device *dev)
+{
+    struct batchnorm_tables t;
+    int64_t width = r->width, all = dev->threads * width;
+
+    t.total = space;
+    t.total2 = t.total + all;
+    t.sum = (float *)(t.total2 + all);
+    t.sum2 = t.sum + all;
+    t.guess = t.sum2 + all;
+    for (int i = 0; i < BATCHNORM_TABLES; i++)
+        t.table[i] = t.guess + all + i * width;
+    return t;
+}
+
+void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *r,
+                           int thread)
+{
+    size_t width = (size_t)r->width;
+
+    memset(t->total + (size_t)thread * width, 0, width * sizeof(double));
+    memset(t->total2 + (size_t)thread * width, 0, width * sizeof(double));
+    memset(t->sum + (size_t)thread * width, 0, width * sizeof(float));
+    memset(t->sum2 + (size_t)thread * width, 0, width * sizeof(float));
+}
+
+struct node *batchnorm_drop(const struct graph *g, const struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && p->op == &op_dropout2d && node_free(p) && !t->root &&
+                   tensor_only_reader(g, t)
+               ? p
+               : NULL;
+}
+
+struct samples samples_claim(struct region *r, struct node *drop, const struct tensor *t)
+{
+    struct samples s = {.n = 1, .len = tensor_len(t)};
+
+    if (!drop)
+        return s;
+    region_take(r, drop);
+    s.drop = drop->attrs;
+    s.control = region_read(r, drop->in[DROPOUT_CONTROL]);
+    s.n = t->dim[IMAGE_N];
+    s.len /= s.n;
+    return s;
+}
+
+size_t samples_space(const struct samples *s, const struct rows *r)
+{
+    return (size_t)(s->n * r->width) * sizeof(float);
+}
+
+float samples_factor(const struct samples *s, const struct step *step, int64_t number)
+{
+    const struct control *c;
+
+    if (!s->drop)
+        return 1;
+    c = step->in[s->control];
+    return dropout2d_factor(c->seed, (uint64_t)c->micro, (uint32_t)s->drop->salt,
+                            (uint64_t)number, s->drop->rate);
+}
+
+struct piece samples_first(const struct samples *s, const struct rows *r, int64_t lo,
+                           int64_t hi)
+{
+    struct piece p = {.sample = lo / s->len, .at = lo};
+    int64_t end = (p.sample + 1) * s->len;
+
+    end = end < hi ? end : hi;
+    p.n = end - lo < r->chunk ? end - lo : r->chunk;
+    return p;
+}
+
+struct piece samples_last(const struct samples *s, const struct rows *r, int64_t lo,
+                          int64_t hi)
+{
+    struct piece p = {.sample = (hi - 1) / s->len};
+    int64_t from = p.sample * s->len;
+
+    if (hi <= lo)
+        return p;
+    from = from > lo ? from : lo;
+    p.at = from + (hi - 1 - from) / r->chunk * r->chunk;
+    p.n = hi - p.at;
+    return p;
+}
