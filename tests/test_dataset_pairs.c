@@ -280,6 +280,81 @@ static void lists_are_read(void **state)
     remove_temp_dir(dir);
 }
 
+static void open_voc(const void *dir)
+{
+    struct label_options o = {.set = class_set_find("voc21"), .classes = 21};
+
+    dataset_close(voc_open(dir, "train", &o));
+}
+
+static void voc_is_read(void **state)
+{
+    static const char *const name[] = {"2007_000032", "2007_000039"};
+    char *dir = make_temp_dir(), *text = NULL;
+    struct label_options o = {.set = class_set_find("voc21"), .classes = 21};
+    struct image_limits limits = image_limits_or_default(NULL);
+    struct strbuf s = STRBUF_INIT;
+    struct label_reader r = {0};
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    check_dies(open_voc, dir, "ImageSets/Segmentation/train.txt', which names");
+    for (int i = 0; i < 2; i++) {
+        char *image = xasprintf("JPEGImages/%s.jpg", name[i]);
+        char *label = xasprintf("SegmentationClass/%s.png", name[i]);
+
+        make_picture(dir, image, 3, 2, i);
+        make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 20, 255, 15, (uint8_t)i});
+        free(image);
+        free(label);
+    }
+    make_text(dir, "ImageSets/Segmentation/train.txt", "\n");
+    check_dies(open_voc, dir, "train.txt' names no pictures");
+    make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000039\n2007_000032\n");
+    d = voc_open(dir, "train", &o);
+    assert_int_equal(d->n, 2);
+    assert_string_equal(d->class_name[20], "tvmonitor");
+    dataset_describe(d, 0, &s);
+    text = xasprintf("%s/JPEGImages/2007_000039.jpg (ImageSets/Segmentation/train.txt:1)",
+                     dir);
+    assert_string_equal(s.buf, text);
+    assert_int_equal(dataset_label_picture(d, 0, &limits, &bytes, &r, &s), 0);
+    assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 20, 255, 15, 1}), 6);
+    assert_int_equal(dataset_label_picture(d, 1, &limits, &bytes, &r, &s), 0);
+    assert_int_equal(r.pixel[5], 0);
+    dataset_close(d);
+    make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032\n2007_000033\n");
+    check_dies(open_voc, dir,
+               "train.txt:2: there is no file 'JPEGImages/2007_000033.jpg' below");
+    make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032 1\n");
+    check_dies(open_voc, dir, "train.txt:1: a name such as 2007_000032 is expected");
+    label_reader_release(&r);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&s);
+    free(text);
+    remove_temp_dir(dir);
+}
+
+/* Names of one's own, where there is no set. */
+static void classes_are_named(void **state)
+{
+    static const char *const names[] = {"sky", "the road", "rest"};
+    struct label_options o = {.classes = 3, .names = names};
+    char *dir = make_temp_dir();
+    struct dataset *d;
+
+    (void)state;
+    make_files(dir);
+    make_text(dir, "train.txt", "images/a.jpg labels/a_L.png\n");
+    d = list_open(dir, "train", &o);
+    assert_int_equal(d->nclass, 3);
+    for (int c = 0; c < 3; c++)
+        assert_string_equal(d->class_name[c], names[c]);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 static void list_mistakes(void **state)
 {
     char *dir = make_temp_dir();
@@ -395,6 +470,8 @@ int main(void)
         cmocka_unit_test(cityscapes_joins_by_name),
         cmocka_unit_test(cityscapes_mistakes),
         cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(voc_is_read),
+        cmocka_unit_test(classes_are_named),
         cmocka_unit_test(list_mistakes),
         cmocka_unit_test(two_files_mistakes),
         cmocka_unit_test(label_values_are_checked),

@@ -85,6 +85,8 @@ static void what_does_not_fit_is_said(void **state)
     expect("DATA.CLASS_SET", "camvid11",
            "camvid11 has 11 classes, and MODEL.NUM_CLASSES");
     expect("MODEL.NUM_CLASSES", "20", "cityscapes19 has 19 classes");
+    expect("DATA.DATASET", "voc", NULL);
+    expect("DATA.CLASS_NAMES", "[a, b]", "DATA.CLASS_SET has names of its own");
     expect("DATA.DATASET", "folder", "DATA.CLASS_SET is for label pictures");
     expect("MODEL.NAME", "erfnet_encoder", NULL);
     expect("AUG.REPROB", "0.25", NULL); /* the default, as in a saved config.yaml */
@@ -108,6 +110,27 @@ static void raw_ids_are_no_train_ids(void **state)
     scene_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text, "train_ids are 19 classes"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+static void names_are_counted(void **state)
+{
+    struct config cfg;
+    struct problems p = {0};
+
+    (void)state;
+    set_erfnet(&cfg);
+    config_set(&cfg, "DATA.CLASS_SET", "");
+    config_set(&cfg, "MODEL.NUM_CLASSES", "3");
+    config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road, rest]");
+    scene_check(&cfg, &p);
+    assert_int_equal(p.nerror, 0);
+    config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road]");
+    scene_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text,
+                           "DATA.CLASS_NAMES has 2 names, and MODEL.NUM_CLASSES is 3"));
     problems_release(&p);
     config_release(&cfg);
 }
@@ -138,6 +161,7 @@ int main(void)
         cmocka_unit_test(keys_reach_the_loader),
         cmocka_unit_test(what_does_not_fit_is_said),
         cmocka_unit_test(raw_ids_are_no_train_ids),
+        cmocka_unit_test(names_are_counted),
         cmocka_unit_test(synthetic_follows_the_model),
     };
 

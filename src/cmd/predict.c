@@ -44,7 +44,7 @@ struct predict {
     float *logits;
 };
 
-/* The names that the checkpoint was trained with, else those of the class set. */
+/* The names that the checkpoint was trained with, else the configuration's. */
 static void predict_names(struct predict *p, const char *weights)
 {
     struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
@@ -61,7 +61,10 @@ static void predict_names(struct predict *p, const char *weights)
         const char *name = json_string_value(json_array_get(list, (size_t)c));
 
         strbuf_reset(&text);
-        class_set_add_name(p->set, c, &text);
+        if (p->cfg->data.class_names.n)
+            strbuf_addstr(&text, p->cfg->data.class_names.item[c]);
+        else
+            class_set_add_name(p->set, c, &text);
         p->name[c] = xstrdup(name ? name : text.buf);
     }
     json_decref(list);

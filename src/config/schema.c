@@ -27,13 +27,10 @@ static const struct choice amp_dtypes[] = {
 };
 
 static const struct choice datasets[] = {
-    {"imagenet", 0, NULL},
-    {"imagenet22K", 0, NULL},
-    {"folder", 0, NULL},
-    {"cityscapes", 0, NULL},
-    {"list", 0, NULL},
-    {"synthetic", 0, NULL},
-    {0},
+    {"imagenet", 0, NULL},  {"imagenet22K", 0, NULL},
+    {"folder", 0, NULL},    {"cityscapes", 0, NULL},
+    {"list", 0, NULL},      {"voc", 0, NULL},
+    {"synthetic", 0, NULL}, {0},
 };
 
 static const struct choice interpolations[] = {
@@ -398,6 +395,8 @@ const struct schema schema_table[] = {
     ROW("DATA.CLASS_SET", data.class_set, .choices = class_sets, .flag = "--class-set",
         .help = "segmentation: names and label values of the classes; empty: values 0 "
                 "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
+    ROW("DATA.CLASS_NAMES", data.class_names, .def = "[]",
+        .help = "segmentation: a name for each class, where DATA.CLASS_SET is empty"),
     ROW("DATA.LABELS", data.labels, .def = "ids", .choices = label_kinds,
         .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
                 "(labelTrainIds)"),

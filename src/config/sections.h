@@ -48,6 +48,7 @@ struct config_data {
     int cache;
     bool check_classes;
     const char *class_set;
+    struct str_list class_names;
     int labels;
 };
 

@@ -86,6 +86,7 @@ struct dataset *folder_open(const char *dir);
 struct label_options {
     const struct class_set *set; /* NULL: values 0 .. classes - 1 */
     int classes;
+    const char *const *names; /* of each class; NULL: those of the set */
     bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
 };
 
@@ -110,6 +111,13 @@ struct dataset *cityscapes_open(const char *root, const char *split,
  */
 struct dataset *list_open(const char *root, const char *split,
                           const struct label_options *o);
+
+/*
+ * PASCAL VOC: root/ImageSets/Segmentation/SPLIT.txt names the pictures, one a line: NAME
+ * is root/JPEGImages/NAME.jpg and root/SegmentationClass/NAME.png. All must be there.
+ */
+struct dataset *voc_open(const char *root, const char *split,
+                         const struct label_options *o);
 
 /*
  * Pictures without files, for runs that only try whether things work: noise around a

@@ -1,67 +1,17 @@
 /* List files of pictures and their label pictures; dataset.h says what they look like. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strmap.h"
+#include "dataset/list_file.h"
 #include "dataset/pairs.h"
 
-/* A list file cut into lines that count. */
-struct lines {
-    char *path, *text; /* of root/train.txt; text with NULs for line ends */
-    struct line {
-        char *text;
-        int number;
-    } * line;
-    int n;
-    size_t cap;
-};
-
-/* False: there is no such file. */
-static bool lines_read(struct lines *l, const char *root, const char *name)
-{
-    size_t len;
-    char *next;
-
-    *l = (struct lines){.path = path_join(root, name)};
-    l->text = file_read(l->path, &len);
-    if (!l->text && errno == ENOENT)
-        return false;
-    if (!l->text)
-        die("cannot read '%s': %s", l->path, strerror(errno));
-    if (strlen(l->text) != len)
-        die("'%s' is no text: it has a zero byte", l->path);
-    next = l->text + (strncmp(l->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-    for (int number = 1; next; number++) {
-        char *start = next + strspn(next, " \t"), *end = strchr(next, '\n');
-
-        next = end ? end + 1 : NULL;
-        end = end ? end : start + strlen(start);
-        while (end > start && strchr(" \t\r\n", end[-1]))
-            end--;
-        if (end <= start || *start == '#')
-            continue;
-        *end = '\0';
-        GROW(l->line, l->n, l->cap);
-        l->line[l->n++] = (struct line){start, number};
-    }
-    return true;
-}
-
-static void lines_release(struct lines *l)
-{
-    free(l->path);
-    free(l->text);
-    free(l->line);
-}
-
 /* Cuts "image label" in two; at the tab if there is one. */
-static char *list_cut(const struct lines *l, const struct line *at)
+static char *list_cut(const struct list_file *l, const struct line *at)
 {
     const char *between = strchr(at->text, '\t') ? "\t" : " ";
     char *end = at->text + strcspn(at->text, between), *label = end + strspn(end, " \t");
@@ -74,7 +24,7 @@ static char *list_cut(const struct lines *l, const struct line *at)
     return label;
 }
 
-static void list_one_file(struct pairs *p, const struct lines *l)
+static void list_one_file(struct pairs *p, const struct list_file *l)
 {
     for (int i = 0; i < l->n; i++) {
         const char *label = list_cut(l, &l->line[i]);
@@ -85,8 +35,8 @@ static void list_one_file(struct pairs *p, const struct lines *l)
     p->image_list = p->label_list = arena_strdup(&p->mem, path_basename(l->path));
 }
 
-static void list_two_files(struct pairs *p, const struct lines *image,
-                           const struct lines *label)
+static void list_two_files(struct pairs *p, const struct list_file *image,
+                           const struct list_file *label)
 {
     if (image->n != label->n)
         die("'%s' has %d names and '%s' has %d: a line of one belongs to the same line "
@@ -154,45 +104,18 @@ static void list_check_names(const struct pairs *p)
     strmap_release(&labels);
 }
 
-static void list_check_files(const struct pairs *p)
-{
-    const char *missing = NULL, *list = NULL;
-    int line = 0;
-    int64_t n = 0;
-
-    for (int64_t i = 0; i < p->base.n; i++) {
-        const struct pair *at = &p->pair[i];
-
-        for (int side = 0; side < 2; side++) {
-            const char *path = side ? at->label : at->image;
-
-            if (faccessat(p->fd, path, R_OK, 0) == 0)
-                continue;
-            if (n++ == 0) {
-                missing = path;
-                list = side ? p->label_list : p->image_list;
-                line = side ? at->label_line : at->line;
-            }
-        }
-    }
-    if (n)
-        die("%s/%s:%d: there is no file '%s' below '%s' (%lld of %lld are missing)",
-            p->root, list, line, missing, p->root, (long long)n,
-            2 * (long long)p->base.n);
-}
-
 struct dataset *list_open(const char *root, const char *split,
                           const struct label_options *o)
 {
     char *one = xasprintf("%s.txt", split), *two[2], *name;
-    struct lines pair, image, label;
-    bool both = lines_read(&pair, root, one), images, labels;
+    struct list_file pair, image, label;
+    bool both = list_file_read(&pair, root, one), images, labels;
     struct pairs *p;
 
     two[0] = xasprintf("%sImages.txt", split);
     two[1] = xasprintf("%sLabels.txt", split);
-    images = lines_read(&image, root, two[0]);
-    labels = lines_read(&label, root, two[1]);
+    images = list_file_read(&image, root, two[0]);
+    labels = list_file_read(&label, root, two[1]);
     if (!both && !(images && labels))
         die("'%s' has no list: neither %s nor %s and %s", root, one, two[0], two[1]);
     if (both && (images || labels))
@@ -205,11 +128,11 @@ struct dataset *list_open(const char *root, const char *split,
         list_two_files(p, &image, &label);
     if (p->base.n == 0)
         die("'%s' names no pictures", name);
-    list_check_files(p);
+    pairs_check_files(p);
     list_check_names(p);
-    lines_release(&pair);
-    lines_release(&image);
-    lines_release(&label);
+    list_file_release(&pair);
+    list_file_release(&image);
+    list_file_release(&label);
     free(one);
     free(two[0]);
     free(two[1]);

@@ -121,7 +121,10 @@ struct pairs *pairs_new(const char *root, const char *name, const struct label_o
     for (int c = 0; c < d->nclass; c++) {
         struct strbuf s = STRBUF_INIT;
 
-        class_set_add_name(o->set, c, &s);
+        if (o->names)
+            strbuf_addstr(&s, o->names[c]);
+        else
+            class_set_add_name(o->set, c, &s);
         d->class_name[c] = strbuf_detach(&s);
     }
     class_set_map(o->set, o->classes, o->train_ids, d->map);
@@ -137,4 +140,31 @@ void pairs_add(struct pairs *p, const struct pair *pair)
     *to = *pair;
     to->image = arena_strdup(&p->mem, pair->image);
     to->label = arena_strdup(&p->mem, pair->label);
+}
+
+void pairs_check_files(const struct pairs *p)
+{
+    const char *missing = NULL, *list = NULL;
+    int line = 0;
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < p->base.n; i++) {
+        const struct pair *at = &p->pair[i];
+
+        for (int side = 0; side < 2; side++) {
+            const char *path = side ? at->label : at->image;
+
+            if (faccessat(p->fd, path, R_OK, 0) == 0)
+                continue;
+            if (n++ == 0) {
+                missing = path;
+                list = side ? p->label_list : p->image_list;
+                line = side ? at->label_line : at->line;
+            }
+        }
+    }
+    if (n)
+        die("%s/%s:%d: there is no file '%s' below '%s' (%lld of %lld are missing)",
+            p->root, list, line, missing, p->root, (long long)n,
+            2 * (long long)p->base.n);
 }

@@ -1,6 +1,6 @@
 /*
- * Samples that are two files, a picture and its label picture: what cityscapes.c and
- * list.c share. Private to src/dataset.
+ * Samples that are two files, a picture and its label picture: what cityscapes.c,
+ * list.c and voc.c share. Private to src/dataset.
  */
 #ifndef DATASET_PAIRS_H
 #define DATASET_PAIRS_H
@@ -27,5 +27,8 @@ struct pairs *pairs_new(const char *root, const char *name,
 
 /* The two names are copied. */
 void pairs_add(struct pairs *p, const struct pair *pair);
+
+/* Ends the program with the line of the first file that is not there; all have one. */
+void pairs_check_files(const struct pairs *p);
 
 #endif

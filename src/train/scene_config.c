@@ -11,9 +11,9 @@
 
 enum { MOST_CLASSES = LABEL_NONE }; /* values of a byte that are not reserved */
 
-static bool is_list(const struct config *cfg)
+static bool is_dataset(const struct config *cfg, const char *name)
 {
-    return strcmp(cfg->data.dataset, "list") == 0;
+    return strcmp(cfg->data.dataset, name) == 0;
 }
 
 /* NULL if there is no such model: model_check says so. */
@@ -30,9 +30,29 @@ bool scene_config(const struct config *cfg)
 {
     const struct model *m = find_model(cfg);
 
-    if (is_list(cfg) || strcmp(cfg->data.dataset, "cityscapes") == 0)
+    if (is_dataset(cfg, "list") || is_dataset(cfg, "cityscapes") ||
+        is_dataset(cfg, "voc"))
         return true;
-    return strcmp(cfg->data.dataset, "synthetic") == 0 && m && m->task == MODEL_SEGMENT;
+    return is_dataset(cfg, "synthetic") && m && m->task == MODEL_SEGMENT;
+}
+
+static void check_names(const struct config *cfg, struct problems *p)
+{
+    const struct str_list *names = &cfg->data.class_names;
+    const char *why = NULL;
+
+    if (names->n == 0)
+        return;
+    if (*cfg->data.class_set)
+        why = "DATA.CLASS_SET has names of its own: leave one of them empty";
+    else if (is_dataset(cfg, "synthetic"))
+        why = "synthetic pictures have no classes that could be named";
+    if (why)
+        config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"), "DATA.CLASS_NAMES: %s", why);
+    else if (names->n != cfg->model.num_classes)
+        config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
+                     "DATA.CLASS_NAMES has %d names, and MODEL.NUM_CLASSES is %lld",
+                     names->n, (long long)cfg->model.num_classes);
 }
 
 static void check_classes(const struct config *cfg, struct problems *p)
@@ -80,13 +100,14 @@ static void check_augmentation(const struct config *cfg, struct problems *p)
 static void check_images(const struct config *cfg, const struct model *m,
                          struct problems *p)
 {
-    static const char *const key[] = {"DATA.CLASS_SET", "DATA.LABELS", "AUG.SHIFT",
-                                      "AUG.RESIZE_SCALE"};
+    static const char *const key[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABELS",
+                                      "AUG.SHIFT", "AUG.RESIZE_SCALE"};
     const double *factor = cfg->aug.resize_scale.item;
-    bool used[] = {*cfg->data.class_set, cfg->data.labels != LABELS_IDS, cfg->aug.shift,
+    bool used[] = {*cfg->data.class_set, cfg->data.class_names.n,
+                   cfg->data.labels != LABELS_IDS, cfg->aug.shift,
                    factor[0] != 1 || factor[1] != 1};
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (used[i])
             config_blame(cfg, p, KEYS(key[i]),
                          "%s is for label pictures, which DATA.DATASET %s does not "
@@ -95,7 +116,7 @@ static void check_images(const struct config *cfg, const struct model *m,
     if (m && m->task == MODEL_SEGMENT)
         config_blame(cfg, p, KEYS("DATA.DATASET"),
                      "DATA.DATASET %s has no label pictures, which %s needs: "
-                     "cityscapes or list",
+                     "cityscapes, voc or list",
                      cfg->data.dataset, m->name);
 }
 
@@ -112,6 +133,7 @@ void scene_check(const struct config *cfg, struct problems *p)
                      "DATA.DATASET %s has label pictures, and %s labels whole images",
                      cfg->data.dataset, m->name);
     check_classes(cfg, p);
+    check_names(cfg, p);
     check_augmentation(cfg, p);
 }
 
@@ -120,7 +142,9 @@ char *scene_path(const struct config *cfg, const char *split)
     const char *root = cfg->data.data_path;
     char *one, *two;
 
-    if (!is_list(cfg))
+    if (is_dataset(cfg, "voc"))
+        return xasprintf("%s/ImageSets/Segmentation/%s.txt", root, split);
+    if (!is_dataset(cfg, "list"))
         return xasprintf("%s/leftImg8bit/%s", root, split);
     one = xasprintf("%s/%s.txt", root, split);
     two = xasprintf("%s/%sImages.txt", root, split);
@@ -137,10 +161,13 @@ struct dataset *scene_open(const struct config *cfg, const char *split)
     struct label_options o = {
         .set = class_set_find(cfg->data.class_set),
         .classes = (int)cfg->model.num_classes,
+        .names = cfg->data.class_names.n ? cfg->data.class_names.item : NULL,
         .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
     };
 
-    if (is_list(cfg))
+    if (is_dataset(cfg, "voc"))
+        return voc_open(cfg->data.data_path, split, &o);
+    if (is_dataset(cfg, "list"))
         return list_open(cfg->data.data_path, split, &o);
     return cityscapes_open(cfg->data.data_path, split, &o);
 }
