@@ -207,6 +207,13 @@ int checkpoint_write(const char *path, const struct session *s,
     strbuf_reset(&text);
     put_classes(&text, classes);
     safetensors_writer_meta(&out, "classes", text.buf);
+    strbuf_reset(&text);
+    for (int c = 0; s->plan.class_weight && c < s->cfg->model.num_classes; c++)
+        strbuf_addf(&text, "%s%.9g", c ? ", " : "[", (double)s->plan.class_weight[c]);
+    if (text.len) {
+        strbuf_addstr(&text, "]");
+        safetensors_writer_meta(&out, "class_weights", text.buf);
+    }
     safetensors_writer_meta(&out, "config", config);
     w.flat = xmalloc((size_t)f->weights_len * sizeof(float));
     w.packed = xmalloc(largest_tensor(f));

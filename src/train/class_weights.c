@@ -1,7 +1,11 @@
 #include "train/class_weights.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/log.h"
+#include "io/json.h"
+#include "io/safetensors.h"
 #include "train/data_config.h"
 
 void class_weights_check(const struct config *cfg, struct problems *p)
@@ -18,6 +22,34 @@ void class_weights_check(const struct config *cfg, struct problems *p)
         sum += w->item[i];
     if (w->item && !(sum > 0))
         problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
+}
+
+/* Those with which the weights that are evaluated were trained, if their file has them.
+ */
+static bool from_checkpoint(const struct config *cfg, float *weight)
+{
+    const char *path = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors file;
+    const char *text;
+    json_t *list;
+    bool fits;
+
+    if (!*path || safetensors_open(&file, path, &why)) {
+        strbuf_release(&why); /* whoever loads the weights says it */
+        return false;
+    }
+    text = safetensors_meta(&file, "class_weights");
+    list = text ? json_parse(text, strlen(text), &why) : NULL;
+    fits = list && (int64_t)json_array_size(list) == cfg->model.num_classes;
+    for (size_t c = 0; fits && c < json_array_size(list); c++)
+        weight[c] = (float)json_number_value(json_array_get(list, c));
+    if (fits)
+        log_info("class weights: those of '%s'", path);
+    json_decref(list);
+    safetensors_close(&file);
+    strbuf_release(&why);
+    return fits;
 }
 
 /* From the training labels, which an evaluation opens for this alone. */
@@ -44,7 +76,8 @@ bool class_weights(const struct config *cfg, const struct dataset *train, float 
 {
     const struct float_list *w = &cfg->train.class_weights;
 
-    if (!w->item && w->n == CLASS_WEIGHTS_AUTO)
+    if (!w->item && w->n == CLASS_WEIGHTS_AUTO &&
+        (train || !from_checkpoint(cfg, weight)))
         from_labels(cfg, train, weight);
     for (int i = 0; w->item && i < w->n; i++)
         weight[i] = (float)w->item[i];

@@ -16,8 +16,8 @@ void class_weights_check(const struct config *cfg, struct problems *p);
 
 /*
  * Fills weight[MODEL.NUM_CLASSES]; false: all weigh 1, and `weight` is untouched. `train`
- * may be NULL for an evaluation: then `auto` opens the training data itself, since its
- * loss is that of the validation in training.
+ * may be NULL for an evaluation, whose loss is that of the validation in training: then
+ * `auto` are those in the checkpoint, and without them it opens the training data itself.
  */
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight);
 

@@ -99,6 +99,12 @@ echo "ok: predict"
   { cat log; fail "scenes"; }
 above "$(value scenes.json val_miou)" 0.25 || fail "scenes: mIoU $(value scenes.json val_miou)"
 above "$(value scenes.json val_acc)" 0.75 || fail "scenes: accuracy $(value scenes.json val_acc)"
+rm -r scenes/leftImg8bit/train scenes/gtFine/train
+"$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu \
+  --resume out/erfnet/scenes/last.safetensors --output eval --result scenes_eval.json -b 4 \
+  --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 >eval.log 2>&1 ||
+  { cat eval.log; fail "eval without training pictures"; }
+same scenes.json scenes_eval.json val_loss val_miou
 grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
 echo "ok: scenes"
 
