@@ -24,7 +24,10 @@ int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
                      struct cudnn_candidate *list, int most, struct strbuf *why);
 size_t cudnn_workspace_limit(const struct cudnn *c);
 
-/* cudnn_time.c: the fastest of the candidates on the device, with its time. */
+/*
+ * cudnn_time.c: the fastest of the candidates on the device, with its time; the first,
+ * without one, if the device has no room for their tensors or none of them runs.
+ */
 int cudnn_fastest(struct cudnn *c, const struct cudnn_graph *g,
                   const struct cudnn_plan *plan, const struct cudnn_candidate *list,
                   int n, float *microseconds);

@@ -72,6 +72,13 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
     cudnn_pool_release(&p);
 }
 
+/* Is it what the options ask for, and not the heuristic's first instead of the fastest?
+ */
+static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
+{
+    return p->desc && (!c->dev->times || !c->handle || p->microseconds > 0);
+}
+
 /* The heuristic's first, of a hurry, is not the plan that timing finds: it has a name of
  * its own, and is not kept on disk. */
 const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
@@ -94,7 +101,7 @@ const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_grap
     note_tensors(p, g);
     if (!cudnn_cache_load(c, name, p)) {
         find_engine(c, g, p);
-        if (p->desc && !hurry)
+        if (settled(c, p))
             cudnn_cache_store(c, name, p);
     }
     strmap_put(&c->plan, hurry && !p->from_cache ? quick : name, p);
@@ -147,8 +154,8 @@ static bool pack_fits(const struct cudnn_plan *p, const struct cudnn_pack *pack,
            !memcmp(pack->pointer, pointer, (size_t)p->nuid * sizeof(*pointer));
 }
 
-void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
-                    void *const *pointer, void *workspace)
+int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
+                   void *const *pointer, void *workspace)
 {
     bool was = alloc_forbid(false); /* the library's own business */
     cudnnStatus_t status;
@@ -156,7 +163,15 @@ void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pa
     if (!pack_fits(p, pack, pointer, workspace))
         make_pack(c, p, pack, pointer, workspace);
     status = c->BackendExecute(c->handle, p->desc, pack->desc);
-    if (status)
-        cudnn_die(c, status, "cudnnBackendExecute");
     (void)alloc_forbid(was);
+    return (int)status;
+}
+
+void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
+                    void *const *pointer, void *workspace)
+{
+    int status = cudnn_plan_try(c, p, pack, pointer, workspace);
+
+    if (status)
+        cudnn_die(c, (cudnnStatus_t)status, "cudnnBackendExecute");
 }

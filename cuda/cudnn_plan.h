@@ -53,6 +53,9 @@ struct cudnn_pack {
 /* pointer[i] belongs to uid[i]. On dev->stream; may be captured after a first call. */
 void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
                     void *const *pointer, void *workspace);
+/* The same, but returns cuDNN's status. */
+int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
+                   void *const *pointer, void *workspace);
 void cudnn_pack_release(struct cudnn_pack *pack);
 
 #ifdef __cplusplus

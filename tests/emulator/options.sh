@@ -52,6 +52,11 @@ plans timed "${timed[@]}" CUDNN.CACHE=
 has timed " us"
 [ "$(count timed.count launches)" -gt 100 ] || fail "CUDNN.BENCHMARK timed nothing"
 [ -e plans ] && fail "a folder without CUDNN.CACHE"
+EMULATOR_FAIL=cudnn:5 plans refused "${timed[@]}" CUDNN.CACHE=
+grep -q "is passed over: CUDNN_STATUS_EXECUTION_FAILED" refused.log || fail "an engine that fails: $(cat refused.log)"
+EMULATOR_FAIL=malloc:1 plans full "${timed[@]}" CUDNN.CACHE=full
+has full " us"
+grep -q "no room to time cuDNN's engines" full.log || fail "no room: $(cat full.log)"
 plans first "${timed[@]}" CUDNN.CACHE=plans
 [ -n "$(ls plans)" ] || fail "CUDNN.CACHE: nothing in the folder"
 plans second "${timed[@]}" CUDNN.CACHE=plans
