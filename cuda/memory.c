@@ -38,9 +38,12 @@ void *cuda_alloc(struct device *dev, size_t size)
         die("%s is the description of a GPU that is not here: nothing can run on it "
             "(trainc summary shows what would)",
             dev->text);
+    if (!size)
+        return NULL;
     b = xcalloc(1, sizeof(*b));
     CUDA_CHECK(dev, cudaMalloc(&b->p, size));
     CUDA_CHECK(dev, cudaMemsetAsync(b->p, 0, size, dev->stream));
+    cuda_sync(dev); /* or what LANE_COPY brings could be zeroed behind it */
     b->size = size;
     b->next = dev->block;
     dev->block = b;
