@@ -228,12 +228,14 @@ static struct capture *find_capture(struct program *p)
 
 static bool record(struct program *p, struct capture *c)
 {
+    void *old = c->what;
+
     if (!p->backend->capture_begin(p->device))
         return false;
     run_steps(p);
-    if (c->what)
-        p->backend->capture_free(p->device, c->what);
     c->what = p->backend->capture_end(p->device);
+    if (old) /* not while one records: the device may have to wait for it */
+        p->backend->capture_free(p->device, old);
     memcpy(c->base, p->base, sizeof(c->base));
     if (p->share)
         memcpy(c->shared, p->share->base, sizeof(c->shared));
