@@ -19,7 +19,10 @@ static const enum memory float_memory[] = {
     MEMORY_WEIGHTS, MEMORY_GRADS, MEMORY_GRADS_SUM, MEMORY_MOMENT1,
     MEMORY_MOMENT2, MEMORY_EMA,   MEMORY_STATS,     MEMORY_PENDING};
 
-enum { FLOAT_MEMORIES = sizeof(float_memory) / sizeof(float_memory[0]) };
+enum {
+    FLOAT_MEMORIES = sizeof(float_memory) / sizeof(float_memory[0]),
+    BENCH_DRAWN = 1 << 20
+};
 
 /* ---- building ---- */
 
@@ -98,20 +101,40 @@ static int32_t label(const struct case_input *in, int64_t i)
     return (int32_t)(i * 5 % in->classes);
 }
 
+/*
+ * How many elements are drawn, the first of t. A benchmark's tensors repeat them: on a
+ * GPU they have hundreds of millions, which would take longer to draw than to time.
+ */
+static int64_t drawn(const struct case_run *r, const struct tensor *t)
+{
+    int64_t n = tensor_len(t);
+
+    return r->options.bench && n > BENCH_DRAWN ? BENCH_DRAWN : n;
+}
+
+static void repeat(const struct case_run *r, const struct tensor *t, char *at)
+{
+    size_t size = tensor_size(t), done = size / (size_t)tensor_len(t);
+
+    for (done *= (size_t)drawn(r, t); done < size; done *= 2)
+        memcpy(at + done, at, size - done < done ? size - done : done);
+}
+
 static void fill_floats(const struct case_run *r, const struct tensor *t,
                         enum case_fill fill, char *at)
 {
     float *v = (float *)(void *)at;
-    int64_t n = tensor_len(t);
+    int64_t n = drawn(r, t);
 
     for (int64_t i = 0; i < n; i++)
         v[i] =
             rounded(value(fill, (uint64_t)r->row->seed, t->id, i, n), r->options.round);
+    repeat(r, t, at);
 }
 
 static void fill_input(const struct case_run *r, const struct case_input *in, char *at)
 {
-    int64_t n = tensor_len(in->tensor);
+    int64_t n = drawn(r, in->tensor);
 
     if (tensor_is_float(in->tensor))
         fill_floats(r, in->tensor, in->fill, at);
@@ -122,6 +145,7 @@ static void fill_input(const struct case_run *r, const struct case_input *in, ch
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8 && !in->classes; i++)
         at[i] =
             (char)(philox(17, PHILOX_TEST, (uint64_t)in->tensor->id, (uint64_t)i).v[0]);
+    repeat(r, in->tensor, at);
 }
 
 static void fill_inputs(struct case_run *r)
