@@ -11,9 +11,11 @@
 #   CIFAR10=DIR      CIFAR-10 as a folder with train/ and val/; else generated shapes
 #   EMULATED=1       the emulated build: no sanitizers, nothing timed, smaller runs
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
+#   LIMIT=SECONDS    no item begins later than that; those that would are skipped
 #
-# One line an item, one summary, and RESULT; exit 0 if something passed and
-# nothing failed. An item that cannot be tried here is "skipped", with the reason.
+# One line an item, one summary, and RESULT, which is there after each item, should the
+# script be stopped; exit 0 if something passed and nothing failed. An item that cannot be
+# tried here is "skipped", with the reason.
 set -u
 root=$(realpath "$(dirname "$0")/..")
 cd "$root" || exit 1
@@ -68,11 +70,32 @@ record() { # NAME STATE SECONDS DETAIL
   printf '%-8s %-22s %5d s  %s\n' "$2" "$1" "$3" "$4"
 }
 
+write_result() {
+  local i
+  {
+    for i in "${!names[@]}"; do
+      printf '%s\t%s\t%s\t%s\n' "${names[i]}" "${states[i]}" "${seconds[i]}" "${details[i]}"
+    done
+  } | python3 -c '
+import json, sys
+rows = [l.rstrip("\n").split("\t", 3) for l in sys.stdin]
+json.dump({"failed": sum(r[1] == "failed" for r in rows),
+           "passed": sum(r[1] == "passed" for r in rows),
+           "skipped": sum(r[1] == "skipped" for r in rows),
+           "emulated": bool(sys.argv[2]),
+           "items": [dict(zip(("name", "state", "seconds", "detail"),
+                              (r[0], r[1], int(r[2]), r[3]))) for r in rows]},
+          open(sys.argv[1], "w"), indent=1)' "$result" "$emulated"
+}
+
 # Runs a function: 0 passed, 77 skipped, else failed. Its last line of output is the detail.
 item() {
   local name=$1 began=$SECONDS rc state
   [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
-  if [ -n "$gpu" ] || [ "$name" = devices ]; then
+  if [ "$began" -ge "${LIMIT:-999999}" ]; then
+    echo "LIMIT is over" >"$log"
+    rc=77
+  elif [ -n "$gpu" ] || [ "$name" = devices ]; then
     (cd "$dir" && "check_$name") >"$log" 2>&1
     rc=$?
   else
@@ -81,6 +104,7 @@ item() {
   fi
   case $rc in 0) state=passed ;; 77) state=skipped ;; *) state=failed ;; esac
   record "$name" $state $((SECONDS - began)) "$(tail -1 "$log" | cut -c1-300)"
+  write_result
   [ $state != failed ] || sed 's/^/    /' "$log" | tail -60
 }
 
@@ -345,12 +369,14 @@ check_memory() { # what the plan says is what is allocated; too much is found in
 
 check_bandwidth() { # kernels that only move memory, against the device's own copy
   [ -z "$emulated" ] || skip "not timed on the emulator"
-  "$trainc" bench --ops --device cuda --json bench.json >bench.log 2>&1 || { cat bench.log; die "bench"; }
+  "$trainc" bench --ops --device cuda --json bench.json \
+    --opts CUDNN.CACHE= CUDNN.BENCHMARK=False >bench.log 2>&1 || { cat bench.log; die "bench"; }
   cat bench.log
   python3 - bench.json <<'EOF'
 import json, sys
 r = json.load(open(sys.argv[1]))
 moves = [s for s in r["steps"] if s["moves"]]
+assert moves, "no row moves enough"
 low = min(moves, key=lambda s: s["of_copy"])
 print("%d of %d rows at 85 %% of the copy's %.0f GB/s; least %.0f %%: %s %s" %
       (r["moves"] - r["below_mark"], r["moves"], r["copy_gb_per_second"],
@@ -366,6 +392,7 @@ sys.exit(not any(d["name"] == "cuda" and d["available"] for d in json.load(sys.s
 }
 usable && gpu=1 || gpu=
 
+write_result
 for name in devices start ops ops_tf32 goldens training_steps captured_is_eager deterministic \
   resume overflow accuracy steady_state memory bandwidth \
   memcheck racecheck; do
@@ -377,19 +404,5 @@ for s in "${states[@]}"; do
   [ "$s" = failed ] && bad=$((bad + 1))
   [ "$s" = passed ] && good=$((good + 1))
 done
-{
-  for i in "${!names[@]}"; do
-    printf '%s\t%s\t%s\t%s\n' "${names[i]}" "${states[i]}" "${seconds[i]}" "${details[i]}"
-  done
-} | python3 -c '
-import json, sys
-rows = [l.rstrip("\n").split("\t", 3) for l in sys.stdin]
-json.dump({"failed": sum(r[1] == "failed" for r in rows),
-           "passed": sum(r[1] == "passed" for r in rows),
-           "skipped": sum(r[1] == "skipped" for r in rows),
-           "emulated": bool(sys.argv[2]),
-           "items": [dict(zip(("name", "state", "seconds", "detail"),
-                              (r[0], r[1], int(r[2]), r[3]))) for r in rows]},
-          open(sys.argv[1], "w"), indent=1)' "$result" "$emulated"
 echo "$good passed, $bad failed, $((${#names[@]} - good - bad)) skipped; $result"
 [ $bad = 0 ] && [ $good -gt 0 ]

@@ -56,6 +56,8 @@ state deterministic failed
 CUDA_VISIBLE_DEVICES= TRAINC=$here/trainc check && fail "a machine without a GPU passed"
 state devices failed
 state ops skipped
+LIMIT=0 check devices && fail "an item began after the limit"
+state devices skipped
 check nothing && fail "an item that is not there passed"
 
 [ $fails = 0 ] && echo "check_gpu: passed" || { echo "check_gpu: $fails failed"; exit 1; }
