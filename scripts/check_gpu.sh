@@ -11,6 +11,7 @@
 #   CIFAR10=DIR      CIFAR-10 as a folder with train/ and val/; else generated shapes
 #   EMULATED=1       the emulated build: no sanitizers, nothing timed, smaller runs
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
+#   SANITIZE_LIMIT=SECONDS   of each of memcheck and racecheck (540)
 #   LIMIT=SECONDS    no item begins later than that; those that would are skipped
 #
 # One line an item, one summary, and RESULT, which is there after each item, should the
@@ -260,20 +261,26 @@ check_resume() {
   echo "killed at updates 3 and 8: equal bit for bit"
 }
 
-sanitize() { # TOOL
+sanitize() { # TOOL [FLAG...]
   [ -z "$emulated" ] || skip "the emulated build has no device code"
   local tool=${SANITIZER:-$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")}
   [ -x "$tool" ] || skip "there is no compute-sanitizer"
   # Our own kernels: NVIDIA's libraries are not ours to check.
   (cd "$root" && TEST_BACKENDS=cuda TEST_FILTER=test_backends timeout "${SANITIZE_LIMIT:-540}" \
-    "$tool" --tool "$1" --error-exitcode 9 "$tests/test_ops") >sanitizer.log 2>&1
+    "$tool" --tool "$@" --error-exitcode 9 "$tests/test_ops") >sanitizer.log 2>&1
   local rc=$?
   tail -40 sanitizer.log
   grep 'ERROR SUMMARY' sanitizer.log | tail -1
-  [ $rc != 124 ] || die "not done within ${SANITIZE_LIMIT:-540} s"
+  grep -q 'Device not supported' sanitizer.log && skip "compute-sanitizer cannot look into this machine"
+  if [ $rc = 124 ]; then # what it finds, it says at once
+    grep -q '^========= *\(Invalid\|Misaligned\|Error\|Warning\|.*hazard\)' sanitizer.log &&
+      die "errors, and not done within ${SANITIZE_LIMIT:-540} s"
+    skip "no error seen in ${SANITIZE_LIMIT:-540} s, but not done"
+  fi
   return $rc
 }
-check_memcheck() { sanitize memcheck; }
+# Calls that libraries make to find out what the driver knows may fail.
+check_memcheck() { sanitize memcheck --report-api-errors no; }
 check_racecheck() { sanitize racecheck; }
 
 check_overflow() {
