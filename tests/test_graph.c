@@ -338,6 +338,27 @@ static void flat_layout_is_reversed_and_aligned(void **unused)
     graph_free(g);
 }
 
+static void what_is_frozen_lies_behind_what_is_trained(void **unused)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    char last[] = "z.*", *pattern[] = {last};
+    struct tensor *a, *z;
+
+    (void)unused;
+    graph_freeze(g, pattern, 1);
+    a = weight(&b, "a");
+    z = weight(&b, "z");
+    graph_flatten(g);
+    assert_int_equal(a->offset, 0);
+    assert_int_equal(z->offset, 64);
+    assert_int_equal(g->flat->ntrained, 1);
+    assert_int_equal(g->flat->trained_len, 16);
+    assert_int_equal(g->flat->nparam, 2);
+    assert_int_equal(g->flat->param_len, 32);
+    graph_free(g);
+}
+
 static void casts_are_shared_and_gradients_stay_wide(void **unused)
 {
     struct graph *g = graph_new(&toy_ops, true);
@@ -724,6 +745,7 @@ int main(void)
         cmocka_unit_test(gradients_are_summed),
         cmocka_unit_test(frozen_layers_cost_nothing),
         cmocka_unit_test(flat_layout_is_reversed_and_aligned),
+        cmocka_unit_test(what_is_frozen_lies_behind_what_is_trained),
         cmocka_unit_test(casts_are_shared_and_gradients_stay_wide),
         cmocka_unit_test(checkpointing_saves_memory_and_changes_no_bit),
         cmocka_unit_test(claims_fuse_duplicate_and_drop),

@@ -134,6 +134,23 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
+/* Memory of gradients and moments for what is trained and for nothing else. */
+static void check_freeze_memory(const struct run *all, const struct run *some)
+{
+    static const enum memory kinds[] = {MEMORY_GRADS, MEMORY_MOMENT1};
+    const struct flat *f = session_flat(&some->s);
+    int64_t trained = 0;
+
+    for (int i = 0; i < f->nparam; i++)
+        if (!strncmp(f->segment[i].tensor->name, "layer3", 6) ||
+            !strncmp(f->segment[i].tensor->name, "fc", 2))
+            trained += (f->segment[i].len + 15) / 16 * 16;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(session_bytes(&some->s, kinds[i]), 4 * trained);
+        assert_true(session_bytes(&all->s, kinds[i]) > session_bytes(&some->s, kinds[i]));
+    }
+}
+
 /* Frozen layers: their weights and statistics stay, and nobody computes for them. */
 static void test_freeze(void **state)
 {
@@ -149,6 +166,7 @@ static void test_freeze(void **state)
                 a.s.build[SESSION_TRAIN].graph->nnode - 40);
     assert_true(program_need(b.s.program[SESSION_TRAIN], MEMORY_ARENA) <
                 program_need(a.s.program[SESSION_TRAIN], MEMORY_ARENA));
+    check_freeze_memory(&a, &b);
     before = xmemdup(run_weights(&b), run_bytes(&b));
     run_steps(&b, 2);
     (void)run_weights(&b);

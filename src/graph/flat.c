@@ -14,19 +14,27 @@ static int64_t place(struct flat *f, struct tensor *t, int64_t at)
     return (at + len + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
 }
 
+static int64_t place_params(struct flat *f, const struct graph *g, bool trainable,
+                            int64_t at)
+{
+    for (int i = g->ntensor; i-- > 0;)
+        if (g->tensor[i]->kind == TENSOR_PARAM && g->tensor[i]->trainable == trainable)
+            at = place(f, g->tensor[i], at);
+    return at;
+}
+
 void graph_flatten(struct graph *g)
 {
     struct flat *f = xcalloc(1, sizeof(*f));
-    int64_t at = 0;
+    int64_t at;
 
     if (g->flat)
         BUG("graph_flatten twice");
     f->segment = xcalloc((size_t)g->ntensor, sizeof(*f->segment));
-    for (int i = g->ntensor; i-- > 0;)
-        if (g->tensor[i]->kind == TENSOR_PARAM)
-            at = place(f, g->tensor[i], at);
+    at = f->trained_len = place_params(f, g, true, 0);
+    f->ntrained = f->nsegment;
+    at = f->param_len = place_params(f, g, false, at);
     f->nparam = f->nsegment;
-    f->param_len = at;
     for (int i = 0; i < g->ntensor; i++)
         if (g->tensor[i]->kind == TENSOR_STATE && g->tensor[i]->memory == MEMORY_WEIGHTS)
             at = place(f, g->tensor[i], at);

@@ -1,8 +1,9 @@
 /*
  * Flat state: all parameters lie in one fp32 array, in *reverse* order of creation (the
- * order in which the backward phase finishes gradients), buffers behind them. Gradients,
- * moments and EMA use the same offsets. Every tensor starts at a multiple of 64 bytes;
- * the gaps are zero and stay zero.
+ * order in which the backward phase finishes gradients), those that are frozen behind
+ * those that are trained, buffers behind both. Gradients, moments and EMA use the same
+ * offsets; gradients and moments end with what is trained. Every tensor starts at a
+ * multiple of 64 bytes; the gaps are zero and stay zero.
  *
  * Two graphs of one model (train and eval, any batch size) get the same layout.
  */
@@ -19,7 +20,9 @@ struct segment {
 struct flat {
     struct segment *segment;
     int nsegment;
-    int nparam;          /* segments [0, nparam) are parameters, the rest buffers */
+    int ntrained;        /* segments [0, ntrained) are parameters that are trained, */
+    int nparam;          /* [0, nparam) all parameters, the rest buffers */
+    int64_t trained_len; /* elements of what is trained, with gaps */
     int64_t param_len;   /* elements of all parameters with gaps: buffers start here */
     int64_t weights_len; /* elements of parameters and buffers with gaps */
 };

@@ -23,10 +23,10 @@ static struct tensor *whole(struct builder *b, const char *name, enum memory m,
 static struct update segments_of(struct graph *g)
 {
     struct update_segment *s =
-        arena_new(&g->arena, 2 * (size_t)g->flat->nparam * sizeof(*s));
+        arena_new(&g->arena, 2 * (size_t)g->flat->ntrained * sizeof(*s));
     int n = 0;
 
-    for (int i = 0; i < g->flat->nparam; i++) {
+    for (int i = 0; i < g->flat->ntrained; i++) {
         const struct segment *p = &g->flat->segment[i];
         struct update_segment half = {
             .offset = p->offset,
@@ -51,7 +51,7 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
                           struct tensor *grads)
 {
     struct update update = segments_of(b->g);
-    int64_t len = b->g->flat->param_len;
+    int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b);
     struct tensor *state[] = {whole(b, "all weights", MEMORY_WEIGHTS, len),
                               whole(b, "moment1", MEMORY_MOMENT1, len),
@@ -72,7 +72,7 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
 void case_update_phase(struct builder *b, const struct case_update *u)
 {
     struct tensor *control = control_tensor(b);
-    struct tensor *grads = whole(b, "grads", MEMORY_GRADS, b->g->flat->param_len);
+    struct tensor *grads = whole(b, "grads", MEMORY_GRADS, b->g->flat->trained_len);
     struct scaler scaler = {true, 2, 0.5, 1, 1};
     struct control_prepare_attrs prepare = {
         .schedule = {.kind = SCHEDULE_COSINE, .total = 20, .base = 0.1},
@@ -83,7 +83,7 @@ void case_update_phase(struct builder *b, const struct case_update *u)
 
     b->phase = PHASE_UPDATE;
     if (u->accumulation.group > 1) {
-        struct tensor *sum = whole(b, "sum", MEMORY_GRADS_SUM, b->g->flat->param_len);
+        struct tensor *sum = whole(b, "sum", MEMORY_GRADS_SUM, b->g->flat->trained_len);
 
         grads_accumulate(b, grads, control, sum, u->accumulation);
         grads = sum;

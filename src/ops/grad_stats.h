@@ -1,7 +1,7 @@
 /*
  * grad_stats: one look at all gradients of an update: are they finite, and how long.
  *
- *   in     grads (fp32, [param_len])
+ *   in     grads (fp32, [trained_len])
  *   state  control: overflow, grad_norm and grad_multiplier are set by
  *          control_gradients() of ops/control_formula.h
  *

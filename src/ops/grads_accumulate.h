@@ -1,8 +1,8 @@
 /*
  * grads_accumulate: the gradients of several micro-batches in one sum.
  *
- *   in     grads (fp32, [param_len]), control
- *   state  sum (fp32, [param_len])
+ *   in     grads (fp32, [trained_len]), control
+ *   state  sum (fp32, [trained_len])
  *
  * The first micro-batch of an update (ops/accumulation_formula.h) overwrites the sum, the
  * others add, so nobody has to clear it.

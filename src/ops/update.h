@@ -1,8 +1,8 @@
 /*
  * What all optimizers share. An optimizer is one node over the flat arrays
  *
- *   in     grads (fp32, [param_len]), control
- *   state  weights, moments (fp32, [param_len] each)
+ *   in     grads (fp32, [trained_len]), control
+ *   state  weights, moments (fp32, [trained_len] each)
  *
  * and does nothing if control->overflow is set. Only the elements of its segments are
  * touched; segments ascend and do not overlap, and each has its own weight decay and

@@ -138,8 +138,8 @@ static void build_segments(struct build *t, const struct config *cfg)
 {
     struct graph *g = t->graph;
 
-    t->segment = arena_new(&g->arena, (size_t)g->flat->nparam * sizeof(*t->segment));
-    for (int i = 0; i < g->flat->nparam; i++) {
+    t->segment = arena_new(&g->arena, (size_t)g->flat->ntrained * sizeof(*t->segment));
+    for (int i = 0; i < g->flat->ntrained; i++) {
         const struct segment *s = &g->flat->segment[i];
 
         if (s->tensor->grad)
@@ -157,7 +157,7 @@ static void build_segments(struct build *t, const struct config *cfg)
 static void build_optimizer(struct build *t, struct builder *b, const struct config *cfg,
                             const struct plan *p, struct tensor *grads)
 {
-    int64_t len = b->g->flat->param_len;
+    int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b),
                   *state[] = {
                       graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0, len), NULL,
@@ -205,7 +205,7 @@ static void build_ema(struct builder *b, struct tensor *control)
 static void build_update(struct build *t, struct builder *b, const struct config *cfg,
                          const struct plan *p, bool last)
 {
-    int64_t len = b->g->flat->param_len;
+    int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b);
     struct tensor *grads = graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32, 0, len);
     struct control_prepare_attrs prepare = {
@@ -242,7 +242,7 @@ static void build_rounding(struct build *t)
 {
     const struct graph *g = t->graph;
 
-    for (int i = 0, k = 0; i < g->flat->nparam; i++) {
+    for (int i = 0, k = 0; i < g->flat->ntrained; i++) {
         const struct segment *s = &g->flat->segment[i];
         const struct node *n;
         bool half = false, full = false;

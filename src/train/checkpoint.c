@@ -96,7 +96,7 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
                       const struct array *a)
 {
     const struct flat *f = session_flat(w->s);
-    int n = a->params_only ? f->nparam : f->nsegment;
+    int n = a->params_only ? f->ntrained : f->nsegment;
 
     for (int i = 0; i < n; i++) {
         const struct segment *seg = &f->segment[i];
@@ -104,8 +104,6 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
         struct piece *p = &w->piece[w->n++];
         char *name;
 
-        if (a->params_only && !seg->tensor->trainable)
-            continue;
         *p = (struct piece){w, a, seg};
         name = xasprintf("%s%s", a->name, seg->tensor->name);
         safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
@@ -238,7 +236,7 @@ size_t checkpoint_size(const struct session *s)
     size_t size = 1 << 16;
 
     for (int i = 0; i < n; i++)
-        size += (size_t)(array[i].params_only ? f->param_len : f->weights_len) * 4;
+        size += (size_t)(array[i].params_only ? f->trained_len : f->weights_len) * 4;
     return size;
 }
 
@@ -372,7 +370,7 @@ static int read_array(const struct safetensors *file, const struct session *s,
                       const struct array *a, float *flat, struct strbuf *why)
 {
     const struct flat *f = session_flat(s);
-    int n = a->params_only ? f->nparam : f->nsegment, rc = 0;
+    int n = a->params_only ? f->ntrained : f->nsegment, rc = 0;
     void *packed = xmalloc(2 * largest_tensor(f)); /* fp64 is twice as wide */
 
     for (int i = 0; i < n && !rc; i++)

@@ -43,7 +43,7 @@ size_t session_flat_bytes(const struct session *s, enum memory m)
     const struct flat *f = session_flat(s);
     bool all = m == MEMORY_WEIGHTS || m == MEMORY_EMA;
 
-    return (size_t)(all ? f->weights_len : f->param_len) * sizeof(float);
+    return (size_t)(all ? f->weights_len : f->trained_len) * sizeof(float);
 }
 
 void session_get(const struct session *s, enum memory m, float *dst)

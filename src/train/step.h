@@ -130,7 +130,7 @@ struct control session_control(const struct session *s);
 struct metrics session_metrics(const struct session *s);
 void session_set_metrics(struct session *s, const struct metrics *m);
 
-/* Host copies of flat arrays: weights_len floats (moments: param_len). */
+/* Host copies of flat arrays: weights_len floats (moments: trained_len). */
 void session_get(const struct session *s, enum memory m, float *dst);
 void session_set(struct session *s, enum memory m, const float *src);
 void session_set_control(struct session *s, const struct control *c);
