@@ -1,14 +1,17 @@
 #!/bin/sh
-# The memory-bound steps of the op table against a copy of as many bytes (trainc bench
-# --ops; what is counted and what the copy is: src/ops/op_bench.h).
+# The memory-bound steps of the op table against the machine's copy of 128 MiB, measured
+# before and behind each row, and against a copy of as many bytes (trainc bench --ops; what
+# is counted: src/ops/op_bench.h).
 #
 #   scripts/bench/memory_bound.sh [GLOB...]      rows by name, default all
 #
-#   BAR=0.8   the share of the copy that a step must reach
+#   BAR=0.8   the share of the machine's copy that a step must reach
 #   OPS=...   the ops whose steps must reach it (a regular expression)
 #
 # Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
-# if any does. Dropout is left out: its Philox numbers are arithmetic (docs/performance.md).
+# if any does; the second share is of as many bytes. Dropout is left out: its Philox numbers
+# are arithmetic (docs/performance.md). So are the parts of a batch norm, which only the GPU
+# backend makes.
 set -eu
 cd "$(dirname "$0")/../.."
 bar=${BAR:-0.8}
@@ -31,13 +34,13 @@ for glob in "$@"; do
             match($0, /"ops":\["[^"]*"/)
             op = substr($0, RSTART + 8, RLENGTH - 9)
             share = field("of_copy")
-            if (op !~ ops) next
+            if (op !~ ops || op ~ /^batchnorm_(stats|finalize|fold|apply|grad_stats|grad_apply)$/) next
             n++
             below += share < bar
             dtype = field("dtype")
             gsub(/"/, "", dtype)
-            printf "%s %4.0f %%  %7.3f ms  %-28s %-5s %s\n", share < bar ? "*" : " ",
-                   100 * share, field("ms"), row, dtype, op
+            printf "%s %4.0f %%  %4.0f %%  %7.3f ms  %5.1f MB  %-28s %-5s %s\n", share < bar ? "*" : " ",
+                   100 * share, 100 * field("of_same_bytes"), field("ms"), field("bytes") / 1e6, row, dtype, op
         }
         END {
             printf "%d of %d steps at %.0f %% of a copy or more\n", n - below, n, 100 * bar
