@@ -95,9 +95,12 @@ static void folders_are_cityscapes(void **state)
         struct dataset *d[2];
 
         for (int t = 0; t < 2; t++)
-            d[t] = cityscapes_open(
-                out, split ? "val" : "train",
-                &(struct label_options){class_set_find("cityscapes19"), 19, t});
+            d[t] = cityscapes_open(out, split ? "val" : "train",
+                                   &(struct label_options){
+                                       .set = class_set_find("cityscapes19"),
+                                       .classes = 19,
+                                       .train_ids = t,
+                                   });
         assert_int_equal(d[0]->n, split ? 2 : 5);
         for (int64_t i = 0; i < d[0]->n; i++) {
             for (int t = 0; t < 2; t++)
