@@ -68,7 +68,8 @@ static int teardown(void **state)
 static const struct run_state some_state = {
     .epoch = 3,
     .updates_per_epoch = 1,
-    .train = {1.0 / 3, 8, 2, 5, 0, 2},
+    .train =
+        {.loss_sum = 1.0 / 3, .measured = 7, .count = 8, .top1 = 2, .top5 = 5, .runs = 2},
     .best_score = 61.7,
     .best_epoch = 2,
     .train_loss = 0.1,
