@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "config/cmdline.h"
+#include "config/foreign.h"
 #include "config/schema.h"
 #include "config_support.h"
 
@@ -196,6 +197,31 @@ static const struct row rows[] = {
     {"foo|--xyz", "rest:foo rest:--xyz", "error: unrecognized arguments: foo --xyz\n"},
     {"--epochz|7", "rest:--epochz rest:7",
      "error: unrecognized arguments: --epochz 7 (did you mean --epochs?)\n"},
+    /* flags of other trainers: with their values, and what there is instead */
+    {"--experiment|a|--lr|1", "TRAIN.BASE_LR=1",
+     "error: unrecognized arguments: --experiment a (here: --tag NAME)\n"},
+    {"--initial_checkpoint=a.pth", "",
+     "error: unrecognized arguments: --initial_checkpoint=a.pth (here: --pretrained "
+     "FILE)\n"},
+    {"-a|resnet50|-e|SEED=3", "opt:SEED=3",
+     "error: unrecognized arguments: -a resnet50 (here: --model NAME --model-type TYPE; "
+     "trainc models lists them)\n"
+     "error: unrecognized arguments: -e (here: --eval, with --resume FILE or "
+     "--pretrained FILE)\n"},
+    {"--channels-last|5", "rest:5",
+     "error: unrecognized arguments: --channels-last (here: always so)\n"
+     "error: unrecognized arguments: 5\n"},
+    {"--checkpoint|5", "", /* not short for --checkpoint-hist */
+     "error: unrecognized arguments: --checkpoint 5 (here: --resume FILE, or "
+     "--pretrained FILE for weights alone)\n"},
+    {"--train.epochs|5|--max-bad-share=1", "",
+     "error: unrecognized arguments: --train.epochs 5 (here: TRAIN.EPOCHS=VALUE)\n"
+     "error: unrecognized arguments: --max-bad-share=1 (here: "
+     "DATA.MAX_BAD_SHARE=VALUE)\n"},
+    {"a.yaml|b.pth|/no/such", "rest:a.yaml rest:b.pth rest:/no/such",
+     "error: unrecognized arguments: a.yaml b.pth /no/such ('a.yaml' is a configuration: "
+     "--cfg FILE?) ('b.pth' is weights: --resume FILE or --pretrained FILE?) ('/no/such' "
+     "is a path: --data-path DIR?)\n"},
     {"--|--amp", "rest:--amp", "error: unrecognized arguments: --amp\n"},
     /* every mistake, not only the first */
     {"--lr|x|--epochz|-b|y|--opts", "rest:--epochz",
@@ -273,11 +299,33 @@ static void test_known(void **state)
          ""},
         {"--sweep|-b|x", "rest:--sweep",
          "error: argument -b/--batch-size: invalid int value: 'x'\n"},
+        {"--experiment|a|-e", "rest:--experiment rest:a rest:-e", ""},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
         compare(&some[i], 0, true);
+}
+
+/* No flag that there is counts as another trainer's. */
+static void test_foreign(void **state)
+{
+    const struct schema *row = schema_table;
+    int n = 0;
+
+    (void)state;
+    for (; row->key; row++) {
+        char *names = xstrdup(row->flag ? row->flag : ""), *rest = names, *name;
+        bool value;
+
+        while ((name = strtok_r(rest, ", ", &rest))) {
+            if (foreign_flag(name, &value))
+                fail_msg("%s is a flag of %s", name, row->key);
+            n++;
+        }
+        free(names);
+    }
+    assert_true(n > 90);
 }
 
 static void test_own_values(void **state)
@@ -388,9 +436,13 @@ static void test_where(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_positionals),
-        cmocka_unit_test(test_known),   cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_at_file), cmocka_unit_test(test_at_file_mistakes),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_positionals),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_at_file),
+        cmocka_unit_test(test_at_file_mistakes),
         cmocka_unit_test(test_where),
     };
 

@@ -428,7 +428,7 @@ static void test_names(void **state)
     check_why("resnet", "resnet50.a1", "a1_in1k");
     check_why("resnet", "resnet20.a1_in1k", "it has: none");
     check_why("swin", "swin_tiny_patch4_window7_224", "there are: resnet");
-    check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet)");
+    check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet: --model-type resnet)");
 }
 
 static void test_natural_order(void **state)

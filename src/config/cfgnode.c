@@ -82,6 +82,7 @@ static void copy_into(struct cfgnode *to, const struct cfgnode *from)
 
             c->value = value_copy(to->mem, &e->value);
             c->decl = e->decl;
+            c->flags = e->flags; /* of a schema: there for good */
             c->where = e->where ? arena_strdup(to->mem, e->where) : NULL;
             c->pending = e->pending;
         }

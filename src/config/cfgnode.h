@@ -32,9 +32,10 @@ struct cfgnode_entry {
     struct cfgnode *node; /* a subtree; NULL: a leaf */
     const char *where;    /* what set it: "a.yaml:3:5"; NULL: nobody since it was made */
     struct value value;
-    struct decl decl; /* what the leaf may hold, also while it is None */
-    bool pending;     /* holds ${...}: a text that has not been coerced yet */
-    bool bad;         /* what was given for it last was a mistake */
+    struct decl decl;  /* what the leaf may hold, also while it is None */
+    const char *flags; /* "-b, --batch-size": names that may be meant for it; or NULL */
+    bool pending;      /* holds ${...}: a text that has not been coerced yet */
+    bool bad;          /* what was given for it last was a mistake */
 };
 
 struct cfgnode_note { /* about a key that is deprecated, or renamed to `to` */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "config/atfile.h"
 #include "config/flags.h"
+#include "config/foreign.h"
 
 struct parser {
     struct cmdline *line;
@@ -278,16 +279,43 @@ static bool short_flags(struct parser *ps, struct atword at)
     return true;
 }
 
+/* A flag of another trainer, with the values behind it: what there is instead is said. */
+static bool say_foreign(struct parser *ps, const struct atword *at, const char *here,
+                        bool value)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct atword w;
+
+    if (!here || ps->spec->known_only)
+        return false;
+    strbuf_addstr(&s, at->text);
+    while (value && ps->i < ps->n && !is_bare_pair(ps->word[ps->i].text) &&
+           next_value(ps, &w))
+        strbuf_addf(&s, " %s", w.text);
+    problems_error(ps->p, at->file ? at->where : NULL,
+                   "unrecognized arguments: %s (here: %s)", s.buf, here);
+    strbuf_release(&s);
+    return true;
+}
+
 static bool flag(struct parser *ps, struct atword at)
 {
     size_t len = strcspn(at.text, "=");
     int before = ps->p->nerror;
-    const struct flag_name *name = flags_find(&ps->flags, at.text, len, ps->p);
+    const struct flag_name *name = flags_exact(&ps->flags, at.text, len);
+    bool value;
+    const char *here = name ? NULL : foreign_flag(at.text, &value);
 
+    if (here && say_foreign(ps, &at, here, value))
+        return true;
+    name = flags_find(&ps->flags, at.text, len, ps->p);
     if (name)
         use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
     else if (ps->p->nerror > before && !at.text[len])
         (void)next_value(ps, &at); /* of the ambiguous flag: no second mistake */
+    here = name ? NULL : foreign_key(ps->spec->schema, at.text, &ps->line->mem);
+    if (here && ps->p->nerror == before && say_foreign(ps, &at, here, !at.text[len]))
+        return true;
     return name || ps->p->nerror > before || (at.text[1] != '-' && short_flags(ps, at));
 }
 
@@ -379,7 +407,10 @@ static void unrecognized(struct parser *ps)
         const char *text = line->rest[i].text;
         const char *near =
             *text == '-' ? flags_suggest(&ps->flags, text, &ps->line->mem) : NULL;
+        const char *path = *text == '-' ? NULL : foreign_path(text);
 
+        if (path)
+            strbuf_addf(&s, " ('%s' is %s)", text, path);
         if (near && strcmp(near, text) != 0)
             strbuf_addf(&s, " (did you mean %s?)", near);
     }

@@ -41,6 +41,7 @@ static void add_row(struct cfgnode *root, const struct schema *row)
     if (!cfgnode_set(n, name, &v, NULL, &p))
         BUG("row %s", row->key);
     cfgnode_entry(n, name)->decl = schema_decl(row);
+    cfgnode_entry(n, name)->flags = row->flag;
     if (row->renamed_from) {
         (void)cfgnode_rename(root, row->renamed_from, row->key, NULL);
         root->note[root->nnote - 1].forward = true;

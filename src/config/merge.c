@@ -78,6 +78,38 @@ static void try_keys(struct suggest *s, const struct cfgnode *n, struct strbuf *
     }
 }
 
+/* Whether key is a flag without its dashes: batch_size, lr, as timm has keys. */
+static bool is_flag(const char *flags, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (const char *f = flags; f && (f = strstr(f, "--")); f += 2) {
+        size_t i = 0;
+
+        while (i < len && f[2 + i] == (key[i] == '_' ? '-' : key[i]))
+            i++;
+        if (i == len && (!f[2 + i] || f[2 + i] == ','))
+            return true;
+    }
+    return false;
+}
+
+/* The full name of the key with the flag --key, in `path`; false: there is none. */
+static bool find_flag(const struct cfgnode *n, const char *key, struct strbuf *path)
+{
+    for (int i = 0; i < n->n; i++) {
+        const struct cfgnode_entry *e = &n->entry[i];
+        size_t len = path->len;
+
+        strbuf_addf(path, "%s%s", len ? "." : "", e->key);
+        if (e->node ? find_flag(e->node, key, path) : is_flag(e->flags, key))
+            return true;
+        path->len = len;
+        path->buf[len] = '\0';
+    }
+    return false;
+}
+
 /* The key that was meant, if that is known, will be blamed for nothing else. */
 static void mark_meant(struct merge *m, const char *key, int before)
 {
@@ -97,7 +129,10 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
     int before = m->p->nerror;
 
     suggest_init(&s, key);
-    try_keys(&s, m->root, &path, &mem);
+    if (find_flag(m->root, key, &path))
+        s.best = arena_strdup(&mem, path.buf);
+    else
+        try_keys(&s, m->root, &path, &mem);
     if (flat && strchr(key, '.') && cfgnode_find(m->root, key))
         problems_error(m->p, where,
                        "unknown key '%s' (sections are nested: %.*s: on one line, the "

@@ -158,15 +158,16 @@ static void say_types(struct strbuf *why, const char *type, const char *name)
     }
     for (const struct model *m = model_table; m->name; m++)
         if (same_arch(m, name))
-            strbuf_addf(why, " (%s is a %s)", m->name, m->type);
+            strbuf_addf(why, " (%s is a %s: --model-type %s)", m->name, m->type, m->type);
 }
 
 static void say_name(struct strbuf *why, const char *type, const char *name, size_t len)
 {
     char *arch = xstrndup(name, len);
+    const char *hub = strrchr(arch, '/'); /* timm/resnet50.a1_in1k */
     struct suggest s;
 
-    suggest_init(&s, arch);
+    suggest_init(&s, hub ? hub + 1 : arch);
     for (const struct model *m = model_table; m->name; m++)
         if (!strcmp(m->type, type))
             suggest_try(&s, m->name);

@@ -1,0 +1,205 @@
+/* One row a thing: its names, what follows them, and what trainc has for it. */
+#include "config/foreign.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "config/schema.h"
+
+struct foreign {
+    const char *names; /* "-a, --arch" */
+    const char *value; /* what it takes; "": nothing */
+    const char *here;
+};
+
+/* clang-format off */
+static const struct foreign table[] = {
+    /* where things are */
+    {"--config, --config-file", "FILE", "-c, --cfg FILE"},
+    {"-d, --data-root, --root", "DIR", "--data-path DIR"},
+    {"--class-map", "FILE", "classes are the folders, in byte order of their names"},
+    {"--dataset-download", "", "data sets are not downloaded"},
+    {"--split", "NAME", "--val-split NAME"},
+    {"--input-img-mode, --input-key, --target-key", "X", "only Hugging Face data sets have it, which are not read"},
+    {"-o, --output-dir, --work-dir, --save-dir, --log-dir, --logdir", "DIR", "--output DIR"},
+    {"--experiment, --exp-name, --run-name, --name", "NAME", "--tag NAME"},
+    {"--results-file", "FILE", "--result FILE"},
+
+    /* input */
+    {"--input-size", "C H W", "--img-size N, or DATA.IMG_HEIGHT and DATA.IMG_WIDTH"},
+    {"--image-size, --imgsz, --train-crop-size, --val-crop-size", "N", "--img-size N"},
+    {"--val-resize-size", "N", "--crop-pct P, the crop's side over the resized one's"},
+    {"--train-img-sizes, --train-batch-sizes, --train-size-probs, --train-size-schedule", "X", "pictures of a run have one size"},
+    {"--train-interpolation", "NAME", "--interpolation NAME, in training and validation alike"},
+    {"--num-workers", "N", "-j N"},
+    {"--no-prefetcher", "", "-j 0 lets the main thread decode"},
+    {"--use-multi-epochs-loader", "", "the loader's threads live as long as the run"},
+    {"--pin-mem", "", "batches are pinned wherever that helps"},
+    {"--worker-seeding", "X", "what a picture becomes does not depend on the workers"},
+    {"--cache-dataset", "", "--cache decoded"},
+    {"--epoch-repeats", "X", "more --epochs"},
+    {"--train-batches-per-epoch, --train-steps-per-epoch", "N", "an epoch is the whole training set; --max-steps N ends a run"},
+    {"--dummy", "", "--dataset synthetic"},
+
+    /* model */
+    {"-a, --arch", "NAME", "--model NAME --model-type TYPE; trainc models lists them"},
+    {"--model-name", "NAME", "--model NAME"},
+    {"--initial-checkpoint, --pretrained-path, --weights, --finetune", "FILE", "--pretrained FILE"},
+    {"--checkpoint, --ckpt, --load", "FILE", "--resume FILE, or --pretrained FILE for weights alone"},
+    {"--no-resume-opt", "", "--pretrained FILE takes a checkpoint's weights alone"},
+    {"--model-kwargs", "K=V", "keys of MODEL.RESNET (trainc help MODEL.RESNET)"},
+    {"--gp, --test-pool", "NAME", "models have their own pooling"},
+    {"--bn-momentum, --bn-eps", "X", "models have their own batch norm"},
+    {"--channels-last", "", "always so"},
+    {"--fast-norm, --torchscript", "", "the whole step is compiled, always"},
+    {"--fuser, --torchcompile-mode", "NAME", "the whole step is compiled, always"},
+    {"--torchcompile, --compile", "NAME", "the whole step is compiled, always"},
+    {"--drop-connect", "X", "--drop-path RATE"},
+    {"--drop-block", "X", "there is no DropBlock: --drop-path RATE"},
+
+    /* optimizer and schedule */
+    {"--learning-rate", "LR", "--lr LR (see TRAIN.SCALE_LR)"},
+    {"--lr-base", "LR", "--lr LR, which is scaled by images per step / TRAIN.SCALE_LR_BASE"},
+    {"--lr-base-size", "N", "TRAIN.SCALE_LR_BASE=N"},
+    {"--lr-base-scale", "NAME", "rates are scaled linearly, or with --no-scale-lr not at all"},
+    {"--lr-scheduler, --scheduler", "NAME", "--sched NAME"},
+    {"--sched-on-updates", "", "always so"},
+    {"--lr-step-size, --step-size", "N", "--decay-epochs N"},
+    {"--lr-gamma, --gamma", "X", "--decay-rate X (step), TRAIN.LR_SCHEDULER.GAMMA=X (multistep)"},
+    {"--lr-steps, --lr-milestones", "N ...", "--milestones N ..."},
+    {"--lr-warmup-epochs", "N", "--warmup-epochs N"},
+    {"--lr-warmup-method", "NAME", "the warm-up is linear"},
+    {"--lr-warmup-decay", "X", "--warmup-lr LR, the rate of the first step"},
+    {"--lr-min", "LR", "--min-lr LR"},
+    {"--lr-noise, --lr-cycle-mul, --lr-cycle-decay, --lr-cycle-limit, --lr-k-decay", "X", "a schedule is one cycle without noise"},
+    {"--cooldown-epochs, --patience-epochs", "N", "schedules have no such phase (trainc help TRAIN.LR_SCHEDULER)"},
+    {"--num-epochs, --max-epochs", "N", "--epochs N"},
+    {"--opt-kwargs", "K=V", "keys of TRAIN.OPTIMIZER (trainc help TRAIN.OPTIMIZER)"},
+    {"--norm-weight-decay, --bias-weight-decay", "X", "TRAIN.WEIGHT_DECAY_1D=True decays them, too"},
+    {"--clip-grad-norm", "X", "--clip-grad X"},
+    {"--layer-decay, --layer-decay-min-scale", "X", "there are no rates of single layers; --freeze PATTERN holds some"},
+
+    /* augmentation and loss */
+    {"--no-aug", "", "--train-crop-mode none --hflip 0 --color-jitter 0 --aa none --reprob 0 --mixup 0 --cutmix 0"},
+    {"--mixup-alpha", "X", "--mixup X"},
+    {"--cutmix-alpha", "X", "--cutmix X"},
+    {"--auto-augment", "POLICY", "--aa POLICY"},
+    {"--random-erase", "X", "--reprob X"},
+    {"--vflip, --grayscale-prob, --gaussian-blur-prob, --color-jitter-prob", "X", "there is no such augmentation (trainc help AUG)"},
+    {"--aug-repeats, --aug-splits, --ra-reps", "N", "each picture is augmented once an epoch"},
+    {"--ra-sampler, --jsd-loss, --resplit, --split-bn", "", "each picture is augmented once an epoch"},
+    {"--bce-loss, --bce-sum", "", "the loss is cross entropy"},
+    {"--bce-target-thresh, --bce-pos-weight", "X", "the loss is cross entropy"},
+    {"--kd-model-name, --kd-distill-type, --kd-loss-type", "X", "there is no distillation"},
+    {"--tta", "N", "validation looks at each picture once"},
+
+    /* average, precision, device */
+    {"--model-ema-force-cpu", "", "TRAIN.EMA.DEVICE=cpu"},
+    {"--model-ema-warmup", "", "TRAIN.EMA.RAMP_STEPS=N, 2000 unless set"},
+    {"--model-ema-steps", "N", "the average takes every update"},
+    {"--use-ema", "", "--model-ema: the average is evaluated beside the weights"},
+    {"--fp16", "", "--amp-dtype fp16"},
+    {"--bf16", "", "--amp-dtype bf16"},
+    {"--precision", "X", "--amp-dtype fp16|bf16, or --no-amp"},
+    {"--amp-impl", "NAME", "there is one mixed precision (trainc help AMP)"},
+    {"--model-dtype", "NAME", "--amp-opt-level O3 --amp-dtype NAME"},
+    {"--cpu, --no-cuda, --no-accel", "", "--device cpu"},
+    {"--gpu", "N", "--device cuda:N"},
+    {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "a run is one process on one device"},
+    {"--sync-bn, --no-ddp-bb, --multiprocessing-distributed", "", "a run is one process on one device"},
+    {"--use-deterministic-algorithms", "", "--deterministic"},
+
+    /* what is printed and kept */
+    {"-p, --log-freq, --log-every", "N", "--print-freq N"},
+    {"-e, --evaluate, --test-only, --validate", "", "--eval, with --resume FILE or --pretrained FILE"},
+    {"--eval-metric", "NAME", "the best is that of the top-1 accuracy, or of the mIoU"},
+    {"--recovery-interval", "N", "--save-steps N"},
+    {"--save-images", "", "--pictures N, where a model segments"},
+    {"--log-wandb", "", "wandb sync takes the TensorBoard events of a run"},
+    {"--wandb-project, --wandb-tags, --wandb-resume-id", "X", "wandb sync takes the TensorBoard events of a run"},
+    {"-v, --verbose", "", "--log-level debug"},
+    {"-q, --quiet", "", "--log-level warning"},
+    {"--dry-run", "", "trainc config --check, or trainc summary"},
+};
+/* clang-format on */
+
+/* Whether the first len bytes of text, _ being -, are one of "-a, --arch". */
+static bool is_one_of(const char *names, const char *text, size_t len)
+{
+    while (*names) {
+        size_t n = strcspn(names, ","), i = 0;
+
+        while (n == len && i < len && names[i] == (text[i] == '_' ? '-' : text[i]))
+            i++;
+        if (n == len && i == len)
+            return true;
+        names += n;
+        names += strspn(names, ", ");
+    }
+    return false;
+}
+
+/* Whether key, or what stands behind its last dot, is the len bytes of name. */
+static bool names_key(const char *key, const char *name, size_t len)
+{
+    const char *dot = memchr(name, '.', len) ? NULL : strrchr(key, '.');
+    size_t i = 0;
+
+    key = dot ? dot + 1 : key;
+    while (i < len && key[i] == (name[i] == '-' ? '_' : toupper((unsigned char)name[i])))
+        i++;
+    return i == len && !key[len];
+}
+
+const char *foreign_flag(const char *text, bool *value)
+{
+    size_t len = strcspn(text, "=");
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (is_one_of(table[i].names, text, len)) {
+            *value = *table[i].value && !text[len];
+            return table[i].here;
+        }
+    return NULL;
+}
+
+const char *foreign_key(const struct schema *schema, const char *text, struct arena *mem)
+{
+    const struct schema *found = NULL;
+    size_t len = strcspn(text, "=");
+
+    if (len < 5 || strncmp(text, "--", 2) != 0)
+        return NULL;
+    for (const struct schema *row = schema; row->key; row++) {
+        if (row->type == SCHEMA_GONE || !names_key(row->key, text + 2, len - 2))
+            continue;
+        if (found) /* several sections have one of that name */
+            return NULL;
+        found = row;
+    }
+    return found ? arena_printf(mem, "%s=VALUE", found->key) : NULL;
+}
+
+static bool ends(const char *text, const char *end)
+{
+    size_t n = strlen(text), e = strlen(end);
+
+    return n > e && !strcasecmp(text + n - e, end);
+}
+
+const char *foreign_path(const char *text)
+{
+    static const char *const weights[] = {".safetensors", ".pth", ".pt", ".pth.tar",
+                                          ".bin"};
+
+    if (ends(text, ".yaml") || ends(text, ".yml"))
+        return "a configuration: --cfg FILE?";
+    for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++)
+        if (ends(text, weights[i]))
+            return "weights: --resume FILE or --pretrained FILE?";
+    if (file_is_dir(text))
+        return "a folder: --data-path DIR?";
+    return strchr(text, '/') ? "a path: --data-path DIR?" : NULL;
+}

@@ -1,0 +1,28 @@
+/*
+ * What other trainers call things: flags of timm's, torchvision's, PyTorch's and others'
+ * scripts that trainc does not have, and what is there instead.
+ */
+#ifndef CONFIG_FOREIGN_H
+#define CONFIG_FOREIGN_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+struct schema;
+
+/*
+ * What to write in place of the flag `text` ("--experiment", "--experiment=x", "-a"), or
+ * why there is nothing; NULL: not known. *value: its values follow as words of their own.
+ */
+const char *foreign_flag(const char *text, bool *value);
+
+/* "TRAIN.LR_SCHEDULER.MULTISTEPS=VALUE" of --multisteps, "TRAIN.EPOCHS=VALUE" of
+ * --train.epochs: a key, or the end of one key's name, as a flag. NULL: of no key. */
+const char *foreign_key(const struct schema *schema, const char *text, struct arena *mem);
+
+/* What a file or folder that stands alone may be: "a configuration: --cfg FILE?"; NULL.
+ */
+const char *foreign_path(const char *text);
+
+#endif
