@@ -2,15 +2,19 @@
  * trainc [VERB] ...: finds the verb, reads the command line and the configuration, and
  * hands over. The first verb of the table is the default.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "config/foreign.h"
 #include "config/load.h"
 #include "config/print.h"
 #include "cpu/spin.h"
@@ -19,6 +23,25 @@ const struct verb *const verb_table[] = {
     &cmd_train,  &cmd_eval,    &cmd_predict, &cmd_summary, &cmd_bench, &cmd_config,
     &cmd_models, &cmd_devices, &cmd_synth,   &cmd_help,    NULL,
 };
+
+/* Started without them, we would write messages into the files that take their places. */
+static void open_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            _exit(EXIT_FAILED);
+}
+
+/* What was printed may still have to reach a disk that is full. */
+static void check_output(void)
+{
+    bool failed = ferror(stdout);
+
+    errno = 0;
+    if (fflush(stdout) || failed)
+        die("cannot write the output: %s",
+            errno ? strerror(errno) : "some of it is lost");
+}
 
 static const struct verb *find_verb(const char *name)
 {
@@ -36,7 +59,7 @@ static const struct verb *choose_verb(int argc, char **argv, int *first)
     struct suggest s;
 
     *first = v ? 2 : 1;
-    if (v || strchr("-@", *name) || strchr(name, '='))
+    if (v || strchr("-@", *name) || strchr(name, '=') || foreign_path(name))
         return v ? v : verb_table[0];
     suggest_init(&s, name);
     for (int i = 0; verb_table[i]; i++)
@@ -89,9 +112,11 @@ int main(int argc, char **argv)
     struct cmdline line;
     int first, code = EXIT_OK;
 
+    open_standard_files();
     spin_briefly(argv);
     if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
         help_overview();
+        check_output();
         return argc < 2 ? EXIT_USAGE : EXIT_OK;
     }
 
@@ -107,5 +132,6 @@ int main(int argc, char **argv)
         code = run(v, &line, &p);
     problems_release(&p);
     cmdline_release(&line);
+    check_output();
     return code;
 }
