@@ -15,11 +15,14 @@ static void on_signal(int sig)
 
 void signals_install(void)
 {
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, now;
 
     sigemptyset(&a.sa_mask);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGINT, &a, NULL);
+    if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup */
+        sigaction(SIGHUP, &a, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
 }
 
 int signals_pending(void)
@@ -29,5 +32,8 @@ int signals_pending(void)
 
 const char *signals_name(int sig)
 {
-    return sig == SIGTERM ? "SIGTERM" : sig == SIGINT ? "SIGINT" : "a signal";
+    return sig == SIGTERM  ? "SIGTERM"
+           : sig == SIGINT ? "SIGINT"
+           : sig == SIGHUP ? "SIGHUP"
+                           : "a signal";
 }

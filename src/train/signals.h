@@ -1,6 +1,8 @@
 /*
- * SIGTERM and SIGINT ask a run to save and leave: a flag that is looked at behind every
- * batch, in training and in evaluation. A second SIGINT ends the program at once.
+ * SIGTERM, SIGINT and SIGHUP ask a run to save and leave: a flag that is looked at behind
+ * every batch, in training and in evaluation. A second SIGINT ends the program at once.
+ * SIGHUP stays ignored where it was (nohup). SIGPIPE is ignored: who reads the log may
+ * go before the run does, as tee does at Ctrl-C, and the run still has to save.
  */
 #ifndef TRAIN_SIGNALS_H
 #define TRAIN_SIGNALS_H

@@ -216,13 +216,14 @@ static int leave(struct trainer *t)
 {
     int sig = signals_pending();
     bool done = t->state.epoch >= t->cfg->train.epochs, best = false;
+    bool unsaved = !done && !t->replay && t->saved_step != t->step;
 
     if (sig && !done)
         log_info("%s: %sleaving at update %lld", signals_name(sig),
-                 t->replay ? "" : "saving and ", (long long)t->step);
+                 unsaved ? "saving and " : "", (long long)t->step);
     if (!sig && !done && t->val.step != t->step) /* MAX_STEPS within an epoch */
         best = validate(t) && judge(t);
-    if (!done && !t->replay && (best || t->saved_step != t->step))
+    if (unsaved || best)
         save(t, false, best);
     if (t->save_failed)
         log_warning("the last checkpoint could not be saved");
@@ -274,7 +275,7 @@ static void close_all(struct trainer *t)
 
 int trainer_train(const struct config *cfg, const char *result)
 {
-    struct trainer t = {.cfg = cfg, .last_loss = NAN, .saved_step = -1, .loading = -1};
+    struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
     int code;
 
     result_begin(&t.result, result);

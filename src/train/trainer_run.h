@@ -32,7 +32,7 @@ struct trainer {
     int64_t skipped;              /* as of the last look at the control tensor */
     struct evaluation evaluation; /* the last validation, */
     struct val_line val;          /* and its scores; NaN: none */
-    int64_t saved_step;           /* -1: nothing saved by this process */
+    int64_t saved_step;           /* this update is in a file, or none was done yet */
     bool save_failed;
 };
 

@@ -14,6 +14,24 @@ struct val_line trainer_no_val(void)
         .step = -1, .val = scores_unknown(), .ema = scores_unknown()};
 }
 
+/* The rates of a run are not those that were given, unless that is said. */
+static void log_rates(const struct trainer *t)
+{
+    const struct plan *p = &t->session.plan;
+    const struct config_train *c = &t->cfg->train;
+    struct strbuf why = STRBUF_INIT;
+
+    if (c->scale_lr)
+        strbuf_addf(&why,
+                    " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
+                    c->base_lr, (long long)(p->batch * c->accumulation_steps),
+                    (long long)c->scale_lr_base);
+    log_info("learning rate %.6g%s, %.6g at the start and %.6g at the end",
+             p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
+             schedule_lr(&p->schedule, p->updates));
+    strbuf_release(&why);
+}
+
 static void log_start(const struct trainer *t)
 {
     const struct session *s = &t->session;
@@ -29,9 +47,7 @@ static void log_start(const struct trainer *t)
              p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
                                                              : "");
     log_info("everything goes to '%s'", t->output.dir);
-    log_info("learning rate %.6g, %.6g at the start and %.6g at the end (factor %.6g)",
-             p->schedule.base, schedule_lr(&p->schedule, 0),
-             schedule_lr(&p->schedule, p->updates), p->lr_factor);
+    log_rates(t);
     if (p->schedule.kind == SCHEDULE_ONECYCLE && p->warmup_updates)
         log_info("onecycle warms up by PCT_START: TRAIN.WARMUP_EPOCHS has no effect");
 }
@@ -128,7 +144,7 @@ void trainer_start(struct trainer *t)
     };
     t->val = trainer_no_val();
     resumed = load_start(t);
-    t->step = session_control(&t->session).step;
+    t->step = t->saved_step = session_control(&t->session).step;
     output_open(&t->output, &t->session, &t->state, &t->feed.classes, t->step, resumed);
     feed_start(&t->feed, &t->session);
 }

@@ -1,0 +1,89 @@
+#!/bin/bash
+# Runs that are asked to leave, or that lose the terminal, the reader of their log or
+# their standard files: what was learned is saved, and nothing else is left behind.
+#
+#   tests/e2e/signals.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-signals.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --epochs 2000
+  --opts PRINT_FREQ=1)
+run=out/resnet20/default
+
+reached() { # update, process: false if the run ended before
+  while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
+    kill -0 "$2" 2>/dev/null || return 1
+    sleep 0.01
+  done
+}
+
+leaves() { # what, exit code, process
+  wait "$3"
+  local rc=$?
+  [ $rc = "$2" ] || fail "$1: exit code $rc, not $2"
+  [ -s $run/last.safetensors ] || fail "$1: nothing saved"
+  grep -q "saving and leaving" $run/log.txt || fail "$1: no word in the log"
+  rm -rf out
+  echo "ok: $1"
+}
+
+# The terminal goes away.
+"${train[@]}" >log 2>&1 &
+pid=$!
+reached 3 $pid || fail "SIGHUP: over too early"
+kill -HUP $pid
+leaves SIGHUP 129 $pid
+
+# It does so for nobody else: nohup.
+nohup "${train[@]}" >log 2>&1 &
+pid=$!
+reached 3 $pid || fail "nohup: over too early"
+kill -HUP $pid
+reached 10 $pid || fail "nohup: ended by SIGHUP"
+kill $pid
+leaves "nohup and SIGTERM" 143 $pid
+
+# trainc | tee at Ctrl-C: the reader of the log is gone when the run wants to tell that it saves.
+mkfifo pipe
+"${train[@]}" >pipe 2>&1 &
+pid=$!
+head -c 200 <pipe >/dev/null
+reached 5 $pid || fail "no reader: over too early"
+kill -INT $pid
+leaves "no reader of the log" 130 $pid
+
+# At the start, before anything was learned: nothing that the next start would have to fit.
+"${train[@]}" --val-num-samples 1000000 >log 2>&1 &
+pid=$!
+while [ ! -e $run/log.txt ] && kill -0 $pid; do :; done
+kill -TERM $pid
+wait $pid
+rc=$?
+if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal came late
+  [ $rc = 143 ] || fail "SIGTERM at the start: exit code $rc"
+  [ -e $run/last.safetensors ] && fail "SIGTERM at the start: a checkpoint of nothing"
+  "${train[@]}" --lr 0.01 --max-steps 2 >log 2>&1 || { cat log; fail "SIGTERM at the start: next start"; }
+  echo "ok: SIGTERM at the start"
+fi
+rm -rf out
+
+# Without standard files: no message gets into a file of the run.
+"${train[@]}" --max-steps 8 --opts TRAIN.SAVE_STEPS=2 >log 2>&1 || fail "with standard files"
+mv $run with
+rm -rf out
+"${train[@]}" --max-steps 8 --opts TRAIN.SAVE_STEPS=2 0<&- 1>&- 2>&- || fail "without standard files"
+cmp $run/last.safetensors with/last.safetensors || fail "without standard files: other weights"
+cmp $run/config.yaml with/config.yaml || fail "without standard files: another config.yaml"
+[ "$(wc -l <$run/log.txt)" = "$(wc -l <with/log.txt)" ] || fail "without standard files: log.txt"
+grep -q "Train:" $run/metrics.jsonl $run/summary.csv && fail "without standard files: messages in a file"
+rm -rf out
+echo "ok: without standard files"
+
+[ $fails = 0 ] && echo "signals: passed" || { echo "signals: $fails failed"; exit 1; }
