@@ -27,10 +27,7 @@ static const char *add_claim(struct region *r, struct graph *, struct node *n,
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_inplace(r, 0, 0);
     return nullptr;
 }

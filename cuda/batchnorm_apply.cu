@@ -359,11 +359,7 @@ static const char *fold_claim(struct region *r, struct graph *, struct node *n,
     if (n->op != &op_batchnorm_fold)
         return "not the fold of a batch norm";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
+    region_take_alone(r, n);
     return nullptr;
 }
 

@@ -49,10 +49,7 @@ static const char *cross_entropy_claim(struct region *r, struct graph *, struct 
     if (n->in[CROSS_ENTROPY_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     if (n->op == &op_cross_entropy)
         region_workspace(r, (size_t)n->in[CROSS_ENTROPY_LOGITS]->dim[0] * sizeof(double));
     else

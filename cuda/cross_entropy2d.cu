@@ -209,10 +209,7 @@ static const char *cross_entropy2d_claim(struct region *r, struct graph *, struc
     const struct tensor *labels = n->in[CROSS_ENTROPY2D_LABELS];
     picture p = picture_of(n->in[CROSS_ENTROPY2D_LOGITS]);
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_workspace(
         r, (size_t)(1 + label_parts(tensor_len(labels)) + (int)picture_blocks(p)) *
                sizeof(double));
@@ -344,11 +341,7 @@ static const char *confusion_claim(struct region *r, struct graph *, struct node
         return "not a confusion matrix";
 
     classes = n->in[CONFUSION_LOGITS]->dim[IMAGE_C];
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
+    region_take_alone(r, n);
     region_workspace(r, (size_t)(classes * classes) * sizeof(int64_t));
     return nullptr;
 }

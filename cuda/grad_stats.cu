@@ -36,11 +36,7 @@ static void take(struct region *r, struct node *n)
 {
     if (!n)
         return;
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
+    region_take_alone(r, n);
 }
 
 /* From the last node on: control_prepare, grad_stats, grads_accumulate. */

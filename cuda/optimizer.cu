@@ -204,11 +204,7 @@ static bool aligned(const struct node *n)
 
 static void take(struct region *r, struct node *n)
 {
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
+    region_take_alone(r, n);
 }
 
 static_assert((int)EMA_CONTROL == (int)UPDATE_CONTROL, "one place for the control");

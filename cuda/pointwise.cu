@@ -29,10 +29,7 @@ static const char *pointwise_claim(struct region *r, struct graph *, struct node
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_inplace(r, 0, n->nin - 1); /* x, or dy */
     return nullptr;
 }

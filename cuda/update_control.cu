@@ -14,10 +14,7 @@ static const char *control_claim(struct region *r, struct graph *, struct node *
         n->op != &op_control_micro && n->op != &op_loss_scale)
         return "no node of the control tensor";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     return nullptr;
 }
 

@@ -22,10 +22,7 @@ static const char *add_claim(struct region *r, struct graph *g, struct node *n,
         if (n->in[i]->dtype != n->out[0]->dtype || !cpu_dtype(n->in[i]))
             return "fp32 and bf16 only, and one of them for all";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_inplace(r, 0, 0);
     return NULL;
 }

@@ -21,10 +21,7 @@ static const char *concat_claim(struct region *r, struct graph *g, struct node *
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "types differ";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     return NULL;
 }
 

@@ -44,10 +44,7 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
     st->classes = n->in[CROSS_ENTROPY_LOGITS]->dim[1];
     st->smoothing = (double)((const struct cross_entropy_attrs *)n->attrs)->smoothing;
     st->lam = n->nin > lam ? lam : -1;
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_workspace(r, (size_t)st->samples * sizeof(double));
     return NULL;
 }

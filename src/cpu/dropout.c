@@ -34,10 +34,7 @@ static const char *dropout_claim(struct region *r, struct graph *g, struct node 
     if (!cpu_dtype(n->out[0]) || n->in[0]->dtype != n->out[0]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    (void)region_write(r, n->out[0]);
+    region_take_alone(r, n);
     region_inplace(r, 0, 0);
     if (n->op == &op_dropout2d) /* factors of each sample, and zeros */
         region_workspace(r,

@@ -52,11 +52,7 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
         return "no pass over flat arrays";
 
     st->update = update_of(n);
-    region_take(r, n);
-    for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
+    region_take_alone(r, n);
     if (n->op == &op_grad_stats)
         region_workspace(r, (size_t)(tensor_len(n->in[0]) / BLOCK + 1) * sizeof(double));
     return NULL;

@@ -62,6 +62,8 @@ bool node_free(const struct node *n); /* nobody has claimed it yet */
 /* What claim() may do once it has decided. */
 void *region_state(struct region *r);
 void region_take(struct region *r, struct node *n);
+/* With its reads and writes: read i is n->in[i], write i is n->out[i]. */
+void region_take_alone(struct region *r, struct node *n);
 void region_duplicate(struct region *r, struct node *n);
 int region_read(struct region *r, struct tensor *t);
 int region_write(struct region *r, struct tensor *t);

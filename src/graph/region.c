@@ -92,6 +92,15 @@ int region_write(struct region *r, struct tensor *t)
     return r->nwrite++;
 }
 
+void region_take_alone(struct region *r, struct node *n)
+{
+    region_take(r, n);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+}
+
 void region_inplace(struct region *r, int o, int i)
 {
     if (o < 0 || o >= r->nwrite || i < 0 || i >= r->nread)
