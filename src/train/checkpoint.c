@@ -259,11 +259,13 @@ static void get_state(const json_t *o, const struct session *s, struct run_state
 {
     const json_t *train = json_object_get(o, "train");
     const json_t *control = json_object_get(o, "control");
+    /* files of before it was counted had losses that were not finite among `count` */
+    const char *measured = json_object_get(train, "measured") ? "measured" : "count";
 
     *r = (struct run_state){
         .epoch = integer(o, "epoch"),
         .updates_per_epoch = integer(o, "updates_per_epoch"),
-        .train = {number(train, "loss_sum"), integer(train, "measured"),
+        .train = {number(train, "loss_sum"), integer(train, measured),
                   integer(train, "count"), integer(train, "top1"), integer(train, "top5"),
                   integer(train, "nonfinite"), integer(train, "runs")},
         .best_score = number(o, best_key(s)),
