@@ -324,9 +324,9 @@ static void voc_is_read(void **state)
     assert_int_equal(dataset_label_picture(d, 1, &limits, &bytes, &r, &s), 0);
     assert_int_equal(r.pixel[5], 0);
     dataset_close(d);
-    make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032\n2007_000033\n");
+    make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032\n\n2007_000033\n");
     check_dies(open_voc, dir,
-               "train.txt:2: there is no file 'JPEGImages/2007_000033.jpg' below");
+               "train.txt:3: there is no file 'JPEGImages/2007_000033.jpg' below");
     make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032 1\n");
     check_dies(open_voc, dir, "train.txt:1: a name such as 2007_000032 is expected");
     label_reader_release(&r);
