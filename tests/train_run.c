@@ -8,6 +8,7 @@
 
 #include "backends.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/philox.h"
 #include "graph/flat.h"
 #include "last_words.h"
@@ -143,4 +144,14 @@ int run_child(void (*fn)(void *arg), void *arg, char *text, size_t size)
     close(fd[0]);
     (void)waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+const struct segment *run_segment(const struct run *r, const char *name)
+{
+    const struct flat *f = session_flat(&r->s);
+
+    for (int i = 0; i < f->nsegment; i++)
+        if (!strcmp(f->segment[i].tensor->name, name))
+            return &f->segment[i];
+    BUG("no tensor '%s'", name);
 }

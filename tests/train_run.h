@@ -33,4 +33,7 @@ size_t run_bytes(const struct run *r);   /* of them */
  */
 int run_child(void (*fn)(void *arg), void *arg, char *text, size_t size);
 
+/* The parameter or buffer of that name. */
+const struct segment *run_segment(const struct run *r, const char *name);
+
 #endif
