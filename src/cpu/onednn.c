@@ -348,9 +348,14 @@ static void prim_arg(struct onednn_prim *p, int slot, int arg, const struct md *
     p->arg[p->narg++] = (dnnl_exec_arg_t){arg, p->memory[slot]};
 }
 
-static bool is_reference(const char *name)
+/*
+ * Code that nobody wants to wait for; and in 2.6 a convolution as a matrix product adds
+ * elements of other places, channels last.
+ */
+static bool is_unfit(const char *name, bool add)
 {
-    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL;
+    return strncmp(name, "ref", 3) == 0 || strstr(name, ":ref") != NULL ||
+           (add && strstr(name, "gemm") != NULL);
 }
 
 /* Takes `pd` and the plain descriptor of `s`. */
@@ -387,13 +392,12 @@ static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
     return p;
 }
 
-/* NULL for code that nobody wants to wait for. */
-static struct onednn_prim *prim_if_fast(struct onednn *o, dnnl_primitive_desc_t pd,
-                                        enum onednn_job job, struct shapes *s, bool add)
+static struct onednn_prim *prim_if_fit(struct onednn *o, dnnl_primitive_desc_t pd,
+                                       enum onednn_job job, struct shapes *s, bool add)
 {
     struct onednn_prim *p = prim_new(o, pd, job, s, add);
 
-    if (!is_reference(p->name))
+    if (!is_unfit(p->name, add))
         return p;
     onednn_prim_free(p);
     return NULL;
@@ -409,7 +413,7 @@ static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_job job,
     struct onednn_prim *p = NULL;
 
     if (status == dnnl_success)
-        p = prim_if_fast(o, pd, job, s, add);
+        p = prim_if_fit(o, pd, job, s, add);
     else if (status != dnnl_unimplemented)
         ONEDNN_CHECK(status);
     if (hint)

@@ -6,13 +6,14 @@
  *
  *   p = onednn_conv_new(o, &(struct onednn_conv){...});   NULL: no optimized code for it
  *   pack = onednn_pack_new(o, p, ONEDNN_PACK);
- *   onednn_pack_run(pack, packed, weights);               after each change of the
- * weights onednn_prim_run(p, &(struct onednn_args){...});
+ *   onednn_pack_run(pack, packed, weights);   after each change of the weights
+ *   onednn_prim_run(p, &(struct onednn_args){...});
  *
  * Quirks that shape this interface: plain weights fall to code a hundred times slower;
- * the eltwise relu turns NaN into 0, so no activation is offered; a memory object zeroes
- * the padding of its buffer when the pointer changes, so pointers are set only when they
- * do.
+ * the eltwise relu turns NaN into 0, so no activation is offered; a convolution done as a
+ * matrix product adds the wrong elements of args->add (2.6), so there is none with one; a
+ * memory object zeroes the padding of its buffer when the pointer changes, so pointers
+ * are set only when they do.
  */
 #ifndef CPU_ONEDNN_H
 #define CPU_ONEDNN_H
@@ -43,7 +44,7 @@ struct onednn_conv {
     int64_t out, out_height, out_width;
     int64_t kernel[2], stride[2], dilation[2]; /* height, width; dilation 1: none */
     int64_t pad[2], pad_end[2];                /* top and left, bottom and right */
-    bool bias; /* forward: adds it; backward weights: makes its gradient */
+    bool bias; /* in fp32; forward: adds it; backward weights: makes its gradient */
     bool add;  /* forward: adds args->add to the result, and the result is rounded once */
 };
 
@@ -55,7 +56,7 @@ struct onednn_linear {
     bool bias;
 };
 
-/* NULL if oneDNN has nothing but its reference code, or nothing at all. */
+/* NULL if oneDNN has nothing, nothing but its reference code, or nothing right. */
 struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *c);
 struct onednn_prim *onednn_linear_new(struct onednn *o, const struct onednn_linear *l);
 void onednn_prim_free(struct onednn_prim *p); /* accepts NULL */
