@@ -1,6 +1,6 @@
 /*
  * What single ops mean, against numbers worked out by hand or by counting: losses, exact
- * metrics, mixing, masks, ties, half floats that overflow, and mistakes that are refused.
+ * metrics, mixing, masks, ties, and half floats that overflow.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,14 +22,11 @@
 #include "ops/conv2d.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
-#include "ops/linear.h"
 #include "ops/maxpool2d.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/mix_formula.h"
 #include "ops/reference.h"
-#include "ops/relu.h"
-#include "ops/table.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -442,132 +437,6 @@ static void test_half(void **state)
     close_to(product(DTYPE_BF16, 1.001f, 1), 1, 0);
 }
 
-/* ---- mistakes ---- */
-
-struct mistake {
-    const char *says;
-    void (*make)(struct builder *b, struct tensor *x);
-};
-
-static void bad_kernel(struct builder *b, struct tensor *x)
-{
-    conv2d(b, x, "conv1", .out = 4, .kernel = 9);
-}
-
-static void bad_groups(struct builder *b, struct tensor *x)
-{
-    conv2d(b, x, "conv1", .out = 4, .kernel = 3, .groups = 2);
-}
-
-static void bad_stride(struct builder *b, struct tensor *x)
-{
-    conv2d(b, x, "conv1", .out = 4, .kernel = 3, .stride = -1);
-}
-
-static void bad_pool(struct builder *b, struct tensor *x)
-{
-    maxpool2d(b, x, "pool", .kernel = 2, .padding = 2);
-}
-
-static void bad_linear(struct builder *b, struct tensor *x)
-{
-    linear(b, x, "fc", .out = 10);
-}
-
-static void bad_limit(struct builder *b, struct tensor *x)
-{
-    relu(b, x, "act", .limit = 0.7f);
-}
-
-static void bad_rate(struct builder *b, struct tensor *x)
-{
-    dropout(b, x, "drop", .rate = 1);
-}
-
-static void bad_mix(struct builder *b, struct tensor *x)
-{
-    struct tensor *lam;
-    int64_t bytes = 8;
-
-    mix(b, x, graph_input(b, "control", DTYPE_U8, LAYOUT_PLAIN, 1, &bytes), &lam, "mix",
-        .prob = 1);
-}
-
-static void twice(struct builder *b, struct tensor *x)
-{
-    x = batchnorm(b, x, "bn1");
-    batchnorm(b, x, "bn1");
-}
-
-static const struct mistake mistakes[] = {
-    {"layer 'conv1': conv2d(2x3x4x4 fp32, 4x3x9x9 fp32): the kernel is larger",
-     bad_kernel},
-    {"the groups do not divide the channels", bad_groups},
-    {"layer 'conv1': conv2d: stride_h must be in [1, 1024], not -1", bad_stride},
-    {"the padding is more than half of the kernel", bad_pool},
-    {"layer 'fc': linear(2x3x4x4 fp32, 10x3 fp32): an image must be pooled", bad_linear},
-    {"the limit must be exact in half floats", bad_limit},
-    {"rate must be in [0, 0.999], not 1", bad_rate},
-    {"neither mixup nor cutmix is on", bad_mix},
-    {"layer 'bn1' has two tensors named 'bn1.weight'", twice},
-    {NULL, NULL},
-};
-
-/* What the child says before it dies. */
-static int complaint(const struct mistake *m, char *said, size_t size)
-{
-    int fd[2], status;
-    ssize_t n, at = 0;
-    pid_t pid;
-
-    assert_int_equal(pipe(fd), 0);
-    pid = fork();
-    if (!pid) {
-        struct graph *g = graph_new(&graph_ops_default, true);
-        struct builder b = {.g = g};
-
-        (void)dup2(fd[1], STDERR_FILENO);
-        m->make(&b, graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                (const int64_t[]){2, 3, 4, 4}));
-        _exit(0);
-    }
-    close(fd[1]);
-    while ((n = read(fd[0], said + at, size - 1 - (size_t)at)) > 0)
-        at += n;
-    said[at] = '\0';
-    close(fd[0]);
-    assert_true(waitpid(pid, &status, 0) == pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void test_mistakes(void **state)
-{
-    char said[1000];
-
-    (void)state;
-    for (const struct mistake *m = mistakes; m->says; m++) {
-        assert_int_equal(complaint(m, said, sizeof(said)), 1);
-        if (!strstr(said, m->says))
-            fail_msg("'%s' does not say '%s'", said, m->says);
-    }
-}
-
-/* ---- the table ---- */
-
-static void test_table(void **state)
-{
-    int n = 0;
-
-    (void)state;
-    for (; op_table[n]; n++) {
-        assert_true(op_find(op_table[n]->name) == op_table[n]);
-        assert_non_null(op_table[n]->shape);
-        assert_non_null(op_table[n]->ref);
-    }
-    assert_true(n >= 36);
-    assert_null(op_find("no such op"));
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -590,8 +459,7 @@ int main(void)
         cmocka_unit_test(test_mix_draws),     cmocka_unit_test(test_mix),
         cmocka_unit_test(test_dropout),       cmocka_unit_test(test_maxpool_ties),
         cmocka_unit_test(test_avgpool_ceil),  cmocka_unit_test(test_batchnorm),
-        cmocka_unit_test(test_half),          cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_half),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
