@@ -11,12 +11,6 @@
 #include "ops/maxpool2d.h"
 #include "ops/relu.h"
 
-static struct tensor *image(struct case_build *c, const char *name,
-                            const struct case_size *s)
-{
-    return case_tensor(c, name, DTYPE_F32, LAYOUT_IMAGE, 4, s->dim, CASE_SIGNED);
-}
-
 static struct tensor *vector(struct case_build *c, const char *name,
                              const struct case_size *s, enum case_fill fill)
 {
@@ -50,26 +44,25 @@ static struct tensor *apply(struct case_build *c, struct tensor *x, struct tenso
 void case_batchnorm_parts(struct case_build *c, const struct op_case *row,
                           const struct case_size *s)
 {
-    struct tensor *x = image(c, "x", s), **f;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), **f;
 
     (void)row;
     f = node(c->b, &op_batchnorm_stats, "bn", NULL, &x, 1)->producer->out;
     f = finalize(c, s, f[BATCHNORM_STATS_SUM], f[BATCHNORM_STATS_SQUARES]);
-    c->out[c->nout++] =
-        apply(c, x, f[BATCHNORM_FINALIZE_SCALE], f[BATCHNORM_FINALIZE_SHIFT]);
-    c->out[c->nout++] = f[BATCHNORM_FINALIZE_MEAN];
-    c->out[c->nout++] = f[BATCHNORM_FINALIZE_VAR];
+    case_output(c, apply(c, x, f[BATCHNORM_FINALIZE_SCALE], f[BATCHNORM_FINALIZE_SHIFT]));
+    case_output(c, f[BATCHNORM_FINALIZE_MEAN]);
+    case_output(c, f[BATCHNORM_FINALIZE_VAR]);
 }
 
 void case_batchnorm_stats(struct case_build *c, const struct op_case *row,
                           const struct case_size *s)
 {
-    struct tensor *x = image(c, "x", s);
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
     struct tensor **f = node(c->b, &op_batchnorm_stats, "bn", NULL, &x, 1)->producer->out;
 
     (void)row;
-    c->out[c->nout++] = f[BATCHNORM_STATS_SUM];
-    c->out[c->nout++] = f[BATCHNORM_STATS_SQUARES];
+    case_output(c, f[BATCHNORM_STATS_SUM]);
+    case_output(c, f[BATCHNORM_STATS_SQUARES]);
 }
 
 void case_batchnorm_finalize(struct case_build *c, const struct op_case *row,
@@ -79,16 +72,16 @@ void case_batchnorm_finalize(struct case_build *c, const struct op_case *row,
     struct tensor **f = finalize(c, s, sum, vector(c, "squares", s, CASE_UNIT));
 
     (void)row;
-    c->out[c->nout++] = f[BATCHNORM_FINALIZE_RSTD];
-    c->out[c->nout++] = f[BATCHNORM_FINALIZE_SCALE];
-    c->out[c->nout++] = f[BATCHNORM_FINALIZE_SHIFT];
+    case_output(c, f[BATCHNORM_FINALIZE_RSTD]);
+    case_output(c, f[BATCHNORM_FINALIZE_SCALE]);
+    case_output(c, f[BATCHNORM_FINALIZE_SHIFT]);
 }
 
 void case_batchnorm_fold(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)
 {
     struct batchnorm_part_attrs a = attrs(s);
-    struct tensor *x = image(c, "x", s), **f;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), **f;
     struct tensor *in[] = {
         [BATCHNORM_FOLD_WEIGHT] = vector(c, "weight", s, CASE_SIGNED),
         [BATCHNORM_FOLD_BIAS] = vector(c, "bias", s, CASE_SIGNED),
@@ -98,14 +91,15 @@ void case_batchnorm_fold(struct case_build *c, const struct op_case *row,
 
     (void)row;
     f = node(c->b, &op_batchnorm_fold, "bn", &a, in, 4)->producer->out;
-    c->out[c->nout++] = apply(c, x, f[BATCHNORM_FOLD_SCALE], f[BATCHNORM_FOLD_SHIFT]);
-    c->out[c->nout++] = f[BATCHNORM_FOLD_SHIFT];
+    case_output(c, apply(c, x, f[BATCHNORM_FOLD_SCALE], f[BATCHNORM_FOLD_SHIFT]));
+    case_output(c, f[BATCHNORM_FOLD_SHIFT]);
 }
 
 void case_batchnorm_grad_parts(struct case_build *c, const struct op_case *row,
                                const struct case_size *s)
 {
-    struct tensor *x = image(c, "x", s), *dy = image(c, "dy", s), **f;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED),
+                  *dy = case_image(c, "dy", s->dim, CASE_SIGNED), **f;
     struct tensor *in[] = {
         [BATCHNORM_GRAD_STATS_X] = x,
         [BATCHNORM_GRAD_STATS_WEIGHT] = vector(c, "weight", s, CASE_SIGNED),
@@ -125,9 +119,9 @@ void case_batchnorm_grad_parts(struct case_build *c, const struct op_case *row,
         [BATCHNORM_GRAD_APPLY_OFFSET] = f[BATCHNORM_GRAD_STATS_OFFSET],
     };
 
-    c->out[c->nout++] = node(c->b, &op_batchnorm_grad_apply, "bn", NULL, apply, 5);
-    c->out[c->nout++] = f[BATCHNORM_GRAD_STATS_DWEIGHT];
-    c->out[c->nout++] = f[BATCHNORM_GRAD_STATS_DBIAS];
+    case_output(c, node(c->b, &op_batchnorm_grad_apply, "bn", NULL, apply, 5));
+    case_output(c, f[BATCHNORM_GRAD_STATS_DWEIGHT]);
+    case_output(c, f[BATCHNORM_GRAD_STATS_DBIAS]);
 }
 
 /* ---- what stands behind ---- */
@@ -137,13 +131,14 @@ static struct tensor *bn_relu(struct case_build *c, const struct op_case *row,
 {
     const struct relu_attrs *a = row->attrs;
 
-    return relu(c->b, batchnorm(c->b, image(c, "x", s), "bn"), "relu", .limit = a->limit);
+    return relu(c->b, batchnorm(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "bn"),
+                "relu", .limit = a->limit);
 }
 
 void case_bn_relu(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {
-    c->out[c->nout++] = bn_relu(c, row, s);
+    case_output(c, bn_relu(c, row, s));
 }
 
 /* The stem: nobody else wants the relu. */
@@ -152,8 +147,7 @@ void case_bn_relu_maxpool(struct case_build *c, const struct op_case *row,
 {
     struct tensor *x = bn_relu(c, row, s);
 
-    c->out[c->nout++] =
-        maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1);
+    case_output(c, maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1));
 }
 
 /* Two readers: the gradient of the relu's output is a sum. */
@@ -164,5 +158,5 @@ void case_bn_relu_shared(struct case_build *c, const struct op_case *row,
     struct tensor *y =
         maxpool2d(c->b, x, "maxpool", .kernel = 3, .stride = 1, .padding = 1);
 
-    c->out[c->nout++] = add(c->b, y, x, "add");
+    case_output(c, add(c->b, y, x, "add"));
 }

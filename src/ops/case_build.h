@@ -41,6 +41,7 @@ case_build_fn case_head;
 case_build_fn case_metrics;
 case_build_fn case_loss_scale;
 case_build_fn case_conv_bn_relu;
+case_build_fn case_conv_bn_add_relu;
 case_build_fn case_bn_add_relu;
 case_build_fn case_bn_drop_add_relu;
 case_build_fn case_bn_bn_add_relu;
@@ -60,6 +61,16 @@ case_build_fn case_weights;
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
                            enum layout layout, int ndim, const int64_t *dim,
                            enum case_fill fill);
+
+struct tensor *case_image(struct case_build *c, const char *name, const int64_t *dim,
+                          enum case_fill fill);
+
+/* Labels of the pixels of [N,K,H,W]; a label of -1 is 255. */
+struct tensor *case_pixel_labels(struct case_build *c, const int64_t *dim,
+                                 enum case_fill fill);
+
+/* Compared; the seed of the backward pass is one for each. */
+void case_output(struct case_build *c, struct tensor *t);
 
 /* Appends the update phase, behind graph_flatten and autodiff. */
 void case_update_phase(struct builder *b, const struct case_update *u);
