@@ -494,6 +494,7 @@ const struct op_case op_cases[] = {
      ATTRS(conv2d_attrs, .kernel = 3, .padding = 1, .bias = 1)},
     {.name = "conv bn add relu 1x3 dilated inference",
      WIDE,
+     .no_gradient = true,
      .build = case_conv_bn_add_relu,
      .small = {.dim = {1, 128, 2, 60}},
      .bench = {.dim = {4, 128, 45, 60}},
