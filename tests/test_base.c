@@ -457,6 +457,14 @@ static void leave_die(void *arg)
     die("cannot open '%s'", arg ? "y" : "x");
 }
 
+/* What a name may hold: an end of a line, a terminal's escape, UTF-8. */
+static void leave_odd_name(void *arg)
+{
+    (void)arg;
+    log_warning("a\nb");
+    die("cannot open '%s'", "a\nb\033[31m\177\303\251");
+}
+
 static void leave_usage(void *arg)
 {
     (void)arg;
@@ -493,6 +501,8 @@ static void test_leaving(void **state)
     (void)state;
     check_leaves(leave_die, EXIT_FAILED,
                  "trainc: warning: first 1\ntrainc: error: cannot open 'x'\n");
+    check_leaves(leave_odd_name, EXIT_FAILED,
+                 "warning: a?b\ntrainc: error: cannot open 'a?b?[31m?\303\251'\n");
     check_leaves(leave_usage, EXIT_USAGE, "trainc: error: no such key\n");
     check_leaves(leave_handler, EXIT_FAILED,
                  "trainc: warning: not for the handler\ntrainc: error: bad\n"

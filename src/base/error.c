@@ -13,12 +13,20 @@ void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *a
     at_exit_arg = arg;
 }
 
+void one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
 __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code,
                                                       const char *fmt, va_list ap)
 {
     char line[4096];
 
     (void)vsnprintf(line, sizeof(line), fmt, ap);
+    one_line(line);
     (void)fflush(stdout);
     (void)fprintf(stderr, "trainc: %s: %s\n", kind, line);
     if (code && at_exit_fn) {

@@ -30,6 +30,12 @@ __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void usage(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *fmt, ...);
 
+/*
+ * In place: control characters become '?'. All messages go through it, and the log: file
+ * names and texts of others may hold anything, and a message is one line.
+ */
+void one_line(char *text);
+
 /* `fn` gets the message and the exit code; one function at a time, NULL removes it. */
 void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *arg);
 

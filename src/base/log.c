@@ -76,6 +76,7 @@ vlog(enum log_level level, const char *fmt, va_list ap, int once)
     char text[4096];
 
     (void)vsnprintf(text, sizeof(text), fmt, ap);
+    one_line(text);
     pthread_mutex_lock(&lock);
     if (!once || !strmap_has(&said, text)) {
         if (once)
@@ -108,6 +109,7 @@ void log_quiet(const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    one_line(text);
     pthread_mutex_lock(&lock);
     emit_file("", text);
     pthread_mutex_unlock(&lock);
