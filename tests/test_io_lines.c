@@ -116,6 +116,23 @@ static void test_csv_damaged(void **state)
     check("epoch,train_loss,val_top1\n");
 }
 
+/* Names of classes may hold anything: they stay one cell of one line. */
+static void test_csv_names(void **state)
+{
+    static const char *const odd[] = {"epoch", "a,b", "say \"x\"", "two\nlines"};
+    struct csv c;
+
+    (void)state;
+    put("");
+    csv_open(&c, file, odd, 4, -1);
+    csv_row(&c, (double[]){1, 2, 3, 4});
+    csv_close(&c);
+    check("epoch,\"a,b\",\"say \"\"x\"\"\",\"two lines\"\n1,2,3,4\n");
+    csv_open(&c, file, odd, 4, 1); /* a resumed run knows its header again */
+    csv_close(&c);
+    check("epoch,\"a,b\",\"say \"\"x\"\"\",\"two lines\"\n1,2,3,4\n");
+}
+
 static void said(const char *message, int code, void *arg)
 {
     (void)arg;
@@ -172,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_csv_damaged),
         cmocka_unit_test(test_csv_other_columns),
+        cmocka_unit_test(test_csv_names),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

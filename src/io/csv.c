@@ -21,7 +21,9 @@ static bool keep_line(const char *line, void *arg)
 
     if (!cut->seen++) {
         if (strcmp(line, cut->header) != 0)
-            die("'%s' has the columns '%s', and this run would write '%s'; move it away",
+            die("'%s' has the columns '%.300s', and this run would write '%.300s'; move "
+                "it "
+                "away",
                 cut->path, line, cut->header);
         return true;
     }
@@ -30,14 +32,33 @@ static bool keep_line(const char *line, void *arg)
     return end != line && !errno && (*end == ',' || !*end) && row <= cut->last;
 }
 
+/* A name as a cell: in quotes if it has what ends one (RFC 4180), and on one line. */
+static void add_name(struct strbuf *s, const char *name)
+{
+    bool quote = strpbrk(name, ",\"\r\n") != NULL;
+
+    if (quote)
+        strbuf_addch(s, '"');
+    for (; *name; name++) {
+        if (*name == '"')
+            strbuf_addch(s, '"');
+        strbuf_addch(s, *name == '\r' || *name == '\n' ? ' ' : *name);
+    }
+    if (quote)
+        strbuf_addch(s, '"');
+}
+
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
               int64_t last)
 {
     struct strbuf header = STRBUF_INIT;
     struct cut cut = {.path = path, .last = last};
 
-    for (int i = 0; i < columns; i++)
-        strbuf_addf(&header, i ? ",%s" : "%s", column[i]);
+    for (int i = 0; i < columns; i++) {
+        if (i)
+            strbuf_addch(&header, ',');
+        add_name(&header, column[i]);
+    }
     cut.header = header.buf;
     c->columns = columns;
     lines_open(&c->lines, path, last < 0 ? NULL : keep_line, &cut);

@@ -7,8 +7,9 @@
  *   csv_row(&table, (double[]){1, 2.3, 12.5});
  *   csv_close(&table);
  *
- * NaN is an empty cell. Numbers have as few digits as give the same float, or the same
- * double if they are not floats. Failures are as for jsonl.
+ * Names with commas or quotes stand in quotes. NaN is an empty cell. Numbers have as few
+ * digits as give the same float, or the same double if they are not floats. Failures are
+ * as for jsonl.
  */
 #ifndef IO_CSV_H
 #define IO_CSV_H
