@@ -200,6 +200,37 @@ static void test_file(void **state)
     run_release(&a);
 }
 
+/* A counter in memory is a float, and a file may bring any number into it. */
+static void test_counters(void **state)
+{
+    static const float was[] = {1e19f, -1, NAN, 7};
+    static const int64_t want[] = {INT64_MAX, 0, 0, 7};
+    struct strbuf why = STRBUF_INIT;
+    const struct segment *seg;
+    struct safetensors f;
+    int64_t count;
+    struct run r;
+
+    (void)state;
+    run_init(&r, NULL);
+    seg = session_flat(&r.s)->segment;
+    while (strcmp(seg->tensor->name, "bn1.num_batches_tracked") != 0)
+        seg++;
+    for (int i = 0; i < 4; i++) {
+        (void)run_weights(&r);
+        r.weights[seg->offset] = was[i];
+        session_set(&r.s, MEMORY_WEIGHTS, r.weights);
+        write_checkpoint(&r, path);
+        assert_int_equal(safetensors_open(&f, path, &why), 0);
+        assert_int_equal(
+            safetensors_read(&f, safetensors_find(&f, seg->tensor->name), &count, &why),
+            0);
+        assert_true(count == want[i]);
+        safetensors_close(&f);
+    }
+    run_release(&r);
+}
+
 static void damage(const char *file, long at)
 {
     FILE *f = fopen(file, "r+b");
@@ -255,6 +286,87 @@ static void read_other_classes(void *arg)
     (void)checkpoint_read(path, &r->s, &got, &(struct class_list){other, 10}, &why);
 }
 
+/* The checkpoint at `path` with another text in its metadata, and a right checksum. */
+static void rewrite(const char *key, const char *text)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors_writer w = {0};
+    struct safetensors f;
+    char **data;
+
+    assert_int_equal(safetensors_open(&f, path, &why), 0);
+    data = xcalloc(f.n, sizeof(*data));
+    for (size_t i = 0; i < f.meta.n; i++)
+        if (strcmp(f.meta.entry[i].key, "xxh3") != 0)
+            safetensors_writer_meta(
+                &w, f.meta.entry[i].key,
+                strcmp(f.meta.entry[i].key, key) != 0 ? f.meta.entry[i].value : text);
+    for (size_t i = 0; i < f.n; i++) {
+        const struct safetensors_tensor *t = &f.tensor[i];
+
+        data[i] = xmalloc(t->size);
+        assert_int_equal(safetensors_read(&f, t, data[i], &why), 0);
+        safetensors_writer_add(&w, t->name, t->dtype, t->ndim, t->dims, data[i]);
+    }
+    assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
+    safetensors_writer_release(&w);
+    for (size_t i = 0; i < f.n; i++)
+        free(data[i]);
+    free(data);
+    safetensors_close(&f);
+}
+
+/* A checkpoint whose checksum is right, and whose state no run can have: passed over. */
+static void test_nonsense(void **state)
+{
+    static const struct {
+        const char *was, *becomes, *says;
+    } rows[] = {
+        {"\"epoch\":3", "\"epoch\":-3", "epoch is no number from 0 to 1000000000"},
+        {"\"epoch\":3", "\"epoch\":3.5", "epoch is no number"},
+        {"\"epoch\":3", "\"epoch\":4", "step 3 is not of epoch 4 with 1 updates"},
+        {"\"updates_per_epoch\":1", "\"updates_per_epoch\":4",
+         "step 3 is not of epoch 3"},
+        {"\"updates_per_epoch\":1", "\"updates_per_epoch\":9000000000000000000",
+         "updates_per_epoch is no number"},
+        {"\"micro\":3", "\"micro\":-1", "micro is no number"},
+        {"\"loss_scale\":1", "\"loss_scale\":0", "loss_scale is no number above 0"},
+        {"\"loss_scale\":1", "\"loss_scale\":1e39", "loss_scale is no number above 0"},
+        {"\"growth_count\":0", "\"growth_count\":4294967296",
+         "growth_count is no number"},
+        {"\"top1\":2", "\"top1\":\"x\"", "top1 is no number"},
+    };
+    struct run_state got;
+    struct safetensors f;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+        const char *was, *at;
+
+        write_checkpoint(&a, path);
+        assert_int_equal(safetensors_open(&f, path, &why), 0);
+        was = safetensors_meta(&f, "trainc");
+        at = strstr(was, rows[i].was);
+        assert_non_null(at);
+        strbuf_add(&text, was, (size_t)(at - was));
+        strbuf_addf(&text, "%s%s", rows[i].becomes, at + strlen(rows[i].was));
+        safetensors_close(&f);
+        rewrite("trainc", text.buf);
+        got = some_state;
+        assert_int_equal(checkpoint_read(path, &a.s, &got, &classes, &why), -1);
+        if (!strstr(why.buf, path) || !strstr(why.buf, rows[i].says))
+            fail_msg("'%s' does not say '%s'", why.buf, rows[i].says);
+        assert_memory_equal(&got, &some_state, sizeof(got));
+        strbuf_release(&text);
+        strbuf_release(&why);
+    }
+    run_release(&a);
+}
+
 static void read_as_sgd(void *arg)
 {
     struct run *r = arg;
@@ -278,6 +390,9 @@ static void test_refused(void **state)
     assert_non_null(strstr(text, "jay"));
     assert_int_equal(run_child(read_as_sgd, &b, text, sizeof(text)), 1);
     assert_non_null(strstr(text, "adamw"));
+    rewrite("classes", "[\"ant\", 5]");
+    assert_int_equal(run_child(read_other_classes, &a, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "its class 1 has no name"));
     run_release(&a);
     run_release(&b);
 }
@@ -408,6 +523,7 @@ static void test_disk_full(void **state)
 
     (void)state;
     run_init(&a, NULL);
+    run_steps(&a, 1);
     s.epoch = 1;
     assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
     run_steps(&a, 1);
@@ -510,8 +626,10 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saves, setup, teardown),
         cmocka_unit_test_setup_teardown(test_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),

@@ -19,7 +19,9 @@
 #include "base/philox.h"
 #include "dataset/dataset.h"
 #include "graph/flat.h"
+#include "io/safetensors.h"
 #include "train/checkpoint.h"
+#include "train/class_weights.h"
 #include "train/pretrained.h"
 #include "train/segmentation.h"
 #include "train_run.h"
@@ -337,6 +339,45 @@ static void test_class_weights(void **state)
     run_release(&c);
 }
 
+static char path[64];
+
+static void read_class_weights(void *arg)
+{
+    float weight[4];
+
+    (void)class_weights(arg, NULL, weight);
+}
+
+/* Those of a checkpoint, if they can be: else the labels are needed, which are not here.
+ */
+static void test_saved_class_weights(void **state)
+{
+    static const char *const text[] = {"[2, 2, 0, 2]", "[2, 2, -1, 2]", "[2, 2, 1e99, 2]",
+                                       "[2, 2, 2]", "{}"};
+    struct run r;
+    char said[4000];
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
+                   (int)getpid());
+    scene_run(&r, NULL);
+    config_set(&r.cfg, "TRAIN.CLASS_WEIGHTS", "auto");
+    config_set(&r.cfg, "DATA.DATASET", "list");
+    config_set(&r.cfg, "MODEL.PRETRAINED", path);
+    for (int i = 0; i < 5; i++) {
+        struct safetensors_writer w = {0};
+        struct strbuf why = STRBUF_INIT;
+
+        safetensors_writer_meta(&w, "class_weights", text[i]);
+        assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
+        safetensors_writer_release(&w);
+        assert_int_equal(run_child(read_class_weights, &r.cfg, said, sizeof(said)),
+                         i ? 2 : 0);
+    }
+    (void)unlink(path);
+    run_release(&r);
+}
+
 /* Recomputing the blocks in backward changes no bit; dropout repeats its choice. */
 static void test_checkpointing(void **state)
 {
@@ -352,8 +393,6 @@ static void test_checkpointing(void **state)
     run_release(&a);
     run_release(&b);
 }
-
-static char path[64];
 
 static void load_pretrained(void *arg)
 {
@@ -433,7 +472,7 @@ int main(void)
         cmocka_unit_test(test_amp),           cmocka_unit_test(test_any_batch),
         cmocka_unit_test(test_unused_head),   cmocka_unit_test(test_encoder_first),
         cmocka_unit_test(test_class_weights), cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_accumulation),  cmocka_unit_test(test_saved_class_weights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

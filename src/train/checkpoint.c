@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,36 +255,72 @@ static int64_t integer(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-static void get_state(const json_t *o, const struct session *s, struct run_state *r,
-                      struct control *c)
-{
-    const json_t *train = json_object_get(o, "train");
-    const json_t *control = json_object_get(o, "control");
-    /* files of before it was counted had losses that were not finite among `count` */
-    const char *measured = json_object_get(train, "measured") ? "measured" : "count";
+enum { EPOCHS_MOST = 1000000000 };
 
+/* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
+static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
+{
+    const json_t *v = json_object_get(o, key);
+    int64_t n = json_integer_value(v);
+
+    if (!v || (json_is_integer(v) && n >= 0 && n <= most))
+        return n;
+    if (!why->len)
+        strbuf_addf(why, "%s is no number from 0 to %lld", key, (long long)most);
+    return 0;
+}
+
+static struct metrics get_metrics(const json_t *o, struct strbuf *why)
+{
+    /* files of before it was counted had losses that were not finite among `count` */
+    const char *measured = json_object_get(o, "measured") ? "measured" : "count";
+
+    return (struct metrics){number(o, "loss_sum"),
+                            count(o, measured, INT64_MAX, why),
+                            count(o, "count", INT64_MAX, why),
+                            count(o, "top1", INT64_MAX, why),
+                            count(o, "top5", INT64_MAX, why),
+                            count(o, "nonfinite", INT64_MAX, why),
+                            count(o, "runs", INT64_MAX, why)};
+}
+
+static struct control get_control(const json_t *o, struct strbuf *why)
+{
+    return (struct control){
+        .step = count(o, "step", INT64_MAX, why),
+        .micro = count(o, "micro", INT64_MAX, why),
+        .seed = (uint64_t)integer(o, "seed"),
+        .updates = count(o, "updates", INT64_MAX, why),
+        .loss_scale = number(o, "loss_scale"),
+        .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
+        .skipped = count(o, "skipped", INT64_MAX, why),
+        .skipped_row = count(o, "skipped_row", INT64_MAX, why),
+    };
+}
+
+/* A checksum tells that a file is as it was written, not that it makes sense. */
+static int get_state(const json_t *o, const struct session *s, struct run_state *r,
+                     struct control *c, struct strbuf *why)
+{
     *r = (struct run_state){
-        .epoch = integer(o, "epoch"),
-        .updates_per_epoch = integer(o, "updates_per_epoch"),
-        .train = {number(train, "loss_sum"), integer(train, measured),
-                  integer(train, "count"), integer(train, "top1"), integer(train, "top5"),
-                  integer(train, "nonfinite"), integer(train, "runs")},
+        .epoch = count(o, "epoch", EPOCHS_MOST, why),
+        .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
+        .train = get_metrics(json_object_get(o, "train"), why),
         .best_score = number(o, best_key(s)),
-        .best_epoch = integer(o, "best_epoch"),
+        .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
     };
-    *c = (struct control){
-        .step = integer(control, "step"),
-        .micro = integer(control, "micro"),
-        .seed = (uint64_t)integer(control, "seed"),
-        .updates = integer(control, "updates"),
-        .loss_scale = number(control, "loss_scale"),
-        .growth_count = (int32_t)integer(control, "growth_count"),
-        .skipped = integer(control, "skipped"),
-        .skipped_row = integer(control, "skipped_row"),
-    };
+    *c = get_control(json_object_get(o, "control"), why);
+    if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
+        strbuf_addstr(why, "loss_scale is no number above 0");
+    if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||
+                      c->step > (r->epoch + 1) * r->updates_per_epoch))
+        strbuf_addf(why, "step %lld is not of epoch %lld with %lld updates each",
+                    (long long)c->step, (long long)r->epoch,
+                    (long long)r->updates_per_epoch);
+    return why->len ? -1 : 0;
 }
 
 /* The "trainc" object; NULL with a reason if this is no checkpoint of ours. */
@@ -330,8 +367,11 @@ static void check_classes(const struct safetensors *file, const struct class_lis
     int n = (int)json_array_size(list);
     const char **name = xcalloc((size_t)n + 1, sizeof(*name));
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         name[i] = json_string_value(json_array_get(list, (size_t)i));
+        if (!name[i])
+            die("'%s': its class %d has no name", file->path, i);
+    }
     if (n && want && want->n &&
         !dataset_same_classes(file->path, name, n, "the data set", want->name, want->n,
                               &why)) {
@@ -423,6 +463,8 @@ static int read_all(const struct safetensors *file, struct session *s,
                     struct run_state *state, const struct class_list *classes,
                     struct strbuf *why)
 {
+    struct strbuf reason = STRBUF_INIT;
+    struct run_state got;
     struct control c;
     json_t *o;
     int rc;
@@ -434,11 +476,14 @@ static int read_all(const struct safetensors *file, struct session *s,
         return -1;
     check_owner(file, o, s);
     check_classes(file, classes, s->cfg->data.check_classes);
-    get_state(o, s, state, &c);
+    rc = get_state(o, s, &got, &c, &reason);
     json_decref(o);
-    rc = read_arrays(file, s, why);
     if (rc)
+        strbuf_addf(why, "'%s': its state makes no sense: %s", file->path, reason.buf);
+    strbuf_release(&reason);
+    if (rc || read_arrays(file, s, why))
         return -1;
+    *state = got;
     if (s->program[SESSION_TRAIN])
         session_set_control(s, &c);
     session_refresh(s);

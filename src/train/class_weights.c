@@ -1,5 +1,6 @@
 #include "train/class_weights.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -42,8 +43,10 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     text = safetensors_meta(&file, "class_weights");
     list = text ? json_parse(text, strlen(text), &why) : NULL;
     fits = list && (int64_t)json_array_size(list) == cfg->model.num_classes;
-    for (size_t c = 0; fits && c < json_array_size(list); c++)
+    for (size_t c = 0; fits && c < json_array_size(list); c++) {
         weight[c] = (float)json_number_value(json_array_get(list, c));
+        fits = weight[c] >= 0 && weight[c] <= FLT_MAX;
+    }
     if (fits)
         log_info("class weights: those of '%s'", path);
     json_decref(list);

@@ -4,6 +4,8 @@
 
 #include "base/half.h"
 
+#define COUNTER_MOST 9.2e18f /* below 2^63: what a float is cast from */
+
 bool statedict_is_counter(const struct tensor *t)
 {
     static const char end[] = "num_batches_tracked";
@@ -65,7 +67,7 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst)
     float *to = dst;
 
     if (statedict_is_counter(s->tensor)) {
-        int64_t count = (int64_t)*from;
+        int64_t count = *from > 0 ? *from < COUNTER_MOST ? (int64_t)*from : INT64_MAX : 0;
 
         memcpy(dst, &count, sizeof(count));
         return;
