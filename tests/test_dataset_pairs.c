@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -438,6 +439,27 @@ static void label_values_are_checked(void **state)
     remove_temp_dir(dir);
 }
 
+/* A pipe among the pictures: an error of that sample, and nobody waits for a writer. */
+static void pipes_are_refused(void **state)
+{
+    char *dir = make_temp_dir(), *pipe = path_join(dir, "a.png");
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct dataset *d;
+
+    (void)state;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    make_text(dir, "train.txt", "a.png a.png\n");
+    d = list_open(dir, "train", &(struct label_options){.classes = 2});
+    assert_int_equal(dataset_read(d, 0, 1000, &bytes, &why), -1);
+    assert_string_equal(why.buf, "not a file");
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    free(pipe);
+    remove_temp_dir(dir);
+}
+
 /* Endings of endings: NAME_gtFine_labelIds belongs to NAME_leftImg8bit. */
 static void shifted_cityscapes_lists(void **state)
 {
@@ -476,6 +498,7 @@ int main(void)
         cmocka_unit_test(two_files_mistakes),
         cmocka_unit_test(label_values_are_checked),
         cmocka_unit_test(shifted_cityscapes_lists),
+        cmocka_unit_test(pipes_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,42 @@ static void damaged_files_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
+/* Counts that cannot be, although their sum is right: "V COUNT" becomes `line`. */
+static void impossible_counts_are_not_believed(void **state)
+{
+    static const char *const line[] = {"\n0 -5\n", "\n0 9223372036854775807\n",
+                                       "\n1 7\n"};
+    char *dir = make_data(), *path = NULL, *text;
+    struct histogram_options o = plain(dir);
+    struct histogram first = count(dir, &o);
+    char **name, *second, *rest;
+    int n;
+
+    (void)state;
+    name = dir_list(dir, &n);
+    for (int i = 0; i < n; i++)
+        if (strncmp(name[i], ".trainc-classes-", 16) == 0)
+            path = path_join(dir, name[i]);
+    dir_list_free(name, n);
+    text = file_read(path, NULL);
+    second = strstr(text, "\n1 ");
+    rest = strstr(text, "total ");
+    *strchr(text, '\n') = *rest = '\0';
+    for (int i = 0; i < 3; i++) {
+        uint64_t instead = i == 1 ? INT64_MAX : i == 0 ? (uint64_t)-5 : 7;
+        uint64_t total = (uint64_t)(first.total - first.count[0]) + instead;
+        char *new =
+            xasprintf("%s%s%stotal %lld\n", text, line[i], second + 1, (long long)total);
+
+        assert_int_equal(file_write_atomic(path, new, strlen(new)), 0);
+        assert_false(count(dir, &o).cached);
+        free(new);
+    }
+    free(text);
+    free(path);
+    remove_temp_dir(dir);
+}
+
 static void without_a_folder(const void *dir)
 {
     struct histogram_options o = plain("/nonexistent");
@@ -256,6 +292,7 @@ int main(void)
         cmocka_unit_test(counts_are_right),
         cmocka_unit_test(kept_beside_the_data),
         cmocka_unit_test(damaged_files_are_not_believed),
+        cmocka_unit_test(impossible_counts_are_not_believed),
         cmocka_unit_test(weights_of_erfnet),
     };
 

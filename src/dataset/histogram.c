@@ -56,10 +56,12 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
     for (; line && (line = strchr(line, '\n')) && line[1]; seen++) {
         long value = strtol(line + 1, &end, 10);
 
-        if (end == line + 1 || value < 0 || value > 255 || *end != ' ')
+        if (end == line + 1 || value != seen || *end != ' ')
             break;
         got.count[value] = strtoll(end, &line, 10);
-        got.total += got.count[value];
+        if (got.count[value] < 0 ||
+            __builtin_add_overflow(got.total, got.count[value], &got.total))
+            break;
     }
     line = seen == 256 && line ? behind(line, "\ntotal ") : NULL;
     if (line)

@@ -17,6 +17,10 @@ static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,
 
     if (fstat(fd, &st) < 0)
         return -1;
+    if (!S_ISREG(st.st_mode)) {
+        strbuf_addstr(why, S_ISDIR(st.st_mode) ? "a folder" : "not a file");
+        return -1;
+    }
     if (st.st_size > limit) {
         strbuf_addf(why, "%lld bytes, more than the limit of %lld", (long long)st.st_size,
                     (long long)limit);
@@ -44,7 +48,8 @@ static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,
 int dataset_read_at(int dir, const char *path, int64_t limit, struct dataset_bytes *out,
                     struct strbuf *why)
 {
-    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC), rc;
+    /* O_NONBLOCK: to open a pipe would be to wait for its writer */
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
 
     if (fd < 0) {
         strbuf_addf(why, "cannot be opened: %s", strerror(errno));
