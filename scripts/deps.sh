@@ -16,6 +16,7 @@ libyaml-dev
 libturbojpeg0-dev
 libjpeg62-turbo-dev
 libpng-dev
+zlib1g-dev
 libstb-dev
 libdnnl-dev
 libxxhash-dev

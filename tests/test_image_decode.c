@@ -229,6 +229,50 @@ static void not_pictures_fail(void **state)
     image_decoder_free(d);
 }
 
+/* A bit of a PNG: an error, or in a chunk that is not about pixels. Never other pixels.
+ */
+static void damaged_png_fails(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image good = {0}, img = {0};
+    int n, failed = 0, files = 0;
+    char **name = dir_list("tests/golden/image_decode", &n);
+
+    (void)state;
+    for (int f = 0; f < n; f++) {
+        char *path = path_join("tests/golden/image_decode", name[f]), *data;
+        bool png = strcmp(path_extension(path), ".png") == 0;
+        size_t len, step;
+
+        data = file_read(path, &len);
+        step = len / 97 + 1;
+        if (png)
+            assert_int_equal(decode(d, data, len, NULL, &good, &why), 0);
+        for (size_t at = 8; png && at < len; at += step) {
+            data[at] ^= 4;
+            if (decode(d, data, len, NULL, &img, &why) < 0)
+                failed++;
+            else
+                assert_memory_equal(img.pixel, good.pixel, good.stride * (size_t)good.h);
+            data[at] ^= 4;
+        }
+        if (png) {
+            assert_int_equal(decode(d, data, len - 12, NULL, &img, &why), -1);
+            assert_string_equal(why.buf, "the file is cut off");
+        }
+        files += png;
+        free(data);
+        free(path);
+    }
+    assert_true(files > 3 && failed > 50 * files);
+    dir_list_free(name, n);
+    image_release(&good);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
 /* Where the start-of-frame says height and width. */
 static uint8_t *find_sof(uint8_t *data, size_t len)
 {
@@ -245,6 +289,8 @@ static void png_bombs_are_refused(void **state)
 {
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60"
                               "\x08\x02\0\0\0\0\0\0\0";
+    static const char line[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\x10\0\1"
+                               "\x08\x02\0\0\0\0\0\0\0";
     struct image_limits limits = {.max_pixels = INT64_MAX, .max_bytes = 100000};
     struct image_decoder *d = image_decoder_new(NULL),
                          *loose = image_decoder_new(&limits);
@@ -255,6 +301,8 @@ static void png_bombs_are_refused(void **state)
     assert_int_equal(decode(d, png, sizeof(png) - 1, NULL, &img, &why), -1);
     assert_non_null(strstr(why.buf, "60000 x 60000 pixels, more than the limit"));
     assert_int_equal(decode(loose, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_int_equal(decode(d, line, sizeof(line) - 1, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "1 x 1048577 pixels, more than 1048576 on a side"));
     image_release(&img);
     strbuf_release(&why);
     image_decoder_free(d);
@@ -335,7 +383,7 @@ int main(void)
         cmocka_unit_test(parts_of_png),          cmocka_unit_test(ycck_equals_cmyk),
         cmocka_unit_test(truncated_fails),       cmocka_unit_test(not_pictures_fail),
         cmocka_unit_test(png_bombs_are_refused), cmocka_unit_test(bombs_are_refused),
-        cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(noise_does_no_harm),    cmocka_unit_test(damaged_png_fails),
     };
 
     return cmocka_run_group_tests_name("image_decode", tests, NULL, NULL);

@@ -53,6 +53,28 @@ static void centre_equals_torchvision(void **state)
     transformer_release(&m);
 }
 
+/* Its longer side would have 4096 * 2^20 pixels. */
+static void a_line_is_cut_short(void **state)
+{
+    struct transform t = transform_for_evaluation(32, 4096);
+    struct augment_key key = {0, 0, 0};
+    struct strbuf why = STRBUF_INIT;
+    uint8_t out[32 * 32 * 3];
+    struct image img = {0};
+    struct transformer m;
+
+    (void)state;
+    transformer_init(&m, NULL);
+    image_resize_room(&img, 1, 1 << 20);
+    memset(img.pixel, 77, img.cap);
+    assert_int_equal(transform_image(&m, &t, &key, &img, out, &why), 0);
+    for (int i = 0; i < 32 * 32 * 3; i++)
+        assert_int_equal(out[i], 77);
+    assert_false(transform_may_shrink(&t, 1, 1 << 20));
+    image_release(&img);
+    transformer_release(&m);
+}
+
 /* A part of the file decoded, or all of it first: the same pixels. */
 static void file_equals_image(void **state)
 {
@@ -283,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(centre_equals_torchvision),
+        cmocka_unit_test(a_line_is_cut_short),
         cmocka_unit_test(file_equals_image),
         cmocka_unit_test(shrinking_changes_little),
         cmocka_unit_test(pad_crop_is_what_it_says),

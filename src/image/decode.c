@@ -8,6 +8,9 @@
 #include "image/decoder.h"
 #include "image/image.h"
 
+/* A line of more pixels needs tables of more memory than its pixels when resized. */
+enum { DECODE_SIDE = 1 << 20 };
+
 struct image_decoder {
     struct image_limits limits;
     struct jpeg *jpeg;
@@ -98,6 +101,11 @@ static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
 {
     if (d->w <= 0 || d->h <= 0) {
         strbuf_addf(why, "the header says %d x %d pixels", d->w, d->h);
+        return -1;
+    }
+    if (d->w > DECODE_SIDE || d->h > DECODE_SIDE) {
+        strbuf_addf(why, "the header says %d x %d pixels, more than %d on a side", d->w,
+                    d->h, DECODE_SIDE);
         return -1;
     }
     if ((int64_t)d->w * d->h > d->limits.max_pixels) {

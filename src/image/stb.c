@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "base/error.h"
 #include "image/decoder.h"
 
@@ -84,6 +86,36 @@ static bool stb_png_size(const uint8_t *d, size_t len, int *w, int *h)
     return true;
 }
 
+static uint32_t stb_big_endian(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/*
+ * stb_image passes over the checksums in a PNG, so that damage would become noise. Each
+ * chunk is length, type, data, CRC-32 of type and data; a capital begins the types that
+ * count (PNG specification, 5.3 and 5.4).
+ */
+static int stb_png_check(const uint8_t *d, size_t len, struct strbuf *why)
+{
+    for (size_t at = 8, n;; at += 12 + n) {
+        const uint8_t *chunk = d + at;
+
+        if (len - at < 12 || stb_big_endian(chunk) > len - at - 12) {
+            strbuf_addstr(why, "the file is cut off");
+            return -1;
+        }
+        n = stb_big_endian(chunk);
+        if (!(chunk[4] & 32) &&
+            crc32(0, chunk + 4, (uInt)n + 4) != stb_big_endian(chunk + 8 + n)) {
+            strbuf_addf(why, "damaged: a wrong checksum behind byte %zu", at);
+            return -1;
+        }
+        if (!memcmp(chunk + 4, "IEND", 4))
+            return 0;
+    }
+}
+
 int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
 {
     int channels;
@@ -106,6 +138,8 @@ int stb_read(const void *data, size_t len, const struct image_part *part,
     uint8_t *pixel;
 
     if (stb_open(data, len, &w, &h, why) < 0)
+        return -1;
+    if (*(const uint8_t *)data == 0x89 && stb_png_check(data, len, why) < 0)
         return -1;
     /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
     stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);

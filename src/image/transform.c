@@ -70,17 +70,21 @@ void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *
     *fh = *fh < 1 ? 1 : *fh;
 }
 
+/* `resize` times a / b; of a picture that is a line, less: its ends are cut off anyway.
+ */
+static int transform_longer(int resize, int a, int b)
+{
+    int64_t side = (int64_t)resize * a / b, most = 1 << 20;
+
+    return (int)(side < most ? side : most > resize ? most : resize);
+}
+
 /* The size that TRANSFORM_CENTRE resizes a w x h picture to. */
 static void transform_centre_size(const struct transform *t, int w, int h, int *rw,
                                   int *rh)
 {
-    if (w <= h) {
-        *rw = t->resize;
-        *rh = (int)((int64_t)t->resize * h / w);
-    } else {
-        *rh = t->resize;
-        *rw = (int)((int64_t)t->resize * w / h);
-    }
+    *rw = w <= h ? t->resize : transform_longer(t->resize, w, h);
+    *rh = w <= h ? transform_longer(t->resize, h, w) : t->resize;
 }
 
 bool transform_scene_fits(const struct transform *t)
