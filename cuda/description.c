@@ -19,13 +19,22 @@ static const char h200[] =
     "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
-static json_int_t number(const json_t *o, const char *key, const char *source)
+static size_t bytes(const json_t *o, const char *key, const char *source)
 {
     const json_t *v = json_object_get(o, key);
 
     if (!json_is_integer(v) || json_integer_value(v) <= 0)
         die("%s: a device description needs \"%s\", a positive number", source, key);
-    return json_integer_value(v);
+    return (size_t)json_integer_value(v);
+}
+
+static int number(const json_t *o, const char *key, const char *source)
+{
+    size_t v = bytes(o, key, source);
+
+    if (v > 1 << 30)
+        die("%s: %zu is too large for \"%s\" of a device description", source, v, key);
+    return (int)v;
 }
 
 /* In what trainc devices --json prints: the description of the first GPU, or NULL. */
@@ -70,12 +79,12 @@ void description_read(struct description *d, const char *source)
     const char *name = json_string_value(json_object_get(o, "deviceName"));
 
     *d = (struct description){
-        .compute = (int)number(o, "deviceVer", source),
-        .multiprocessors = (int)number(o, "multiProcessorCount", source),
-        .memory = (size_t)number(o, "totalGlobalMem", source),
-        .l2 = (size_t)number(o, "l2CacheSize", source),
-        .shared_per_block = (int)number(o, "maxSharedMemoryPerBlockOptin", source),
-        .threads_per_multiprocessor = (int)number(o, "maxThreadsPerSM", source),
+        .compute = number(o, "deviceVer", source),
+        .multiprocessors = number(o, "multiProcessorCount", source),
+        .memory = bytes(o, "totalGlobalMem", source),
+        .l2 = bytes(o, "l2CacheSize", source),
+        .shared_per_block = number(o, "maxSharedMemoryPerBlockOptin", source),
+        .threads_per_multiprocessor = number(o, "maxThreadsPerSM", source),
         .json = json_dumps(o, JSON_COMPACT),
     };
     (void)snprintf(d->name, sizeof(d->name), "%s", name ? name : source);

@@ -1,4 +1,7 @@
-/* Libraries that are opened at run time: where they are looked for, and what is said. */
+/*
+ * What is opened at run time, and what is said of it: libraries, and files about GPUs
+ * that are not here.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "cuda/description.h"
 #include "cuda/library.h"
+#include "last_words.h"
+#include "make_folder.h"
 
 static void test_variable_alone(void **state)
 {
@@ -84,12 +91,46 @@ static void test_versions(void **state)
     }
 }
 
+static void read_description(const void *path)
+{
+    struct description d;
+
+    description_read(&d, path);
+    description_release(&d);
+}
+
+/* A file about a GPU that is not here: numbers that no GPU has, and no object at all. */
+static void test_descriptions(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"[1]", "gpu.json: a device description is one JSON object"},
+        {"{\"a\":", "gpu.json:1:5: "},
+        {"{\"devices\": 5}", "found no GPU"},
+        {"{\"devices\": [{\"gpus\": [{\"description\": []}]}]}", "found no GPU"},
+        {"{\"deviceVer\": \"900\"}", "needs \"deviceVer\", a positive number"},
+        {"{\"deviceVer\": -1}", "needs \"deviceVer\", a positive number"},
+        {"{\"deviceVer\": 4294968196}", "4294968196 is too large for \"deviceVer\""},
+    };
+    char *dir = make_temp_dir(), *path = path_join(dir, "gpu.json");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        make_file(dir, "gpu.json", rows[i].text, strlen(rows[i].text));
+        check_dies(read_description, path, rows[i].says);
+    }
+    free(path);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variable_alone),
         cmocka_unit_test(test_other_library),
         cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_descriptions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
