@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "base/strmap.h"
 #include "cmd/cmd.h"
 #include "dataset/class_set.h"
 #include "dataset/dataset.h"
@@ -249,17 +250,19 @@ static void predict_one(struct predict *p, const char *path)
 /* Two images of one name would overwrite each other's pictures. */
 static void check_names(const struct predict *p, const struct cmdline *line)
 {
-    for (int i = 0; i < line->narg; i++)
-        for (int k = 0; k < i; k++) {
-            char *a = out_path(p, line->arg[i].text, ""), *b;
+    struct strmap taken = {0};
 
-            b = out_path(p, line->arg[k].text, "");
-            if (!strcmp(a, b))
-                usage("'%s' and '%s' would both be written to '%s...'", line->arg[k].text,
-                      line->arg[i].text, a);
-            free(a);
-            free(b);
-        }
+    for (int i = 0; i < line->narg; i++) {
+        char *path = out_path(p, line->arg[i].text, "");
+        const struct cmd_word *other = strmap_get(&taken, path);
+
+        if (other)
+            usage("'%s' and '%s' would both be written to '%s...'", other->text,
+                  line->arg[i].text, path);
+        strmap_put(&taken, path, &line->arg[i]);
+        free(path);
+    }
+    strmap_release(&taken);
 }
 
 static int predict_run(struct config *cfg, const struct cmdline *line)

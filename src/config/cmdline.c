@@ -48,24 +48,33 @@ static bool expand(struct parser *ps)
     return true;
 }
 
+/* The array with room for one more than `n` items: it doubles at each power of two. */
+static void *roomy(struct arena *mem, const void *array, int n, size_t size)
+{
+    void *grown = arena_new(mem, (size_t)(n ? 2 * n : 1) * size);
+
+    if (n)
+        memcpy(grown, array, (size_t)n * size);
+    return grown;
+}
+
+static bool is_full(int n)
+{
+    return !(n & (n - 1));
+}
+
 static void add_word(struct cmd_word **array, int *n, struct atword w, struct arena *mem)
 {
-    struct cmd_word *grown = arena_new(mem, (size_t)(*n + 1) * sizeof(*grown));
-
-    if (*n)
-        memcpy(grown, *array, (size_t)*n * sizeof(*grown));
-    grown[(*n)++] = (struct cmd_word){w.text, w.where};
-    *array = grown;
+    if (is_full(*n))
+        *array = roomy(mem, *array, *n, sizeof(**array));
+    (*array)[(*n)++] = (struct cmd_word){w.text, w.where};
 }
 
 static void add_set(struct cmd_set **array, int *n, struct cmd_set set, struct arena *mem)
 {
-    struct cmd_set *grown = arena_new(mem, (size_t)(*n + 1) * sizeof(*grown));
-
-    if (*n)
-        memcpy(grown, *array, (size_t)*n * sizeof(*grown));
-    grown[(*n)++] = set;
-    *array = grown;
+    if (is_full(*n))
+        *array = roomy(mem, *array, *n, sizeof(**array));
+    (*array)[(*n)++] = set;
 }
 
 /* -1, -.5, -1e-3, -inf: values, although they start like flags */
