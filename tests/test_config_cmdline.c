@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "config/cmdline.h"
@@ -395,6 +396,18 @@ static void test_at_file(void **state)
     support_cleanup();
 }
 
+/* With an argument behind a zero byte, where reading a text ends. */
+static const char *binary_file(void)
+{
+    const char *path = support_file("zero.args", "");
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite("x\0--seed 5\n", 1, 11, f), 11);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
 static void test_at_file_mistakes(void **state)
 {
     const char *both = "own:-q, --quiet own:-v, --verbose";
@@ -408,7 +421,31 @@ static void test_at_file_mistakes(void **state)
     at_file(support_file("f.args", "@g.args"), both, "g.args:1:1: @f.args is being read");
     at_file(support_file("h.args", "--tag 'open"), both,
             "h.args:1:7: a quote is not closed");
+    at_file(binary_file(), both, "is no text: it has a zero byte");
     support_cleanup();
+}
+
+/* As many pictures as trainc predict may get take no more memory than their names. */
+static void test_many(void **state)
+{
+    enum { MANY = 20000 };
+    struct cmd_spec spec = {schema_table, own, MANY, false};
+    char **argv = xcalloc(MANY, sizeof(*argv)), word[] = "x.jpg";
+    struct rusage before, after;
+    struct problems p = {0};
+    struct cmdline line;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        argv[i] = word;
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    cmdline_parse(&line, &spec, MANY, argv, &p);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_int_equal(line.narg, MANY);
+    assert_string_equal(line.arg[MANY - 1].where, "argument 20000");
+    assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
+    cmdline_release(&line);
+    free(argv);
 }
 
 /* Where a setting came from. */
@@ -444,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_at_file),
         cmocka_unit_test(test_at_file_mistakes),
         cmocka_unit_test(test_where),
+        cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,6 +356,17 @@ static void test_interpolation(void **state)
          "error: --opts #1: TAG: ${OUTPUT} leads back to itself\n"
          "error: --opts #2: OUTPUT: ${TAG} leads back to itself\n");
     says("SEED=${TAG}", NULL, "error: --opts #1: SEED must be an int, not 'default'\n");
+    /* eight copies of eight copies of ... */
+    says(
+        "TAG=xxxxxxxxxxxxxxxx "
+        "OUTPUT=${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG} "
+        "DATA.TRAIN_SPLIT=${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}"
+        "${OUTPUT} "
+        "DATA.VAL_SPLIT=${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}"
+        "${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT} "
+        "MODEL.RESUME=${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}"
+        "${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}",
+        NULL, "error: --opts #5: MODEL.RESUME grows to 68992 bytes, more than 65536\n");
 }
 
 /* --- rows that the program's table does not have now

@@ -133,9 +133,83 @@ static void test_bomb(void **state)
     cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
     support_problems(&says, &p);
     assert_string_equal(says.buf,
-                        "error: f:1:5: aliases expand to more than 100000 values\n");
+                        "error: f:1:5: more than 10000 values, those of aliases "
+                        "included\n");
     strbuf_release(&yaml);
     strbuf_release(&says);
+}
+
+/* `n` lists, each in the next by an alias; then `end`. They stand in a key: unused. */
+static void add_nest(struct strbuf *s, int n, const char *leaf, const char *end)
+{
+    strbuf_addf(s, "? [&a0 %s", leaf);
+    for (int i = 1; i < n; i++)
+        strbuf_addf(s, ", &a%d [*a%d%s]", i, i - 1, *leaf == '{' ? ", *a0" : "");
+    strbuf_addf(s, "]\n: 0\n%s*a%d\n", end, n - 1);
+}
+
+/* What is small and flat to read, and deep or large with its aliases. */
+static void test_alias_bombs(void **state)
+{
+    struct strbuf yaml = STRBUF_INIT, says = STRBUF_INIT;
+    struct problems p = {0};
+
+    (void)state;
+    add_nest(&yaml, 50000, "[]", "b: ");
+    cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
+    support_problems(&says, &p);
+    assert_non_null(strstr(says.buf, "nested more than 100 levels deep"));
+    strbuf_reset(&yaml);
+    strbuf_reset(&says);
+    add_nest(&yaml, 50000, "{}", "b:\n  <<: ");
+    cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
+    support_problems(&says, &p);
+    assert_non_null(strstr(says.buf, "nested more than 100 levels deep"));
+    strbuf_reset(&yaml);
+    strbuf_reset(&says);
+    strbuf_addstr(&yaml, "a0: &a0 {}\n"); /* merges of merges, and not one value */
+    for (int i = 1; i < 12; i++) {
+        strbuf_addf(&yaml, "a%d: &a%d {<<: [", i, i);
+        for (int j = 0; j < 10; j++)
+            strbuf_addf(&yaml, "%s*a%d", j ? ", " : "", i - 1);
+        strbuf_addstr(&yaml, "]}\n");
+    }
+    cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
+    support_problems(&says, &p);
+    assert_non_null(strstr(says.buf, "more than 10000 values"));
+    strbuf_release(&yaml);
+    strbuf_release(&says);
+}
+
+/* A file that is something else altogether: told soon, and in not too many lines. */
+static void test_flood(void **state)
+{
+    struct strbuf yaml = STRBUF_INIT;
+    struct problems p = {0};
+    struct cfgnode *n;
+
+    (void)state;
+    for (int i = 0; i < 200000; i++)
+        strbuf_addf(&yaml, "k%d: {}\n", i);
+    n = yaml_read_text(yaml.buf, yaml.len, "f", &p);
+    assert_non_null(strstr(p.item[0].text, "more than 10000 values"));
+    cfgnode_free(n);
+    problems_release(&p);
+    strbuf_reset(&yaml);
+    for (int i = 0; i < 300; i++)
+        strbuf_addf(&yaml, "k%d: [{}]\n", i);
+    cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
+    assert_int_equal(p.n, PROBLEMS_MOST);
+    assert_int_equal(p.nerror, 300);
+    assert_int_equal(p.nmore, 300 - PROBLEMS_MOST);
+    problems_release(&p);
+    for (int i = 0; i < 900000; i++)
+        strbuf_addstr(&yaml, "# no\n");
+    assert_null(yaml_read_file(support_file("long.yaml", yaml.buf), "--cfg", &p));
+    assert_non_null(strstr(p.item[0].text, "a configuration has at most 4194304"));
+    problems_release(&p);
+    support_cleanup();
+    strbuf_release(&yaml);
 }
 
 static void test_deep(void **state)
@@ -220,7 +294,8 @@ static void check_chain(const char *path, const char *want, const char *says)
 
         value_add_repr(&got, &cfgnode_find(n, key)->value);
     }
-    assert_string_equal(got.buf, want);
+    if (want)
+        assert_string_equal(got.buf, want);
     if (says ? !strstr(text.buf, says) : text.len > 0)
         fail_msg("%s says %s", path, text.buf);
     cfgnode_free(n);
@@ -251,6 +326,22 @@ static void test_base(void **state)
     /* the same file twice is no cycle; an empty file is fine */
     check_chain(support_file("j.yaml", "BASE: [e.yaml, d.yaml]\n"), "1114", NULL);
     check_chain(support_file("k.yaml", ""), "0000", NULL);
+    support_cleanup();
+}
+
+/* Each file names the next one twice: 2^30 files to read. */
+static void test_base_bomb(void **state)
+{
+    char name[20], text[60];
+
+    (void)state;
+    for (int i = 30; i > 18; i--) {
+        (void)snprintf(name, sizeof(name), "%d.yaml", i);
+        (void)snprintf(text, sizeof(text), i < 30 ? "BASE: [%d.yaml, %d.yaml]\n" : "A: 1",
+                       i + 1, i + 1);
+        check_chain(support_file(name, text), i > 21 ? "1000" : NULL,
+                    i > 21 ? NULL : "BASE leads to more than 1000 files");
+    }
     support_cleanup();
 }
 
@@ -320,11 +411,12 @@ static void test_merge_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_places),
-        cmocka_unit_test(test_bomb),       cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_files),      cmocka_unit_test(test_base),
-        cmocka_unit_test(test_base_value), cmocka_unit_test(test_base_mistakes),
-        cmocka_unit_test(test_merge_file),
+        cmocka_unit_test(test_texts),         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_bomb),          cmocka_unit_test(test_alias_bombs),
+        cmocka_unit_test(test_flood),         cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_files),         cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base_value),    cmocka_unit_test(test_base_bomb),
+        cmocka_unit_test(test_base_mistakes), cmocka_unit_test(test_merge_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

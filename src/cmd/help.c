@@ -172,7 +172,7 @@ static void help_key(const struct schema *row)
     wrap(row->help, 2, 2);
     schema_add_type(&s, row);
     if (row->min < row->max) {
-        strbuf_addstr(&s, row->max < 1e18 ? " in " : " ");
+        strbuf_addstr(&s, !schema_is_open(row) ? " in " : " ");
         schema_add_range(&s, row);
     }
     strbuf_addstr(&s, "; default ");

@@ -107,6 +107,10 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     *n = 0;
     if (f && !text)
         problems_error(p, where, "cannot read '%s': %s", f->path, strerror(errno));
+    if (text && strlen(text) != len) {
+        problems_error(p, where, "'%s' is no text: it has a zero byte", f->path);
+        text[0] = '\0';
+    }
     for (struct splitter s = {text, text, 1}; text;) {
         const char *at;
 

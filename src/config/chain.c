@@ -7,7 +7,7 @@
 #include "config/cfgnode.h"
 #include "config/yaml.h"
 
-enum { DEPTH_MAX = 50 };
+enum { DEPTH_MAX = 50, FILES_MAX = 1000 };
 
 struct chain {
     struct cfgnode *into;
@@ -16,7 +16,7 @@ struct chain {
         char *real;       /* the file's one true name */
         const char *path; /* as it was given */
     } open[DEPTH_MAX];
-    int depth;
+    int depth, nfile; /* open, read */
 };
 
 static void chain_load(struct chain *c, const char *path, const char *where);
@@ -105,6 +105,11 @@ static void chain_load(struct chain *c, const char *path, const char *where)
     struct cfgnode *from;
 
     if (real && is_cycle(c, path, real, where)) {
+        free(real);
+        return;
+    }
+    if (++c->nfile > FILES_MAX) { /* two files that name the next two twice, and so on */
+        problems_error(c->p, where, "BASE leads to more than %d files", FILES_MAX);
         free(real);
         return;
     }

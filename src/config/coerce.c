@@ -7,6 +7,8 @@
 
 #include "config/literal.h"
 
+enum { SHOWN = 200 }; /* bytes of a value in a message */
+
 static const double exact = 9007199254740992.0; /* 2^53 */
 
 struct decl decl_of(const struct value *v)
@@ -30,12 +32,15 @@ static bool refuse(const char *wanted, const struct value *in, struct strbuf *wh
 {
     struct arena mem = {0};
     struct value v = in->quoted ? *in : meaning(&mem, in);
+    struct strbuf shown = STRBUF_INIT;
 
     strbuf_addf(why, "%s, not ", wanted);
     if (v.text && v.type != VALUE_STR)
-        strbuf_addstr(why, v.text);
+        strbuf_addstr(&shown, v.text);
     else
-        value_add_repr(why, &v);
+        value_add_repr(&shown, &v);
+    strbuf_addf(why, shown.len > SHOWN ? "%.*s..." : "%.*s", SHOWN, shown.buf);
+    strbuf_release(&shown);
     if (v.type != VALUE_STR && v.type != VALUE_NONE && v.type != VALUE_NODE)
         strbuf_addf(why, " (%s%s)", article(v.type), value_type_name(v.type));
     arena_release(&mem);

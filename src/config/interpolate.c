@@ -4,7 +4,7 @@
 
 #include "config/load.h"
 
-enum { DEPTH_MAX = 20 };
+enum { DEPTH_MAX = 20, TEXT_MAX = 65536 };
 
 struct interpolation {
     struct cfgnode *tree;
@@ -76,7 +76,10 @@ static bool substitute(struct interpolation *ip, const char *key,
         strbuf_release(&name);
     }
     strbuf_addstr(out, text);
-    return ok;
+    if (ok && out->len > TEXT_MAX)
+        problems_error(ip->p, e->where, "%s grows to %zu bytes, more than %d", key,
+                       out->len, TEXT_MAX);
+    return ok && out->len <= TEXT_MAX;
 }
 
 /* The value keeps the raw text in .text, for the saved configuration. */

@@ -49,7 +49,7 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
     strbuf_addf(pr->s, "%*s# %s (", indent, "", row->help);
     schema_add_type(pr->s, row);
     if (row->min < row->max) {
-        strbuf_addstr(pr->s, row->max < 1e18 ? " in " : " ");
+        strbuf_addstr(pr->s, !schema_is_open(row) ? " in " : " ");
         schema_add_range(pr->s, row);
     }
     strbuf_addstr(pr->s, "; default ");

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/strbuf.h"
+
+enum { TEXT_MOST = 1000 }; /* bytes: who gives a book as a value need not read it again */
 
 __attribute__((format(printf, 4, 0))) static void
 add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap)
@@ -16,9 +19,12 @@ add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap
 
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
+    if (strlen(text) > TEXT_MOST)
+        memcpy(text + TEXT_MOST - 3, "...", 4);
     if (where && *where)
         strbuf_addf(&s, "%s: ", where);
     strbuf_addstr(&s, text);
+    one_line(s.buf);
     free(text);
     for (int i = 0; i < p->n; i++) {
         if (!strcmp(p->item[i].text, s.buf)) { /* a file that is read twice */
@@ -26,9 +32,14 @@ add(struct problems *p, int kind, const char *where, const char *fmt, va_list ap
             return;
         }
     }
-    GROW(p->item, p->n, p->cap);
-    p->item[p->n++] = (struct problem){strbuf_detach(&s), kind};
     p->nerror += kind == PROBLEM_ERROR;
+    if (p->n < PROBLEMS_MOST) {
+        GROW(p->item, p->n, p->cap);
+        p->item[p->n++] = (struct problem){strbuf_detach(&s), kind};
+    } else {
+        p->nmore++;
+        strbuf_release(&s);
+    }
 }
 
 void problems_error(struct problems *p, const char *where, const char *fmt, ...)
@@ -65,6 +76,8 @@ void problems_print(struct problems *p)
     (void)fflush(stdout);
     for (int i = 0; i < p->n; i++)
         (void)fprintf(stderr, "trainc: %s: %s\n", name[p->item[i].kind], p->item[i].text);
+    if (p->nmore)
+        (void)fprintf(stderr, "trainc: and %d more like these\n", p->nmore);
     problems_release(p);
 }
 

@@ -1,12 +1,13 @@
 /*
  * The mistakes and warnings found so far, in order, so that all of them can be told at
  * once. A message starts with where it is: "configs/a.yaml:3:5: unknown key TRAIN.X".
- * The same message twice counts once.
+ * The same message twice counts once; behind the first hundred they are only counted.
  */
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H
 
 enum { PROBLEM_ERROR, PROBLEM_WARNING, PROBLEM_NOTE };
+enum { PROBLEMS_MOST = 100 };
 
 struct problems {
     struct problem {
@@ -14,7 +15,8 @@ struct problems {
         int kind; /* PROBLEM_... */
     } * item;
     int n, cap, nerror;
-    int nkey; /* of the errors, those in a key that is known and marked as bad */
+    int nmore; /* errors and warnings beyond PROBLEMS_MOST, which are only counted */
+    int nkey;  /* of the errors, those in a key that is known and marked as bad */
 };
 
 /* `where` may be NULL or empty: then the message stands alone. */

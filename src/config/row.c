@@ -49,11 +49,18 @@ struct value schema_default(const struct schema *row, struct arena *a)
     return v;
 }
 
+bool schema_is_open(const struct schema *row)
+{
+    bool number = row->type == SCHEMA_INT || row->type == SCHEMA_INT_LIST;
+
+    return row->max >= (number ? 1e9 : 1e18);
+}
+
 void schema_add_range(struct strbuf *s, const struct schema *row)
 {
     if (!(row->min < row->max) && !(row->min > 0))
         return;
-    if (row->max >= 1e18)
+    if (schema_is_open(row))
         strbuf_addf(s, row->above ? "above %.15g" : "at least %.15g", row->min);
     else if (!(row->min < row->max))
         strbuf_addf(s, "%.15g", row->min);
@@ -69,11 +76,11 @@ static bool check_number(const struct schema *row, const struct value *v, double
     if (!limited || (x <= row->max && (row->above ? x > row->min : x >= row->min)))
         return true;
     strbuf_addstr(why, "must be ");
-    if (row->max >= 1e18 && x > row->max)
+    if (schema_is_open(row) && x > row->max)
         strbuf_addf(why, "at most %.15g", row->max);
     else
-        strbuf_addstr(why, row->min < row->max && row->max < 1e18 ? "in " : "");
-    if (row->max < 1e18 || !(x > row->max))
+        strbuf_addstr(why, row->min < row->max && !schema_is_open(row) ? "in " : "");
+    if (!schema_is_open(row) || !(x > row->max))
         schema_add_range(why, row);
     strbuf_addstr(why, ", not ");
     value_add_repr(why, v);

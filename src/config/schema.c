@@ -217,6 +217,7 @@ static const char *check_loss_scale(const char *text)
 #define RANGE(a, b) .min = (a), .max = (b)
 #define ABOVE(a, b) .min = (a), .max = (b), .above = true
 #define NO_LIMIT    1e18
+#define EPOCHS      1e9 /* times the updates of an epoch, it is still an int64_t */
 
 #define SWIN_ROWS(KEY, f)                                                                \
     ROW(KEY ".PATCH_SIZE", f.patch_size, .def = "4", RANGE(1, 1024),                     \
@@ -280,7 +281,7 @@ const struct schema schema_table[] = {
         .help = "evaluate and stop: never trains"),
     ROW("THROUGHPUT_MODE", throughput_mode, .def = "False", .flag = "--throughput",
         .help = "measure images per second and stop"),
-    ROW("SAVE_FREQ", save_freq, .def = "1", RANGE(1, NO_LIMIT), .flag = "--save-freq",
+    ROW("SAVE_FREQ", save_freq, .def = "1", RANGE(1, EPOCHS), .flag = "--save-freq",
         .metavar = "N", .help = "epochs between checkpoints"),
     ROW("PRINT_FREQ", print_freq, .def = "10", RANGE(1, NO_LIMIT),
         .flag = "--print-freq, --log-interval", .metavar = "N",
@@ -370,10 +371,12 @@ const struct schema schema_table[] = {
         .choices = interpolations, .flag = "--interpolation",
         .help = "how images are resized"),
     ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(-1e6, 1e6),
-        .len = 3, .flag = "--mean", .help = "subtracted from the channels, which are in [0, 1]"),
+        .len = 3, .flag = "--mean",
+        .help = "subtracted from the channels, which are in [0, 1]"),
     ROW("DATA.STD", data.std, .def = "[0.229, 0.224, 0.225]", ABOVE(0, 1e6), .len = 3,
         .flag = "--std", .help = "the channels are divided by it"),
-    ROW("DATA.CROP_PCT", data.crop_pct, .def = "0.875", ABOVE(0, 1), .flag = "--crop-pct",
+    ROW("DATA.CROP_PCT", data.crop_pct, .def = "0.875", RANGE(0.01, 1),
+        .flag = "--crop-pct",
         .help = "validation: side of the centre crop over the shorter side"),
     ROW("DATA.NUM_WORKERS", data.num_workers, .def = "8", RANGE(0, 1024),
         .flag = "-j, --workers", .metavar = "N",
@@ -500,11 +503,11 @@ const struct schema schema_table[] = {
         .help = "window of that normalisation"),
 
     /* training */
-    ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, NO_LIMIT),
+    ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, EPOCHS),
         .flag = "--start-epoch", .metavar = "N", .help = "first epoch"),
-    ROW("TRAIN.EPOCHS", train.epochs, .def = "300", RANGE(0, NO_LIMIT),
-        .flag = "--epochs", .metavar = "N", .help = "epochs, warm-up included"),
-    ROW("TRAIN.WARMUP_EPOCHS", train.warmup_epochs, .def = "20", RANGE(0, NO_LIMIT),
+    ROW("TRAIN.EPOCHS", train.epochs, .def = "300", RANGE(0, EPOCHS), .flag = "--epochs",
+        .metavar = "N", .help = "epochs, warm-up included"),
+    ROW("TRAIN.WARMUP_EPOCHS", train.warmup_epochs, .def = "20", RANGE(0, EPOCHS),
         .flag = "--warmup-epochs", .metavar = "N", .help = "epochs of linear warm-up"),
     ROW("TRAIN.MAX_STEPS", train.max_steps, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-steps", .metavar = "N",
@@ -547,7 +550,7 @@ const struct schema schema_table[] = {
         .help = "c of CLASS_WEIGHTS auto: 1 / ln(c + share of the class)"),
     ROW("TRAIN.AUTO_RESUME", train.auto_resume, .def = "True", .flag = "--auto-resume",
         .help = "go on from the newest checkpoint of the output folder"),
-    ROW("TRAIN.EVAL_FREQ", train.eval_freq, .def = "1", RANGE(1, NO_LIMIT),
+    ROW("TRAIN.EVAL_FREQ", train.eval_freq, .def = "1", RANGE(1, EPOCHS),
         .flag = "--eval-freq, --val-interval", .metavar = "N",
         .help = "epochs between validations"),
     ROW("TRAIN.SAVE_STEPS", train.save_steps, .def = "0", RANGE(0, NO_LIMIT),
@@ -566,7 +569,7 @@ const struct schema schema_table[] = {
         .help =
             "cosine, poly: the schedule starts after the warm-up instead of under it"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_EPOCHS", train.lr_scheduler.decay_epochs, .def = "30",
-        RANGE(1, NO_LIMIT), .flag = "--decay-epochs", .metavar = "N",
+        RANGE(1, EPOCHS), .flag = "--decay-epochs", .metavar = "N",
         .help = "step: epochs between two decays, counted from the start of the run, "
                 "warm-up included, as in Swin (timm 0.4.12); timm counts from the end "
                 "of the warm-up today"),
@@ -575,7 +578,8 @@ const struct schema schema_table[] = {
     ROW("TRAIN.LR_SCHEDULER.GAMMA", train.lr_scheduler.gamma, .def = "0.1", RANGE(0, 1),
         .help = "multistep: factor at each milestone"),
     ROW("TRAIN.LR_SCHEDULER.MULTISTEPS", train.lr_scheduler.multisteps, .def = "[]",
-        RANGE(0, NO_LIMIT), .flag = "--milestones, --decay-milestones", .help = "multistep: epochs of the milestones"),
+        RANGE(0, EPOCHS), .flag = "--milestones, --decay-milestones",
+        .help = "multistep: epochs of the milestones"),
     ROW("TRAIN.LR_SCHEDULER.POWER", train.lr_scheduler.power, .def = "0.9", ABOVE(0, 100),
         .help = "poly: exponent"),
     ROW("TRAIN.LR_SCHEDULER.PCT_START", train.lr_scheduler.pct_start, .def = "0.3",
@@ -652,7 +656,7 @@ const struct schema schema_table[] = {
         .flag = "--mixup-switch-prob", .help = "probability of cutmix when both are on"),
     ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = mixup_modes,
         .flag = "--mixup-mode", .help = "one draw for each batch, pair or element"),
-    ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, NO_LIMIT),
+    ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, EPOCHS),
         .flag = "--mixup-off-epoch", .metavar = "N",
         .help = "no mixup and cutmix from this epoch on; 0: never off"),
 

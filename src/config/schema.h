@@ -105,6 +105,8 @@ const char *schema_near_choice(const struct choice *choices, const char *word);
 /* "int", "float or None", "list of int", "one of a, b": for help and comments. */
 void schema_add_type(struct strbuf *s, const struct schema *row);
 
+/* The upper limit is so far off that only those who meet it are told. */
+bool schema_is_open(const struct schema *row);
 /* "[0, 1]", "(0, 10]", "at least 1"; nothing if there is no limit. */
 void schema_add_range(struct strbuf *s, const struct schema *row);
 

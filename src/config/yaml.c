@@ -12,7 +12,7 @@
 #include "base/strmap.h"
 #include "config/scalar.h"
 
-enum { DEPTH_MAX = 100, VALUES_MAX = 100000 };
+enum { DEPTH_MAX = 100, VALUES_MAX = 10000, BYTES_MAX = 4 << 20 };
 
 /* What libyaml's events compose: shared where aliases are, so a graph. */
 struct item {
@@ -30,7 +30,7 @@ struct reader {
     struct arena mem;
     struct strmap anchors;
     struct problems *p;
-    int nvalues;
+    int nvalues; /* aliases expanded */
 };
 
 static const char *place(struct reader *r, int line, int col)
@@ -184,8 +184,18 @@ static struct item *compose(struct reader *r, yaml_event_t *e, int depth)
 /* --- items to values
  * ---------------------------------------------------------------------- */
 
+/* Aliases make a small file large, and deeper than it is written. */
+static bool affordable(struct reader *r, const struct item *at, int depth)
+{
+    if (depth > DEPTH_MAX)
+        fail(r, at, "nested more than %d levels deep", DEPTH_MAX);
+    else if (++r->nvalues == VALUES_MAX + 1)
+        fail(r, at, "more than %d values, those of aliases included", VALUES_MAX);
+    return depth <= DEPTH_MAX && r->nvalues <= VALUES_MAX;
+}
+
 static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
-                     struct value *v);
+                     int depth, struct value *v);
 
 static const char *short_tag(const struct item *it)
 {
@@ -231,25 +241,22 @@ static bool tagged(struct reader *r, struct arena *mem, const struct item *it,
     return false;
 }
 
-static bool list_of(struct reader *r, struct arena *mem, const struct item *it,
+static bool list_of(struct reader *r, struct arena *mem, const struct item *it, int depth,
                     struct value *v)
 {
     bool ok = true;
 
     *v = value_list(mem, VALUE_LIST, it->nsub);
-    for (int i = 0; i < it->nsub; i++)
-        ok = value_of(r, mem, it->sub[i], &v->list.item[i]) && ok;
-    return ok;
+    for (int i = 0; i < it->nsub && r->nvalues <= VALUES_MAX; i++)
+        ok = value_of(r, mem, it->sub[i], depth + 1, &v->list.item[i]) && ok;
+    return ok && r->nvalues <= VALUES_MAX;
 }
 
 static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
-                     struct value *v)
+                     int depth, struct value *v)
 {
-    if (++r->nvalues > VALUES_MAX) {
-        if (r->nvalues == VALUES_MAX + 1)
-            fail(r, it, "aliases expand to more than %d values", VALUES_MAX);
+    if (!affordable(r, it, depth))
         return false;
-    }
     if (it->kind == ITEM_MAP) {
         fail(r, it, "a mapping cannot stand in a list");
         return false;
@@ -257,7 +264,7 @@ static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
     if (it->tag && strcmp(short_tag(it), "seq") != 0)
         return tagged(r, mem, it, v);
     if (it->kind == ITEM_LIST)
-        return list_of(r, mem, it, v);
+        return list_of(r, mem, it, depth, v);
     if (it->quoted) {
         *v = value_str(mem, it->text);
         v->text = v->s;
@@ -286,10 +293,12 @@ static bool fill_merged(struct reader *r, struct cfgnode *n, const struct item *
 {
     bool ok = true;
 
+    if (!affordable(r, from, depth))
+        return false;
     if (from->kind == ITEM_LIST) {
-        for (int i = 0; i < from->nsub; i++)
-            ok = fill_merged(r, n, from->sub[i], depth) && ok;
-        return ok;
+        for (int i = 0; i < from->nsub && r->nvalues <= VALUES_MAX; i++)
+            ok = fill_merged(r, n, from->sub[i], depth + 1) && ok;
+        return ok && r->nvalues <= VALUES_MAX;
     }
     if (from->kind == ITEM_SCALAR) {
         fail(r, from, "<< wants a mapping or a list of mappings");
@@ -298,7 +307,7 @@ static bool fill_merged(struct reader *r, struct cfgnode *n, const struct item *
 
     struct cfgnode *extra = cfgnode_new();
 
-    ok = fill(r, extra, from, depth + 1);
+    ok = fill(r, extra, from, depth);
     for (int i = 0; i < extra->n && ok; i++) {
         const struct cfgnode_entry *e = &extra->entry[i];
 
@@ -344,20 +353,18 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
         return false;
     }
     if (it->kind == ITEM_MAP && (!it->tag || !strcmp(short_tag(it), "map"))) {
-        if (++r->nvalues <= VALUES_MAX) {
-            struct cfgnode *sub = cfgnode_add(n, key->text);
+        struct cfgnode *sub;
 
-            cfgnode_entry(n, key->text)->where =
-                arena_printf(n->mem, "%s:%d:%d", r->name, key->line, key->col);
-            return fill(r, sub, it, depth + 1);
-        }
-        if (r->nvalues == VALUES_MAX + 1)
-            fail(r, it, "aliases expand to more than %d values", VALUES_MAX);
-        return false;
+        if (!affordable(r, it, depth + 1))
+            return false;
+        sub = cfgnode_add(n, key->text);
+        cfgnode_entry(n, key->text)->where =
+            arena_printf(n->mem, "%s:%d:%d", r->name, key->line, key->col);
+        return fill(r, sub, it, depth + 1);
     }
     if (it->kind == ITEM_MAP) /* !!set, !!omap */
         return tagged(r, n->mem, it, &v);
-    return value_of(r, n->mem, it, &v) &&
+    return value_of(r, n->mem, it, depth + 1, &v) &&
            cfgnode_set(n, key->text, &v, place(r, key->line, key->col), r->p);
 }
 
@@ -366,17 +373,13 @@ static bool fill(struct reader *r, struct cfgnode *n, const struct item *map, in
 {
     bool ok = true;
 
-    if (depth > DEPTH_MAX) {
-        fail(r, map, "nested more than %d levels deep", DEPTH_MAX);
-        return false;
-    }
-    for (int i = 0; i < map->nsub; i += 2)
+    for (int i = 0; i < map->nsub && r->nvalues <= VALUES_MAX; i += 2)
         if (!is_merge(map->sub[i]))
             ok = fill_key(r, n, map, i, depth) && ok;
-    for (int i = 0; i < map->nsub; i += 2)
+    for (int i = 0; i < map->nsub && r->nvalues <= VALUES_MAX; i += 2)
         if (is_merge(map->sub[i]))
-            ok = fill_merged(r, n, map->sub[i + 1], depth) && ok;
-    return ok;
+            ok = fill_merged(r, n, map->sub[i + 1], depth + 1) && ok;
+    return ok && r->nvalues <= VALUES_MAX;
 }
 
 /* --- documents
@@ -461,7 +464,7 @@ static bool extension_ok(const char *path, const char *where, struct problems *p
 
 struct cfgnode *yaml_read_file(const char *path, const char *where, struct problems *p)
 {
-    struct cfgnode *root;
+    struct cfgnode *root = NULL;
     size_t len = 0;
     char *text;
 
@@ -476,7 +479,11 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
         problems_error(p, where, "cannot read '%s': %s", path, strerror(errno));
         return NULL;
     }
-    root = yaml_read_text(text, len, path, p);
+    if (len <= BYTES_MAX)
+        root = yaml_read_text(text, len, path, p);
+    else
+        problems_error(p, where, "'%s' has %zu bytes: a configuration has at most %d",
+                       path, len, BYTES_MAX);
     free(text);
     return root;
 }
