@@ -73,7 +73,7 @@ terminate_at() { # signal, exit code, update
   wait $pid
   rc=$?
   [ $rc = "$2" ] || fail "SIG$1: exit code $rc, not $2"
-  grep -q "SIG$1: saving and leaving" log || fail "SIG$1: no word in the log"
+  grep -q "SIG$1: .*leaving at update" log || fail "SIG$1: no word in the log"
 }
 
 undisturbed

@@ -29,7 +29,7 @@ leaves() { # what, exit code, process
   local rc=$?
   [ $rc = "$2" ] || fail "$1: exit code $rc, not $2"
   [ -s $run/last.safetensors ] || fail "$1: nothing saved"
-  grep -q "saving and leaving" $run/log.txt || fail "$1: no word in the log"
+  grep -q "leaving at update" $run/log.txt || fail "$1: no word in the log"
   rm -rf out
   echo "ok: $1"
 }
