@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -326,6 +327,48 @@ static void test_files(void **state)
     free(tmp);
 }
 
+/* A pipe is written to and stays a pipe; a link to a file stays a link. */
+static void test_write_special(void **state)
+{
+    char *pipe = path_join(dir, "pipe"), *link = path_join(dir, "link"),
+         *file = path_join(dir, "linked"), *text, got[8] = "";
+    struct stat st;
+    int fd;
+
+    (void)state;
+    assert_int_equal(mkfifo(pipe, 0666), 0);
+    fd = open(pipe, O_RDONLY | O_NONBLOCK);
+    assert_true(fd >= 0);
+    assert_null(file_not_writable(pipe));
+    assert_int_equal(file_write_out(pipe, "abc", 3), 0);
+    assert_int_equal(read(fd, got, sizeof(got)), 3);
+    assert_memory_equal(got, "abc", 3);
+    assert_int_equal(close(fd), 0);
+    assert_true(!lstat(pipe, &st) && S_ISFIFO(st.st_mode));
+    assert_int_equal(unlink(pipe), 0);
+
+    assert_int_equal(symlink("linked", link), 0);
+    for (int i = 0; i < 2; i++) { /* leads nowhere; leads to a file */
+        if (i)
+            assert_int_equal(file_write_atomic(file, "old", 3), 0);
+        assert_int_equal(file_write_atomic(link, "new", 3), 0);
+        text = file_read(i ? file : link, NULL);
+        assert_string_equal(text, "new");
+        free(text);
+        assert_true(!lstat(link, &st) && S_ISLNK(st.st_mode) == i);
+        (void)unlink(i ? file : link);
+        if (!i)
+            assert_int_equal(symlink("linked", link), 0);
+    }
+    assert_int_equal(unlink(link), 0);
+    assert_string_equal(file_not_writable(dir), "that is a folder");
+    assert_null(file_not_writable("-"));
+    assert_null(file_not_writable(file));
+    free(pipe);
+    free(link);
+    free(file);
+}
+
 /* What cannot be written leaves what is there, and says why. */
 static void test_write_fails(void **state)
 {
@@ -547,19 +590,13 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_alloc_overflow),
-        cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_strbuf),
-        cmocka_unit_test(test_strbuf_figures),
-        cmocka_unit_test(test_strmap),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_write_fails),
-        cmocka_unit_test(test_directories),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_alloc),          cmocka_unit_test(test_alloc_overflow),
+        cmocka_unit_test(test_arena),          cmocka_unit_test(test_strbuf),
+        cmocka_unit_test(test_strbuf_figures), cmocka_unit_test(test_strmap),
+        cmocka_unit_test(test_paths),          cmocka_unit_test(test_files),
+        cmocka_unit_test(test_write_fails),    cmocka_unit_test(test_write_special),
+        cmocka_unit_test(test_directories),    cmocka_unit_test(test_log),
+        cmocka_unit_test(test_leaving),        cmocka_unit_test(test_clock),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

@@ -18,10 +18,42 @@ static void failed(struct atomic_file *f, const char *what)
     f->failed = what;
 }
 
+/* Also a file behind such a name is not ours to replace: others have it open. */
+static bool is_standard(const char *path)
+{
+    return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/dev/std", 8) ||
+           !strncmp(path, "/proc/", 6);
+}
+
+static bool is_no_file(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st))
+        return false;
+    return is_standard(path) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* Where a link leads, if there is something; else the path. A heap string. */
+static char *behind_link(const char *path)
+{
+    struct stat st;
+    char *to = !lstat(path, &st) && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+
+    return to ? to : xstrdup(path);
+}
+
 void atomic_open(struct atomic_file *f, const char *path)
 {
-    *f = (struct atomic_file){.path = xstrdup(path), .tmp = xasprintf("%s.tmp", path)};
-    f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool as_it_is = is_no_file(path);
+
+    *f = (struct atomic_file){.as_it_is = as_it_is};
+    f->path = as_it_is ? xstrdup(path) : behind_link(path);
+    f->tmp = as_it_is ? xstrdup(path) : xasprintf("%s.tmp", f->path);
+    if (as_it_is)
+        f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    else
+        f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->fd < 0)
         failed(f, "create");
 }
@@ -70,17 +102,18 @@ static void release(struct atomic_file *f)
 
 int atomic_commit(struct atomic_file *f, struct strbuf *why)
 {
+    bool file = !f->as_it_is;
     int err;
 
-    if (!f->err && fsync(f->fd))
+    if (!f->err && file && fsync(f->fd))
         failed(f, "fsync");
     if (f->fd >= 0 && close(f->fd) && !f->err)
         failed(f, "close");
-    if (!f->err && rename(f->tmp, f->path))
+    if (!f->err && file && rename(f->tmp, f->path))
         failed(f, "rename");
-    if (f->err && f->fd >= 0)
+    if (f->err && file && f->fd >= 0)
         (void)unlink(f->tmp);
-    if (!f->err && file_fsync_dir_of(f->path))
+    if (!f->err && file && file_fsync_dir_of(f->path))
         failed(f, "fsync the directory of");
     if (f->err && why)
         strbuf_addf(why, "cannot %s '%s': %s", f->failed, f->path, strerror(f->err));
@@ -94,7 +127,8 @@ void atomic_abandon(struct atomic_file *f)
 {
     if (f->fd >= 0) {
         (void)close(f->fd);
-        (void)unlink(f->tmp);
+        if (!f->as_it_is)
+            (void)unlink(f->tmp);
     }
     release(f);
 }

@@ -15,10 +15,15 @@
  * which call failed first. Exactly one of commit and abandon must follow open. If only
  * the last step fails, the fsync of the directory, the new file is in place, complete,
  * and commit still reports the error.
+ *
+ * A link to a file stays one: the file is what appears whole. What is no file (a pipe,
+ * /dev/null, /dev/stdout, /dev/fd/N) is written as it is, since renaming would put a file
+ * there.
  */
 #ifndef BASE_ATOMIC_H
 #define BASE_ATOMIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct strbuf;
@@ -28,6 +33,7 @@ struct atomic_file {
     int fd;
     int err;            /* errno of the first failure */
     const char *failed; /* what it was: "write" */
+    bool as_it_is;      /* no file: bytes go to PATH itself */
 };
 
 void atomic_open(struct atomic_file *f, const char *path);

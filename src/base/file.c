@@ -69,6 +69,32 @@ int file_write_atomic(const char *path, const void *data, size_t len)
     return atomic_commit(&f, NULL);
 }
 
+int file_write_out(const char *path, const void *data, size_t len)
+{
+    if (strcmp(path, "-") != 0)
+        return file_write_atomic(path, data, len);
+    return fwrite(data, 1, len, stdout) == len && !fflush(stdout) ? 0 : -1;
+}
+
+const char *file_not_writable(const char *path)
+{
+    const char *why = NULL;
+    struct stat st;
+    char *dir;
+
+    if (!strcmp(path, "-"))
+        return NULL;
+    if (!stat(path, &st) && S_ISDIR(st.st_mode))
+        return "that is a folder";
+    if (!stat(path, &st) && !S_ISREG(st.st_mode)) /* a device or a pipe */
+        return access(path, W_OK) ? strerror(errno) : NULL;
+    dir = path_dirname(path);
+    if (access(dir, W_OK))
+        why = strerror(errno);
+    free(dir);
+    return why;
+}
+
 bool file_exists(const char *path)
 {
     struct stat st;

@@ -17,6 +17,12 @@ char *file_read(const char *path, size_t *len);
  */
 int file_write_atomic(const char *path, const void *data, size_t len);
 
+/* The same for a path that a user names: "-" is the standard output. */
+int file_write_out(const char *path, const void *data, size_t len);
+
+/* Before hours of work: can a file be written there? NULL, or why not. */
+const char *file_not_writable(const char *path);
+
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
 int file_fsync_dir_of(const char *path);

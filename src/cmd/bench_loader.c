@@ -84,7 +84,7 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     json_put_int(&w, "cached_bytes", stats->cached_bytes);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (file_write_atomic(path, text.buf, text.len) < 0)
+    if (file_write_out(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
 }

@@ -191,7 +191,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     strbuf_addch(&text, '\n');
     printf("* under %.0f %% of a copy: %d of %d steps that only move memory\n",
            100 * t.good, t.below, t.moves);
-    if (o->json && file_write_atomic(o->json, text.buf, text.len))
+    if (o->json && file_write_out(o->json, text.buf, text.len))
         die("cannot write '%s': %s", o->json, strerror(errno));
     strbuf_release(&text);
 }

@@ -349,7 +349,7 @@ static void write_json(const struct summary *s, const char *path)
     json_claims(&w, s->program);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (file_write_atomic(path, text.buf, text.len))
+    if (file_write_out(path, text.buf, text.len))
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
 }

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -60,7 +59,7 @@ static int write_result(const struct result *r, int code, const char *error)
         json_put_string(&w, "error", error);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    rc = file_write_atomic(result_path, text.buf, text.len);
+    rc = file_write_out(result_path, text.buf, text.len);
     if (rc)
         warn("cannot write '%s': %s", result_path, strerror(errno));
     strbuf_release(&text);
@@ -76,13 +75,10 @@ static void on_failure(const char *message, int code, void *arg)
 /* Before hours of work, not after them. */
 static void check_writable(const char *path)
 {
-    char *dir = path_dirname(path);
+    const char *why = file_not_writable(path);
 
-    if (file_is_dir(path))
-        usage("--result %s: that is a folder", path);
-    if (access(dir, W_OK))
-        usage("--result %s: cannot write to '%s': %s", path, dir, strerror(errno));
-    free(dir);
+    if (why)
+        usage("--result %s: cannot be written: %s", path, why);
 }
 
 static void reset(struct result *r, const char *path)
