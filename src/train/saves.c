@@ -108,6 +108,15 @@ bool saves_exist(const char *dir)
     return n > 0;
 }
 
+int64_t saves_newest(const char *dir)
+{
+    struct save_list l = list_saves(dir, false);
+    int64_t step = l.n && !l.item[0].damaged ? l.item[0].mark.step : -1;
+
+    free_saves(&l);
+    return step;
+}
+
 void saves_check_room(const struct saves *v, const struct session *s)
 {
     double size = (double)checkpoint_size(s), room;

@@ -90,6 +90,20 @@ static void adopt(struct trainer *t)
     t->skipped = c.skipped;
 }
 
+/* Later checkpoints of the folder would be taken for this run's at its next start. */
+static void check_later(const struct trainer *t)
+{
+    int64_t now = session_control(&t->session).step, later = saves_newest(t->output.dir);
+
+    if (later > now)
+        config_refuse(t->cfg, KEYS("MODEL.RESUME"),
+                      "'%s' is of update %lld, and '%s' has a checkpoint of update %lld: "
+                      "move the later ones away, choose another TAG, or leave "
+                      "MODEL.RESUME out to go on from the newest",
+                      t->cfg->model.resume, (long long)now, t->output.dir,
+                      (long long)later);
+}
+
 static bool load_start(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
@@ -100,6 +114,7 @@ static bool load_start(struct trainer *t)
         if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
                             &why))
             die("MODEL.RESUME: %s", why.buf);
+        check_later(t);
         log_info("resumed from '%s': epoch %lld", cfg->model.resume,
                  (long long)t->state.epoch);
         output_compare(cfg, cfg->model.resume);

@@ -139,6 +139,17 @@ grep -q "another configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
   fail "--resume with another configuration: key not named"
 echo "ok: other configuration"
 
+# Back to an older checkpoint in the folder that has later ones: the next start would take those.
+rm -rf out
+"${train[@]}" --max-steps 14 >log 2>&1 || fail "MAX_STEPS 14"
+"${train[@]}" --resume $run/ckpt_step_7.safetensors >log 2>&1
+[ $? = 2 ] && grep -q "is of update 7, .* has a checkpoint of update 14" log ||
+  { cat log; fail "--resume of an older checkpoint"; }
+[ "$(wc -l <$run/metrics.jsonl)" = 15 ] || fail "--resume of an older checkpoint: metrics.jsonl"
+"${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 8 >log 2>&1 ||
+  { cat log; fail "--resume into another folder"; }
+echo "ok: an older checkpoint"
+
 train=("${ref[@]}")
 updates=12 # an epoch has 16 batches: five updates of three, and one of what is left
 rm -rf out
