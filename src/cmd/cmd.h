@@ -50,7 +50,7 @@ struct verb {
 };
 
 extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_config, cmd_devices,
-    cmd_help, cmd_models, cmd_predict, cmd_summary, cmd_synth;
+    cmd_export, cmd_help, cmd_models, cmd_predict, cmd_summary, cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */

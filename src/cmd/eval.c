@@ -6,7 +6,9 @@
 static void eval_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    (void)line;
+    const char *weights = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
+
+    run_point_to_config(line, weights, p);
     run_check(cfg, false, p);
     run_check_weights(cfg, p);
 }

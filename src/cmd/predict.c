@@ -12,9 +12,11 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "dataset/class_set.h"
 #include "dataset/dataset.h"
 #include "io/json.h"
@@ -40,10 +42,34 @@ struct predict {
     struct transformer transformer;
     const char *out; /* folder */
     bool server_ids;
+    char **image; /* files */
+    int nimage, cap;
     uint8_t *pixels;
     void *labels; /* none that count */
     float *logits;
 };
+
+/* A file as it is; of a folder the pictures in it, at any depth, in byte order. */
+static void add_images(struct predict *p, const char *path, bool named)
+{
+    int n = 0;
+    char **name = file_is_dir(path) ? dir_list(path, &n) : NULL;
+
+    if (n < 0)
+        die("cannot open '%s': %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        char *below = path_join(path, name[i]);
+
+        if (*name[i] != '.')
+            add_images(p, below, false);
+        free(below);
+    }
+    if (!file_is_dir(path) && (named || folder_is_picture(path))) {
+        GROW(p->image, p->nimage, p->cap);
+        p->image[p->nimage++] = xstrdup(path);
+    }
+    dir_list_free(name, n);
+}
 
 /* The names that the checkpoint was trained with, else the configuration's. */
 static void predict_names(struct predict *p, const char *weights)
@@ -106,6 +132,9 @@ static void predict_close(struct predict *p)
 {
     session_release(&p->session);
     transformer_release(&p->transformer);
+    for (int i = 0; i < p->nimage; i++)
+        free(p->image[i]);
+    free(p->image);
     for (int c = 0; c < p->classes; c++)
         free(p->name[c]);
     free(p->name);
@@ -226,43 +255,54 @@ static void segment(struct predict *p, const char *path, const void *data, size_
     free(overlay);
 }
 
-static void predict_one(struct predict *p, const char *path)
+/* false: the file cannot be read, and that was said. */
+static bool predict_one(struct predict *p, const char *path)
 {
     struct augment_key key = {0};
     struct strbuf why = STRBUF_INIT;
-    size_t len;
+    size_t len = 0;
     char *data = file_read(path, &len);
 
     if (!data)
-        die("cannot read '%s': %s", path, strerror(errno));
-    if (transform_file(&p->transformer, &p->transform, &key, data, len, p->pixels, &why))
-        die("'%s': %s", path, why.buf);
-    session_eval(&p->session, p->pixels, p->labels);
-    session_logits(&p->session, p->logits);
-    if (p->session.plan.task == MODEL_SEGMENT)
-        segment(p, path, data, len);
+        strbuf_addf(&why, "%s", strerror(errno));
     else
-        print_top(p, path);
-    strbuf_release(&why);
+        (void)transform_file(&p->transformer, &p->transform, &key, data, len, p->pixels,
+                             &why);
+    if (why.len && p->cfg->data.on_error == ON_ERROR_FAIL)
+        die("cannot read '%s': %s", path, why.buf);
+    if (why.len) {
+        log_warning("cannot read '%s': %s", path, why.buf);
+    } else {
+        session_eval(&p->session, p->pixels, p->labels);
+        session_logits(&p->session, p->logits);
+        if (p->session.plan.task == MODEL_SEGMENT)
+            segment(p, path, data, len);
+        else
+            print_top(p, path);
+    }
     free(data);
+    if (!why.len)
+        return true;
+    strbuf_release(&why);
+    return false;
 }
 
 /* Two images of one name would overwrite each other's pictures. */
-static void check_names(const struct predict *p, const struct cmdline *line)
+static void check_names(const struct predict *p)
 {
-    struct strmap taken = {0};
+    struct strmap seen = {0};
 
-    for (int i = 0; i < line->narg; i++) {
-        char *path = out_path(p, line->arg[i].text, "");
-        const struct cmd_word *other = strmap_get(&taken, path);
+    for (int i = 0; i < p->nimage; i++) {
+        char *out = out_path(p, p->image[i], "");
+        const char *before = strmap_get(&seen, out);
 
-        if (other)
-            usage("'%s' and '%s' would both be written to '%s...'", other->text,
-                  line->arg[i].text, path);
-        strmap_put(&taken, path, &line->arg[i]);
-        free(path);
+        if (before)
+            usage("'%s' and '%s' would both be written to '%s...'", before, p->image[i],
+                  out);
+        strmap_put(&seen, out, p->image[i]);
+        free(out);
     }
-    strmap_release(&taken);
+    strmap_release(&seen);
 }
 
 static int predict_run(struct config *cfg, const struct cmdline *line)
@@ -270,17 +310,26 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     const char *out = cmdline_value(line, "--out");
     struct predict p = {.out = out ? out : "predictions",
                         .server_ids = cmdline_has(line, "--server-ids")};
+    int bad = 0, n;
 
+    for (int i = 0; i < line->narg; i++) {
+        n = p.nimage;
+        add_images(&p, line->arg[i].text, true);
+        if (p.nimage == n)
+            usage("'%s' has no pictures", line->arg[i].text);
+    }
     if (model_of_config(cfg)->task == MODEL_SEGMENT) {
-        check_names(&p, line);
+        check_names(&p);
         if (dir_make_all(p.out))
             die("cannot make the folder '%s': %s", p.out, strerror(errno));
     }
     predict_open(&p, cfg, cmdline_value(line, "--weights"));
-    for (int i = 0; i < line->narg; i++)
-        predict_one(&p, line->arg[i].text);
+    for (int i = 0; i < p.nimage; i++)
+        bad += !predict_one(&p, p.image[i]);
+    if (bad)
+        log_warning("%d of %d images could not be read", bad, p.nimage);
     predict_close(&p);
-    return EXIT_OK;
+    return bad ? EXIT_FAILED : EXIT_OK;
 }
 
 static void predict_check(const struct config *cfg, const struct cmdline *line,
@@ -289,6 +338,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     const char *weights = cmdline_value(line, "--weights");
     const struct class_set *set = class_set_find(cfg->data.class_set);
 
+    run_point_to_config(line, weights ? weights : cfg->model.resume, p);
     model_check(cfg, p);
     device_check(cfg, p);
     if (!weights)
@@ -316,10 +366,13 @@ static const struct cmd_flag predict_flags[] = {
 const struct verb cmd_predict = {
     .name = "predict",
     .help = "say what single images show: classes, or label pictures",
-    .about = "Images are prepared as in validation. A classifier prints the five most "
-             "likely classes of each image with their probabilities. A model that "
-             "segments writes NAME_labels.png, of the image's own size with one class a "
-             "pixel and a palette, and NAME_overlay.png.",
+    .about =
+        "Images are prepared as in validation; of a folder all pictures below it are "
+        "taken. A classifier prints the five most "
+        "likely classes of each image with their probabilities. A model that "
+        "segments writes NAME_labels.png, of the image's own size with one class a "
+        "pixel and a palette, and NAME_overlay.png. A file that cannot be read is named, "
+        "and the exit code is 1 then; with DATA.ON_ERROR fail it is the last.",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = predict_flags,

@@ -1,5 +1,7 @@
 #include "cmd/run.h"
 
+#include <stdlib.h>
+
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
@@ -31,6 +33,18 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);
     data_check_split(cfg, DATA_VAL, p);
+}
+
+void run_point_to_config(const struct cmdline *line, const char *checkpoint,
+                         struct problems *p)
+{
+    char *dir = path_dirname(checkpoint), *path = path_join(dir, "config.yaml");
+
+    if (!line->ncfg && *checkpoint && file_exists(path))
+        problems_note(p, NULL, "'%s' has a configuration beside it: --cfg %s", checkpoint,
+                      path);
+    free(dir);
+    free(path);
 }
 
 void run_check_weights(const struct config *cfg, struct problems *p)

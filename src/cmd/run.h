@@ -10,6 +10,9 @@ extern const struct cmd_flag run_flags[];
 
 /* Mistakes that are known before a file is touched but for its existence. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
+/* Without --cfg, but with a checkpoint whose run has left its config.yaml: names that. */
+void run_point_to_config(const struct cmdline *line, const char *checkpoint,
+                         struct problems *p);
 void run_check_weights(const struct config *cfg, struct problems *p); /* of eval */
 
 /* Writes --result, if it is given, with the exit code 2 and the mistakes. */

@@ -10,7 +10,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
 {
     bool train = !cfg->eval_mode && !cfg->throughput_mode;
 
-    (void)line;
+    run_point_to_config(line, cfg->model.resume, p);
     run_check(cfg, train, p);
     if (!train)
         run_check_weights(cfg, p);

@@ -81,6 +81,7 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
  * class folder without a picture is an error.
  */
 struct dataset *folder_open(const char *dir);
+bool folder_is_picture(const char *name); /* by its extension, as above */
 
 /* What the values of label pictures mean. */
 struct label_options {

@@ -32,7 +32,7 @@ struct folder {
     const char *other_first; /* one of them */
 };
 
-static bool folder_is_picture(const char *name)
+bool folder_is_picture(const char *name)
 {
     static const char *const known[] = {".jpg", ".jpeg", ".jpe", ".png",
                                         ".bmp", ".gif",  ".ppm", ".pgm"};
@@ -252,8 +252,8 @@ struct dataset *folder_open(const char *dir)
     qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);
     if (f->other)
         log_warning(
-            "'%s': left out: files that are no pictures by their names (%lld), such "
-            "as '%s'",
+            "'%s': left out: files with no ending of a picture that can be read (%lld), "
+            "such as '%s'",
             d->name, (long long)f->other, f->other_first);
     return d;
 }

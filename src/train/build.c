@@ -267,13 +267,30 @@ static void build_freeze(struct build *t, const struct config *cfg)
     graph_freeze(t->graph, t->freeze, list->n);
 }
 
+/* Is there a parameter below the layer of that name? */
+static bool is_layer(const struct flat *f, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = 0; i < f->nsegment; i++)
+        if (!strncmp(f->segment[i].tensor->name, name, len) &&
+            f->segment[i].tensor->name[len] == '.')
+            return true;
+    return false;
+}
+
 static void check_freeze(const struct build *t, const struct config *cfg)
 {
-    for (int i = 0; i < cfg->train.freeze.n; i++)
+    for (int i = 0; i < cfg->train.freeze.n; i++) {
+        const char *p = t->freeze[i];
+        bool layer = is_layer(t->graph->flat, p);
+
         if (!t->graph->freeze_hits[i])
             config_refuse(cfg, KEYS("TRAIN.FREEZE"),
-                          "TRAIN.FREEZE: no parameter of %s matches '%s'",
-                          cfg->model.name, t->freeze[i]);
+                          "TRAIN.FREEZE: no parameter of %s matches '%s'%s%s%s",
+                          cfg->model.name, p, layer ? " (did you mean '" : "",
+                          layer ? p : "", layer ? ".*'?)" : "");
+    }
     if (!t->nsegment)
         config_refuse(cfg, KEYS("TRAIN.FREEZE"), "TRAIN.FREEZE leaves nothing to train");
 }

@@ -512,7 +512,9 @@ int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbu
         o = state_object(&file, why);
     sound = o != NULL;
     if (sound)
-        *mark = (struct checkpoint_mark){integer(o, "step"), integer(o, "epoch")};
+        *mark = (struct checkpoint_mark){integer(o, "step"), integer(o, "epoch"), false};
+    for (size_t i = 0; sound && i < file.n && !mark->average; i++)
+        mark->average = !strncmp(file.tensor[i].name, "ema.", 4);
     json_decref(o);
     safetensors_close(&file);
     return sound ? 0 : -1;

@@ -54,6 +54,7 @@ int checkpoint_read(const char *path, struct session *s, struct run_state *state
 /* How far the run was; looks at the header only. -1 and a reason. */
 struct checkpoint_mark {
     int64_t step, epoch;
+    bool average; /* it has an average of the weights */
 };
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);
 

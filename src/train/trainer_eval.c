@@ -18,6 +18,7 @@ static void load(struct session *s, const struct feed *f, struct result *r)
 {
     const struct config *cfg = s->cfg;
     struct run_state state = {0};
+    struct checkpoint_mark mark;
     struct strbuf why = STRBUF_INIT;
 
     if (*cfg->model.resume) {
@@ -25,8 +26,14 @@ static void load(struct session *s, const struct feed *f, struct result *r)
             die("MODEL.RESUME: %s", why.buf);
         r->epochs = state.epoch;
         r->train_loss = state.train_loss;
+        if (!cfg->train.ema.enable && !checkpoint_mark(cfg->model.resume, &mark, &why) &&
+            mark.average)
+            log_info("the average of the weights in '%s' is left out: TRAIN.EMA.ENABLE "
+                     "is False (--model-ema)",
+                     cfg->model.resume);
     } else if (*cfg->model.pretrained) {
-        pretrained_load(s, cfg->model.pretrained);
+        (cfg->throughput_mode ? pretrained_load
+                              : pretrained_load_all)(s, cfg->model.pretrained);
     }
     strbuf_release(&why);
 }

@@ -58,6 +58,50 @@ grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
   { cat log; fail "--throughput"; }
 grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
 
+# predict agrees with eval: the average's share of right ones among the validation images.
+best=(--cfg $run/config.yaml --device cpu --weights $run/last.safetensors)
+"$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json >log 2>&1 ||
+  fail "eval before predict"
+"$trainc" predict "${best[@]}" shapes/val >predicted 2>log || { cat log; fail "predict of a folder"; }
+right=$(awk -F'[/:]' '{split($5, w, " "); n += w[1] == $3} END {printf "%.4f", 100 * n / NR}' predicted)
+[ "$(wc -l <predicted)" = 22 ] || fail "predict of a folder: not each picture once"
+[ "$right" = "$(printf %.4f "$(value eval.json ema_top1)")" ] ||
+  fail "predict: $right % are right, eval says $(value eval.json ema_top1)"
+echo text >shapes/val/circle/text.jpg
+"$trainc" predict "${best[@]}" shapes/val >again 2>log
+[ $? = 1 ] && grep -q "cannot read 'shapes/val/circle/text.jpg'" log ||
+  fail "predict of a damaged file: not told"
+cmp -s predicted again || fail "predict of a damaged file: the others"
+"$trainc" predict "${best[@]}" --on-error fail shapes/val >again 2>log
+[ $? = 1 ] && ! cmp -s predicted again || fail "predict --on-error fail goes on"
+rm shapes/val/circle/text.jpg
+mkdir -p nothing/.hidden
+"$trainc" predict "${best[@]}" nothing >log 2>&1
+[ $? = 2 ] && grep -q "'nothing' has no pictures" log || fail "predict of an empty folder"
+
+# The weights alone, as timm has them.
+"$trainc" export --weights $run/last.safetensors --out alone.safetensors >log 2>&1 || fail "export"
+"$trainc" predict --cfg $run/config.yaml --device cpu --weights alone.safetensors shapes/val >again 2>log
+cmp -s predicted again || fail "export: another model"
+grep -aq "optimizer\.\|ema\." alone.safetensors && fail "export: more than weights"
+"$trainc" export --weights $run/last.safetensors --out raw.safetensors --raw >log 2>&1 || fail "export --raw"
+cmp -s alone.safetensors raw.safetensors && fail "export --raw is the average"
+before=$(cksum <$run/last.safetensors)
+"$trainc" export --weights $run/last.safetensors --out $run/last.safetensors >log 2>&1 &&
+  fail "export over its checkpoint"
+[ "$before" = "$(cksum <$run/last.safetensors)" ] || fail "export over its checkpoint: changed"
+
+# What is not evaluated is said; weights without a head are not evaluated.
+"$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --no-model-ema >log 2>&1 ||
+  fail "--no-model-ema"
+grep -q "the average of the weights in .* is left out" log || fail "--no-model-ema: nothing said"
+"$trainc" synth shapes --out three --classes 3 --train 3 --val 3 --size 16 2>log || fail "synth"
+"$trainc" eval "${args[@]}" --device cpu --data-path three --num-classes 3 \
+  --pretrained alone.safetensors >log 2>&1
+[ $? = 1 ] && grep -q "does not fit" log || fail "eval of weights with another head"
+"$trainc" eval --resume $run/last.safetensors >log 2>&1
+grep -q "has a configuration beside it: --cfg $run/config.yaml" log || fail "eval without --cfg"
+
 # What goes wrong leaves a result with the exit code, and a message.
 "$trainc" "${args[@]}" --lr 1e6 --no-auto-resume --tag wild --warmup-epochs 0 \
   --epochs 50 --opts AMP.MAX_SKIPS=3 --result wild.json >log 2>&1
