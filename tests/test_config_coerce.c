@@ -160,6 +160,10 @@ static const struct {
     {VALUE_LIST, VALUE_FLOAT, ARGUMENT, "1,2", "[1.0, 2.0]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a,b", "['a', 'b']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, b*]", "['a', 'b*']"},
+    /* as trainc config prints them: quotes where they are needed */
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, 'b c']", "['a', 'b c']"},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "[ \"b, [c]\" ,a ]", "['b, [c]', 'a']"},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "a, 'b\\'c',", "['a', \"b'c\"]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "['a', 'b']", "['a', 'b']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[]", "[]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a", NULL},

@@ -129,42 +129,67 @@ static bool to_float(struct arena *a, const struct value *in, struct value *out,
     return true;
 }
 
+/* The bytes of a text in quotes, quotes included; 0: it does not end. */
+static size_t quoted(const char *s, const char *end)
+{
+    for (const char *c = s + 1; c < end; c++) {
+        if (*c == '\\')
+            c++;
+        else if (*c == *s)
+            return (size_t)(c + 1 - s);
+    }
+    return 0;
+}
+
+/* The item of a list that starts at *s, up to its comma; *s moves behind that. */
+static bool word(struct arena *a, const char **s, const char *end, struct value *out)
+{
+    const char *from = *s + strspn(*s, " \t"), *to, *next;
+    bool quotes = from < end && (*from == '\'' || *from == '"');
+    size_t len = quotes ? quoted(from, end) : 0;
+    char *w;
+
+    next = from + len + strcspn(from + len, ",");
+    next = next < end ? next : end;
+    for (to = next; to > from && (to[-1] == ' ' || to[-1] == '\t');)
+        to--;
+    w = arena_copy(a, from, (size_t)(to - from) + 1);
+    w[to - from] = '\0';
+    *s = next + 1;
+    *out = (struct value){.type = VALUE_STR, .text = w, .s = w};
+    if (!quotes)
+        return !strpbrk(w, "'\"()[]");
+    *out = literal_parse(a, w);
+    return len == (size_t)(to - from) && out->type == VALUE_STR;
+}
+
 /*
- * a,b or [a, b]: words without quotes, which Python would not read. Texts only; a comma
- * or a bracket is what makes it a list.
+ * a,b or [a, b] or [a, 'b c']: words without quotes, some or all, which Python would not
+ * read. Texts only; a comma or a bracket is what makes it a list.
  */
 static bool words(struct arena *a, const char *s, struct value *out)
 {
     size_t len = strlen(s);
+    struct value list = value_list(a, VALUE_LIST, (int)len + 1);
+    const char *end = s + len;
     int n = 0;
 
-    if (strpbrk(s, "'\"()") || (!strchr(s, ',') && *s != '['))
+    if (!strchr(s, ',') && *s != '[')
+        return false;
+    if (*s == '[' && s[len - 1] != ']')
         return false;
     if (*s == '[') {
-        if (s[len - 1] != ']' || strpbrk(s + 1, "[]") != s + len - 1)
-            return false;
         s++;
-        len -= 2;
+        end--;
     }
-    *out = value_list(a, VALUE_LIST, (int)len + 1);
-    for (const char *end = s + len; s < end;) {
-        size_t word;
-
-        s += strspn(s, " \t");
-        word = strcspn(s, ",");
-        if (s + word > end)
-            word = (size_t)(end - s);
-
-        char *w = arena_copy(a, s, word + 1);
-
-        s += word + 1;
-        while (word && (w[word - 1] == ' ' || w[word - 1] == '\t'))
-            word--;
-        w[word] = '\0';
-        if (word)
-            out->list.item[n++] = (struct value){.type = VALUE_STR, .text = w, .s = w};
+    while (s < end) {
+        if (!word(a, &s, end, &list.list.item[n]))
+            return false;
+        n += *list.list.item[n].text != '\0'; /* behind the last comma */
     }
-    out->list.n = n;
+    list.list.n = n;
+    if (n)
+        *out = list;
     return n > 0;
 }
 

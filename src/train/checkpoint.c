@@ -330,7 +330,9 @@ static json_t *state_object(const struct safetensors *file, struct strbuf *why)
     json_t *o;
 
     if (!text) {
-        strbuf_addf(why, "'%s' is no checkpoint of trainc, weights alone at best",
+        strbuf_addf(why,
+                    "'%s' is no checkpoint of trainc, weights alone at best "
+                    "(--pretrained takes those)",
                     file->path);
         return NULL;
     }
