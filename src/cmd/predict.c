@@ -42,18 +42,25 @@ struct predict {
     struct transformer transformer;
     const char *out; /* folder */
     bool server_ids;
-    char **image; /* files */
+    struct predict_image {
+        char *path;
+        const char *name; /* in it: what its pictures are called after */
+    } * image;
     int nimage, cap;
     uint8_t *pixels;
     void *labels; /* none that count */
     float *logits;
 };
 
-/* A file as it is; of a folder the pictures in it, at any depth, in byte order. */
-static void add_images(struct predict *p, const char *path, bool named)
+/*
+ * A file as it is; of a folder the pictures in it, at any depth, in byte order, called by
+ * what is behind the first `root` bytes of their paths.
+ */
+static void add_images(struct predict *p, const char *path, size_t root)
 {
+    bool folder = file_is_dir(path);
     int n = 0;
-    char **name = file_is_dir(path) ? dir_list(path, &n) : NULL;
+    char **name = folder ? dir_list(path, &n) : NULL;
 
     if (n < 0)
         die("cannot open '%s': %s", path, strerror(errno));
@@ -61,12 +68,16 @@ static void add_images(struct predict *p, const char *path, bool named)
         char *below = path_join(path, name[i]);
 
         if (*name[i] != '.')
-            add_images(p, below, false);
+            add_images(p, below, root ? root : strlen(below) - strlen(name[i]));
         free(below);
     }
-    if (!file_is_dir(path) && (named || folder_is_picture(path))) {
+    if (!folder && (!root || folder_is_picture(path))) {
+        struct predict_image *im;
+
         GROW(p->image, p->nimage, p->cap);
-        p->image[p->nimage++] = xstrdup(path);
+        im = &p->image[p->nimage++];
+        im->path = xstrdup(path);
+        im->name = root ? im->path + root : path_basename(im->path);
     }
     dir_list_free(name, n);
 }
@@ -133,7 +144,7 @@ static void predict_close(struct predict *p)
     session_release(&p->session);
     transformer_release(&p->transformer);
     for (int i = 0; i < p->nimage; i++)
-        free(p->image[i]);
+        free(p->image[i].path);
     free(p->image);
     for (int c = 0; c < p->classes; c++)
         free(p->name[c]);
@@ -193,13 +204,11 @@ static uint8_t *own_size(const struct predict *p, int w, int h, int64_t *n)
     return label;
 }
 
-static char *out_path(const struct predict *p, const char *image, const char *end)
+static char *out_path(const struct predict *p, const char *name, const char *end)
 {
-    const char *base = strrchr(image, '/') ? strrchr(image, '/') + 1 : image;
-    const char *dot = strrchr(base, '.');
-    int len = (int)(dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    int len = (int)(strlen(name) - strlen(path_extension(name)));
 
-    return xasprintf("%s/%.*s_%s.png", p->out, len, base, end);
+    return xasprintf("%s/%.*s%s", p->out, len, name, end);
 }
 
 static void write_labels(const struct predict *p, const char *path, uint8_t *label, int w,
@@ -219,28 +228,40 @@ static void write_labels(const struct predict *p, const char *path, uint8_t *lab
     paint_write(path, label, w, h, palette);
 }
 
-static void segment(struct predict *p, const char *path, const void *data, size_t len)
+static void make_folder_of(const char *path)
+{
+    char *dir = path_dirname(path);
+
+    if (dir_make_all(dir))
+        die("cannot make the folder '%s': %s", dir, strerror(errno));
+    free(dir);
+}
+
+static void segment(struct predict *p, const struct predict_image *im, const void *data,
+                    size_t len)
 {
     struct image_decoder *d = image_decoder_new(&p->limits);
     struct strbuf why = STRBUF_INIT;
     struct image img = {0};
     int64_t n[256] = {0};
     uint8_t *label, *rgb;
-    char *labels = out_path(p, path, "labels"), *overlay = out_path(p, path, "overlay");
+    char *labels = out_path(p, im->name, "_labels.png");
+    char *overlay = out_path(p, im->name, "_overlay.png");
     int w, h;
 
     if (image_decoder_open(d, data, len, &w, &h, &why) ||
         image_decoder_read(d, NULL, &img, &why))
-        die("'%s': %s", path, why.buf);
+        die("'%s': %s", im->path, why.buf);
     label = own_size(p, w, h, n);
     rgb = xmalloc((size_t)w * (size_t)h * 3);
     for (int y = 0; y < h; y++)
         memcpy(rgb + (int64_t)3 * w * y, img.pixel + (size_t)y * img.stride,
                (size_t)3 * (size_t)w);
     paint_overlay(p->set, rgb, label, (int64_t)w * h, rgb);
+    make_folder_of(labels);
     paint_write(overlay, rgb, w, h, NULL);
     write_labels(p, labels, label, w, h);
-    printf("%s: %s, %s:", path, labels, overlay);
+    printf("%s: %s, %s:", im->path, labels, overlay);
     for (int c = 0, said = 0; c < p->classes; c++)
         if (n[c])
             printf("%s %s %.1f %%", said++ ? "," : "", p->name[c],
@@ -256,8 +277,9 @@ static void segment(struct predict *p, const char *path, const void *data, size_
 }
 
 /* false: the file cannot be read, and that was said. */
-static bool predict_one(struct predict *p, const char *path)
+static bool predict_one(struct predict *p, const struct predict_image *im)
 {
+    const char *path = im->path;
     struct augment_key key = {0};
     struct strbuf why = STRBUF_INIT;
     size_t len = 0;
@@ -276,7 +298,7 @@ static bool predict_one(struct predict *p, const char *path)
         session_eval(&p->session, p->pixels, p->labels);
         session_logits(&p->session, p->logits);
         if (p->session.plan.task == MODEL_SEGMENT)
-            segment(p, path, data, len);
+            segment(p, im, data, len);
         else
             print_top(p, path);
     }
@@ -293,13 +315,13 @@ static void check_names(const struct predict *p)
     struct strmap seen = {0};
 
     for (int i = 0; i < p->nimage; i++) {
-        char *out = out_path(p, p->image[i], "");
+        char *out = out_path(p, p->image[i].name, "");
         const char *before = strmap_get(&seen, out);
 
         if (before)
-            usage("'%s' and '%s' would both be written to '%s...'", before, p->image[i],
-                  out);
-        strmap_put(&seen, out, p->image[i]);
+            usage("'%s' and '%s' would both be written to '%s_labels.png'", before,
+                  p->image[i].path, out);
+        strmap_put(&seen, out, p->image[i].path);
         free(out);
     }
     strmap_release(&seen);
@@ -314,7 +336,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
 
     for (int i = 0; i < line->narg; i++) {
         n = p.nimage;
-        add_images(&p, line->arg[i].text, true);
+        add_images(&p, line->arg[i].text, 0);
         if (p.nimage == n)
             usage("'%s' has no pictures", line->arg[i].text);
     }
@@ -325,7 +347,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     }
     predict_open(&p, cfg, cmdline_value(line, "--weights"));
     for (int i = 0; i < p.nimage; i++)
-        bad += !predict_one(&p, p.image[i]);
+        bad += !predict_one(&p, &p.image[i]);
     if (bad)
         log_warning("%d of %d images could not be read", bad, p.nimage);
     predict_close(&p);

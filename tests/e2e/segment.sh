@@ -84,6 +84,16 @@ for what in labels overlay; do
   size=$(od -An -tu1 -j16 -N8 pictures/two_$what.png | tr -s ' ')
   [ "$size" = " 0 0 0 100 0 0 0 60" ] || fail "two_$what.png is $size"
 done
+# Of a folder: names of other folders below it do not meet.
+mkdir -p many/a many/b && cp two.ppm many/a && cp two.ppm many/b && cp two.ppm many/one.ppm
+"$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found many >log 2>&1 ||
+  { cat log; fail "predict of a folder"; }
+[ "$(cd found && echo * a/* b/*)" = "a b one_labels.png one_overlay.png \
+a/two_labels.png a/two_overlay.png b/two_labels.png b/two_overlay.png" ] || fail "predict of a folder: files"
+cmp -s found/b/two_labels.png pictures/two_labels.png || fail "predict of a folder: labels"
+"$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found two.ppm many/a/two.ppm \
+  >log 2>&1
+[ $? = 2 ] && grep -q "'two.ppm' and 'many/a/two.ppm' would both" log || fail "two images of one name"
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors >log 2>&1 && fail "no image passed"
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --server-ids two.ppm >log 2>&1 &&
   fail "ids without Cityscapes' classes passed"
