@@ -118,4 +118,15 @@ same scenes.json scenes_eval.json val_loss val_miou
 grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
 echo "ok: scenes"
 
+# The same weights on larger pictures, where other code of the libraries runs.
+for amp in amp no-amp; do
+  "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --$amp \
+    --resume out/erfnet/scenes/last.safetensors --output eval --result $amp.json -b 4 \
+    --opts DATA.IMG_WIDTH=512 DATA.IMG_HEIGHT=256 >eval.log 2>&1 || { cat eval.log; fail "eval --$amp"; }
+done
+awk -v a="$(value amp.json val_loss)" -v b="$(value no-amp.json val_loss)" \
+  'BEGIN {exit !(b > 0 && a / b > 0.98 && a / b < 1.02)}' ||
+  fail "loss $(value amp.json val_loss) with AMP, $(value no-amp.json val_loss) without"
+echo "ok: precisions"
+
 [ $fails = 0 ] && echo "segment: passed" || { echo "segment: $fails failed"; exit 1; }
