@@ -363,6 +363,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     run_point_to_config(line, weights ? weights : cfg->model.resume, p);
     model_check(cfg, p);
     device_check(cfg, p);
+    data_check_input(cfg, p);
     if (!weights)
         problems_error(p, NULL, "no weights: give --weights FILE");
     else if (!file_exists(weights))

@@ -19,8 +19,15 @@ const struct cmd_flag run_flags[] = {
 static void check_file(const struct config *cfg, const char *key, const char *path,
                        struct problems *p)
 {
+    char *last = path_join(path, "last.safetensors");
+    bool run = file_exists(last);
+
     if (*path && !file_exists(path))
         config_blame(cfg, p, KEYS(key), "%s: there is no file '%s'", key, path);
+    else if (*path && file_is_dir(path))
+        config_blame(cfg, p, KEYS(key), "%s: '%s' is a folder%s%s%s", key, path,
+                     run ? ": take '" : "", run ? last : "", run ? "'" : "");
+    free(last);
 }
 
 void run_check(const struct config *cfg, bool train, struct problems *p)

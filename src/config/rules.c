@@ -1,4 +1,6 @@
 /* Rules between keys. Each names the key that is to blame and what set it. */
+#include <string.h>
+
 #include "config/config.h"
 #include "config/problems.h"
 
@@ -68,6 +70,65 @@ static void check_betas(const struct config *cfg, struct problems *p)
                          "TRAIN.OPTIMIZER.BETAS must be below 1");
 }
 
+/* Somebody has set a key that nothing reads. */
+static void check_read(const struct config *cfg, struct problems *p, const char *key,
+                       bool read, const char *why)
+{
+    const char *where = config_where(cfg, key);
+
+    if (!read && where && !config_is_default(cfg, key))
+        problems_warn(p, where, "%s has no effect: %s", key, why);
+}
+
+static void check_optimizer_keys(const struct config *cfg, struct problems *p)
+{
+    int name = cfg->train.optimizer.name;
+    bool adam = name == OPTIMIZER_ADAM || name == OPTIMIZER_ADAMW;
+    static const char why[] = "this TRAIN.OPTIMIZER.NAME does not read it";
+
+    check_read(cfg, p, "TRAIN.OPTIMIZER.BETAS", adam, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.MOMENTUM", !adam, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.NESTEROV", name == OPTIMIZER_SGD, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.ALPHA", name == OPTIMIZER_RMSPROP, why);
+}
+
+static void check_scheduler_keys(const struct config *cfg, struct problems *p)
+{
+    static const struct {
+        const char *key;
+        int name;
+    } row[] = {
+        {"TRAIN.LR_SCHEDULER.DECAY_EPOCHS", LR_SCHEDULER_STEP},
+        {"TRAIN.LR_SCHEDULER.DECAY_RATE", LR_SCHEDULER_STEP},
+        {"TRAIN.LR_SCHEDULER.GAMMA", LR_SCHEDULER_MULTISTEP},
+        {"TRAIN.LR_SCHEDULER.MULTISTEPS", LR_SCHEDULER_MULTISTEP},
+        {"TRAIN.LR_SCHEDULER.POWER", LR_SCHEDULER_POLY},
+        {"TRAIN.LR_SCHEDULER.PCT_START", LR_SCHEDULER_ONECYCLE},
+        {"TRAIN.LR_SCHEDULER.DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
+        {"TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        check_read(cfg, p, row[i].key, cfg->train.lr_scheduler.name == row[i].name,
+                   "this TRAIN.LR_SCHEDULER.NAME does not read it");
+}
+
+static void check_unread(const struct config *cfg, struct problems *p)
+{
+    static const char average[] = "TRAIN.EMA.ENABLE is False";
+    static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
+                                "has as many as are asked for";
+    bool made_up = !strcmp(cfg->data.dataset, "synthetic");
+
+    check_optimizer_keys(cfg, p);
+    check_scheduler_keys(cfg, p);
+    check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
+    check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
+    check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
+}
+
 void config_check_rules(const struct config *cfg, struct problems *p)
 {
     check_amp(cfg, p);
@@ -77,4 +138,6 @@ void config_check_rules(const struct config *cfg, struct problems *p)
     check_ordered(cfg, "AUG.RESIZE_SCALE", &cfg->aug.resize_scale, p);
     check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);
     check_ordered(cfg, "AUG.CUTMIX_MINMAX", &cfg->aug.cutmix_minmax, p);
+    if (!p->nerror)
+        check_unread(cfg, p);
 }

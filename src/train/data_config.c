@@ -21,6 +21,29 @@ static bool data_pads(const struct config *cfg)
     return mode == CROP_MODE_PAD || (mode == CROP_MODE_AUTO && cfg->aug.pad_crop > 0);
 }
 
+void data_check_input(const struct config *cfg, struct problems *p)
+{
+    int size = (int)cfg->data.img_size, w = config_width(cfg), h = config_height(cfg);
+
+    if (!scene_config(cfg) && (w != size || h != size))
+        config_blame(cfg, p, KEYS("DATA.IMG_WIDTH", "DATA.IMG_HEIGHT"),
+                     "DATA.IMG_WIDTH and DATA.IMG_HEIGHT (%d x %d) are for label "
+                     "pictures; DATA.IMG_SIZE is the side of others, which are squares",
+                     w, h);
+}
+
+/* Crops that are padded have no size and shape of their own. */
+static void data_check_unread(const struct config *cfg, struct problems *p,
+                              const char *key)
+{
+    if (data_pads(cfg) && !scene_config(cfg) && config_where(cfg, key) &&
+        !config_is_default(cfg, key))
+        problems_warn(p, config_where(cfg, key),
+                      "%s has no effect: training crops are padded (AUG.CROP_MODE, "
+                      "AUG.PAD_CROP)",
+                      key);
+}
+
 void data_check(const struct config *cfg, struct problems *p)
 {
     struct policy policy;
@@ -35,6 +58,9 @@ void data_check(const struct config *cfg, struct problems *p)
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
                       "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
+    data_check_unread(cfg, p, "AUG.SCALE");
+    data_check_unread(cfg, p, "AUG.RATIO");
+    data_check_input(cfg, p);
     scene_check(cfg, p);
     strbuf_release(&why);
 }

@@ -30,9 +30,13 @@ static struct loader *start(const struct feed *f, struct session *s,
                             enum data_split split)
 {
     bool train = split == DATA_TRAIN;
+    const struct tensor *x = s->build[train ? SESSION_TRAIN : SESSION_EVAL].pixels;
     struct loader_options o;
 
     data_loader_options(f->cfg, split, &o);
+    if (o.transform.w != x->dim[3] || o.transform.h != x->dim[2])
+        BUG("pictures of %d x %d for a model of %lld x %lld", o.transform.w,
+            o.transform.h, (long long)x->dim[3], (long long)x->dim[2]);
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
     o.held = INFLIGHT_LENT;
     o.alloc = host_alloc;

@@ -122,6 +122,13 @@ static bool load_start(struct trainer *t)
         resumed =
             cfg->train.auto_resume && saves_resume(&t->saves, &t->session, &t->state);
     }
+    if (resumed && *cfg->model.pretrained)
+        log_info("MODEL.PRETRAINED '%s' is not read: the run goes on from a checkpoint",
+                 cfg->model.pretrained);
+    if (resumed && cfg->train.start_epoch && *cfg->model.resume)
+        log_warning("TRAIN.START_EPOCH %lld has no effect: the checkpoint says where to "
+                    "go on",
+                    (long long)cfg->train.start_epoch);
     if (resumed)
         adopt(t);
     else if (*cfg->model.pretrained)

@@ -135,6 +135,17 @@ refused "no such data" "--data-path: DATA.DATA_PATH: there is no folder 'nowhere
   "${args[@]}" --data-path nowhere --tag refused
 refused "no such split" "'shapes' has no folder 'test' (DATA.VAL_SPLIT); it has 'train', 'val'" \
   "${args[@]}" --val-split test --tag refused
+refused "sides of label pictures" "DATA.IMG_SIZE is the side of others" "${args[@]}" --tag refused \
+  --opts DATA.IMG_WIDTH=512 DATA.IMG_HEIGHT=512
+refused "a run for a checkpoint" "'$run' is a folder: take '$run/last.safetensors'" "${args[@]}" \
+  --tag refused --resume $run
+"$trainc" predict "${best[@]}" --opts DATA.IMG_WIDTH=32 -- shapes/val >log 2>&1
+[ $? = 2 ] && grep -q "DATA.IMG_SIZE is the side of others" log || fail "predict with another width"
+"$trainc" "${args[@]}" --scale 0.5 1 --resume $run/last.safetensors --pretrained alone.safetensors \
+  --start-epoch 1 >log 2>&1 || { cat log; fail "what has no effect"; }
+for what in "AUG.SCALE has no effect" "START_EPOCH 1 has no effect" "'alone.safetensors' is not read"; do
+  grep -q "$what" log || fail "not said: $what"
+done
 printf 'PK\003\004\024\000\010\010archive/data.pkl' >weights.pth
 "$trainc" eval "${args[@]}" --pretrained weights.pth >log 2>&1
 [ $? = 1 ] && grep -q "'weights.pth': a PyTorch file" log || fail "a .pth file: message"
