@@ -212,6 +212,7 @@ static void not_pictures_fail(void **state)
         {"BM and no more", ""},
         {"P6 -3 x", ""},
         {"GIF89a", ""},
+        {"GIF89a\1\1\1\1\1\1\1;", "cannot be decoded"}, /* without a frame */
     };
     struct image_decoder *d = image_decoder_new(NULL);
     struct strbuf why = STRBUF_INIT;
@@ -268,6 +269,106 @@ static void damaged_png_fails(void **state)
     assert_true(files > 3 && failed > 50 * files);
     dir_list_free(name, n);
     image_release(&good);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* The others, cut off anywhere. GIF's last bytes may be its end mark and a comment. */
+static void cut_off_fails(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t spare;
+    } files[] = {{"rgb.bmp", 0}, {"palette.gif", 1}, {"rgb.ppm", 0}, {"grey.pgm", 0}};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char *path = path_join("tests/golden/image_decode", files[i].name);
+        size_t len;
+        char *data = file_read(path, &len);
+
+        assert_int_equal(decode(d, data, len, NULL, &img, &why), 0);
+        for (size_t cut = 0; cut + files[i].spare < len; cut += 1 + cut / 50) {
+            char *copy = xmemdup(data, cut + !cut); /* so that a read behind is seen */
+
+            if (decode(d, copy, cut, NULL, &img, &why) == 0)
+                fail_msg("%s: %zu of %zu bytes are a picture", files[i].name, cut, len);
+            free(copy);
+        }
+        assert_int_equal(decode(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
+        assert_string_equal(why.buf, "the file is cut off");
+        free(data);
+        free(path);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* A BMP of negative height: the same file from the top down. */
+static void bmp_rows_go_down(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct image up = {0}, down = {0};
+    struct strbuf why = STRBUF_INIT;
+    size_t len;
+    char *data = file_read("tests/golden/image_decode/rgb.bmp", &len);
+    int32_t h;
+
+    (void)state;
+    assert_int_equal(decode(d, data, len, NULL, &up, &why), 0);
+    memcpy(&h, data + 22, 4);
+    h = -h;
+    memcpy(data + 22, &h, 4);
+    if (decode(d, data, len, NULL, &down, &why))
+        fail_msg("%s", why.buf);
+    assert_int_equal(down.h, up.h);
+    for (int y = 0; y < up.h; y++)
+        assert_memory_equal(up.pixel + (size_t)y * up.stride,
+                            down.pixel + (size_t)(up.h - 1 - y) * down.stride, up.stride);
+    free(data);
+    image_release(&up);
+    image_release(&down);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* Largest values other than 255, of one byte and of two; comments in the header. */
+static void pnm_values(void **state)
+{
+    static const struct {
+        const char *data;
+        size_t len;
+        uint8_t want[6];
+    } cases[] = {
+        {"P5 2 1 255\n\x07\xff", 13, {7, 7, 7, 255, 255, 255}},
+        {"P5#a\n2 #b\n 1 3 \1\3", 17, {85, 85, 85, 255, 255, 255}},
+        {"P5\n2 1\n65535\n\x80\0\xff\xff", 17, {128, 128, 128, 255, 255, 255}},
+        {"P6\n2 1\n300\n\0\0\0\x96\1\x2c\1\x2c\0\x96\0\0",
+         23,
+         {0, 128, 255, 255, 128, 0}},
+        {"P6 2 1 9 \0\3\t\xff\3\0", 15, {0, 85, 255, 255, 85, 0}},
+    };
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *copy = xmemdup(cases[i].data, cases[i].len);
+
+        if (decode(d, copy, cases[i].len, NULL, &img, &why))
+            fail_msg("case %zu: %s", i, why.buf);
+        assert_int_equal(img.w, 2);
+        assert_int_equal(img.h, 1);
+        assert_memory_equal(img.pixel, cases[i].want, 6);
+        assert_int_equal(decode(d, copy, cases[i].len - 1, NULL, &img, &why), -1);
+        free(copy);
+    }
     image_release(&img);
     strbuf_release(&why);
     image_decoder_free(d);
@@ -384,6 +485,8 @@ int main(void)
         cmocka_unit_test(truncated_fails),       cmocka_unit_test(not_pictures_fail),
         cmocka_unit_test(png_bombs_are_refused), cmocka_unit_test(bombs_are_refused),
         cmocka_unit_test(noise_does_no_harm),    cmocka_unit_test(damaged_png_fails),
+        cmocka_unit_test(cut_off_fails),         cmocka_unit_test(pnm_values),
+        cmocka_unit_test(bmp_rows_go_down),
     };
 
     return cmocka_run_group_tests_name("image_decode", tests, NULL, NULL);

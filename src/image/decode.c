@@ -1,4 +1,4 @@
-/* Formats told apart, limits checked, the rest left to jpeg.c and stb.c. */
+/* Formats told apart, limits checked, the rest left to jpeg.c, stb.c and pnm.c. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -93,8 +93,12 @@ static bool starts(const uint8_t *p, size_t len, const char *magic, size_t n)
 static bool decode_is_stb(const uint8_t *p, size_t len)
 {
     return starts(p, len, "\x89PNG\r\n\x1a\n", 8) || starts(p, len, "BM", 2) ||
-           starts(p, len, "GIF8", 4) || starts(p, len, "P5", 2) ||
-           starts(p, len, "P6", 2);
+           starts(p, len, "GIF8", 4);
+}
+
+static bool decode_is_pnm(const uint8_t *p, size_t len)
+{
+    return starts(p, len, "P5", 2) || starts(p, len, "P6", 2);
 }
 
 static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
@@ -136,6 +140,8 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
         rc = jpeg_open(d->jpeg, data, len, &d->w, &d->h, why);
     else if (decode_is_stb(data, len))
         rc = stb_open(data, len, &d->w, &d->h, why);
+    else if (decode_is_pnm(data, len))
+        rc = pnm_open(data, len, &d->w, &d->h, why);
     else
         rc = decode_unknown(data, len, why);
     if (rc < 0 || decode_check_size(d, why) < 0)
@@ -171,5 +177,6 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
     d->data = NULL;
     if (d->is_jpeg)
         return jpeg_read(d->jpeg, part, img, why);
-    return stb_read(data, d->len, part, img, why);
+    return (decode_is_pnm(data, d->len) ? pnm_read : stb_read)(data, d->len, part, img,
+                                                               why);
 }

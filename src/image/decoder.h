@@ -1,6 +1,6 @@
 /*
- * What decode.c knows of the two libraries: one file each (jpeg.c, stb.c), the same three
- * calls. Private to src/image.
+ * What decode.c knows of the two libraries and of PGM and PPM: one file each (jpeg.c,
+ * stb.c, pnm.c), the same calls. Private to src/image.
  */
 #ifndef IMAGE_DECODER_H
 #define IMAGE_DECODER_H
@@ -18,6 +18,10 @@ int jpeg_read(struct jpeg *j, const struct image_part *part, struct image *img,
 
 int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
 int stb_read(const void *data, size_t len, const struct image_part *part,
+             struct image *img, struct strbuf *why);
+
+int pnm_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
+int pnm_read(const void *data, size_t len, const struct image_part *part,
              struct image *img, struct strbuf *why);
 
 #endif

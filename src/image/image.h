@@ -12,9 +12,9 @@
  *
  * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
  * cannot decode a part of a picture, and skipping the rows and columns outside the crop
- * saves a third of the time of a random resized crop. PNG, BMP, GIF (its first frame),
- * PPM and PGM go through stb_image. The format is told from the first bytes, never from
- * the name.
+ * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
+ * go through stb_image, PPM and PGM (binary) through our own reader. The format is told
+ * from the first bytes, never from the name.
  *
  * Every picture becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
  * are looked up, alpha is dropped without blending, CMYK and YCCK are read as Adobe
@@ -26,7 +26,8 @@
  * What lies below or beside the part that is read is not looked at, except that a JPEG
  * that does not end with its end marker is always decoded whole, so that a truncated file
  * is found whatever part is wanted. A part has exactly the pixels that it has in the
- * whole picture.
+ * whole picture. Files of the other formats that are cut off are errors, and PNGs with a
+ * wrong checksum.
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
  * size, the header's width times height, the memory that libjpeg and stb_image may take,

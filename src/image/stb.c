@@ -1,5 +1,5 @@
 /*
- * stb_image behind one file: PNG, BMP, GIF, PPM and PGM.
+ * stb_image behind one file: PNG, BMP and GIF.
  *
  * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
  * ours and refuses more than the header justifies; it reports lengths as int.
@@ -33,7 +33,6 @@ static void *stb_realloc(void *p, size_t size)
 #define STBI_ONLY_PNG
 #define STBI_ONLY_BMP
 #define STBI_ONLY_GIF
-#define STBI_ONLY_PNM
 #define STBI_NO_STDIO
 #define STBI_MALLOC    stb_malloc
 #define STBI_REALLOC   stb_realloc
@@ -59,7 +58,8 @@ static int stb_fail(struct strbuf *why)
 {
     const char *reason = stbi_failure_reason();
 
-    strbuf_addstr(why, reason ? reason : "cannot be decoded");
+    strbuf_addstr(why, reason && *reason ? reason : "cannot be decoded");
+    stbi__g_failure_reason = NULL; /* not every failure has one of its own */
     return -1;
 }
 
@@ -116,6 +116,64 @@ static int stb_png_check(const uint8_t *d, size_t len, struct strbuf *why)
     }
 }
 
+static uint32_t stb_little_endian(const uint8_t *p, int n)
+{
+    uint32_t v = 0;
+
+    while (n--)
+        v = v << 8 | p[n];
+    return v;
+}
+
+/* stb_image reads zeros behind the end. Its own checks have passed: no compression. */
+static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
+{
+    bool old = len > 18 && stb_little_endian(d + 14, 4) == 12;
+    uint64_t bits, row;
+
+    if (len >= 30) {
+        bits = stb_little_endian(d + (old ? 24 : 28), 2);
+        row = ((uint64_t)w * bits + 31) / 32 * 4;
+        if (stb_little_endian(d + 10, 4) + row * (uint64_t)h <= len)
+            return 0;
+    }
+    strbuf_addstr(why, "the file is cut off");
+    return -1;
+}
+
+/* Where the blocks that start at `at` end, each a length and so many bytes; 0: nowhere.
+ */
+static size_t stb_gif_blocks(const uint8_t *d, size_t len, size_t at)
+{
+    while (at < len && d[at])
+        at += 1u + d[at];
+    return at < len ? at + 1 : 0;
+}
+
+/*
+ * stb_image paints what is missing in the background's colour. A GIF is a header of 13
+ * bytes and a table of colours, then extensions (0x21) and frames (0x2c) of blocks; only
+ * the first frame is read.
+ */
+static int stb_gif_check(const uint8_t *d, size_t len, struct strbuf *why)
+{
+    size_t at = 13 + (len > 10 && d[10] & 128 ? (size_t)6 << (d[10] & 7) : 0);
+
+    while (at && at + 10 < len && d[at] == 0x21)
+        at = stb_gif_blocks(d, len, at + 2);
+    if (at && at + 10 < len && d[at] == 0x2c) {
+        at += 11 + (d[at + 9] & 128 ? (size_t)6 << (d[at + 9] & 7) : 0);
+        at = stb_gif_blocks(d, len, at);
+    } else if (at && at < len && d[at] != 0x21 && d[at] != 0x2c) {
+        return 0; /* stb_image has a word for it */
+    } else {
+        at = 0;
+    }
+    if (!at)
+        strbuf_addstr(why, "the file is cut off");
+    return at ? 0 : -1;
+}
+
 int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
 {
     int channels;
@@ -128,7 +186,16 @@ int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
     if (!stb_png_size(data, len, w, h) &&
         !stbi_info_from_memory(data, (int)len, w, h, &channels))
         return stb_fail(why);
+    if (*(const uint8_t *)data == 'B' && *h < 0 && *h > INT_MIN)
+        *h = -*h; /* the rows go down */
     return 0;
+}
+
+static int stb_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
+{
+    return *d == 0x89  ? stb_png_check(d, len, why)
+           : *d == 'B' ? stb_bmp_check(d, len, w, h, why)
+                       : stb_gif_check(d, len, why);
 }
 
 int stb_read(const void *data, size_t len, const struct image_part *part,
@@ -139,7 +206,7 @@ int stb_read(const void *data, size_t len, const struct image_part *part,
 
     if (stb_open(data, len, &w, &h, why) < 0)
         return -1;
-    if (*(const uint8_t *)data == 0x89 && stb_png_check(data, len, why) < 0)
+    if (stb_check(data, len, w, h, why) < 0)
         return -1;
     /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
     stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);
