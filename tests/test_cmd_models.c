@@ -211,6 +211,28 @@ static void load_file(struct config *cfg, const char *file)
     free(words[1]);
 }
 
+/* Pictures are squares for a classifier: the loader makes no others. */
+static void test_squares(void **state)
+{
+    struct problems p = {0};
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "MODEL.TYPE", "resnet");
+    config_set(&cfg, "MODEL.NAME", "resnet20");
+    config_set(&cfg, "DATA.IMG_SIZE", "32");
+    config_set(&cfg, "DATA.IMG_WIDTH", "32");
+    model_check(&cfg, &p);
+    assert_int_equal(p.nerror, 0);
+    config_set(&cfg, "DATA.IMG_HEIGHT", "64");
+    model_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "resnet20 sees squares of DATA.IMG_SIZE"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
 /* The model can be built as the file says, for images as large as it says. */
 static void check_build(const struct config *cfg)
 {
@@ -265,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_summary), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_lists),   cmocka_unit_test(test_keys),
         cmocka_unit_test(test_recipes), cmocka_unit_test(test_smoke),
+        cmocka_unit_test(test_squares),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,12 @@ static void check_classify(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
                      "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
                      cfg->model.name);
+    if (config_height(cfg) != cfg->data.img_size ||
+        config_width(cfg) != cfg->data.img_size)
+        config_blame(cfg, p, KEYS("DATA.IMG_HEIGHT", "DATA.IMG_WIDTH"),
+                     "DATA.IMG_HEIGHT and DATA.IMG_WIDTH are of segmentation: %s sees "
+                     "squares of DATA.IMG_SIZE",
+                     cfg->model.name);
 }
 
 void model_check(const struct config *cfg, struct problems *p)
