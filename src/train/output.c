@@ -270,10 +270,10 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
 
     o->task = s->plan.task;
     o->classes = classes;
+    open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */
     write_text(o, "config.yaml", o->config);
     write_derived(o, s);
     jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(step, validated) : -1);
-    open_summary(o, resumed ? state->epoch - 1 : -1);
     if (o->tensorboard)
         tensorboard_open(&o->events, o->dir, resumed ? step + 1 : -1);
     if (o->tensorboard && !resumed)

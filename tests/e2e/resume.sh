@@ -76,7 +76,22 @@ terminate_at() { # signal, exit code, update
   grep -q "SIG$1: .*leaving at update" log || fail "SIG$1: no word in the log"
 }
 
+# A summary with other columns is refused before any other file is touched.
+refused() {
+  mkdir -p out/resnet20
+  cp -r undisturbed $run
+  sed -i '1s/epoch/era/' $run/summary.csv
+  echo '{"seq":1000000}' >>$run/metrics.jsonl
+  cp $run/metrics.jsonl before
+  "${train[@]}" >log 2>&1
+  rc=$?
+  [ $rc = 1 ] && grep -q "has the columns 'era" log || fail "other columns: exit code $rc"
+  cmp -s before $run/metrics.jsonl || fail "other columns: metrics.jsonl was cut"
+  rm -rf out
+}
+
 undisturbed
+refused
 
 # Update 1: nothing saved yet. 20 and 40: in an epoch. 50: around its end. 80: the second.
 for step in 1 20 40 50 80; do
