@@ -204,6 +204,18 @@ static int help_section(const char *name)
     return n;
 }
 
+/* The key of a flag without its dashes: lr, batch-size. */
+static const struct schema *row_of_flag(const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const struct schema *row = schema_table; row->key; row++)
+        for (const char *f = row->flag; f && (f = strstr(f, "--")); f += 2)
+            if (!strncmp(f + 2, name, len) && (!f[2 + len] || f[2 + len] == ','))
+                return row;
+    return NULL;
+}
+
 void help_overview(void)
 {
     puts("usage: trainc [VERB] [options]\n\nTrains image models from one YAML file.\n\n"
@@ -228,6 +240,10 @@ static void help_topic(const char *topic)
     }
     if (help_section(topic))
         return;
+    if (row_of_flag(topic)) {
+        help_key(row_of_flag(topic));
+        return;
+    }
     suggest_init(&s, topic);
     for (int i = 0; verb_table[i]; i++)
         suggest_try(&s, verb_table[i]->name);

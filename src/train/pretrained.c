@@ -36,6 +36,19 @@ static bool of_layer(const char *name, const char *layer)
     return !strncmp(name, layer, len) && name[len] == '.';
 }
 
+/*
+ * What has a size for the number of classes: the classifier, and a parameter that no
+ * node reads, as the encoder's classifier in a whole ERFNet.
+ */
+static bool depends_on_classes(const struct loading *l, const struct tensor *t)
+{
+    int which = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+
+    if (of_layer(t->name, l->head))
+        return true;
+    return t->kind == TENSOR_PARAM && !tensor_reader(l->s->build[which].graph, t, 0);
+}
+
 static bool may_skip(struct loading *l, const char *name)
 {
     const struct str_list *list = &l->s->cfg->model.pretrained_skip;
@@ -96,7 +109,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!statedict_fits(t, file)) {
-        bool fresh = (of_layer(t->name, l->head) && !l->all) || may_skip(l, t->name);
+        bool fresh = (depends_on_classes(l, t) && !l->all) || may_skip(l, t->name);
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
         *(fresh ? &l->fresh : &l->missing) += 1;

@@ -5,10 +5,10 @@
  * taken if it has one.
  *
  * Every tensor of the model must be there with its shape, and none may be left over, but
- * for the classifier when the number of classes differs, and for the patterns of
- * MODEL.PRETRAINED_SKIP: these keep their fresh start, and the log names each of them.
- * Missing counters of batch norms are zero. All mismatches are listed before the program
- * ends.
+ * for the classifier when the number of classes differs (and that of ERFNet's encoder,
+ * which the whole net does not read), and for the patterns of MODEL.PRETRAINED_SKIP:
+ * these keep their fresh start, and the log names each of them. Missing counters of batch
+ * norms are zero. All mismatches are listed before the program ends.
  */
 #ifndef TRAIN_PRETRAINED_H
 #define TRAIN_PRETRAINED_H

@@ -21,6 +21,11 @@ static void log_rates(const struct trainer *t)
     const struct config_train *c = &t->cfg->train;
     struct strbuf why = STRBUF_INIT;
 
+    if (c->accumulation_steps > p->accumulation.batches)
+        log_warning(
+            "TRAIN.ACCUMULATION_STEPS %lld is more than the %d batches of an epoch: "
+            "an update takes those",
+            (long long)c->accumulation_steps, p->accumulation.batches);
     if (c->scale_lr)
         strbuf_addf(&why,
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",

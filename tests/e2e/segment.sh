@@ -44,6 +44,14 @@ above "$first" "$last" || fail "the loss went from $first to $last"
 head -1 $run/summary.csv | grep -q "val_miou.*iou_class000004" || fail "summary.csv lacks classes"
 echo "ok: two stages"
 
+# Other classes: the classifier is new, and that of the encoder, which nothing reads.
+"$trainc" "${common[@]}" --tag other --num-classes 4 --epochs 1 --max-steps 2 \
+  --pretrained $run/last.safetensors >log 2>&1 || { cat log; fail "other classes"; }
+for name in decoder.output_conv.weight encoder.output_conv.bias; do
+  grep -q "pretrained: $name: .*: starts afresh" log || fail "other classes: $name"
+done
+echo "ok: other classes"
+
 # Pictures of each evaluation.
 for epoch in 000 001 002; do
   for n in 0 1; do
