@@ -122,8 +122,8 @@ static void help_own(const struct cmd_flag *flags)
                     flags->metavar ? flags->metavar : "");
         line(name.buf, flags->help);
     }
-    line("-c, --cfg FILE", "configuration in YAML; may be given several times, later "
-                           "files win");
+    line("-c, --cfg FILE", "configuration in YAML, - from standard input; may be given "
+                           "several times, later files win");
     line("--opts KEY VALUE ...", "set any key, also as KEY=VALUE; `trainc help KEY` "
                                  "explains one");
     line("@FILE", "more arguments, from a file");

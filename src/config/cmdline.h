@@ -5,7 +5,7 @@
  *   --amp, --no-amp, --amp=false
  *   --opts KEY VALUE KEY=VALUE ...    any key of the schema; may be repeated
  *   KEY=VALUE                         the same
- *   -c, --cfg FILE                    may be repeated, later files win
+ *   -c, --cfg FILE                    may be repeated, later files win; -: the input
  *   @FILE                             arguments from a file: words as in a shell, #
  * comments
  *

@@ -97,8 +97,11 @@ static void warn_if_beaten(const struct cfgnode_entry *e, const struct value *wa
 
 void config_merge(struct cfgnode *tree, const struct cmdline *line, struct problems *p)
 {
-    for (int i = 0; i < line->ncfg; i++)
-        cfgnode_merge_chain(tree, line->cfg[i].text, "--cfg", p);
+    for (int i = 0; i < line->ncfg; i++) {
+        const char *path = line->cfg[i].text;
+
+        cfgnode_merge_chain(tree, !strcmp(path, "-") ? "/dev/stdin" : path, "--cfg", p);
+    }
     for (int i = 0; i < line->nopt; i++)
         merge_set(tree, &line->opt[i], p);
     for (int i = 0; i < line->nflag; i++) {
