@@ -165,6 +165,8 @@ static void class_lists_are_compared(void **state)
     static const char *const abc[] = {"a", "b", "c"}, *const acd[] = {"a", "c", "d"},
                              *const cab[] = {"c", "a", "b"};
     static const char *const many[] = {"1", "2", "3", "4", "5", "6", "7"};
+    char name[1000] = {0};
+    const char *const endless = memset(name, 'x', sizeof(name) - 1);
     struct strbuf why = STRBUF_INIT;
 
     (void)state;
@@ -174,6 +176,9 @@ static void class_lists_are_compared(void **state)
     assert_string_equal(why.buf,
                         "the classes of train (3) and of val (3) differ: only train "
                         "has 'b'; only val has 'd'");
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", &endless, 1, "val", abc, 3, &why));
+    assert_true(why.len < 300);
     strbuf_reset(&why);
     assert_false(dataset_same_classes("train", abc, 2, "val", abc, 3, &why));
     assert_string_equal(why.buf,

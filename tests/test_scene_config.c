@@ -132,6 +132,14 @@ static void names_are_counted(void **state)
     assert_non_null(strstr(p.item[0].text,
                            "DATA.CLASS_NAMES has 2 names, and MODEL.NUM_CLASSES is 3"));
     problems_release(&p);
+    config_set(&cfg, "DATA.CLASS_NAMES", "['sky', 'the\\nroad', '']");
+    scene_check(&cfg, &p);
+    assert_int_equal(p.nerror, 2);
+    assert_non_null(
+        strstr(p.item[0].text, "the name of class 1 is empty or has control"));
+    assert_non_null(
+        strstr(p.item[1].text, "the name of class 2 is empty or has control"));
+    problems_release(&p);
     config_release(&cfg);
 }
 

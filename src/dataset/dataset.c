@@ -83,7 +83,7 @@ static int dataset_only_in(const char *const *a, int na, const char *const *b, i
         if (k < nb)
             continue;
         if (n < SHOWN)
-            strbuf_addf(out, "%s'%s'", n ? ", " : "", a[i]);
+            strbuf_addf(out, "%s'%.100s'", n ? ", " : "", a[i]);
         n++;
     }
     if (n > SHOWN)

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,8 @@ static int get_state(const json_t *o, const struct session *s, struct run_state 
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
     };
+    if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
+        r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
     if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
         strbuf_addstr(why, "loss_scale is no number above 0");

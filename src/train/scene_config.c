@@ -36,6 +36,16 @@ bool scene_config(const struct config *cfg)
     return is_dataset(cfg, "synthetic") && m && m->task == MODEL_SEGMENT;
 }
 
+/* Can it be a line's part, in a table or a file name? */
+static bool is_name(const char *text)
+{
+    const char *c = text;
+
+    while ((unsigned char)*c >= ' ' && *c != 0x7f)
+        c++;
+    return *text && !*c;
+}
+
 static void check_names(const struct config *cfg, struct problems *p)
 {
     const struct str_list *names = &cfg->data.class_names;
@@ -53,6 +63,12 @@ static void check_names(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
                      "DATA.CLASS_NAMES has %d names, and MODEL.NUM_CLASSES is %lld",
                      names->n, (long long)cfg->model.num_classes);
+    for (int i = 0; i < names->n; i++)
+        if (!is_name(names->item[i]))
+            config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
+                         "DATA.CLASS_NAMES: the name of class %d is empty or has control "
+                         "characters",
+                         i);
 }
 
 static void check_classes(const struct config *cfg, struct problems *p)
