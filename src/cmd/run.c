@@ -7,7 +7,6 @@
 #include "config/problems.h"
 #include "train/data_config.h"
 #include "train/devices.h"
-#include "train/feed.h"
 #include "train/model_config.h"
 #include "train/result.h"
 
@@ -36,7 +35,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     device_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
-    feed_check(cfg, p);
+    data_check(cfg, p);
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);
     data_check_split(cfg, DATA_VAL, p);

@@ -30,6 +30,10 @@ void data_check_input(const struct config *cfg, struct problems *p)
                      "DATA.IMG_WIDTH and DATA.IMG_HEIGHT (%d x %d) are for label "
                      "pictures; DATA.IMG_SIZE is the side of others, which are squares",
                      w, h);
+    if (cfg->model.in_chans < 3)
+        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
+                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
+                     (long long)cfg->model.in_chans);
 }
 
 /* Crops that are padded have no size and shape of their own. */

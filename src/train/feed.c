@@ -7,15 +7,6 @@
 #include "train/class_weights.h"
 #include "train/data_config.h"
 
-void feed_check(const struct config *cfg, struct problems *p)
-{
-    data_check(cfg, p);
-    if (cfg->model.in_chans < 3)
-        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
-                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
-                     (long long)cfg->model.in_chans);
-}
-
 static void *host_alloc(size_t size, void *session)
 {
     return session_host_alloc(session, size);

@@ -22,9 +22,6 @@ struct feed {
     float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
 };
 
-/* What cannot be run with these keys, for a verb's check(); touches no file. */
-void feed_check(const struct config *cfg, struct problems *p);
-
 /* Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. */
 void feed_open(struct feed *f, const struct config *cfg, bool train);
 /* Batches lie in the session's host memory and may be lent to it: close the feed first,

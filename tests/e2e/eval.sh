@@ -141,6 +141,8 @@ refused "a run for a checkpoint" "'$run' is a folder: take '$run/last.safetensor
   --tag refused --resume $run
 "$trainc" predict "${best[@]}" --opts DATA.IMG_WIDTH=32 -- shapes/val >log 2>&1
 [ $? = 2 ] && grep -q "DATA.IMG_SIZE is the side of others" log || fail "predict with another width"
+"$trainc" predict "${best[@]}" --in-chans 1 shapes/val >log 2>&1
+[ $? = 2 ] && grep -q "images are read as RGB" log || fail "predict with one channel"
 "$trainc" "${args[@]}" --scale 0.5 1 --accumulation-steps 9 --resume $run/last.safetensors --pretrained alone.safetensors \
   --start-epoch 1 >log 2>&1 || { cat log; fail "what has no effect"; }
 for what in "AUG.SCALE has no effect" "START_EPOCH 1 has no effect" "'alone.safetensors' is not read" \
