@@ -23,13 +23,6 @@ static bool data_pads(const struct config *cfg)
 
 void data_check_input(const struct config *cfg, struct problems *p)
 {
-    int size = (int)cfg->data.img_size, w = config_width(cfg), h = config_height(cfg);
-
-    if (!scene_config(cfg) && (w != size || h != size))
-        config_blame(cfg, p, KEYS("DATA.IMG_WIDTH", "DATA.IMG_HEIGHT"),
-                     "DATA.IMG_WIDTH and DATA.IMG_HEIGHT (%d x %d) are for label "
-                     "pictures; DATA.IMG_SIZE is the side of others, which are squares",
-                     w, h);
     if (cfg->model.in_chans < 3)
         config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
                      "MODEL.IN_CHANS %lld: images are read as RGB, set 3",

@@ -135,12 +135,12 @@ refused "no such data" "--data-path: DATA.DATA_PATH: there is no folder 'nowhere
   "${args[@]}" --data-path nowhere --tag refused
 refused "no such split" "'shapes' has no folder 'test' (DATA.VAL_SPLIT); it has 'train', 'val'" \
   "${args[@]}" --val-split test --tag refused
-refused "sides of label pictures" "DATA.IMG_SIZE is the side of others" "${args[@]}" --tag refused \
+refused "sides of label pictures" "sees squares of DATA.IMG_SIZE" "${args[@]}" --tag refused \
   --opts DATA.IMG_WIDTH=512 DATA.IMG_HEIGHT=512
 refused "a run for a checkpoint" "'$run' is a folder: take '$run/last.safetensors'" "${args[@]}" \
   --tag refused --resume $run
 "$trainc" predict "${best[@]}" --opts DATA.IMG_WIDTH=32 -- shapes/val >log 2>&1
-[ $? = 2 ] && grep -q "DATA.IMG_SIZE is the side of others" log || fail "predict with another width"
+[ $? = 2 ] && grep -q "sees squares of DATA.IMG_SIZE" log || fail "predict with another width"
 "$trainc" predict "${best[@]}" --in-chans 1 shapes/val >log 2>&1
 [ $? = 2 ] && grep -q "images are read as RGB" log || fail "predict with one channel"
 "$trainc" "${args[@]}" --scale 0.5 1 --accumulation-steps 9 --resume $run/last.safetensors --pretrained alone.safetensors \
