@@ -1,7 +1,5 @@
 #include "train/checkpoint.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +8,10 @@
 #include "base/log.h"
 #include "dataset/dataset.h"
 #include "io/json.h"
+#include "train/checkpoint_state.h"
 #include "train/statedict.h"
 
-enum { CHECKPOINT_VERSION = 1, ARRAYS = 4 };
+enum { ARRAYS = 4 };
 
 /* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
 struct array {
@@ -48,18 +47,6 @@ static int arrays_of(const struct session *s, bool ema, struct array a[ARRAYS])
         (void)snprintf(a[n++].name, sizeof(a->name), "optimizer.%s.", name[i]);
     }
     return n;
-}
-
-static const char *optimizer_name(const struct config *cfg)
-{
-    static const char *const name[] = {
-        [OPTIMIZER_SGD] = "sgd",
-        [OPTIMIZER_ADAMW] = "adamw",
-        [OPTIMIZER_ADAM] = "adam",
-        [OPTIMIZER_RMSPROP] = "rmsprop",
-    };
-
-    return name[cfg->train.optimizer.name];
 }
 
 /* ---- writing ---- */
@@ -114,61 +101,6 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
     }
 }
 
-static void put_metrics(struct json_writer *w, const char *key, const struct metrics *m)
-{
-    json_begin_object(w, key);
-    json_put_double(w, "loss_sum", m->loss_sum);
-    json_put_int(w, "measured", m->measured);
-    json_put_int(w, "count", m->count);
-    json_put_int(w, "top1", m->top1);
-    json_put_int(w, "top5", m->top5);
-    json_put_int(w, "nonfinite", m->nonfinite);
-    json_put_int(w, "runs", m->runs);
-    json_end(w);
-}
-
-static void put_control(struct json_writer *w, const struct control *c)
-{
-    json_begin_object(w, "control");
-    json_put_int(w, "step", c->step);
-    json_put_int(w, "micro", c->micro);
-    json_put_int(w, "seed", (int64_t)c->seed);
-    json_put_int(w, "updates", c->updates);
-    json_put_double(w, "loss_scale", c->loss_scale);
-    json_put_int(w, "growth_count", c->growth_count);
-    json_put_int(w, "skipped", c->skipped);
-    json_put_int(w, "skipped_row", c->skipped_row);
-    json_end(w);
-}
-
-static const char *best_key(const struct session *s)
-{
-    return s->plan.task == MODEL_SEGMENT ? "best_miou" : "best_top1";
-}
-
-static void put_state(struct strbuf *text, const struct session *s,
-                      const struct run_state *r)
-{
-    struct control c = session_control(s);
-    struct json_writer w = json_writer(text);
-
-    json_begin_object(&w, NULL);
-    json_put_int(&w, "version", CHECKPOINT_VERSION);
-    json_put_string(&w, "model", s->cfg->model.name);
-    json_put_string(&w, "optimizer", optimizer_name(s->cfg));
-    json_put_int(&w, "epoch", r->epoch);
-    json_put_int(&w, "step", c.step);
-    json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
-    put_control(&w, &c);
-    put_metrics(&w, "train", &r->train);
-    json_put_double(&w, best_key(s), r->best_score);
-    json_put_int(&w, "best_epoch", r->best_epoch);
-    json_put_double(&w, "train_loss", r->train_loss);
-    scores_put(&w, "val_", &r->val);
-    scores_put(&w, "ema_", &r->ema);
-    json_end(&w);
-}
-
 static void put_classes(struct strbuf *text, const struct class_list *classes)
 {
     struct json_writer w = json_writer(text);
@@ -202,7 +134,7 @@ int checkpoint_write(const char *path, const struct session *s,
     struct array array[ARRAYS];
     int n = arrays_of(s, session_has_ema(s), array), rc;
 
-    put_state(&text, s, state);
+    checkpoint_state_put(&text, s, state);
     safetensors_writer_meta(&out, "trainc", text.buf);
     strbuf_reset(&text);
     put_classes(&text, classes);
@@ -244,86 +176,9 @@ size_t checkpoint_size(const struct session *s)
 
 /* ---- reading ---- */
 
-static double number(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-
-    return json_is_number(v) ? json_number_value(v) : (double)NAN;
-}
-
 static int64_t integer(const json_t *o, const char *key)
 {
     return json_integer_value(json_object_get(o, key));
-}
-
-enum { EPOCHS_MOST = 1000000000 };
-
-/* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
-static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
-{
-    const json_t *v = json_object_get(o, key);
-    int64_t n = json_integer_value(v);
-
-    if (!v || (json_is_integer(v) && n >= 0 && n <= most))
-        return n;
-    if (!why->len)
-        strbuf_addf(why, "%s is no number from 0 to %lld", key, (long long)most);
-    return 0;
-}
-
-static struct metrics get_metrics(const json_t *o, struct strbuf *why)
-{
-    /* files of before it was counted had losses that were not finite among `count` */
-    const char *measured = json_object_get(o, "measured") ? "measured" : "count";
-
-    return (struct metrics){number(o, "loss_sum"),
-                            count(o, measured, INT64_MAX, why),
-                            count(o, "count", INT64_MAX, why),
-                            count(o, "top1", INT64_MAX, why),
-                            count(o, "top5", INT64_MAX, why),
-                            count(o, "nonfinite", INT64_MAX, why),
-                            count(o, "runs", INT64_MAX, why)};
-}
-
-static struct control get_control(const json_t *o, struct strbuf *why)
-{
-    return (struct control){
-        .step = count(o, "step", INT64_MAX, why),
-        .micro = count(o, "micro", INT64_MAX, why),
-        .seed = (uint64_t)integer(o, "seed"),
-        .updates = count(o, "updates", INT64_MAX, why),
-        .loss_scale = number(o, "loss_scale"),
-        .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
-        .skipped = count(o, "skipped", INT64_MAX, why),
-        .skipped_row = count(o, "skipped_row", INT64_MAX, why),
-    };
-}
-
-/* A checksum tells that a file is as it was written, not that it makes sense. */
-static int get_state(const json_t *o, const struct session *s, struct run_state *r,
-                     struct control *c, struct strbuf *why)
-{
-    *r = (struct run_state){
-        .epoch = count(o, "epoch", EPOCHS_MOST, why),
-        .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
-        .train = get_metrics(json_object_get(o, "train"), why),
-        .best_score = number(o, best_key(s)),
-        .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
-        .train_loss = number(o, "train_loss"),
-        .val = scores_get(o, "val_"),
-        .ema = scores_get(o, "ema_"),
-    };
-    if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
-        r->best_score = -1;
-    *c = get_control(json_object_get(o, "control"), why);
-    if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
-        strbuf_addstr(why, "loss_scale is no number above 0");
-    if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||
-                      c->step > (r->epoch + 1) * r->updates_per_epoch))
-        strbuf_addf(why, "step %lld is not of epoch %lld with %lld updates each",
-                    (long long)c->step, (long long)r->epoch,
-                    (long long)r->updates_per_epoch);
-    return why->len ? -1 : 0;
 }
 
 /* The "trainc" object; NULL with a reason if this is no checkpoint of ours. */
@@ -357,10 +212,10 @@ static void check_owner(const struct safetensors *file, const json_t *o,
         die("'%s' holds the model %s, and this run trains %s", file->path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN] &&
-        (!optimizer || strcmp(optimizer, optimizer_name(s->cfg)) != 0))
+        (!optimizer || strcmp(optimizer, checkpoint_optimizer(s->cfg)) != 0))
         die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
             "(MODEL.PRETRAINED takes its weights alone)",
-            file->path, optimizer ? optimizer : "?", optimizer_name(s->cfg));
+            file->path, optimizer ? optimizer : "?", checkpoint_optimizer(s->cfg));
 }
 
 static void check_classes(const struct safetensors *file, const struct class_list *want,
@@ -481,7 +336,7 @@ static int read_all(const struct safetensors *file, struct session *s,
         return -1;
     check_owner(file, o, s);
     check_classes(file, classes, s->cfg->data.check_classes);
-    rc = get_state(o, s, &got, &c, &reason);
+    rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)
         strbuf_addf(why, "'%s': its state makes no sense: %s", file->path, reason.buf);

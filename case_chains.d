@@ -1,0 +1,61 @@
+case_chains.o: src/ops/case_chains.c src/base/banned.h \
+  src/ops/case_build.h src/ops/cases.h src/graph/graph.h \
+  src/base/arena.h src/graph/op.h src/graph/tensor.h \
+  src/ops/accumulation_formula.h src/base/hostdev.h src/ops/add.h \
+  src/ops/batchnorm.h src/ops/concat.h src/ops/conv2d.h src/ops/init.h \
+  src/ops/conv_transpose2d.h src/ops/cross_entropy2d.h src/ops/dropout.h \
+  src/ops/global_avgpool.h src/ops/linear.h src/ops/maxpool2d.h \
+  src/ops/mix.h src/ops/normalize.h src/ops/relu.h \
+  src/ops/scale_channels.h src/ops/sigmoid.h src/ops/state.h
+
+src/base/banned.h:
+
+src/ops/case_build.h:
+
+src/ops/cases.h:
+
+src/graph/graph.h:
+
+src/base/arena.h:
+
+src/graph/op.h:
+
+src/graph/tensor.h:
+
+src/ops/accumulation_formula.h:
+
+src/base/hostdev.h:
+
+src/ops/add.h:
+
+src/ops/batchnorm.h:
+
+src/ops/concat.h:
+
+src/ops/conv2d.h:
+
+src/ops/init.h:
+
+src/ops/conv_transpose2d.h:
+
+src/ops/cross_entropy2d.h:
+
+src/ops/dropout.h:
+
+src/ops/global_avgpool.h:
+
+src/ops/linear.h:
+
+src/ops/maxpool2d.h:
+
+src/ops/mix.h:
+
+src/ops/normalize.h:
+
+src/ops/relu.h:
+
+src/ops/scale_channels.h:
+
+src/ops/sigmoid.h:
+
+src/ops/state.h:

@@ -1,0 +1,29 @@
+eval.o: src/cmd/eval.c src/base/banned.h src/cmd/cmd.h \
+  src/config/cmdline.h src/base/arena.h src/config/problems.h \
+  src/config/config.h src/config/choices.h src/config/sections.h \
+  src/config/fields.h src/config/section_model.h src/cmd/run.h \
+  src/train/trainer.h
+
+src/base/banned.h:
+
+src/cmd/cmd.h:
+
+src/config/cmdline.h:
+
+src/base/arena.h:
+
+src/config/problems.h:
+
+src/config/config.h:
+
+src/config/choices.h:
+
+src/config/sections.h:
+
+src/config/fields.h:
+
+src/config/section_model.h:
+
+src/cmd/run.h:
+
+src/train/trainer.h:

@@ -1,0 +1,23 @@
+relu.o: src/cpu/relu.c src/base/banned.h src/ops/relu.h src/graph/graph.h \
+  src/base/arena.h src/graph/op.h src/graph/tensor.h src/cpu/device.h \
+  src/cpu/loops.h src/graph/kernel.h src/cpu/kernels.h
+
+src/base/banned.h:
+
+src/ops/relu.h:
+
+src/graph/graph.h:
+
+src/base/arena.h:
+
+src/graph/op.h:
+
+src/graph/tensor.h:
+
+src/cpu/device.h:
+
+src/cpu/loops.h:
+
+src/graph/kernel.h:
+
+src/cpu/kernels.h:

@@ -1,0 +1,22 @@
+/*
+ * The "trainc" object of a checkpoint: where a run stands, as JSON. Private to
+ * checkpoint.c.
+ */
+#ifndef TRAIN_CHECKPOINT_STATE_H
+#define TRAIN_CHECKPOINT_STATE_H
+
+#include "io/json.h"
+#include "train/checkpoint.h"
+
+enum { CHECKPOINT_VERSION = 1 };
+
+const char *checkpoint_optimizer(const struct config *cfg); /* its name there */
+
+void checkpoint_state_put(struct strbuf *text, const struct session *s,
+                          const struct run_state *r);
+
+/* -1 and a reason: no run can have this state. */
+int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
+                         struct control *c, struct strbuf *why);
+
+#endif

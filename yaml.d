@@ -1,0 +1,31 @@
+yaml.o: src/config/yaml.c src/base/banned.h src/config/yaml.h \
+  src/config/cfgnode.h src/config/coerce.h src/config/value.h \
+  src/base/arena.h src/base/strbuf.h src/config/problems.h \
+  src/base/alloc.h src/base/error.h src/base/file.h src/base/strmap.h \
+  src/config/scalar.h
+
+src/base/banned.h:
+
+src/config/yaml.h:
+
+src/config/cfgnode.h:
+
+src/config/coerce.h:
+
+src/config/value.h:
+
+src/base/arena.h:
+
+src/base/strbuf.h:
+
+src/config/problems.h:
+
+src/base/alloc.h:
+
+src/base/error.h:
+
+src/base/file.h:
+
+src/base/strmap.h:
+
+src/config/scalar.h:
