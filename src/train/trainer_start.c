@@ -29,7 +29,7 @@ static void log_rates(const struct trainer *t)
     if (c->scale_lr)
         strbuf_addf(&why,
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
-                    c->base_lr, (long long)(p->batch * c->accumulation_steps),
+                    c->base_lr, (long long)p->batch * c->accumulation_steps,
                     (long long)c->scale_lr_base);
     log_info("learning rate %.6g%s, %.6g at the start and %.6g at the end",
              p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
