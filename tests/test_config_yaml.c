@@ -139,6 +139,26 @@ static void test_bomb(void **state)
     strbuf_release(&says);
 }
 
+/* As many names as ImageNet has classes with all its synsets. */
+static void test_names(void **state)
+{
+    struct strbuf yaml = STRBUF_INIT;
+    struct problems p = {0};
+    struct cfgnode *n;
+
+    (void)state;
+    strbuf_addstr(&yaml, "names: [a");
+    for (int i = 1; i < 21841; i++)
+        strbuf_addf(&yaml, ", n%08d", i);
+    strbuf_addstr(&yaml, "]\n");
+    n = yaml_read_text(yaml.buf, yaml.len, "f", &p);
+    assert_int_equal(p.nerror, 0);
+    assert_int_equal(cfgnode_entry(n, "names")->value.list.n, 21841);
+    cfgnode_free(n);
+    problems_release(&p);
+    strbuf_release(&yaml);
+}
+
 /* `n` lists, each in the next by an alias; then `end`. They stand in a key: unused. */
 static void add_nest(struct strbuf *s, int n, const char *leaf, const char *end)
 {
@@ -411,12 +431,13 @@ static void test_merge_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),         cmocka_unit_test(test_places),
-        cmocka_unit_test(test_bomb),          cmocka_unit_test(test_alias_bombs),
-        cmocka_unit_test(test_flood),         cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_files),         cmocka_unit_test(test_base),
-        cmocka_unit_test(test_base_value),    cmocka_unit_test(test_base_bomb),
-        cmocka_unit_test(test_base_mistakes), cmocka_unit_test(test_merge_file),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_places),
+        cmocka_unit_test(test_bomb),        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_alias_bombs), cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_deep),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_base),        cmocka_unit_test(test_base_value),
+        cmocka_unit_test(test_base_bomb),   cmocka_unit_test(test_base_mistakes),
+        cmocka_unit_test(test_merge_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include "base/strmap.h"
 #include "config/scalar.h"
 
-enum { DEPTH_MAX = 100, VALUES_MAX = 10000, BYTES_MAX = 4 << 20 };
+enum { DEPTH_MAX = 100, VALUES_MAX = 10000, ITEMS_MAX = 100000, BYTES_MAX = 4 << 20 };
 
 /* What libyaml's events compose: shared where aliases are, so a graph. */
 struct item {
@@ -30,7 +30,7 @@ struct reader {
     struct arena mem;
     struct strmap anchors;
     struct problems *p;
-    int nvalues; /* aliases expanded */
+    int nvalues, nitems; /* aliases expanded; texts and numbers of lists apart */
 };
 
 static const char *place(struct reader *r, int line, int col)
@@ -184,18 +184,28 @@ static struct item *compose(struct reader *r, yaml_event_t *e, int depth)
 /* --- items to values
  * ---------------------------------------------------------------------- */
 
-/* Aliases make a small file large, and deeper than it is written. */
-static bool affordable(struct reader *r, const struct item *at, int depth)
+/*
+ * Aliases make a small file large, and deeper than it is written. What stands in a list
+ * costs little, and names of classes may be many.
+ */
+static bool affordable(struct reader *r, const struct item *at, int depth, bool item)
 {
+    int *n = item ? &r->nitems : &r->nvalues, most = item ? ITEMS_MAX : VALUES_MAX;
+
     if (depth > DEPTH_MAX)
         fail(r, at, "nested more than %d levels deep", DEPTH_MAX);
-    else if (++r->nvalues == VALUES_MAX + 1)
-        fail(r, at, "more than %d values, those of aliases included", VALUES_MAX);
-    return depth <= DEPTH_MAX && r->nvalues <= VALUES_MAX;
+    else if (++*n == most + 1)
+        fail(r, at, "more than %d values, those of aliases included", most);
+    return depth <= DEPTH_MAX && *n <= most;
+}
+
+static bool is_spent(const struct reader *r)
+{
+    return r->nvalues > VALUES_MAX || r->nitems > ITEMS_MAX;
 }
 
 static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
-                     int depth, struct value *v);
+                     int depth, bool item, struct value *v);
 
 static const char *short_tag(const struct item *it)
 {
@@ -247,15 +257,15 @@ static bool list_of(struct reader *r, struct arena *mem, const struct item *it, 
     bool ok = true;
 
     *v = value_list(mem, VALUE_LIST, it->nsub);
-    for (int i = 0; i < it->nsub && r->nvalues <= VALUES_MAX; i++)
-        ok = value_of(r, mem, it->sub[i], depth + 1, &v->list.item[i]) && ok;
-    return ok && r->nvalues <= VALUES_MAX;
+    for (int i = 0; i < it->nsub && !is_spent(r); i++)
+        ok = value_of(r, mem, it->sub[i], depth + 1, true, &v->list.item[i]) && ok;
+    return ok && !is_spent(r);
 }
 
 static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
-                     int depth, struct value *v)
+                     int depth, bool item, struct value *v)
 {
-    if (!affordable(r, it, depth))
+    if (!affordable(r, it, depth, item && it->kind == ITEM_SCALAR))
         return false;
     if (it->kind == ITEM_MAP) {
         fail(r, it, "a mapping cannot stand in a list");
@@ -293,12 +303,12 @@ static bool fill_merged(struct reader *r, struct cfgnode *n, const struct item *
 {
     bool ok = true;
 
-    if (!affordable(r, from, depth))
+    if (!affordable(r, from, depth, false))
         return false;
     if (from->kind == ITEM_LIST) {
-        for (int i = 0; i < from->nsub && r->nvalues <= VALUES_MAX; i++)
+        for (int i = 0; i < from->nsub && !is_spent(r); i++)
             ok = fill_merged(r, n, from->sub[i], depth + 1) && ok;
-        return ok && r->nvalues <= VALUES_MAX;
+        return ok && !is_spent(r);
     }
     if (from->kind == ITEM_SCALAR) {
         fail(r, from, "<< wants a mapping or a list of mappings");
@@ -355,7 +365,7 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
     if (it->kind == ITEM_MAP && (!it->tag || !strcmp(short_tag(it), "map"))) {
         struct cfgnode *sub;
 
-        if (!affordable(r, it, depth + 1))
+        if (!affordable(r, it, depth + 1, false))
             return false;
         sub = cfgnode_add(n, key->text);
         cfgnode_entry(n, key->text)->where =
@@ -364,7 +374,7 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
     }
     if (it->kind == ITEM_MAP) /* !!set, !!omap */
         return tagged(r, n->mem, it, &v);
-    return value_of(r, n->mem, it, depth + 1, &v) &&
+    return value_of(r, n->mem, it, depth + 1, false, &v) &&
            cfgnode_set(n, key->text, &v, place(r, key->line, key->col), r->p);
 }
 
@@ -373,13 +383,13 @@ static bool fill(struct reader *r, struct cfgnode *n, const struct item *map, in
 {
     bool ok = true;
 
-    for (int i = 0; i < map->nsub && r->nvalues <= VALUES_MAX; i += 2)
+    for (int i = 0; i < map->nsub && !is_spent(r); i += 2)
         if (!is_merge(map->sub[i]))
             ok = fill_key(r, n, map, i, depth) && ok;
-    for (int i = 0; i < map->nsub && r->nvalues <= VALUES_MAX; i += 2)
+    for (int i = 0; i < map->nsub && !is_spent(r); i += 2)
         if (is_merge(map->sub[i]))
             ok = fill_merged(r, n, map->sub[i + 1], depth + 1) && ok;
-    return ok && r->nvalues <= VALUES_MAX;
+    return ok && !is_spent(r);
 }
 
 /* --- documents
