@@ -44,7 +44,7 @@ struct cublaslt_plan; /* owned by who made it */
 
 /* NULL with a static reason in *why: cuBLASLt has no algorithm for it. */
 struct cublaslt_plan *
-cublaslt_plan_new(struct device *dev, const struct cublaslt_product *p, const char **why);
+cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const char **why);
 void cublaslt_plan_free(struct cublaslt_plan *p);
 size_t cublaslt_workspace(const struct cublaslt_plan *p);
 /* "256x1000x2048 bf16 + bias, algorithm 66, 32.0 MiB workspace" */

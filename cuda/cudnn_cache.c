@@ -55,10 +55,10 @@ static const char *restore(struct cudnn *c, const json_t *o, struct cudnn_plan *
 
     if (!key || !sum || !text || !notes)
         return "something is missing";
-    if (strcmp(key, plan->key))
+    if (strcmp(key, plan->key) != 0)
         return "it is another plan's";
     sum_text(text, want);
-    if (strcmp(sum, want))
+    if (strcmp(sum, want) != 0)
         return "the checksum is wrong";
     plan->desc = plan_from_text(&p, text);
     if (plan->desc)

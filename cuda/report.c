@@ -104,6 +104,15 @@ static void add_gpu(struct strbuf *s, const json_t *g)
                 text(g, "pci", ""));
 }
 
+static void add_library(struct strbuf *s, const json_t *library)
+{
+    if (text(library, "version", NULL))
+        strbuf_addf(s, "%s %s (%s)\n", text(library, "name", ""),
+                    text(library, "version", ""), text(library, "path", ""));
+    else
+        strbuf_addf(s, "%s\n", text(library, "why", ""));
+}
+
 static void add_lines(struct strbuf *s, const json_t *all)
 {
     const json_t *item;
@@ -111,11 +120,7 @@ static void add_lines(struct strbuf *s, const json_t *all)
 
     strbuf_addf(s, "driver for CUDA %s, runtime %s\n", text(all, "driver", "none"),
                 text(all, "runtime", "none"));
-    json_array_foreach(json_object_get(all, "libraries"), i,
-                       item) if (text(item, "version", NULL))
-        strbuf_addf(s, "%s %s (%s)\n", text(item, "name", ""), text(item, "version", ""),
-                    text(item, "path", ""));
-    else strbuf_addf(s, "%s\n", text(item, "why", ""));
+    json_array_foreach(json_object_get(all, "libraries"), i, item) add_library(s, item);
     json_array_foreach(json_object_get(all, "gpus"), i, item) add_gpu(s, item);
 }
 

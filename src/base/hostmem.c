@@ -14,9 +14,10 @@ static size_t limit_of(const char *group)
     char *path = xasprintf("/sys/fs/cgroup%s/memory.max", group);
     FILE *f = fopen(path, "re");
     unsigned long long limit = SIZE_MAX;
+    char line[32];
 
-    if (f && fscanf(f, "%llu", &limit) != 1)
-        limit = SIZE_MAX;
+    if (f && fgets(line, sizeof(line), f) && line[0] >= '0' && line[0] <= '9')
+        limit = strtoull(line, NULL, 10);
     if (f)
         (void)fclose(f);
     free(path);
