@@ -1,0 +1,153 @@
+/* The checkpoints of a run: which are kept, which is resumed, and a full disk. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "checkpoint_run.h"
+#include "train/saves.h"
+
+static int count_files(const char *start)
+{
+    int n, found = 0;
+    char **name = dir_list(ckpt_dir, &n);
+
+    for (int i = 0; i < n; i++)
+        found += !strncmp(name[i], start, strlen(start));
+    dir_list_free(name, n);
+    return found;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    char *x = path_join(ckpt_dir, a), *y = path_join(ckpt_dir, b);
+    struct stat s, t;
+    bool same = !stat(x, &s) && !stat(y, &t) && s.st_ino == t.st_ino;
+
+    free(x);
+    free(y);
+    return same;
+}
+
+static void resume_or_die(void *arg)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "", 2};
+    struct run_state got;
+
+    (void)saves_resume(&v, &((struct run *)arg)->s, &got);
+}
+
+/* A damaged file is named where it is passed over, not each time the folder is read. */
+static void look_and_save(void *arg)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "", 2};
+    struct run *r = arg;
+
+    log_level_set(LOG_WARNING);
+    (void)saves_exist(ckpt_dir);
+    (void)saves_write(&v, &r->s, &ckpt_state, true, false);
+}
+
+static void test_saves(void **state)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 2};
+    struct run_state s = ckpt_state, got;
+    char text[2000];
+    struct run a, b;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, NULL);
+    assert_false(saves_resume(&v, &a.s, &got));
+    for (s.epoch = 1; s.epoch <= 4; s.epoch++) {
+        run_steps(&a, 1);
+        assert_int_equal(saves_write(&v, &a.s, &s, true, s.epoch == 1), 0);
+    }
+    assert_int_equal(count_files("ckpt_"), 2);
+    assert_true(same_file("last.safetensors", "ckpt_epoch_3.safetensors"));
+    assert_false(same_file("best.safetensors", "ckpt_epoch_2.safetensors"));
+    assert_int_equal(count_files("best"), 1); /* outlives its numbered name */
+    run_steps(&a, 1);
+    s.epoch = 4;
+    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    assert_true(same_file("last.safetensors", "ckpt_step_5.safetensors"));
+    assert_int_equal(count_files("ckpt_"), 2);
+
+    assert_true(saves_resume(&v, &b.s, &got));
+    ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
+    assert_int_equal(session_control(&b.s).step, 5);
+
+    /* The newest is damaged (by both names): the one before it. */
+    char *newest = path_join(ckpt_dir, "last.safetensors");
+
+    ckpt_damage(newest, 500000);
+    free(newest);
+    assert_true(saves_resume(&v, &b.s, &got));
+    assert_int_equal(session_control(&b.s).step, 4);
+    for (int i = 0; i < 2; i++) {
+        char *file =
+            path_join(ckpt_dir, i ? "best.safetensors" : "ckpt_epoch_3.safetensors");
+
+        ckpt_damage(file, 500000);
+        free(file);
+    }
+    assert_int_equal(run_child(resume_or_die, &b, text, sizeof(text)), 1);
+    assert_non_null(strstr(text, "none of the"));
+
+    char *torn = path_join(ckpt_dir, "ckpt_step_5.safetensors");
+
+    assert_int_equal(file_write_atomic(torn, "torn", 4), 0);
+    free(torn);
+    assert_int_equal(run_child(look_and_save, &b, text, sizeof(text)), 0);
+    assert_null(strstr(text, "passed over"));
+    run_release(&a);
+    run_release(&b);
+}
+
+/* No room for the new file: it is not there, the old ones are, and the caller knows. */
+static void test_disk_full(void **state)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 2};
+    struct run_state s = ckpt_state, got;
+    struct rlimit limit, small;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 1);
+    s.epoch = 1;
+    assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    run_steps(&a, 1);
+    s.epoch = 2;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = (struct rlimit){100000, limit.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(saves_write(&v, &a.s, &s, true, true), -1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(count_files("ckpt_"), 1);
+    assert_true(same_file("last.safetensors", "ckpt_epoch_0.safetensors"));
+    assert_true(saves_resume(&v, &a.s, &got));
+    assert_int_equal(got.epoch, 1);
+    run_release(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_saves, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_disk_full, ckpt_setup, ckpt_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
