@@ -42,13 +42,19 @@ static size_t cache_size(void)
     return kib ? kib << 10 : CACHE_SIZE;
 }
 
+/* Where nobody says how many: what OMP_NUM_THREADS asks for, or all cores. */
+static int default_threads(void)
+{
+    return getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : omp_get_num_procs();
+}
+
 static struct device *cpu_open(const struct device_options *o)
 {
     struct device *dev = xcalloc(1, sizeof(*dev));
 
     if (o && o->description)
         die("the cpu backend takes no device description ('%s')", o->description);
-    dev->threads = o && o->threads > 0 ? o->threads : omp_get_num_procs();
+    dev->threads = o && o->threads > 0 ? o->threads : default_threads();
     omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
     cpu_parallel(dev, nothing, NULL);  /* OpenMP makes its threads now, not in a step */
     dev->onednn = onednn_open();

@@ -51,4 +51,10 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   done
   echo "ok: $name"
 done
+
+# OpenMP's variable counts where THREADS does not say how many.
+threads() { OMP_NUM_THREADS=$1 "$trainc" devices "${@:2}" | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p'; }
+[ "$(threads 3)" = 3 ] || fail "OMP_NUM_THREADS=3: $(threads 3) threads"
+[ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
+
 [ $fails = 0 ] && echo "smoke: passed" || { echo "smoke: $fails failed"; exit 1; }
