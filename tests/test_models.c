@@ -20,6 +20,7 @@
 #include "models/count.h"
 #include "models/init.h"
 #include "models/table.h"
+#include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/table.h"
 
@@ -403,6 +404,41 @@ static void test_drop_path(void **state)
     filled_release(&f);
 }
 
+/*
+ * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The golden files
+ * are of pictures too small to tell 16 from more.
+ */
+static void test_dilations(void **state)
+{
+    static const int want[] = {2, 4, 8, 16, 2, 4, 8, 16};
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){1, 3, 64, 64});
+    int seen = 0;
+
+    (void)state;
+    model_build(&b, find("erfnet"), &(struct model_options){.classes = 20}, x);
+    for (int i = 0; i < b.g->nnode; i++) {
+        const struct node *n = b.g->node[i];
+        const struct conv2d_attrs *a = n->attrs;
+        int layer, high, second;
+
+        if (n->op != &op_conv2d)
+            continue;
+        if (sscanf(n->layer, "encoder.layers.%d.conv%dx%*d_%d", &layer, &high, &second) !=
+                3 ||
+            layer < 7 || second != 2) {
+            assert_true(a->dilation_h == 1 && a->dilation_w == 1);
+            continue;
+        }
+        assert_int_equal(a->dilation_h, high == 3 ? want[layer - 7] : 1);
+        assert_int_equal(a->dilation_w, high == 3 ? 1 : want[layer - 7]);
+        seen++;
+    }
+    assert_int_equal(seen, 16);
+    graph_free(b.g);
+}
+
 static void check_why(const char *type, const char *name, const char *part)
 {
     struct strbuf why = STRBUF_INIT;
@@ -450,7 +486,7 @@ int main(void)
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_init_own),
         cmocka_unit_test(test_init_by_key),   cmocka_unit_test(test_init_is_a_function),
         cmocka_unit_test(test_drop_path),     cmocka_unit_test(test_names),
-        cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
