@@ -68,8 +68,7 @@ bool dataset_has_labels(const struct dataset *d);
 int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name);
-/* Appends what tells whether the label file has changed: its name, size and time of its
- * last change. False: it is no file, or not there. */
+/* Appends name, size and time of the label file's last change. False: there is none. */
 bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out);
 
 /*
