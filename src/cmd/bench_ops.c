@@ -149,11 +149,12 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
 
+    const struct op_case *row;
     bool cpu = t->backend == &backend_cpu;
 
     printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
            "GFLOP/s", "GB/s", "of copy", cpu ? "as much  " : "", "ops");
-    for (const struct op_case *row = op_cases; row->name; row++)
+    for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3; k++) {
             struct case_options c = {.bench = true, .dtype = dtypes[k]};
 

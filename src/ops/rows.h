@@ -1,0 +1,90 @@
+/*
+ * The tables of rows behind ops/cases.h, one file each, and the words that they are
+ * written in. Only ops/cases.c and the tables themselves read this.
+ */
+#ifndef OPS_ROWS_H
+#define OPS_ROWS_H
+
+#include "ops/case_build.h"
+
+#include "ops/avgpool2d.h"
+#include "ops/batchnorm.h"
+#include "ops/conv2d.h"
+#include "ops/conv_transpose2d.h"
+#include "ops/cross_entropy.h"
+#include "ops/cross_entropy2d.h"
+#include "ops/maxpool2d.h"
+#include "ops/mix.h"
+#include "ops/pad_shortcut.h"
+#include "ops/relu.h"
+
+/* Each ends with name == NULL. */
+extern const struct op_case rows_input[];
+extern const struct op_case rows_conv[];
+extern const struct op_case rows_batchnorm[];
+extern const struct op_case rows_pointwise[];
+extern const struct op_case rows_pool[];
+extern const struct op_case rows_dropout[];
+extern const struct op_case rows_loss[];
+extern const struct op_case rows_update[];
+extern const struct op_case rows_chains[];
+extern const struct op_case rows_wide[];
+extern const struct op_case rows_wide_chains[];
+
+#define ATTRS(type, ...)                                                                 \
+    .attrs = &(const struct type)                                                        \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+#define CONV(...)    .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
+#define MIX(...)     .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
+#define MAXPOOL(...) .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
+#define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
+#define UP(...)      .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
+#define LOSS2D(...)                                                                      \
+    .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
+#define HEAD(...)                                                                        \
+    .build = case_head, .chain = true, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
+#define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
+
+/* Parts of an op, with what they would get from its other parts as inputs. */
+#define PARTS(fn) .build = case_##fn, .no_gradient = true
+
+#define BN_RELU(fn, max)                                                                 \
+    .build = case_##fn, .chain = true, ATTRS(relu_attrs, .limit = (max))
+
+#define UPDATE(...)                                                                      \
+    .build = case_weights, .small = {.dim = {3, 4, 4, 3}, .out = 5},                     \
+    .bench = {.dim = {2, 512, 7, 7}, .out = 2048}, .chain = true,                        \
+    .no_differences = true, .update = &(const struct case_update)                        \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+
+/* The same with arrays that are cut into several pieces. */
+#define UPDATE_WIDE(...)                                                                 \
+    .build = case_weights, .small = {.dim = {3, 24, 4, 3}, .out = 40},                   \
+    .bench = {.dim = {2, 512, 7, 7}, .out = 2048}, .chain = true, .wide = true,          \
+    .no_differences = true, .update = &(const struct case_update)                        \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+
+#define WIDE .wide = true, .no_differences = true
+
+/* Sizes for benchmarks: batch 16 at 224 x 224. */
+#define STEM_IN     .bench = {.dim = {16, 3, 224, 224}, .out = 64}
+#define STAGE1      .bench = {.dim = {16, 64, 56, 56}, .out = 64}
+#define STAGE1_WIDE .bench = {.dim = {16, 256, 56, 56}, .out = 64}
+#define STAGE2      .bench = {.dim = {16, 128, 28, 28}, .out = 128}
+/* Road scenes: batch 4 at 480 x 360, halved once, twice, three times. */
+#define SCENE1  .bench = {.dim = {4, 16, 180, 240}, .out = 12}
+#define SCENE2  .bench = {.dim = {4, 64, 90, 120}, .out = 16}
+#define SCENE3  .bench = {.dim = {4, 128, 45, 60}, .out = 64}
+#define DOWN1   .bench = {.dim = {4, 3, 360, 480}, .out = 16}
+#define DOWN2   .bench = {.dim = {4, 16, 180, 240}, .out = 64}
+#define DOWN3   .bench = {.dim = {4, 64, 90, 120}, .out = 128}
+#define PIXELS  .bench = {.dim = {4, 12, 360, 480}}
+#define CLASSES .bench = {.dim = {256, 1000}}
+
+#endif
