@@ -80,7 +80,7 @@ struct op_case {
     bool wide;           /* full vectors; halves need not agree at kinks */
 };
 
-/* Row i, counted from 0 in the order in which they are shown; NULL behind the last. */
+/* Row i, in the order in which users see them; NULL behind the last. */
 const struct op_case *op_case_at(int i);
 
 #endif

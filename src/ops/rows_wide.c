@@ -1,4 +1,4 @@
-/* The rows of one op on whole vectors of channels, with rows enough for every thread. */
+/* Whole vectors of channels, and enough rows for every thread: ops alone. */
 #include "ops/rows.h"
 
 const struct op_case rows_wide[] = {

@@ -1,4 +1,4 @@
-/* The same of updates and chains of ops, and with more rows than one thread takes. */
+/* The same of updates and chains, and with more rows than one thread or tile takes. */
 #include "ops/rows.h"
 
 const struct op_case rows_wide_chains[] = {
