@@ -19,11 +19,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "child.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 #include "graph/backend.h"
@@ -91,24 +91,27 @@ static void by_thread(void)
     cpu_parallel(dev, last_thread_allocates, dev);
 }
 
+struct attempt {
+    void (*fn)(void);
+    bool forbid;
+};
+
+static void make_attempt(void *arg)
+{
+    const struct attempt *a = arg;
+
+    (void)alloc_forbid(a->forbid);
+    a->fn();
+}
+
 /* Does it end as a BUG? Else with 0. */
 static bool is_bug(void (*fn)(void), bool forbid)
 {
-    int status;
-    pid_t pid = fork();
+    int code;
 
-    if (!pid) {
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(90);
-        (void)alloc_forbid(forbid);
-        fn();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
-        return true;
-    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-    return false;
+    free(child_run(make_attempt, &(struct attempt){fn, forbid}, &code));
+    assert_true(code == CHILD_SIGNAL + SIGABRT || !code);
+    return code;
 }
 
 static void test_forbidden(void **state)

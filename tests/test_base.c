@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,43 +19,27 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "child.h"
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
 
-/* Runs fn(arg) in a child; its stderr into `text`. Returns wait's status. */
-static int in_child(void (*fn)(void *arg), void *arg, struct strbuf *text)
+static void end_as_programs_do(void *arg)
 {
-    int fds[2], status;
-    char buf[1024];
-    pid_t pid;
+    void (*const *fn)(void *) = arg;
 
-    assert_int_equal(pipe(fds), 0);
-    (void)fflush(stdout);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (!pid) {
-        if (dup2(fds[1], 2) < 0 || close(fds[0]))
-            _exit(90);
-        fn(arg);
-        _exit(91);
-    }
-    (void)close(fds[1]);
-    for (ssize_t got; (got = read(fds[0], buf, sizeof(buf))) > 0;)
-        strbuf_add(text, buf, (size_t)got);
-    (void)close(fds[0]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
+    error_at_exit(NULL, NULL);
+    (*fn)(NULL);
 }
 
-static void check_leaves(void (*fn)(void *arg), int code, const char *want)
+/* fn ends the program with that code, and says no more than that. */
+static void check_ends(void (*fn)(void *arg), int code, const char *want)
 {
-    struct strbuf text = STRBUF_INIT;
-    int status = in_child(fn, NULL, &text);
+    int got;
+    char *said = child_run(end_as_programs_do, &fn, &got);
 
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), code);
-    assert_string_equal(text.buf, want);
-    strbuf_release(&text);
+    assert_int_equal(got, code);
+    assert_string_equal(said, want);
+    free(said);
 }
 
 /* --- memory --- */
@@ -100,10 +83,9 @@ static void ask_too_much(void *arg)
 static void test_alloc_overflow(void **state)
 {
     (void)state;
-    check_leaves(
-        ask_too_much, EXIT_FAILED,
-        "trainc: error: out of memory: cannot allocate 9223372036854775807 times "
-        "3 bytes\n");
+    check_ends(ask_too_much, EXIT_FAILED,
+               "trainc: error: out of memory: cannot allocate 9223372036854775807 times "
+               "3 bytes\n");
 }
 
 static void test_arena(void **state)
@@ -288,11 +270,11 @@ static int count(const char *text, const char *what)
 static void test_log(void **state)
 {
     char *path = path_join(dir, "log.txt"), *text;
-    struct strbuf err = STRBUF_INIT;
-    int status = in_child(log_in_threads, path, &err);
+    int code;
+    char *err = child_run(log_in_threads, path, &code);
 
     (void)state;
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(code, 0);
     text = file_read(path, NULL);
     assert_non_null(text);
     assert_int_equal(count(text, "\n"), 803);
@@ -302,12 +284,12 @@ static void test_log(void **state)
     assert_int_equal(count(text, "nowhere"), 0);
     assert_int_equal(count(text, "file only"), 1);
     assert_int_equal(count(text, "warning: both"), 1);
-    assert_int_equal(count(err.buf, "\n"), 802);
-    assert_int_equal(count(err.buf, "file only"), 0);
-    assert_int_equal(count(err.buf, "warning: both\n"), 1);
+    assert_int_equal(count(err, "\n"), 802);
+    assert_int_equal(count(err, "file only"), 0);
+    assert_int_equal(count(err, "warning: both\n"), 1);
     assert_true(text[4] == '-' && text[10] == ' ' && text[13] == ':' && text[19] == ' ');
     (void)unlink(path);
-    strbuf_release(&err);
+    free(err);
     free(text);
     free(path);
 }
@@ -358,23 +340,18 @@ static void leave_bug(void *arg)
 
 static void test_leaving(void **state)
 {
-    struct strbuf text = STRBUF_INIT;
-    int status;
-
     (void)state;
-    check_leaves(leave_die, EXIT_FAILED,
-                 "trainc: warning: first 1\ntrainc: error: cannot open 'x'\n");
-    check_leaves(leave_odd_name, EXIT_FAILED,
-                 "warning: a?b\ntrainc: error: cannot open 'a?b?[31m?\303\251'\n");
-    check_leaves(leave_usage, EXIT_USAGE, "trainc: error: no such key\n");
-    check_leaves(leave_handler, EXIT_FAILED,
-                 "trainc: warning: not for the handler\ntrainc: error: bad\n"
-                 "handler: bad 2 arg\ntrainc: error: in the handler\n");
-    status = in_child(leave_bug, NULL, &text);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_non_null(strstr(text.buf, "trainc: BUG: tests/test_base.c:"));
-    assert_non_null(strstr(text.buf, ": impossible: 3\n"));
-    strbuf_release(&text);
+    check_ends(leave_die, EXIT_FAILED,
+               "trainc: warning: first 1\ntrainc: error: cannot open 'x'\n");
+    check_ends(leave_odd_name, EXIT_FAILED,
+               "warning: a?b\ntrainc: error: cannot open 'a?b?[31m?\303\251'\n");
+    check_ends(leave_usage, EXIT_USAGE, "trainc: error: no such key\n");
+    check_ends(leave_handler, EXIT_FAILED,
+               "trainc: warning: not for the handler\ntrainc: error: bad\n"
+               "handler: bad 2 arg\ntrainc: error: in the handler\n");
+    check_leaves(leave_bug, NULL, CHILD_SIGNAL + SIGABRT,
+                 "trainc: BUG: tests/test_base.c:");
+    check_leaves(leave_bug, NULL, CHILD_SIGNAL + SIGABRT, ": impossible: 3\n");
 }
 
 static void test_clock(void **state)

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -14,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "child.h"
 #include "dataset/dataset.h"
 #include "make_folder.h"
 
@@ -63,54 +63,22 @@ static void folder_finds_classes_and_files(void **state)
     free(slash);
 }
 
-/* What a child process says on stderr when `fn` ends it; its exit code in *code. */
-static char *last_words(void (*fn)(const char *), const char *arg, int *code)
-{
-    char *path = xstrdup("/tmp/trainc-test-XXXXXX"), *text;
-    int fd = mkstemp(path), status;
-    size_t len;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        dup2(fd, 2);
-        fn(arg);
-        _exit(0);
-    }
-    waitpid(pid, &status, 0);
-    close(fd);
-    *code = WEXITSTATUS(status);
-    text = file_read(path, &len);
-    unlink(path);
-    free(path);
-    return text;
-}
-
-static void open_and_leave(const char *dir)
+static void open_and_leave(void *dir)
 {
     dataset_close(folder_open(dir));
 }
 
-static void check_dies(const char *dir, const char *why)
-{
-    int code;
-    char *text = last_words(open_and_leave, dir, &code);
-
-    if (code != 1 || !strstr(text, why))
-        fail_msg("exit %d, '%s'", code, text);
-    free(text);
-}
-
 static void folder_mistakes_are_named(void **state)
 {
-    char *dir = make_temp_dir();
+    char *dir = make_temp_dir(), nowhere[] = "/nonexistent/train";
 
     (void)state;
-    check_dies("/nonexistent/train", "cannot open '/nonexistent/train'");
-    check_dies(dir, "has no class folders");
+    check_dies(open_and_leave, nowhere, "cannot open '/nonexistent/train'");
+    check_dies(open_and_leave, dir, "has no class folders");
     make_picture(dir, "cat/1.jpg", 8, 8, 0);
     make_file(dir, "dog/readme.txt", "", 0);
     make_file(dir, "cow/.x.jpg", "", 0);
-    check_dies(dir, "no pictures in the class folders 'cow', 'dog'");
+    check_dies(open_and_leave, dir, "no pictures in the class folders 'cow', 'dog'");
     remove_temp_dir(dir);
 }
 
@@ -153,7 +121,7 @@ static void folder_follows_links_but_not_for_ever(void **state)
     assert_int_equal(d->n, 2);
     dataset_close(d);
     assert_int_equal(symlink(".", up), 0);
-    check_dies(data, "folders deep");
+    check_dies(open_and_leave, data, "folders deep");
     free(link);
     free(up);
     free(data);

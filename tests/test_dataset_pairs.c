@@ -11,11 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "child.h"
 #include "config/schema.h"
 #include "dataset/class_set.h"
 #include "dataset/dataset.h"
 #include "dataset/label.h"
-#include "last_words.h"
 #include "make_folder.h"
 
 static const uint8_t seven[6] = {7, 8, 11, 33, 0, 255};
@@ -174,7 +174,7 @@ static void cityscapes_joins_by_name(void **state)
     remove_temp_dir(dir);
 }
 
-static void open_cityscapes(const void *dir)
+static void open_cityscapes(void *dir)
 {
     struct label_options o = cityscapes19();
 
@@ -219,7 +219,7 @@ static struct dataset *open_camvid(const char *dir)
     return list_open(dir, "train", &o);
 }
 
-static void open_list(const void *dir)
+static void open_list(void *dir)
 {
     dataset_close(open_camvid(dir));
 }
@@ -281,7 +281,7 @@ static void lists_are_read(void **state)
     remove_temp_dir(dir);
 }
 
-static void open_voc(const void *dir)
+static void open_voc(void *dir)
 {
     struct label_options o = {.set = class_set_find("voc21"), .classes = 21};
 

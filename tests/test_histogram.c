@@ -14,9 +14,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "child.h"
 #include "dataset/class_set.h"
 #include "dataset/histogram.h"
-#include "last_words.h"
 #include "make_folder.h"
 
 enum { N = 12, W = 40, H = 24 };
@@ -227,14 +227,14 @@ static void impossible_counts_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
-static void without_a_folder(const void *dir)
+static void without_a_folder(void *dir)
 {
     struct histogram_options o = plain("/nonexistent");
 
     (void)count(dir, &o);
 }
 
-static void count_damaged(const void *dir)
+static void count_damaged(void *dir)
 {
     struct histogram_options o = plain(dir);
 
@@ -247,12 +247,12 @@ static void said_and_gone_on(void **state)
     int code;
 
     (void)state;
-    text = last_words(without_a_folder, dir, &code);
+    text = child_run(without_a_folder, dir, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "cannot write '/nonexistent/.trainc-classes-"));
     free(text);
     make_file(dir, "03.png", "x", 1);
-    text = last_words(count_damaged, dir, &code);
+    text = child_run(count_damaged, dir, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "03.jpg (train.txt:4)', left out: its label"));
     assert_int_equal(files_in(dir), 0); /* it would hide the damage next time */

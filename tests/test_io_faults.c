@@ -14,13 +14,15 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/file.h"
+#include "child.h"
 #include "io/safetensors.h"
+
+enum { DEATH = 99 }; /* the exit code of MODE_DIE */
 
 enum mode { MODE_OFF, MODE_COUNT, MODE_FAIL, MODE_DIE, MODE_SHORT, MODE_EINTR };
 
@@ -41,7 +43,7 @@ static bool hit(char letter)
         fault.trace[fault.calls] = letter;
     now = fault.calls++ == fault.at;
     if (now && fault.mode == MODE_DIE)
-        _exit(99);
+        _exit(DEATH);
     errno = fault.err;
     return now && fault.mode == MODE_FAIL;
 }
@@ -207,6 +209,13 @@ static void test_each_call_fails(void **state)
     strbuf_release(&why);
 }
 
+static void save_and_die(void *at)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)save_with(MODE_DIE, *(const int *)at, 0, &why);
+}
+
 static void test_death_at_each_call(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -214,18 +223,10 @@ static void test_death_at_each_call(void **state)
 
     (void)state;
     for (int at = 0; at < calls; at++) {
-        int status, got;
-        pid_t pid;
+        int got;
 
         put_old();
-        pid = fork();
-        assert_true(pid >= 0);
-        if (!pid) {
-            (void)save_with(MODE_DIE, at, 0, &why);
-            _exit(1);
-        }
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 99);
+        check_leaves(save_and_die, &at, DEATH, "");
         got = load();
         assert_true(got == 0 || got == 1);
         seen[got]++;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "child.h"
 #include "dataset/loader.h"
 #include "make_folder.h"
 
@@ -256,34 +256,27 @@ static void damaged_files_are_left_out(void **state)
     remove_temp_dir(dir);
 }
 
+struct child_epoch {
+    const char *dir;
+    struct loader_options options;
+};
+
+static void run_child_epoch(void *arg)
+{
+    const struct child_epoch *e = arg;
+    struct dataset *d = folder_open(e->dir);
+    struct loader *l = loader_open(d, &e->options);
+    uint64_t hash[8];
+
+    run_epoch(l, 0, 0, hash);
+    loader_close(l);
+    dataset_close(d);
+}
+
 /* Runs one epoch in a child; what it says on stderr, and its exit code. */
 static char *child_epoch(const char *dir, const struct loader_options *o, int *code)
 {
-    char *path = xstrdup("/tmp/trainc-test-XXXXXX"), *text;
-    int fd = mkstemp(path), status;
-    size_t len;
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        struct dataset *d = folder_open(dir);
-        struct loader *l = loader_open(d, o);
-        uint64_t hash[8];
-
-        dup2(fd, 2);
-        run_epoch(l, 0, 0, hash);
-        loader_close(l);
-        dataset_close(d);
-        _exit(0);
-    }
-    waitpid(pid, &status, 0);
-    close(fd);
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-    text = file_read(path, &len);
-    if (strstr(text, "\n====")) /* a sanitizer's report on what die() left behind */
-        strstr(text, "\n====")[0] = '\0';
-    unlink(path);
-    free(path);
-    return text;
+    return child_run(run_child_epoch, &(struct child_epoch){dir, *o}, code);
 }
 
 /* Whatever thread finds what first: messages come in the order of the batches. */

@@ -12,9 +12,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "child.h"
 #include "dataset/label.h"
 #include "dataset/loader.h"
-#include "last_words.h"
 #include "make_folder.h"
 
 enum { N = 11, W = 40, H = 24, CLASSES = 9, MASK = W * H, PIXELS = MASK * 3 };
@@ -237,7 +237,7 @@ static void damaged_pairs_are_left_out(void **state)
     remove_temp_dir(dir);
 }
 
-static void run_in_order(const void *dir)
+static void run_in_order(void *dir)
 {
     struct dataset *d = list_open(dir, "train", &nine);
     struct loader_options o = training(2, 1);
@@ -261,7 +261,7 @@ static void damage_is_named(void **state)
 
     (void)state;
     damage(dir);
-    text = last_words(run_in_order, dir, &code);
+    text = child_run(run_in_order, dir, &code);
     assert_int_equal(code, 1);
     assert_non_null(strstr(text, "im/00.jpg (train.txt:1)', left out: its label '"));
     assert_non_null(strstr(text, "lab/00.png (train.txt:1)': the value 9 at pixel (x 7, "

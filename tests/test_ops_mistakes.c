@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "last_words.h"
+#include "child.h"
 #include "ops/batchnorm.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -87,7 +87,7 @@ static const struct mistake mistakes[] = {
     {NULL, NULL},
 };
 
-static void make(const void *arg)
+static void make(void *arg)
 {
     const struct mistake *m = arg;
     struct graph *g = graph_new(&graph_ops_default, true);
@@ -100,8 +100,11 @@ static void make(const void *arg)
 static void test_mistakes(void **state)
 {
     (void)state;
-    for (const struct mistake *m = mistakes; m->says; m++)
-        check_dies(make, m, m->says);
+    for (int i = 0; mistakes[i].says; i++) {
+        struct mistake m = mistakes[i];
+
+        check_dies(make, &m, m.says);
+    }
 }
 
 static void test_table(void **state)

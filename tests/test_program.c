@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/philox.h"
+#include "child.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
-#include "last_words.h"
 #include "toy_graph.h"
 
 static void claims_fuse_duplicate_and_drop(void **unused)
@@ -264,7 +264,7 @@ static void random_graphs_equal_without_reuse(void **unused)
     }
 }
 
-static void nobody_claims(const void *arg)
+static void nobody_claims(void *arg)
 {
     struct graph *g = graph_new(&toy_ops, false);
     struct builder b = {.g = g};
@@ -275,7 +275,7 @@ static void nobody_claims(const void *arg)
     (void)program_compile(g, &toy_refusing, NULL, NULL);
 }
 
-static void bad_shapes(const void *arg)
+static void bad_shapes(void *arg)
 {
     struct graph *g = graph_new(&toy_ops, false);
     struct builder b = {.g = g};

@@ -10,13 +10,13 @@
 #include <math.h>
 
 #include <ftw.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "child.h"
 #include "cmd/cmd.h"
 #include "dataset/synth_shapes.h"
 #include "image/encode.h"
@@ -161,20 +161,21 @@ static int run(char *out, int64_t seed)
     return cmd_synth.run(&cfg, &line);
 }
 
-static int run_in_child(char *out, int64_t seed)
-{
-    pid_t pid = fork();
-    int status;
+struct synth_run {
+    char *out;
+    int64_t seed;
+};
 
-    assert_true(pid >= 0);
-    if (!pid) {
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(9);
-        exit(run(out, seed));
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
+static void run_and_leave(void *arg)
+{
+    const struct synth_run *r = arg;
+
+    _exit(run(r->out, r->seed));
+}
+
+static void check_refused(char *out, int64_t seed)
+{
+    check_leaves(run_and_leave, &(struct synth_run){out, seed}, EXIT_FAILED, "");
 }
 
 static int count_files(const char *dir, const char *below)
@@ -217,13 +218,13 @@ static void test_folder(void **state)
     assert_int_equal(unlink(path), 0); /* the same again: not even looked at */
     assert_int_equal(run(out, 7), 0);
     assert_false(file_exists(path));
-    assert_int_equal(run_in_child(out, 8), EXIT_FAILED); /* others do not mix */
-    assert_int_equal(run_in_child(root, 7), EXIT_FAILED);
+    check_refused(out, 8); /* others do not mix */
+    check_refused(root, 7);
 
     /* One that was broken off is taken up by its like, and by no other. */
     out[strlen(out) - 1] = '\0';
     assert_int_equal(rename(out, partial), 0);
-    assert_int_equal(run_in_child(out, 8), EXIT_FAILED);
+    check_refused(out, 8);
     assert_int_equal(run(out, 7), 0);
     again = file_read(path, &len_again);
     assert_non_null(again);

@@ -16,7 +16,9 @@
 
 #include "backends.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/philox.h"
+#include "child.h"
 #include "dataset/dataset.h"
 #include "graph/flat.h"
 #include "io/safetensors.h"
@@ -355,7 +357,6 @@ static void test_saved_class_weights(void **state)
     static const char *const text[] = {"[2, 2, 0, 2]", "[2, 2, -1, 2]", "[2, 2, 1e99, 2]",
                                        "[2, 2, 2]", "{}"};
     struct run r;
-    char said[4000];
 
     (void)state;
     (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
@@ -371,8 +372,7 @@ static void test_saved_class_weights(void **state)
         safetensors_writer_meta(&w, "class_weights", text[i]);
         assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
         safetensors_writer_release(&w);
-        assert_int_equal(run_child(read_class_weights, &r.cfg, said, sizeof(said)),
-                         i ? 2 : 0);
+        check_leaves(read_class_weights, &r.cfg, i ? EXIT_USAGE : EXIT_OK, "");
     }
     (void)unlink(path);
     run_release(&r);
@@ -408,7 +408,6 @@ static void test_encoder_first(void **state)
     struct strbuf why = STRBUF_INIT;
     struct run encoder, full, strict;
     const struct flat *f;
-    char text[1 << 16];
     int loaded = 0, kept = 0;
     float *before;
 
@@ -419,9 +418,8 @@ static void test_encoder_first(void **state)
     scene_steps(&encoder, 2);
     assert_int_equal(checkpoint_write(path, &encoder.s, &fresh, &none, "", &why), 0);
     scene_run(&strict, NULL);
-    assert_int_equal(run_child(load_pretrained, &strict, text, sizeof(text)), 1);
-    assert_non_null(strstr(text, "decoder.layers.0.conv.weight: not in the file"));
-    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP"));
+    check_dies(load_pretrained, &strict, "decoder.layers.0.conv.weight: not in the file");
+    check_dies(load_pretrained, &strict, "MODEL.PRETRAINED_SKIP");
     scene_run(&full, only);
     before = xmalloc(run_bytes(&full));
     memcpy(before, run_weights(&full), run_bytes(&full));

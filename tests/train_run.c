@@ -3,15 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "backends.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/philox.h"
 #include "graph/flat.h"
-#include "last_words.h"
 #include "train/class_weights.h"
 
 static const char *const common[] = {
@@ -119,31 +116,6 @@ const float *run_weights(struct run *r)
 size_t run_bytes(const struct run *r)
 {
     return (size_t)session_flat(&r->s)->weights_len * sizeof(float);
-}
-
-int run_child(void (*fn)(void *arg), void *arg, char *text, size_t size)
-{
-    size_t len = 0;
-    int fd[2], status = -1;
-    ssize_t n;
-    pid_t pid;
-
-    fflush(NULL);
-    if (pipe(fd) || (pid = fork()) < 0)
-        return -1;
-    if (!pid) {
-        (void)dup2(fd[1], STDERR_FILENO);
-        last_words_leave();
-        fn(arg);
-        _exit(0);
-    }
-    close(fd[1]);
-    while (len + 1 < size && (n = read(fd[0], text + len, size - 1 - len)) > 0)
-        len += (size_t)n;
-    text[len] = '\0';
-    close(fd[0]);
-    (void)waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 const struct segment *run_segment(const struct run *r, const char *name)

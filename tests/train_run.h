@@ -27,12 +27,6 @@ void run_steps(struct run *r, int n);
 const float *run_weights(struct run *r); /* weights and buffers as they are now */
 size_t run_bytes(const struct run *r);   /* of them */
 
-/*
- * Calls fn(arg) in a child. Its exit code; what it wrote to stderr goes to `text`. The
- * child must not start OpenMP threads, so it cannot make a session.
- */
-int run_child(void (*fn)(void *arg), void *arg, char *text, size_t size);
-
 /* The parameter or buffer of that name. */
 const struct segment *run_segment(const struct run *r, const char *name);
 

@@ -50,7 +50,7 @@ $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
 # A test of the emulator may bring kernels of its own: test_x.c and test_x.cu.
-$(EMU_SELF): $B/%: $B/%.o $E/%.o $(EMU_LIB)
+$(EMU_SELF): $B/%: $B/%.o $E/%.o $B/tests/child.o $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
 include tests/emulator/libraries.mk

@@ -1,20 +1,19 @@
 /* The emulator itself: each bug that it is there for is planted here and must be seen. */
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
 #include "cuda/device.h"
+#include "tests/child.h"
 #include "tests/emulator/counters.h"
 #include "tests/emulator/host_node.h"
 #include "tests/emulator/test_emulator.h"
@@ -57,32 +56,26 @@ static void fetch(struct fixture *f, const void *from)
 
 /* ---- what must stop the program ---- */
 
+struct death {
+    void (*fn)(int);
+    int arg;
+};
+
+static void meet(void *arg)
+{
+    const struct death *d = arg;
+
+    d->fn(d->arg);
+}
+
 static void expect_death(void (*fn)(int), int arg, const char *text)
 {
-    char said[4096] = "";
-    int fd[2], status;
-    pid_t child;
-    FILE *from;
-    size_t n;
+    int code;
+    char *said = child_run(meet, &(struct death){fn, arg}, &code);
 
-    assert_int_equal(pipe(fd), 0);
-    (void)fflush(NULL);
-    child = fork();
-    if (!child) {
-        (void)signal(SIGABRT, SIG_DFL);
-        (void)signal(SIGSEGV, SIG_DFL);
-        (void)dup2(fd[1], STDERR_FILENO);
-        fn(arg);
-        _exit(0);
-    }
-    (void)close(fd[1]);
-    from = fdopen(fd[0], "r");
-    n = fread(said, 1, sizeof(said) - 1, from);
-    said[n] = 0;
-    (void)fclose(from);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if ((WIFEXITED(status) && WEXITSTATUS(status) == 0) || !strstr(said, text))
-        fail_msg("expected '%s', got (status %d): %s", text, status, said);
+    if (!code || !strstr(said, text))
+        fail_msg("expected '%s', got (status %d): %s", text, code, said);
+    free(said);
 }
 
 static void run_shared(int bug)
