@@ -26,8 +26,9 @@ to=$work/trainc-gpu
 mkdir -p "$to"/{bin,lib/cxx,scripts,tests} "$(dirname "$out")"
 
 strip --strip-debug -o "$to/bin/trainc" "$trainc"
-for t in test_ops test_models_golden test_erfnet_golden test_train_step test_train_overflow \
-  test_train_fit test_train_checkpoint; do # what check_gpu.sh runs
+# What check_gpu.sh runs.
+for t in test_ops test_models_golden test_erfnet_golden test_train_step \
+  test_train_accumulation test_train_overflow test_train_fit test_train_checkpoint; do
   [ ! -x "$tests/$t" ] || strip --strip-debug -o "$to/bin/$t" "$tests/$t"
 done
 [ -x "$to/bin/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }

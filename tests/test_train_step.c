@@ -1,6 +1,6 @@
 /*
  * Whole training steps of a small ResNet on the reference device (or TEST_DEVICE): what
- * accumulation, checkpointing, freezing and averages do to the weights.
+ * checkpointing, freezing and averages do to the weights.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -172,161 +172,6 @@ static void test_freeze(void **state)
     free(before);
     run_release(&a);
     run_release(&b);
-}
-
-/* How far apart two runs are, over how far the first one came from `before`. */
-static double apart(struct run *a, struct run *b, const float *before)
-{
-    double worst = 0, moved = 0;
-
-    (void)run_weights(a);
-    (void)run_weights(b);
-    for (int64_t i = 0; i < session_flat(&a->s)->weights_len; i++) {
-        worst = fmax(worst, fabs((double)a->weights[i] - (double)b->weights[i]));
-        moved = fmax(moved, fabs((double)a->weights[i] - (double)before[i]));
-    }
-    return worst / moved;
-}
-
-/*
- * Two batches of two are one batch of four where batch norm does not look at the batch:
- * the same updates but for rounding. The CPU packs its weights anew behind each update,
- * for the program that only accumulates as well.
- */
-static void test_accumulation(void **state)
-{
-    static const char *const norms = "['*bn1.*', '*bn2.*']";
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        struct run a, b;
-        float *before;
-        double far;
-
-        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", NULL});
-        run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
-                                      "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                      i ? "cpu" : test_device(), NULL});
-        before = xmemdup(run_weights(&a), run_bytes(&a));
-        run_steps(&a, 3);
-        run_steps(&b, 6);
-        assert_int_equal(session_control(&b.s).step, 3);
-        assert_int_equal(session_control(&b.s).micro, 6);
-        far = apart(&a, &b, before);
-        if (!(far <= 1e-4))
-            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
-        free(before);
-        run_release(&a);
-        run_release(&b);
-    }
-}
-
-/* A batch of four from `from` and the two after it, or from twice the same two. */
-static void step_four(struct run *r, int first, bool twice)
-{
-    uint8_t pixels[4 * SIDE * SIDE * 3];
-    int32_t labels[4];
-
-    make_batch(pixels, labels, 2, first);
-    make_batch(pixels + sizeof(pixels) / 2, labels + 2, 2, twice ? first : first + 2);
-    (void)session_step(&r->s, pixels, labels);
-}
-
-/*
- * Epochs of three batches of two in groups of two: the last update of an epoch has one
- * batch, and its gradient is the mean over that, as of a batch that has it twice.
- */
-static void test_leftover(void **state)
-{
-    static const char *const norms = "['*bn1.*', '*bn2.*']";
-
-    (void)state;
-    for (int i = 0; i < 2; i++) {
-        struct run a, b;
-        float *before;
-        double far;
-
-        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", NULL});
-        run_init_of(&b, 6,
-                    (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                     "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
-                                     "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                     i ? "cpu" : test_device(), NULL});
-        before = xmemdup(run_weights(&a), run_bytes(&a));
-        for (int epoch = 0; epoch < 2; epoch++) {
-            step_four(&a, 6 * epoch, false);
-            step_four(&a, 6 * epoch + 4, true);
-        }
-        run_steps(&b, 6);
-        assert_int_equal(session_control(&b.s).step, 4);
-        assert_int_equal(session_control(&b.s).micro, 6);
-        far = apart(&a, &b, before);
-        if (!(far <= 1e-4))
-            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
-        free(before);
-        run_release(&a);
-        run_release(&b);
-    }
-}
-
-/* running = 0.9 running + 0.1 batch, of the variance the unbiased one. */
-static void test_running_statistics(void **state)
-{
-    enum { N = BATCH * SIDE * SIDE, C = 16 };
-    const struct segment *mean, *var;
-    float *stats;
-    struct run r;
-
-    (void)state;
-    run_init(&r, NULL);
-    mean = run_segment(&r, "bn1.running_mean");
-    var = run_segment(&r, "bn1.running_var");
-    run_steps(&r, 1);
-    stats = xmalloc(r.s.size[MEMORY_STATS]);
-    r.s.backend->copy_out(r.s.device, stats, r.s.base[MEMORY_STATS],
-                          r.s.size[MEMORY_STATS]);
-    (void)run_weights(&r);
-    for (int c = 0; c < C; c++) {
-        int64_t first = session_flat(&r.s)->param_len;
-        double m = (double)stats[mean->offset - first + c];
-        double v = (double)stats[var->offset - first + c] * N / (N - 1);
-
-        assert_true(v > 1e-4);
-        if (!(fabs((double)r.weights[mean->offset + c] - 0.1 * m) <= 1e-6) ||
-            !(fabs((double)r.weights[var->offset + c] - 0.9 - 0.1 * v) <= 1e-6))
-            fail_msg("channel %d", c);
-    }
-    free(stats);
-    run_release(&r);
-}
-
-/* Each batch of an update moves the running statistics, but only once it is applied. */
-static void test_accumulation_statistics(void **state)
-{
-    struct run a;
-    const struct segment *count;
-
-    (void)state;
-    run_init(&a, (const char *[]){"TRAIN.ACCUMULATION_STEPS", "3", NULL});
-    count = run_segment(&a, "bn1.num_batches_tracked");
-    run_steps(&a, 2);
-    assert_true(run_weights(&a)[count->offset] == 0);
-    run_steps(&a, 1);
-    assert_true(run_weights(&a)[count->offset] == 3);
-    run_steps(&a, 3);
-    assert_true(run_weights(&a)[count->offset] == 6);
-    run_release(&a);
-    /* Epochs of four batches: three, and one that moves them alone. */
-    run_init_of(&a, 4 * BATCH, (const char *[]){"TRAIN.ACCUMULATION_STEPS", "3", NULL});
-    count = run_segment(&a, "bn1.num_batches_tracked");
-    run_steps(&a, 4);
-    assert_true(run_weights(&a)[count->offset] == 4);
-    run_steps(&a, 2);
-    assert_true(run_weights(&a)[count->offset] == 4);
-    run_release(&a);
 }
 
 /* The average in host memory is bit for bit the one on the device. */
@@ -527,20 +372,11 @@ static void test_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_restores),
-        cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_freeze),
-        cmocka_unit_test(test_accumulation),
-        cmocka_unit_test(test_leftover),
-        cmocka_unit_test(test_accumulation_statistics),
-        cmocka_unit_test(test_running_statistics),
-        cmocka_unit_test(test_ema_devices),
-        cmocka_unit_test(test_ema_values),
-        cmocka_unit_test(test_evaluates),
-        cmocka_unit_test(test_o3),
-        cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_learns),     cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_restores),   cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_freeze),     cmocka_unit_test(test_ema_devices),
+        cmocka_unit_test(test_ema_values), cmocka_unit_test(test_evaluates),
+        cmocka_unit_test(test_o3),         cmocka_unit_test(test_mix),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);
