@@ -14,7 +14,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "config/literal.h"
+#include "config/load.h"
 #include "config/yaml.h"
+
+enum { ARGC_MAX = 60 };
 
 /* Texts that Python would read as something else become that: (1, 2), None. */
 static void decode_leaves(struct cfgnode *n)
@@ -104,8 +107,8 @@ void support_show(struct strbuf *s, const struct cfgnode *n)
 }
 
 static char folder[64];
-static char *file[64];
-static int nfile;
+static char *made[64];
+static int nmade;
 
 const char *support_file(const char *name, const char *text)
 {
@@ -125,14 +128,14 @@ const char *support_file(const char *name, const char *text)
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
-    for (int i = 0; i < nfile; i++) {
-        if (!strcmp(file[i], path)) {
+    for (int i = 0; i < nmade; i++) {
+        if (!strcmp(made[i], path)) {
             free(path);
-            return file[i];
+            return made[i];
         }
     }
-    assert_true(nfile < 64);
-    file[nfile++] = path;
+    assert_true(nmade < 64);
+    made[nmade++] = path;
     return path;
 }
 
@@ -140,13 +143,56 @@ void support_cleanup(void)
 {
     char sub[80];
 
-    for (int i = 0; i < nfile; i++) {
-        (void)unlink(file[i]);
-        free(file[i]);
+    for (int i = 0; i < nmade; i++) {
+        (void)unlink(made[i]);
+        free(made[i]);
     }
-    nfile = 0;
+    nmade = 0;
     (void)snprintf(sub, sizeof(sub), "%s/sub", folder);
     (void)rmdir(sub);
     (void)rmdir(folder);
     *folder = '\0';
+}
+
+bool support_load(struct config *cfg, struct strbuf *says, const char *words,
+                  const char *file)
+{
+    struct cmd_spec spec = {schema_table, NULL, 0, false};
+    char *text = xstrdup(words), *argv[ARGC_MAX], *save = NULL;
+    struct problems p = {0};
+    struct cmdline line;
+    int argc = 0;
+    bool ok;
+
+    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        assert_true(argc < ARGC_MAX);
+        argv[argc++] = !strcmp(w, "%s") ? xstrdup(file) : xstrdup(w);
+    }
+    cmdline_parse(&line, &spec, argc, argv, &p);
+    ok = config_load(cfg, &line, &p);
+    support_problems(says, &p);
+    cmdline_release(&line);
+    for (int i = 0; i < argc; i++)
+        free(argv[i]);
+    free(text);
+    return ok;
+}
+
+void support_says(const char *words, const char *file, const char *want)
+{
+    struct strbuf got = STRBUF_INIT, cut = STRBUF_INIT;
+    struct config cfg;
+    bool ok = support_load(&cfg, &got, words, file);
+
+    for (const char *c = got.buf; *c; c++) {
+        if (!strncmp(c, "/tmp/trainc-config-", 19))
+            c += strcspn(c + 19, "/") + 20;
+        strbuf_addch(&cut, *c);
+    }
+    if (strcmp(cut.buf, want) != 0)
+        fail_msg("'%s' says\n%swant\n%s", words, cut.buf, want);
+    assert_true(ok == !strstr(want, "error: "));
+    config_release(&cfg);
+    strbuf_release(&got);
+    strbuf_release(&cut);
 }

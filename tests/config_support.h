@@ -1,6 +1,6 @@
 /*
- * For the tests of src/config: trees from YAML text, lists of pairs from one text, and
- * problems as one text.
+ * For the tests of src/config: trees from YAML text, lists of pairs from one text,
+ * problems as one text, and configurations from a command line.
  */
 #ifndef TESTS_CONFIG_SUPPORT_H
 #define TESTS_CONFIG_SUPPORT_H
@@ -24,5 +24,16 @@ void support_show(struct strbuf *s, const struct cfgnode *n);
 /* A file below a fresh temporary folder, which support_cleanup removes. */
 const char *support_file(const char *name, const char *text);
 void support_cleanup(void);
+
+/*
+ * The configuration of a command line: words with blanks between them; %s, if there, is
+ * `file`. Problems go to `says`. False if there are errors.
+ */
+struct config;
+bool support_load(struct config *cfg, struct strbuf *says, const char *words,
+                  const char *file);
+
+/* Fails unless it says just `want`; folder names of temporary files are cut out. */
+void support_says(const char *words, const char *file, const char *want);
 
 #endif

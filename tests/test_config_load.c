@@ -1,6 +1,6 @@
 /*
  * From argv and files to a checked configuration: what beats what, where values came
- * from, every mistake at once, rules between keys, ${...}, and the printed form.
+ * from, every mistake at once, rules between keys, and ${...}.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,57 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "config/load.h"
 #include "config/print.h"
 #include "config_support.h"
-
-enum { ARGC_MAX = 60 };
-
-/* Words are separated by blanks; %s, if there, is one file. */
-static bool load(struct config *cfg, struct strbuf *says, const char *words,
-                 const char *file)
-{
-    struct cmd_spec spec = {schema_table, NULL, 0, false};
-    char *text = xasprintf("%s", words), *argv[ARGC_MAX], *save = NULL;
-    struct problems p = {0};
-    struct cmdline line;
-    int argc = 0;
-    bool ok;
-
-    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-        assert_true(argc < ARGC_MAX);
-        argv[argc++] = !strcmp(w, "%s") ? xstrdup(file) : xstrdup(w);
-    }
-    cmdline_parse(&line, &spec, argc, argv, &p);
-    ok = config_load(cfg, &line, &p);
-    support_problems(says, &p);
-    cmdline_release(&line);
-    for (int i = 0; i < argc; i++)
-        free(argv[i]);
-    free(text);
-    return ok;
-}
-
-/* What a command line says; folder names of temporary files are cut out. */
-static void says(const char *words, const char *file, const char *want)
-{
-    struct strbuf got = STRBUF_INIT, cut = STRBUF_INIT;
-    struct config cfg;
-    bool ok = load(&cfg, &got, words, file);
-
-    for (const char *c = got.buf; *c; c++) {
-        if (!strncmp(c, "/tmp/trainc-config-", 19))
-            c += strcspn(c + 19, "/") + 20;
-        strbuf_addch(&cut, *c);
-    }
-    if (strcmp(cut.buf, want) != 0)
-        fail_msg("'%s' says\n%swant\n%s", words, cut.buf, want);
-    assert_true(ok == !strstr(want, "error: "));
-    config_release(&cfg);
-    strbuf_release(&got);
-    strbuf_release(&cut);
-}
 
 /* defaults < BASE < --cfg, left to right < --opts < flags, wherever they stand */
 static void test_precedence(void **state)
@@ -80,7 +32,7 @@ static void test_precedence(void **state)
     (void)snprintf(
         words, sizeof(words),
         "--img-size 5 --opts DATA.IMG_SIZE=5 DATA.BATCH_SIZE 4 --cfg %s -c %%s", a);
-    assert_true(load(&cfg, &s, words, b));
+    assert_true(support_load(&cfg, &s, words, b));
     assert_string_equal(s.buf, "");
     assert_int_equal(cfg.seed, 1);
     assert_string_equal(cfg.tag, "a");
@@ -104,14 +56,16 @@ static void test_precedence(void **state)
 static void test_flag_beats_opts(void **state)
 {
     (void)state;
-    says("--lr 0.1 --opts TRAIN.BASE_LR 0.2", NULL,
-         "warning: --lr: TRAIN.BASE_LR is 0.1, not 0.2 as --opts #1 says: a flag comes "
-         "after --opts\n");
-    says("--lr 0.2 --opts TRAIN.BASE_LR 2e-1", NULL, "");
-    says("--no-amp --opts AMP_ENABLE True", NULL,
-         "warning: --no-amp: AMP_ENABLE is False, not True as --opts #1 says: a flag "
-         "comes "
-         "after --opts\n");
+    support_says(
+        "--lr 0.1 --opts TRAIN.BASE_LR 0.2", NULL,
+        "warning: --lr: TRAIN.BASE_LR is 0.1, not 0.2 as --opts #1 says: a flag comes "
+        "after --opts\n");
+    support_says("--lr 0.2 --opts TRAIN.BASE_LR 2e-1", NULL, "");
+    support_says(
+        "--no-amp --opts AMP_ENABLE True", NULL,
+        "warning: --no-amp: AMP_ENABLE is False, not True as --opts #1 says: a flag "
+        "comes "
+        "after --opts\n");
 }
 
 /* Every mistake of every source in one go. */
@@ -130,24 +84,25 @@ static void test_all_at_once(void **state)
                                   "DATA: {ZIP_MODE: true}\n"
                                   "DATA:\n"
                                   "  MEAN: [1, 2]\n");
-    says("--cfg %s --batch-size 0 --lr x --opts TRAIN.EPOCH 3 BASE y.yaml --epochz", file,
-         "error: argument --lr: invalid float value: 'x'\n"
-         "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"
-         "error: x.yaml:8:1: key DATA stands twice in its section, first in line 7\n"
-         "error: base.yaml:2:3: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n"
-         "error: base.yaml:3:3: TRAIN.BASE_LR must be a float, not [1] (a list)\n"
-         "error: x.yaml:3:3: TRAIN.EPOCHS must be an int, not 'ten'\n"
-         "error: x.yaml:6:1: unknown key TRIAN (did you mean TRAIN?)\n"
-         "error: --opts #1: unknown key TRAIN.EPOCH (did you mean TRAIN.EPOCHS?)\n"
-         "error: --opts #2: BASE works in files only; name several --cfg files\n"
-         "error: --batch-size: DATA.BATCH_SIZE must be in [1, 1048576], not 0\n"
-         "error: x.yaml:7:8: DATA.ZIP_MODE is not supported: zip files are not read: "
-         "unpack "
-         "them\n"
-         "error: x.yaml:4:3: TRAIN.CLIP_GRAD must be in [0, 1000000], not nan\n"
-         "error: x.yaml:5:18: TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, "
-         "step, "
-         "multistep, poly, onecycle, not 'cosin' (did you mean cosine?)\n");
+    support_says(
+        "--cfg %s --batch-size 0 --lr x --opts TRAIN.EPOCH 3 BASE y.yaml --epochz", file,
+        "error: argument --lr: invalid float value: 'x'\n"
+        "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"
+        "error: x.yaml:8:1: key DATA stands twice in its section, first in line 7\n"
+        "error: base.yaml:2:3: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n"
+        "error: base.yaml:3:3: TRAIN.BASE_LR must be a float, not [1] (a list)\n"
+        "error: x.yaml:3:3: TRAIN.EPOCHS must be an int, not 'ten'\n"
+        "error: x.yaml:6:1: unknown key TRIAN (did you mean TRAIN?)\n"
+        "error: --opts #1: unknown key TRAIN.EPOCH (did you mean TRAIN.EPOCHS?)\n"
+        "error: --opts #2: BASE works in files only; name several --cfg files\n"
+        "error: --batch-size: DATA.BATCH_SIZE must be in [1, 1048576], not 0\n"
+        "error: x.yaml:7:8: DATA.ZIP_MODE is not supported: zip files are not read: "
+        "unpack "
+        "them\n"
+        "error: x.yaml:4:3: TRAIN.CLIP_GRAD must be in [0, 1000000], not nan\n"
+        "error: x.yaml:5:18: TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, "
+        "step, "
+        "multistep, poly, onecycle, not 'cosin' (did you mean cosine?)\n");
     support_cleanup();
 }
 
@@ -162,19 +117,22 @@ static void test_rules_beside(void **state)
     struct config cfg;
 
     (void)state;
-    says("--no-amp AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x", NULL,
-         "error: --opts #4: SEED must be an int, not 'x'\n"
-         "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n"
-         "error: --opts #3: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
-    says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
-         "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
-    says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
-         "error: --opts #1: TRAIN.EPOCHS must be at least 0, not -1\n");
-    says("TRAIN.EPOCHZ=400 TRAIN.WARMUP_EPOCHS=301", NULL,
-         "error: --opts #1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
-    says("--cfg %s --epochs 5", "/nowhere/x.yaml",
-         "error: --cfg: cannot read '/nowhere/x.yaml': No such file or directory\n");
-    assert_false(load(&cfg, &s, "TRAIN.EPOCHS=-1 TRAIN.BASE_LR=0.25", NULL));
+    support_says(
+        "--no-amp AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x", NULL,
+        "error: --opts #4: SEED must be an int, not 'x'\n"
+        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n"
+        "error: --opts #3: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
+    support_says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
+                 "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
+    support_says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
+                 "error: --opts #1: TRAIN.EPOCHS must be at least 0, not -1\n");
+    support_says(
+        "TRAIN.EPOCHZ=400 TRAIN.WARMUP_EPOCHS=301", NULL,
+        "error: --opts #1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
+    support_says(
+        "--cfg %s --epochs 5", "/nowhere/x.yaml",
+        "error: --cfg: cannot read '/nowhere/x.yaml': No such file or directory\n");
+    assert_false(support_load(&cfg, &s, "TRAIN.EPOCHS=-1 TRAIN.BASE_LR=0.25", NULL));
     assert_int_equal(cfg.train.epochs, 300);
     assert_true(cfg.train.base_lr == 0.25);
     config_release(&cfg);
@@ -222,7 +180,7 @@ static void test_checks(void **state)
         struct strbuf s = STRBUF_INIT;
         struct config cfg;
 
-        assert_false(load(&cfg, &s, rows[i][0], NULL));
+        assert_false(support_load(&cfg, &s, rows[i][0], NULL));
         if (!strstr(s.buf, rows[i][1]))
             fail_msg("'%s' says\n%swant\n%s", rows[i][0], s.buf, rows[i][1]);
         config_release(&cfg);
@@ -249,7 +207,7 @@ static void test_good(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-        says(good[i], NULL, "");
+        support_says(good[i], NULL, "");
 }
 
 /* A text that may be empty takes None as empty; nullable keys keep it. */
@@ -259,7 +217,8 @@ static void test_none(void **state)
     struct config cfg;
 
     (void)state;
-    assert_true(load(&cfg, &s, "--cfg %s",
+    assert_true(
+        support_load(&cfg, &s, "--cfg %s",
                      support_file("n.yaml", "MODEL:\n  RESUME:\n  PRETRAINED: None\n"
                                             "  SWIN: {QK_SCALE: 0.5}\n")));
     assert_string_equal(cfg.model.resume, "");
@@ -275,11 +234,11 @@ static void test_none(void **state)
 static void test_no_effect(void **state)
 {
     (void)state;
-    says(
+    support_says(
         "FUSED_LAYERNORM=True", NULL,
         "warning: --opts #1: FUSED_LAYERNORM has no effect: kernels are fused wherever a "
         "kernel of the device can\n");
-    says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
+    support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
 }
 
 static void test_amp(void **state)
@@ -307,7 +266,7 @@ static void test_amp(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct strbuf s = STRBUF_INIT;
         struct config cfg;
-        bool ok = load(&cfg, &s, rows[i].words, NULL);
+        bool ok = support_load(&cfg, &s, rows[i].words, NULL);
 
         if (ok != (rows[i].level >= 0) || (ok && config_amp_level(&cfg) != rows[i].level))
             fail_msg("'%s': %d, level %d: %s", rows[i].words, ok, config_amp_level(&cfg),
@@ -315,8 +274,9 @@ static void test_amp(void **state)
         config_release(&cfg);
         strbuf_release(&s);
     }
-    says("--no-amp AMP_OPT_LEVEL=O2", NULL,
-         "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
+    support_says(
+        "--no-amp AMP_OPT_LEVEL=O2", NULL,
+        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
 }
 
 static void test_interpolation(void **state)
@@ -327,14 +287,14 @@ static void test_interpolation(void **state)
     (void)state;
     assert_int_equal(setenv("TRAINC_TEST_ROOT", "/data", 1), 0);
     assert_int_equal(unsetenv("TRAINC_TEST_NONE"), 0);
-    assert_true(
-        load(&cfg, &s,
-             "--cfg %s --opts TRAIN.WARMUP_EPOCHS ${SEED} SEED=${env:TRAINC_TEST_NONE,7}",
-             support_file("i.yaml",
-                          "TAG: '${MODEL.NAME}-${TRAIN.EPOCHS}'\n"
-                          "MODEL: {NAME: resnet18}\n"
-                          "DATA: {DATA_PATH: \"${env:TRAINC_TEST_ROOT}/x\"}\n"
-                          "TRAIN:\n  MIN_LR: ${TRAIN.WARMUP_LR}\n  EPOCHS: ${SEED}\n")));
+    assert_true(support_load(
+        &cfg, &s,
+        "--cfg %s --opts TRAIN.WARMUP_EPOCHS ${SEED} SEED=${env:TRAINC_TEST_NONE,7}",
+        support_file("i.yaml",
+                     "TAG: '${MODEL.NAME}-${TRAIN.EPOCHS}'\n"
+                     "MODEL: {NAME: resnet18}\n"
+                     "DATA: {DATA_PATH: \"${env:TRAINC_TEST_ROOT}/x\"}\n"
+                     "TRAIN:\n  MIN_LR: ${TRAIN.WARMUP_LR}\n  EPOCHS: ${SEED}\n")));
     assert_string_equal(s.buf, "");
     assert_string_equal(cfg.tag, "resnet18-7");
     assert_string_equal(cfg.data.data_path, "/data/x");
@@ -347,17 +307,18 @@ static void test_interpolation(void **state)
     strbuf_release(&text);
     support_cleanup();
 
-    says("SEED=${env:TRAINC_TEST_NONE}", NULL,
-         "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
-    says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");
-    says("TAG=${MODEL}", NULL, "error: --opts #1: TAG: ${MODEL} is no key\n");
-    says("TAG=${SEED", NULL, "error: --opts #1: TAG: ${ without }\n");
-    says("TAG=${OUTPUT} OUTPUT=${TAG}", NULL,
-         "error: --opts #1: TAG: ${OUTPUT} leads back to itself\n"
-         "error: --opts #2: OUTPUT: ${TAG} leads back to itself\n");
-    says("SEED=${TAG}", NULL, "error: --opts #1: SEED must be an int, not 'default'\n");
+    support_says("SEED=${env:TRAINC_TEST_NONE}", NULL,
+                 "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
+    support_says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");
+    support_says("TAG=${MODEL}", NULL, "error: --opts #1: TAG: ${MODEL} is no key\n");
+    support_says("TAG=${SEED", NULL, "error: --opts #1: TAG: ${ without }\n");
+    support_says("TAG=${OUTPUT} OUTPUT=${TAG}", NULL,
+                 "error: --opts #1: TAG: ${OUTPUT} leads back to itself\n"
+                 "error: --opts #2: OUTPUT: ${TAG} leads back to itself\n");
+    support_says("SEED=${TAG}", NULL,
+                 "error: --opts #1: SEED must be an int, not 'default'\n");
     /* eight copies of eight copies of ... */
-    says(
+    support_says(
         "TAG=xxxxxxxxxxxxxxxx "
         "OUTPUT=${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG} "
         "DATA.TRAIN_SPLIT=${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}"
@@ -427,88 +388,6 @@ static void test_notes(void **state)
     support_cleanup();
 }
 
-/* --- printing
- * ------------------------------------------------------------------------------- */
-
-/* What is printed loads again, and prints the same. */
-static void fixed_point(const char *words, const char *file, int flags)
-{
-    struct strbuf s = STRBUF_INIT, first = STRBUF_INIT, again = STRBUF_INIT;
-    struct config cfg;
-
-    assert_true(load(&cfg, &s, words, file));
-    config_print(&first, &cfg, flags & ~CONFIG_PRINT_WHERE);
-    strbuf_reset(&s);
-    config_print(&s, &cfg, flags);
-    config_release(&cfg);
-    assert_true(load(&cfg, &again, "--cfg %s", support_file("printed.yaml", s.buf)));
-    assert_null(strstr(again.buf, "error"));
-    strbuf_reset(&again);
-    config_print(&again, &cfg, flags & ~CONFIG_PRINT_WHERE);
-    if (strcmp(again.buf, first.buf) != 0)
-        fail_msg("'%s' prints\n%sand then\n%s", words, first.buf, again.buf);
-    config_release(&cfg);
-    strbuf_release(&s);
-    strbuf_release(&first);
-    strbuf_release(&again);
-}
-
-static void test_print(void **state)
-{
-    static const char *const tags[] = {"5",        "1e-3", "None", "yes", "a: b", "a\\nb",
-                                       "\303\251", "'x'",  "a #b", "",    " x ",  "0x1F"};
-    int all = CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE;
-
-    (void)state;
-    fixed_point("", NULL, all);
-    fixed_point("", NULL, CONFIG_PRINT_DIFF);
-    fixed_point(
-        "--lr 1e-9 --freeze a.* b MODEL.SWIN.QK_SCALE=0.1 AUG.CUTMIX_MINMAX=[0.1,1] "
-        "MODEL.SWIN_MOE.MOE_BLOCKS=[[1],[]] AMP.LOSS_SCALE=128 OUTPUT=5",
-        NULL, all);
-    for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
-        char yaml[100];
-
-        (void)snprintf(yaml, sizeof(yaml), "TAG: \"%s\"\n", tags[i]);
-        fixed_point("--cfg %s", support_file("t.yaml", yaml), all | CONFIG_PRINT_DIFF);
-    }
-    support_cleanup();
-}
-
-static void test_print_diff(void **state)
-{
-    struct strbuf s = STRBUF_INIT;
-    struct config cfg;
-
-    (void)state;
-    assert_true(load(&cfg, &s, "--epochs 300 --lr 0.1 MODEL.SWIN.APE=True SEED=3", NULL));
-    strbuf_reset(&s);
-    config_print(&s, &cfg, CONFIG_PRINT_DIFF | CONFIG_PRINT_WHERE);
-    assert_string_equal(s.buf, "SEED: 3  # --opts #2\n\n"
-                               "MODEL:\n  SWIN:\n    APE: true  # --opts #1\n\n"
-                               "TRAIN:\n  BASE_LR: 0.1  # --lr\n");
-    config_release(&cfg);
-    strbuf_release(&s);
-}
-
-/* BASE is merged into what is printed, which therefore needs no other file. */
-static void test_print_base(void **state)
-{
-    struct strbuf s = STRBUF_INIT;
-    struct config cfg;
-
-    (void)state;
-    support_file("b.yaml", "SEED: 4\n");
-    assert_true(load(&cfg, &s, "--cfg %s", support_file("a.yaml", "BASE: b.yaml\n")));
-    assert_int_equal(cfg.base.n, 1);
-    config_print(&s, &cfg, 0);
-    assert_non_null(strstr(s.buf, "BASE: []\n"));
-    assert_non_null(strstr(s.buf, "SEED: 4\n"));
-    config_release(&cfg);
-    strbuf_release(&s);
-    support_cleanup();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,8 +396,7 @@ int main(void)
         cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
         cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
         cmocka_unit_test(test_amp),          cmocka_unit_test(test_interpolation),
-        cmocka_unit_test(test_notes),        cmocka_unit_test(test_print),
-        cmocka_unit_test(test_print_diff),   cmocka_unit_test(test_print_base),
+        cmocka_unit_test(test_notes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
