@@ -1,0 +1,154 @@
+/* Files that cannot be read: left out, told in one order whatever the workers, too many
+ * of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "child.h"
+#include "loader_run.h"
+#include "make_folder.h"
+
+static void damaged_files_are_left_out(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d;
+    uint64_t want[8], got[8];
+
+    (void)state;
+    damage_pictures(dir);
+    d = folder_open(dir);
+    for (int workers = 0; workers < 3; workers += 2) {
+        struct loader_options o = training_options(workers);
+        struct loader *l;
+        const struct batch *b;
+        int bad = 0;
+
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        run_epoch(l, 0, 0, got);
+        if (workers == 0)
+            memcpy(want, got, sizeof(got));
+        assert_memory_equal(want, got, 5 * sizeof(got[0]));
+        loader_start_epoch(l, 1, 0);
+        while ((b = loader_next(l))) {
+            int labelled = 0;
+
+            for (int i = 0; i < b->size; i++) {
+                bad += b->sample[i] >= 0 && b->label[i] < 0;
+                labelled += b->label[i] >= 0;
+                if (b->label[i] < 0)
+                    assert_int_equal(b->pixel[i * SIDE * SIDE * 3 + 77], 0);
+            }
+            assert_int_equal(b->valid, labelled);
+            loader_release_batch(l, b);
+        }
+        assert_int_equal(bad, 2);
+        assert_int_equal(loader_stats(l).bad_files, 2); /* each counted once */
+        assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+struct child_epoch {
+    const char *dir;
+    struct loader_options options;
+};
+
+static void run_child_epoch(void *arg)
+{
+    const struct child_epoch *e = arg;
+    struct dataset *d = folder_open(e->dir);
+    struct loader *l = loader_open(d, &e->options);
+    uint64_t hash[8];
+
+    run_epoch(l, 0, 0, hash);
+    loader_close(l);
+    dataset_close(d);
+}
+
+/* Runs one epoch in a child; what it says on stderr, and its exit code. */
+static char *child_epoch(const char *dir, const struct loader_options *o, int *code)
+{
+    return child_run(run_child_epoch, &(struct child_epoch){dir, *o}, code);
+}
+
+/* Whatever thread finds what first: messages come in the order of the batches. */
+static void damage_is_told_in_order(void **state)
+{
+    char *dir = make_pictures(), *want = NULL;
+    struct loader_options o = training_options(0);
+
+    (void)state;
+    for (int i = 0; i < PICTURES; i += 2) {
+        char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
+
+        make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one costs more time */
+        free(name);
+    }
+    o.max_bad_share = 0.3;
+    for (int i = 0; i < 12; i++) {
+        int code;
+        char *text;
+
+        o.workers = i;
+        text = child_epoch(dir, &o, &code);
+        assert_int_equal(code, 1);
+        if (i == 0)
+            want = text;
+        assert_string_equal(text, want);
+        if (i > 0)
+            free(text);
+    }
+    free(want);
+    remove_temp_dir(dir);
+}
+
+static void too_much_damage_ends_the_run(void **state)
+{
+    char *dir = make_pictures(), *text;
+    struct loader_options o = training_options(2);
+    int code;
+
+    (void)state;
+    damage_pictures(dir);
+    o.drop_last = false;
+    o.max_bad_share = 2.0 / PICTURES;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 0);
+    assert_non_null(strstr(text, "class0/00.jpg', left out: the file is empty"));
+    assert_non_null(strstr(text, "class0/03.jpg', left out: not a picture"));
+    free(text);
+    o.max_bad_share = 1.0 / PICTURES;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 1);
+    assert_non_null(
+        strstr(text, "2 of 37 files are damaged, more than the share of 0.027027"));
+    free(text);
+    o.max_bad_share = 1;
+    o.on_error = LOADER_FAIL;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 1);
+    assert_non_null(strstr(text, "cannot decode '"));
+    assert_null(strstr(text, "left out"));
+    free(text);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged_files_are_left_out),
+        cmocka_unit_test(damage_is_told_in_order),
+        cmocka_unit_test(too_much_damage_ends_the_run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
