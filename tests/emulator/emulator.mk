@@ -15,14 +15,13 @@ EMU_FLAGS = -std=c++20 $(OPT) -ffp-contract=off -fno-math-errno -fno-exceptions 
             -fno-omit-frame-pointer)
 
 ifeq ($(CUDA),1)
-EMU_C    := $(filter-out tests/emulator/test_%.c tests/emulator/cudnn%.c \
-            tests/emulator/cublaslt%.c,$(wildcard tests/emulator/*.c))
+EMU_C    := $(wildcard tests/emulator/*.c)
 EMU_OBJ  := $(EMU_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$E/%.o)
 EMU_LIB  := $E/libtrainc.a
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
             -Wl,--export-dynamic-symbol=emulator_*
 # Programs of tests/ that also run here, and the emulator's own.
-EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/test_*.c))
+EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step \
             test_train_accumulation test_train_overflow test_train_segment test_train_fit \
             test_train_checkpoint test_train_saves test_train_pretrained
@@ -31,7 +30,7 @@ EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh tests/emulator/models.sh \
             tests/emulator/messages.sh $(if $(SANITIZE),,tests/emulator/train.sh \
             tests/emulator/options.sh tests/emulator/check_gpu.sh)
 
-EMU_OWN  := $(wildcard tests/emulator/*.c)
+EMU_OWN  := $(wildcard tests/emulator/*.c tests/emulator/self/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
 $E/%.o: %.cu $B/command
@@ -49,15 +48,16 @@ $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
-# A test of the emulator may bring kernels of its own: test_x.c and test_x.cu.
-$(EMU_SELF): $B/%: $B/%.o $E/%.o $B/tests/child.o $(EMU_LIB)
+SELF_HELP := $B/tests/child.o $B/tests/emulator/self/fixture.o $E/tests/emulator/self/kernels.o
+
+$(EMU_SELF): %: %.o $(SELF_HELP) $(EMU_LIB)
 	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
 
 include tests/emulator/libraries.mk
 
 emulator: $B/trainc-emulated $(EMU_TEST) ## the CUDA backend on the host, with its tests
 
--include $(EMU_OBJ:.o=.d) $(EMU_TEST:=.d)
+-include $(EMU_OBJ:.o=.d) $(EMU_TEST:=.d) $(SELF_HELP:.o=.d)
 else
 emulator:
 	@echo "tests of the CUDA backend on an emulated GPU: skipped, as CUDA is not built"

@@ -1,4 +1,4 @@
-#include "tests/emulator/test_emulator.h"
+#include "tests/emulator/self/kernels.h"
 
 #include "cuda/launch.h"
 

@@ -1,6 +1,6 @@
-/* Kernels of test_emulator.cu, most of them with a bug, and their launches. */
-#ifndef TEST_EMULATOR_H
-#define TEST_EMULATOR_H
+/* Kernels, most of them with a bug, and their launches. */
+#ifndef TESTS_EMULATOR_SELF_KERNELS_H
+#define TESTS_EMULATOR_SELF_KERNELS_H
 
 #include <stddef.h>
 
