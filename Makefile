@@ -58,6 +58,9 @@ $B/libtrainc.a: $(LIB)
 $B/tests/%: $B/tests/%.o $(HELP) $B/libtrainc.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
+$B/tests/test_cuda_%: $B/tests/test_cuda_%.o $(HELP) $(CUDA_HELP) $B/libtrainc.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
 $B/%.o: %.c $B/command
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
@@ -115,4 +118,4 @@ help: ## list the targets
 
 .SECONDARY: # keep test objects
 .PHONY: all unit test check-gpu demo headers tidy sizes format install clean help FORCE
--include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d)
+-include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d)

@@ -14,8 +14,9 @@ ifeq ($(NVCC),)
 $(error CUDA=1, but there is no nvcc: set CUDA_HOME or NVCC)
 endif
 
-# tests/test_cuda_*.c are about what is in cuda/.
-$B/tests/test_cuda_%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+# tests/test_cuda_*.c are about what is in cuda/; what they share is in tests/cuda.
+CUDA_HELP := $(patsubst %.c,$B/%.o,$(wildcard tests/cuda/*.c))
+$(CUDA_HELP) $B/tests/test_cuda_%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
 # Machine code for Ampere and Hopper; newer chips compile the PTX at their first start.
 NVARCH ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
