@@ -12,7 +12,7 @@
  * its last node. Declined, that node goes to another kernel and the next smaller region
  * is asked for from the node before; cuDNN's reason stays with the program.
  *
- * A new op is one row in the table of cudnn_region.c: how it is emitted.
+ * How a node is emitted is in cudnn_emit.h.
  */
 #ifndef CUDA_CUDNN_REGION_H
 #define CUDA_CUDNN_REGION_H

@@ -1,0 +1,328 @@
+#include "cuda/cudnn_emit.h"
+
+#include "base/error.h"
+#include "cuda/pad.h"
+#include "cuda/weights.h"
+#include "ops/add.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/cast.h"
+#include "ops/conv2d.h"
+#include "ops/relu.h"
+
+struct node *cudnn_fold_of(const struct node *apply)
+{
+    const struct node *conv = apply->in[BATCHNORM_APPLY_X]->producer;
+    struct node *fold = apply->in[BATCHNORM_APPLY_SCALE]->producer;
+
+    if (!fold || fold->op != &op_batchnorm_fold || !conv || conv->op != &op_conv2d ||
+        !cuda_weights_master(conv->in[CONV2D_WEIGHT]) ||
+        apply->in[BATCHNORM_APPLY_SHIFT] != fold->out[BATCHNORM_FOLD_SHIFT])
+        return NULL;
+    for (int i = 0; i < fold->nin; i++)
+        if (fold->in[i]->memory != MEMORY_WEIGHTS)
+            return NULL;
+    return conv->nin == CONV2D_BIAS || cuda_weights_master(conv->in[CONV2D_BIAS]) ? fold
+                                                                                  : NULL;
+}
+
+static int value(const struct cudnn_claim *c, const struct tensor *t)
+{
+    for (int i = c->graph.ntensor; i-- > 0;)
+        if (c->value_of[i] == t)
+            return i;
+    return -1;
+}
+
+static int read_as(struct cudnn_claim *c, struct tensor *t, enum cudnn_source source,
+                   enum dtype dtype)
+{
+    int i = cudnn_graph_tensor(&c->graph, t, dtype, true);
+
+    c->operand[i] = (struct cudnn_operand){source, t};
+    return i;
+}
+
+/* The tensor of the graph for t: computed inside, or read. */
+static int input(struct cudnn_claim *c, struct tensor *t)
+{
+    int i = value(c, t);
+
+    return i >= 0 ? i : read_as(c, t, CUDNN_SOURCE_READ, t->dtype);
+}
+
+/*
+ * Parameters beside half data come from the flat half copy: weights, through the cast in
+ * front of them, and a bias, which cuDNN's fast engines want in the type of the data.
+ */
+static int parameter(struct cudnn_claim *c, struct tensor *t, enum dtype type)
+{
+    struct tensor *master = dtype_is_half(type) ? cuda_weights_master(t) : NULL;
+
+    if (!master)
+        return input(c, t);
+    if (t->producer)
+        c->cast = t->producer;
+    return read_as(c, master, CUDNN_SOURCE_HALF, type);
+}
+
+static int output(struct cudnn_claim *c, const struct tensor *t)
+{
+    int i = cudnn_graph_tensor(&c->graph, t, DTYPE_F32, false);
+
+    c->value_of[i] = t;
+    return i;
+}
+
+/* Weights or a vector with zeros behind them, as c->stored and c->joined say. */
+static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
+{
+    int i = read_as(c, cuda_weights_master(t), CUDNN_SOURCE_PADDED, type);
+
+    if (t->producer)
+        c->cast = t->producer;
+    if (t->ndim == 1)
+        cudnn_graph_channels(&c->graph, i, c->joined->dim[1]);
+    else if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    if (t->ndim > 1 && c->joined)
+        cudnn_graph_filters(&c->graph, i, c->joined->dim[1]);
+    return i;
+}
+
+/* Folded weights, with zeros behind their channels if the image has them. */
+static int folded(struct cudnn_claim *c, struct tensor *w, enum dtype type)
+{
+    int i = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
+
+    if (w->producer)
+        c->cast = w->producer;
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    return i;
+}
+
+/* The gradient of a convolution's result: the joined tensor's, if it pays. */
+static int gradient(struct cudnn_claim *c, struct tensor *dy, bool may)
+{
+    c->joined = may && !c->plain ? cuda_joined(dy) : NULL;
+    c->slice = c->joined ? dy->producer : NULL;
+    return input(c, c->joined ? c->joined : dy);
+}
+
+/* An image that convolutions read: its channels as they are stored. */
+static int image(struct cudnn_claim *c, struct tensor *x)
+{
+    int i = input(c, x);
+
+    c->stored = cuda_stored_channels(c->g, x);
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, i, c->stored);
+    return i;
+}
+
+/* A bias waits behind an add: cuDNN's fast engines want (conv + other) + bias. */
+static int with_bias(struct cudnn_claim *c, int i)
+{
+    if (c->bias < 0)
+        return i;
+    i = cudnn_graph_pointwise(&c->graph, CUDNN_ADD, i, c->bias, 0);
+    c->bias = -1;
+    return i;
+}
+
+static struct cudnn_geometry geometry(const struct node *n)
+{
+    const struct conv2d_attrs *a = n->attrs;
+
+    return (struct cudnn_geometry){
+        .pad = {a->pad_h, a->pad_w},
+        .stride = {a->stride_h, a->stride_w},
+        .dilation = {a->dilation_h, a->dilation_w},
+    };
+}
+
+bool cudnn_fills(const struct cudnn_claim *c)
+{
+    return c->joined && c->node[0]->op == &op_conv2d;
+}
+
+/* A bias goes into the graph, or is added behind it. */
+static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
+                      enum dtype type)
+{
+    if (n->nin <= slot)
+        return;
+    if (c->bias_behind)
+        c->behind = n->in[slot];
+    else if (cudnn_fills(c))
+        c->bias = filled(c, n->in[slot], type);
+    else
+        c->bias = parameter(c, n->in[slot], type);
+}
+
+/* The weights and the bias with the batch norm behind them in it. */
+static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
+{
+    int at = folded(c, n->in[CONV2D_WEIGHT], type);
+
+    c->folded = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
+    c->bias =
+        read_as(c, c->fold->out[BATCHNORM_FOLD_SHIFT], CUDNN_SOURCE_FOLDED_BIAS, type);
+    return at;
+}
+
+static void emit_conv2d(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    enum dtype type = n->in[CONV2D_X]->dtype;
+    int x = image(c, n->in[CONV2D_X]), w, y;
+
+    if (c->nnode > 1 && c->node[1]->op == &op_batchnorm_apply)
+        c->fold = cudnn_fold_of(c->node[1]);
+    if (c->fold) {
+        w = emit_folded(c, n, type);
+    } else {
+        w = c->stored || c->joined ? filled(c, n->in[CONV2D_WEIGHT], type)
+                                   : parameter(c, n->in[CONV2D_WEIGHT], type);
+        emit_bias(c, n, CONV2D_BIAS, type);
+    }
+    y = output(c, n->out[0]);
+    if (c->joined)
+        cudnn_graph_channels(&c->graph, y, c->joined->dim[1]);
+    cudnn_graph_conv(&c->graph, CUDNN_CONV, &geo, x, w, y);
+}
+
+static bool grouped(const struct node *n)
+{
+    return ((const struct conv2d_attrs *)n->attrs)->groups > 1;
+}
+
+/*
+ * Channels of a transposed convolution's halves in the workspace, if engines like those
+ * better than its own: 20 classes have nothing but code without tensor cores.
+ */
+static int64_t wide_result(const struct cudnn_claim *c, const struct node *n)
+{
+    int64_t own = n->out[0]->dim[1], all = (own + 7) / 8 * 8;
+
+    return c->nnode == 1 && !c->plain && !c->joined && !grouped(n) &&
+                   cuda_weights_master(n->in[CONV2D_DATA_GRAD_WEIGHT]) &&
+                   cuda_pays_to_fill(n->out[0]->dtype, own, all)
+               ? all
+               : 0;
+}
+
+static void emit_data_grad(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    struct tensor *t = n->in[CONV2D_DATA_GRAD_DY], *weights;
+    int dy, w, dx;
+
+    weights = n->in[CONV2D_DATA_GRAD_WEIGHT];
+    dy = gradient(c, t, cuda_weights_master(weights) && !grouped(n));
+    c->stored = wide_result(c, n);
+    w = c->stored || c->joined ? filled(c, weights, t->dtype)
+                               : parameter(c, weights, t->dtype);
+    emit_bias(c, n, CONV2D_DATA_GRAD_BIAS, t->dtype);
+    dx = output(c, n->out[0]);
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, dx, c->stored);
+    cudnn_graph_conv(&c->graph, CUDNN_DATA_GRAD, &geo, dy, w, dx);
+}
+
+static void emit_weight_grad(struct cudnn_claim *c, const struct node *n)
+{
+    struct cudnn_geometry geo = geometry(n);
+    int x = image(c, n->in[CONV2D_WEIGHT_GRAD_X]);
+    int dy = gradient(c, n->in[CONV2D_WEIGHT_GRAD_DY], !grouped(n));
+    int dw = output(c, n->out[0]);
+
+    if (c->stored)
+        cudnn_graph_channels(&c->graph, dw, c->stored);
+    if (c->joined)
+        cudnn_graph_filters(&c->graph, dw, c->joined->dim[1]);
+    cudnn_graph_conv(&c->graph, CUDNN_WEIGHT_GRAD, &geo, x, dy, dw);
+}
+
+static void emit_add(struct cudnn_claim *c, const struct node *n)
+{
+    int inside = value(c, n->in[0]) >= 0 ? 0 : 1;
+    int a = value(c, n->in[inside]), b = input(c, n->in[1 - inside]);
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_ADD, a, b, 0)] = n->out[0];
+}
+
+static void emit_relu(struct cudnn_claim *c, const struct node *n)
+{
+    int x = with_bias(c, value(c, n->in[RELU_X]));
+    float limit = ((const struct relu_attrs *)n->attrs)->limit;
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU, x, -1, limit)] = n->out[0];
+}
+
+static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
+{
+    int dy = value(c, n->in[RELU_GRAD_DY]), y = input(c, n->in[RELU_GRAD_Y]);
+
+    c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
+}
+
+/* Its numbers are in the weights. */
+static void emit_apply(struct cudnn_claim *c, const struct node *n)
+{
+    c->value_of[value(c, n->in[BATCHNORM_APPLY_X])] = n->out[0];
+}
+
+/* Values inside are fp32 anyway, so a cast is only another name. */
+static void emit_cast(struct cudnn_claim *c, const struct node *n)
+{
+    c->value_of[value(c, n->in[CAST_X])] = n->out[0];
+}
+
+static const struct emit {
+    const struct op *op;
+    void (*emit)(struct cudnn_claim *c, const struct node *n);
+} emit_table[] = {
+    {&op_conv2d, emit_conv2d},
+    {&op_conv2d_data_grad, emit_data_grad},
+    {&op_conv2d_weight_grad, emit_weight_grad},
+    {&op_add, emit_add},
+    {&op_relu, emit_relu},
+    {&op_relu_grad, emit_relu_grad},
+    {&op_cast, emit_cast},
+    {&op_batchnorm_apply, emit_apply},
+};
+
+static void emit_node(struct cudnn_claim *c, const struct node *n)
+{
+    for (size_t i = 0; i < sizeof(emit_table) / sizeof(emit_table[0]); i++)
+        if (emit_table[i].op == n->op) {
+            emit_table[i].emit(c, n);
+            return;
+        }
+    BUG("%s in a region of cuDNN", n->op->name);
+}
+
+/* The last value becomes real. cuDNN writes gradients of half weights in half only. */
+static void emit_result(struct cudnn_claim *c)
+{
+    const struct node *n = c->node[c->nnode - 1];
+    struct tensor *out = n->out[0];
+    int last = with_bias(c, value(c, out));
+    bool weights = n->op == &op_conv2d_weight_grad;
+    bool widen = weights && (out->dtype != n->in[0]->dtype || c->stored || c->joined);
+    bool cut = n->op == &op_conv2d_data_grad && c->stored;
+
+    c->graph.tensor[last].real = true;
+    c->graph.tensor[last].dtype = widen ? n->in[0]->dtype : out->dtype;
+    c->operand[last] =
+        (struct cudnn_operand){widen || cut ? CUDNN_SOURCE_SCRATCH : CUDNN_SOURCE_WRITE,
+                               cudnn_fills(c) ? c->joined : out};
+}
+
+void cudnn_emit(struct cudnn_claim *c)
+{
+    for (int i = 0; i < c->nnode; i++)
+        emit_node(c, c->node[i]);
+    emit_result(c);
+}
