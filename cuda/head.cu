@@ -14,23 +14,22 @@
  * Blocks' sums are added in fp64, in a fixed order, by a second launch.
  */
 #include "cuda/cross_entropy2d.h"
+#include "cuda/head_find.h"
 #include "cuda/kernels.h"
 #include "cuda/reduce.h"
-#include "cuda/weights.h"
 #include "graph/kernel.h"
 #include "ops/bias_grad.h"
-#include "ops/cast.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
 
 enum {
-    CHANNELS = 16,
+    CHANNELS = HEAD_CHANNELS,
     PLACES = 4,
     TILE = 32,
     BLOCK = TILE * PLACES,
     BLOCKS = 4, /* of a multiprocessor */
-    MOST_CLASSES = 40,
+    MOST_CLASSES = HEAD_CLASSES,
     ROW = CHANNELS + 1,
     SUM_BLOCK = 256
 };
@@ -259,12 +258,6 @@ __global__ void __launch_bounds__(SUM_BLOCK)
 
 /* ---- claims ---- */
 
-struct parts {
-    struct node *up, *z_cast, *loss, *confusion; /* forward */
-    struct node *grad, *dz_cast, *dx, *dw, *db;  /* backward */
-    struct tensor *x, *w, *bias, *z;
-};
-
 struct head_state {
     bool backward;
     const struct node *up, *loss; /* loss: whose attributes count */
@@ -272,111 +265,6 @@ struct head_state {
     int x, w, bias, label, dloss, confusion_loss; /* reads, or -1 */
     int out[3]; /* loss, metrics, matrix; dx, dw, db: writes, or -1 */
 };
-
-/* t, or what a cast that alone reads it makes. */
-static struct tensor *behind_cast(const struct graph *g, struct tensor *t,
-                                  struct node **cast)
-{
-    struct node *n = tensor_only_reader(g, t);
-
-    *cast = n && n->op == &op_cast ? n : nullptr;
-    return *cast ? n->out[0] : t;
-}
-
-static bool is_head(const struct node *up)
-{
-    const struct conv2d_attrs *a = (const struct conv2d_attrs *)up->attrs;
-    const struct tensor *x = up->in[CONV2D_DATA_GRAD_DY], *z = up->out[0];
-
-    return a->kernel_h == 2 && a->kernel_w == 2 && a->stride_h == 2 && a->stride_w == 2 &&
-           !a->pad_h && !a->pad_w && a->groups == 1 && x->dim[IMAGE_C] == CHANNELS &&
-           z->dim[IMAGE_C] <= MOST_CLASSES && z->dim[IMAGE_H] == 2 * x->dim[IMAGE_H] &&
-           z->dim[IMAGE_W] == 2 * x->dim[IMAGE_W] && z->dtype == x->dtype && !z->root;
-}
-
-/* Who reads the logits; false: somebody who needs them stored. */
-static bool find_readers(parts *p, const struct graph *g)
-{
-    struct node *n;
-
-    for (int i = 0; (n = tensor_reader(g, p->z, i)) != nullptr; i++) {
-        struct node **to = n->op == &op_cross_entropy2d        ? &p->loss
-                           : n->op == &op_cross_entropy2d_grad ? &p->grad
-                           : n->op == &op_confusion            ? &p->confusion
-                                                               : nullptr;
-
-        if (!to || *to)
-            return false;
-        *to = n;
-    }
-    return !p->z->root && p->z->dtype == DTYPE_F32 && p->loss;
-}
-
-/* Who reads dz, as it is or cast; false: somebody who needs it stored. */
-static bool find_dz_readers(parts *p, const struct graph *g, struct tensor *dz)
-{
-    struct node *n;
-
-    for (int i = 0; (n = tensor_reader(g, dz, i)) != nullptr; i++) {
-        struct node **to = n->op == &op_conv2d               ? &p->dx
-                           : n->op == &op_conv2d_weight_grad ? &p->dw
-                           : n->op == &op_bias_grad          ? &p->db
-                           : n->op == &op_cast               ? &p->dz_cast
-                                                             : nullptr;
-
-        if (!to || *to || !node_free(n))
-            return false;
-        *to = n;
-        if (n == p->dz_cast && !find_dz_readers(p, g, n->out[0]))
-            return false;
-    }
-    return !dz->root;
-}
-
-static bool find_gradients(parts *p, const struct graph *g)
-{
-    return node_free(p->grad) && find_dz_readers(p, g, p->grad->out[0]) && p->dx &&
-           p->dw && p->dx->in[CONV2D_X] == p->dw->in[CONV2D_WEIGHT_GRAD_X] &&
-           p->dx->nin == CONV2D_BIAS &&
-           cuda_weights_master(p->dx->in[CONV2D_WEIGHT]) == p->w &&
-           p->dx->out[0]->dtype == p->x->dtype &&
-           p->dw->in[CONV2D_WEIGHT_GRAD_DY] == p->x &&
-           p->dw->out[0]->dtype == DTYPE_F32 && !p->db == !p->bias;
-}
-
-static bool find(parts *p, const struct graph *g, struct node *up)
-{
-    *p = {};
-    if (!up || up->op != &op_conv2d_data_grad || !node_free(up) || !is_head(up))
-        return false;
-    p->up = up;
-    p->x = up->in[CONV2D_DATA_GRAD_DY];
-    p->w = cuda_weights_master(up->in[CONV2D_DATA_GRAD_WEIGHT]);
-    p->bias = up->nin > CONV2D_DATA_GRAD_BIAS ? up->in[CONV2D_DATA_GRAD_BIAS] : nullptr;
-    p->z = behind_cast(g, up->out[0], &p->z_cast);
-    return p->w && (!p->bias || p->bias->dtype == DTYPE_F32) && find_readers(p, g);
-}
-
-/* The transposed convolution whose logits t are. */
-static struct node *up_of(const struct tensor *t)
-{
-    struct node *n = t->producer;
-
-    return n && n->op == &op_cast ? n->in[CAST_X]->producer : n;
-}
-
-/* The one in whose gradient n stands. */
-static struct node *up_behind(const struct node *n)
-{
-    const struct tensor *dz = n->in[n->op == &op_bias_grad ? (int)BIAS_GRAD_DY : 0];
-    const struct node *grad = dz->producer;
-
-    if (grad && grad->op == &op_cast)
-        grad = grad->in[CAST_X]->producer;
-    return grad && grad->op == &op_cross_entropy2d_grad
-               ? up_of(grad->in[CROSS_ENTROPY2D_GRAD_LOGITS])
-               : nullptr;
-}
 
 static int64_t tiles_of(const struct tensor *x)
 {
@@ -395,7 +283,7 @@ static size_t labels_space(const struct tensor *x)
     return (size_t)(1 + label_parts(tensor_len(x) / CHANNELS * PLACES)) * sizeof(double);
 }
 
-static void read_inputs(struct region *r, head_state *st, const parts *p,
+static void read_inputs(struct region *r, head_state *st, const head_parts *p,
                         struct tensor *labels)
 {
     if (p->up->in[CONV2D_DATA_GRAD_WEIGHT]->producer)
@@ -407,7 +295,7 @@ static void read_inputs(struct region *r, head_state *st, const parts *p,
     st->label = region_read(r, labels);
 }
 
-static void take_backward(struct region *r, head_state *st, const parts *p,
+static void take_backward(struct region *r, head_state *st, const head_parts *p,
                           struct device *dev)
 {
     int64_t classes = p->z->dim[IMAGE_C];
@@ -431,7 +319,7 @@ static void take_backward(struct region *r, head_state *st, const parts *p,
                                                  (size_t)classes * ROW * sizeof(float));
 }
 
-static void take_forward(struct region *r, head_state *st, const parts *p,
+static void take_forward(struct region *r, head_state *st, const head_parts *p,
                          struct device *dev)
 {
     int64_t classes = p->z->dim[IMAGE_C];
@@ -462,15 +350,15 @@ static const char *head_claim(struct region *r, struct graph *g, struct node *n,
     bool gradient =
         n->op == &op_conv2d || n->op == &op_conv2d_weight_grad || n->op == &op_bias_grad;
     bool loss = n->op == &op_cross_entropy2d || n->op == &op_confusion;
-    parts p;
+    head_parts p;
 
     if (!gradient && !loss)
         return "neither the loss of pixels nor a gradient behind it";
-    if (!find(&p, g, gradient ? up_behind(n) : up_of(n->in[0])))
+    if (!head_find(&p, g, gradient ? head_behind(n) : head_of_logits(n->in[0])))
         return "no logits of a 2x2 transposed convolution of 16 channels that only their "
                "loss reads";
     if (gradient) {
-        if (!p.grad || !find_gradients(&p, g))
+        if (!p.grad || !head_find_gradients(&p, g))
             return "not all gradients of a loss of pixels";
         take_backward(r, st, &p, dev);
         return nullptr;
