@@ -1,0 +1,75 @@
+"""Golden files of tests/test_io_pth.c: what torch.save writes.
+
+  io_pth.py           makes tests/golden/io/*.pth
+
+Needs torch and numpy.
+"""
+import argparse
+import collections
+
+import numpy as np
+import torch
+
+FOLDER = "tests/golden/io/"
+
+
+def weights(start):
+    """All that the reader has to know: types, views, shared storages, parameters."""
+    shared = torch.arange(24, dtype=torch.float32) + start
+    w = collections.OrderedDict()
+    w["f32"] = (torch.arange(6, dtype=torch.float32) / 4 + start).reshape(2, 3)
+    w["f16"] = torch.tensor([1.5, -2.0, 65504.0], dtype=torch.float16)
+    w["bf16"] = torch.tensor([1.0, 2.0, float("-inf")], dtype=torch.bfloat16)
+    w["scalar"] = torch.tensor(0.1, dtype=torch.float64)
+    w["i64"] = torch.tensor([-(2**63), 2**63 - 1])
+    w["bool"] = torch.tensor([True, False, True])
+    w["empty"] = torch.zeros(0, 3)
+    w["shared.rows"] = shared.view(4, 6)
+    w["shared.part"] = shared[6:18].view(2, 6)
+    w["shared.columns"] = shared.view(4, 6)[1:3, 1::2].t()
+    w["shared.channels_last"] = shared.view(1, 2, 3, 4).permute(0, 3, 1, 2)
+    w["parameter"] = torch.nn.Parameter(torch.full((2,), start + 0.5))
+    return w
+
+
+def save(name, what, **how):
+    torch.save(what, FOLDER + name, **how)
+
+
+def checkpoint(weights_key, average_key, prefix):
+    model = {prefix + "w": torch.tensor([1.0, 2.0])}
+    average = {prefix + "w": torch.tensor([3.0, 4.0]), "n_averaged": torch.tensor(7)}
+    return {
+        "epoch": 3, "arch": "resnet20", "best_acc": np.float64(87.5), "scaler": None,
+        weights_key: model, average_key: average,
+        "optimizer": {"state": {0: {"momentum_buffer": torch.zeros(2)}},
+                      "param_groups": [{"lr": 0.1, "params": [0]}]},
+        "args": argparse.Namespace(lr=0.1, size=(224, 224), resume=""),
+    }
+
+
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return x * self.w
+
+
+def main():
+    save("zip.pth", weights(0))
+    save("stream.pth", weights(0), _use_new_zipfile_serialization=False)
+    save("protocol5.pth", weights(0), pickle_protocol=5)
+    save("timm.pth.tar", checkpoint("state_dict", "state_dict_ema", "module."))
+    save("torchvision.pth", checkpoint("model", "model_ema", "module."),
+         _use_new_zipfile_serialization=False)
+    save("module.pth", Scale())
+    save("numbers.pth", [1, 2, 3])
+    save("sparse.pth", {"w": torch.eye(2), "s": torch.eye(2).to_sparse()})
+    save("float8.pth", {"w": torch.tensor([1.0, -0.5]).to(torch.float8_e4m3fn)})
+    torch.jit.save(torch.jit.script(Scale()), FOLDER + "script.pth")
+
+
+if __name__ == "__main__":
+    main()

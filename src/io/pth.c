@@ -1,0 +1,298 @@
+#include "io/pth.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* ---- tensors ---- */
+
+/* What torch._utils has to make tensors, and where its arguments are. */
+static const struct rebuild {
+    const char *name;
+    int dtype;   /* of an untyped storage; 0: none */
+    int wrapped; /* the argument that is another call, plus one; 0: none */
+} rebuild[] = {
+    {"torch._utils _rebuild_tensor", 0, 0},
+    {"torch._utils _rebuild_tensor_v2", 0, 0},
+    {"torch._utils _rebuild_tensor_v3", 6, 0},
+    {"torch._utils _rebuild_parameter", 0, 1},
+    {"torch._utils _rebuild_parameter_with_state", 0, 1},
+};
+
+static const struct rebuild *find_rebuild(const struct pickle_value *callee)
+{
+    const char *name = pickle_global(callee);
+
+    for (size_t i = 0; name && i < sizeof(rebuild) / sizeof(rebuild[0]); i++)
+        if (!strcmp(rebuild[i].name, name))
+            return &rebuild[i];
+    return NULL;
+}
+
+/* The arguments of the call that makes a tensor; NULL: v is none. */
+static const struct pickle_value *tensor_call(const struct pickle_value *v,
+                                              const struct rebuild **how)
+{
+    for (int depth = 0; depth < 4 && v && v->kind == PICKLE_OBJECT; depth++) {
+        const struct pickle_value *callee = pickle_item(v, 0), *args = pickle_item(v, 1);
+        const char *name = pickle_global(callee);
+
+        if (name && !strcmp(name, "torch._tensor _rebuild_from_type_v2")) {
+            callee = pickle_item(args, 0); /* function, type, its arguments, attributes */
+            args = pickle_item(args, 2);
+        }
+        *how = find_rebuild(callee);
+        if (!*how)
+            return NULL;
+        if (!(*how)->wrapped)
+            return args;
+        v = pickle_item(args, (size_t)(*how)->wrapped - 1);
+    }
+    return NULL;
+}
+
+/* Types that have no storage of their own. */
+static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype)
+{
+    static const struct {
+        const char *name;
+        enum safetensors_dtype dtype;
+    } types[] = {
+        {"torch uint16", SAFETENSORS_U16},
+        {"torch uint32", SAFETENSORS_U32},
+        {"torch uint64", SAFETENSORS_U64},
+        {"torch float8_e5m2", SAFETENSORS_F8_E5M2},
+        {"torch float8_e4m3fn", SAFETENSORS_F8_E4M3},
+        {"torch float16", SAFETENSORS_F16},
+        {"torch bfloat16", SAFETENSORS_BF16},
+        {"torch float32", SAFETENSORS_F32},
+    };
+    const char *name = pickle_global(v);
+
+    for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
+        if (!strcmp(types[i].name, name)) {
+            *dtype = types[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+/* A tuple of numbers that are not negative; their count, or -1. */
+static int numbers(const struct pickle_value *v, int64_t *to)
+{
+    if (!v || v->kind != PICKLE_TUPLE || v->item.n > SAFETENSORS_MAX_DIMS)
+        return -1;
+    for (size_t i = 0; i < v->item.n; i++) {
+        to[i] = v->item.v[i]->number;
+        if (v->item.v[i]->kind != PICKLE_INT || to[i] < 0)
+            return -1;
+    }
+    return (int)v->item.n;
+}
+
+/* Its elements and the last of them, counted from the view's first; false: too many. */
+static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
+                   int64_t *elements, int64_t *last)
+{
+    *elements = 1;
+    *last = 0;
+    for (int i = 0; i < t->ndim; i++)
+        if (__builtin_mul_overflow(*elements, t->dims[i], elements))
+            return false;
+    for (int i = 0; i < t->ndim && *elements; i++) {
+        int64_t step;
+
+        if (__builtin_mul_overflow(t->dims[i] - 1, v->stride[i], &step) ||
+            __builtin_add_overflow(*last, step, last))
+            return false;
+    }
+    return true;
+}
+
+/* NULL, or why it is no tensor that we read. */
+static const char *parse_tensor(const struct pth *p, const struct pickle_value *args,
+                                const struct rebuild *how, struct safetensors_tensor *t,
+                                struct pth_view *view)
+{
+    const struct pickle_value *offset = pickle_item(args, 1);
+    int64_t elements, last, first, have;
+    size_t each;
+
+    view->storage = pth_file_storage(&p->file, pickle_item(args, 0), &first);
+    if (!view->storage)
+        return "has no storage of a type that we know";
+    t->dtype = view->storage->dtype;
+    if (how->dtype && !dtype_of(pickle_item(args, (size_t)how->dtype), &t->dtype))
+        return "has an unknown dtype";
+    each = safetensors_dtype_size(t->dtype);
+    have = view->storage->n;
+    if (view->storage->untyped)
+        have /= (int64_t)each;
+    else if (t->dtype != view->storage->dtype)
+        return "has another dtype than its storage";
+    t->ndim = numbers(pickle_item(args, 2), t->dims);
+    if (t->ndim < 0 || numbers(pickle_item(args, 3), view->stride) != t->ndim)
+        return "has no shape, or more than 8 dimensions";
+    if (!offset || offset->kind != PICKLE_INT ||
+        __builtin_add_overflow(offset->number, first, &view->offset) ||
+        view->offset < 0 || view->offset > have || !extent(t, view, &elements, &last) ||
+        elements > have || (elements && last >= have - view->offset))
+        return "lies outside of its storage";
+    t->size = (uint64_t)elements * each;
+    return NULL;
+}
+
+/* ---- the state dict in what was saved ---- */
+
+/* Is it a whole module, or something else that only Python can make? */
+static bool only_python(const struct pickle_value *v)
+{
+    const struct rebuild *how;
+
+    return v->kind == PICKLE_OBJECT && !tensor_call(v, &how);
+}
+
+static const struct pickle_value *state_dict(struct pth *p, bool average)
+{
+    static const char *const key[] = {"state_dict_ema", "model_ema", "state_dict",
+                                      "model", "module"};
+    const struct pickle_value *root = p->file.object.root, *v;
+
+    p->part = "";
+    for (size_t i = average ? 0 : 2; i < sizeof(key) / sizeof(key[0]); i++) {
+        v = pickle_get(root, key[i]);
+        if (!v || (v->kind != PICKLE_DICT && !only_python(v)))
+            continue;
+        p->part = key[i];
+        return v;
+    }
+    return root;
+}
+
+/* A tensor of another kind: sparse, quantized. */
+static bool is_torch_object(const struct pickle_value *v)
+{
+    const char *name = v->kind == PICKLE_OBJECT ? pickle_global(pickle_item(v, 0)) : NULL;
+
+    return name && !strncmp(name, "torch.", 6);
+}
+
+static int add_tensor(struct pth *p, const char *name, const struct pickle_value *v,
+                      struct strbuf *why)
+{
+    struct safetensors_tensor *t = &p->tensor[p->n];
+    const struct rebuild *how = NULL;
+    const struct pickle_value *args = tensor_call(v, &how);
+    const char *wrong;
+
+    if (!args)
+        return is_torch_object(v)
+                   ? pth_file_refuse(&p->file, why,
+                                     "'%s' is made by '%s', which is not read", name,
+                                     pickle_global(pickle_item(v, 0)))
+                   : 0;
+    wrong = parse_tensor(p, args, how, t, &p->view[p->n]);
+    if (!wrong && strmap_has(&p->index, name))
+        wrong = "is there twice";
+    if (wrong)
+        return pth_file_refuse(&p->file, why, "tensor '%s' %s", name, wrong);
+    t->name = xstrdup(name);
+    strmap_put(&p->index, name, t);
+    p->n++;
+    return 0;
+}
+
+static int find_tensors(struct pth *p, bool average, struct strbuf *why)
+{
+    const struct pickle_value *d = state_dict(p, average);
+
+    if (only_python(d))
+        return pth_file_refuse(&p->file, why,
+                               "a whole Python object: torch.save(model.state_dict(), "
+                               "...) makes a file to read");
+    if (d->kind != PICKLE_DICT)
+        return pth_file_refuse(&p->file, why, "no state dict");
+    p->tensor = xcalloc(d->item.n / 2 + 1, sizeof(*p->tensor));
+    p->view = xcalloc(d->item.n / 2 + 1, sizeof(*p->view));
+    for (size_t i = 0; i < d->item.n; i += 2) {
+        const char *name = pickle_text(d->item.v[i]);
+
+        if (name && add_tensor(p, name, d->item.v[i + 1], why))
+            return -1;
+    }
+    return p->n ? 0 : pth_file_refuse(&p->file, why, "no state dict: it has no tensors");
+}
+
+int pth_open(struct pth *p, const char *path, bool average, struct strbuf *why)
+{
+    *p = (struct pth){.part = ""};
+    return pth_file_open(&p->file, path, why) || find_tensors(p, average, why) ? -1 : 0;
+}
+
+void pth_close(struct pth *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->tensor[i].name);
+    free(p->tensor);
+    free(p->view);
+    strmap_release(&p->index);
+    pth_file_close(&p->file);
+    *p = (struct pth){.file.fd = -1};
+}
+
+/* ---- reading ---- */
+
+static bool row_major(const struct safetensors_tensor *t, const struct pth_view *v)
+{
+    int64_t stride = 1;
+
+    for (int i = t->ndim; i-- > 0;) {
+        if (t->dims[i] > 1 && v->stride[i] != stride)
+            return false;
+        stride *= t->dims[i];
+    }
+    return true;
+}
+
+/* Elements of `each` bytes from their places to rows. */
+static void gather(const struct safetensors_tensor *t, const struct pth_view *v,
+                   size_t each, const char *from, char *to)
+{
+    int64_t at[SAFETENSORS_MAX_DIMS] = {0}, place = 0;
+
+    for (uint64_t done = 0; done < t->size; done += each) {
+        memcpy(to + done, from + (size_t)place * each, each);
+        for (int i = t->ndim; i-- > 0;) {
+            place += v->stride[i];
+            if (++at[i] < t->dims[i])
+                break;
+            place -= v->stride[i] * t->dims[i];
+            at[i] = 0;
+        }
+    }
+}
+
+int pth_read(const struct pth *p, const struct safetensors_tensor *t, void *data,
+             struct strbuf *why)
+{
+    const struct pth_view *v = &p->view[t - p->tensor];
+    size_t each = safetensors_dtype_size(t->dtype);
+    uint64_t first = (uint64_t)v->offset * each;
+    int64_t elements, last;
+    size_t span;
+    char *from;
+    int rc;
+
+    if (row_major(t, v))
+        return pth_file_read(&p->file, v->storage, first, t->size, data, why);
+    (void)extent(t, v, &elements, &last);
+    span = elements ? ((size_t)last + 1) * each : 0;
+    from = xmalloc(span + 1);
+    rc = pth_file_read(&p->file, v->storage, first, span, from, why);
+    if (!rc)
+        gather(t, v, each, from, data);
+    free(from);
+    return rc;
+}

@@ -1,0 +1,416 @@
+#include "io/pth_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include "base/alloc.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
+
+enum { PICKLE_MOST = 64 << 20, CHUNK = 1 << 20 };
+
+bool pth_file_is(const void *start)
+{
+    return !memcmp(start, "PK\003\004", 4) || !memcmp(start, "\200\002", 2);
+}
+
+int pth_file_refuse(const struct pth_file *f, struct strbuf *why, const char *fmt, ...)
+{
+    char reason[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(reason, sizeof(reason), fmt, ap);
+    va_end(ap);
+    strbuf_addf(why, "'%s': %s", f->path, reason);
+    return -1;
+}
+
+/* ---- the zip archive ---- */
+
+static int read_entry(const struct pth_file *f, uint64_t index, uint64_t offset,
+                      uint64_t size, void *data, struct strbuf *why)
+{
+    const char *name = zip_get_name(f->zip, index, ZIP_FL_ENC_RAW);
+    zip_file_t *z = zip_fopen_index(f->zip, index, 0);
+    char *p = data, last;
+    zip_int64_t got = 1;
+    int rc = 0;
+
+    if (!z)
+        return pth_file_refuse(f, why, "cannot read %s: %s", name, zip_strerror(f->zip));
+    if (offset && zip_fseek(z, (zip_int64_t)offset, SEEK_SET))
+        rc = pth_file_refuse(f, why, "%s is compressed, and shared by several tensors",
+                             name);
+    while (!rc && size && (got = zip_fread(z, p, size < CHUNK ? size : CHUNK)) > 0) {
+        p += got;
+        size -= (uint64_t)got;
+    }
+    if (!rc && got > 0)
+        got = zip_fread(z, &last, 1); /* its end, where the sum is compared */
+    if (!rc && (got < 0 || size))
+        rc = pth_file_refuse(f, why, "cannot read %s: %s", name,
+                             got < 0 ? zip_file_strerror(z) : "it is cut off");
+    (void)zip_fclose(z);
+    return rc;
+}
+
+static int64_t find_entry(const struct pth_file *f, const char *name)
+{
+    char *full = xasprintf("%s%s", f->folder, name);
+    zip_int64_t i = zip_name_locate(f->zip, full, ZIP_FL_ENC_RAW);
+
+    free(full);
+    return i;
+}
+
+static uint64_t entry_size(const struct pth_file *f, int64_t i)
+{
+    zip_stat_t st;
+
+    return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ? 0 : st.size;
+}
+
+/* The folder is that of data.pkl. */
+static int find_folder(struct pth_file *f, struct strbuf *why)
+{
+    static const char end[] = "data.pkl";
+    zip_int64_t n = zip_get_num_entries(f->zip, 0);
+
+    for (zip_int64_t i = 0; i < n; i++) {
+        const char *name = zip_get_name(f->zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+        size_t len = name ? strlen(name) : 0, folder = len - (sizeof(end) - 1);
+
+        if (len < sizeof(end) - 1 || strcmp(name + folder, end) != 0 ||
+            (folder && name[folder - 1] != '/'))
+            continue;
+        f->folder = xstrndup(name, folder);
+        return 0;
+    }
+    return pth_file_refuse(f, why, "a zip archive without data.pkl, not of PyTorch");
+}
+
+static int check_zip(const struct pth_file *f, struct strbuf *why)
+{
+    int64_t order = find_entry(f, "byteorder");
+    char text[8] = "";
+
+    if (find_entry(f, "constants.pkl") >= 0)
+        return pth_file_refuse(f, why,
+                               "a TorchScript program: torch.save(model."
+                               "state_dict(), ...) makes a file to read");
+    if (order < 0)
+        return 0;
+    if (entry_size(f, order) < sizeof(text) &&
+        read_entry(f, (uint64_t)order, 0, entry_size(f, order), text, why))
+        return -1;
+    return strcmp(text, "little") != 0
+               ? pth_file_refuse(f, why, "its byte order is '%s', not little", text)
+               : 0;
+}
+
+static int open_zip(struct pth_file *f, struct strbuf *why)
+{
+    int64_t at;
+    uint64_t size;
+    char *text;
+    int code = 0, rc;
+    zip_error_t e;
+
+    f->zip = zip_fdopen(f->fd, 0, &code);
+    if (!f->zip) {
+        zip_error_init_with_code(&e, code);
+        (void)pth_file_refuse(f, why, "a damaged zip archive: %s",
+                              zip_error_strerror(&e));
+        zip_error_fini(&e);
+        return -1;
+    }
+    f->fd = -1; /* it is the archive's now */
+    if (find_folder(f, why) || check_zip(f, why))
+        return -1;
+    at = find_entry(f, "data.pkl");
+    size = entry_size(f, at);
+    if (size > PICKLE_MOST)
+        return pth_file_refuse(f, why, "a pickle of %" PRIu64 " bytes", size);
+    text = xmalloc((size_t)size + 1);
+    rc = read_entry(f, (uint64_t)at, 0, size, text, why);
+    if (!rc) {
+        struct strbuf wrong = STRBUF_INIT;
+
+        if (pickle_read(&f->object, text, (size_t)size, &wrong))
+            rc = pth_file_refuse(f, why, "%s", wrong.buf);
+        strbuf_release(&wrong);
+    }
+    free(text);
+    return rc;
+}
+
+static int place_in_zip(const struct pth_file *f, const char *key, struct pth_storage *s,
+                        struct strbuf *why)
+{
+    char *name = xasprintf("data/%s", key);
+    int64_t i = find_entry(f, name);
+    uint64_t want = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
+    int rc = 0;
+
+    if (i < 0)
+        rc = pth_file_refuse(f, why, "%s is missing", name);
+    else if (entry_size(f, i) < want)
+        rc = pth_file_refuse(f, why, "%s has %" PRIu64 " bytes instead of %" PRIu64, name,
+                             entry_size(f, i), want);
+    s->at = (uint64_t)i;
+    free(name);
+    return rc;
+}
+
+/* ---- the stream of pickles ---- */
+
+static int read_at(const struct pth_file *f, void *data, uint64_t len, uint64_t offset,
+                   struct strbuf *why)
+{
+    char *p = data;
+
+    while (len) {
+        ssize_t got = pread(f->fd, p, len < CHUNK ? (size_t)len : CHUNK, (off_t)offset);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return pth_file_refuse(f, why, "cannot read: %s", strerror(errno));
+        if (!got)
+            return pth_file_refuse(
+                f, why, "the file ends at byte %" PRIu64 ", in the middle", offset);
+        p += got;
+        offset += (uint64_t)got;
+        len -= (uint64_t)got;
+    }
+    return 0;
+}
+
+struct stream {
+    char *text; /* the file's first bytes */
+    size_t len, at;
+};
+
+/* The next pickle; whoever reads it releases it, also after a failure. */
+static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle *p,
+                       struct strbuf *why)
+{
+    struct strbuf wrong = STRBUF_INIT;
+    int rc = pickle_read(p, s->text + s->at, s->len - s->at, &wrong);
+
+    s->at += p->used;
+    if (rc)
+        (void)pth_file_refuse(f, why, "%s", wrong.buf);
+    strbuf_release(&wrong);
+    return rc;
+}
+
+/* The magic number, the version and the machine. */
+static int check_stream(const struct pth_file *f, struct stream *s, struct strbuf *why)
+{
+    static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+    struct pickle p[3] = {0};
+    const struct pickle_value *v;
+    int rc = 0;
+
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = next_pickle(f, s, &p[i], why);
+    v = p[0].root;
+    if (!rc && (v->kind != PICKLE_LONG || v->text.len != sizeof(magic) - 1 ||
+                memcmp(v->text.s, magic, sizeof(magic) - 1) != 0))
+        rc = pth_file_refuse(f, why, "a pickle, but not of torch.save");
+    v = p[1].root;
+    if (!rc && (v->kind != PICKLE_INT || v->number != 1001))
+        rc = pth_file_refuse(f, why, "an unknown version of torch.save's format");
+    v = pickle_get(p[2].root, "little_endian");
+    if (!rc && (!v || v->kind != PICKLE_BOOL || !v->number))
+        rc = pth_file_refuse(f, why, "its byte order is not little");
+    for (int i = 0; i < 3; i++)
+        pickle_release(&p[i]);
+    return rc;
+}
+
+static int place_in_stream(const struct pth_file *f, const struct pickle_value *keys,
+                           uint64_t at, uint64_t size, struct strbuf *why)
+{
+    const struct pickle_value *key;
+
+    for (size_t i = 0; (key = pickle_item(keys, i)); i++) {
+        const char *name = pickle_text(key);
+        struct pth_storage *s = name ? strmap_get(&f->storage, name) : NULL;
+        int64_t n = 0;
+        uint64_t bytes;
+
+        if (!s)
+            return pth_file_refuse(f, why, "a storage that no tensor has");
+        bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
+        if (read_at(f, &n, sizeof(n), at, why))
+            return -1;
+        if (n != s->n)
+            return pth_file_refuse(
+                f, why, "storage %s has %" PRId64 " elements instead of %" PRId64, name,
+                n, s->n);
+        s->at = at + sizeof(n);
+        if (bytes > size - s->at)
+            return pth_file_refuse(f, why, "the file ends in storage %s", name);
+        at = s->at + bytes;
+    }
+    for (size_t i = 0; i < f->storage.n; i++)
+        if (!((const struct pth_storage *)f->storage.entry[i].value)->at)
+            return pth_file_refuse(f, why, "storage %s is missing",
+                                   f->storage.entry[i].key);
+    return 0;
+}
+
+/* ---- both ---- */
+
+static const struct {
+    const char *name;
+    enum safetensors_dtype dtype;
+} storage_type[] = {
+    {"FloatStorage", SAFETENSORS_F32},        {"HalfStorage", SAFETENSORS_F16},
+    {"BFloat16Storage", SAFETENSORS_BF16},    {"DoubleStorage", SAFETENSORS_F64},
+    {"LongStorage", SAFETENSORS_I64},         {"IntStorage", SAFETENSORS_I32},
+    {"ShortStorage", SAFETENSORS_I16},        {"CharStorage", SAFETENSORS_I8},
+    {"ByteStorage", SAFETENSORS_U8},          {"BoolStorage", SAFETENSORS_BOOL},
+    {"ComplexFloatStorage", SAFETENSORS_C64}, {"UntypedStorage", SAFETENSORS_U8},
+};
+
+/* What a reference says; false: it is none to a storage that we know. */
+static bool parse_ref(const struct pickle_value *ref, const char **key,
+                      struct pth_storage *s)
+{
+    const struct pickle_value *id = pickle_item(ref, 0), *n = pickle_item(id, 4);
+    const char *what = pickle_text(pickle_item(id, 0));
+    const char *type = pickle_global(pickle_item(id, 1));
+    const char *name = type ? strrchr(type, ' ') + 1 : NULL;
+
+    *key = pickle_text(pickle_item(id, 2));
+    if (!what || strcmp(what, "storage") != 0 || !name ||
+        strncmp(type, "torch", 5) != 0 || !*key || !n || n->kind != PICKLE_INT ||
+        n->number < 0)
+        return false;
+    for (size_t i = 0; i < sizeof(storage_type) / sizeof(storage_type[0]); i++)
+        if (!strcmp(storage_type[i].name, name)) {
+            *s = (struct pth_storage){.dtype = storage_type[i].dtype, .n = n->number};
+            s->untyped = !strcmp(name, "UntypedStorage");
+            return s->n <= INT64_MAX / 8;
+        }
+    return false;
+}
+
+/* All storages that the pickle refers to; one of a type that we do not know is not kept.
+ */
+static int list_storages(struct pth_file *f, struct strbuf *why)
+{
+    for (size_t i = 0; i < f->object.nref; i++) {
+        struct pth_storage s, *known;
+        const char *key;
+
+        if (!parse_ref(f->object.ref[i], &key, &s))
+            continue;
+        known = strmap_get(&f->storage, key);
+        if (known && (known->dtype != s.dtype || known->n != s.n))
+            return pth_file_refuse(f, why, "storage %s has two types or sizes", key);
+        if (known)
+            continue;
+        known = xmemdup(&s, sizeof(s));
+        strmap_put(&f->storage, key, known);
+        if (f->zip && place_in_zip(f, key, known, why))
+            return -1;
+    }
+    return 0;
+}
+
+static int open_stream(struct pth_file *f, uint64_t size, struct strbuf *why)
+{
+    struct stream s = {.len = size < PICKLE_MOST ? (size_t)size : PICKLE_MOST};
+    struct pickle keys = {0};
+    int rc;
+
+    s.text = xmalloc(s.len);
+    rc = read_at(f, s.text, s.len, 0, why);
+    if (!rc)
+        rc = check_stream(f, &s, why);
+    if (!rc)
+        rc = next_pickle(f, &s, &f->object, why);
+    if (!rc)
+        rc = list_storages(f, why);
+    if (!rc)
+        rc = next_pickle(f, &s, &keys, why);
+    if (!rc)
+        rc = place_in_stream(f, keys.root, s.at, size, why);
+    pickle_release(&keys);
+    free(s.text);
+    return rc;
+}
+
+int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why)
+{
+    char start[8] = "";
+    struct stat st;
+
+    *f = (struct pth_file){.path = xstrdup(path), .fd = -1};
+    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0 || fstat(f->fd, &st))
+        return pth_file_refuse(f, why, "cannot open: %s", strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return pth_file_refuse(f, why, "not a file");
+    if (read_at(f, start, sizeof(start), 0, why))
+        return -1;
+    if (!pth_file_is(start))
+        return pth_file_refuse(f, why, "not a PyTorch file");
+    if (*start == 'P')
+        return open_zip(f, why) || list_storages(f, why) ? -1 : 0;
+    return open_stream(f, (uint64_t)st.st_size, why);
+}
+
+void pth_file_close(struct pth_file *f)
+{
+    if (f->zip)
+        zip_discard(f->zip);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    for (size_t i = 0; i < f->storage.n; i++)
+        free(f->storage.entry[i].value);
+    strmap_release(&f->storage);
+    pickle_release(&f->object);
+    free(f->folder);
+    free(f->path);
+    *f = (struct pth_file){.fd = -1};
+}
+
+struct pth_storage *pth_file_storage(const struct pth_file *f,
+                                     const struct pickle_value *ref, int64_t *first)
+{
+    const struct pickle_value *view = pickle_item(pickle_item(ref, 0), 5),
+                              *offset = pickle_item(view, 1);
+    struct pth_storage s;
+    const char *key;
+
+    *first = 0;
+    if (!ref || ref->kind != PICKLE_REF || !parse_ref(ref, &key, &s))
+        return NULL;
+    if (view && view->kind == PICKLE_TUPLE) {
+        if (!offset || offset->kind != PICKLE_INT)
+            return NULL;
+        *first = offset->number;
+    }
+    return strmap_get(&f->storage, key);
+}
+
+int pth_file_read(const struct pth_file *f, const struct pth_storage *s, uint64_t offset,
+                  uint64_t size, void *data, struct strbuf *why)
+{
+    return f->zip ? read_entry(f, s->at, offset, size, data, why)
+                  : read_at(f, data, size, s->at + offset, why);
+}

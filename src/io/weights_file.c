@@ -1,0 +1,68 @@
+#include "io/weights_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* By the first bytes; what cannot be read is for safetensors to refuse. */
+static bool is_torch(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char start[8] = "";
+    ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof(start));
+
+    if (fd >= 0)
+        (void)close(fd);
+    return n == sizeof(start) && pth_file_is(start);
+}
+
+int weights_file_open(struct weights_file *f, const char *path, bool average,
+                      struct strbuf *why)
+{
+    *f = (struct weights_file){.part = "", .safetensors.fd = -1, .pth.file.fd = -1};
+    f->torch = is_torch(path);
+    if (f->torch) {
+        if (pth_open(&f->pth, path, average, why))
+            return -1;
+        f->path = f->pth.file.path;
+        f->tensor = f->pth.tensor;
+        f->n = f->pth.n;
+        f->part = f->pth.part;
+        return 0;
+    }
+    if (safetensors_open(&f->safetensors, path, why))
+        return -1;
+    f->path = f->safetensors.path;
+    f->tensor = f->safetensors.tensor;
+    f->n = f->safetensors.n;
+    f->ours = safetensors_meta(&f->safetensors, "trainc") != NULL;
+    return f->ours ? safetensors_verify(&f->safetensors, why) : 0;
+}
+
+void weights_file_close(struct weights_file *f)
+{
+    if (f->torch)
+        pth_close(&f->pth);
+    else
+        safetensors_close(&f->safetensors);
+    *f = (struct weights_file){.safetensors.fd = -1, .pth.file.fd = -1};
+}
+
+const struct safetensors_tensor *weights_file_find(const struct weights_file *f,
+                                                   const char *name)
+{
+    return f->torch ? strmap_get(&f->pth.index, name)
+                    : safetensors_find(&f->safetensors, name);
+}
+
+const char *weights_file_meta(const struct weights_file *f, const char *key)
+{
+    return f->torch ? NULL : safetensors_meta(&f->safetensors, key);
+}
+
+int weights_file_read(const struct weights_file *f, const struct safetensors_tensor *t,
+                      void *data, struct strbuf *why)
+{
+    return f->torch ? pth_read(&f->pth, t, data, why)
+                    : safetensors_read(&f->safetensors, t, data, why);
+}
