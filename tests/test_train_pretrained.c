@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,18 @@ static void load_pretrained(void *arg)
     pretrained_load(&((struct run *)arg)->s, ckpt_path);
 }
 
+/* Element k of a row-major tensor, where the memory is channels last. */
+static int64_t place_of(const struct tensor *t, int64_t k)
+{
+    int64_t in, area;
+
+    if (t->layout != LAYOUT_IMAGE)
+        return k;
+    in = t->dim[1];
+    area = t->dim[2] * t->dim[3];
+    return (k / (in * area) * area + k % area) * in + k / area % in;
+}
+
 /* A state dict of `r` as others write it: bf16, a prefix, without `leave_out`. */
 static void write_state_dict(struct run *r, const char *prefix, const char *leave_out)
 {
@@ -35,15 +48,9 @@ static void write_state_dict(struct run *r, const char *prefix, const char *leav
         const struct segment *s = &f->segment[i];
         const struct tensor *t = s->tensor;
         char *name = xasprintf("%s%s", prefix, t->name);
-        bool conv = t->layout == LAYOUT_IMAGE;
 
-        for (int64_t k = 0; k < s->len; k++) {
-            int64_t in = conv ? t->dim[1] : 1, area = conv ? t->dim[2] * t->dim[3] : 1;
-            int64_t o = k / (in * area), c = k / area % in, p = k % area;
-            int64_t at = conv ? (o * area + p) * in + c : k;
-
-            half[s->offset + k] = bf16_from_float(r->weights[s->offset + at]);
-        }
+        for (int64_t k = 0; k < s->len; k++)
+            half[s->offset + k] = bf16_from_float(r->weights[s->offset + place_of(t, k)]);
         if (strcmp(t->name, leave_out) != 0 && !strstr(t->name, "num_batches"))
             safetensors_writer_add(&w, name, SAFETENSORS_BF16, t->ndim, t->dim,
                                    half + s->offset);
@@ -95,10 +102,130 @@ static void test_pretrained(void **state)
     run_release(&c);
 }
 
+/* ---- a checkpoint as torchvision's trainer writes it ---- */
+
+static void put_text(FILE *f, const char *s)
+{
+    uint32_t len = (uint32_t)strlen(s);
+
+    fputc('X', f);
+    (void)fwrite(&len, sizeof(len), 1, f);
+    (void)fwrite(s, 1, len, f);
+}
+
+static void put_int(FILE *f, int64_t v)
+{
+    fputs("\x8a\x08", f);
+    (void)fwrite(&v, sizeof(v), 1, f);
+}
+
+static int64_t segment_dim(const struct segment *s, int i)
+{
+    return s->tensor->ndim ? s->tensor->dim[i] : 1;
+}
+
+/* torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, None) */
+static void put_tensor(FILE *f, const struct segment *s, const char *key)
+{
+    int ndim = s->tensor->ndim ? s->tensor->ndim : 1;
+    int64_t stride = 1, strides[4];
+
+    for (int i = ndim; i-- > 0; stride *= segment_dim(s, i))
+        strides[i] = stride;
+    fputs("ctorch._utils\n_rebuild_tensor_v2\n((", f);
+    put_text(f, "storage");
+    fputs("ctorch\nFloatStorage\n", f);
+    put_text(f, key);
+    put_text(f, "cpu");
+    put_int(f, s->len);
+    fputs("tQK", f);
+    fputc(0, f);
+    fputc('(', f);
+    for (int i = 0; i < ndim; i++)
+        put_int(f, segment_dim(s, i));
+    fputs("t(", f);
+    for (int i = 0; i < ndim; i++)
+        put_int(f, strides[i]);
+    fputs("t\x89NtR", f);
+}
+
+/* {"model": {}, "model_ema": {"n_averaged": ..., "module.conv1.weight": ..., ...}} */
+static void put_object(FILE *f, const struct flat *w)
+{
+    char name[200], key[20];
+
+    fputs("\x80\x02}(", f);
+    put_text(f, "model");
+    fputc('}', f);
+    put_text(f, "model_ema");
+    fputs("}(", f);
+    for (int i = 0; i < w->nsegment; i++) {
+        (void)snprintf(name, sizeof(name), "module.%s", w->segment[i].tensor->name);
+        (void)snprintf(key, sizeof(key), "%d", i);
+        put_text(f, name);
+        put_tensor(f, &w->segment[i], key);
+        if (i == 0) {
+            put_text(f, "n_averaged");
+            put_tensor(f, &w->segment[i], key);
+        }
+    }
+    fputs("uu.\x80\x02](", f);
+    for (int i = 0; i < w->nsegment; i++) {
+        (void)snprintf(key, sizeof(key), "%d", i);
+        put_text(f, key);
+    }
+    fputs("e.", f);
+}
+
+static void write_torch(struct run *r)
+{
+    const struct flat *w = session_flat(&r->s);
+    FILE *f = fopen(ckpt_path, "wb");
+
+    assert_non_null(f);
+    (void)run_weights(r);
+    (void)fwrite("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 1, 15, f);
+    fputs("\x80\x02M\xe9\x03.\x80\x02}", f);
+    put_text(f, "little_endian");
+    fputs("\x88s.", f);
+    put_object(f, w);
+    for (int i = 0; i < w->nsegment; i++) {
+        const struct segment *s = &w->segment[i];
+
+        (void)fwrite(&s->len, sizeof(s->len), 1, f);
+        for (int64_t k = 0; k < s->len; k++)
+            (void)fwrite(r->weights + s->offset + place_of(s->tensor, k), sizeof(float),
+                         1, f);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_torch(void **state)
+{
+    struct run a, b;
+    const struct flat *f;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, (const char *[]){"SEED", "7", NULL});
+    run_steps(&a, 1);
+    write_torch(&a);
+    load_pretrained(&b);
+    (void)run_weights(&a);
+    (void)run_weights(&b);
+    f = session_flat(&a.s);
+    for (int64_t i = 0; i < f->weights_len; i++)
+        if (!(b.weights[i] == a.weights[i]))
+            fail_msg("weight %lld differs", (long long)i);
+    run_release(&a);
+    run_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pretrained, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

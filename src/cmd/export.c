@@ -1,7 +1,7 @@
 /*
  * trainc export: the weights of a checkpoint alone, as a state dict that timm and PyTorch
  * load strictly: no optimizer, and the average of the weights in their place, if there is
- * one and it is not refused.
+ * one and it is not refused. Checkpoints are ours or of PyTorch's trainers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
-#include "io/safetensors.h"
+#include "io/weights_file.h"
 
 static const char average[] = "ema.", moments[] = "optimizer.";
 
@@ -23,8 +23,12 @@ static bool starts(const char *name, const char *prefix)
 }
 
 struct exporter {
-    struct safetensors file;
+    struct weights_file file;
     struct safetensors_writer out;
+    struct export_item {
+        const struct exporter *e;
+        const struct safetensors_tensor *from;
+    } * item;   /* of each tensor of `out` */
     void *data; /* of the largest tensor */
     bool raw;
     int averaged;
@@ -32,39 +36,58 @@ struct exporter {
 
 /* What stands under a tensor's name: its average, or itself. */
 static const struct safetensors_tensor *tensor_for(const struct exporter *e,
-                                                   const char *name)
+                                                   const struct safetensors_tensor *t)
 {
-    char *full = xasprintf("%s%s", average, name);
-    const struct safetensors_tensor *t = e->raw ? NULL : safetensors_find(&e->file, full);
+    char *full = xasprintf("%s%s", average, t->name);
+    const struct safetensors_tensor *a =
+        e->raw ? NULL : weights_file_find(&e->file, full);
 
     free(full);
-    return t ? t : safetensors_find(&e->file, name);
+    return a ? a : t;
 }
 
 static const void *give(const struct safetensors_tensor *t, void *arg)
 {
-    const struct exporter *e = arg;
+    const struct export_item *item = arg;
     struct strbuf why = STRBUF_INIT;
 
-    if (safetensors_read(&e->file, tensor_for(e, t->name), e->data, &why))
+    (void)t;
+    if (weights_file_read(&item->e->file, item->from, item->e->data, &why))
         die("--weights: %s", why.buf);
-    return e->data;
+    return item->e->data;
+}
+
+/* Without what PyTorch's wrappers of modules put in front; NULL: it is no weight. */
+static const char *plain_name(const struct exporter *e, const char *name)
+{
+    static const char *const wrapper[] = {"module.", "_orig_mod."};
+
+    if (!e->file.torch)
+        return starts(name, average) || starts(name, moments) ? NULL : name;
+    for (int i = 0; i < 2; i++)
+        if (starts(name, wrapper[i]))
+            name += strlen(wrapper[i]);
+    return strcmp(name, "n_averaged") != 0 ? name : NULL;
 }
 
 static void add_all(struct exporter *e)
 {
     size_t most = 1;
 
+    e->item = xcalloc(e->file.n + 1, sizeof(*e->item));
     for (size_t i = 0; i < e->file.n; i++) {
-        const struct safetensors_tensor *t = &e->file.tensor[i], *from;
+        const struct safetensors_tensor *t = &e->file.tensor[i], *from = tensor_for(e, t);
+        const char *name = plain_name(e, t->name);
 
         most = t->size > most ? t->size : most;
-        if (starts(t->name, average) || starts(t->name, moments))
+        if (!name)
             continue;
-        from = tensor_for(e, t->name);
+        if (strmap_has(&e->out.names, name))
+            die("--weights: '%s' has two tensors '%s'", e->file.path, name);
         e->averaged += from != t;
-        safetensors_writer_add_source(&e->out, t->name, from->dtype, from->ndim,
-                                      from->dims, give, e);
+        e->item[i] = (struct export_item){e, from};
+        safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
+                                      give, &e->item[i]);
     }
     e->data = xmalloc(most);
 }
@@ -73,12 +96,10 @@ static void open_checkpoint(struct exporter *e, const char *path)
 {
     struct strbuf why = STRBUF_INIT;
 
-    if (safetensors_open(&e->file, path, &why))
+    if (weights_file_open(&e->file, path, !e->raw, &why))
         die("--weights: %s", why.buf);
-    if (!safetensors_meta(&e->file, "trainc"))
-        die("--weights: '%s' is no checkpoint of trainc", path);
-    if (safetensors_verify(&e->file, &why))
-        die("--weights: %s", why.buf);
+    if (!e->file.ours && !e->file.torch)
+        die("--weights: '%s' has weights alone already", path);
 }
 
 static int export_run(struct config *cfg, const struct cmdline *line)
@@ -92,15 +113,17 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     add_all(&e);
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
-    classes = safetensors_meta(&e.file, "classes");
+    classes = weights_file_meta(&e.file, "classes");
     if (classes)
         safetensors_writer_meta(&e.out, "classes", classes);
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
-    log_info("'%s': %zu tensors%s", out, e.out.n,
-             e.averaged ? ", the average of the weights" : "");
+    log_info("'%s': %zu tensors%s%s%s", out, e.out.n,
+             e.averaged ? ", the average of the weights" : "", *e.file.part ? " of " : "",
+             e.file.part);
     safetensors_writer_release(&e.out);
-    safetensors_close(&e.file);
+    weights_file_close(&e.file);
+    free(e.item);
     free(e.data);
     return EXIT_OK;
 }
@@ -132,7 +155,7 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag export_flags[] = {
-    {"--weights", "FILE", "checkpoint to take the weights from"},
+    {"--weights", "FILE", "checkpoint to take the weights from, ours or PyTorch's"},
     {"--out", "FILE", "safetensors file to write"},
     {"--raw", NULL, "the weights themselves, where there is an average of them, too"},
     {0},
@@ -141,10 +164,12 @@ static const struct cmd_flag export_flags[] = {
 const struct verb cmd_export = {
     .name = "export",
     .help = "write the weights of a checkpoint alone, for PyTorch and timm",
-    .about = "The file has timm's names and nothing else, so that load_state_dict takes "
-             "it strictly; its metadata have the names of the classes. Of a checkpoint "
-             "with an average of the weights that is what is written. No --cfg is "
-             "needed.",
+    .about =
+        "The file has timm's names and nothing else, so that load_state_dict takes "
+        "it strictly; its metadata have the names of the classes. Of a checkpoint "
+        "with an average of the weights that is what is written. Files of torch.save "
+        "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
+        "is needed.",
     .flags = export_flags,
     .check = export_check,
     .run = export_run,

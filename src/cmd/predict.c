@@ -20,7 +20,7 @@
 #include "dataset/class_set.h"
 #include "dataset/dataset.h"
 #include "io/json.h"
-#include "io/safetensors.h"
+#include "io/weights_file.h"
 #include "train/data_config.h"
 #include "train/devices.h"
 #include "train/model_config.h"
@@ -86,13 +86,13 @@ static void add_images(struct predict *p, const char *path, size_t root)
 static void predict_names(struct predict *p, const char *weights)
 {
     struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
-    struct safetensors file;
+    struct weights_file file;
     const char *saved;
     json_t *list;
 
-    if (safetensors_open(&file, weights, &why))
+    if (weights_file_open(&file, weights, true, &why))
         die("--weights: %s", why.buf);
-    saved = safetensors_meta(&file, "classes");
+    saved = weights_file_meta(&file, "classes");
     list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
     p->name = xcalloc((size_t)p->classes, sizeof(*p->name));
     for (int c = 0; c < p->classes; c++) {
@@ -106,7 +106,7 @@ static void predict_names(struct predict *p, const char *weights)
         p->name[c] = xstrdup(name ? name : text.buf);
     }
     json_decref(list);
-    safetensors_close(&file);
+    weights_file_close(&file);
     strbuf_release(&why);
     strbuf_release(&text);
 }

@@ -424,7 +424,7 @@ const struct schema schema_table[] = {
         .flag = "--model", .metavar = "NAME",
         .help = "model, see `trainc models`; also a folder below OUTPUT"),
     ROW("MODEL.PRETRAINED", model.pretrained, .flag = "--pretrained", .metavar = "FILE",
-        .help = "weights to start from"),
+        .help = "weights to start from, of safetensors or of torch.save (.pth)"),
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, .def = "[]",
         .help = "patterns of names that the weights and the model need not share: "
                 "decoder.* starts afresh"),

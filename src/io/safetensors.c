@@ -103,8 +103,8 @@ static int read_header(struct safetensors *s, struct strbuf *why)
     if (read_at(s, &len, 8, 0, why))
         return -1;
     if (len > SAFETENSORS_HEADER_MAX && is_pytorch(&len))
-        return refuse(s, why,
-                      "a PyTorch file: safetensors.torch.save_file() makes one to read");
+        return refuse(
+            s, why, "a PyTorch file and no safetensors (--pretrained takes its weights)");
     if (len > SAFETENSORS_HEADER_MAX)
         return refuse(s, why,
                       "not a safetensors file: its header would have %" PRIu64

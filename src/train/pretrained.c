@@ -7,12 +7,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "io/safetensors.h"
+#include "io/weights_file.h"
 #include "train/statedict.h"
 
 struct loading {
     struct session *s;
-    struct safetensors file;
+    struct weights_file file;
     const char *prefix; /* in front of every name in the file */
     const char *head;   /* the layer of the classifier */
     float *flat;
@@ -64,7 +64,7 @@ static bool may_skip(struct loading *l, const char *name)
 static const struct safetensors_tensor *find(const struct loading *l, const char *name)
 {
     char *full = xasprintf("%s%s", l->prefix, name);
-    const struct safetensors_tensor *t = safetensors_find(&l->file, full);
+    const struct safetensors_tensor *t = weights_file_find(&l->file, full);
 
     free(full);
     return t;
@@ -113,7 +113,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
         *(fresh ? &l->fresh : &l->missing) += 1;
-    } else if (safetensors_read(&l->file, file, packed, &why)) {
+    } else if (weights_file_read(&l->file, file, packed, &why)) {
         die("%s", why.buf);
     } else if (!statedict_unpack(seg, l->flat, packed, file->dtype)) {
         die("'%s': %s has the dtype %s", l->file.path, t->name,
@@ -131,8 +131,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 /* Names that a state dict may have beside the model's. */
 static bool expected_extra(const struct loading *l, const char *name)
 {
-    return (safetensors_meta(&l->file, "trainc") && strncmp(name, "ema.", 4) != 0) ||
-           !strncmp(name, "optimizer.", 10);
+    return (l->file.ours && strncmp(name, "ema.", 4) != 0) ||
+           !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }
 
 static void report_unused(struct loading *l)
@@ -181,7 +181,7 @@ static const char *find_prefix(struct loading *l)
     return best;
 }
 
-static void *packed_room(const struct safetensors *file)
+static void *packed_room(const struct weights_file *file)
 {
     size_t most = 1;
 
@@ -203,8 +203,11 @@ static void finish(struct loading *l, const char *path)
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);
     session_refresh(s);
-    log_info("pretrained '%s': %d tensors loaded%s%s", path, l->loaded,
-             !strcmp(l->prefix, "ema.") ? " from the average of the weights" : "",
+    log_info("pretrained '%s': %d tensors loaded%s%s%s", path, l->loaded,
+             !strcmp(l->prefix, "ema.") ? " from the average of the weights"
+             : *l->file.part            ? " from "
+                                        : "",
+             l->file.part,
              !l->fresh    ? ""
              : l->skipped ? "; the others start afresh"
                           : "; the classifier starts afresh");
@@ -217,9 +220,7 @@ static void load(struct session *s, const char *path, bool all)
     struct strbuf why = STRBUF_INIT;
     void *packed;
 
-    if (safetensors_open(&l.file, path, &why))
-        die("MODEL.PRETRAINED: %s", why.buf);
-    if (safetensors_meta(&l.file, "trainc") && safetensors_verify(&l.file, &why))
+    if (weights_file_open(&l.file, path, true, &why))
         die("MODEL.PRETRAINED: %s", why.buf);
     l.prefix = find_prefix(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
@@ -230,7 +231,7 @@ static void load(struct session *s, const char *path, bool all)
         load_one(&l, &f->segment[i], packed);
     report_unused(&l);
     finish(&l, path);
-    safetensors_close(&l.file);
+    weights_file_close(&l.file);
     strbuf_release(&why);
     free(packed);
     free(l.flat);

@@ -1,8 +1,9 @@
 /*
- * MODEL.PRETRAINED: weights to start from, out of a safetensors file: a state dict with
- * timm's names (also behind "module.", "_orig_mod." or, of ERFNet's encoder out of an
- * ImageNet classifier, "features."), or a checkpoint of ours, of which the average is
- * taken if it has one.
+ * MODEL.PRETRAINED: weights to start from, out of a safetensors file or one of torch.save
+ * (io/weights_file.h): a state dict with timm's names (also behind "module.",
+ * "_orig_mod." or, of ERFNet's encoder out of an ImageNet classifier, "features."), or a
+ * checkpoint of ours or of PyTorch's trainers, of which the average is taken if it has
+ * one.
  *
  * Every tensor of the model must be there with its shape, and none may be left over, but
  * for the classifier when the number of classes differs (and that of ERFNet's encoder,

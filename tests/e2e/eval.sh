@@ -86,6 +86,15 @@ cmp -s predicted again || fail "export: another model"
 grep -aq "optimizer\.\|ema\." alone.safetensors && fail "export: more than weights"
 "$trainc" export --weights $run/last.safetensors --out raw.safetensors --raw >log 2>&1 || fail "export --raw"
 cmp -s alone.safetensors raw.safetensors && fail "export --raw is the average"
+for part in state_dict_ema state_dict; do
+  raw=$([ $part = state_dict ] && echo --raw)
+  "$trainc" export --weights "$here/tests/golden/io/timm.pth.tar" --out torch_$part.safetensors $raw >log 2>&1 ||
+    fail "export of PyTorch's checkpoint"
+  grep -q "1 tensors of $part$" log || fail "export of PyTorch's checkpoint: not its $part"
+  grep -aq '"w":' torch_$part.safetensors || fail "export of PyTorch's checkpoint: names"
+done
+cmp -s torch_state_dict.safetensors torch_state_dict_ema.safetensors && fail "export of PyTorch's checkpoint: the same"
+"$trainc" export --weights alone.safetensors --out twice.safetensors >log 2>&1 && fail "export of weights alone"
 before=$(cksum <$run/last.safetensors)
 "$trainc" export --weights $run/last.safetensors --out $run/last.safetensors >log 2>&1 &&
   fail "export over its checkpoint"
@@ -151,7 +160,9 @@ for what in "AUG.SCALE has no effect" "START_EPOCH 1 has no effect" "'alone.safe
 done
 printf 'PK\003\004\024\000\010\010archive/data.pkl' >weights.pth
 "$trainc" eval "${args[@]}" --pretrained weights.pth >log 2>&1
-[ $? = 1 ] && grep -q "'weights.pth': a PyTorch file" log || fail "a .pth file: message"
+[ $? = 1 ] && grep -q "'weights.pth': a damaged zip archive" log || fail "a damaged .pth file: message"
+"$trainc" "${args[@]}" --resume weights.pth --tag refused >log 2>&1
+[ $? = 1 ] && grep -q "a PyTorch file and no safetensors" log || fail "to resume a .pth file: message"
 mkdir a_folder
 "$trainc" "${args[@]}" --result a_folder --tag refused >log 2>&1
 [ $? = 2 ] || fail "--result of a folder: exit code"
