@@ -6,6 +6,7 @@
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/log_sum_exp.h"
 
 static const struct attr cross_entropy_attr_table[] = {
     ATTR_FLOAT(struct cross_entropy_attrs, smoothing, 0, 1, "label smoothing"),
@@ -115,20 +116,6 @@ static double target(const struct targets *t, int64_t i, int64_t k)
     if (t->lam && t->label[t->samples - 1 - i] == k)
         sum += (1 - lam) * on;
     return sum;
-}
-
-/* log of the sum of exp(z), without overflow; NaN if one of them is */
-static double log_sum_exp(const float *z, int64_t n)
-{
-    double top = z[0], sum;
-
-    for (int64_t k = 1; k < n; k++)
-        if (z[k] > top)
-            top = z[k];
-    sum = exp(z[0] - top);
-    for (int64_t k = 1; k < n; k++)
-        sum += exp(z[k] - top);
-    return top + log(sum);
 }
 
 static void cross_entropy_ref(const struct step *s)

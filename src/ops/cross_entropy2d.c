@@ -6,6 +6,7 @@
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/log_sum_exp.h"
 
 static const struct attr cross_entropy2d_attr_table[] = {
     ATTR_INT(struct cross_entropy2d_attrs, ignore, -1, 255, "the label left out"),
@@ -70,19 +71,6 @@ static void cross_entropy2d_grad(struct builder *b, const struct node *n)
 static int64_t cross_entropy2d_flops(const struct node *n)
 {
     return 5 * tensor_len(n->in[CROSS_ENTROPY2D_LOGITS]);
-}
-
-static double log_sum_exp(const float *z, int64_t n)
-{
-    double top = z[0], sum;
-
-    for (int64_t k = 1; k < n; k++)
-        if (z[k] > top)
-            top = z[k];
-    sum = exp(z[0] - top);
-    for (int64_t k = 1; k < n; k++)
-        sum += exp(z[k] - top);
-    return top + log(sum);
 }
 
 /* The weight of pixel i, 0 if it does not count. */
