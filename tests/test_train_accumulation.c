@@ -29,38 +29,55 @@ static double apart(struct run *a, struct run *b, const float *before)
     return worst / moved;
 }
 
-/*
- * Two batches of two are one batch of four where batch norm does not look at the batch:
- * the same updates but for rounding. The CPU packs its weights anew behind each update,
- * for the program that only accumulates as well.
- */
-static void test_accumulation(void **state)
+/* Batches of four, and two of two for each update; no batch norm looks at the batch. */
+struct both {
+    struct run four, two;
+    float *before;
+};
+
+/* Epochs of so many images. */
+static void both_init(struct both *t, int64_t images, const char *device)
 {
     static const char *const norms = "['*bn1.*', '*bn2.*']";
 
+    run_init(&t->four, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                        "TRAIN.BASE_LR", "0.001", NULL});
+    run_init_of(&t->two, images,
+                (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
+                                 "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
+                                 "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE", device,
+                                 NULL});
+    t->before = xmemdup(run_weights(&t->four), run_bytes(&t->four));
+}
+
+/* Six batches of two went into `steps` updates, the same but for rounding. */
+static void both_check(struct both *t, int steps)
+{
+    double far = apart(&t->four, &t->two, t->before);
+
+    assert_int_equal(session_control(&t->two.s).step, steps);
+    assert_int_equal(session_control(&t->two.s).micro, 6);
+    if (!(far <= 1e-4))
+        fail_msg("%s: apart by %g of the way", t->two.cfg.device, far);
+    free(t->before);
+    run_release(&t->four);
+    run_release(&t->two);
+}
+
+/*
+ * Two batches of two are one batch of four. The CPU packs its weights anew behind each
+ * update, for the program that only accumulates as well.
+ */
+static void test_accumulation(void **state)
+{
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct run a, b;
-        float *before;
-        double far;
+        struct both t;
 
-        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", NULL});
-        run_init(&b, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
-                                      "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                      i ? "cpu" : test_device(), NULL});
-        before = xmemdup(run_weights(&a), run_bytes(&a));
-        run_steps(&a, 3);
-        run_steps(&b, 6);
-        assert_int_equal(session_control(&b.s).step, 3);
-        assert_int_equal(session_control(&b.s).micro, 6);
-        far = apart(&a, &b, before);
-        if (!(far <= 1e-4))
-            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
-        free(before);
-        run_release(&a);
-        run_release(&b);
+        both_init(&t, 0, i ? "cpu" : test_device());
+        run_steps(&t.four, 3);
+        run_steps(&t.two, 6);
+        both_check(&t, 3);
     }
 }
 
@@ -81,35 +98,17 @@ static void step_four(struct run *r, int first, bool twice)
  */
 static void test_leftover(void **state)
 {
-    static const char *const norms = "['*bn1.*', '*bn2.*']";
-
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct run a, b;
-        float *before;
-        double far;
+        struct both t;
 
-        run_init(&a, (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                      "TRAIN.BASE_LR", "0.001", NULL});
-        run_init_of(&b, 6,
-                    (const char *[]){"TRAIN.FREEZE", norms, "TRAIN.CLIP_GRAD", "0",
-                                     "TRAIN.BASE_LR", "0.001", "DATA.BATCH_SIZE", "2",
-                                     "TRAIN.ACCUMULATION_STEPS", "2", "DEVICE",
-                                     i ? "cpu" : test_device(), NULL});
-        before = xmemdup(run_weights(&a), run_bytes(&a));
+        both_init(&t, 6, i ? "cpu" : test_device());
         for (int epoch = 0; epoch < 2; epoch++) {
-            step_four(&a, 6 * epoch, false);
-            step_four(&a, 6 * epoch + 4, true);
+            step_four(&t.four, 6 * epoch, false);
+            step_four(&t.four, 6 * epoch + 4, true);
         }
-        run_steps(&b, 6);
-        assert_int_equal(session_control(&b.s).step, 4);
-        assert_int_equal(session_control(&b.s).micro, 6);
-        far = apart(&a, &b, before);
-        if (!(far <= 1e-4))
-            fail_msg("%s: apart by %g of the way", b.cfg.device, far);
-        free(before);
-        run_release(&a);
-        run_release(&b);
+        run_steps(&t.two, 6);
+        both_check(&t, 4);
     }
 }
 

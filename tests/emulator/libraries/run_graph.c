@@ -9,24 +9,27 @@
 
 #include <cmocka.h>
 
-static struct api api;
+struct api run_api;
 static cudnnHandle_t handle;
 static _Alignas(64) unsigned char workspace[8192];
 
-struct api *run_open(void)
+int run_setup(void **state)
 {
-    const char *error = api_open(&api, EMULATED "/libcudnn.so.9");
+    const char *error = api_open(&run_api, EMULATED "/libcudnn.so.9");
 
+    (void)state;
     if (error)
         fail_msg("%s", error);
-    assert_int_equal(api.open(&handle), 0);
-    return &api;
+    assert_int_equal(run_api.open(&handle), 0);
+    return 0;
 }
 
-void run_close(void)
+int run_teardown(void **state)
 {
-    api.close(handle);
-    api_close(&api);
+    (void)state;
+    run_api.close(handle);
+    api_close(&run_api);
+    return 0;
 }
 
 cudnnHandle_t run_handle(void)
@@ -42,7 +45,7 @@ void *run_workspace(void)
 void run_graph(int nop, void *const *ops, int64_t engine, int n, const int64_t *uids,
                void *const *pointers)
 {
-    struct api *a = &api;
+    struct api *a = &run_api;
     void *graph = api_graph(a, nop, ops), *plan = api_engine_plan(a, graph, engine);
     void *pack = api_pack(a, n, uids, pointers, workspace);
     char why[300];

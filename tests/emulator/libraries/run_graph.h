@@ -6,9 +6,10 @@
 
 #include "tests/emulator/libraries/graph_api.h"
 
-/* The emulated library and a handle of it. */
-struct api *run_open(void);
-void run_close(void);
+/* The emulated library and a handle of it, while cmocka's group of tests runs. */
+extern struct api run_api;
+int run_setup(void **state);
+int run_teardown(void **state);
 cudnnHandle_t run_handle(void);
 
 /* 8192 bytes, aligned to 64. */

@@ -19,7 +19,7 @@
 
 enum { ALONE = 8, EXACT = 28 }; /* engines of the emulation */
 
-static struct api *a;
+static struct api *const a = &run_api;
 
 /* ---- pooling ---- */
 
@@ -344,20 +344,6 @@ static void test_reshape(void **state)
     run_compare("reshape", y, x, 24, 0);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    a = run_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    run_close();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,5 +352,5 @@ int main(void)
         cmocka_unit_test(test_matmul),     cmocka_unit_test(test_reshape),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, run_setup, run_teardown);
 }

@@ -17,7 +17,7 @@
 
 enum { ENGINE = 71, ENGINE_BROKEN = 90, WORKSPACE = 131 };
 
-static struct api *a;
+static struct api *const a = &run_api;
 static _Alignas(64) float memory[4][64];
 static const struct api_conv same = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
 
@@ -223,20 +223,6 @@ static void test_other_device(void **state)
     api_close(a);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    a = run_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    run_close();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,5 +231,5 @@ int main(void)
         cmocka_unit_test(test_heuristics), cmocka_unit_test(test_other_device),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, run_setup, run_teardown);
 }

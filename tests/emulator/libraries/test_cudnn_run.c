@@ -20,7 +20,7 @@
 
 enum { EXACT = 28, TF32 = 71, SPLIT = 20, ALONE = 8 }; /* engines of the emulation */
 
-static struct api *a;
+static struct api *const a = &run_api;
 
 /* ---- convolutions ---- */
 
@@ -342,20 +342,6 @@ static void test_pointwise(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    a = run_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    run_close();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,5 +355,5 @@ int main(void)
         cmocka_unit_test(test_pointwise),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, run_setup, run_teardown);
 }

@@ -132,32 +132,27 @@ static int sums_wrong(struct fixture *f, int size)
     return wrong;
 }
 
-static int shared_wrong(const char *order, enum bug bug)
+typedef void sum_fn(struct device *dev, const float *x, float *y, int blocks,
+                    enum bug bug);
+
+/* How many of a kernel's sums of `size` elements are wrong, its threads in that order. */
+static int wrong(sum_fn *sum, int size, const char *order, enum bug bug)
 {
     struct fixture f;
-    int wrong;
+    int n;
 
     emulator_order(order);
     fixture_init(&f);
-    test_sum_shared(&f.dev, f.x, f.y, BLOCKS, bug);
-    wrong = sums_wrong(&f, 64);
+    sum(&f.dev, f.x, f.y, BLOCKS, bug);
+    n = sums_wrong(&f, size);
     fixture_release(&f);
     emulator_order("forward");
-    return wrong;
+    return n;
 }
 
-static int twice_wrong(const char *order, enum bug bug)
+static int shared_wrong(const char *order, enum bug bug)
 {
-    struct fixture f;
-    int wrong;
-
-    emulator_order(order);
-    fixture_init(&f);
-    test_sum_twice(&f.dev, f.x, f.y, BLOCKS, bug);
-    wrong = sums_wrong(&f, 64);
-    fixture_release(&f);
-    emulator_order("forward");
-    return wrong;
+    return wrong(test_sum_shared, 64, order, bug);
 }
 
 static void test_results(void **state)
@@ -167,21 +162,14 @@ static void test_results(void **state)
 
     (void)state;
     for (int i = 0; i < 5; i++) {
-        struct fixture f;
-
         assert_int_equal(shared_wrong(order[i], BUG_NONE), 0);
-        assert_int_equal(twice_wrong(order[i], BUG_NONE), 0);
-        emulator_order(order[i]);
-        fixture_init(&f);
-        test_sum_warp(&f.dev, f.x, f.y, BLOCKS, BUG_NONE);
-        assert_int_equal(sums_wrong(&f, 40), 0);
-        fixture_release(&f);
-        emulator_order("forward");
+        assert_int_equal(wrong(test_sum_twice, 64, order[i], BUG_NONE), 0);
+        assert_int_equal(wrong(test_sum_warp, 40, order[i], BUG_NONE), 0);
     }
     assert_true(shared_wrong("forward", BUG_NO_BARRIER) > 0);
     assert_true(shared_wrong("reverse", BUG_NO_BARRIER) > 0 ||
                 shared_wrong("shuffle:1", BUG_NO_BARRIER) > 0);
-    assert_int_equal(twice_wrong("ahead", BUG_REUSE), BLOCKS);
+    assert_int_equal(wrong(test_sum_twice, 64, "ahead", BUG_REUSE), BLOCKS);
     assert_int_equal(shared_wrong("forward", BUG_UNWRITTEN), BLOCKS);
     assert_int_equal(shared_wrong("forward", BUG_UNWRITTEN_BLOCK), BLOCKS - 1);
 }
