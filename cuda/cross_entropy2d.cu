@@ -86,15 +86,22 @@ __global__ void __launch_bounds__(BLOCK)
         weight[blockIdx.x] = sum;
 }
 
-__global__ void __launch_bounds__(SUM_BLOCK)
-    cross_entropy2d_total(const double *part, int n, double *total)
+/* The sum of v by the one block of a launch; every thread gets it. */
+__device__ static inline double sum_up(const double *v, int n)
 {
     __shared__ double shared[SUM_BLOCK / 32];
     double sum = 0;
 
     for (int i = (int)threadIdx.x; i < n; i += SUM_BLOCK)
-        sum += part[i];
-    sum = block_sum<SUM_BLOCK>(sum, shared);
+        sum += v[i];
+    return block_sum<SUM_BLOCK>(sum, shared);
+}
+
+__global__ void __launch_bounds__(SUM_BLOCK)
+    cross_entropy2d_total(const double *part, int n, double *total)
+{
+    double sum = sum_up(part, n);
+
     if (threadIdx.x == 0)
         *total = sum;
 }
@@ -126,12 +133,8 @@ __global__ void __launch_bounds__(PIXELS, 8)
 __global__ void __launch_bounds__(SUM_BLOCK)
     cross_entropy2d_mean(const double *loss, int n, const double *total, float *mean)
 {
-    __shared__ double shared[SUM_BLOCK / 32];
-    double sum = 0;
+    double sum = sum_up(loss, n);
 
-    for (int i = (int)threadIdx.x; i < n; i += SUM_BLOCK)
-        sum += loss[i];
-    sum = block_sum<SUM_BLOCK>(sum, shared);
     if (threadIdx.x == 0)
         *mean = *total > 0 ? (float)(sum / *total) : 0;
 }
