@@ -291,6 +291,38 @@ static void test_sum(void **state)
     free(data);
 }
 
+/* Shapes and strides that lead out of a storage, by one byte of the pickle each. */
+static void test_outside(void **state)
+{
+    static const struct {
+        const char *text; /* of f32: its size or its stride */
+        int at;
+        char to;
+    } row[] = {
+        {"K\2K\3\x86", 3, 4},
+        {"K\3K\1\x86", 1, 4},
+        {"K\3K\1\x86", 3, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct strbuf why = STRBUF_INIT;
+        struct pth p;
+        size_t len = 0, n = strlen(row[i].text);
+        char *data = file_read(GOLDEN "stream.pth", &len);
+        char *at = data ? memmem(data, len, row[i].text, n) : NULL;
+
+        assert_non_null(at);
+        at[row[i].at] = row[i].to;
+        write_copy(data, len);
+        assert_int_equal(pth_open(&p, copy, true, &why), -1);
+        assert_non_null(strstr(why.buf, "tensor 'f32' lies outside of its storage"));
+        pth_close(&p);
+        strbuf_release(&why);
+        free(data);
+    }
+}
+
 /* Either kind of file through one door. */
 static void test_weights_file(void **state)
 {
@@ -323,9 +355,10 @@ static void test_weights_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),   cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_sum),     cmocka_unit_test(test_weights_file),
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sum),          cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_weights_file),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -292,7 +292,7 @@ static bool parse_ref(const struct pickle_value *ref, const char **key,
     const struct pickle_value *id = pickle_item(ref, 0), *n = pickle_item(id, 4);
     const char *what = pickle_text(pickle_item(id, 0));
     const char *type = pickle_global(pickle_item(id, 1));
-    const char *name = type ? strrchr(type, ' ') + 1 : NULL;
+    const char *name = type ? strchr(type, ' ') : NULL;
 
     *key = pickle_text(pickle_item(id, 2));
     if (!what || strcmp(what, "storage") != 0 || !name ||
@@ -300,9 +300,9 @@ static bool parse_ref(const struct pickle_value *ref, const char **key,
         n->number < 0)
         return false;
     for (size_t i = 0; i < sizeof(storage_type) / sizeof(storage_type[0]); i++)
-        if (!strcmp(storage_type[i].name, name)) {
+        if (!strcmp(storage_type[i].name, name + 1)) {
             *s = (struct pth_storage){.dtype = storage_type[i].dtype, .n = n->number};
-            s->untyped = !strcmp(name, "UntypedStorage");
+            s->untyped = !strcmp(name + 1, "UntypedStorage");
             return s->n <= INT64_MAX / 8;
         }
     return false;
