@@ -33,11 +33,11 @@ int cudnn_fastest(struct cudnn *c, const struct cudnn_graph *g,
                   int n, float *microseconds);
 
 /*
- * cudnn_cache.c: fills plan->desc and what belongs to it from the file `name` of
+ * cudnn_cache.c: fills plan->desc and what belongs to it from the file of plan->key in
  * options.cache, or returns false; a file that is damaged or another plan's is named in
- * the log and passed over. store() writes atomically.
+ * the log and passed over.
  */
-bool cudnn_cache_load(struct cudnn *c, const char *name, struct cudnn_plan *plan);
-void cudnn_cache_store(struct cudnn *c, const char *name, const struct cudnn_plan *plan);
+bool cudnn_cache_load(struct cudnn *c, struct cudnn_plan *plan);
+void cudnn_cache_store(struct cudnn *c, const struct cudnn_plan *plan);
 
 #endif

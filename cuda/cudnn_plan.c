@@ -99,10 +99,10 @@ const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_grap
     p = xcalloc(1, sizeof(*p));
     p->key = key;
     note_tensors(p, g);
-    if (!cudnn_cache_load(c, name, p)) {
+    if (!cudnn_cache_load(c, p)) {
         find_engine(c, g, p);
         if (settled(c, p))
-            cudnn_cache_store(c, name, p);
+            cudnn_cache_store(c, p);
     }
     strmap_put(&c->plan, hurry && !p->from_cache ? quick : name, p);
     return p;
