@@ -1,0 +1,145 @@
+#include "io/pickle_stack.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { VALUES = 1 << 24 };
+
+void pickle_fail(struct pickle_reader *r, const char *wrong)
+{
+    if (!r->wrong)
+        r->wrong = wrong;
+}
+
+/* ---- bytes ---- */
+
+/* The next n bytes; NULL: there are not so many. */
+const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n)
+{
+    const uint8_t *at = r->at;
+
+    if (n > (uint64_t)(r->end - at)) {
+        pickle_fail(r, "it ends in the middle");
+        return NULL;
+    }
+    r->at += n;
+    return at;
+}
+
+uint64_t pickle_take_int(struct pickle_reader *r, int bytes)
+{
+    const uint8_t *b = pickle_take(r, (uint64_t)bytes);
+    uint64_t v = 0;
+
+    for (int i = bytes; b && i-- > 0;)
+        v = v << 8 | b[i];
+    return v;
+}
+
+/* A line of text without its end; NULL: there is no end. */
+const char *pickle_take_line(struct pickle_reader *r, size_t *len)
+{
+    const uint8_t *end = memchr(r->at, '\n', (size_t)(r->end - r->at)), *at = r->at;
+
+    if (!end) {
+        pickle_fail(r, "it ends in the middle");
+        return NULL;
+    }
+    *len = (size_t)(end - at);
+    r->at = end + 1;
+    return (const char *)at;
+}
+
+/* ---- values ---- */
+
+struct pickle_value *pickle_new(struct pickle_reader *r, enum pickle_kind kind)
+{
+    struct pickle_value *v = arena_new(&r->p->mem, sizeof(*v));
+
+    v->kind = kind;
+    if (++r->values > VALUES)
+        pickle_fail(r, "it has more than 16 million values");
+    return v;
+}
+
+struct pickle_value *pickle_push(struct pickle_reader *r, struct pickle_value *v)
+{
+    GROW(r->stack, r->n, r->cap);
+    r->stack[r->n++] = v;
+    return v;
+}
+
+/* NULL: there is none, or none above the last mark. */
+struct pickle_value *pickle_pop(struct pickle_reader *r)
+{
+    if (r->n <= (r->nmark ? r->mark[r->nmark - 1] : 0)) {
+        pickle_fail(r, "a value is missing");
+        return NULL;
+    }
+    return r->stack[--r->n];
+}
+
+struct pickle_value *pickle_top(struct pickle_reader *r)
+{
+    struct pickle_value *v = pickle_pop(r);
+
+    return v ? pickle_push(r, v) : NULL;
+}
+
+void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v)
+{
+    if (to->item.n == to->item.cap) {
+        size_t cap = to->item.cap ? 2 * to->item.cap : 4;
+        struct pickle_value **more =
+            arena_new(&r->p->mem, cap * sizeof(struct pickle_value *));
+
+        if (to->item.n)
+            memcpy(more, to->item.v, to->item.n * sizeof(*more));
+        to->item.v = more;
+        to->item.cap = cap;
+    }
+    to->item.v[to->item.n++] = v;
+}
+
+void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void *s,
+                     size_t len)
+{
+    v->text.s = arena_new(&r->p->mem, len + 1);
+    v->text.len = len;
+    if (len)
+        memcpy(v->text.s, s, len);
+}
+
+/* The height of the stack at the last mark, which is gone then. */
+size_t pickle_pop_mark(struct pickle_reader *r)
+{
+    if (r->nmark)
+        return r->mark[--r->nmark];
+    pickle_fail(r, "a mark is missing");
+    return r->n;
+}
+
+void pickle_memo_put(struct pickle_reader *r, uint64_t i)
+{
+    struct pickle_value *v = pickle_top(r);
+
+    /* Each entry takes a byte at least, so no index is larger. */
+    if (i >= (uint64_t)(r->end - r->start)) {
+        pickle_fail(r, "an entry of its memo is out of range");
+        return;
+    }
+    while (r->nmemo <= i) {
+        GROW(r->memo, r->nmemo, r->memo_cap);
+        r->memo[r->nmemo++] = NULL;
+    }
+    r->memo[i] = v;
+}
+
+struct pickle_value *pickle_memo_get(struct pickle_reader *r, uint64_t i)
+{
+    if (i < r->nmemo && r->memo[i])
+        return r->memo[i];
+    pickle_fail(r, "an entry of its memo is missing");
+    return NULL;
+}
