@@ -3,7 +3,6 @@
  * for the same version of the library; whether they hold for the product is asked of it
  * again.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +11,17 @@
 #include "cuda/cublaslt.h"
 #include "cuda/plan_file.h"
 
+/* 2 n hexadecimal digits, and nothing behind them. */
 static bool from_hex(const char *text, unsigned char *to, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        unsigned v;
+    static const char digits[] = "0123456789abcdef";
 
-        if (sscanf(text + 2 * i, "%2x", &v) != 1)
-            return false;
-        to[i] = (unsigned char)v;
-    }
-    return text[2 * n] == '\0';
+    if (strlen(text) != 2 * n || strspn(text, digits) != 2 * n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (unsigned char)((strchr(digits, text[2 * i]) - digits) << 4 |
+                                (strchr(digits, text[2 * i + 1]) - digits));
+    return true;
 }
 
 bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n)
@@ -33,7 +33,7 @@ bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, 
 
     if (o) {
         hex = json_string_value(json_object_get(o, "algorithm"));
-        good = hex && strlen(hex) == 2 * n && from_hex(hex, algo, n);
+        good = hex && from_hex(hex, algo, n);
         if (!good)
             why = "its algorithm has another size";
     }
