@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -82,7 +83,7 @@ void plan_file_store(const struct device *dev, const char *path, const char *key
         if (sum_text(o, sum))
             (void)json_object_set_new(o, sum_key, json_string(sum));
         file = json_dumps(o, JSON_INDENT(1));
-        if (!file || dir_make_all(folder) || file_write_atomic(path, file, strlen(file)))
+        if (!file || dir_make_all(folder) || atomic_write_file(path, file, strlen(file)))
             log_once("cannot keep plans in '%s': %s", folder, strerror(errno));
     }
     free(file);

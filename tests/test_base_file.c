@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 
@@ -72,14 +73,14 @@ static void test_files(void **state)
     assert_null(file_read(dir, NULL));
     assert_int_equal(errno, EISDIR);
     assert_false(file_exists(path));
-    assert_int_equal(file_write_atomic(path, "", 0), 0);
+    assert_int_equal(atomic_write_file(path, "", 0), 0);
     text = file_read(path, &len);
     assert_string_equal(text, "");
     assert_int_equal(len, 0);
     free(text);
     for (size_t i = 0; i < big; i++)
         data[i] = (char)(i * 31 + i / 997);
-    assert_int_equal(file_write_atomic(path, data, big), 0);
+    assert_int_equal(atomic_write_file(path, data, big), 0);
     text = file_read(path, &len);
     assert_int_equal(len, big);
     assert_memory_equal(text, data, big);
@@ -111,7 +112,7 @@ static void test_write_special(void **state)
     fd = open(pipe, O_RDONLY | O_NONBLOCK);
     assert_true(fd >= 0);
     assert_null(file_not_writable(pipe));
-    assert_int_equal(file_write_out(pipe, "abc", 3), 0);
+    assert_int_equal(atomic_write_out(pipe, "abc", 3), 0);
     assert_int_equal(read(fd, got, sizeof(got)), 3);
     assert_memory_equal(got, "abc", 3);
     assert_int_equal(close(fd), 0);
@@ -121,8 +122,8 @@ static void test_write_special(void **state)
     assert_int_equal(symlink("linked", link), 0);
     for (int i = 0; i < 2; i++) { /* leads nowhere; leads to a file */
         if (i)
-            assert_int_equal(file_write_atomic(file, "old", 3), 0);
-        assert_int_equal(file_write_atomic(link, "new", 3), 0);
+            assert_int_equal(atomic_write_file(file, "old", 3), 0);
+        assert_int_equal(atomic_write_file(link, "new", 3), 0);
         text = file_read(i ? file : link, NULL);
         assert_string_equal(text, "new");
         free(text);
@@ -147,10 +148,10 @@ static void test_write_fails(void **state)
          *tmp = xasprintf("%s.tmp", path);
 
     (void)state;
-    assert_int_equal(file_write_atomic(file, "x", 1), -1);
+    assert_int_equal(atomic_write_file(file, "x", 1), -1);
     assert_int_equal(errno, ENOENT);
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(file_write_atomic(path, "x", 1), -1); /* over a directory */
+    assert_int_equal(atomic_write_file(path, "x", 1), -1); /* over a directory */
     assert_int_equal(errno, EISDIR);
     assert_false(file_exists(tmp));
     assert_true(file_is_dir(path));
@@ -174,7 +175,7 @@ static void test_directories(void **state)
     for (int i = 4; i >= 0; i--) {
         name = path_join(a, order[i]);
         if (i != 2)
-            assert_int_equal(file_write_atomic(name, "", 0), 0);
+            assert_int_equal(atomic_write_file(name, "", 0), 0);
         free(name);
     }
     names = dir_list(a, &n);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cuda/backend.h"
@@ -160,7 +161,7 @@ static void collect(struct plans *to, const char *folder, const struct plans *wa
 
 static void overwrite(const char *path, const char *text, size_t len)
 {
-    assert_int_equal(file_write_atomic(path, text, len), 0);
+    assert_int_equal(atomic_write_file(path, text, len), 0);
 }
 
 static void test_cache(void **state)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
 #include "base/file.h"
 #include "cuda/plan_file.h"
 
@@ -75,7 +76,7 @@ static void test_damaged(void **state)
 
         text[i] ^= 2;
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(file_write_out(path, text, len), 0);
+        assert_int_equal(atomic_write_out(path, text, len), 0);
         o = plan_file_load(path, key, &why);
         if (o) {
             json_t *want = plan();

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/file.h"
 #include "child.h"
 #include "dataset/class_set.h"
@@ -177,13 +178,13 @@ static void damaged_files_are_not_believed(void **state)
     dir_list_free(name, n);
     text = file_read(path, &len);
     for (size_t cut = 0; cut < len - 1; cut += cut < len - 20 ? 41 : 1) {
-        assert_int_equal(file_write_atomic(path, text, cut), 0);
+        assert_int_equal(atomic_write_file(path, text, cut), 0);
         again = count(dir, &o);
         assert_false(again.cached);
         assert_memory_equal(first.count, again.count, sizeof(first.count));
     }
     text[strlen("trainc class histogram 1 key ")] ^= 1;
-    assert_int_equal(file_write_atomic(path, text, len), 0);
+    assert_int_equal(atomic_write_file(path, text, len), 0);
     assert_false(count(dir, &o).cached);
     assert_true(count(dir, &o).cached);
     free(text);
@@ -218,7 +219,7 @@ static void impossible_counts_are_not_believed(void **state)
         char *new =
             xasprintf("%s%s%stotal %lld\n", text, line[i], second + 1, (long long)total);
 
-        assert_int_equal(file_write_atomic(path, new, strlen(new)), 0);
+        assert_int_equal(atomic_write_file(path, new, strlen(new)), 0);
         assert_false(count(dir, &o).cached);
         free(new);
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "child.h"
@@ -32,7 +33,7 @@ static void check(const char *want)
 
 static void put(const char *text)
 {
-    assert_int_equal(file_write_atomic(file, text, strlen(text)), 0);
+    assert_int_equal(atomic_write_file(file, text, strlen(text)), 0);
 }
 
 static void add_step(struct jsonl *j, int64_t step, float loss)

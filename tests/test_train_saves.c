@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/atomic.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "checkpoint_run.h"
@@ -107,7 +108,7 @@ static void test_saves(void **state)
 
     char *torn = path_join(ckpt_dir, "ckpt_step_5.safetensors");
 
-    assert_int_equal(file_write_atomic(torn, "torn", 4), 0);
+    assert_int_equal(atomic_write_file(torn, "torn", 4), 0);
     free(torn);
     said = child_run(look_and_save, &b, &code);
     assert_int_equal(code, 0);

@@ -132,3 +132,19 @@ void atomic_abandon(struct atomic_file *f)
     }
     release(f);
 }
+
+int atomic_write_file(const char *path, const void *data, size_t len)
+{
+    struct atomic_file f;
+
+    atomic_open(&f, path);
+    atomic_write(&f, data, len);
+    return atomic_commit(&f, NULL);
+}
+
+int atomic_write_out(const char *path, const void *data, size_t len)
+{
+    if (strcmp(path, "-") != 0)
+        return atomic_write_file(path, data, len);
+    return fwrite(data, 1, len, stdout) == len && !fflush(stdout) ? 0 : -1;
+}

@@ -44,4 +44,9 @@ void atomic_pwrite(struct atomic_file *f, const void *data, size_t len, size_t o
 int atomic_commit(struct atomic_file *f, struct strbuf *why);
 void atomic_abandon(struct atomic_file *f);
 
+/* All of it at once. -1 with errno; then `path` is what it was, and the .tmp is gone. */
+int atomic_write_file(const char *path, const void *data, size_t len);
+/* The same for a path that a user names: "-" is the standard output. */
+int atomic_write_out(const char *path, const void *data, size_t len);
+
 #endif

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 
 static char *read_all(int fd, size_t *len)
 {
@@ -58,22 +57,6 @@ char *file_read(const char *path, size_t *len)
         return NULL;
     }
     return buf;
-}
-
-int file_write_atomic(const char *path, const void *data, size_t len)
-{
-    struct atomic_file f;
-
-    atomic_open(&f, path);
-    atomic_write(&f, data, len);
-    return atomic_commit(&f, NULL);
-}
-
-int file_write_out(const char *path, const void *data, size_t len)
-{
-    if (strcmp(path, "-") != 0)
-        return file_write_atomic(path, data, len);
-    return fwrite(data, 1, len, stdout) == len && !fflush(stdout) ? 0 : -1;
 }
 
 const char *file_not_writable(const char *path)

@@ -1,6 +1,5 @@
 /*
- * Files and paths. Functions named *_or_die print the path and the reason; the others
- * return -1 with errno set.
+ * Files and paths. What fails returns -1 with errno set. Writing is in base/atomic.h.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -10,15 +9,6 @@
 
 /* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. */
 char *file_read(const char *path, size_t *len);
-
-/*
- * All or nothing: writes PATH.tmp, fsyncs it, renames it over `path`, fsyncs the
- * directory. Returns -1 with errno; then `path` is what it was and the .tmp is gone.
- */
-int file_write_atomic(const char *path, const void *data, size_t len);
-
-/* The same for a path that a user names: "-" is the standard output. */
-int file_write_out(const char *path, const void *data, size_t len);
 
 /* Before hours of work: can a file be written there? NULL, or why not. */
 const char *file_not_writable(const char *path);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/philox.h"
 #include "cmd/bench_convs.h"
 #include "cmd/bench_copy.h"
@@ -125,7 +125,7 @@ static void write_json(const struct bench *b, double step, const struct bench_co
                         batch / (c->forward + c->data + c->weight));
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (file_write_out(path, text.buf, text.len))
+    if (atomic_write_out(path, text.buf, text.len))
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
 #include "train/data_config.h"
@@ -84,7 +84,7 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     json_put_int(&w, "cached_bytes", stats->cached_bytes);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (file_write_out(path, text.buf, text.len) < 0)
+    if (atomic_write_out(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "cmd/bench_copy.h"
 #include "cmd/bench_program.h"
 #include "cpu/backend.h"
@@ -192,7 +192,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     strbuf_addch(&text, '\n');
     printf("* under %.0f %% of a copy: %d of %d steps that only move memory\n",
            100 * t.good, t.below, t.moves);
-    if (o->json && file_write_out(o->json, text.buf, text.len))
+    if (o->json && atomic_write_out(o->json, text.buf, text.len))
         die("cannot write '%s': %s", o->json, strerror(errno));
     strbuf_release(&text);
 }

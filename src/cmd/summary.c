@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "graph/flat.h"
@@ -349,7 +349,7 @@ static void write_json(const struct summary *s, const char *path)
     json_claims(&w, s->program);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (file_write_out(path, text.buf, text.len))
+    if (atomic_write_out(path, text.buf, text.len))
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -214,7 +215,7 @@ static void generate(const struct synth *s, const char *dir,
         die("'%s' is left from another run of synth; remove it", partial);
     if (dir_make_all(partial))
         die("cannot make the folder '%s': %s", partial, strerror(errno));
-    if (file_write_atomic(path, manifest->buf, manifest->len))
+    if (atomic_write_file(path, manifest->buf, manifest->len))
         die("cannot write '%s': %s", path, strerror(errno));
     s->kind->write(s, partial);
     if (rename(partial, dir))

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -81,7 +82,7 @@ static void histogram_save(const struct histogram *h, const char *path, uint64_t
     for (int v = 0; v < 256; v++)
         strbuf_addf(&s, "%d %lld\n", v, (long long)h->count[v]);
     strbuf_addf(&s, "total %lld\n", (long long)h->total);
-    if (file_write_atomic(path, s.buf, s.len) < 0)
+    if (atomic_write_file(path, s.buf, s.len) < 0)
         log_warning("cannot write '%s' (%s): the classes are counted again next time",
                     path, strerror(errno));
     strbuf_release(&s);

@@ -20,27 +20,6 @@ struct image_decoder {
     int w, h;
 };
 
-void image_resize_room(struct image *img, int w, int h)
-{
-    size_t need = (size_t)w * (size_t)h * 3 + IMAGE_SLACK;
-
-    if (need > img->cap) {
-        free(img->pixel); /* the content need not survive, so no realloc */
-        img->pixel = xalloc_aligned(need);
-        img->cap = need;
-    }
-    img->x = img->y = 0;
-    img->w = w;
-    img->h = h;
-    img->stride = (size_t)w * 3;
-}
-
-void image_release(struct image *img)
-{
-    free(img->pixel);
-    memset(img, 0, sizeof(*img));
-}
-
 struct image_limits image_limits_or_default(const struct image_limits *limits)
 {
     struct image_limits l = limits ? *limits : (struct image_limits){0};

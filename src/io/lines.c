@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -27,7 +28,7 @@ static void drop_lines(const char *path, bool (*keep)(const char *line, void *ar
         if (keep(line, arg))
             strbuf_addf(&kept, "%s\n", line);
     }
-    if (kept.len != len && file_write_atomic(path, kept.buf, kept.len))
+    if (kept.len != len && atomic_write_file(path, kept.buf, kept.len))
         die("cannot write '%s': %s", path, strerror(errno));
     free(text);
     strbuf_release(&kept);

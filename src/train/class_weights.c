@@ -9,22 +9,6 @@
 #include "io/safetensors.h"
 #include "train/data_config.h"
 
-void class_weights_check(const struct config *cfg, struct problems *p)
-{
-    const struct float_list *w = &cfg->train.class_weights;
-    const char *where = config_where(cfg, "TRAIN.CLASS_WEIGHTS");
-    double sum = 0;
-
-    if (w->item && w->n != cfg->model.num_classes)
-        problems_error(
-            p, where, "TRAIN.CLASS_WEIGHTS has %d numbers, and MODEL.NUM_CLASSES is %lld",
-            w->n, (long long)cfg->model.num_classes);
-    for (int i = 0; w->item && i < w->n; i++)
-        sum += w->item[i];
-    if (w->item && !(sum > 0))
-        problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
-}
-
 /* Those with which the weights that are evaluated were trained, if their file has them.
  */
 static bool from_checkpoint(const struct config *cfg, float *weight)

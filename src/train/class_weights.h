@@ -7,12 +7,8 @@
 #define TRAIN_CLASS_WEIGHTS_H
 
 #include "config/config.h"
-#include "config/problems.h"
 
 struct dataset;
-
-/* What is wrong with a list, for a verb's check(). */
-void class_weights_check(const struct config *cfg, struct problems *p);
 
 /*
  * Fills weight[MODEL.NUM_CLASSES]; false: all weigh 1, and `weight` is untouched. `train`

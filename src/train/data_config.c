@@ -1,12 +1,12 @@
 #include "train/data_config.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "train/model_config.h"
 #include "train/scene_config.h"
 
 static bool data_has_files(const struct config *cfg)
@@ -145,13 +145,6 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     return d;
 }
 
-uint8_t data_mean_byte(const struct config *cfg, int channel)
-{
-    double v = rint(255 * cfg->data.mean.item[channel]);
-
-    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-}
-
 static void data_augment(const struct config *cfg, struct transform *t)
 {
     static const char *const modes[] = {"pixel", "rand", "const"};
@@ -162,7 +155,7 @@ static void data_augment(const struct config *cfg, struct transform *t)
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < 3; c++) {
-        t->fill[c] = data_mean_byte(cfg, c);
+        t->fill[c] = model_mean_byte(cfg, c);
         t->jitter[c] = t->policy.ops ? 0 : cfg->aug.color_jitter;
     }
     while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)

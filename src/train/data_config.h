@@ -44,7 +44,4 @@ void data_loader_options(const struct config *cfg, enum data_split split,
 void data_histogram(const struct config *cfg, const struct dataset *train,
                     struct histogram *h);
 
-/* A channel of DATA.MEAN as a grey level: what fills places without a picture. */
-uint8_t data_mean_byte(const struct config *cfg, int channel);
-
 #endif

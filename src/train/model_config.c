@@ -1,7 +1,8 @@
 #include "train/model_config.h"
 
+#include <math.h>
+
 #include "base/error.h"
-#include "train/class_weights.h"
 #include "train/segmentation.h"
 
 static const enum init_rule init_of_choice[] = {
@@ -41,6 +42,22 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
         config_blame(cfg, p, KEYS(key), "%s %g: %s %s", key, value, cfg->model.name, why);
 }
 
+static void check_class_weights(const struct config *cfg, struct problems *p)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+    const char *where = config_where(cfg, "TRAIN.CLASS_WEIGHTS");
+    double sum = 0;
+
+    if (w->item && w->n != cfg->model.num_classes)
+        problems_error(
+            p, where, "TRAIN.CLASS_WEIGHTS has %d numbers, and MODEL.NUM_CLASSES is %lld",
+            w->n, (long long)cfg->model.num_classes);
+    for (int i = 0; w->item && i < w->n; i++)
+        sum += w->item[i];
+    if (w->item && !(sum > 0))
+        problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
+}
+
 static void check_segment(const struct config *cfg, struct problems *p)
 {
     static const char *const pixels = "labels pixels, which are not mixed or smoothed";
@@ -60,7 +77,7 @@ static void check_segment(const struct config *cfg, struct problems *p)
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
     check_unused(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate, rates);
     check_unused(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate, rates);
-    class_weights_check(cfg, p);
+    check_class_weights(cfg, p);
 }
 
 static void check_classify(const struct config *cfg, struct problems *p)
@@ -128,4 +145,11 @@ struct model_options model_options_of_config(const struct config *cfg)
                           : zero.value ? MODEL_SWITCH_ON
                                        : MODEL_SWITCH_OFF,
     };
+}
+
+uint8_t model_mean_byte(const struct config *cfg, int channel)
+{
+    double v = rint(255 * cfg->data.mean.item[channel]);
+
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }

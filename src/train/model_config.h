@@ -1,5 +1,6 @@
 /*
- * From the MODEL keys of a configuration to the model that they describe.
+ * From the MODEL keys of a configuration to the model that they describe, and to what it
+ * sees where there is no picture.
  */
 #ifndef TRAIN_MODEL_CONFIG_H
 #define TRAIN_MODEL_CONFIG_H
@@ -15,5 +16,8 @@ void model_check(const struct config *cfg, struct problems *p);
 const struct model *model_of_config(const struct config *cfg);
 
 struct model_options model_options_of_config(const struct config *cfg);
+
+/* A channel of DATA.MEAN as a grey level: what fills places without a picture. */
+uint8_t model_mean_byte(const struct config *cfg, int channel);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -166,7 +167,7 @@ static void write_text(const struct output *o, const char *name, const char *tex
 {
     char *path = path_join(o->dir, name);
 
-    if (file_write_atomic(path, text, strlen(text)))
+    if (atomic_write_file(path, text, strlen(text)))
         die("cannot write '%s': %s", path, strerror(errno));
     free(path);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "dataset/dataset.h"
 #include "image/encode.h"
 
@@ -70,7 +70,7 @@ void paint_write(const char *path, const uint8_t *pixel, int w, int h,
     size_t len;
     unsigned char *png = png_encode(&g, &len);
 
-    if (file_write_atomic(path, png, len))
+    if (atomic_write_file(path, png, len))
         die("cannot write '%s': %s", path, strerror(errno));
     free(png);
 }

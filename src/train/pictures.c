@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -38,7 +39,7 @@ static void put(const struct pictures *p, int number, const uint8_t *rgb, int w,
     size_t len;
     unsigned char *png = png_encode(&g, &len);
 
-    if (file_write_atomic(path, png, len))
+    if (atomic_write_file(path, png, len))
         log_warning("cannot write '%s': %s", path, strerror(errno));
     if (p->events)
         tensorboard_image(p->events, tag, p->step, w, h, png, len);

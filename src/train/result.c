@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -59,7 +60,7 @@ static int write_result(const struct result *r, int code, const char *error)
         json_put_string(&w, "error", error);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    rc = file_write_out(result_path, text.buf, text.len);
+    rc = atomic_write_out(result_path, text.buf, text.len);
     if (rc)
         warn("cannot write '%s': %s", result_path, strerror(errno));
     strbuf_release(&text);

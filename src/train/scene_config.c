@@ -196,7 +196,7 @@ struct transform scene_transform(const struct config *cfg, bool train)
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
                                                                  : RESIZE_BICUBIC;
     for (int c = 0; c < 3; c++)
-        t.fill[c] = data_mean_byte(cfg, c);
+        t.fill[c] = model_mean_byte(cfg, c);
     if (!train)
         return t;
     memcpy(t.factor, cfg->aug.resize_scale.item, sizeof(t.factor));

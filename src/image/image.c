@@ -1,0 +1,27 @@
+#include "image/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+void image_resize_room(struct image *img, int w, int h)
+{
+    size_t need = (size_t)w * (size_t)h * 3 + IMAGE_SLACK;
+
+    if (need > img->cap) {
+        free(img->pixel); /* the content need not survive, so no realloc */
+        img->pixel = xalloc_aligned(need);
+        img->cap = need;
+    }
+    img->x = img->y = 0;
+    img->w = w;
+    img->h = h;
+    img->stride = (size_t)w * 3;
+}
+
+void image_release(struct image *img)
+{
+    free(img->pixel);
+    memset(img, 0, sizeof(*img));
+}
