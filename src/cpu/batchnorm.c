@@ -5,8 +5,8 @@
  * own then.
  *
  * One pass reads x for the statistics, one reads x and writes y. Each thread keeps its
- * own elements in both, and takes them backwards in the second, so that what it read last
- * is still in its cache.
+ * own elements in both. It begins with the last ones, which whoever made x has left in
+ * the cache, and goes forwards in the second pass, as what it read last is there then.
  *
  * Sums: fp32 inside a chunk, about a mean guessed from the thread's first rows, then
  * fp64.
@@ -192,9 +192,10 @@ static void statistics(const struct job *j, int k, int thread)
     batchnorm_tables_zero(b, &m->rows, thread);
     rows_part(&m->rows, j->dev, thread, &lo, &hi);
     guess_mean(j, k, thread, t, lo, hi);
-    for (int64_t i = lo; i < hi; i += m->rows.chunk) {
-        int64_t n = hi - i < m->rows.chunk ? hi - i : m->rows.chunk;
+    for (int64_t end = hi; end > lo;) {
+        int64_t i = lo + (end - 1 - lo) / m->rows.chunk * m->rows.chunk, n = end - i;
 
+        end = i;
         loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + own,
                         b->sum + own, b->sum2 + own);
         loops->bn_merge(width, b->sum + own, b->total + own);
@@ -285,8 +286,8 @@ static void apply(const struct job *j, int thread)
         a.residual = BN_RESIDUAL_TENSOR;
     }
     rows_part(&m->rows, j->dev, thread, &lo, &hi);
-    for (struct piece p = samples_last(&st->samples, &m->rows, lo, hi); p.n > 0;
-         p = samples_last(&st->samples, &m->rows, lo, p.at)) {
+    for (struct piece p; lo < hi; lo += p.n) {
+        p = samples_first(&st->samples, &m->rows, lo, hi);
         a.n = p.n;
         a.past = past && p.at * (int64_t)dtype_size(t) % 64 == 0;
         a.scale = j->scale + p.sample * a.width;

@@ -6,8 +6,9 @@
  *   dx = weight rstd (factor dz - sum/n - (x - mean) rstd^2 dot/n)
  *   dweight = dot rstd;  dbias = sum
  *
- * One pass reads x and g for the sums, one reads them again and writes dx. Right behind
- * a batch norm the mask is the sign of its output, which is computed again from x; behind
+ * One pass reads x and g for the sums, from the last elements to the first, one reads
+ * them again, forwards, and writes dx (the order is that of batchnorm.c). Right behind a
+ * batch norm the mask is the sign of its output, which is computed again from x; behind
  * an add the stored y is read. If others want dz (the shortcut does), the first pass
  * stores it and the second reads that. A factor is constant in a sample's channel, so it
  * multiplies the sums of each sample, and the table of weight rstd, of which each sample
@@ -180,9 +181,8 @@ static void sum_up(const struct job *j, int thread)
     rows_part(r, j->dev, thread, &lo, &hi);
     whole.sum = j->b.sum + own;
     whole.dot = j->b.sum2 + own;
-    for (struct piece p; lo < hi; lo += p.n) {
-        p = samples_first(&j->st->samples, r, lo, hi);
-
+    for (struct piece p = samples_last(&j->st->samples, r, lo, hi); p.n > 0;
+         p = samples_last(&j->st->samples, r, lo, p.at)) {
         struct bn_grad a = part(&whole, p);
         const float *factor = j->factor + p.sample * r->width;
 
@@ -228,10 +228,11 @@ static void apply(const struct job *j, int thread)
     int64_t lo, hi;
 
     rows_part(r, j->dev, thread, &lo, &hi);
-    for (struct piece p = samples_last(&j->st->samples, r, lo, hi); p.n > 0;
-         p = samples_last(&j->st->samples, r, lo, p.at)) {
-        struct bn_grad a = part(&j->apply, p);
+    for (struct piece p; lo < hi; lo += p.n) {
+        struct bn_grad a;
 
+        p = samples_first(&j->st->samples, r, lo, hi);
+        a = part(&j->apply, p);
         a.a = j->factor + p.sample * r->width;
         j->dev->loops->bn_grad_apply(&a);
     }
