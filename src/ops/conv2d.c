@@ -110,12 +110,12 @@ static void conv2d_grad(struct builder *b, const struct node *n)
     struct tensor *for_x[] = {[CONV2D_DATA_GRAD_WEIGHT] = w, [CONV2D_DATA_GRAD_DY] = dy};
     struct tensor *for_w[] = {[CONV2D_WEIGHT_GRAD_X] = x, [CONV2D_WEIGHT_GRAD_DY] = dy};
 
-    if (grad_wanted(x))
-        grad_add(b, x, node(b, &op_conv2d_data_grad, n->layer, n->attrs, for_x, 2));
     if (grad_wanted(w))
         grad_add(b, w, node(b, &op_conv2d_weight_grad, n->layer, n->attrs, for_w, 2));
     if (n->nin > CONV2D_BIAS && grad_wanted(n->in[CONV2D_BIAS]))
         grad_add(b, n->in[CONV2D_BIAS], bias_grad(b, dy, n->layer));
+    if (grad_wanted(x)) /* last: what comes next reads it */
+        grad_add(b, x, node(b, &op_conv2d_data_grad, n->layer, n->attrs, for_x, 2));
 }
 
 static int64_t conv2d_macs(const struct node *n)
@@ -228,12 +228,12 @@ static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
     struct conv2d_attrs a = *(const struct conv2d_attrs *)n->attrs;
 
     a.bias = 0;
-    if (grad_wanted(x))
-        grad_add(b, x, node(b, &op_conv2d, n->layer, &a, for_x, 2));
     if (grad_wanted(w))
         grad_add(b, w, node(b, &op_conv2d_weight_grad, n->layer, &a, for_w, 2));
     if (n->nin > CONV2D_DATA_GRAD_BIAS && grad_wanted(n->in[CONV2D_DATA_GRAD_BIAS]))
         grad_add(b, n->in[CONV2D_DATA_GRAD_BIAS], bias_grad(b, dy, n->layer));
+    if (grad_wanted(x))
+        grad_add(b, x, node(b, &op_conv2d, n->layer, &a, for_x, 2));
 }
 
 static int64_t conv2d_data_grad_macs(const struct node *n)

@@ -73,12 +73,12 @@ static void linear_grad(struct builder *b, const struct node *n)
     struct tensor *for_x[] = {[LINEAR_DATA_GRAD_WEIGHT] = w, [LINEAR_DATA_GRAD_DY] = dy};
     struct tensor *for_w[] = {[LINEAR_WEIGHT_GRAD_X] = x, [LINEAR_WEIGHT_GRAD_DY] = dy};
 
-    if (grad_wanted(x))
-        grad_add(b, x, node(b, &op_linear_data_grad, n->layer, n->attrs, for_x, 2));
     if (grad_wanted(w))
         grad_add(b, w, node(b, &op_linear_weight_grad, n->layer, n->attrs, for_w, 2));
     if (n->nin > LINEAR_BIAS && grad_wanted(n->in[LINEAR_BIAS]))
         grad_add(b, n->in[LINEAR_BIAS], bias_grad(b, dy, n->layer));
+    if (grad_wanted(x))
+        grad_add(b, x, node(b, &op_linear_data_grad, n->layer, n->attrs, for_x, 2));
 }
 
 static int64_t linear_macs(const struct node *n)
