@@ -34,7 +34,7 @@ struct cudnn {
     cudnnHandle_t handle;            /* NULL: a described device */
     cudnnBackendDescriptor_t device; /* the description; NULL: before 9.8 */
     char *device_json;               /* the device in keys of the cache */
-    struct strmap plan;              /* by hash: struct cudnn_plan */
+    struct strmap plan;              /* by key: struct cudnn_plan */
 #define X(name) __typeof__(cudnn##name) *name;
     CUDNN_CALLS(X)
 #undef X

@@ -1,15 +1,13 @@
 #include "cuda/cudnn_plan.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/alloc.h"
 #include "cuda/cudnn_engine.h"
 
-enum { TIMED = 10, NAME = 40 }; /* candidates of a benchmark; length of a hash */
+enum { TIMED = 10 }; /* candidates of a benchmark */
 
 static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
 {
@@ -21,14 +19,6 @@ static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
                 o->deterministic, c->dev->times && c->handle, cudnn_workspace_limit(c));
     cudnn_graph_text(g, &s);
     return strbuf_detach(&s);
-}
-
-static void make_name(const char *key, char name[NAME])
-{
-    XXH128_hash_t h = XXH3_128bits(key, strlen(key));
-
-    (void)snprintf(name, NAME, "%016" PRIx64 "%016" PRIx64, (uint64_t)h.high64,
-                   (uint64_t)h.low64);
 }
 
 static void note_tensors(struct cudnn_plan *p, const struct cudnn_graph *g)
@@ -84,16 +74,14 @@ static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
 const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
 {
     bool hurry = c->dev->times && !c->dev->options.benchmark;
-    char name[NAME], quick[NAME + 1], *key = make_key(c, g);
-    struct cudnn_plan *p;
+    char *key = make_key(c, g), *quick = xasprintf("?%s", key);
+    struct cudnn_plan *p = strmap_get(&c->plan, key);
 
-    make_name(key, name);
-    (void)snprintf(quick, sizeof(quick), "?%s", name);
-    p = strmap_get(&c->plan, name);
     if (!p && hurry)
         p = strmap_get(&c->plan, quick);
     if (p) {
         free(key);
+        free(quick);
         return p;
     }
     p = xcalloc(1, sizeof(*p));
@@ -104,7 +92,8 @@ const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_grap
         if (settled(c, p))
             cudnn_cache_store(c, p);
     }
-    strmap_put(&c->plan, hurry && !p->from_cache ? quick : name, p);
+    strmap_put(&c->plan, hurry && !p->from_cache ? quick : key, p);
+    free(quick);
     return p;
 }
 
