@@ -3,7 +3,8 @@
 
 Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warm-up, weight
 decay 5e-4 not on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last: the
-same but for the regularisation (TRAIN.WEIGHT_DECAY=5e-4 MODEL.LABEL_SMOOTHING=0 is this). The data set is one uint8 array in memory, so loading costs next to nothing.
+same but for the regularisation (TRAIN.WEIGHT_DECAY=5e-4 MODEL.LABEL_SMOOTHING=0 is this).
+The data set is one uint8 array in memory, so loading costs next to nothing.
 
     pytorch_cifar10.py DATA [--epochs 30] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
 
