@@ -219,7 +219,7 @@ static void test_large(void **state)
         unsigned char wrong = (unsigned char)(data[place[i]] ^ 1);
         off_t at = (off_t)(start + place[i]);
 
-        assert_int_equal(pwrite(s.fd, &wrong, 1, at), -1); /* opened for reading */
+        assert_int_equal(pwrite(s.in.fd, &wrong, 1, at), -1); /* opened for reading */
         put_byte(at, wrong);
         assert_int_equal(safetensors_verify(&s, &why), -1);
         assert_non_null(strstr(why.buf, "damaged"));

@@ -96,7 +96,8 @@ static void open_checkpoint(struct exporter *e, const char *path)
 {
     struct strbuf why = STRBUF_INIT;
 
-    if (weights_file_open(&e->file, path, !e->raw, &why))
+    if (weights_file_open(&e->file, path, !e->raw, &why) ||
+        weights_file_verify(&e->file, &why))
         die("--weights: %s", why.buf);
     if (!e->file.ours && !e->file.torch)
         die("--weights: '%s' has weights alone already", path);

@@ -189,15 +189,15 @@ static int add_tensor(struct pth *p, const char *name, const struct pickle_value
 
     if (!args)
         return is_torch_object(v)
-                   ? pth_file_refuse(&p->file, why,
-                                     "'%s' is made by '%s', which is not read", name,
-                                     pickle_global(pickle_item(v, 0)))
+                   ? input_refuse(&p->file.in, why,
+                                  "'%s' is made by '%s', which is not read", name,
+                                  pickle_global(pickle_item(v, 0)))
                    : 0;
     wrong = parse_tensor(p, args, how, t, &p->view[p->n]);
     if (!wrong && strmap_has(&p->index, name))
         wrong = "is there twice";
     if (wrong)
-        return pth_file_refuse(&p->file, why, "tensor '%s' %s", name, wrong);
+        return input_refuse(&p->file.in, why, "tensor '%s' %s", name, wrong);
     t->name = xstrdup(name);
     strmap_put(&p->index, name, t);
     p->n++;
@@ -209,11 +209,11 @@ static int find_tensors(struct pth *p, bool average, struct strbuf *why)
     const struct pickle_value *d = state_dict(p, average);
 
     if (only_python(d))
-        return pth_file_refuse(&p->file, why,
-                               "a whole Python object: torch.save(model.state_dict(), "
-                               "...) makes a file to read");
+        return input_refuse(&p->file.in, why,
+                            "a whole Python object: torch.save(model.state_dict(), "
+                            "...) makes a file to read");
     if (d->kind != PICKLE_DICT)
-        return pth_file_refuse(&p->file, why, "no state dict");
+        return input_refuse(&p->file.in, why, "no state dict");
     p->tensor = xcalloc(d->item.n / 2 + 1, sizeof(*p->tensor));
     p->view = xcalloc(d->item.n / 2 + 1, sizeof(*p->view));
     for (size_t i = 0; i < d->item.n; i += 2) {
@@ -222,7 +222,7 @@ static int find_tensors(struct pth *p, bool average, struct strbuf *why)
         if (name && add_tensor(p, name, d->item.v[i + 1], why))
             return -1;
     }
-    return p->n ? 0 : pth_file_refuse(&p->file, why, "no state dict: it has no tensors");
+    return p->n ? 0 : input_refuse(&p->file.in, why, "no state dict: it has no tensors");
 }
 
 int pth_open(struct pth *p, const char *path, bool average, struct strbuf *why)
@@ -239,7 +239,7 @@ void pth_close(struct pth *p)
     free(p->view);
     strmap_release(&p->index);
     pth_file_close(&p->file);
-    *p = (struct pth){.file.fd = -1};
+    *p = (struct pth){0};
 }
 
 /* ---- reading ---- */

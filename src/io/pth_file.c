@@ -1,14 +1,9 @@
 #include "io/pth_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zip.h>
 
 #include "base/alloc.h"
@@ -16,23 +11,6 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian");
 
 enum { PICKLE_MOST = 64 << 20, CHUNK = 1 << 20 };
-
-bool pth_file_is(const void *start)
-{
-    return !memcmp(start, "PK\003\004", 4) || !memcmp(start, "\200\002", 2);
-}
-
-int pth_file_refuse(const struct pth_file *f, struct strbuf *why, const char *fmt, ...)
-{
-    char reason[1024];
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(reason, sizeof(reason), fmt, ap);
-    va_end(ap);
-    strbuf_addf(why, "'%s': %s", f->path, reason);
-    return -1;
-}
 
 /* ---- the zip archive ---- */
 
@@ -46,10 +24,11 @@ static int read_entry(const struct pth_file *f, uint64_t index, uint64_t offset,
     int rc = 0;
 
     if (!z)
-        return pth_file_refuse(f, why, "cannot read %s: %s", name, zip_strerror(f->zip));
+        return input_refuse(&f->in, why, "cannot read %s: %s", name,
+                            zip_strerror(f->zip));
     if (offset && zip_fseek(z, (zip_int64_t)offset, SEEK_SET))
-        rc = pth_file_refuse(f, why, "%s is compressed, and shared by several tensors",
-                             name);
+        rc = input_refuse(&f->in, why, "%s is compressed, and shared by several tensors",
+                          name);
     while (!rc && size && (got = zip_fread(z, p, size < CHUNK ? size : CHUNK)) > 0) {
         p += got;
         size -= (uint64_t)got;
@@ -57,8 +36,8 @@ static int read_entry(const struct pth_file *f, uint64_t index, uint64_t offset,
     if (!rc && got > 0)
         got = zip_fread(z, &last, 1); /* its end, where the sum is compared */
     if (!rc && (got < 0 || size))
-        rc = pth_file_refuse(f, why, "cannot read %s: %s", name,
-                             got < 0 ? zip_file_strerror(z) : "it is cut off");
+        rc = input_refuse(&f->in, why, "cannot read %s: %s", name,
+                          got < 0 ? zip_file_strerror(z) : "it is cut off");
     (void)zip_fclose(z);
     return rc;
 }
@@ -95,7 +74,7 @@ static int find_folder(struct pth_file *f, struct strbuf *why)
         f->folder = xstrndup(name, folder);
         return 0;
     }
-    return pth_file_refuse(f, why, "a zip archive without data.pkl, not of PyTorch");
+    return input_refuse(&f->in, why, "a zip archive without data.pkl, not of PyTorch");
 }
 
 static int check_zip(const struct pth_file *f, struct strbuf *why)
@@ -104,16 +83,16 @@ static int check_zip(const struct pth_file *f, struct strbuf *why)
     char text[8] = "";
 
     if (find_entry(f, "constants.pkl") >= 0)
-        return pth_file_refuse(f, why,
-                               "a TorchScript program: torch.save(model."
-                               "state_dict(), ...) makes a file to read");
+        return input_refuse(&f->in, why,
+                            "a TorchScript program: torch.save(model."
+                            "state_dict(), ...) makes a file to read");
     if (order < 0)
         return 0;
     if (entry_size(f, order) < sizeof(text) &&
         read_entry(f, (uint64_t)order, 0, entry_size(f, order), text, why))
         return -1;
     return strcmp(text, "little") != 0
-               ? pth_file_refuse(f, why, "its byte order is '%s', not little", text)
+               ? input_refuse(&f->in, why, "its byte order is '%s', not little", text)
                : 0;
 }
 
@@ -125,28 +104,28 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
     int code = 0, rc;
     zip_error_t e;
 
-    f->zip = zip_fdopen(f->fd, 0, &code);
+    f->zip = zip_fdopen(f->in.fd, 0, &code);
     if (!f->zip) {
         zip_error_init_with_code(&e, code);
-        (void)pth_file_refuse(f, why, "a damaged zip archive: %s",
-                              zip_error_strerror(&e));
+        (void)input_refuse(&f->in, why, "a damaged zip archive: %s",
+                           zip_error_strerror(&e));
         zip_error_fini(&e);
         return -1;
     }
-    f->fd = -1; /* it is the archive's now */
+    f->in.fd = -1; /* it is the archive's now */
     if (find_folder(f, why) || check_zip(f, why))
         return -1;
     at = find_entry(f, "data.pkl");
     size = entry_size(f, at);
     if (size > PICKLE_MOST)
-        return pth_file_refuse(f, why, "a pickle of %" PRIu64 " bytes", size);
+        return input_refuse(&f->in, why, "a pickle of %" PRIu64 " bytes", size);
     text = xmalloc((size_t)size + 1);
     rc = read_entry(f, (uint64_t)at, 0, size, text, why);
     if (!rc) {
         struct strbuf wrong = STRBUF_INIT;
 
         if (pickle_read(&f->object, text, (size_t)size, &wrong))
-            rc = pth_file_refuse(f, why, "%s", wrong.buf);
+            rc = input_refuse(&f->in, why, "%s", wrong.buf);
         strbuf_release(&wrong);
     }
     free(text);
@@ -162,38 +141,16 @@ static int place_in_zip(const struct pth_file *f, const char *key, struct pth_st
     int rc = 0;
 
     if (i < 0)
-        rc = pth_file_refuse(f, why, "%s is missing", name);
+        rc = input_refuse(&f->in, why, "%s is missing", name);
     else if (entry_size(f, i) < want)
-        rc = pth_file_refuse(f, why, "%s has %" PRIu64 " bytes instead of %" PRIu64, name,
-                             entry_size(f, i), want);
+        rc = input_refuse(&f->in, why, "%s has %" PRIu64 " bytes instead of %" PRIu64,
+                          name, entry_size(f, i), want);
     s->at = (uint64_t)i;
     free(name);
     return rc;
 }
 
 /* ---- the stream of pickles ---- */
-
-static int read_at(const struct pth_file *f, void *data, uint64_t len, uint64_t offset,
-                   struct strbuf *why)
-{
-    char *p = data;
-
-    while (len) {
-        ssize_t got = pread(f->fd, p, len < CHUNK ? (size_t)len : CHUNK, (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return pth_file_refuse(f, why, "cannot read: %s", strerror(errno));
-        if (!got)
-            return pth_file_refuse(
-                f, why, "the file ends at byte %" PRIu64 ", in the middle", offset);
-        p += got;
-        offset += (uint64_t)got;
-        len -= (uint64_t)got;
-    }
-    return 0;
-}
 
 struct stream {
     char *text; /* the file's first bytes */
@@ -209,7 +166,7 @@ static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle
 
     s->at += p->used;
     if (rc)
-        (void)pth_file_refuse(f, why, "%s", wrong.buf);
+        (void)input_refuse(&f->in, why, "%s", wrong.buf);
     strbuf_release(&wrong);
     return rc;
 }
@@ -227,13 +184,13 @@ static int check_stream(const struct pth_file *f, struct stream *s, struct strbu
     v = p[0].root;
     if (!rc && (v->kind != PICKLE_LONG || v->text.len != sizeof(magic) - 1 ||
                 memcmp(v->text.s, magic, sizeof(magic) - 1) != 0))
-        rc = pth_file_refuse(f, why, "a pickle, but not of torch.save");
+        rc = input_refuse(&f->in, why, "a pickle, but not of torch.save");
     v = p[1].root;
     if (!rc && (v->kind != PICKLE_INT || v->number != 1001))
-        rc = pth_file_refuse(f, why, "an unknown version of torch.save's format");
+        rc = input_refuse(&f->in, why, "an unknown version of torch.save's format");
     v = pickle_get(p[2].root, "little_endian");
     if (!rc && (!v || v->kind != PICKLE_BOOL || !v->number))
-        rc = pth_file_refuse(f, why, "its byte order is not little");
+        rc = input_refuse(&f->in, why, "its byte order is not little");
     for (int i = 0; i < 3; i++)
         pickle_release(&p[i]);
     return rc;
@@ -251,23 +208,23 @@ static int place_in_stream(const struct pth_file *f, const struct pickle_value *
         uint64_t bytes;
 
         if (!s)
-            return pth_file_refuse(f, why, "a storage that no tensor has");
+            return input_refuse(&f->in, why, "a storage that no tensor has");
         bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
-        if (read_at(f, &n, sizeof(n), at, why))
+        if (input_read(&f->in, &n, sizeof(n), at, why))
             return -1;
         if (n != s->n)
-            return pth_file_refuse(
-                f, why, "storage %s has %" PRId64 " elements instead of %" PRId64, name,
-                n, s->n);
+            return input_refuse(&f->in, why,
+                                "storage %s has %" PRId64 " elements instead of %" PRId64,
+                                name, n, s->n);
         s->at = at + sizeof(n);
         if (bytes > size - s->at)
-            return pth_file_refuse(f, why, "the file ends in storage %s", name);
+            return input_refuse(&f->in, why, "the file ends in storage %s", name);
         at = s->at + bytes;
     }
     for (size_t i = 0; i < f->storage.n; i++)
         if (!((const struct pth_storage *)f->storage.entry[i].value)->at)
-            return pth_file_refuse(f, why, "storage %s is missing",
-                                   f->storage.entry[i].key);
+            return input_refuse(&f->in, why, "storage %s is missing",
+                                f->storage.entry[i].key);
     return 0;
 }
 
@@ -320,7 +277,7 @@ static int list_storages(struct pth_file *f, struct strbuf *why)
             continue;
         known = strmap_get(&f->storage, key);
         if (known && (known->dtype != s.dtype || known->n != s.n))
-            return pth_file_refuse(f, why, "storage %s has two types or sizes", key);
+            return input_refuse(&f->in, why, "storage %s has two types or sizes", key);
         if (known)
             continue;
         known = xmemdup(&s, sizeof(s));
@@ -331,14 +288,15 @@ static int list_storages(struct pth_file *f, struct strbuf *why)
     return 0;
 }
 
-static int open_stream(struct pth_file *f, uint64_t size, struct strbuf *why)
+static int open_stream(struct pth_file *f, struct strbuf *why)
 {
+    uint64_t size = f->in.size;
     struct stream s = {.len = size < PICKLE_MOST ? (size_t)size : PICKLE_MOST};
     struct pickle keys = {0};
     int rc;
 
     s.text = xmalloc(s.len);
-    rc = read_at(f, s.text, s.len, 0, why);
+    rc = input_read(&f->in, s.text, s.len, 0, why);
     if (!rc)
         rc = check_stream(f, &s, why);
     if (!rc)
@@ -357,36 +315,28 @@ static int open_stream(struct pth_file *f, uint64_t size, struct strbuf *why)
 int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why)
 {
     char start[8] = "";
-    struct stat st;
 
-    *f = (struct pth_file){.path = xstrdup(path), .fd = -1};
-    f->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0 || fstat(f->fd, &st))
-        return pth_file_refuse(f, why, "cannot open: %s", strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return pth_file_refuse(f, why, "not a file");
-    if (read_at(f, start, sizeof(start), 0, why))
+    *f = (struct pth_file){0};
+    if (input_open(&f->in, path, why) || input_read(&f->in, start, sizeof(start), 0, why))
         return -1;
-    if (!pth_file_is(start))
-        return pth_file_refuse(f, why, "not a PyTorch file");
+    if (!input_is_torch(start))
+        return input_refuse(&f->in, why, "not a PyTorch file");
     if (*start == 'P')
         return open_zip(f, why) || list_storages(f, why) ? -1 : 0;
-    return open_stream(f, (uint64_t)st.st_size, why);
+    return open_stream(f, why);
 }
 
 void pth_file_close(struct pth_file *f)
 {
     if (f->zip)
         zip_discard(f->zip);
-    if (f->fd >= 0)
-        (void)close(f->fd);
+    input_close(&f->in);
     for (size_t i = 0; i < f->storage.n; i++)
         free(f->storage.entry[i].value);
     strmap_release(&f->storage);
     pickle_release(&f->object);
     free(f->folder);
-    free(f->path);
-    *f = (struct pth_file){.fd = -1};
+    *f = (struct pth_file){0};
 }
 
 struct pth_storage *pth_file_storage(const struct pth_file *f,
@@ -412,5 +362,5 @@ int pth_file_read(const struct pth_file *f, const struct pth_storage *s, uint64_
                   uint64_t size, void *data, struct strbuf *why)
 {
     return f->zip ? read_entry(f, s->at, offset, size, data, why)
-                  : read_at(f, data, size, s->at + offset, why);
+                  : input_read(&f->in, data, size, s->at + offset, why);
 }

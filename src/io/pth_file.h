@@ -18,6 +18,7 @@
 
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "io/input.h"
 #include "io/pickle.h"
 #include "io/safetensors.h"
 
@@ -29,16 +30,12 @@ struct pth_storage {
 };
 
 struct pth_file {
-    char *path;
-    int fd;          /* stream, else -1 */
+    struct input in; /* of a zip, the archive has it */
     struct zip *zip; /* zip, else NULL */
     char *folder;    /* zip: "NAME/" */
     struct pickle object;
     struct strmap storage; /* key to struct pth_storage */
 };
-
-/* Is it one, by its first 8 bytes? */
-bool pth_file_is(const void *start);
 
 int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why);
 void pth_file_close(struct pth_file *f);
@@ -50,8 +47,5 @@ struct pth_storage *pth_file_storage(const struct pth_file *f,
 /* Bytes [offset, offset + size) of a storage; all of a zip's are checked by their sum. */
 int pth_file_read(const struct pth_file *f, const struct pth_storage *s, uint64_t offset,
                   uint64_t size, void *data, struct strbuf *why);
-
-__attribute__((format(printf, 3, 4))) int
-pth_file_refuse(const struct pth_file *f, struct strbuf *why, const char *fmt, ...);
 
 #endif

@@ -1,14 +1,8 @@
 #include "io/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -43,83 +37,41 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype)
     return dtype_table[dtype].size;
 }
 
-/* Appends "'PATH': reason"; -1, for the caller to return. */
-__attribute__((format(printf, 3, 4))) static int
-refuse(const struct safetensors *s, struct strbuf *why, const char *fmt, ...)
-{
-    char reason[1024];
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(reason, sizeof(reason), fmt, ap);
-    va_end(ap);
-    strbuf_addf(why, "'%s': %s", s->path, reason);
-    return -1;
-}
-
-static int read_at(const struct safetensors *s, void *data, uint64_t len, uint64_t offset,
-                   struct strbuf *why)
-{
-    char *p = data;
-
-    while (len) {
-        size_t ask = len < (64u << 20) ? (size_t)len : 64u << 20;
-        ssize_t got = pread(s->fd, p, ask, (off_t)offset);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return refuse(s, why, "cannot read: %s", strerror(errno));
-        if (!got)
-            return refuse(s, why, "the file ends at byte %" PRIu64 ", in the middle",
-                          offset);
-        p += got;
-        offset += (uint64_t)got;
-        len -= (uint64_t)got;
-    }
-    return 0;
-}
-
-/* What torch.save writes starts as a zip archive or, before 1.6, as a pickle. */
-static bool is_pytorch(const void *start)
-{
-    return !memcmp(start, "PK\003\004", 4) || !memcmp(start, "\200\002", 2);
-}
-
 /* The header's text into s->header; sizes of both parts. */
-static int read_header(struct safetensors *s, struct strbuf *why)
+static int read_header(struct safetensors *s, const char *path, struct strbuf *why)
 {
-    struct stat st;
     uint64_t file_size, len;
 
-    s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
-    if (s->fd < 0 || fstat(s->fd, &st))
-        return refuse(s, why, "cannot open: %s", strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return refuse(s, why, "not a file");
-    file_size = (uint64_t)st.st_size;
-    if (file_size < 8)
-        return refuse(s, why, "not a safetensors file: %" PRIu64 " bytes", file_size);
-    if (read_at(s, &len, 8, 0, why))
+    if (input_open(&s->in, path, why))
         return -1;
-    if (len > SAFETENSORS_HEADER_MAX && is_pytorch(&len))
-        return refuse(
-            s, why, "a PyTorch file and no safetensors (--pretrained takes its weights)");
+    file_size = s->in.size;
+    if (file_size < 8)
+        return input_refuse(&s->in, why, "not a safetensors file: %" PRIu64 " bytes",
+                            file_size);
+    if (input_read(&s->in, &len, 8, 0, why))
+        return -1;
+    if (len > SAFETENSORS_HEADER_MAX && input_is_torch(&len))
+        return input_refuse(
+            &s->in, why,
+            "a PyTorch file and no safetensors (--pretrained takes its weights)");
     if (len > SAFETENSORS_HEADER_MAX)
-        return refuse(s, why,
-                      "not a safetensors file: its header would have %" PRIu64
-                      " bytes, more than %d",
-                      len, SAFETENSORS_HEADER_MAX);
+        return input_refuse(&s->in, why,
+                            "not a safetensors file: its header would have %" PRIu64
+                            " bytes, more than %d",
+                            len, SAFETENSORS_HEADER_MAX);
     if (len > file_size - 8)
-        return refuse(s, why, "a header of %" PRIu64 " bytes in a file of %" PRIu64, len,
-                      file_size);
+        return input_refuse(&s->in, why,
+                            "a header of %" PRIu64 " bytes in a file of %" PRIu64, len,
+                            file_size);
     s->header_size = len;
     s->data_size = file_size - 8 - len;
     s->header = xmalloc((size_t)len + 1);
     s->header[len] = '\0';
-    if (read_at(s, s->header, len, 8, why))
+    if (input_read(&s->in, s->header, len, 8, why))
         return -1;
-    return s->header[0] == '{' ? 0 : refuse(s, why, "the header does not begin with '{'");
+    return s->header[0] == '{'
+               ? 0
+               : input_refuse(&s->in, why, "the header does not begin with '{'");
 }
 
 static int parse_dtype(struct safetensors_tensor *t, const json_t *value)
@@ -175,11 +127,11 @@ static int parse_meta(struct safetensors *s, json_t *meta, struct strbuf *why)
     json_t *value;
 
     if (!json_is_object(meta))
-        return refuse(s, why, "__metadata__ is no object");
+        return input_refuse(&s->in, why, "__metadata__ is no object");
     json_object_foreach(meta, key, value)
     {
         if (!json_is_string(value))
-            return refuse(s, why, "__metadata__ '%s' is no string", key);
+            return input_refuse(&s->in, why, "__metadata__ '%s' is no string", key);
         strmap_put(&s->meta, key, xstrdup(json_string_value(value)));
     }
     return 0;
@@ -201,7 +153,7 @@ static int parse_entries(struct safetensors *s, json_t *root, struct strbuf *why
         s->tensor[s->n].name = xstrdup(key);
         wrong = parse_tensor(&s->tensor[s->n++], value);
         if (wrong)
-            return refuse(s, why, "tensor '%s' %s", key, wrong);
+            return input_refuse(&s->in, why, "tensor '%s' %s", key, wrong);
     }
     return 0;
 }
@@ -228,19 +180,21 @@ static int check_tiling(struct safetensors *s, struct strbuf *why)
         const struct safetensors_tensor *t = &s->tensor[i];
 
         if (t->offset != at)
-            return refuse(s, why,
-                          "tensor '%s' %s: it begins at byte %" PRIu64
-                          " of the data instead of %" PRIu64,
-                          t->name,
-                          t->offset < at ? "overlaps the one before" : "leaves a hole",
-                          t->offset, at);
+            return input_refuse(
+                &s->in, why,
+                "tensor '%s' %s: it begins at byte %" PRIu64
+                " of the data instead of %" PRIu64,
+                t->name, t->offset < at ? "overlaps the one before" : "leaves a hole",
+                t->offset, at);
         if (t->size > s->data_size - at)
-            return refuse(s, why, "tensor '%s' lies outside of the file", t->name);
+            return input_refuse(&s->in, why, "tensor '%s' lies outside of the file",
+                                t->name);
         at += t->size;
     }
     if (at != s->data_size)
-        return refuse(s, why, "%" PRIu64 " bytes of data, but the tensors have %" PRIu64,
-                      s->data_size, at);
+        return input_refuse(&s->in, why,
+                            "%" PRIu64 " bytes of data, but the tensors have %" PRIu64,
+                            s->data_size, at);
     for (size_t i = 0; i < s->n; i++)
         strmap_put(&s->index, s->tensor[i].name, &s->tensor[i]);
     return 0;
@@ -252,11 +206,11 @@ int safetensors_open(struct safetensors *s, const char *path, struct strbuf *why
     json_t *root = NULL;
     int rc = -1;
 
-    *s = (struct safetensors){.path = xstrdup(path), .fd = -1};
-    if (!read_header(s, why)) {
+    *s = (struct safetensors){0};
+    if (!read_header(s, path, why)) {
         root = json_parse(s->header, (size_t)s->header_size, &reason);
         rc = root ? parse_entries(s, root, why)
-                  : refuse(s, why, "bad header: %s", reason.buf);
+                  : input_refuse(&s->in, why, "bad header: %s", reason.buf);
     }
     if (!rc)
         rc = check_tiling(s, why);
@@ -267,18 +221,16 @@ int safetensors_open(struct safetensors *s, const char *path, struct strbuf *why
 
 void safetensors_close(struct safetensors *s)
 {
-    if (s->fd >= 0)
-        (void)close(s->fd);
+    input_close(&s->in);
     for (size_t i = 0; i < s->n; i++)
         free(s->tensor[i].name);
     for (size_t i = 0; i < s->meta.n; i++)
         free(s->meta.entry[i].value);
     free(s->tensor);
     free(s->header);
-    free(s->path);
     strmap_release(&s->meta);
     strmap_release(&s->index);
-    *s = (struct safetensors){.fd = -1};
+    *s = (struct safetensors){0};
 }
 
 const struct safetensors_tensor *safetensors_find(const struct safetensors *s,
@@ -295,7 +247,7 @@ const char *safetensors_meta(const struct safetensors *s, const char *key)
 int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *t,
                      void *data, struct strbuf *why)
 {
-    return read_at(s, data, t->size, 8 + s->header_size + t->offset, why);
+    return input_read(&s->in, data, t->size, 8 + s->header_size + t->offset, why);
 }
 
 int safetensors_verify(const struct safetensors *s, struct strbuf *why)
@@ -306,19 +258,20 @@ int safetensors_verify(const struct safetensors *s, struct strbuf *why)
     int rc = 0;
 
     if (!want || strlen(want) != SAFETENSORS_SUM_DIGITS)
-        return refuse(s, why, "has no checksum");
+        return input_refuse(&s->in, why, "has no checksum");
     sum = safetensors_sum_new(s->header, (size_t)s->header_size);
     chunk = xmalloc(CHUNK);
     for (uint64_t done = 0; done < s->data_size && !rc; done += CHUNK) {
         uint64_t left = s->data_size - done, len = left < CHUNK ? left : CHUNK;
 
-        rc = read_at(s, chunk, len, 8 + s->header_size + done, why);
+        rc = input_read(&s->in, chunk, len, 8 + s->header_size + done, why);
         if (!rc)
             safetensors_sum_add(sum, chunk, (size_t)len);
     }
     safetensors_sum_free(sum, got);
     if (!rc && strcmp(got, want) != 0)
-        rc = refuse(s, why, "damaged: its checksum is %s and should be %s", got, want);
+        rc = input_refuse(&s->in, why, "damaged: its checksum is %s and should be %s",
+                          got, want);
     free(chunk);
     return rc;
 }

@@ -7,8 +7,6 @@
  * 100,000,000 bytes, no repeated names, known dtypes, shapes that fit their bytes, and
  * data without holes, overlap, or a byte too many. Functions return -1 and append a
  * reason that begins with the path, so that the caller can go on to an older file.
- * Nothing is mapped: a file that is cut short under our hands is an error and not a
- * SIGBUS.
  *
  *   struct safetensors s;
  *   if (safetensors_open(&s, path, &why) || safetensors_verify(&s, &why)) ...
@@ -37,6 +35,7 @@
 
 #include "base/strbuf.h"
 #include "base/strmap.h"
+#include "io/input.h"
 
 enum safetensors_dtype {
     SAFETENSORS_BOOL,
@@ -72,8 +71,7 @@ const char *safetensors_dtype_name(enum safetensors_dtype dtype); /* "BF16" */
 size_t safetensors_dtype_size(enum safetensors_dtype dtype);      /* bytes */
 
 struct safetensors {
-    char *path;
-    int fd;
+    struct input in;
     struct safetensors_tensor *tensor; /* in the order of their data */
     size_t n;
     struct strmap meta;  /* char *: the file's __metadata__ */

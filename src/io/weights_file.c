@@ -1,30 +1,29 @@
 #include "io/weights_file.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
-/* By the first bytes; what cannot be read is for safetensors to refuse. */
+/* What cannot be read is for safetensors to refuse. */
 static bool is_torch(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char start[8] = "";
-    ssize_t n = fd < 0 ? -1 : read(fd, start, sizeof(start));
+    struct strbuf ignored = STRBUF_INIT;
+    struct input in;
+    char start[8];
+    bool torch = !input_open(&in, path, &ignored) &&
+                 !input_read(&in, start, sizeof(start), 0, &ignored) &&
+                 input_is_torch(start);
 
-    if (fd >= 0)
-        (void)close(fd);
-    return n == sizeof(start) && pth_file_is(start);
+    input_close(&in);
+    strbuf_release(&ignored);
+    return torch;
 }
 
 int weights_file_open(struct weights_file *f, const char *path, bool average,
                       struct strbuf *why)
 {
-    *f = (struct weights_file){.part = "", .safetensors.fd = -1, .pth.file.fd = -1};
+    *f = (struct weights_file){.part = ""};
     f->torch = is_torch(path);
     if (f->torch) {
         if (pth_open(&f->pth, path, average, why))
             return -1;
-        f->path = f->pth.file.path;
+        f->path = f->pth.file.in.path;
         f->tensor = f->pth.tensor;
         f->n = f->pth.n;
         f->part = f->pth.part;
@@ -32,10 +31,15 @@ int weights_file_open(struct weights_file *f, const char *path, bool average,
     }
     if (safetensors_open(&f->safetensors, path, why))
         return -1;
-    f->path = f->safetensors.path;
+    f->path = f->safetensors.in.path;
     f->tensor = f->safetensors.tensor;
     f->n = f->safetensors.n;
     f->ours = safetensors_meta(&f->safetensors, "trainc") != NULL;
+    return 0;
+}
+
+int weights_file_verify(const struct weights_file *f, struct strbuf *why)
+{
     return f->ours ? safetensors_verify(&f->safetensors, why) : 0;
 }
 
@@ -45,7 +49,7 @@ void weights_file_close(struct weights_file *f)
         pth_close(&f->pth);
     else
         safetensors_close(&f->safetensors);
-    *f = (struct weights_file){.safetensors.fd = -1, .pth.file.fd = -1};
+    *f = (struct weights_file){0};
 }
 
 const struct safetensors_tensor *weights_file_find(const struct weights_file *f,

@@ -1,7 +1,6 @@
 /*
  * A file of named tensors to read weights from, whatever wrote it: safetensors (ours or
- * anybody's) or PyTorch's torch.save (io/pth.h). Files of ours are compared with their
- * checksum when they are opened.
+ * anybody's) or PyTorch's torch.save (io/pth.h).
  *
  *   struct weights_file f;
  *   if (weights_file_open(&f, path, true, &why)) ...
@@ -32,6 +31,9 @@ struct weights_file {
 int weights_file_open(struct weights_file *f, const char *path, bool average,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
+
+/* Reads a file of ours whole and compares its checksum; others have none. */
+int weights_file_verify(const struct weights_file *f, struct strbuf *why);
 
 /* NULL: no such tensor, no such key (PyTorch's files have none). */
 const struct safetensors_tensor *weights_file_find(const struct weights_file *f,

@@ -191,14 +191,14 @@ static json_t *state_object(const struct safetensors *file, struct strbuf *why)
         strbuf_addf(why,
                     "'%s' is no checkpoint of trainc, weights alone at best "
                     "(--pretrained takes those)",
-                    file->path);
+                    file->in.path);
         return NULL;
     }
     o = json_parse(text, strlen(text), why);
     if (o && integer(o, "version") != CHECKPOINT_VERSION)
         die("'%s' was written by another version of trainc (checkpoint format %lld, "
             "not %d)",
-            file->path, (long long)integer(o, "version"), CHECKPOINT_VERSION);
+            file->in.path, (long long)integer(o, "version"), CHECKPOINT_VERSION);
     return o;
 }
 
@@ -209,13 +209,13 @@ static void check_owner(const struct safetensors *file, const json_t *o,
     const char *optimizer = json_string_value(json_object_get(o, "optimizer"));
 
     if (!model || strcmp(model, s->cfg->model.name) != 0)
-        die("'%s' holds the model %s, and this run trains %s", file->path,
+        die("'%s' holds the model %s, and this run trains %s", file->in.path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN] &&
         (!optimizer || strcmp(optimizer, checkpoint_optimizer(s->cfg)) != 0))
         die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
             "(MODEL.PRETRAINED takes its weights alone)",
-            file->path, optimizer ? optimizer : "?", checkpoint_optimizer(s->cfg));
+            file->in.path, optimizer ? optimizer : "?", checkpoint_optimizer(s->cfg));
 }
 
 static void check_classes(const struct safetensors *file, const struct class_list *want,
@@ -230,10 +230,10 @@ static void check_classes(const struct safetensors *file, const struct class_lis
     for (int i = 0; i < n; i++) {
         name[i] = json_string_value(json_array_get(list, (size_t)i));
         if (!name[i])
-            die("'%s': its class %d has no name", file->path, i);
+            die("'%s': its class %d has no name", file->in.path, i);
     }
     if (n && want && want->n &&
-        !dataset_same_classes(file->path, name, n, "the data set", want->name, want->n,
+        !dataset_same_classes(file->in.path, name, n, "the data set", want->name, want->n,
                               &why)) {
         if (strict)
             die("%s (DATA.CHECK_CLASSES False lets it pass)", why.buf);
@@ -256,12 +256,12 @@ static int read_tensor(const struct safetensors *file, const struct array *a,
     if (!t && a->params_only) { /* was frozen then: its moments start at zero */
         memset(flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
     } else if (!t || !statedict_fits(seg->tensor, t)) {
-        die("'%s' %s '%s', so it does not belong to this model", file->path,
+        die("'%s' %s '%s', so it does not belong to this model", file->in.path,
             t ? "has another shape of" : "lacks", name);
     } else {
         rc = safetensors_read(file, t, packed, why);
         if (!rc && !statedict_unpack(seg, flat, packed, t->dtype))
-            die("'%s': '%s' has the dtype %s", file->path, name,
+            die("'%s': '%s' has the dtype %s", file->in.path, name,
                 safetensors_dtype_name(t->dtype));
     }
     free(name);
@@ -305,7 +305,7 @@ static int read_arrays(const struct safetensors *file, struct session *s,
     for (int i = 0; i < n && !rc; i++) {
         flat[i] = xcalloc((size_t)f->weights_len, sizeof(float));
         if (array[i].memory == MEMORY_EMA && !has_array(file, s, &array[i])) {
-            log_warning("'%s' has no average: it starts from the weights", file->path);
+            log_warning("'%s' has no average: it starts from the weights", file->in.path);
             memcpy(flat[i], flat[0], (size_t)f->weights_len * sizeof(float));
             continue;
         }
@@ -339,7 +339,7 @@ static int read_all(const struct safetensors *file, struct session *s,
     rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)
-        strbuf_addf(why, "'%s': its state makes no sense: %s", file->path, reason.buf);
+        strbuf_addf(why, "'%s': its state makes no sense: %s", file->in.path, reason.buf);
     strbuf_release(&reason);
     if (rc || read_arrays(file, s, why))
         return -1;

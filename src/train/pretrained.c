@@ -220,7 +220,8 @@ static void load(struct session *s, const char *path, bool all)
     struct strbuf why = STRBUF_INIT;
     void *packed;
 
-    if (weights_file_open(&l.file, path, true, &why))
+    if (weights_file_open(&l.file, path, true, &why) ||
+        weights_file_verify(&l.file, &why))
         die("MODEL.PRETRAINED: %s", why.buf);
     l.prefix = find_prefix(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
