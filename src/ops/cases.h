@@ -17,7 +17,7 @@ enum case_fill {
     CASE_SIGNED,   /* uniform in [-1, 1) */
     CASE_STEPS,    /* +-0.05, +-0.15, ... +-1.15: never at 0, 0.5 or 1 */
     CASE_DISTINCT, /* all different, in [-4, 4) */
-    CASE_TIES,     /* 0, 1 or 2: maxima are shared */
+    CASE_TIES,     /* few different ones, both zeros among them: maxima are shared */
     CASE_UNIT,     /* uniform in [0, 1) */
     CASE_BYTES,    /* 0..255 */
     CASE_LABELS,   /* 0..classes-1 */
