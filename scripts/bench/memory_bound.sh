@@ -10,8 +10,8 @@
 #
 # Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
 # if any does; the second share is of as many bytes. Dropout is left out: its Philox numbers
-# are arithmetic (docs/performance.md). So are the parts of a batch norm, which only the GPU
-# backend makes.
+# are arithmetic (docs/performance.md); so is the loss of pixels, with which a cast may go. So
+# are the parts of a batch norm, which only the GPU backend makes.
 set -eu
 cd "$(dirname "$0")/../.."
 bar=${BAR:-0.8}
@@ -34,7 +34,7 @@ for glob in "$@"; do
             match($0, /"ops":\["[^"]*"/)
             op = substr($0, RSTART + 8, RLENGTH - 9)
             share = field("of_copy")
-            if (op !~ ops || op ~ /^batchnorm_(stats|finalize|fold|apply|grad_stats|grad_apply)$/) next
+            if (op !~ ops || $0 ~ /"cross_entropy2d_grad"/ || op ~ /^batchnorm_(stats|finalize|fold|apply|grad_stats|grad_apply)$/) next
             n++
             below += share < bar
             dtype = field("dtype")

@@ -50,14 +50,14 @@ static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, in
 /*
  * Whether a step should store its result k past the cache: a store that keeps its line
  * reads it first, and whoever comes next would not find much of what a step left that
- * moves more than the cache holds. What is small stays.
+ * moves more than half of the cache. What is small stays.
  */
 static inline bool cpu_past(const struct device *dev, const struct step *s, int k)
 {
     size_t all = 0;
 
     if (!s->out[k] || (uintptr_t)s->out[k] % 64 ||
-        tensor_size(s->out_tensor[k]) < dev->cache / 8)
+        tensor_size(s->out_tensor[k]) < dev->cache / 6)
         return false;
     for (int i = 0; i < s->nin; i++) {
         if (s->in[i] == s->out[k]) /* in place: the line is there */
@@ -66,7 +66,7 @@ static inline bool cpu_past(const struct device *dev, const struct step *s, int 
     }
     for (int i = 0; i < s->nout; i++)
         all += s->out[i] ? tensor_size(s->out_tensor[i]) : 0;
-    return all > dev->cache;
+    return all > dev->cache / 2;
 }
 
 /* Element i; NULL stays NULL. */

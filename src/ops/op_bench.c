@@ -7,6 +7,7 @@
 #include "ops/batchnorm.h"
 
 enum {
+    PROBES = 3, /* of each kind of copy */
     RUNS_MIN = 9,
     RUNS_MAX = 200,
     MOVES_BYTES = 4 << 20,
@@ -14,10 +15,12 @@ enum {
     PAGE = 4096
 };
 
-/* Seconds of each run of each step: [step * RUNS_MAX + run]; copies of two kinds. */
+/* Seconds of each run of each step: [step * RUNS_MAX + run]. */
 struct timing {
-    double *seconds, *copied[2];
+    double *seconds, *copied;
     int run;
+    bool probe, past; /* trying the kinds of copy: which one */
+    double *kind[2];  /* what each took: [step * PROBES + run] */
     op_copy_fn *copy;
     char *to, *from;
 };
@@ -97,24 +100,6 @@ bool op_time_moves(const struct op_time *t)
     return t->bytes >= MOVES_BYTES && t->flops <= MOVES_FLOPS * t->bytes;
 }
 
-static void note_step(const struct program *p, int step, double seconds, void *arg)
-{
-    struct timing *t = arg;
-    size_t again, size = copy_size(p->region[step], &again), at = copy_at(p, step);
-    bool past = t->run % 2;
-    double began = clock_now();
-
-    t->seconds[step * RUNS_MAX + t->run] = seconds;
-    if (!t->copy)
-        return;
-    t->copy(p->device, t->to + at, t->from + at, size, past);
-    at += (size - again) / 64 * 64;
-    if (again)
-        t->copy(p->device, t->to + at, t->from + at, again, past);
-    p->backend->sync(p->device);
-    t->copied[past][step * RUNS_MAX + t->run / 2] = clock_now() - began;
-}
-
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -128,18 +113,44 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
+/* The kind of copy that is the faster one for a step. */
+static bool past_cache(struct timing *t, int step)
+{
+    return t->probe ? t->past
+                    : t->kind[true][step * PROBES + PROBES / 2] <
+                          t->kind[false][step * PROBES + PROBES / 2];
+}
+
+static void note_step(const struct program *p, int step, double seconds, void *arg)
+{
+    struct timing *t = arg;
+    size_t again, size = copy_size(p->region[step], &again), at = copy_at(p, step);
+    bool past;
+    double began, *copied;
+
+    if (!t->probe)
+        t->seconds[step * RUNS_MAX + t->run] = seconds;
+    if (!t->copy)
+        return;
+    past = past_cache(t, step);
+    copied = t->probe ? &t->kind[past][step * PROBES] : &t->copied[step * RUNS_MAX];
+    began = clock_now();
+    t->copy(p->device, t->to + at, t->from + at, size, past);
+    at += (size - again) / 64 * 64;
+    if (again)
+        t->copy(p->device, t->to + at, t->from + at, again, past);
+    p->backend->sync(p->device);
+    copied[t->run] = clock_now() - began;
+}
+
 static struct op_time describe(const struct op_case *row, const struct program *p, int i,
                                struct timing *t)
 {
-    double *at[2] = {t->copied[0] + (ptrdiff_t)i * RUNS_MAX,
-                     t->copied[1] + (ptrdiff_t)i * RUNS_MAX};
-    double cached = median(at[0], (t->run + 1) / 2), past = median(at[1], t->run / 2);
-
     return (struct op_time){
         .row = row,
         .region = p->region[i],
         .seconds = median(t->seconds + (ptrdiff_t)i * RUNS_MAX, t->run),
-        .copy_seconds = cached < past ? cached : past,
+        .copy_seconds = t->copy ? median(t->copied + (ptrdiff_t)i * RUNS_MAX, t->run) : 0,
         .bytes = (double)op_region_bytes(p->region[i]),
         .flops = (double)op_region_flops(p->region[i]),
     };
@@ -147,11 +158,12 @@ static struct op_time describe(const struct op_case *row, const struct program *
 
 static void timing_init(struct timing *t, const struct program *p, op_copy_fn *copy)
 {
-    size_t runs = (size_t)p->nregion * RUNS_MAX + 1, size = copy_at(p, p->nregion) + 1;
+    size_t steps = (size_t)p->nregion + 1, size = copy_at(p, p->nregion) + 1;
 
-    t->seconds = xcalloc(runs, sizeof(double));
+    t->seconds = xcalloc(steps * RUNS_MAX, sizeof(double));
+    t->copied = xcalloc(steps * RUNS_MAX, sizeof(double));
     for (int i = 0; i < 2; i++)
-        t->copied[i] = xcalloc(runs, sizeof(double));
+        t->kind[i] = xcalloc(steps * PROBES, sizeof(double));
     t->copy = copy;
     t->from = copy ? p->backend->alloc(p->device, size) : NULL;
     t->to = copy ? p->backend->alloc(p->device, size) : NULL;
@@ -167,8 +179,28 @@ static void timing_release(struct timing *t, const struct program *p)
     p->backend->free(p->device, t->from);
     p->backend->free(p->device, t->to);
     free(t->seconds);
+    free(t->copied);
     for (int i = 0; i < 2; i++)
-        free(t->copied[i]);
+        free(t->kind[i]);
+}
+
+/*
+ * Which kind of copy is the faster one for each step. A kind stays for some runs: a copy
+ * through the cache leaves lines there that the next step has to wait for.
+ */
+static void probe_copies(struct timing *t, struct program *p)
+{
+    t->probe = true;
+    for (int kind = 0; kind < 2; kind++) {
+        t->past = kind;
+        for (t->run = 0; t->run < PROBES; t->run++)
+            program_run(p);
+    }
+    for (int i = 0; i < p->nregion; i++)
+        for (int kind = 0; kind < 2; kind++)
+            (void)median(t->kind[kind] + (ptrdiff_t)i * PROBES, PROBES); /* sorts */
+    t->probe = false;
+    t->run = 0;
 }
 
 void op_bench(const struct op_case *row, const struct backend *backend,
@@ -183,6 +215,8 @@ void op_bench(const struct op_case *row, const struct backend *backend,
     timing_init(&timing, r.program, copy);
     program_run(r.program); /* first touch */
     program_trace(r.program, note_step, &timing);
+    if (copy)
+        probe_copies(&timing, r.program);
     began = clock_now();
     while (timing.run < RUNS_MIN ||
            (timing.run < RUNS_MAX && clock_now() - began < budget)) {

@@ -10,10 +10,11 @@
  *
  * The copy runs right behind the step, every time, as fast as the machine can: half of
  * the bytes are read and half of them written, in memory of the same kind, by stores that
- * keep the lines in the cache in one run and by stores that pass it in the next; the
- * faster median counts. Each step's copy has memory of its own, so it finds as much of it
- * in the cache as the step finds of its tensors; and it goes over the end of it again for
- * a step of two passes, which is cheap exactly if the cache could have kept that.
+ * keep the lines in the cache or by stores that pass it, whichever some first runs show
+ * to be faster for this step. Each step's copy has memory of its own, so it finds as much
+ * of it in the cache as the step finds of its tensors; and it goes over the end of it
+ * again for a step of two passes, which is cheap exactly if the cache could have kept
+ * that.
  */
 #ifndef OPS_OP_BENCH_H
 #define OPS_OP_BENCH_H
