@@ -1,7 +1,7 @@
 #!/bin/sh
 # The memory-bound steps of the op table against the machine's copy of 128 MiB, measured
-# before and behind each row, and against a copy of as many bytes (trainc bench --ops; what
-# is counted: src/ops/op_bench.h).
+# before and behind each row, and against a bare loop that loads and stores the same bytes
+# (trainc bench --ops; what is counted: src/ops/op_bench.h).
 #
 #   scripts/bench/memory_bound.sh [GLOB...]      rows by name, default all
 #
@@ -9,7 +9,7 @@
 #   OPS=...   the ops whose steps must reach it (a regular expression)
 #
 # Prints the steps of 4 MiB and more, with a star where one stays below, and exits with 1
-# if any does; the second share is of as many bytes. Dropout is left out: its Philox numbers
+# if any does; the second share is of the bare loop. Dropout is left out: its Philox numbers
 # are arithmetic (docs/performance.md); so is the loss of pixels, with which a cast may go. So
 # are the parts of a batch norm, which only the GPU backend makes.
 set -eu
@@ -40,7 +40,7 @@ for glob in "$@"; do
             dtype = field("dtype")
             gsub(/"/, "", dtype)
             printf "%s %4.0f %%  %4.0f %%  %7.3f ms  %5.1f MB  %-28s %-5s %s\n", share < bar ? "*" : " ",
-                   100 * share, 100 * field("of_same_bytes"), field("ms"), field("bytes") / 1e6, row, dtype, op
+                   100 * share, 100 * field("of_bare"), field("ms"), field("bytes") / 1e6, row, dtype, op
         }
         END {
             printf "%d of %d steps at %.0f %% of a copy or more\n", n - below, n, 100 * bar

@@ -52,9 +52,10 @@ struct table {
     int moves, below; /* kernels that only move memory; of them under the mark */
 };
 
-/* Its speed against a copy's. same_bytes: a copy of as many; 0: not measured. */
+/* Its speed against a copy's, and against the bare loop of op_bench.h; 0: not measured.
+ */
 struct shares {
-    double of_copy, of_same_bytes;
+    double of_copy, of_bare;
 };
 
 static void print_step(const struct table *t, const char *row, const struct region *r,
@@ -64,8 +65,8 @@ static void print_step(const struct table *t, const char *row, const struct regi
            r->kernel->name, s->seconds * 1e3, (double)s->flops / s->seconds * 1e-9,
            (double)s->bytes / s->seconds * 1e-9, 100 * share->of_copy,
            below ? " *" : "  ");
-    if (share->of_same_bytes > 0)
-        printf("%6.0f%%  ", 100 * share->of_same_bytes);
+    if (share->of_bare > 0)
+        printf("%6.0f%%  ", 100 * share->of_bare);
     for (int k = 0; k < r->nnode; k++)
         printf(" %s", r->node[k]->op->name);
     putchar('\n');
@@ -89,8 +90,8 @@ static void put_step(struct json_writer *w, const char *row, enum dtype d,
     json_put_int(w, "flops", s->flops);
     json_put_bool(w, "moves", moves);
     json_put_double(w, "of_copy", share->of_copy);
-    if (share->of_same_bytes > 0)
-        json_put_double(w, "of_same_bytes", share->of_same_bytes);
+    if (share->of_bare > 0)
+        json_put_double(w, "of_bare", share->of_bare);
     json_end(w);
 }
 
@@ -129,7 +130,7 @@ static void add_cpu_step(const struct op_time *o, void *arg)
     struct table *t = arg;
     struct bench_step s = {
         .flops = (int64_t)o->flops, .bytes = (size_t)o->bytes, .seconds = o->seconds};
-    struct shares share = {.of_same_bytes = o->copy_seconds / o->seconds};
+    struct shares share = {.of_bare = o->bare_seconds / o->seconds};
 
     if (!(t->copy.behind > 0))
         t->copy.behind = cpu_copy_bandwidth(t->dev);
@@ -140,7 +141,9 @@ static void add_cpu_step(const struct op_time *o, void *arg)
 static void bench_cpu_row(struct table *t, const struct op_case *row,
                           const struct case_options *o)
 {
-    op_bench(row, t->backend, t->dev, o, cpu_seconds, cpu_copy, add_cpu_step, t);
+    static const struct op_moves moves = {cpu_copy, cpu_read, cpu_fill};
+
+    op_bench(row, t->backend, t->dev, o, cpu_seconds, &moves, add_cpu_step, t);
     if (t->copy.behind > 0)
         t->copy = (struct copy){.before = t->copy.behind};
 }
@@ -153,7 +156,7 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
     bool cpu = t->backend == &backend_cpu;
 
     printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
-           "GFLOP/s", "GB/s", "of copy", cpu ? "as much  " : "", "ops");
+           "GFLOP/s", "GB/s", "of copy", cpu ? "of bare  " : "", "ops");
     for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3; k++) {
             struct case_options c = {.bench = true, .dtype = dtypes[k]};

@@ -1,12 +1,13 @@
 #include "cpu/bandwidth.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 
-enum { COPY_BYTES = 128 << 20, COPY_RUNS = 7 };
+enum { COPY_BYTES = 128 << 20, COPY_RUNS = 7, AHEAD = 8192 };
 
 struct copy {
     const struct loops *loops;
@@ -28,6 +29,55 @@ void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
     struct copy c = {dev->loops, from, to, past_cache};
 
     cpu_for(dev, (int64_t)size, 4096, copy_part, &c);
+}
+
+/* Some lines at a time, and those that come later are asked for. */
+static void read_part(void *arg, int64_t lo, int64_t hi)
+{
+    typedef uint64_t line __attribute__((vector_size(64)));
+
+    const char *from = arg;
+    line sum = {0}, more = {0};
+    volatile uint64_t sink;
+
+    for (int64_t i = lo; i + 128 <= hi; i += 128) {
+        line a, b;
+
+        __builtin_prefetch(from + i + AHEAD);
+        __builtin_prefetch(from + i + AHEAD + 64);
+        memcpy(&a, from + i, sizeof(a));
+        memcpy(&b, from + i + 64, sizeof(b));
+        sum ^= a;
+        more ^= b;
+    }
+    sum ^= more;
+    sink = sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
+    (void)sink;
+}
+
+void cpu_read(const struct device *dev, const void *from, size_t size)
+{
+    cpu_for(dev, (int64_t)size, 4096, read_part, (void *)(uintptr_t)from);
+}
+
+/* From a page that stays in the first-level cache. */
+static void fill_part(void *arg, int64_t lo, int64_t hi)
+{
+    static const char page[4096] __attribute__((aligned(64)));
+    const struct copy *c = arg;
+
+    for (int64_t i = lo; i < hi; i += (int64_t)sizeof(page)) {
+        int64_t n = hi - i < (int64_t)sizeof(page) ? hi - i : (int64_t)sizeof(page);
+
+        c->loops->copy(c->to + i, page, n, c->past_cache);
+    }
+}
+
+void cpu_fill(const struct device *dev, void *to, size_t size, bool past_cache)
+{
+    struct copy c = {dev->loops, NULL, to, past_cache};
+
+    cpu_for(dev, (int64_t)size, 4096, fill_part, &c);
 }
 
 static int ascending(const void *a, const void *b)

@@ -13,6 +13,10 @@
 void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
               bool past_cache);
 
+/* Loads alone, and stores alone: what copying cannot do without. */
+void cpu_read(const struct device *dev, const void *from, size_t size);
+void cpu_fill(const struct device *dev, void *to, size_t size, bool past_cache);
+
 /*
  * Bytes read and written a second by the faster of the two ways to copy 128 MiB, the
  * medians of some, about a tenth of a second.

@@ -17,11 +17,11 @@ enum {
 
 /* Seconds of each run of each step: [step * RUNS_MAX + run]. */
 struct timing {
-    double *seconds, *copied;
+    double *seconds, *bare;
     int run;
-    bool probe, past; /* trying the kinds of copy: which one */
+    bool probe, past; /* trying the kinds of stores: which one */
     double *kind[2];  /* what each took: [step * PROBES + run] */
-    op_copy_fn *copy;
+    const struct op_moves *moves;
     char *to, *from;
 };
 
@@ -55,18 +55,30 @@ static size_t region_again(const struct region *r)
     return sum;
 }
 
-size_t op_region_bytes(const struct region *r)
+/* What a step reads in its first pass or its only one, reads again, and writes. */
+struct traffic {
+    size_t read, again, written;
+};
+
+static struct traffic region_traffic(const struct region *r)
 {
-    size_t sum = region_again(r);
+    struct traffic b = {.again = region_again(r)};
 
     for (int i = 0; i < r->nnode; i++)
-        sum += state_read(r->node[i]);
+        b.read += state_read(r->node[i]);
     for (int i = 0; i < r->nread; i++)
-        sum += tensor_room(r->read[i]);
+        b.read += tensor_room(r->read[i]);
     for (int i = 0; i < r->nwrite; i++)
         if (r->write[i]->memory != MEMORY_NONE)
-            sum += tensor_room(r->write[i]);
-    return sum;
+            b.written += tensor_room(r->write[i]);
+    return b;
+}
+
+size_t op_region_bytes(const struct region *r)
+{
+    struct traffic b = region_traffic(r);
+
+    return b.read + b.again + b.written;
 }
 
 int64_t op_region_flops(const struct region *r)
@@ -78,20 +90,23 @@ int64_t op_region_flops(const struct region *r)
     return sum;
 }
 
-/* How many bytes a step's copy reads, in its first and in its second pass. */
-static size_t copy_size(const struct region *r, size_t *again)
+static size_t pages(size_t size)
 {
-    *again = region_again(r) / 2;
-    return op_region_bytes(r) / 2 - *again;
+    return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Where it begins. */
-static size_t copy_at(const struct program *p, int step)
+/* Where the memory of a step's bare loop begins: of what is read, and of what is written.
+ */
+static struct traffic traffic_before(const struct program *p, int step)
 {
-    size_t at = 0, again;
+    struct traffic at = {0};
 
-    for (int i = 0; i < step; i++)
-        at += (copy_size(p->region[i], &again) + PAGE - 1) / PAGE * PAGE;
+    for (int i = 0; i < step; i++) {
+        struct traffic b = region_traffic(p->region[i]);
+
+        at.read += pages(b.read);
+        at.written += pages(b.written);
+    }
     return at;
 }
 
@@ -113,8 +128,27 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* The kind of copy that is the faster one for a step. */
-static bool past_cache(struct timing *t, int step)
+/* Loads and stores the bytes of a step, and does nothing with them. */
+static void run_bare(const struct timing *t, const struct program *p, int step, bool past)
+{
+    struct traffic b = region_traffic(p->region[step]), at = traffic_before(p, step);
+    size_t both = (b.read < b.written ? b.read : b.written) / 64 * 64;
+    const char *from = t->from + at.read;
+    char *to = t->to + at.written;
+
+    if (b.again)
+        t->moves->read(p->device, from, b.again < b.read ? b.again : b.read);
+    if (both)
+        t->moves->copy(p->device, to, from, both, past);
+    if (b.read > both)
+        t->moves->read(p->device, from + both, b.read - both);
+    if (b.written > both)
+        t->moves->fill(p->device, to + both, b.written - both, past);
+    p->backend->sync(p->device);
+}
+
+/* The kind of stores that is the faster one for a step's bare loop. */
+static bool past_cache(const struct timing *t, int step)
 {
     return t->probe ? t->past
                     : t->kind[true][step * PROBES + PROBES / 2] <
@@ -124,23 +158,18 @@ static bool past_cache(struct timing *t, int step)
 static void note_step(const struct program *p, int step, double seconds, void *arg)
 {
     struct timing *t = arg;
-    size_t again, size = copy_size(p->region[step], &again), at = copy_at(p, step);
     bool past;
-    double began, *copied;
+    double began, *took;
 
     if (!t->probe)
         t->seconds[step * RUNS_MAX + t->run] = seconds;
-    if (!t->copy)
+    if (!t->moves)
         return;
     past = past_cache(t, step);
-    copied = t->probe ? &t->kind[past][step * PROBES] : &t->copied[step * RUNS_MAX];
+    took = t->probe ? &t->kind[past][step * PROBES] : &t->bare[step * RUNS_MAX];
     began = clock_now();
-    t->copy(p->device, t->to + at, t->from + at, size, past);
-    at += (size - again) / 64 * 64;
-    if (again)
-        t->copy(p->device, t->to + at, t->from + at, again, past);
-    p->backend->sync(p->device);
-    copied[t->run] = clock_now() - began;
+    run_bare(t, p, step, past);
+    took[t->run] = clock_now() - began;
 }
 
 static struct op_time describe(const struct op_case *row, const struct program *p, int i,
@@ -150,28 +179,31 @@ static struct op_time describe(const struct op_case *row, const struct program *
         .row = row,
         .region = p->region[i],
         .seconds = median(t->seconds + (ptrdiff_t)i * RUNS_MAX, t->run),
-        .copy_seconds = t->copy ? median(t->copied + (ptrdiff_t)i * RUNS_MAX, t->run) : 0,
+        .bare_seconds = t->moves ? median(t->bare + (ptrdiff_t)i * RUNS_MAX, t->run) : 0,
         .bytes = (double)op_region_bytes(p->region[i]),
         .flops = (double)op_region_flops(p->region[i]),
     };
 }
 
-static void timing_init(struct timing *t, const struct program *p, op_copy_fn *copy)
+static void timing_init(struct timing *t, const struct program *p,
+                        const struct op_moves *moves)
 {
-    size_t steps = (size_t)p->nregion + 1, size = copy_at(p, p->nregion) + 1;
+    size_t steps = (size_t)p->nregion + 1;
+    struct traffic all = traffic_before(p, p->nregion);
 
     t->seconds = xcalloc(steps * RUNS_MAX, sizeof(double));
-    t->copied = xcalloc(steps * RUNS_MAX, sizeof(double));
+    t->bare = xcalloc(steps * RUNS_MAX, sizeof(double));
     for (int i = 0; i < 2; i++)
         t->kind[i] = xcalloc(steps * PROBES, sizeof(double));
-    t->copy = copy;
-    t->from = copy ? p->backend->alloc(p->device, size) : NULL;
-    t->to = copy ? p->backend->alloc(p->device, size) : NULL;
-    if (copy)
-        for (int i = 0; i < 2; i++) { /* first touch, and the loops' first use */
-            copy(p->device, t->to, t->from, size, false);
-            copy(p->device, t->from, t->to, size, true);
-        }
+    t->moves = moves;
+    t->from = moves ? p->backend->alloc(p->device, all.read + 1) : NULL;
+    t->to = moves ? p->backend->alloc(p->device, all.written + 1) : NULL;
+    if (!moves)
+        return;
+    for (int past = 0; past < 2; past++) { /* first touch, and the loops' first use */
+        moves->fill(p->device, t->from, all.read, past);
+        moves->fill(p->device, t->to, all.written, past);
+    }
 }
 
 static void timing_release(struct timing *t, const struct program *p)
@@ -179,16 +211,16 @@ static void timing_release(struct timing *t, const struct program *p)
     p->backend->free(p->device, t->from);
     p->backend->free(p->device, t->to);
     free(t->seconds);
-    free(t->copied);
+    free(t->bare);
     for (int i = 0; i < 2; i++)
         free(t->kind[i]);
 }
 
 /*
- * Which kind of copy is the faster one for each step. A kind stays for some runs: a copy
- * through the cache leaves lines there that the next step has to wait for.
+ * Which kind of stores is the faster one for each step. A kind stays for some runs: those
+ * through the cache leave lines there that the next step has to wait for.
  */
-static void probe_copies(struct timing *t, struct program *p)
+static void probe_stores(struct timing *t, struct program *p)
 {
     t->probe = true;
     for (int kind = 0; kind < 2; kind++) {
@@ -205,18 +237,19 @@ static void probe_copies(struct timing *t, struct program *p)
 
 void op_bench(const struct op_case *row, const struct backend *backend,
               struct device *dev, const struct case_options *o, double budget,
-              op_copy_fn *copy, void (*fn)(const struct op_time *t, void *arg), void *arg)
+              const struct op_moves *moves,
+              void (*fn)(const struct op_time *t, void *arg), void *arg)
 {
     struct case_run r;
     struct timing timing = {0};
     double began;
 
     case_run_init(&r, row, backend, dev, o);
-    timing_init(&timing, r.program, copy);
+    timing_init(&timing, r.program, moves);
     program_run(r.program); /* first touch */
     program_trace(r.program, note_step, &timing);
-    if (copy)
-        probe_copies(&timing, r.program);
+    if (moves)
+        probe_stores(&timing, r.program);
     began = clock_now();
     while (timing.run < RUNS_MIN ||
            (timing.run < RUNS_MAX && clock_now() - began < budget)) {
