@@ -1,8 +1,24 @@
-/* What session.c, session_state.c and step.c share. Private to them. */
+/*
+ * What the files of a session share. Private to them: session_programs.c and
+ * session_state.c, above them step.c and fit.c, and session.c on top.
+ */
 #ifndef TRAIN_SESSION_PARTS_H
 #define TRAIN_SESSION_PARTS_H
 
 #include "train/step.h"
+
+/* The training programs, with mixing or not as s->mixing says. */
+void session_compile_train(struct session *s);
+void session_drop_program(struct session *s, enum session_program which);
+
+/* Grows the memory of all programs to what they need, and tells them where it is. */
+void session_bind(struct session *s);
+
+/* Whether the average is in host memory: if that is wanted, or if no program averages. */
+bool session_host_average(const struct session *s);
+
+/* A batch of any of the programs, pixels and labels, in bytes. */
+size_t session_slot_size(const struct session *s);
 
 /* Where the average lies on the device that an evaluation reads. */
 void *session_average(const struct session *s);

@@ -1,0 +1,169 @@
+/* The programs of a session, and the memory that they need together. */
+#include <string.h>
+
+#include "graph/flat.h"
+#include "train/session_parts.h"
+
+static void compile(struct session *s, enum session_program which)
+{
+    static const enum build_kind kind[] = {
+        [SESSION_TRAIN] = BUILD_TRAIN,
+        [SESSION_MICRO] = BUILD_MICRO,
+        [SESSION_EVAL] = BUILD_EVAL,
+        [SESSION_EVAL_EMA] = BUILD_EVAL,
+    };
+    struct compile_options o = {.keep_declines = s->keep_declines};
+
+    if (which == SESSION_TRAIN)
+        o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
+    build_init(&s->build[which], s->cfg, &s->plan, kind[which], s->mixing);
+    s->program[which] = program_compile(s->build[which].graph, s->backend, s->device, &o);
+}
+
+void session_compile_train(struct session *s)
+{
+    if (s->plan.accumulation.group > 1)
+        compile(s, SESSION_MICRO);
+    compile(s, SESSION_TRAIN);
+}
+
+void session_compile(struct session *s, const struct session_options *o)
+{
+    plan_init(&s->plan, s->cfg, o->images, o->class_weight, s->backend, s->device);
+    s->mixing = s->plan.mix;
+    if (o->train)
+        session_compile_train(s);
+    if (o->eval)
+        compile(s, SESSION_EVAL);
+    if (o->eval && s->cfg->train.ema.enable)
+        compile(s, SESSION_EVAL_EMA);
+}
+
+void session_drop_program(struct session *s, enum session_program which)
+{
+    program_free(s->program[which]);
+    s->program[which] = NULL;
+    if (s->build[which].graph)
+        build_release(&s->build[which]);
+    if (s->derived[which])
+        s->backend->free(s->device, s->derived[which]);
+    s->derived[which] = NULL;
+}
+
+void session_drop(struct session *s)
+{
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        session_drop_program(s, (enum session_program)i);
+}
+
+const struct flat *session_flat(const struct session *s)
+{
+    int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+
+    return s->build[which].graph->flat;
+}
+
+bool session_host_average(const struct session *s)
+{
+    return s->cfg->train.ema.enable &&
+           (s->cfg->train.ema.device == EMA_DEVICE_CPU || !s->program[SESSION_TRAIN]);
+}
+
+/* Where an average in host memory is copied to be evaluated: the end of the arena. */
+static size_t average_offset(const struct session *s)
+{
+    size_t need = program_need(s->program[SESSION_EVAL], MEMORY_ARENA);
+
+    return (need + 63) / 64 * 64;
+}
+
+size_t session_bytes(const struct session *s, enum memory m)
+{
+    size_t most = 0, sum = 0;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++) {
+        size_t need = s->program[i] ? program_need(s->program[i], m) : 0;
+
+        most = need > most ? need : most;
+        sum += need;
+    }
+    if (m == MEMORY_ARENA && s->program[SESSION_EVAL_EMA] && session_host_average(s)) {
+        size_t need = average_offset(s) +
+                      program_need(s->program[SESSION_EVAL_EMA], MEMORY_WEIGHTS);
+
+        most = need > most ? need : most;
+    }
+    return m == MEMORY_DERIVED ? sum : most;
+}
+
+bool session_has_ema(const struct session *s)
+{
+    return s->average || s->base[MEMORY_EMA];
+}
+
+/* Grows memory `m` to what the programs need; what was in it is lost. */
+static void grow(struct session *s, enum memory m)
+{
+    size_t need = session_bytes(s, m);
+
+    if (m == MEMORY_DERIVED || m == MEMORY_NONE || need <= s->size[m])
+        return;
+    if (s->base[m])
+        s->backend->free(s->device, s->base[m]);
+    s->base[m] = s->backend->alloc(s->device, need);
+    s->size[m] = need;
+}
+
+void *session_average(const struct session *s)
+{
+    return session_host_average(s) ? (char *)s->base[MEMORY_ARENA] + average_offset(s)
+                           : s->base[MEMORY_EMA];
+}
+
+static void bind(struct session *s, enum session_program which)
+{
+    struct program *p = s->program[which];
+    void *base[MEMORY_COUNT];
+
+    if (!p)
+        return;
+    memcpy(base, s->base, sizeof(base));
+    if (!s->derived[which] && program_need(p, MEMORY_DERIVED))
+        s->derived[which] = s->backend->alloc(s->device, program_need(p, MEMORY_DERIVED));
+    base[MEMORY_DERIVED] = s->derived[which];
+    if (which == SESSION_EVAL)
+        base[MEMORY_METRICS] = s->eval_metrics[SESSION_RAW];
+    if (which == SESSION_EVAL_EMA) {
+        base[MEMORY_METRICS] = s->eval_metrics[SESSION_EMA];
+        base[MEMORY_WEIGHTS] = session_average(s);
+    }
+    program_bind(p, base);
+}
+
+void session_bind(struct session *s)
+{
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        grow(s, (enum memory)m);
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        bind(s, (enum session_program)i);
+}
+
+size_t session_slot_size(const struct session *s)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++) {
+        const struct build *b = &s->build[i];
+        size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels),
+                                                         tensor_size(b->labels))
+                                    : 0;
+
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
+size_t session_slot_bytes(const struct session *s)
+{
+    return inflight_bytes(s->backend, session_slot_size(s));
+}
