@@ -117,7 +117,7 @@ static void grow(struct session *s, enum memory m)
 void *session_average(const struct session *s)
 {
     return session_host_average(s) ? (char *)s->base[MEMORY_ARENA] + average_offset(s)
-                           : s->base[MEMORY_EMA];
+                                   : s->base[MEMORY_EMA];
 }
 
 static void bind(struct session *s, enum session_program which)
