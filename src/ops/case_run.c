@@ -160,7 +160,7 @@ static void fill_inputs(struct case_run *r)
         const struct tensor *t = r->build.input[0].tensor;
         float *v = (float *)(void *)(host + t->offset);
 
-        v[r->row->nan_last ? tensor_len(t) - 1 : 0] = NAN;
+        v[r->row->nan_last ? tensor_len(t) - 1 : 0] = r->row->nan_last ? -NAN : NAN;
     }
     r->backend->copy_in(r->dev, r->base[MEMORY_INPUT], host,
                         program_need(r->program, MEMORY_INPUT));
