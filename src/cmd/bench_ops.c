@@ -52,8 +52,7 @@ struct table {
     int moves, below; /* kernels that only move memory; of them under the mark */
 };
 
-/* Its speed against a copy's, and against the bare loop of op_bench.h; 0: not measured.
- */
+/* Its speed against a copy's and the bare loop's of op_bench.h; 0: not measured. */
 struct shares {
     double of_copy, of_bare;
 };

@@ -15,13 +15,25 @@ enum {
     PAGE = 4096
 };
 
+/* What a step reads in its first pass or its only one, reads again, and writes. */
+struct traffic {
+    size_t read, again, written;
+};
+
+/* Loads and stores what a step does; `from` and `to` are parts of the memory of all. */
+struct bare {
+    struct traffic bytes;
+    size_t from, to;
+};
+
 /* Seconds of each run of each step: [step * RUNS_MAX + run]. */
 struct timing {
-    double *seconds, *bare;
+    double *seconds, *bare_seconds;
     int run;
     bool probe, past; /* trying the kinds of stores: which one */
     double *kind[2];  /* what each took: [step * PROBES + run] */
     const struct op_moves *moves;
+    struct bare *bare; /* of each step */
     char *to, *from;
 };
 
@@ -55,11 +67,6 @@ static size_t region_again(const struct region *r)
     return sum;
 }
 
-/* What a step reads in its first pass or its only one, reads again, and writes. */
-struct traffic {
-    size_t read, again, written;
-};
-
 static struct traffic region_traffic(const struct region *r)
 {
     struct traffic b = {.again = region_again(r)};
@@ -90,26 +97,6 @@ int64_t op_region_flops(const struct region *r)
     return sum;
 }
 
-static size_t pages(size_t size)
-{
-    return (size + PAGE - 1) / PAGE * PAGE;
-}
-
-/* Where the memory of a step's bare loop begins: of what is read, and of what is written.
- */
-static struct traffic traffic_before(const struct program *p, int step)
-{
-    struct traffic at = {0};
-
-    for (int i = 0; i < step; i++) {
-        struct traffic b = region_traffic(p->region[i]);
-
-        at.read += pages(b.read);
-        at.written += pages(b.written);
-    }
-    return at;
-}
-
 bool op_time_moves(const struct op_time *t)
 {
     return t->bytes >= MOVES_BYTES && t->flops <= MOVES_FLOPS * t->bytes;
@@ -128,13 +115,13 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* Loads and stores the bytes of a step, and does nothing with them. */
 static void run_bare(const struct timing *t, const struct program *p, int step, bool past)
 {
-    struct traffic b = region_traffic(p->region[step]), at = traffic_before(p, step);
+    const struct bare *bare = &t->bare[step];
+    struct traffic b = bare->bytes;
     size_t both = (b.read < b.written ? b.read : b.written) / 64 * 64;
-    const char *from = t->from + at.read;
-    char *to = t->to + at.written;
+    const char *from = t->from + bare->from;
+    char *to = t->to + bare->to;
 
     if (b.again)
         t->moves->read(p->device, from, b.again < b.read ? b.again : b.read);
@@ -166,7 +153,7 @@ static void note_step(const struct program *p, int step, double seconds, void *a
     if (!t->moves)
         return;
     past = past_cache(t, step);
-    took = t->probe ? &t->kind[past][step * PROBES] : &t->bare[step * RUNS_MAX];
+    took = t->probe ? &t->kind[past][step * PROBES] : &t->bare_seconds[step * RUNS_MAX];
     began = clock_now();
     run_bare(t, p, step, past);
     took[t->run] = clock_now() - began;
@@ -179,30 +166,52 @@ static struct op_time describe(const struct op_case *row, const struct program *
         .row = row,
         .region = p->region[i],
         .seconds = median(t->seconds + (ptrdiff_t)i * RUNS_MAX, t->run),
-        .bare_seconds = t->moves ? median(t->bare + (ptrdiff_t)i * RUNS_MAX, t->run) : 0,
+        .bare_seconds =
+            t->moves ? median(t->bare_seconds + (ptrdiff_t)i * RUNS_MAX, t->run) : 0,
         .bytes = (double)op_region_bytes(p->region[i]),
         .flops = (double)op_region_flops(p->region[i]),
     };
+}
+
+static size_t pages(size_t size)
+{
+    return (size + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Each step's bare loop has memory of its own; returns how much all have. */
+static struct bare place_bare(struct timing *t, const struct program *p)
+{
+    struct bare at = {{0}, 0, 0};
+
+    for (int i = 0; i < p->nregion; i++) {
+        at.bytes = region_traffic(p->region[i]);
+        t->bare[i] = at;
+        at.from += pages(at.bytes.read);
+        at.to += pages(at.bytes.written);
+    }
+    return at;
 }
 
 static void timing_init(struct timing *t, const struct program *p,
                         const struct op_moves *moves)
 {
     size_t steps = (size_t)p->nregion + 1;
-    struct traffic all = traffic_before(p, p->nregion);
+    struct bare all;
 
     t->seconds = xcalloc(steps * RUNS_MAX, sizeof(double));
-    t->bare = xcalloc(steps * RUNS_MAX, sizeof(double));
+    t->bare_seconds = xcalloc(steps * RUNS_MAX, sizeof(double));
     for (int i = 0; i < 2; i++)
         t->kind[i] = xcalloc(steps * PROBES, sizeof(double));
     t->moves = moves;
-    t->from = moves ? p->backend->alloc(p->device, all.read + 1) : NULL;
-    t->to = moves ? p->backend->alloc(p->device, all.written + 1) : NULL;
     if (!moves)
         return;
+    t->bare = xcalloc(steps, sizeof(*t->bare));
+    all = place_bare(t, p);
+    t->from = p->backend->alloc(p->device, all.from + 1);
+    t->to = p->backend->alloc(p->device, all.to + 1);
     for (int past = 0; past < 2; past++) { /* first touch, and the loops' first use */
-        moves->fill(p->device, t->from, all.read, past);
-        moves->fill(p->device, t->to, all.written, past);
+        moves->fill(p->device, t->from, all.from, past);
+        moves->fill(p->device, t->to, all.to, past);
     }
 }
 
@@ -211,6 +220,7 @@ static void timing_release(struct timing *t, const struct program *p)
     p->backend->free(p->device, t->from);
     p->backend->free(p->device, t->to);
     free(t->seconds);
+    free(t->bare_seconds);
     free(t->bare);
     for (int i = 0; i < 2; i++)
         free(t->kind[i]);
