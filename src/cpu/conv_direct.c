@@ -7,46 +7,64 @@
 
 enum { PIXELS = 12, TAPS = 9 };
 
-bool direct_supported(const struct direct *s)
+/* forward and weight gradient */
+static const char *direct_can(const struct device *dev, const struct conv_shape *s)
 {
     bool half = s->type == DTYPE_BF16;
 
+    (void)dev;
     /* fp32 runs the same functions, which gcc compiles for the whole set. */
     if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512vl") || (!half && s->type != DTYPE_F32))
-        return false;
+        return "no AVX512-BF16, or another type";
+    if (s->stride_h != 1 || s->stride_w != 1)
+        return "stride 1 only";
+    if (2 * s->pad_h != (s->kernel_h - 1) * s->dilation_h ||
+        2 * s->pad_w != (s->kernel_w - 1) * s->dilation_w)
+        return "height and width must stay";
     if ((s->kernel_h == 1) == (s->kernel_w == 1) || s->kernel_h % 2 == 0 ||
         s->kernel_w % 2 == 0 || s->kernel_h * s->kernel_w > TAPS)
-        return false;
-    if (s->c != 16 && s->c != 32 && s->c != 64 && s->c != 128)
-        return false;
-    return (s->k == 16 || s->k % 32 == 0) && s->w >= PIXELS;
+        return "not 1 by n";
+    if ((s->c != 16 && s->c != 32 && s->c != 64 && s->c != 128) ||
+        (s->k != 16 && s->k % 32 != 0) || s->w < PIXELS)
+        return "not the channels of our loops, or too narrow";
+    return NULL;
 }
 
-struct direct direct_backward(const struct direct *s)
+/* The data gradient of s is a forward convolution of this shape. */
+static struct conv_shape turned_round(const struct conv_shape *s)
 {
-    struct direct back = *s;
+    struct conv_shape back = *s;
 
     back.c = s->k;
     back.k = s->c;
     return back;
 }
 
+static const char *direct_data_grad_can(const struct device *dev,
+                                        const struct conv_shape *s)
+{
+    struct conv_shape back = turned_round(s);
+    const char *why = direct_can(dev, s);
+
+    return why ? why : direct_can(dev, &back);
+}
+
 /* Words of a pixel of x, in a broadcast: one channel, or two in bf16. */
-static int words_of(const struct direct *s)
+static int words_of(const struct conv_shape *s)
 {
     return s->type == DTYPE_BF16 ? s->c / 2 : s->c;
 }
 
 /* ---- weights ---- */
 
-size_t direct_packed(const struct direct *s)
+static size_t direct_packed(const struct conv_shape *s)
 {
     return (size_t)taps_of(s) * (size_t)s->c * (size_t)s->k * dtype_size(s->type);
 }
 
 struct pack_job {
-    const struct direct *s;
+    const struct conv_shape *s;
     void *packed;
     const float *w;
     bool backward;
@@ -79,7 +97,7 @@ ISA static void pack_tile(enum dtype type, float tile[LANES][LANES], void *to)
 ISA static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
-    const struct direct *s = j->s;
+    const struct conv_shape *s = j->s;
     int taps = taps_of(s), in = j->backward ? s->k : s->c;
     size_t tile_bytes = LANES * LANES * dtype_size(s->type);
     float tile[LANES][LANES];
@@ -104,8 +122,8 @@ ISA static void pack_part(void *arg, int64_t lo, int64_t hi)
             }
 }
 
-void direct_pack(const struct device *dev, const struct direct *s, void *packed,
-                 const float *w, bool backward)
+static void direct_pack(const struct device *dev, const struct conv_shape *s,
+                        void *packed, const float *w, bool backward)
 {
     struct pack_job j = {s, packed, w, backward};
 
@@ -220,7 +238,7 @@ ROWS(1, 64)
 
 typedef void row_fn(const struct row *r);
 
-static row_fn *row_for(const struct direct *s)
+static row_fn *row_for(const struct conv_shape *s)
 {
     static row_fn *const table[2][4][2] = {
         {{row_0_16_1, row_0_16_2},
@@ -238,35 +256,35 @@ static row_fn *row_for(const struct direct *s)
 }
 
 /* Zeros on both sides of a row of x, where taps lie beside each other. */
-static int border(const struct direct *s)
+static int border(const struct conv_shape *s)
 {
     return s->kernel_w / 2 * s->dilation_w;
 }
 
-static size_t padded_row(const struct direct *s)
+static size_t padded_row(const struct conv_shape *s)
 {
     return (size_t)(s->w + 2 * border(s)) * (size_t)words_of(s);
 }
 
-static size_t forward_thread(const struct direct *s)
+static size_t forward_thread(const struct conv_shape *s)
 {
     return border(s) ? align64((size_t)s->kernel_h * padded_row(s) * sizeof(uint32_t))
                      : 0;
 }
 
-size_t direct_forward_scratch(const struct direct *s, int threads)
+static size_t direct_forward_scratch(const struct conv_shape *s, int threads)
 {
     return forward_thread(s) * (size_t)threads;
 }
 
 struct forward_job {
     const struct device *dev;
-    const struct direct *s;
-    const struct direct_args *a;
+    const struct conv_shape *s;
+    const struct conv_args *a;
 };
 
 /* Row y of an image with its border. */
-static const uint32_t *with_border(const struct direct *s, const uint32_t *x,
+static const uint32_t *with_border(const struct conv_shape *s, const uint32_t *x,
                                    uint32_t *to)
 {
     size_t side = (size_t)border(s) * (size_t)words_of(s);
@@ -281,7 +299,7 @@ static const uint32_t *with_border(const struct direct *s, const uint32_t *x,
 }
 
 /* The taps of row y of an image that lie inside of it. */
-static int find_taps(const struct direct *s, const uint32_t *image, int y,
+static int find_taps(const struct conv_shape *s, const uint32_t *image, int y,
                      const uint32_t *w, uint32_t *scratch, struct tap *tap)
 {
     int n = 0, words = words_of(s);
@@ -306,8 +324,8 @@ static int find_taps(const struct direct *s, const uint32_t *image, int y,
 static void forward_thread_rows(void *arg, int thread)
 {
     const struct forward_job *j = arg;
-    const struct direct *s = j->s;
-    const struct direct_args *a = j->a;
+    const struct conv_shape *s = j->s;
+    const struct conv_args *a = j->a;
     size_t yrow = (size_t)s->w * (size_t)s->k * dtype_size(s->type);
     uint32_t *scratch =
         (uint32_t *)((char *)a->scratch + (size_t)thread * forward_thread(s));
@@ -321,7 +339,7 @@ static void forward_thread_rows(void *arg, int thread)
     cpu_part((int64_t)s->n * s->h, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t at = lo; at < hi; at++) {
         int y = (int)(at % s->h);
-        const uint32_t *image = (const uint32_t *)a->x + (at - y) * xrow;
+        const uint32_t *image = (const uint32_t *)a->from + (at - y) * xrow;
 
         if (y + below < s->h)
             fetch_in(&ahead, 0, image + (y + below) * xrow, (size_t)xrow * 4, tiles);
@@ -334,7 +352,7 @@ static void forward_thread_rows(void *arg, int thread)
             .next = (ptrdiff_t)taps_of(s) * words_of(s) * LANES,
             .bias = a->bias,
             .mask = a->mask ? (const char *)a->mask + (size_t)at * yrow : NULL,
-            .y = (char *)a->y + (size_t)at * yrow,
+            .y = (char *)a->to + (size_t)at * yrow,
             .relu = a->relu,
             .ahead = &ahead,
         });
@@ -342,10 +360,39 @@ static void forward_thread_rows(void *arg, int thread)
     }
 }
 
-void direct_forward(const struct device *dev, const struct direct *s,
-                    const struct direct_args *a)
+static void direct_forward(const struct device *dev, const struct conv_shape *s,
+                           const struct conv_args *a)
 {
     struct forward_job j = {dev, s, a};
 
     cpu_parallel(dev, forward_thread_rows, &j);
 }
+
+static size_t direct_data_grad_scratch(const struct conv_shape *s, int threads)
+{
+    struct conv_shape back = turned_round(s);
+
+    return direct_forward_scratch(&back, threads);
+}
+
+static void direct_data_grad(const struct device *dev, const struct conv_shape *s,
+                             const struct conv_args *a)
+{
+    struct conv_shape back = turned_round(s);
+
+    direct_forward(dev, &back, a);
+}
+
+const struct conv_loops conv_direct = {
+    .forward_can = direct_can,
+    .data_grad_can = direct_data_grad_can,
+    .weight_grad_can = direct_can,
+    .packed = direct_packed,
+    .pack = direct_pack,
+    .forward_scratch = direct_forward_scratch,
+    .data_grad_scratch = direct_data_grad_scratch,
+    .weight_grad_scratch = direct_weight_grad_scratch,
+    .forward = direct_forward,
+    .data_grad = direct_data_grad,
+    .weight_grad = direct_weight_grad,
+};

@@ -13,12 +13,12 @@
 
 enum { STEPS = 160 };
 
-static int row_steps(const struct direct *s)
+static int row_steps(const struct conv_shape *s)
 {
     return s->type == DTYPE_BF16 ? (s->w + 1) / 2 : s->w;
 }
 
-static int chunk_rows(const struct direct *s)
+static int chunk_rows(const struct conv_shape *s)
 {
     int rows = STEPS / row_steps(s);
 
@@ -29,7 +29,7 @@ struct grad_scratch {
     size_t x, dy, sum, bias, total; /* byte offsets in one thread's part, and its size */
 };
 
-static struct grad_scratch grad_layout(const struct direct *s)
+static struct grad_scratch grad_layout(const struct conv_shape *s)
 {
     size_t steps = (size_t)(chunk_rows(s) * row_steps(s)) * sizeof(uint32_t);
     struct grad_scratch g = {0};
@@ -41,7 +41,7 @@ static struct grad_scratch grad_layout(const struct direct *s)
     return g;
 }
 
-size_t direct_weight_grad_scratch(const struct direct *s, int threads)
+size_t direct_weight_grad_scratch(const struct conv_shape *s, int threads)
 {
     return grad_layout(s).total * (size_t)threads;
 }
@@ -106,7 +106,7 @@ INLINE void sum_row(const char *row, int width, int channels, bool half, float *
  * `rows` rows of an image, shifted by `shift` columns, as steps; total[channels] += their
  * pixels, if it is not NULL.
  */
-ISA static void copy_rows(const struct direct *s, const char *from, int channels,
+ISA static void copy_rows(const struct conv_shape *s, const char *from, int channels,
                           int rows, int shift, uint32_t *to, double *total)
 {
     bool half = s->type == DTYPE_BF16;
@@ -167,7 +167,7 @@ INLINE void grad_tile(const uint32_t *x, const uint32_t *d0, const uint32_t *d1,
  * One tap: sum[k / 16 / vectors][c][vectors x 16] += over `steps` steps; dy has `next` of
  * them from a group of 16 channels to the next.
  */
-INLINE void grad_tap(const struct direct *s, const uint32_t *x, const uint32_t *dy,
+INLINE void grad_tap(const struct conv_shape *s, const uint32_t *x, const uint32_t *dy,
                      int steps, int next, float *sum, struct ahead *ahead, bool half)
 {
     ptrdiff_t xgroup = (ptrdiff_t)steps * LANES, group = (ptrdiff_t)next * LANES;
@@ -187,14 +187,14 @@ INLINE void grad_tap(const struct direct *s, const uint32_t *x, const uint32_t *
         }
 }
 
-ISA static void grad_tap_float(const struct direct *s, const uint32_t *x,
+ISA static void grad_tap_float(const struct conv_shape *s, const uint32_t *x,
                                const uint32_t *dy, int steps, int next, float *sum,
                                struct ahead *ahead)
 {
     grad_tap(s, x, dy, steps, next, sum, ahead, false);
 }
 
-ISA static void grad_tap_half(const struct direct *s, const uint32_t *x,
+ISA static void grad_tap_half(const struct conv_shape *s, const uint32_t *x,
                               const uint32_t *dy, int steps, int next, float *sum,
                               struct ahead *ahead)
 {
@@ -203,14 +203,14 @@ ISA static void grad_tap_half(const struct direct *s, const uint32_t *x,
 
 struct grad_job {
     const struct device *dev;
-    const struct direct *s;
+    const struct conv_shape *s;
     const char *x, *dy;
     float *dw, *db;
     char *scratch;
 };
 
 /* Tiles of a chunk. */
-static int grad_tiles(const struct direct *s)
+static int grad_tiles(const struct conv_shape *s)
 {
     return taps_of(s) * (s->k == LANES ? s->c / LANES : s->k / (2 * LANES) * (s->c / 8));
 }
@@ -222,7 +222,7 @@ static int grad_tiles(const struct direct *s)
 static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, int y,
                        int rows, char *mine)
 {
-    const struct direct *s = j->s;
+    const struct conv_shape *s = j->s;
     struct grad_scratch g = grad_layout(s);
     uint32_t *sx = (uint32_t *)(mine + g.x), *sdy = (uint32_t *)(mine + g.dy);
     float *sum = (float *)(mine + g.sum);
@@ -259,7 +259,7 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
 static void grad_thread(void *arg, int thread)
 {
     const struct grad_job *j = arg;
-    const struct direct *s = j->s;
+    const struct conv_shape *s = j->s;
     struct grad_scratch g = grad_layout(s);
     char *mine = j->scratch + (size_t)thread * g.total;
     size_t pixels = (size_t)s->h * (size_t)s->w * dtype_size(s->type);
@@ -284,7 +284,7 @@ static void grad_thread(void *arg, int thread)
 /* dw[o][tap][i] of 16 by 16 channels = the threads' sums, in thread order. */
 ISA static void reduce_tile(const struct grad_job *j, int tap, int o, int i)
 {
-    const struct direct *s = j->s;
+    const struct conv_shape *s = j->s;
     struct grad_scratch g = grad_layout(s);
     bool half = s->type == DTYPE_BF16;
     int wide = s->k == LANES ? LANES : 2 * LANES;
@@ -322,8 +322,9 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
 }
 
 /* NOLINTBEGIN(readability-non-const-parameter): dw is written through the job */
-void direct_weight_grad(const struct device *dev, const struct direct *s, const void *x,
-                        const void *dy, float *dw, float *db, void *scratch)
+void direct_weight_grad(const struct device *dev, const struct conv_shape *s,
+                        const void *x, const void *dy, float *dw, float *db,
+                        void *scratch)
 /* NOLINTEND(readability-non-const-parameter) */
 {
     struct grad_job j = {dev, s, x, dy, dw, db, scratch};

@@ -14,7 +14,7 @@
 
 enum { LANES = 16, LINE = 64 };
 
-static inline int taps_of(const struct direct *s)
+static inline int taps_of(const struct conv_shape *s)
 {
     return s->kernel_h * s->kernel_w;
 }

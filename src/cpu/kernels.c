@@ -27,7 +27,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_conv2d_narrow,
     &cpu_data_grad_narrow,
     &cpu_weight_grad_narrow,
-    &cpu_conv2d_direct,
+    &cpu_forward_direct,
     &cpu_data_grad_direct,
     &cpu_weight_grad_direct,
     &cpu_conv_transpose2d,

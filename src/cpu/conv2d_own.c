@@ -1,0 +1,284 @@
+/*
+ * Convolutions by our own loops (cpu/conv_loops.h) instead of oneDNN: forward with bias
+ * and a relu behind it, the data gradient with a bias or the relu's gradient behind it,
+ * and the weight gradient with the bias's.
+ */
+#include "cpu/conv_loops.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/weights.h"
+#include "graph/kernel.h"
+#include "ops/batchnorm.h"
+#include "ops/bias_grad.h"
+#include "ops/conv2d.h"
+#include "ops/image.h"
+#include "ops/relu.h"
+
+struct own_state {
+    const struct conv_loops *loops;
+    struct conv_shape shape; /* of the forward convolution */
+    int bias, mask;          /* what is read, or for gradients written, or -1 */
+    bool relu;
+};
+
+/* Fills in the shape of a node; x and y are those of the forward convolution. */
+static const char *find_shape(struct conv_shape *s, const struct node *n,
+                              const struct tensor *x, const struct tensor *y)
+{
+    const struct conv2d_attrs *a = n->attrs;
+
+    if (x->dtype != y->dtype)
+        return "x and y have different types";
+    if (a->groups != 1)
+        return "without groups only";
+    *s = (struct conv_shape){
+        .type = x->dtype,
+        .n = (int)x->dim[IMAGE_N],
+        .h = (int)x->dim[IMAGE_H],
+        .w = (int)x->dim[IMAGE_W],
+        .c = (int)x->dim[IMAGE_C],
+        .ho = (int)y->dim[IMAGE_H],
+        .wo = (int)y->dim[IMAGE_W],
+        .k = (int)y->dim[IMAGE_C],
+        .kernel_h = a->kernel_h,
+        .kernel_w = a->kernel_w,
+        .stride_h = a->stride_h,
+        .stride_w = a->stride_w,
+        .pad_h = a->pad_h,
+        .pad_w = a->pad_w,
+        .dilation_h = a->dilation_h,
+        .dilation_w = a->dilation_w,
+    };
+    return NULL;
+}
+
+/* ---- weights ---- */
+
+struct pack_state {
+    const struct conv_loops *loops;
+    const struct device *dev;
+    struct conv_shape shape;
+    bool backward;
+};
+
+static void pack(void *dst, void *const *from, void *state)
+{
+    const struct pack_state *st = state;
+
+    st->loops->pack(st->dev, &st->shape, dst, from[0], st->backward);
+}
+
+/* Packed weights depend on the channels and taps alone: train and accumulation share. */
+static void derive(struct region *r, const struct device *dev,
+                   const struct own_state *own, struct tensor *w, bool backward)
+{
+    const struct conv_shape *s = &own->shape;
+    struct pack_state st = {own->loops, dev, *s, backward};
+    struct {
+        const struct conv_loops *loops;
+        int number[6];
+    } key = {own->loops, {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, backward}};
+
+    (void)weights_pack(r, w, own->loops->packed(s), pack, &st, sizeof(st), &key,
+                       sizeof(key));
+}
+
+/* ---- forward and data gradient ---- */
+
+/* What makes t, if n alone reads it and it may be taken, and it is of this op. */
+static struct node *behind(const struct graph *g, struct tensor *t, const struct op *op)
+{
+    struct node *p = t->producer;
+
+    return p && p->op == op && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
+}
+
+static const char *claim_forward(struct region *r, const struct graph *g, struct node *n,
+                                 const struct device *dev, const struct conv_loops *loops)
+{
+    struct own_state *st = region_state(r);
+    struct node *conv = n;
+    const struct node *next;
+    const char *why;
+
+    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0))
+        conv = behind(g, n->in[RELU_X], &op_conv2d);
+    if (!conv || conv->op != &op_conv2d)
+        return "no convolution, nor a relu behind one";
+    if (!weights_master(conv->in[CONV2D_WEIGHT]))
+        return "the weights are computed";
+    next = tensor_only_reader(g, conv->out[0]);
+    if (next && next->op == &op_batchnorm_inference)
+        return "the batch norm behind it can be folded";
+    st->loops = loops;
+    why = find_shape(&st->shape, conv, conv->in[CONV2D_X], conv->out[0]);
+    if (!why)
+        why = loops->forward_can(dev, &st->shape);
+    if (why)
+        return why;
+
+    region_take(r, conv);
+    if (n != conv)
+        region_take(r, n);
+    derive(r, dev, st, conv->in[CONV2D_WEIGHT], false);
+    (void)region_read(r, conv->in[CONV2D_X]);
+    st->bias = conv->nin > CONV2D_BIAS ? region_read(r, conv->in[CONV2D_BIAS]) : -1;
+    st->mask = -1;
+    st->relu = n != conv;
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, loops->forward_scratch(&st->shape, dev->threads));
+    return NULL;
+}
+
+static const char *claim_data_grad(struct region *r, const struct graph *g,
+                                   struct node *n, const struct device *dev,
+                                   const struct conv_loops *loops)
+{
+    struct own_state *st = region_state(r);
+    struct node *grad = n;
+    const char *why;
+
+    if (n->op == &op_relu_grad && !(((const struct relu_attrs *)n->attrs)->limit > 0))
+        grad = behind(g, n->in[RELU_GRAD_DY], &op_conv2d_data_grad);
+    if (!grad || grad->op != &op_conv2d_data_grad)
+        return "no data gradient of a convolution, nor a relu's behind one";
+    if (grad->nin > CONV2D_DATA_GRAD_BIAS && !loops->data_grad_bias)
+        return "it has a bias";
+    if (!weights_master(grad->in[CONV2D_DATA_GRAD_WEIGHT]))
+        return "the weights are computed";
+    if (n != grad && n->in[RELU_GRAD_Y]->dtype != n->out[0]->dtype)
+        return "the relu has another type";
+    st->loops = loops;
+    why = find_shape(&st->shape, grad, grad->out[0], grad->in[CONV2D_DATA_GRAD_DY]);
+    if (!why)
+        why = loops->data_grad_can(dev, &st->shape);
+    if (why)
+        return why;
+
+    region_take(r, grad);
+    if (n != grad)
+        region_take(r, n);
+    derive(r, dev, st, grad->in[CONV2D_DATA_GRAD_WEIGHT], true);
+    (void)region_read(r, grad->in[CONV2D_DATA_GRAD_DY]);
+    st->bias = grad->nin > CONV2D_DATA_GRAD_BIAS
+                   ? region_read(r, grad->in[CONV2D_DATA_GRAD_BIAS])
+                   : -1;
+    st->mask = n != grad ? region_read(r, n->in[RELU_GRAD_Y]) : -1;
+    st->relu = false;
+    (void)region_write(r, n->out[0]);
+    region_workspace(r, loops->data_grad_scratch(&st->shape, dev->threads));
+    return NULL;
+}
+
+static struct conv_args args_of(const struct step *s)
+{
+    const struct own_state *st = s->state;
+
+    return (struct conv_args){
+        .from = s->in[0],
+        .packed = s->derived[0],
+        .bias = st->bias >= 0 ? s->in[st->bias] : NULL,
+        .mask = st->mask >= 0 ? s->in[st->mask] : NULL,
+        .to = s->out[0],
+        .relu = st->relu,
+        .scratch = s->workspace,
+    };
+}
+
+static void forward_run(struct step *s, struct device *dev)
+{
+    const struct own_state *st = s->state;
+    struct conv_args a = args_of(s);
+
+    st->loops->forward(dev, &st->shape, &a);
+}
+
+static void data_grad_run(struct step *s, struct device *dev)
+{
+    const struct own_state *st = s->state;
+    struct conv_args a = args_of(s);
+
+    st->loops->data_grad(dev, &st->shape, &a);
+}
+
+/* ---- weight gradient ---- */
+
+/* The first free reader of dy that is of this op. */
+static struct node *free_reader(const struct graph *g, const struct tensor *dy,
+                                const struct op *op)
+{
+    struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, dy, i)) != NULL; i++)
+        if (n->op == op && node_free(n))
+            return n;
+    return NULL;
+}
+
+/* From either of both gradients; the bias's comes later in the graph. */
+static const char *claim_weight_grad(struct region *r, const struct graph *g,
+                                     struct node *n, const struct device *dev,
+                                     const struct conv_loops *loops)
+{
+    struct own_state *st = region_state(r);
+    struct node *weight = n, *bias = NULL;
+    const char *why;
+
+    if (n->op == &op_bias_grad) {
+        bias = n;
+        weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad);
+    }
+    if (!weight || weight->op != &op_conv2d_weight_grad)
+        return "not the weight gradient of a convolution, nor its bias's";
+    if (!bias)
+        bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad);
+    if (weight->out[0]->dtype != DTYPE_F32)
+        return "the gradient must be fp32";
+    st->loops = loops;
+    why = find_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+                     weight->in[CONV2D_WEIGHT_GRAD_DY]);
+    if (!why)
+        why = loops->weight_grad_can(dev, &st->shape);
+    if (why)
+        return why;
+
+    region_take(r, weight);
+    if (bias)
+        region_take(r, bias);
+    (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_X]);
+    (void)region_read(r, weight->in[CONV2D_WEIGHT_GRAD_DY]);
+    (void)region_write(r, weight->out[0]);
+    st->bias = bias ? region_write(r, bias->out[0]) : -1;
+    region_workspace(r, loops->weight_grad_scratch(&st->shape, dev->threads));
+    return NULL;
+}
+
+static void weight_grad_run(struct step *s, struct device *dev)
+{
+    const struct own_state *st = s->state;
+
+    st->loops->weight_grad(dev, &st->shape, s->in[0], s->in[1], s->out[0],
+                           st->bias >= 0 ? s->out[st->bias] : NULL, s->workspace);
+}
+
+/* ---- the kernels: three for each set of loops ---- */
+
+#define OWN(job, set)                                                                    \
+    static const char *job##_##set(struct region *r, struct graph *g, struct node *n,    \
+                                   struct device *dev)                                   \
+    {                                                                                    \
+        return claim_##job(r, g, n, dev, &conv_##set);                                   \
+    }                                                                                    \
+    const struct kernel cpu_##job##_##set = {                                            \
+        .name = "cpu " NAME_##job " " #set,                                              \
+        .claim = job##_##set,                                                            \
+        .run = job##_run,                                                                \
+        .state_size = sizeof(struct own_state),                                          \
+    };
+#define NAME_forward     "conv2d"
+#define NAME_data_grad   "data_grad"
+#define NAME_weight_grad "weight_grad"
+
+OWN(forward, direct)
+OWN(data_grad, direct)
+OWN(weight_grad, direct)

@@ -1,0 +1,65 @@
+/*
+ * Convolutions by our own loops: their shape, and what a set of loops offers. Claims are
+ * the same for all sets (conv2d_own.c).
+ */
+#ifndef CPU_CONV_LOOPS_H
+#define CPU_CONV_LOOPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cpu/device.h"
+#include "graph/tensor.h"
+
+/* Of a convolution without groups; gradients are told the shape of their forward one. */
+struct conv_shape {
+    enum dtype type; /* of x and y */
+    int n, h, w, c;  /* of x */
+    int ho, wo, k;   /* of y */
+    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+};
+
+/* What forward and data gradient work on; images are NHWC, `scratch` as large as asked.
+ */
+struct conv_args {
+    const void *from;   /* x, or dy */
+    const void *packed; /* weights, for this direction */
+    const float *bias;  /* of the result's channels, or NULL */
+    const void
+        *mask; /* of the result's shape: it is 0 where this is 0 or less; or NULL */
+    void *to;  /* y, or dx */
+    bool relu;
+    void *scratch;
+};
+
+struct conv_loops {
+    /* NULL: these loops can do it on this device; else a static reason why not. */
+    const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
+    const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
+    const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
+    bool data_grad_bias; /* the data gradient may have a bias: a transposed convolution's
+                          */
+
+    /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */
+    size_t (*packed)(const struct conv_shape *s);
+    void (*pack)(const struct device *dev, const struct conv_shape *s, void *packed,
+                 const float *w, bool backward);
+
+    /* Bytes of scratch for each run below. */
+    size_t (*forward_scratch)(const struct conv_shape *s, int threads);
+    size_t (*data_grad_scratch)(const struct conv_shape *s, int threads);
+    size_t (*weight_grad_scratch)(const struct conv_shape *s, int threads);
+
+    void (*forward)(const struct device *dev, const struct conv_shape *s,
+                    const struct conv_args *a);
+    void (*data_grad)(const struct device *dev, const struct conv_shape *s,
+                      const struct conv_args *a);
+    /* dw fp32 OHWI; db[k] may be NULL */
+    void (*weight_grad)(const struct device *dev, const struct conv_shape *s,
+                        const void *x, const void *dy, float *dw, float *db,
+                        void *scratch);
+};
+
+extern const struct conv_loops conv_direct;
+
+#endif
