@@ -410,6 +410,7 @@ static void test_loops(void **state)
 
         if (tables[i]->lanes <= dev->loops->lanes && tables[i] != dev->loops) {
             dev->loops = tables[i];
+            dev->amx = false;
             print_message("cpu: loops for %s\n", tables[i]->isa);
             compare_dtypes(&backend_cpu, dev, &all);
         }

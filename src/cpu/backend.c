@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "cpu/amx.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/onednn.h"
@@ -59,10 +60,11 @@ static struct device *cpu_open(const struct device_options *o)
     cpu_parallel(dev, nothing, NULL);  /* OpenMP makes its threads now, not in a step */
     dev->onednn = onednn_open();
     dev->loops = loops_best();
+    dev->amx = amx_usable();
     dev->cache = cache_size();
-    (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s, oneDNN %s",
+    (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s%s, oneDNN %s",
                    dev->threads, dev->threads == 1 ? "" : "s", dev->loops->isa,
-                   onednn_version());
+                   dev->amx ? " and AMX" : "", onednn_version());
     return dev;
 }
 

@@ -279,6 +279,9 @@ static void weight_grad_run(struct step *s, struct device *dev)
 #define NAME_data_grad   "data_grad"
 #define NAME_weight_grad "weight_grad"
 
+OWN(forward, amx)
+OWN(data_grad, amx)
+OWN(weight_grad, amx)
 OWN(forward, direct)
 OWN(data_grad, direct)
 OWN(weight_grad, direct)

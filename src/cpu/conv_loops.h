@@ -60,6 +60,6 @@ struct conv_loops {
                         void *scratch);
 };
 
-extern const struct conv_loops conv_direct;
+extern const struct conv_loops conv_amx, conv_direct;
 
 #endif

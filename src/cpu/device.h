@@ -4,6 +4,7 @@
 #ifndef CPU_DEVICE_H
 #define CPU_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct device {
     int threads;
     struct onednn *onednn;
     const struct loops *loops;
+    bool amx; /* tiles may be used (cpu/amx.h) */
     struct block *block; /* what alloc() gave */
     size_t bytes, peak;
     size_t cache; /* bytes of the last-level cache */

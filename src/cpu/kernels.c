@@ -24,6 +24,9 @@ const struct kernel *const cpu_kernels[] = {
     /* large claims first */
     &cpu_down,
     &cpu_down_weight_grad,
+    &cpu_forward_amx,
+    &cpu_data_grad_amx,
+    &cpu_weight_grad_amx,
     &cpu_conv2d_narrow,
     &cpu_data_grad_narrow,
     &cpu_weight_grad_narrow,

@@ -6,11 +6,13 @@
 
 const struct op_case rows_wide[] = {
     {.name = "conv2d 3x3 wide",
+     .nan_spreads = true,
      WIDE,
      .small = {.dim = {2, 16, 5, 5}, .out = 32},
      STAGE1,
      CONV(.kernel = 3, .padding = 1)},
     {.name = "conv2d 3x3 narrow",
+     .nan_spreads = true,
      WIDE,
      .small = {.dim = {2, 16, 4, 16}, .out = 32},
      .bench = {.dim = {128, 16, 32, 32}, .out = 16},
@@ -41,6 +43,7 @@ const struct op_case rows_wide[] = {
      .bench = {.dim = {4, 64, 90, 120}, .out = 64},
      CONV(.kernel_h = 1, .kernel_w = 3, .pad_w = 1, .bias = 1)},
     {.name = "conv2d 3x1 dilated wide", /* by more than there are rows, too */
+     .nan_spreads = true,
      WIDE,
      .small = {.dim = {2, 64, 3, 12}, .out = 64},
      .bench = {.dim = {4, 128, 45, 60}, .out = 128},
@@ -56,6 +59,7 @@ const struct op_case rows_wide[] = {
      .bench = {.dim = {4, 16, 180, 240}, .out = 16},
      CONV(.kernel_h = 1, .kernel_w = 5, .pad_w = 2)},
     {.name = "factorised wide",
+     .nan_spreads = true,
      WIDE,
      .build = case_factorised,
      .small = {.dim = {2, 16, 4, 14}, .out = 32},

@@ -1,0 +1,17 @@
+/*
+ * Intel AMX: eight tile registers of 16 rows of 64 bytes, and a multiply of tiles of bf16
+ * that adds to a tile of fp32 (Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 1, chapter 18): some 16 times what AVX-512's multipliers do in fp32.
+ */
+#ifndef CPU_AMX_H
+#define CPU_AMX_H
+
+#include <stdbool.h>
+
+/*
+ * Whether this processor has tiles and bf16 on them, and the system lets this process use
+ * them: Linux is asked once, for all threads.
+ */
+bool amx_usable(void);
+
+#endif

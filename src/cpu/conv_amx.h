@@ -1,0 +1,23 @@
+/*
+ * Our own convolutions in bf16 on AMX tiles: any kernel, stride, padding and dilation
+ * without groups, for channels that are multiples of 16. Implicit GEMM: no im2col; rows
+ * of the image are tiles as they lie in memory, or in a copy with borders of zeros.
+ *
+ * Images are NHWC bf16 bits. Deterministic for a given number of threads. Accumulation is
+ * fp32; subnormals count as zero. What lies outside of the image counts as zero, so an
+ * infinite weight gives NaN at the edges.
+ */
+#ifndef CPU_CONV_AMX_H
+#define CPU_CONV_AMX_H
+
+#include "cpu/conv_loops.h"
+
+/* In conv_amx_pack.c and conv_amx_grad.c; the rest of conv_amx in conv_amx.c. */
+size_t amx_packed(const struct conv_shape *s);
+void amx_pack(const struct device *dev, const struct conv_shape *s, void *packed,
+              const float *w, bool backward);
+size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads);
+void amx_weight_grad(const struct device *dev, const struct conv_shape *s, const void *x,
+                     const void *dy, float *dw, float *db, void *scratch);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * Weights for conv_amx: packed[out / 16][tap][in / depth][depth / 2][16 outs][2 ins], the
+ * right side of the tiles. Backward, in and out are swapped.
+ */
+#include "cpu/conv_amx.h"
+#include "cpu/conv_amx_tiles.h"
+
+size_t amx_packed(const struct conv_shape *s)
+{
+    return (size_t)(s->kernel_h * s->kernel_w) * (size_t)s->c * (size_t)s->k *
+           sizeof(uint16_t);
+}
+
+struct pack_job {
+    const struct conv_shape *s;
+    uint32_t *packed; /* pairs */
+    const float *w;
+    bool backward;
+};
+
+/* Forward: 16 outs, whose ins lie one after the other, `next` apart. */
+ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, uint32_t *to)
+{
+    __m512i v[LANES];
+    __mmask16 upper = depth == DEPTH ? 0xffff : 0;
+
+    for (int o = 0; o < LANES; o++, w += next)
+        v[o] = (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(upper, w + LANES),
+                                            _mm512_loadu_ps(w));
+    transpose16(v);
+    for (int i = 0; i < depth / 2; i++)
+        _mm512_storeu_si512(to + (ptrdiff_t)i * LANES, v[i]);
+}
+
+/* Backward: 16 outs lie one after the other, ins are `next` apart. */
+ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *to)
+{
+    for (int i = 0; i < depth / 2; i++, w += 2 * next, to += LANES) {
+        __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(w));
+        __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(w + next));
+
+        _mm512_storeu_si512(
+            to, _mm512_or_si512(_mm512_cvtepu16_epi32(a),
+                                _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
+    }
+}
+
+static void pack_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct pack_job *j = arg;
+    const struct conv_shape *s = j->s;
+    int taps = s->kernel_h * s->kernel_w, in = j->backward ? s->k : s->c;
+    int depth = depth_of(in);
+    ptrdiff_t next = (ptrdiff_t)taps * s->c; /* from one of k to the next */
+    uint32_t *to = j->packed + lo * taps * in / 2;
+
+    for (int64_t o = lo; o < hi; o += LANES)
+        for (int tap = 0; tap < taps; tap++)
+            for (int i = 0; i < in; i += depth, to += depth / 2 * LANES) {
+                if (j->backward)
+                    pack_backward(j->w + i * next + tap * s->c + o, next, depth, to);
+                else
+                    pack_forward(j->w + o * next + tap * s->c + i, next, depth, to);
+            }
+}
+
+void amx_pack(const struct device *dev, const struct conv_shape *s, void *packed,
+              const float *w, bool backward)
+{
+    struct pack_job j = {s, packed, w, backward};
+
+    cpu_for(dev, backward ? s->c : s->k, LANES, pack_part, &j);
+}

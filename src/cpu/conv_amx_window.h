@@ -1,0 +1,63 @@
+/*
+ * How a result of conv_amx reads its source: a grid of results, each the sum over taps at
+ * fixed distances from its place in the source image. Forward is one window; the data
+ * gradient of a stride is one for each phase of dx, over dy.
+ *
+ * Tiles want results whose sources lie at even distances. A source that does not give
+ * that is copied with borders of zeros, `pitch` results a row: the results of a band of
+ * rows then are positions 0, 1, 2, ... of one line, position p = row * pitch + column,
+ * and those with a column of `cols` or more mean nothing. The zeros to the right of a row
+ * are those to the left of the next one. Where rows lie `step_h` apart, the copy has one
+ * plane for each phase of them.
+ */
+#ifndef CPU_CONV_AMX_WINDOW_H
+#define CPU_CONV_AMX_WINDOW_H
+
+#include "cpu/conv_amx.h"
+
+enum { AMX_TAPS = 49 };
+
+struct amx_tap {
+    int y, x;  /* pixels of the source from a result's place */
+    int index; /* in the packed weights */
+};
+
+struct amx_window {
+    int h, w, c;        /* of the source image */
+    int rows, cols;     /* of the results */
+    int step_h, step_w; /* source pixels from one result to the next */
+    bool joined;        /* an image's rows of results follow the last one's, evenly */
+    int taps;
+    struct amx_tap tap[AMX_TAPS];
+
+    /* of the copy */
+    int top, left;    /* the first tap's distance */
+    int reach;        /* rows from the first tap to the last */
+    int pitch;        /* positions in a row */
+    int column, step; /* source pixels a copied one, copied pixels a position */
+    bool plain; /* one image as it is needs no copy: positions lie as in the source */
+};
+
+struct amx_window amx_window_forward(const struct conv_shape *s);
+/* Of phase [py, px] of dx, over dy. */
+struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int px);
+
+/* Copied rows in a plane, for `rows` rows of results. */
+int amx_window_plane(const struct amx_window *v, int rows);
+/* Elements of a copy of `rows` rows of results, and of what is readable behind it. */
+size_t amx_window_copied(const struct amx_window *v, int rows);
+/* Rows of results whose copy fits in `bytes`; 1 at least. */
+int amx_window_band(const struct amx_window *v, size_t bytes);
+
+/* Copies what rows [y, y + rows) of the results of one image read. */
+void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, int rows,
+                     uint16_t *to);
+/* Where a tap of position 0 reads in such a copy: elements from its start. */
+ptrdiff_t amx_window_tap(const struct amx_window *v, const struct amx_tap *t, int rows);
+/* Elements of the copy from one position to the next. */
+static inline ptrdiff_t amx_window_step(const struct amx_window *v)
+{
+    return (ptrdiff_t)v->step * v->c;
+}
+
+#endif

@@ -1,0 +1,412 @@
+/*
+ * Every set of our own convolution loops (cpu/conv_loops.h) against plain loops: shapes
+ * of the models, shapes at the edges of what they take, and made-up ones. Sets that this
+ * machine cannot run are skipped.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/half.h"
+#include "base/philox.h"
+#include "cpu/backend.h"
+#include "cpu/conv_loops.h"
+
+enum { GUARD = 256, MADE_UP = 80 };
+
+static const struct {
+    const char *name;
+    const struct conv_loops *loops;
+} sets[] = {{"amx", &conv_amx}, {"direct", &conv_direct}};
+
+/* An image or a vector with bytes behind it that nobody may touch. */
+struct buffer {
+    unsigned char *p;
+    size_t size;
+};
+
+static struct buffer buffer_new(size_t size)
+{
+    struct buffer b = {xalloc_aligned(size + GUARD), size};
+
+    memset(b.p, 0xff, size + GUARD); /* NaN: what is not written shows */
+    return b;
+}
+
+static void buffer_free(struct buffer *b)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(b->p[b->size + i], 0xff);
+    free(b->p);
+}
+
+static double get(const void *p, enum dtype t, int64_t i)
+{
+    return t == DTYPE_F32 ? (double)((const float *)p)[i]
+                          : (double)bf16_to_float(((const uint16_t *)p)[i]);
+}
+
+static float random_float(int64_t i, uint32_t what)
+{
+    float v = philox_uniform(philox(1, PHILOX_TEST, what, (uint32_t)i).v[0]) - 0.5f;
+
+    return bf16_to_float(bf16_from_float(v));
+}
+
+static void fill(void *p, enum dtype t, int64_t n, uint32_t what)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == DTYPE_F32)
+            ((float *)p)[i] = random_float(i, what);
+        else
+            ((uint16_t *)p)[i] = bf16_from_float(random_float(i, what));
+}
+
+struct data {
+    struct conv_shape s;
+    int64_t nx, ny, nw;
+    struct buffer x, y, mask, w, bias, packed, scratch, dx, dw, db;
+    double *want_y, *want_dx, *want_dw, *want_db;
+};
+
+static void for_all_taps(struct data *d)
+{
+    const struct conv_shape *s = &d->s;
+
+    for (int n = 0; n < s->n; n++)
+        for (int oy = 0; oy < s->ho; oy++)
+            for (int ox = 0; ox < s->wo; ox++)
+                for (int r = 0; r < s->kernel_h; r++)
+                    for (int c = 0; c < s->kernel_w; c++) {
+                        int y = oy * s->stride_h + r * s->dilation_h - s->pad_h;
+                        int x = ox * s->stride_w + c * s->dilation_w - s->pad_w;
+                        int64_t xi = (((int64_t)n * s->h + y) * s->w + x) * s->c;
+                        int64_t yi = (((int64_t)n * s->ho + oy) * s->wo + ox) * s->k;
+
+                        if (y < 0 || y >= s->h || x < 0 || x >= s->w)
+                            continue;
+                        for (int k = 0; k < s->k; k++) {
+                            int64_t wi =
+                                (((int64_t)k * s->kernel_h + r) * s->kernel_w + c) * s->c;
+                            double dy = get(d->y.p, s->type, yi + k), sum = 0;
+
+                            for (int i = 0; i < s->c; i++) {
+                                double w = get(d->w.p, DTYPE_F32, wi + i);
+                                double v = get(d->x.p, s->type, xi + i);
+
+                                sum += v * w;
+                                d->want_dx[xi + i] += dy * w;
+                                d->want_dw[wi + i] += dy * v;
+                            }
+                            d->want_y[yi + k] += sum;
+                        }
+                    }
+    for (int64_t i = 0; i < d->ny; i++)
+        d->want_db[i % s->k] += get(d->y.p, s->type, i);
+}
+
+static struct data data_new(const struct conv_shape *s)
+{
+    struct data d = {.s = *s};
+    size_t size = dtype_size(s->type);
+
+    d.nx = (int64_t)s->n * s->h * s->w * s->c;
+    d.ny = (int64_t)s->n * s->ho * s->wo * s->k;
+    d.nw = (int64_t)s->k * s->kernel_h * s->kernel_w * s->c;
+    d.x = buffer_new((size_t)d.nx * size);
+    d.dx = buffer_new((size_t)d.nx * size);
+    d.y = buffer_new((size_t)d.ny * size);
+    d.mask = buffer_new((size_t)d.nx * size);
+    d.w = buffer_new((size_t)d.nw * sizeof(float));
+    d.dw = buffer_new((size_t)d.nw * sizeof(float));
+    d.db = buffer_new((size_t)s->k * sizeof(float));
+    d.bias = buffer_new((size_t)(s->c > s->k ? s->c : s->k) * sizeof(float));
+    fill(d.x.p, s->type, d.nx, 1);
+    fill(d.y.p, s->type, d.ny, 2);
+    fill(d.mask.p, s->type, d.nx, 3);
+    fill(d.w.p, DTYPE_F32, d.nw, 4);
+    fill(d.bias.p, DTYPE_F32, s->c > s->k ? s->c : s->k, 5);
+    d.want_y = xcalloc((size_t)d.ny, sizeof(double));
+    d.want_dx = xcalloc((size_t)d.nx, sizeof(double));
+    d.want_dw = xcalloc((size_t)d.nw, sizeof(double));
+    d.want_db = xcalloc((size_t)s->k, sizeof(double));
+    for_all_taps(&d);
+    return d;
+}
+
+static void data_free(struct data *d)
+{
+    struct buffer *all[] = {&d->x,    &d->y,  &d->mask, &d->w,
+                            &d->bias, &d->dx, &d->dw,   &d->db};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        buffer_free(all[i]);
+    free(d->want_y);
+    free(d->want_dx);
+    free(d->want_dw);
+    free(d->want_db);
+}
+
+static void compare(const struct data *d, const char *set, const char *what,
+                    const void *got, enum dtype t, const double *want, int64_t n)
+{
+    const struct conv_shape *s = &d->s;
+    double top = 0, worst = 0, limit = t == DTYPE_F32 ? 1e-5 : 4e-3;
+
+    for (int64_t i = 0; i < n; i++)
+        top = fmax(top, fabs(want[i]));
+    for (int64_t i = 0; i < n; i++) {
+        double e = fabs(get(got, t, i) - want[i]);
+
+        worst = e > worst || isnan(e) ? e : worst;
+        if (isnan(e))
+            break;
+    }
+    if (!(worst <= limit * top + 1e-6))
+        fail_msg("%s %s, %s of %d x %d x %d x %d to %d x %d x %d, kernel %d x %d, stride "
+                 "%d %d, padding %d %d, dilation %d %d: off by %g of %g",
+                 set, dtype_name(s->type), what, s->n, s->h, s->w, s->c, s->ho, s->wo,
+                 s->k, s->kernel_h, s->kernel_w, s->stride_h, s->stride_w, s->pad_h,
+                 s->pad_w, s->dilation_h, s->dilation_w, worst, top);
+}
+
+static void begin(struct data *d, const struct device *dev, const struct conv_loops *l,
+                  bool backward, size_t scratch)
+{
+    d->packed = buffer_new(l->packed(&d->s));
+    d->scratch = buffer_new(scratch);
+    l->pack(dev, &d->s, d->packed.p, (const float *)d->w.p, backward);
+}
+
+static void end(struct data *d)
+{
+    buffer_free(&d->packed);
+    buffer_free(&d->scratch);
+}
+
+/* y = relu(conv(x) + bias), or without both */
+static void check_forward(struct data *d, const struct device *dev, const char *name,
+                          const struct conv_loops *l, bool fused)
+{
+    const struct conv_shape *s = &d->s;
+    struct buffer y = buffer_new(d->y.size);
+    double *want = xcalloc((size_t)d->ny, sizeof(*want));
+
+    for (int64_t i = 0; i < d->ny; i++) {
+        want[i] = d->want_y[i];
+        if (fused)
+            want[i] = fmax(0, want[i] + get(d->bias.p, DTYPE_F32, i % s->k));
+    }
+    begin(d, dev, l, false, l->forward_scratch(s, dev->threads));
+    l->forward(dev, s,
+               &(const struct conv_args){
+                   .from = d->x.p,
+                   .packed = d->packed.p,
+                   .bias = fused ? (const float *)d->bias.p : NULL,
+                   .to = y.p,
+                   .relu = fused,
+                   .scratch = d->scratch.p,
+               });
+    compare(d, name, fused ? "relu(y + bias)" : "y", y.p, s->type, want, d->ny);
+    end(d);
+    buffer_free(&y);
+    free(want);
+}
+
+/* dx [+ bias], 0 where the mask says so */
+static void check_data_grad(struct data *d, const struct device *dev, const char *name,
+                            const struct conv_loops *l, bool fused)
+{
+    const struct conv_shape *s = &d->s;
+    const float *bias = fused && l->data_grad_bias ? (const float *)d->bias.p : NULL;
+    double *want = xcalloc((size_t)d->nx, sizeof(*want));
+
+    for (int64_t i = 0; i < d->nx; i++) {
+        want[i] = d->want_dx[i] + (bias ? (double)bias[i % s->c] : 0);
+        if (fused && get(d->mask.p, s->type, i) <= 0)
+            want[i] = 0;
+    }
+    begin(d, dev, l, true, l->data_grad_scratch(s, dev->threads));
+    l->data_grad(dev, s,
+                 &(const struct conv_args){
+                     .from = d->y.p,
+                     .packed = d->packed.p,
+                     .bias = bias,
+                     .mask = fused ? d->mask.p : NULL,
+                     .to = d->dx.p,
+                     .scratch = d->scratch.p,
+                 });
+    compare(d, name, fused ? "masked dx" : "dx", d->dx.p, s->type, want, d->nx);
+    end(d);
+    free(want);
+}
+
+static void check_weight_grad(struct data *d, const struct device *dev, const char *name,
+                              const struct conv_loops *l, bool fused)
+{
+    const struct conv_shape *s = &d->s;
+
+    d->scratch = buffer_new(l->weight_grad_scratch(s, dev->threads));
+    l->weight_grad(dev, s, d->x.p, d->y.p, (float *)d->dw.p,
+                   fused ? (float *)d->db.p : NULL, d->scratch.p);
+    compare(d, name, "dw", d->dw.p, DTYPE_F32, d->want_dw, d->nw);
+    if (fused)
+        compare(d, name, "db", d->db.p, DTYPE_F32, d->want_db, s->k);
+    buffer_free(&d->scratch);
+}
+
+/* How many of the three jobs the set takes. */
+static int check_shape(const struct device *dev, int set, const struct conv_shape *s)
+{
+    const struct conv_loops *l = sets[set].loops;
+    const char *name = sets[set].name;
+    bool forward = !l->forward_can(dev, s), data = !l->data_grad_can(dev, s),
+         weight = !l->weight_grad_can(dev, s);
+    struct data d;
+
+    if (!forward && !data && !weight)
+        return 0;
+    d = data_new(s);
+    for (int fused = 0; fused < 2; fused++) {
+        if (forward)
+            check_forward(&d, dev, name, l, fused);
+        if (data)
+            check_data_grad(&d, dev, name, l, fused);
+        if (weight)
+            check_weight_grad(&d, dev, name, l, fused);
+    }
+    data_free(&d);
+    return forward + data + weight;
+}
+
+static int out_size(int in, int kernel, int stride, int pad, int dilation)
+{
+    return (in + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
+static struct conv_shape shape(int n, int h, int w, int c, int k, int kernel_h,
+                               int kernel_w, int stride, int pad_h, int pad_w,
+                               int dilation_h, int dilation_w)
+{
+    return (struct conv_shape){
+        .type = DTYPE_BF16,
+        .n = n,
+        .h = h,
+        .w = w,
+        .c = c,
+        .ho = out_size(h, kernel_h, stride, pad_h, dilation_h),
+        .wo = out_size(w, kernel_w, stride, pad_w, dilation_w),
+        .k = k,
+        .kernel_h = kernel_h,
+        .kernel_w = kernel_w,
+        .stride_h = stride,
+        .stride_w = stride,
+        .pad_h = pad_h,
+        .pad_w = pad_w,
+        .dilation_h = dilation_h,
+        .dilation_w = dilation_w,
+    };
+}
+
+static int between(int lo, int hi, uint32_t i, uint32_t what)
+{
+    return lo + (int)(philox(2, PHILOX_TEST, what, i).v[0] % (uint32_t)(hi - lo + 1));
+}
+
+static struct conv_shape made_up(uint32_t i)
+{
+    int kh = between(1, 4, i, 1), kw = between(1, 4, i, 2);
+    int dh = between(1, 3, i, 3), dw = between(1, 3, i, 4);
+
+    return shape(between(1, 3, i, 5), between(10, 30, i, 6), between(10, 50, i, 7),
+                 16 * between(1, 4, i, 8), 16 * between(1, 4, i, 9), kh, kw,
+                 between(1, 2, i, 10), between(0, (kh - 1) * dh, i, 11),
+                 between(0, (kw - 1) * dw, i, 12), dh, dw);
+}
+
+static void check_set(int set, int threads)
+{
+    const struct conv_shape shapes[] = {
+        /* n h w c k, kernel, stride, padding, dilation */
+        shape(2, 7, 7, 32, 32, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 5, 6, 16, 16, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 1, 1, 32, 32, 3, 3, 1, 1, 1, 1, 1), /* one pixel */
+        shape(1, 1, 1, 32, 32, 1, 1, 1, 0, 0, 1, 1),
+        shape(3, 8, 8, 64, 48, 1, 1, 1, 0, 0, 1, 1), /* all images are one */
+        shape(3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1), /* only the columns that are read */
+        shape(3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1), /* images end in a phase of dx */
+        shape(3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1),
+        shape(3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1), /* phases of dx without a tap */
+        shape(2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1),
+        shape(2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1), /* 3 x 1 where the image lies */
+        shape(2, 12, 40, 128, 32, 3, 1, 1, 4, 0, 4, 1),
+        shape(2, 12, 40, 32, 64, 5, 1, 1, 2, 0, 1, 1),
+        shape(2, 9, 13, 16, 16, 5, 1, 1, 40, 0, 20, 1), /* taps beyond the image */
+        shape(2, 40, 36, 64, 32, 3, 1, 1, 16, 0, 16, 1),
+        shape(2, 12, 20, 32, 32, 1, 3, 1, 0, 4, 1, 4), /* 1 x 3 */
+        shape(2, 12, 33, 128, 16, 1, 5, 1, 0, 2, 1, 1),
+        shape(2, 12, 70, 16, 16, 3, 1, 1, 2, 0, 2, 1),
+        shape(2, 11, 13, 32, 32, 7, 7, 2, 3, 3, 1, 1),
+        shape(2, 11, 13, 16, 96, 3, 3, 3, 1, 1, 1, 1),
+        shape(2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1),   /* smaller than x */
+        shape(2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1),   /* larger */
+        shape(2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1),   /* bands */
+        shape(2, 20, 20, 512, 256, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
+        shape(3, 6, 7, 128, 512, 3, 3, 1, 1, 1, 1, 1), /* threads share channels of dy */
+        shape(1, 70, 70, 256, 256, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */
+    };
+    struct device *dev =
+        backend_cpu.open(&(const struct device_options){.threads = threads});
+    int taken = 0;
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct conv_shape s = shapes[i];
+
+        taken += check_shape(dev, set, &s);
+        s.type = DTYPE_F32;
+        taken += check_shape(dev, set, &s);
+    }
+    for (uint32_t i = 0; i < MADE_UP; i++) {
+        struct conv_shape s = made_up(i);
+
+        if (s.ho > 0 && s.wo > 0)
+            taken += check_shape(dev, set, &s);
+    }
+    print_message("%s: %d taken with %d threads\n", sets[set].name, taken, threads);
+    if (set == 0 ? dev->amx : dev->loops == &loops_avx512bf16)
+        assert_true(taken > 0);
+    else
+        assert_int_equal(taken, 0);
+    backend_cpu.close(dev);
+}
+
+static void test_amx(void **state)
+{
+    (void)state;
+    check_set(0, 1);
+    check_set(0, 2);
+    check_set(0, 3);
+}
+
+static void test_direct(void **state)
+{
+    (void)state;
+    check_set(1, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_amx),
+        cmocka_unit_test(test_direct),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
