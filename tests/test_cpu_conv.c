@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,32 +21,36 @@
 #include "cpu/backend.h"
 #include "cpu/conv_loops.h"
 
-enum { GUARD = 256, MADE_UP = 80 };
+enum { MADE_UP = 80 };
 
 static const struct {
     const char *name;
     const struct conv_loops *loops;
 } sets[] = {{"amx", &conv_amx}, {"direct", &conv_direct}};
 
-/* An image or a vector with bytes behind it that nobody may touch. */
+/* An image or a vector that ends where a page ends that nobody may touch. */
 struct buffer {
-    unsigned char *p;
-    size_t size;
+    unsigned char *p, *map;
+    size_t size, mapped;
 };
 
 static struct buffer buffer_new(size_t size)
 {
-    struct buffer b = {xalloc_aligned(size + GUARD), size};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size / page + 3) * page;
+    unsigned char *map =
+        mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    memset(b.p, 0xff, size + GUARD); /* NaN: what is not written shows */
-    return b;
+    assert_true(map != MAP_FAILED);
+    memset(map, 0xff, mapped - page); /* NaN: what is not written shows */
+    assert_int_equal(mprotect(map + mapped - page, page, PROT_NONE), 0);
+    return (struct buffer){map + mapped - page - size, map, size, mapped};
 }
 
 static void buffer_free(struct buffer *b)
 {
-    for (size_t i = 0; i < GUARD; i++)
-        assert_int_equal(b->p[b->size + i], 0xff);
-    free(b->p);
+    for (const unsigned char *p = b->map; p < b->p; p++)
+        assert_int_equal(*p, 0xff);
+    assert_int_equal(munmap(b->map, b->mapped), 0);
 }
 
 static double get(const void *p, enum dtype t, int64_t i)
@@ -131,6 +137,10 @@ static struct data data_new(const struct conv_shape *s)
     fill(d.x.p, s->type, d.nx, 1);
     fill(d.y.p, s->type, d.ny, 2);
     fill(d.mask.p, s->type, d.nx, 3);
+    for (int64_t i = 0; i < d.nx; i += 5) /* zeros, of both signs */
+        memset(d.mask.p + (size_t)i * size, 0, size);
+    for (int64_t i = 0; i < d.nx; i += 10)
+        d.mask.p[(size_t)(i + 1) * size - 1] = 0x80;
     fill(d.w.p, DTYPE_F32, d.nw, 4);
     fill(d.bias.p, DTYPE_F32, s->c > s->k ? s->c : s->k, 5);
     d.want_y = xcalloc((size_t)d.ny, sizeof(double));

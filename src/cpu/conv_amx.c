@@ -9,9 +9,7 @@
 #include "cpu/conv_amx_window.h"
 
 enum {
-    COPY = 384 << 10,  /* bytes of a copy that should stay in a core's cache */
-    CHUNK = 256 << 10, /* of source, read again for each 32 channels of the result */
-    SMALL = 192 << 10, /* weights that are rather read again than the source */
+    COPY = 384 << 10, /* bytes of a copy that should stay in a core's cache */
 };
 
 /* forward and both gradients */
@@ -28,6 +26,18 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
     return NULL;
 }
 
+/* What will be read soon, brought near while tiles multiply: some lines in a step. */
+struct ahead {
+    const char *at;
+    int lines;
+};
+
+INLINE void fetch(struct ahead *a)
+{
+    for (int i = 0; i < a->lines; i++, a->at += LINE)
+        _mm_prefetch(a->at, _MM_HINT_T1);
+}
+
 /* One band of results: what its blocks have in common. */
 struct band {
     /* source */
@@ -35,7 +45,9 @@ struct band {
     const uint16_t *w[AMX_TAPS]; /* its weights of the first 16 channels */
     int taps, depth, steps;      /* steps of depth channels each */
     ptrdiff_t step;              /* elements from one position to the next */
-    ptrdiff_t panel; /* elements from the weights of 16 channels to the next */
+    ptrdiff_t panel;      /* elements from the weights of 16 channels to the next */
+    const uint16_t *next; /* read from memory while this band runs, */
+    ptrdiff_t next_len;   /* so many elements */
     /* result */
     uint16_t *y;          /* position 0 */
     const uint16_t *mask; /* the same, or NULL */
@@ -47,7 +59,7 @@ struct band {
 
 /* Sums of 2 x 16 positions by 2 x 16 channels: sum[position / 16][channel / 16]. */
 INLINE void multiply_2x2(const struct band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         float sum[4][TILE])
+                         struct ahead *ahead, float sum[4][TILE])
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
@@ -59,6 +71,7 @@ INLINE void multiply_2x2(const struct band *b, ptrdiff_t x, ptrdiff_t w, int dep
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
+            fetch(ahead);
             _tile_loadd(6, pw, LINE);
             _tile_loadd(4, px, bytes);
             _tile_dpbf16ps(0, 4, 6);
@@ -77,7 +90,7 @@ INLINE void multiply_2x2(const struct band *b, ptrdiff_t x, ptrdiff_t w, int dep
 
 /* Of 4 x 16 positions by 16 channels: sum[position / 16]. */
 INLINE void multiply_4x1(const struct band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         float sum[4][TILE])
+                         struct ahead *ahead, float sum[4][TILE])
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
@@ -89,6 +102,7 @@ INLINE void multiply_4x1(const struct band *b, ptrdiff_t x, ptrdiff_t w, int dep
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
+            fetch(ahead);
             _tile_loadd(6, pw, LINE);
             _tile_loadd(4, px, bytes);
             _tile_dpbf16ps(0, 4, 6);
@@ -162,42 +176,47 @@ INLINE void store_block(const struct band *b, float sum[4][TILE], int p, int k,
 /*
  * All results of a band. `exact`: nothing may be read behind the last position, so the
  * last block begins early, and makes some results twice.
+ *
+ * A block's source stays in the nearest cache while the weights go by.
  */
-INLINE void run_band(const struct band *b, bool exact, int chunk, int depth, int vectors)
+INLINE void run_band(const struct band *b, bool exact, int depth, int vectors)
 {
-    enum { BLOCKS = 4 };
-    const int block = BLOCKS * LANES / vectors;
+    enum { TILES = 4 };
+    const int block = TILES * LANES / vectors;
     const int all = (b->rows - 1) * b->pitch + b->cols;
-    float sum[4][TILE] __attribute__((aligned(64)));
+    const int blocks = (all + block - 1) / block;
+    const int multiplies = b->channels / (vectors * LANES) * b->taps * b->steps;
+    struct ahead ahead = {.at = (const char *)b->next};
+    float sum[TILES][TILE] __attribute__((aligned(64)));
 
-    for (int lo = 0; lo < all; lo += chunk) {
-        int hi = lo + chunk < all ? lo + chunk : all;
+    if (multiplies)
+        ahead.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
+    for (int p = 0; p < all; p += block) {
+        int at = exact && p + block > all ? all - block : p;
 
-        for (int k = 0; k < b->channels; k += vectors * LANES)
-            for (int p = lo; p < hi; p += block) {
-                int at = exact && p + block > all ? all - block : p;
-                ptrdiff_t x = at * b->step, w = k / LANES * b->panel;
+        for (int k = 0; k < b->channels; k += vectors * LANES) {
+            ptrdiff_t w = k / LANES * b->panel;
 
-                if (vectors > 1)
-                    multiply_2x2(b, x, w, depth, sum);
-                else
-                    multiply_4x1(b, x, w, depth, sum);
-                store_block(b, sum, at, k, vectors);
-            }
+            if (vectors > 1)
+                multiply_2x2(b, at * b->step, w, depth, &ahead, sum);
+            else
+                multiply_4x1(b, at * b->step, w, depth, &ahead, sum);
+            store_block(b, sum, at, k, vectors);
+        }
     }
 }
 
 #define BAND(depth, vectors)                                                             \
-    ISA static void run_##depth##_##vectors(const struct band *b, bool exact, int chunk) \
+    ISA static void run_##depth##_##vectors(const struct band *b, bool exact)            \
     {                                                                                    \
-        run_band(b, exact, chunk, depth, vectors);                                       \
+        run_band(b, exact, depth, vectors);                                              \
     }
 BAND(16, 1)
 BAND(16, 2)
 BAND(32, 1)
 BAND(32, 2)
 
-typedef void band_fn(const struct band *b, bool exact, int chunk);
+typedef void band_fn(const struct band *b, bool exact);
 
 static int vectors_of(int channels)
 {
@@ -220,7 +239,6 @@ struct window_job {
     ptrdiff_t image, row, col, first; /* pixels of the result */
     size_t scratch;                   /* bytes of a thread's */
     band_fn *run;
-    int chunk;
 };
 
 /* Whether all images are one: each result reads the pixel in its own place. */
@@ -235,6 +253,11 @@ static bool in_place(const struct amx_window *v, int n, int threads, int channel
     int rows = pointwise(v) ? n * v->h / threads : 1;
 
     return v->plain && (int64_t)rows * v->cols >= block_of(channels);
+}
+
+static const uint16_t *image_at(const struct window_job *j, int64_t i)
+{
+    return (const uint16_t *)j->a->from + i * j->v->h * j->v->w * j->v->c;
 }
 
 static void begin_band(struct band *b, const struct window_job *j, int64_t image, int y,
@@ -278,25 +301,34 @@ static void run_copied(const struct window_job *j, int64_t image, int y, int row
 
     begin_band(&b, j, image, y, rows);
     if (v->taps)
-        amx_window_copy(v, (const uint16_t *)j->a->from + image * v->h * v->w * v->c, y,
-                        rows, copy);
+        amx_window_copy(v, image_at(j, image), y, rows, copy);
     for (int t = 0; t < v->taps; t++)
         add_tap(&b, j, &v->tap[t], copy + amx_window_tap(v, &v->tap[t], rows));
-    j->run(&b, false, j->chunk);
+    if (y + rows < v->rows) { /* the next band, as far as it is not what this one reads */
+        b.next = image_at(j, image) +
+                 (ptrdiff_t)((y + rows) * v->step_h + v->top + v->reach) * v->w * v->c;
+        b.next_len = (ptrdiff_t)rows * v->step_h * v->w * v->c;
+    }
+    j->run(&b, false);
 }
 
 /* Rows [y, y + rows) where the source lies; the same taps are inside for all of them. */
 static void run_in_place(const struct window_job *j, int64_t image, int y, int rows)
 {
     const struct amx_window *v = j->v;
-    const uint16_t *x = (const uint16_t *)j->a->from + (image * v->h + y) * v->w * v->c;
+    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->w * v->c;
     struct band b;
 
     begin_band(&b, j, image, y, rows);
     for (int t = 0; t < v->taps; t++)
         if (pointwise(v) || (y + v->tap[t].y >= 0 && y + v->tap[t].y < v->h))
             add_tap(&b, j, &v->tap[t], x + (ptrdiff_t)v->tap[t].y * v->w * v->c);
-    j->run(&b, true, j->chunk);
+    for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
+        if (!t || b.x[t] > b.next)
+            b.next = b.x[t];
+    b.next += b.taps ? block_of(j->channels) * b.step : 0;
+    b.next_len = (ptrdiff_t)rows * v->w * v->c;
+    j->run(&b, true);
 }
 
 /* How many of `rows` rows from y on find the same taps inside of the image. */
@@ -369,17 +401,8 @@ static void run_window(struct window_job *j)
 {
     static band_fn *const run[2][2] = {{run_16_1, run_16_2}, {run_32_1, run_32_2}};
     const struct amx_window *v = j->v;
-    int vectors = vectors_of(j->channels), block = block_of(j->channels);
-    size_t weights = (size_t)v->taps * (size_t)v->c * (size_t)j->channels * 2;
-    size_t position = (size_t)amx_window_step(v) * sizeof(uint16_t);
-
     j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
-    j->run = run[depth_of(v->c) == DEPTH][vectors - 1];
-    j->chunk = block;
-    if (weights > SMALL)
-        j->chunk = (int)(CHUNK / position) / block * block;
-    if (j->chunk < block)
-        j->chunk = block;
+    j->run = run[depth_of(v->c) == DEPTH][vectors_of(j->channels) - 1];
     cpu_parallel(j->dev, window_thread_tiles, j);
 }
 

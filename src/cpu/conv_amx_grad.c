@@ -3,11 +3,12 @@
  *
  * The left side of the tiles is x, channel by channel (`turned`: a line of positions for
  * each channel and phase of the stride; a tap is a distance along it), the right side dy
- * in pairs of positions (`pairs`), with zeros where a position is no result. A thread
- * goes through its images in chunks that its cache holds.
+ * in pairs of positions (`pairs`), with zeros where a position is no result. Both are
+ * made for a chunk of segments: bands of images.
  *
- * Small weights: each thread has sums of its own for its images, which are added in
- * thread order. Large ones: each thread sees all images, for its own channels of dy.
+ * Small weights: each thread makes chunks of its own images and has sums of its own,
+ * which are added in thread order. Large ones (`shared`): all threads make a chunk
+ * together, and each multiplies it by its own channels of dy.
  */
 #include <string.h>
 
@@ -16,27 +17,34 @@
 #include "cpu/conv_amx_window.h"
 
 enum {
-    LARGE = 512 << 10,  /* bytes of weights that no thread should have all to itself */
-    TURNED = 768 << 10, /* bytes of a chunk; four times that for large weights */
-    PAIRS = 384 << 10,
+    LARGE = 512 << 10, /* bytes of weights that no thread should have all to itself */
+    SUMS = 1 << 20,    /* bytes of sums that a core's cache holds beside a chunk */
+    NEAR = 768 << 10,  /* bytes of such a chunk, */
+    FAR = 4000 << 10,  /* of each thread's x where the sums are larger */
+    FETCH = 4096,      /* bytes from what is read of dy to what will be */
+    STEPS = 8,         /* of 32 positions, whose lines fit in the nearest cache */
+    AHEAD = 256,       /* times 32 elements of x are fetched before they are read */
 };
 
-/* How a thread works: what follows from the shape. */
+/* How threads work: what follows from the shape. */
 struct plan {
     struct amx_window v;
     bool plain;             /* one tap, in place: x is read where it lies */
-    bool by_k;              /* threads share channels of dy, not images */
+    bool shared;            /* all threads work on the same chunks */
     bool whole;             /* one chunk is all, and goes to dw at once */
-    int k;                  /* channels of dy that a thread sees */
+    int part;               /* channels of dy that a thread multiplies */
     int images, image_rows; /* plain: all images are one */
-    int rows;               /* of results in a segment: a band of an image */
-    int segments;           /* in a chunk; more than one are whole images */
+    int rows;               /* of results in a segment */
+    int segments;           /* in a chunk */
     int positions;          /* of a chunk, with those that fill the last multiply */
     int phases_w;
-    int line;   /* elements of a line of turned x */
-    int blocks; /* of 16 rows on the left: channels / 16 x taps */
-    /* byte offsets in a thread's scratch, and its size */
-    size_t turned, pairs, sum, bias, total;
+    int line;        /* elements of a line of turned x */
+    ptrdiff_t panel; /* elements of the pairs of 16 channels */
+    int blocks;      /* of 16 rows on the left: channels / 16 x taps */
+    int left, right; /* blocks of a multiply: four sums */
+    int squares;     /* of four sums for `left` blocks */
+    /* byte offsets in a thread's scratch, and its size; then the shared chunk's */
+    size_t copy, turned, pairs, sum, bias, total;
 };
 
 static int round_up(int n, int unit)
@@ -44,27 +52,40 @@ static int round_up(int n, int unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Positions of `rows` rows: even, for pairs. */
+static int at_most(int n, int most)
+{
+    return n < most ? n : most;
+}
+
+/* Positions from one segment to the next; even, for pairs. */
 static int segment(const struct plan *p, int rows)
 {
     return round_up((p->plain ? rows : amx_window_plane(&p->v, rows)) * p->v.pitch, 2);
 }
 
-/* The largest chunk within bounds: a band of rows, or as many whole images. */
-static void plan_chunk(struct plan *p)
+/* Segments are whole images, or bands of one where those would be too large. */
+static void plan_chunk(struct plan *p, int k, int threads)
 {
-    int times = p->by_k ? 4 : 1;
-    int phases = p->v.step_h * p->phases_w;
-    int most = times * TURNED / (phases * p->v.c * 2);
+    size_t dy = (size_t)k * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.step_h * p->phases_w * p->v.c) * sizeof(uint16_t);
+    size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
+    size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
+    int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (x + dy));
 
-    if (most > times * PAIRS / (p->k * 2))
-        most = times * PAIRS / (p->k * 2);
+    /* a band should not be small beside what it reads above and below */
+    most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
+
     p->rows = p->image_rows;
-    while (p->rows > 1 && segment(p, p->rows) > most)
+    if (p->plain && p->shared) /* each thread makes a part */
+        p->rows = (p->rows + threads - 1) / threads;
+    while (p->rows > 1 &&
+           segment(p, p->rows) * (p->plain && p->shared ? threads : 1) > most)
         p->rows = (p->rows + 1) / 2;
-    p->segments = p->rows < p->image_rows ? 1 : most / segment(p, p->rows);
-    if (p->segments > p->images)
-        p->segments = p->images;
+    p->segments = p->plain && p->shared ? threads : most / segment(p, p->rows);
+    if (p->rows < p->image_rows && !p->plain)
+        p->segments = 1;
+    p->segments =
+        at_most(p->segments, p->images * ((p->image_rows + p->rows - 1) / p->rows));
     if (p->segments < 1)
         p->segments = 1;
     p->positions = round_up(p->segments * segment(p, p->rows), DEPTH);
@@ -76,28 +97,36 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     const struct amx_window *v = &p.v;
     int taps = s->kernel_h * s->kernel_w;
     size_t weights = (size_t)taps * (size_t)s->c * (size_t)s->k * sizeof(float);
-    size_t lines, tile = TILE * sizeof(float);
+    size_t lines, groups, tile = TILE * sizeof(float);
 
     p.plain = v->plain && !v->reach && !v->top && v->rows == v->h;
     p.images = p.plain ? 1 : s->n;
     p.image_rows = p.plain ? s->n * v->h : v->rows;
-    p.by_k = threads > 1 && weights >= LARGE;
-    p.k = p.by_k ? round_up((s->k / LANES + threads - 1) / threads, 2) * LANES : s->k;
+    p.shared = threads > 1 && weights >= LARGE;
+    p.part = s->k;
+    if (p.shared)
+        p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
     p.phases_w = v->step;
     p.blocks = taps * s->c / LANES;
-    plan_chunk(&p);
-    p.whole =
-        (p.by_k || threads == 1) && p.rows == p.image_rows && p.segments == p.images;
+    p.right = p.part > LANES ? 2 : 1;
+    p.left = 4 / p.right;
+    p.squares = (p.part / LANES + p.right - 1) / p.right;
+    plan_chunk(&p, s->k, threads);
+    p.whole = (p.shared || threads == 1) &&
+              (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
     /* a line ends with zeros for the last tap; lines do not fall on the same cache sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
     lines = (size_t)(v->step_h * p.phases_w * s->c);
-    p.turned = p.plain ? 0 : align64(amx_window_copied(v, p.rows) * sizeof(uint16_t));
+    p.copy = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
+    p.sum = p.copy;
+    groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
+    p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
+    p.turned = p.bias + (size_t)(p.part / LANES) * tile;
     p.pairs = align64(p.turned + lines * (size_t)p.line * sizeof(uint16_t));
-    p.sum = p.pairs + align64((size_t)p.positions * (size_t)p.k * sizeof(uint16_t));
-    p.bias = p.sum + (p.whole ? 0 : (size_t)p.blocks * (size_t)(p.k / LANES) * tile);
-    p.total = p.bias + (size_t)(p.k / LANES) * tile;
+    p.panel = (ptrdiff_t)p.positions * LANES + DEPTH;
+    p.total = p.pairs + align64((size_t)p.panel * (size_t)(s->k / LANES) * 2);
     return p;
 }
 
@@ -108,39 +137,84 @@ size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
 
 /* ---- both sides of the tiles ---- */
 
-/*
- * 16 channels of `count` pixels, `step` elements apart, as lines: to[channel][pixel].
- * Whole vectors of 32 pixels are written; those behind the last one are zeros.
+/* Brings elements near that are read soon; they may lie outside of the tensor. */
+INLINE void fetch(const uint16_t *p, int n)
+{
+    for (int i = 0; i < n; i += DEPTH)
+        _mm_prefetch((const char *)(p + i), _MM_HINT_T0);
+}
+
+/* v[i]: channels 0 to 31 of pixel i, as 16 pairs; zeros from pixel `count` on. */
+INLINE void load_pixels(const uint16_t *x, ptrdiff_t step, int count, __m512i v[LANES])
+{
+    for (int i = 0; i < LANES; i++)
+        v[i] = i < count ? _mm512_loadu_si512(x + i * step) : _mm512_setzero_si512();
+}
+
+/* v[i]: channels 0 to 15 of pixel i, then those of pixel i + 16. */
+INLINE void load_half_pixels(const uint16_t *x, ptrdiff_t step, int count,
+                             __m512i v[LANES])
+{
+    for (int i = 0; i < LANES; i++) {
+        __m256i low = _mm256_setzero_si256(), high = low;
+
+        if (i < count)
+            low = _mm256_loadu_si256((const __m256i *)(x + i * step));
+        if (i + LANES < count)
+            high = _mm256_loadu_si256((const __m256i *)(x + (i + LANES) * step));
+        v[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    }
+}
+
+/* Of 32 pixels those before the `count`th, and one more if that is odd: they end evenly.
  */
-ISA static void turn(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
-                     ptrdiff_t line)
+INLINE __mmask32 even_mask(int count)
+{
+    return count < DEPTH - 1 ? (1u << (count + (count & 1))) - 1 : 0xffffffff;
+}
+
+/* Two lines of pixels from pairs of channels: of pixels 0 to 15, and 16 to 31. */
+INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
+                        __mmask32 mask)
 {
     const __m512i even =
         _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32,
                          30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     const __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
 
-    for (int i = 0; i < count; i += DEPTH, x += DEPTH * step, to += DEPTH) {
-        __m512i v[LANES];
+    _mm512_mask_storeu_epi16(to, mask, _mm512_permutex2var_epi16(low, even, high));
+    _mm512_mask_storeu_epi16(to + line, mask, _mm512_permutex2var_epi16(low, odd, high));
+}
 
-        for (int j = 0; j < LANES; j++) {
-            __m256i low = _mm256_setzero_si256(), high = low;
+/*
+ * 32 channels of at most 32 pixels, `step` elements apart, as lines: to[channel][pixel].
+ * An odd `count` is made even by a zero.
+ */
+ISA static void turn_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+                        ptrdiff_t line)
+{
+    __m512i low[LANES], high[LANES];
+    __mmask32 mask = even_mask(count);
 
-            if (i + j < count)
-                low = _mm256_loadu_si256((const __m256i *)(x + j * step));
-            if (i + j + LANES < count)
-                high = _mm256_loadu_si256((const __m256i *)(x + (j + LANES) * step));
-            v[j] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-        }
-        transpose16(v);
-        for (int c = 0; c < LANES / 2; c++) {
-            uint16_t *at = to + 2 * c * line;
+    load_pixels(x, step, count, low);
+    transpose16(low);
+    load_pixels(x + LANES * step, step, count - LANES, high);
+    transpose16(high);
+    for (int c = 0; c < LANES; c++)
+        store_lines(low[c], high[c], to + 2 * c * line, line, mask);
+}
 
-            _mm512_storeu_si512(at, _mm512_permutex2var_epi16(v[c], even, v[c + 8]));
-            _mm512_storeu_si512(at + line,
-                                _mm512_permutex2var_epi16(v[c], odd, v[c + 8]));
-        }
-    }
+/* The same of 16 channels. */
+ISA static void turn_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+                        ptrdiff_t line)
+{
+    __m512i v[LANES];
+    __mmask32 mask = even_mask(count);
+
+    load_half_pixels(x, step, count, v);
+    transpose16(v);
+    for (int c = 0; c < LANES / 2; c++)
+        store_lines(v[c], v[c + LANES / 2], to + 2 * c * line, line, mask);
 }
 
 /* Pixels of a band of dy, position after position; NULL: no result lies there. */
@@ -167,11 +241,6 @@ static const uint16_t *next_place(struct places *p)
     return at;
 }
 
-INLINE __m512i load_words(const uint16_t *p)
-{
-    return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
-}
-
 /*
  * `channels` of `count` positions, as pairs: to[channel / 16][position / 2][16][2],
  * panels of 16 channels `panel` elements apart.
@@ -179,15 +248,29 @@ INLINE __m512i load_words(const uint16_t *p)
 ISA static void pair_up(struct places *from, int count, int channels, uint16_t *to,
                         ptrdiff_t panel)
 {
+    /* words of a and b in turns, of channels 0 to 15 and 16 to 31 */
+    const __m512i first =
+        _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39,
+                         7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(LANES));
+
     for (int i = 0; i < count; i += 2, to += 2 * LANES) {
         const uint16_t *a = next_place(from), *b = next_place(from);
 
-        for (int c = 0; c < channels; c += LANES) {
-            __m512i v = a ? load_words(a + c) : _mm512_setzero_si512();
-
+        for (int c = 0; c < channels; c += 2 * LANES) {
+            __mmask32 m = c + LANES < channels ? 0xffffffff : 0xffff;
+            __m512i va = a ? _mm512_maskz_loadu_epi16(m, a + c) : _mm512_setzero_si512();
+            __m512i vb = b ? _mm512_maskz_loadu_epi16(m, b + c) : _mm512_setzero_si512();
+            if (a)
+                _mm_prefetch((const char *)(a + c) + FETCH, _MM_HINT_T0);
             if (b)
-                v = _mm512_or_si512(v, _mm512_slli_epi32(load_words(b + c), 16));
-            _mm512_storeu_si512(to + c / LANES * panel, v);
+                _mm_prefetch((const char *)(b + c) + FETCH, _MM_HINT_T0);
+            uint16_t *at = to + c / LANES * panel;
+
+            _mm512_storeu_si512(at, _mm512_permutex2var_epi16(va, first, vb));
+            if (c + LANES < channels)
+                _mm512_storeu_si512(at + panel,
+                                    _mm512_permutex2var_epi16(va, second, vb));
         }
     }
 }
@@ -201,8 +284,8 @@ struct blocks {
     int steps; /* of 32 positions */
 };
 
-/* sum[i][j] of left i and right j; `first`: it begins at zero. */
-ISA static void multiply_2x2(const struct blocks *b, float *const sum[4], bool first)
+/* sum[2 i + j] of left i and right j; `first`: it begins at zero. */
+ISA static void multiply_2x2(const struct blocks *b, float sum[4][TILE], bool first)
 {
     const ptrdiff_t bytes = b->line * 2;
 
@@ -236,7 +319,7 @@ ISA static void multiply_2x2(const struct blocks *b, float *const sum[4], bool f
 }
 
 /* sum[i] of left i and right 0 */
-ISA static void multiply_4x1(const struct blocks *b, float *const sum[4], bool first)
+ISA static void multiply_4x1(const struct blocks *b, float sum[4][TILE], bool first)
 {
     const ptrdiff_t bytes = b->line * 2;
 
@@ -301,28 +384,32 @@ struct grad_job {
     char *scratch;
 };
 
+/* What a thread works with; the chunk is the first thread's where it is shared. */
 struct mine {
+    int thread;
     uint16_t *copy, *turned, *pairs;
     float *sum, *bias;
-    int k0, k; /* channels of dy */
+    int k0, k; /* its channels of dy */
 };
 
 static struct mine mine_of(const struct grad_job *j, int thread)
 {
     const struct plan *p = j->p;
-    char *at = j->scratch + (size_t)thread * p->total;
+    char *at = j->scratch + (size_t)thread * p->total,
+         *chunk = p->shared ? j->scratch : at;
     struct mine m = {
+        .thread = thread,
         .copy = (uint16_t *)at,
-        .turned = (uint16_t *)(at + p->turned),
-        .pairs = (uint16_t *)(at + p->pairs),
+        .turned = (uint16_t *)(chunk + p->turned),
+        .pairs = (uint16_t *)(chunk + p->pairs),
         .sum = (float *)(at + p->sum),
         .bias = (float *)(at + p->bias),
-        .k = p->k,
+        .k = p->part,
     };
 
-    if (p->by_k) {
-        m.k0 = thread * p->k;
-        m.k = j->s->k - m.k0 < p->k ? j->s->k - m.k0 : p->k;
+    if (p->shared) {
+        m.k0 = thread * p->part;
+        m.k = at_most(p->part, j->s->k - m.k0);
     }
     return m;
 }
@@ -352,6 +439,35 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
     return false;
 }
 
+/* Lines of x from position `at` of the chunk on; `count` positions, read from `from`. */
+ISA static void turn_all(const struct grad_job *j, const struct mine *m,
+                         const uint16_t *from, int count, int at)
+{
+    const struct plan *p = j->p;
+    const struct amx_window *v = &p->v;
+    ptrdiff_t step = amx_window_step(v);
+    int wide = depth_of(v->c), ahead = DEPTH * (v->c < AHEAD ? AHEAD / v->c : 1);
+
+    for (int phase = 0; phase < v->step_h * p->phases_w; phase++) {
+        const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
+                                (ptrdiff_t)(phase % p->phases_w) * v->c;
+
+        if (!phase_read(p, m, phase))
+            continue;
+        for (int i = 0; i < count; i += DEPTH) /* memory in order */
+            for (int c = 0; c < v->c; c += wide) {
+                const uint16_t *at_pixel = plane + i * step + c;
+
+                if (p->plain)
+                    fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
+                (wide == DEPTH ? turn_32 : turn_16)(
+                    at_pixel, step, count - i,
+                    m->turned + (ptrdiff_t)(phase * v->c + c) * p->line + at + i,
+                    p->line);
+            }
+    }
+}
+
 /* Rows [y, y + rows) of an image: both sides, from position `at` of the chunk on. */
 static void prepare(const struct grad_job *j, const struct mine *m, int64_t image, int y,
                     int rows, int at)
@@ -360,11 +476,8 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     const uint16_t *x = j->x + image * s->h * s->w * s->c;
-    ptrdiff_t step = amx_window_step(v);
-    int count = (p->plain ? rows : amx_window_plane(v, rows)) * v->pitch;
-    int end = at + segment(p, rows) < p->positions ? segment(p, rows) : p->positions - at;
     struct places places = {
-        .next = j->dy + (image * v->rows + y) * s->wo * s->k + m->k0,
+        .next = j->dy + (image * v->rows + y) * s->wo * s->k,
         .rows = rows,
         .cols = s->wo,
         .pitch = v->pitch,
@@ -372,22 +485,12 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     };
 
     if (p->plain) {
-        x += (ptrdiff_t)y * s->w * s->c;
+        turn_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, at);
     } else {
         amx_window_copy(v, x, y, rows, m->copy);
-        x = m->copy;
+        turn_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
     }
-    for (int phase = 0; phase < v->step_h * p->phases_w; phase++) {
-        const uint16_t *plane = x + (ptrdiff_t)(phase / p->phases_w) * count * step +
-                                (ptrdiff_t)(phase % p->phases_w) * s->c;
-
-        if (phase_read(p, m, phase))
-            for (int c = 0; c < s->c; c += LANES)
-                turn(plane + c, step, count,
-                     m->turned + (ptrdiff_t)(phase * s->c + c) * p->line + at, p->line);
-    }
-    pair_up(&places, end, m->k, m->pairs + (ptrdiff_t)at * LANES,
-            (ptrdiff_t)p->positions * LANES);
+    pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES, p->panel);
 }
 
 /* Behind the last segment: zeros, up to a whole multiply and what taps read there. */
@@ -395,12 +498,13 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
 {
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
-    int all = round_up(end, DEPTH);
+    int all = round_up(end, DEPTH), first = p->shared ? m->thread : 0;
+    int each = p->shared ? j->dev->threads : 1;
     struct places none = {0};
 
-    pair_up(&none, all - end, m->k, m->pairs + (ptrdiff_t)end * LANES,
-            (ptrdiff_t)p->positions * LANES);
-    for (int64_t i = 0; i < (int64_t)v->step_h * p->phases_w * v->c; i++)
+    if (!first)
+        pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES, p->panel);
+    for (int64_t i = first; i < (int64_t)v->step_h * p->phases_w * v->c; i += each)
         memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
@@ -424,8 +528,54 @@ ISA static void put_tile(const struct grad_job *j, const float *sum, int parts,
         v[i] = (__m512i)all;
     }
     transpose16(v);
+    if (j->p->whole &&
+        (uintptr_t)to % LINE == 0) { /* large: nobody finds it in the cache */
+        for (int i = 0; i < LANES; i++)
+            _mm512_stream_ps(to + (ptrdiff_t)i * taps * s->c, (__m512)v[i]);
+        return;
+    }
     for (int i = 0; i < LANES; i++)
         _mm512_storeu_ps(to + (ptrdiff_t)i * taps * s->c, (__m512)v[i]);
+}
+
+/* One tile of the thread's sums, by its place on both sides. */
+static float *sum_at(const struct plan *p, const struct mine *m, int block, int kb)
+{
+    int group = p->whole ? 0 : block / p->left;
+    ptrdiff_t square = (ptrdiff_t)group * p->squares + kb / p->right;
+
+    return m->sum + (4 * square + block % p->left * p->right + kb % p->right) * TILE;
+}
+
+/*
+ * What the chunk's positions add to `left` blocks of rows from `block` on. A few steps at
+ * a time: then the lines stay in the nearest cache while the pairs go by.
+ */
+static void multiply_group(const struct grad_job *j, const struct mine *m, int block,
+                           int steps, bool first)
+{
+    const struct plan *p = j->p;
+    const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4];
+    struct blocks b = {.line = p->line};
+
+    for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
+        int at = at_most(block + i, p->blocks - 1);
+
+        left[i] = line_of(p, m, &p->v.tap[at % p->v.taps], at / p->v.taps * LANES);
+    }
+    for (int lo = 0; lo < steps; lo += STEPS) {
+        b.steps = at_most(STEPS, steps - lo);
+        for (int i = 0; i < p->left; i++)
+            b.left[i] = left[i] + (ptrdiff_t)lo * DEPTH;
+        for (int kb = 0; kb * LANES < m->k; kb += p->right) {
+            float(*sum)[TILE] = (float(*)[TILE])sum_at(p, m, block, kb);
+
+            for (int i = 0; i < p->right; i++)
+                b.right[i] = pairs + at_most(kb + i, m->k / LANES - 1) * p->panel +
+                             (ptrdiff_t)lo * DEPTH * LANES;
+            (p->right > 1 ? multiply_2x2 : multiply_4x1)(&b, sum, first && !lo);
+        }
+    }
 }
 
 /* Everything that the chunk's positions add. */
@@ -433,50 +583,20 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
                            bool first)
 {
     const struct plan *p = j->p;
-    const struct conv_shape *s = j->s;
-    int taps = s->kernel_h * s->kernel_w, right = m->k > LANES ? 2 : 1, left = 4 / right;
-    float extra[4][TILE] __attribute__((aligned(64))) = {{0}};
-    struct blocks b = {.line = p->line, .steps = round_up(end, DEPTH) / DEPTH};
+    int steps = round_up(end, DEPTH) / DEPTH;
 
-    for (int block = 0; block < p->blocks; block += left) {
-        for (int i = 0; i < left; i++) {
-            int at = block + i < p->blocks ? block + i : block;
-
-            b.left[i] = line_of(p, m, &p->v.tap[at % taps], at / taps * LANES);
-        }
-        for (int k = 0; k < m->k; k += right * LANES) {
-            float *sum[4];
-
-            for (int i = 0; i < right; i++)
-                b.right[i] =
-                    m->pairs + (ptrdiff_t)((k / LANES + i) * LANES < m->k ? k / LANES + i
-                                                                          : k / LANES) *
-                                   p->positions * LANES;
-            for (int i = 0; i < 4; i++) {
-                int at = block + i / right, kb = k / LANES + i % right;
-                bool used = at < p->blocks && kb * LANES < m->k;
-
-                sum[i] = p->whole || !used
-                             ? extra[i]
-                             : m->sum + ((ptrdiff_t)at * (p->k / LANES) + kb) * TILE;
-            }
-            if (right > 1)
-                multiply_2x2(&b, sum, first);
-            else
-                multiply_4x1(&b, sum, first);
-            for (int i = 0; p->whole && i < 4; i++) {
-                int at = block + i / right, kb = k / LANES + i % right;
-
-                if (at < p->blocks && kb * LANES < m->k)
-                    put_tile(j, extra[i], 1, 0, at, m->k0 + kb * LANES);
-            }
-        }
+    for (int block = 0; block < p->blocks; block += p->left) {
+        multiply_group(j, m, block, steps, first);
+        for (int i = block; p->whole && i < block + p->left && i < p->blocks; i++)
+            for (int kb = 0; kb * LANES < m->k; kb++)
+                put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
     }
-    for (int k = 0; j->db && k < m->k; k += LANES)
-        multiply_ones(m->pairs + (ptrdiff_t)(k / LANES) * p->positions * LANES, b.steps,
-                      m->bias + (ptrdiff_t)(k / LANES) * TILE, first);
+    for (int kb = 0; j->db && kb * LANES < m->k; kb++)
+        multiply_ones(m->pairs + (m->k0 / LANES + kb) * p->panel, steps,
+                      m->bias + (ptrdiff_t)kb * TILE, first);
 }
 
+/* Rows [lo, hi) of the results of all images, chunk by chunk. */
 static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo,
                       int64_t hi)
 {
@@ -488,18 +608,25 @@ static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo
 
         for (int i = 0; i < p->segments && lo < hi; i++) {
             int64_t image = lo / p->image_rows;
-            int y = (int)(lo % p->image_rows), rows = p->rows;
+            int y = (int)(lo % p->image_rows);
+            int rows = at_most(p->rows, p->image_rows - y);
 
-            if (rows > p->image_rows - y)
-                rows = p->image_rows - y;
-            if (rows > hi - lo)
-                rows = (int)(hi - lo);
-            prepare(j, m, image, y, rows, end);
+            rows = rows < hi - lo ? rows : (int)(hi - lo);
+            if (!p->shared || i % j->dev->threads == m->thread)
+                prepare(j, m, image, y, rows, end);
             end += segment(p, rows);
             lo += rows;
         }
+        if (p->shared)
+            cpu_barrier(); /* what is zeroed behind a segment may be written by its maker
+                            */
         end_chunk(j, m, end);
-        multiply_chunk(j, m, end, first);
+        if (p->shared)
+            cpu_barrier();
+        if (m->k > 0)
+            multiply_chunk(j, m, end, first);
+        if (p->shared)
+            cpu_barrier(); /* before the next chunk */
         first = false;
     }
 }
@@ -511,12 +638,10 @@ ISA static void grad_thread(void *arg, int thread)
     struct mine m = mine_of(j, thread);
     int64_t all = (int64_t)p->images * p->image_rows, lo = 0, hi = all;
 
-    if (m.k <= 0)
-        return;
-    if (!p->by_k)
+    if (!p->shared)
         cpu_part(all, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) { /* no rows: its sums are zeros */
-        memset(m.sum, 0, p->total - p->sum);
+        memset(m.sum, 0, p->turned - p->sum);
         return;
     }
     tiles_begin(DEPTH);
@@ -529,15 +654,14 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct grad_job *j = arg;
     const struct plan *p = j->p;
-    int parts = p->by_k ? 1 : j->dev->threads;
+    int parts = p->shared ? 1 : j->dev->threads;
 
     for (int k = (int)lo; k < hi; k += LANES) {
-        struct mine m = mine_of(j, p->by_k ? k / p->k : 0);
+        struct mine m = mine_of(j, p->shared ? k / p->part : 0);
         int kb = (k - m.k0) / LANES;
 
         for (int block = 0; !p->whole && block < p->blocks; block++)
-            put_tile(j, m.sum + ((ptrdiff_t)block * (p->k / LANES) + kb) * TILE, parts,
-                     p->total, block, k);
+            put_tile(j, sum_at(p, &m, block, kb), parts, p->total, block, k);
         for (int i = 0; j->db && i < LANES; i++) {
             const char *at = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
 
