@@ -45,6 +45,7 @@ ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_
     }
 }
 
+/* Outs [lo, hi); in the order in which the weights lie in memory. */
 static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
@@ -52,16 +53,21 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     int taps = s->kernel_h * s->kernel_w, in = j->backward ? s->k : s->c;
     int depth = depth_of(in);
     ptrdiff_t next = (ptrdiff_t)taps * s->c; /* from one of k to the next */
-    uint32_t *to = j->packed + lo * taps * in / 2;
+    ptrdiff_t panel = (ptrdiff_t)taps * in / 2, tap_len = (ptrdiff_t)in / 2 * LANES;
 
-    for (int64_t o = lo; o < hi; o += LANES)
+    if (!j->backward) {
+        for (int64_t o = lo; o < hi; o += LANES)
+            for (int tap = 0; tap < taps; tap++)
+                for (int i = 0; i < in; i += depth)
+                    pack_forward(j->w + o * next + tap * s->c + i, next, depth,
+                                 j->packed + o * panel + tap * tap_len + i / 2 * LANES);
+        return;
+    }
+    for (int i = 0; i < in; i += depth)
         for (int tap = 0; tap < taps; tap++)
-            for (int i = 0; i < in; i += depth, to += depth / 2 * LANES) {
-                if (j->backward)
-                    pack_backward(j->w + i * next + tap * s->c + o, next, depth, to);
-                else
-                    pack_forward(j->w + o * next + tap * s->c + i, next, depth, to);
-            }
+            for (int64_t o = lo; o < hi; o += LANES)
+                pack_backward(j->w + i * next + tap * s->c + o, next, depth,
+                              j->packed + o * panel + tap * tap_len + i / 2 * LANES);
 }
 
 void amx_pack(const struct device *dev, const struct conv_shape *s, void *packed,
