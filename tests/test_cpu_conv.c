@@ -365,9 +365,16 @@ static void check_set(int set, int threads)
         shape(2, 12, 70, 16, 16, 3, 1, 1, 2, 0, 2, 1),
         shape(2, 11, 13, 32, 32, 7, 7, 2, 3, 3, 1, 1),
         shape(2, 11, 13, 16, 96, 3, 3, 3, 1, 1, 1, 1),
-        shape(2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1),   /* smaller than x */
-        shape(2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1),   /* larger */
-        shape(2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1),   /* bands */
+        shape(2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1), /* smaller than x */
+        shape(2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1), /* larger */
+        shape(1, 5, 5, 32, 32, 2, 2, 1, 3, 3, 1, 1),   /* with nothing but border */
+        shape(2, 20, 22, 3, 16, 3, 3, 1, 1, 1, 1, 1),  /* a stem: rows of the kernel */
+        shape(2, 20, 23, 3, 64, 7, 7, 2, 3, 3, 1, 1),
+        shape(1, 9, 9, 1, 16, 3, 3, 1, 1, 1, 1, 1),
+        shape(2, 8, 40, 3, 16, 1, 1, 1, 0, 0, 1, 1),
+        shape(2, 6, 10, 5, 16, 2, 2, 2, 0, 0, 1, 1),
+        shape(2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1),  /* more than one multiply a row */
+        shape(2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1), /* bands */
         shape(2, 20, 20, 512, 256, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
         shape(3, 6, 7, 128, 512, 3, 3, 1, 1, 1, 1, 1), /* threads share channels of dy */
         shape(1, 70, 70, 256, 256, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */

@@ -203,14 +203,14 @@ static void data_grad_run(struct step *s, struct device *dev)
 
 /* ---- weight gradient ---- */
 
-/* The first free reader of dy that is of this op. */
+/* The first free node of this op that reads dy as its input `which`. */
 static struct node *free_reader(const struct graph *g, const struct tensor *dy,
-                                const struct op *op)
+                                const struct op *op, int which)
 {
     struct node *n;
 
     for (int i = 0; (n = tensor_reader(g, dy, i)) != NULL; i++)
-        if (n->op == op && node_free(n))
+        if (n->op == op && node_free(n) && n->in[which] == dy)
             return n;
     return NULL;
 }
@@ -226,12 +226,13 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
 
     if (n->op == &op_bias_grad) {
         bias = n;
-        weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad);
+        weight = free_reader(g, n->in[BIAS_GRAD_DY], &op_conv2d_weight_grad,
+                             CONV2D_WEIGHT_GRAD_DY);
     }
     if (!weight || weight->op != &op_conv2d_weight_grad)
         return "not the weight gradient of a convolution, nor its bias's";
     if (!bias)
-        bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad);
+        bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad, BIAS_GRAD_DY);
     if (weight->out[0]->dtype != DTYPE_F32)
         return "the gradient must be fp32";
     st->loops = loops;

@@ -12,18 +12,25 @@ enum {
     COPY = 384 << 10, /* bytes of a copy that should stay in a core's cache */
 };
 
-/* forward and both gradients */
+/* forward and weight gradient */
 static const char *amx_can(const struct device *dev, const struct conv_shape *s)
 {
     if (!dev->amx)
         return "no AMX";
     if (s->type != DTYPE_BF16)
         return "bf16 only";
-    if (s->c % LANES || s->k % LANES)
+    if (s->k % LANES)
         return "multiples of 16 channels only";
-    if (s->kernel_h * s->kernel_w > AMX_TAPS)
+    if (s->c % LANES && (s->c > LANES || s->dilation_w > 1))
+        return "less than 16 channels, or multiples of 16, only";
+    if (amx_reach(s).taps > AMX_TAPS)
         return "too many taps";
     return NULL;
+}
+
+static const char *amx_data_grad_can(const struct device *dev, const struct conv_shape *s)
+{
+    return s->c % LANES ? "multiples of 16 channels only" : amx_can(dev, s);
 }
 
 /* What will be read soon, brought near while tiles multiply: some lines in a step. */
@@ -234,7 +241,7 @@ struct window_job {
     const struct device *dev;
     const struct amx_window *v;
     const struct conv_args *a;
-    int n, kernel;                    /* images, taps of the packed weights */
+    int n;                            /* images */
     int channels;                     /* of the result */
     ptrdiff_t image, row, col, first; /* pixels of the result */
     size_t scratch;                   /* bytes of a thread's */
@@ -267,10 +274,10 @@ static void begin_band(struct band *b, const struct window_job *j, int64_t image
     ptrdiff_t at = (image * j->image + y * j->row + j->first) * j->channels;
 
     *b = (struct band){
-        .depth = depth_of(v->c),
-        .steps = v->c / depth_of(v->c),
+        .depth = depth_of(v->channels),
+        .steps = v->channels / depth_of(v->channels),
         .step = amx_window_step(v),
-        .panel = (ptrdiff_t)j->kernel * v->c * LANES,
+        .panel = (ptrdiff_t)v->packed * v->channels * LANES,
         .y = (uint16_t *)j->a->to + at,
         .mask = j->a->mask ? (const uint16_t *)j->a->mask + at : NULL,
         .bias = j->a->bias,
@@ -289,7 +296,7 @@ static void add_tap(struct band *b, const struct window_job *j, const struct amx
 {
     b->x[b->taps] = x;
     b->w[b->taps++] =
-        (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->c * LANES;
+        (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->channels * LANES;
 }
 
 /* Rows [y, y + rows) by a copy of what they read. */
@@ -384,7 +391,7 @@ ISA static void window_thread_tiles(void *arg, int thread)
 {
     const struct window_job *j = arg;
 
-    tiles_begin(depth_of(j->v->c));
+    tiles_begin(depth_of(j->v->channels));
     window_thread(arg, thread);
     tiles_end();
 }
@@ -402,7 +409,7 @@ static void run_window(struct window_job *j)
     static band_fn *const run[2][2] = {{run_16_1, run_16_2}, {run_32_1, run_32_2}};
     const struct amx_window *v = j->v;
     j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
-    j->run = run[depth_of(v->c) == DEPTH][vectors_of(j->channels) - 1];
+    j->run = run[depth_of(v->channels) == DEPTH][vectors_of(j->channels) - 1];
     cpu_parallel(j->dev, window_thread_tiles, j);
 }
 
@@ -415,7 +422,6 @@ static void amx_forward(const struct device *dev, const struct conv_shape *s,
         .v = &v,
         .a = a,
         .n = s->n,
-        .kernel = s->kernel_h * s->kernel_w,
         .channels = s->k,
         .image = (ptrdiff_t)s->ho * s->wo,
         .row = s->wo,
@@ -436,7 +442,6 @@ static void amx_data_grad(const struct device *dev, const struct conv_shape *s,
                 .v = &v,
                 .a = a,
                 .n = s->n,
-                .kernel = s->kernel_h * s->kernel_w,
                 .channels = s->c,
                 .image = (ptrdiff_t)s->h * s->w,
                 .row = (ptrdiff_t)s->stride_h * s->w,
@@ -472,7 +477,7 @@ static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
 
 const struct conv_loops conv_amx = {
     .forward_can = amx_can,
-    .data_grad_can = amx_can,
+    .data_grad_can = amx_data_grad_can,
     .weight_grad_can = amx_can,
     .data_grad_bias = true,
     .packed = amx_packed,

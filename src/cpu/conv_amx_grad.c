@@ -52,11 +52,6 @@ static int round_up(int n, int unit)
     return (n + unit - 1) / unit * unit;
 }
 
-static int at_most(int n, int most)
-{
-    return n < most ? n : most;
-}
-
 /* Positions from one segment to the next; even, for pairs. */
 static int segment(const struct plan *p, int rows)
 {
@@ -67,7 +62,7 @@ static int segment(const struct plan *p, int rows)
 static void plan_chunk(struct plan *p, int k, int threads)
 {
     size_t dy = (size_t)k * sizeof(uint16_t);
-    size_t x = (size_t)(p->v.step_h * p->phases_w * p->v.c) * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.step_h * p->phases_w * p->v.channels) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
     int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (x + dy));
@@ -95,8 +90,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
 {
     struct plan p = {.v = amx_window_forward(s)};
     const struct amx_window *v = &p.v;
-    int taps = s->kernel_h * s->kernel_w;
-    size_t weights = (size_t)taps * (size_t)s->c * (size_t)s->k * sizeof(float);
+    size_t weights = (size_t)(v->taps * v->channels) * (size_t)s->k * sizeof(float);
     size_t lines, groups, tile = TILE * sizeof(float);
 
     p.plain = v->plain && !v->reach && !v->top && v->rows == v->h;
@@ -106,8 +100,8 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.part = s->k;
     if (p.shared)
         p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
-    p.phases_w = v->step;
-    p.blocks = taps * s->c / LANES;
+    p.phases_w = v->span > 1 ? 1 : v->step;
+    p.blocks = v->taps * v->channels / LANES;
     p.right = p.part > LANES ? 2 : 1;
     p.left = 4 / p.right;
     p.squares = (p.part / LANES + p.right - 1) / p.right;
@@ -118,7 +112,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     /* a line ends with zeros for the last tap; lines do not fall on the same cache sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
-    lines = (size_t)(v->step_h * p.phases_w * s->c);
+    lines = (size_t)(v->step_h * p.phases_w * v->channels);
     p.copy = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
     p.sum = p.copy;
     groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
@@ -422,18 +416,18 @@ static const uint16_t *line_of(const struct plan *p, const struct mine *m,
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
     int phase = down % v->step_h * p->phases_w + right % p->phases_w;
 
-    return m->turned + (ptrdiff_t)(phase * v->c + c) * p->line +
+    return m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line +
            (ptrdiff_t)(down / v->step_h) * v->pitch + right / p->phases_w;
 }
 
 static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 {
-    ptrdiff_t lo = (ptrdiff_t)phase * p->v.c * p->line;
+    ptrdiff_t lo = (ptrdiff_t)phase * p->v.channels * p->line;
 
     for (int t = 0; t < p->v.taps; t++) {
         ptrdiff_t at = line_of(p, m, &p->v.tap[t], 0) - m->turned;
 
-        if (at >= lo && at < lo + (ptrdiff_t)p->v.c * p->line)
+        if (at >= lo && at < lo + (ptrdiff_t)p->v.channels * p->line)
             return true;
     }
     return false;
@@ -446,7 +440,7 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     ptrdiff_t step = amx_window_step(v);
-    int wide = depth_of(v->c), ahead = DEPTH * (v->c < AHEAD ? AHEAD / v->c : 1);
+    int wide = depth_of(v->channels), ahead = DEPTH * (v->c < AHEAD ? AHEAD / v->c : 1);
 
     for (int phase = 0; phase < v->step_h * p->phases_w; phase++) {
         const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
@@ -455,14 +449,14 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
         if (!phase_read(p, m, phase))
             continue;
         for (int i = 0; i < count; i += DEPTH) /* memory in order */
-            for (int c = 0; c < v->c; c += wide) {
+            for (int c = 0; c < v->channels; c += wide) {
                 const uint16_t *at_pixel = plane + i * step + c;
 
                 if (p->plain)
                     fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
                 (wide == DEPTH ? turn_32 : turn_16)(
                     at_pixel, step, count - i,
-                    m->turned + (ptrdiff_t)(phase * v->c + c) * p->line + at + i,
+                    m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line + at + i,
                     p->line);
             }
     }
@@ -504,7 +498,7 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
 
     if (!first)
         pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES, p->panel);
-    for (int64_t i = first; i < (int64_t)v->step_h * p->phases_w * v->c; i += each)
+    for (int64_t i = first; i < (int64_t)v->step_h * p->phases_w * v->channels; i += each)
         memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
@@ -514,9 +508,11 @@ ISA static void put_tile(const struct grad_job *j, const float *sum, int parts,
                          size_t next, int block, int k)
 {
     const struct conv_shape *s = j->s;
-    int taps = s->kernel_h * s->kernel_w;
-    float *to =
-        j->dw + ((ptrdiff_t)k * taps + block % taps) * s->c + block / taps * LANES;
+    struct amx_reach reach = amx_reach(s);
+    ptrdiff_t next_k = (ptrdiff_t)reach.taps * reach.values;
+    int c = block / reach.taps * LANES, n = reach.values - c;
+    float *to = j->dw + k * next_k + block % reach.taps * reach.values + c;
+    __mmask16 some = n < LANES ? (__mmask16)((1u << (n < 0 ? 0 : n)) - 1) : 0xffff;
     __m512i v[LANES];
 
     for (int i = 0; i < LANES; i++) {
@@ -528,14 +524,14 @@ ISA static void put_tile(const struct grad_job *j, const float *sum, int parts,
         v[i] = (__m512i)all;
     }
     transpose16(v);
-    if (j->p->whole &&
-        (uintptr_t)to % LINE == 0) { /* large: nobody finds it in the cache */
+    if (j->p->shared && (uintptr_t)to % LINE == 0 && next_k % LANES == 0 && n >= LANES) {
+        /* large: nobody would find it in the cache */
         for (int i = 0; i < LANES; i++)
-            _mm512_stream_ps(to + (ptrdiff_t)i * taps * s->c, (__m512)v[i]);
+            _mm512_stream_ps(to + i * next_k, (__m512)v[i]);
         return;
     }
     for (int i = 0; i < LANES; i++)
-        _mm512_storeu_ps(to + (ptrdiff_t)i * taps * s->c, (__m512)v[i]);
+        _mm512_mask_storeu_ps(to + i * next_k, some, (__m512)v[i]);
 }
 
 /* One tile of the thread's sums, by its place on both sides. */

@@ -4,11 +4,13 @@
  */
 #include "cpu/conv_amx.h"
 #include "cpu/conv_amx_tiles.h"
+#include "cpu/conv_amx_window.h"
 
 size_t amx_packed(const struct conv_shape *s)
 {
-    return (size_t)(s->kernel_h * s->kernel_w) * (size_t)s->c * (size_t)s->k *
-           sizeof(uint16_t);
+    struct amx_reach reach = amx_reach(s);
+
+    return (size_t)(reach.taps * reach.channels) * (size_t)s->k * sizeof(uint16_t);
 }
 
 struct pack_job {
@@ -18,15 +20,22 @@ struct pack_job {
     bool backward;
 };
 
-/* Forward: 16 outs, whose ins lie one after the other, `next` apart. */
-ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, uint32_t *to)
+/* n of 16 */
+INLINE __mmask16 first(int n)
+{
+    return n >= LANES ? 0xffff : (__mmask16)((1u << (n < 0 ? 0 : n)) - 1);
+}
+
+/* Forward: 16 outs, `next` apart, of at most `n` ins that lie one after the other. */
+ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
+                             uint32_t *to)
 {
     __m512i v[LANES];
-    __mmask16 upper = depth == DEPTH ? 0xffff : 0;
+    __mmask16 lower = first(n), upper = first(at_most(n, depth) - LANES);
 
     for (int o = 0; o < LANES; o++, w += next)
         v[o] = (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(upper, w + LANES),
-                                            _mm512_loadu_ps(w));
+                                            _mm512_maskz_loadu_ps(lower, w));
     transpose16(v);
     for (int i = 0; i < depth / 2; i++)
         _mm512_storeu_si512(to + (ptrdiff_t)i * LANES, v[i]);
@@ -50,16 +59,18 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
     const struct conv_shape *s = j->s;
-    int taps = s->kernel_h * s->kernel_w, in = j->backward ? s->k : s->c;
+    struct amx_reach reach = amx_reach(s);
+    int taps = reach.taps, in = j->backward ? s->k : reach.channels;
     int depth = depth_of(in);
-    ptrdiff_t next = (ptrdiff_t)taps * s->c; /* from one of k to the next */
+    ptrdiff_t next = (ptrdiff_t)taps * reach.values; /* from one of k to the next */
     ptrdiff_t panel = (ptrdiff_t)taps * in / 2, tap_len = (ptrdiff_t)in / 2 * LANES;
 
     if (!j->backward) {
         for (int64_t o = lo; o < hi; o += LANES)
             for (int tap = 0; tap < taps; tap++)
                 for (int i = 0; i < in; i += depth)
-                    pack_forward(j->w + o * next + tap * s->c + i, next, depth,
+                    pack_forward(j->w + o * next + tap * reach.values + i, next, depth,
+                                 reach.values - i,
                                  j->packed + o * panel + tap * tap_len + i / 2 * LANES);
         return;
     }

@@ -29,6 +29,11 @@ static inline int depth_of(int channels)
     return channels % DEPTH ? DEPTH / 2 : DEPTH;
 }
 
+static inline int at_most(int n, int most)
+{
+    return n < most ? n : most;
+}
+
 static inline size_t align64(size_t n)
 {
     return (n + 63) / 64 * 64;

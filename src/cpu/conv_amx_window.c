@@ -13,7 +13,8 @@ static void plan_copy(struct amx_window *v)
 {
     int right, end, need;
 
-    v->top = v->left = right = v->reach = 0;
+    v->top = v->left = v->reach = 0;
+    right = v->span - 1;
     for (int t = 0; t < v->taps; t++) {
         const struct amx_tap *tap = &v->tap[t];
 
@@ -21,8 +22,8 @@ static void plan_copy(struct amx_window *v)
             v->top = tap->y;
         if (!t || tap->x < v->left)
             v->left = tap->x;
-        if (!t || tap->x > right)
-            right = tap->x;
+        if (!t || tap->x + v->span - 1 > right)
+            right = tap->x + v->span - 1;
     }
     for (int t = 0; t < v->taps; t++)
         if (v->tap[t].y - v->top > v->reach)
@@ -32,7 +33,8 @@ static void plan_copy(struct amx_window *v)
         v->column = v->step_w;
         v->step = 1;
         v->pitch = v->cols;
-        v->plain = v->step_h == 1 && v->step_w == 1 && v->left == 0 && v->cols == v->w;
+        v->plain = v->step_h == 1 && v->step_w == 1 && v->left == 0 && v->cols == v->w &&
+                   v->channels == v->c;
         return;
     }
     v->column = 1;
@@ -50,10 +52,14 @@ static void plan_copy(struct amx_window *v)
 
 struct amx_window amx_window_forward(const struct conv_shape *s)
 {
+    struct amx_reach reach = amx_reach(s);
     struct amx_window v = {
         .h = s->h,
         .w = s->w,
         .c = s->c,
+        .span = reach.span,
+        .channels = reach.channels,
+        .packed = reach.taps,
         .rows = s->ho,
         .cols = s->wo,
         .step_h = s->stride_h,
@@ -62,9 +68,9 @@ struct amx_window amx_window_forward(const struct conv_shape *s)
     };
 
     for (int r = 0; r < s->kernel_h; r++)
-        for (int c = 0; c < s->kernel_w; c++)
+        for (int c = 0; c < s->kernel_w; c += reach.span)
             add_tap(&v, r * s->dilation_h - s->pad_h, c * s->dilation_w - s->pad_w,
-                    r * s->kernel_w + c);
+                    v.taps);
     plan_copy(&v);
     return v;
 }
@@ -76,6 +82,9 @@ struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int p
         .h = s->ho,
         .w = s->wo,
         .c = s->k,
+        .span = 1,
+        .channels = s->k,
+        .packed = s->kernel_h * s->kernel_w,
         .rows = (s->h - py + s->stride_h - 1) / s->stride_h,
         .cols = (s->w - px + s->stride_w - 1) / s->stride_w,
         .step_h = 1,
@@ -105,11 +114,15 @@ static size_t row_len(const struct amx_window *v)
     return (size_t)v->pitch * (size_t)amx_window_step(v);
 }
 
+/* Zeros behind a plane: the border of its last row, and what the last tap reads there. */
+static size_t tail_len(const struct amx_window *v)
+{
+    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->c + (size_t)v->channels;
+}
+
 size_t amx_window_copied(const struct amx_window *v, int rows)
 {
-    size_t tail = (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->c;
-
-    return (size_t)(v->step_h * amx_window_plane(v, rows)) * row_len(v) + tail +
+    return (size_t)(v->step_h * amx_window_plane(v, rows)) * row_len(v) + tail_len(v) +
            (size_t)(SLACK * amx_window_step(v));
 }
 
@@ -170,8 +183,6 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
                      uint16_t *to)
 {
     int count = amx_window_plane(v, rows);
-    size_t tail = (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->c;
-
     for (int phase = 0; phase < v->step_h; phase++) {
         uint16_t *plane = to + (size_t)(phase * count) * row_len(v);
 
@@ -180,7 +191,6 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
         for (int i = 0; i < count; i++)
             copy_row(v, image, (y + i) * v->step_h + v->top + phase,
                      plane + (size_t)i * row_len(v));
-        /* what the last row sees to its right */
-        memset(plane + (size_t)count * row_len(v), 0, tail * sizeof(*to));
+        memset(plane + (size_t)count * row_len(v), 0, tail_len(v) * sizeof(*to));
     }
 }

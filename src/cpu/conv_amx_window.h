@@ -17,6 +17,26 @@
 
 enum { AMX_TAPS = 49 };
 
+/*
+ * What a tap reads of x: the channels of a pixel. Of images of few channels, as of a
+ * stem, a whole row of the kernel, which lies side by side in memory.
+ */
+struct amx_reach {
+    int taps;
+    int span;     /* pixels of a tap */
+    int values;   /* of those pixels */
+    int channels; /* read and multiplied: the values, then others by weights of zero */
+};
+
+static inline struct amx_reach amx_reach(const struct conv_shape *s)
+{
+    int row = s->kernel_w * s->c;
+
+    if (s->c % 16 == 0)
+        return (struct amx_reach){s->kernel_h * s->kernel_w, 1, s->c, s->c};
+    return (struct amx_reach){s->kernel_h, s->kernel_w, row, (row + 31) / 32 * 32};
+}
+
 struct amx_tap {
     int y, x;  /* pixels of the source from a result's place */
     int index; /* in the packed weights */
@@ -24,6 +44,8 @@ struct amx_tap {
 
 struct amx_window {
     int h, w, c;        /* of the source image */
+    int span, channels; /* that a tap reads, as of amx_reach */
+    int packed;         /* taps of the packed weights */
     int rows, cols;     /* of the results */
     int step_h, step_w; /* source pixels from one result to the next */
     bool joined;        /* an image's rows of results follow the last one's, evenly */

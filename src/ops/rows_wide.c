@@ -23,6 +23,7 @@ const struct op_case rows_wide[] = {
      .bench = {.dim = {128, 32, 16, 16}, .out = 64},
      CONV(.kernel = 3, .stride = 2, .padding = 1)},
     {.name = "conv2d 3x3 stem narrow",
+     .nan_spreads = true,
      WIDE,
      .small = {.dim = {2, 3, 4, 16}, .out = 16},
      .bench = {.dim = {128, 3, 32, 32}, .out = 16},
