@@ -34,7 +34,7 @@ static inline struct amx_reach amx_reach(const struct conv_shape *s)
 
     if (s->c % 16 == 0)
         return (struct amx_reach){s->kernel_h * s->kernel_w, 1, s->c, s->c};
-    return (struct amx_reach){s->kernel_h, s->kernel_w, row, (row + 31) / 32 * 32};
+    return (struct amx_reach){s->kernel_h, s->kernel_w, row, (row + 15) / 16 * 16};
 }
 
 struct amx_tap {
