@@ -1,17 +1,25 @@
 #include "cmd/bench_convs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "cmd/bench_program.h"
 #include "cpu/backend.h"
+#include "cpu/kernels.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
 #include "ops/op_bench.h"
 
 enum { KERNELS = 64 };
+
+static bool own_conv(const struct kernel *k)
+{
+    for (int i = 0; cpu_own_convs[i]; i++)
+        if (cpu_own_convs[i] == k)
+            return true;
+    return false;
+}
 
 /* The backend without our own convolutions. */
 static struct backend library_only(const struct backend *from,
@@ -21,8 +29,7 @@ static struct backend library_only(const struct backend *from,
     int n = 0;
 
     for (int i = 0; from->kernels[i] && n < KERNELS - 1; i++)
-        if (!strstr(from->kernels[i]->name, " narrow") &&
-            !strstr(from->kernels[i]->name, " own"))
+        if (!own_conv(from->kernels[i]))
             kernel[n++] = from->kernels[i];
     kernel[n] = NULL;
     b.kernels = kernel;

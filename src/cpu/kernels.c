@@ -62,3 +62,19 @@ const struct kernel *const cpu_kernels[] = {
     &kernel_reference,
     NULL,
 };
+
+const struct kernel *const cpu_own_convs[] = {
+    &cpu_forward_amx,
+    &cpu_data_grad_amx,
+    &cpu_weight_grad_amx,
+    &cpu_forward_direct,
+    &cpu_data_grad_direct,
+    &cpu_weight_grad_direct,
+    &cpu_conv2d_narrow,
+    &cpu_data_grad_narrow,
+    &cpu_weight_grad_narrow,
+    &cpu_conv_transpose2d,
+    &cpu_down,
+    &cpu_down_weight_grad,
+    NULL,
+};

@@ -4,7 +4,9 @@
 
 #include "graph/kernel.h"
 
-extern const struct kernel *const cpu_kernels[]; /* best first, ends with NULL */
+/* Both end with NULL. */
+extern const struct kernel *const cpu_kernels[];   /* best first */
+extern const struct kernel *const cpu_own_convs[]; /* instead of oneDNN's */
 
 extern const struct kernel cpu_add, cpu_batchnorm, cpu_batchnorm_grad,
     cpu_batchnorm_inference, cpu_bias_grad, cpu_cast, cpu_concat, cpu_conv2d,
