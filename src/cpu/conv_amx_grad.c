@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "cpu/conv_amx.h"
+#include "cpu/conv_amx_sides.h"
+#include "cpu/conv_amx_sums.h"
 #include "cpu/conv_amx_tiles.h"
 #include "cpu/conv_amx_window.h"
 
@@ -21,7 +23,6 @@ enum {
     SUMS = 1 << 20,    /* bytes of sums that a core's cache holds beside a chunk */
     NEAR = 768 << 10,  /* bytes of such a chunk, */
     FAR = 4000 << 10,  /* of each thread's x where the sums are larger */
-    FETCH = 4096,      /* bytes from what is read of dy to what will be */
     STEPS = 8,         /* of 32 positions, whose lines fit in the nearest cache */
     AHEAD = 256,       /* times 32 elements of x are fetched before they are read */
 };
@@ -129,245 +130,12 @@ size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
     return plan_of(s, threads).total * (size_t)threads;
 }
 
-/* ---- both sides of the tiles ---- */
-
 /* Brings elements near that are read soon; they may lie outside of the tensor. */
 INLINE void fetch(const uint16_t *p, int n)
 {
     for (int i = 0; i < n; i += DEPTH)
         _mm_prefetch((const char *)(p + i), _MM_HINT_T0);
 }
-
-/* v[i]: channels 0 to 31 of pixel i, as 16 pairs; zeros from pixel `count` on. */
-INLINE void load_pixels(const uint16_t *x, ptrdiff_t step, int count, __m512i v[LANES])
-{
-    for (int i = 0; i < LANES; i++)
-        v[i] = i < count ? _mm512_loadu_si512(x + i * step) : _mm512_setzero_si512();
-}
-
-/* v[i]: channels 0 to 15 of pixel i, then those of pixel i + 16. */
-INLINE void load_half_pixels(const uint16_t *x, ptrdiff_t step, int count,
-                             __m512i v[LANES])
-{
-    for (int i = 0; i < LANES; i++) {
-        __m256i low = _mm256_setzero_si256(), high = low;
-
-        if (i < count)
-            low = _mm256_loadu_si256((const __m256i *)(x + i * step));
-        if (i + LANES < count)
-            high = _mm256_loadu_si256((const __m256i *)(x + (i + LANES) * step));
-        v[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    }
-}
-
-/* Of 32 pixels those before the `count`th, and one more if that is odd: they end evenly.
- */
-INLINE __mmask32 even_mask(int count)
-{
-    return count < DEPTH - 1 ? (1u << (count + (count & 1))) - 1 : 0xffffffff;
-}
-
-/* Two lines of pixels from pairs of channels: of pixels 0 to 15, and 16 to 31. */
-INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
-                        __mmask32 mask)
-{
-    const __m512i even =
-        _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32,
-                         30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-    const __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
-
-    _mm512_mask_storeu_epi16(to, mask, _mm512_permutex2var_epi16(low, even, high));
-    _mm512_mask_storeu_epi16(to + line, mask, _mm512_permutex2var_epi16(low, odd, high));
-}
-
-/*
- * 32 channels of at most 32 pixels, `step` elements apart, as lines: to[channel][pixel].
- * An odd `count` is made even by a zero.
- */
-ISA static void turn_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
-                        ptrdiff_t line)
-{
-    __m512i low[LANES], high[LANES];
-    __mmask32 mask = even_mask(count);
-
-    load_pixels(x, step, count, low);
-    transpose16(low);
-    load_pixels(x + LANES * step, step, count - LANES, high);
-    transpose16(high);
-    for (int c = 0; c < LANES; c++)
-        store_lines(low[c], high[c], to + 2 * c * line, line, mask);
-}
-
-/* The same of 16 channels. */
-ISA static void turn_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
-                        ptrdiff_t line)
-{
-    __m512i v[LANES];
-    __mmask32 mask = even_mask(count);
-
-    load_half_pixels(x, step, count, v);
-    transpose16(v);
-    for (int c = 0; c < LANES / 2; c++)
-        store_lines(v[c], v[c + LANES / 2], to + 2 * c * line, line, mask);
-}
-
-/* Pixels of a band of dy, position after position; NULL: no result lies there. */
-struct places {
-    const uint16_t *next; /* the row's next pixel */
-    int rows, cols, pitch, col;
-    ptrdiff_t step;
-};
-
-static const uint16_t *next_place(struct places *p)
-{
-    const uint16_t *at = NULL;
-
-    if (!p->rows)
-        return NULL;
-    if (p->col < p->cols) {
-        at = p->next;
-        p->next += p->step;
-    }
-    if (++p->col == p->pitch) {
-        p->col = 0;
-        p->rows--;
-    }
-    return at;
-}
-
-/*
- * `channels` of `count` positions, as pairs: to[channel / 16][position / 2][16][2],
- * panels of 16 channels `panel` elements apart.
- */
-ISA static void pair_up(struct places *from, int count, int channels, uint16_t *to,
-                        ptrdiff_t panel)
-{
-    /* words of a and b in turns, of channels 0 to 15 and 16 to 31 */
-    const __m512i first =
-        _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39,
-                         7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-    const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(LANES));
-
-    for (int i = 0; i < count; i += 2, to += 2 * LANES) {
-        const uint16_t *a = next_place(from), *b = next_place(from);
-
-        for (int c = 0; c < channels; c += 2 * LANES) {
-            __mmask32 m = c + LANES < channels ? 0xffffffff : 0xffff;
-            __m512i va = a ? _mm512_maskz_loadu_epi16(m, a + c) : _mm512_setzero_si512();
-            __m512i vb = b ? _mm512_maskz_loadu_epi16(m, b + c) : _mm512_setzero_si512();
-            if (a)
-                _mm_prefetch((const char *)(a + c) + FETCH, _MM_HINT_T0);
-            if (b)
-                _mm_prefetch((const char *)(b + c) + FETCH, _MM_HINT_T0);
-            uint16_t *at = to + c / LANES * panel;
-
-            _mm512_storeu_si512(at, _mm512_permutex2var_epi16(va, first, vb));
-            if (c + LANES < channels)
-                _mm512_storeu_si512(at + panel,
-                                    _mm512_permutex2var_epi16(va, second, vb));
-        }
-    }
-}
-
-/* ---- the multiply ---- */
-
-struct blocks {
-    const uint16_t *left[4];  /* lines of 16 channels, from the tap on */
-    const uint16_t *right[2]; /* pairs of 16 channels */
-    ptrdiff_t line;
-    int steps; /* of 32 positions */
-};
-
-/* sum[2 i + j] of left i and right j; `first`: it begins at zero. */
-ISA static void multiply_2x2(const struct blocks *b, float sum[4][TILE], bool first)
-{
-    const ptrdiff_t bytes = b->line * 2;
-
-    if (first) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    } else {
-        _tile_loadd(0, sum[0], LINE);
-        _tile_loadd(1, sum[1], LINE);
-        _tile_loadd(2, sum[2], LINE);
-        _tile_loadd(3, sum[3], LINE);
-    }
-    for (int i = 0; i < b->steps; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i * DEPTH, pair = at * LANES;
-
-        _tile_loadd(6, b->right[0] + pair, LINE);
-        _tile_loadd(4, b->left[0] + at, bytes);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b->right[1] + pair, LINE);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, b->left[1] + at, bytes);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
-}
-
-/* sum[i] of left i and right 0 */
-ISA static void multiply_4x1(const struct blocks *b, float sum[4][TILE], bool first)
-{
-    const ptrdiff_t bytes = b->line * 2;
-
-    if (first) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    } else {
-        _tile_loadd(0, sum[0], LINE);
-        _tile_loadd(1, sum[1], LINE);
-        _tile_loadd(2, sum[2], LINE);
-        _tile_loadd(3, sum[3], LINE);
-    }
-    for (int i = 0; i < b->steps; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i * DEPTH;
-
-        _tile_loadd(6, b->right[0] + at * LANES, LINE);
-        _tile_loadd(4, b->left[0] + at, bytes);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(5, b->left[1] + at, bytes);
-        _tile_dpbf16ps(1, 5, 6);
-        _tile_loadd(4, b->left[2] + at, bytes);
-        _tile_dpbf16ps(2, 4, 6);
-        _tile_loadd(5, b->left[3] + at, bytes);
-        _tile_dpbf16ps(3, 5, 6);
-    }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
-}
-
-/* sum[row][channel] of a left side of ones: all rows are the bias's gradient. */
-ISA static void multiply_ones(const uint16_t *right, int steps, float *sum, bool first)
-{
-    uint32_t ones[TILE] __attribute__((aligned(64)));
-
-    for (int i = 0; i < TILE; i++)
-        ones[i] = 0x3f803f80; /* two of bf16's */
-    written();
-    _tile_loadd(4, ones, LINE);
-    if (first)
-        _tile_zero(0);
-    else
-        _tile_loadd(0, sum, LINE);
-    for (int i = 0; i < steps; i++) {
-        _tile_loadd(6, right + (ptrdiff_t)i * DEPTH * LANES, LINE);
-        _tile_dpbf16ps(0, 4, 6);
-    }
-    _tile_stored(0, sum, LINE);
-}
-
-/* ---- a thread ---- */
 
 struct grad_job {
     const struct device *dev;
@@ -454,10 +222,10 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
 
                 if (p->plain)
                     fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
-                (wide == DEPTH ? turn_32 : turn_16)(
-                    at_pixel, step, count - i,
-                    m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line + at + i,
-                    p->line);
+                amx_turn(at_pixel, step, count - i, wide,
+                         m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line + at +
+                             i,
+                         p->line);
             }
     }
 }
@@ -470,7 +238,7 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     const uint16_t *x = j->x + image * s->h * s->w * s->c;
-    struct places places = {
+    struct amx_places places = {
         .next = j->dy + (image * v->rows + y) * s->wo * s->k,
         .rows = rows,
         .cols = s->wo,
@@ -484,7 +252,8 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
         amx_window_copy(v, x, y, rows, m->copy);
         turn_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
     }
-    pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES, p->panel);
+    amx_pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES,
+                p->panel);
 }
 
 /* Behind the last segment: zeros, up to a whole multiply and what taps read there. */
@@ -494,44 +263,25 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
     const struct amx_window *v = &p->v;
     int all = round_up(end, DEPTH), first = p->shared ? m->thread : 0;
     int each = p->shared ? j->dev->threads : 1;
-    struct places none = {0};
+    struct amx_places none = {0};
 
     if (!first)
-        pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES, p->panel);
+        amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
+                    p->panel);
     for (int64_t i = first; i < (int64_t)v->step_h * p->phases_w * v->channels; i += each)
         memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
-/* dw[k][tap][c] = a tile of sums [16 c][16 k], added over `parts` that lie `next` apart.
- */
-ISA static void put_tile(const struct grad_job *j, const float *sum, int parts,
-                         size_t next, int block, int k)
+/* dw[k][tap][c] = a tile of sums, added over `parts` that lie `next` bytes apart. */
+static void put_tile(const struct grad_job *j, const float *sum, int parts, size_t next,
+                     int block, int k)
 {
-    const struct conv_shape *s = j->s;
-    struct amx_reach reach = amx_reach(s);
-    ptrdiff_t next_k = (ptrdiff_t)reach.taps * reach.values;
-    int c = block / reach.taps * LANES, n = reach.values - c;
-    float *to = j->dw + k * next_k + block % reach.taps * reach.values + c;
-    __mmask16 some = n < LANES ? (__mmask16)((1u << (n < 0 ? 0 : n)) - 1) : 0xffff;
-    __m512i v[LANES];
+    struct amx_reach reach = amx_reach(j->s);
+    ptrdiff_t row = (ptrdiff_t)reach.taps * reach.values;
+    int c = block / reach.taps * LANES;
 
-    for (int i = 0; i < LANES; i++) {
-        const char *at = (const char *)(sum + (ptrdiff_t)i * LANES);
-        __m512 all = _mm512_loadu_ps(at);
-
-        for (int t = 1; t < parts; t++)
-            all = _mm512_add_ps(all, _mm512_loadu_ps(at + (size_t)t * next));
-        v[i] = (__m512i)all;
-    }
-    transpose16(v);
-    if (j->p->shared && (uintptr_t)to % LINE == 0 && next_k % LANES == 0 && n >= LANES) {
-        /* large: nobody would find it in the cache */
-        for (int i = 0; i < LANES; i++)
-            _mm512_stream_ps(to + i * next_k, (__m512)v[i]);
-        return;
-    }
-    for (int i = 0; i < LANES; i++)
-        _mm512_mask_storeu_ps(to + i * next_k, some, (__m512)v[i]);
+    amx_put(j->dw + k * row + block % reach.taps * reach.values + c, row,
+            at_most(reach.values - c, LANES), sum, parts, next, j->p->shared);
 }
 
 /* One tile of the thread's sums, by its place on both sides. */
@@ -552,7 +302,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
 {
     const struct plan *p = j->p;
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4];
-    struct blocks b = {.line = p->line};
+    struct amx_blocks b = {.line = p->line};
 
     for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
         int at = at_most(block + i, p->blocks - 1);
@@ -569,7 +319,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
             for (int i = 0; i < p->right; i++)
                 b.right[i] = pairs + at_most(kb + i, m->k / LANES - 1) * p->panel +
                              (ptrdiff_t)lo * DEPTH * LANES;
-            (p->right > 1 ? multiply_2x2 : multiply_4x1)(&b, sum, first && !lo);
+            (p->right > 1 ? amx_multiply_2x2 : amx_multiply_4x1)(&b, sum, first && !lo);
         }
     }
 }
@@ -588,8 +338,8 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
                 put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
     }
     for (int kb = 0; j->db && kb * LANES < m->k; kb++)
-        multiply_ones(m->pairs + (m->k0 / LANES + kb) * p->panel, steps,
-                      m->bias + (ptrdiff_t)kb * TILE, first);
+        amx_multiply_ones(m->pairs + (m->k0 / LANES + kb) * p->panel, steps,
+                          m->bias + (ptrdiff_t)kb * TILE, first);
 }
 
 /* Rows [lo, hi) of the results of all images, chunk by chunk. */
