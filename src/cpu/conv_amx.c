@@ -5,6 +5,7 @@
 #include "cpu/conv_amx.h"
 
 #include "cpu/amx.h"
+#include "cpu/conv_amx_band.h"
 #include "cpu/conv_amx_tiles.h"
 #include "cpu/conv_amx_window.h"
 
@@ -33,210 +34,6 @@ static const char *amx_data_grad_can(const struct device *dev, const struct conv
     return s->c % LANES ? "multiples of 16 channels only" : amx_can(dev, s);
 }
 
-/* What will be read soon, brought near while tiles multiply: some lines in a step. */
-struct ahead {
-    const char *at;
-    int lines;
-};
-
-INLINE void fetch(struct ahead *a)
-{
-    for (int i = 0; i < a->lines; i++, a->at += LINE)
-        _mm_prefetch(a->at, _MM_HINT_T1);
-}
-
-/* One band of results: what its blocks have in common. */
-struct band {
-    /* source */
-    const uint16_t *x[AMX_TAPS]; /* where each tap reads for position 0 */
-    const uint16_t *w[AMX_TAPS]; /* its weights of the first 16 channels */
-    int taps, depth, steps;      /* steps of depth channels each */
-    ptrdiff_t step;              /* elements from one position to the next */
-    ptrdiff_t panel;      /* elements from the weights of 16 channels to the next */
-    const uint16_t *next; /* read from memory while this band runs, */
-    ptrdiff_t next_len;   /* so many elements */
-    /* result */
-    uint16_t *y;          /* position 0 */
-    const uint16_t *mask; /* the same, or NULL */
-    const float *bias;
-    bool relu;
-    int channels, pitch, cols, rows;
-    ptrdiff_t col, row; /* elements from one to the next */
-};
-
-/* Sums of 2 x 16 positions by 2 x 16 channels: sum[position / 16][channel / 16]. */
-INLINE void multiply_2x2(const struct band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         struct ahead *ahead, float sum[4][TILE])
-{
-    const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
-
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int t = 0; t < b->taps; t++) {
-        const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
-
-        for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
-            fetch(ahead);
-            _tile_loadd(6, pw, LINE);
-            _tile_loadd(4, px, bytes);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(7, pw + b->panel, LINE);
-            _tile_dpbf16ps(1, 4, 7);
-            _tile_loadd(5, px + next, bytes);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
-        }
-    }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
-}
-
-/* Of 4 x 16 positions by 16 channels: sum[position / 16]. */
-INLINE void multiply_4x1(const struct band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         struct ahead *ahead, float sum[4][TILE])
-{
-    const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
-
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int t = 0; t < b->taps; t++) {
-        const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
-
-        for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
-            fetch(ahead);
-            _tile_loadd(6, pw, LINE);
-            _tile_loadd(4, px, bytes);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(5, px + next, bytes);
-            _tile_dpbf16ps(1, 5, 6);
-            _tile_loadd(4, px + 2 * next, bytes);
-            _tile_dpbf16ps(2, 4, 6);
-            _tile_loadd(5, px + 3 * next, bytes);
-            _tile_dpbf16ps(3, 5, 6);
-        }
-    }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
-}
-
-/* 16 results: relu_value and relu_slope of ops/pointwise.h. */
-INLINE __m512 finish(const struct band *b, __m512 v, __m512 bias, const uint16_t *mask)
-{
-    const __m512 zero = _mm512_setzero_ps();
-
-    v = _mm512_add_ps(v, bias);
-    if (b->relu)
-        v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
-    if (mask) {
-        __m512 m = (__m512)_mm512_slli_epi32(
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)mask)), 16);
-
-        v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
-    }
-    return v;
-}
-
-/* Positions [p, p + 64 / vectors) of `vectors` x 16 channels from k on go to y. */
-INLINE void store_block(const struct band *b, float sum[4][TILE], int p, int k,
-                        int vectors)
-{
-    const __m512 none = _mm512_setzero_ps();
-    __m512 bias0 = b->bias ? _mm512_loadu_ps(b->bias + k) : none;
-    __m512 bias1 = b->bias && vectors > 1 ? _mm512_loadu_ps(b->bias + k + LANES) : none;
-    int row = p / b->pitch, col = p % b->pitch;
-
-    for (int i = 0; i < 4 * LANES / vectors; i++) {
-        const float *at = sum[i / LANES * vectors] + i % LANES * LANES;
-        ptrdiff_t to = row * b->row + col * b->col + k;
-        const uint16_t *mask = b->mask ? b->mask + to : NULL;
-
-        if (row >= b->rows)
-            return;
-        if (col < b->cols) {
-            __m512 v0 = finish(b, _mm512_load_ps(at), bias0, mask);
-
-            if (vectors > 1) {
-                __m512 v1 = finish(b, _mm512_load_ps(at + TILE), bias1,
-                                   mask ? mask + LANES : NULL);
-
-                _mm512_storeu_si512(b->y + to, (__m512i)_mm512_cvtne2ps_pbh(v1, v0));
-            } else {
-                _mm256_storeu_si256((__m256i *)(b->y + to),
-                                    (__m256i)_mm512_cvtneps_pbh(v0));
-            }
-        }
-        if (++col == b->pitch) {
-            col = 0;
-            row++;
-        }
-    }
-}
-
-/*
- * All results of a band. `exact`: nothing may be read behind the last position, so the
- * last block begins early, and makes some results twice.
- *
- * A block's source stays in the nearest cache while the weights go by.
- */
-INLINE void run_band(const struct band *b, bool exact, int depth, int vectors)
-{
-    enum { TILES = 4 };
-    const int block = TILES * LANES / vectors;
-    const int all = (b->rows - 1) * b->pitch + b->cols;
-    const int blocks = (all + block - 1) / block;
-    const int multiplies = b->channels / (vectors * LANES) * b->taps * b->steps;
-    struct ahead ahead = {.at = (const char *)b->next};
-    float sum[TILES][TILE] __attribute__((aligned(64)));
-
-    if (multiplies)
-        ahead.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
-    for (int p = 0; p < all; p += block) {
-        int at = exact && p + block > all ? all - block : p;
-
-        for (int k = 0; k < b->channels; k += vectors * LANES) {
-            ptrdiff_t w = k / LANES * b->panel;
-
-            if (vectors > 1)
-                multiply_2x2(b, at * b->step, w, depth, &ahead, sum);
-            else
-                multiply_4x1(b, at * b->step, w, depth, &ahead, sum);
-            store_block(b, sum, at, k, vectors);
-        }
-    }
-}
-
-#define BAND(depth, vectors)                                                             \
-    ISA static void run_##depth##_##vectors(const struct band *b, bool exact)            \
-    {                                                                                    \
-        run_band(b, exact, depth, vectors);                                              \
-    }
-BAND(16, 1)
-BAND(16, 2)
-BAND(32, 1)
-BAND(32, 2)
-
-typedef void band_fn(const struct band *b, bool exact);
-
-static int vectors_of(int channels)
-{
-    return channels % (2 * LANES) ? 1 : 2;
-}
-
-static int block_of(int channels)
-{
-    return 4 * LANES / vectors_of(channels);
-}
-
-/* ---- a window over images ---- */
-
 struct window_job {
     const struct device *dev;
     const struct amx_window *v;
@@ -245,7 +42,6 @@ struct window_job {
     int channels;                     /* of the result */
     ptrdiff_t image, row, col, first; /* pixels of the result */
     size_t scratch;                   /* bytes of a thread's */
-    band_fn *run;
 };
 
 /* Whether all images are one: each result reads the pixel in its own place. */
@@ -259,7 +55,7 @@ static bool in_place(const struct amx_window *v, int n, int threads, int channel
 {
     int rows = pointwise(v) ? n * v->h / threads : 1;
 
-    return v->plain && (int64_t)rows * v->cols >= block_of(channels);
+    return v->plain && (int64_t)rows * v->cols >= amx_block(channels);
 }
 
 static const uint16_t *image_at(const struct window_job *j, int64_t i)
@@ -267,13 +63,13 @@ static const uint16_t *image_at(const struct window_job *j, int64_t i)
     return (const uint16_t *)j->a->from + i * j->v->h * j->v->w * j->v->c;
 }
 
-static void begin_band(struct band *b, const struct window_job *j, int64_t image, int y,
-                       int rows)
+static void begin_band(struct amx_band *b, const struct window_job *j, int64_t image,
+                       int y, int rows)
 {
     const struct amx_window *v = j->v;
     ptrdiff_t at = (image * j->image + y * j->row + j->first) * j->channels;
 
-    *b = (struct band){
+    *b = (struct amx_band){
         .depth = depth_of(v->channels),
         .steps = v->channels / depth_of(v->channels),
         .step = amx_window_step(v),
@@ -291,8 +87,8 @@ static void begin_band(struct band *b, const struct window_job *j, int64_t image
     };
 }
 
-static void add_tap(struct band *b, const struct window_job *j, const struct amx_tap *t,
-                    const uint16_t *x)
+static void add_tap(struct amx_band *b, const struct window_job *j,
+                    const struct amx_tap *t, const uint16_t *x)
 {
     b->x[b->taps] = x;
     b->w[b->taps++] =
@@ -304,7 +100,7 @@ static void run_copied(const struct window_job *j, int64_t image, int y, int row
                        uint16_t *copy)
 {
     const struct amx_window *v = j->v;
-    struct band b;
+    struct amx_band b;
 
     begin_band(&b, j, image, y, rows);
     if (v->taps)
@@ -316,7 +112,7 @@ static void run_copied(const struct window_job *j, int64_t image, int y, int row
                  (ptrdiff_t)((y + rows) * v->step_h + v->top + v->reach) * v->w * v->c;
         b.next_len = (ptrdiff_t)rows * v->step_h * v->w * v->c;
     }
-    j->run(&b, false);
+    amx_run_band(&b, false);
 }
 
 /* Rows [y, y + rows) where the source lies; the same taps are inside for all of them. */
@@ -324,7 +120,7 @@ static void run_in_place(const struct window_job *j, int64_t image, int y, int r
 {
     const struct amx_window *v = j->v;
     const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->w * v->c;
-    struct band b;
+    struct amx_band b;
 
     begin_band(&b, j, image, y, rows);
     for (int t = 0; t < v->taps; t++)
@@ -333,9 +129,9 @@ static void run_in_place(const struct window_job *j, int64_t image, int y, int r
     for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
         if (!t || b.x[t] > b.next)
             b.next = b.x[t];
-    b.next += b.taps ? block_of(j->channels) * b.step : 0;
+    b.next += b.taps ? amx_block(j->channels) * b.step : 0;
     b.next_len = (ptrdiff_t)rows * v->w * v->c;
-    j->run(&b, true);
+    amx_run_band(&b, true);
 }
 
 /* How many of `rows` rows from y on find the same taps inside of the image. */
@@ -406,10 +202,8 @@ static size_t window_scratch(const struct amx_window *v, int n, int threads, int
 /* j: with everything but what follows from the window */
 static void run_window(struct window_job *j)
 {
-    static band_fn *const run[2][2] = {{run_16_1, run_16_2}, {run_32_1, run_32_2}};
     const struct amx_window *v = j->v;
     j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
-    j->run = run[depth_of(v->channels) == DEPTH][vectors_of(j->channels) - 1];
     cpu_parallel(j->dev, window_thread_tiles, j);
 }
 
