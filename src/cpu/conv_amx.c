@@ -1,17 +1,11 @@
-/*
- * Forward and data gradient: blocks of 32 positions by 32 channels, or 64 by 16, whose
- * sums stay in four tiles while the taps and the source's channels go by.
- */
+/* Forward and data gradient: windows over images, in bands of rows. */
 #include "cpu/conv_amx.h"
 
-#include "cpu/amx.h"
 #include "cpu/conv_amx_band.h"
 #include "cpu/conv_amx_tiles.h"
 #include "cpu/conv_amx_window.h"
 
-enum {
-    COPY = 384 << 10, /* bytes of a copy that should stay in a core's cache */
-};
+enum { COPY = 384 << 10 /* bytes of a copy that should stay in a core's cache */ };
 
 /* forward and weight gradient */
 static const char *amx_can(const struct device *dev, const struct conv_shape *s)

@@ -23,7 +23,7 @@ struct pack_job {
 /* n of 16 */
 INLINE __mmask16 first(int n)
 {
-    return n >= LANES ? 0xffff : (__mmask16)((1u << (n < 0 ? 0 : n)) - 1);
+    return (__mmask16)(n >= LANES ? 0xffffu : (1u << (n < 0 ? 0 : n)) - 1);
 }
 
 /* Forward: 16 outs, `next` apart, of at most `n` ins that lie one after the other. */

@@ -89,7 +89,7 @@ ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool fi
 ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,
                  size_t next, bool past)
 {
-    __mmask16 some = n < LANES ? (__mmask16)((1u << n) - 1) : 0xffff;
+    __mmask16 some = (__mmask16)(n < LANES ? (1u << n) - 1 : 0xffffu);
     __m512i v[LANES];
 
     for (int i = 0; i < LANES; i++) {
