@@ -38,16 +38,10 @@ struct window_job {
     size_t scratch;                   /* bytes of a thread's */
 };
 
-/* Whether all images are one: each result reads the pixel in its own place. */
-static bool pointwise(const struct amx_window *v)
-{
-    return v->plain && v->joined && !v->reach && !v->top && v->rows == v->h;
-}
-
 /* Whether the source is read where it lies: its rows are long enough for blocks. */
 static bool in_place(const struct amx_window *v, int n, int threads, int channels)
 {
-    int rows = pointwise(v) ? n * v->h / threads : 1;
+    int rows = amx_window_pointwise(v) ? n * v->h / threads : 1;
 
     return v->plain && (int64_t)rows * v->cols >= amx_block(channels);
 }
@@ -118,7 +112,7 @@ static void run_in_place(const struct window_job *j, int64_t image, int y, int r
 
     begin_band(&b, j, image, y, rows);
     for (int t = 0; t < v->taps; t++)
-        if (pointwise(v) || (y + v->tap[t].y >= 0 && y + v->tap[t].y < v->h))
+        if (amx_window_pointwise(v) || (y + v->tap[t].y >= 0 && y + v->tap[t].y < v->h))
             add_tap(&b, j, &v->tap[t], x + (ptrdiff_t)v->tap[t].y * v->w * v->c);
     for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
         if (!t || b.x[t] > b.next)
@@ -154,7 +148,7 @@ static void window_thread(void *arg, int thread)
     int64_t lo, hi;
 
     cpu_part((int64_t)j->n * v->rows, 1, thread, j->dev->threads, &lo, &hi);
-    if (place && pointwise(v)) {
+    if (place && amx_window_pointwise(v)) {
         if (lo < hi)
             run_in_place(j, 0, (int)lo, (int)(hi - lo));
         return;
@@ -197,6 +191,7 @@ static size_t window_scratch(const struct amx_window *v, int n, int threads, int
 static void run_window(struct window_job *j)
 {
     const struct amx_window *v = j->v;
+
     j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
     cpu_parallel(j->dev, window_thread_tiles, j);
 }

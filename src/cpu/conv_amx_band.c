@@ -20,10 +20,7 @@ INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    sums_zero();
     for (int t = 0; t < b->taps; t++) {
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
@@ -39,10 +36,7 @@ INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
             _tile_dpbf16ps(3, 5, 7);
         }
     }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
+    sums_store(sum);
 }
 
 /* Of 4 x 16 positions by 16 channels: sum[position / 16]. */
@@ -51,10 +45,7 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    sums_zero();
     for (int t = 0; t < b->taps; t++) {
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
@@ -71,10 +62,7 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
             _tile_dpbf16ps(3, 5, 6);
         }
     }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
+    sums_store(sum);
 }
 
 /* 16 results with what is behind them: relu_value and relu_slope of ops/pointwise.h. */

@@ -44,8 +44,9 @@ struct plan {
     int blocks;      /* of 16 rows on the left: channels / 16 x taps */
     int left, right; /* blocks of a multiply: four sums */
     int squares;     /* of four sums for `left` blocks */
-    /* byte offsets in a thread's scratch, and its size; then the shared chunk's */
-    size_t copy, turned, pairs, sum, bias, total;
+    /* scratch: `own` bytes for each thread (its copy of x, sum, bias), then the chunks of
+     * `chunk` bytes (turned, pairs), one for each thread or one for all */
+    size_t sum, bias, own, pairs, chunk;
 };
 
 static int round_up(int n, int unit)
@@ -94,7 +95,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     size_t weights = (size_t)(v->taps * v->channels) * (size_t)s->k * sizeof(float);
     size_t lines, groups, tile = TILE * sizeof(float);
 
-    p.plain = v->plain && !v->reach && !v->top && v->rows == v->h;
+    p.plain = amx_window_pointwise(v);
     p.images = p.plain ? 1 : s->n;
     p.image_rows = p.plain ? s->n * v->h : v->rows;
     p.shared = threads > 1 && weights >= LARGE;
@@ -110,24 +111,25 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.whole = (p.shared || threads == 1) &&
               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
-    /* a line ends with zeros for the last tap; lines do not fall on the same cache sets
+    /* zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
     lines = (size_t)(v->step_h * p.phases_w * v->channels);
-    p.copy = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
-    p.sum = p.copy;
+    p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
     groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
     p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
-    p.turned = p.bias + (size_t)(p.part / LANES) * tile;
-    p.pairs = align64(p.turned + lines * (size_t)p.line * sizeof(uint16_t));
+    p.own = p.bias + (size_t)(p.part / LANES) * tile;
+    p.pairs = align64(lines * (size_t)p.line * sizeof(uint16_t));
     p.panel = (ptrdiff_t)p.positions * LANES + DEPTH;
-    p.total = p.pairs + align64((size_t)p.panel * (size_t)(s->k / LANES) * 2);
+    p.chunk = p.pairs + align64((size_t)p.panel * (size_t)(s->k / LANES) * 2);
     return p;
 }
 
 size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
 {
-    return plan_of(s, threads).total * (size_t)threads;
+    struct plan p = plan_of(s, threads);
+
+    return p.own * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
 }
 
 /* Brings elements near that are read soon; they may lie outside of the tensor. */
@@ -146,7 +148,7 @@ struct grad_job {
     char *scratch;
 };
 
-/* What a thread works with; the chunk is the first thread's where it is shared. */
+/* What a thread works with. */
 struct mine {
     int thread;
     uint16_t *copy, *turned, *pairs;
@@ -157,12 +159,13 @@ struct mine {
 static struct mine mine_of(const struct grad_job *j, int thread)
 {
     const struct plan *p = j->p;
-    char *at = j->scratch + (size_t)thread * p->total,
-         *chunk = p->shared ? j->scratch : at;
+    char *at = j->scratch + (size_t)thread * p->own;
+    char *chunk = j->scratch + (size_t)j->dev->threads * p->own +
+                  (size_t)(p->shared ? 0 : thread) * p->chunk;
     struct mine m = {
         .thread = thread,
         .copy = (uint16_t *)at,
-        .turned = (uint16_t *)(chunk + p->turned),
+        .turned = (uint16_t *)chunk,
         .pairs = (uint16_t *)(chunk + p->pairs),
         .sum = (float *)(at + p->sum),
         .bias = (float *)(at + p->bias),
@@ -363,9 +366,6 @@ static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo
             end += segment(p, rows);
             lo += rows;
         }
-        if (p->shared)
-            cpu_barrier(); /* what is zeroed behind a segment may be written by its maker
-                            */
         end_chunk(j, m, end);
         if (p->shared)
             cpu_barrier();
@@ -387,7 +387,7 @@ ISA static void grad_thread(void *arg, int thread)
     if (!p->shared)
         cpu_part(all, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) { /* no rows: its sums are zeros */
-        memset(m.sum, 0, p->turned - p->sum);
+        memset(m.sum, 0, p->own - p->sum);
         return;
     }
     tiles_begin(DEPTH);
@@ -407,13 +407,13 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
         int kb = (k - m.k0) / LANES;
 
         for (int block = 0; !p->whole && block < p->blocks; block++)
-            put_tile(j, sum_at(p, &m, block, kb), parts, p->total, block, k);
+            put_tile(j, sum_at(p, &m, block, kb), parts, p->own, block, k);
         for (int i = 0; j->db && i < LANES; i++) {
             const char *at = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
 
             j->db[k + i] = 0;
             for (int t = 0; t < parts; t++)
-                j->db[k + i] += *(const float *)(at + (size_t)t * p->total);
+                j->db[k + i] += *(const float *)(at + (size_t)t * p->own);
         }
     }
 }

@@ -26,8 +26,7 @@ INLINE void load_half_pixels(const uint16_t *x, ptrdiff_t step, int count,
     }
 }
 
-/* Of 32 pixels those before the `count`th, and one more if that is odd: they end evenly.
- */
+/* Of 32 pixels the first `count`, and one more if that is odd. */
 INLINE __mmask32 even_mask(int count)
 {
     return count < DEPTH - 1 ? (1u << (count + (count & 1))) - 1 : 0xffffffff;
@@ -116,12 +115,12 @@ ISA void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t 
             __mmask32 m = c + LANES < channels ? 0xffffffff : 0xffff;
             __m512i va = a ? _mm512_maskz_loadu_epi16(m, a + c) : _mm512_setzero_si512();
             __m512i vb = b ? _mm512_maskz_loadu_epi16(m, b + c) : _mm512_setzero_si512();
+            uint16_t *at = to + c / LANES * panel;
+
             if (a)
                 _mm_prefetch((const char *)(a + c) + FETCH, _MM_HINT_T0);
             if (b)
                 _mm_prefetch((const char *)(b + c) + FETCH, _MM_HINT_T0);
-            uint16_t *at = to + c / LANES * panel;
-
             _mm512_storeu_si512(at, _mm512_permutex2var_epi16(va, first, vb));
             if (c + LANES < channels)
                 _mm512_storeu_si512(at + panel,

@@ -4,17 +4,10 @@ ISA void amx_multiply_2x2(const struct amx_blocks *b, float sum[4][TILE], bool f
 {
     const ptrdiff_t bytes = b->line * 2;
 
-    if (first) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    } else {
-        _tile_loadd(0, sum[0], LINE);
-        _tile_loadd(1, sum[1], LINE);
-        _tile_loadd(2, sum[2], LINE);
-        _tile_loadd(3, sum[3], LINE);
-    }
+    if (first)
+        sums_zero();
+    else
+        sums_load(sum);
     for (int i = 0; i < b->steps; i++) {
         const ptrdiff_t at = (ptrdiff_t)i * DEPTH, pair = at * LANES;
 
@@ -27,27 +20,17 @@ ISA void amx_multiply_2x2(const struct amx_blocks *b, float sum[4][TILE], bool f
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
+    sums_store(sum);
 }
 
 ISA void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool first)
 {
     const ptrdiff_t bytes = b->line * 2;
 
-    if (first) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_zero(2);
-        _tile_zero(3);
-    } else {
-        _tile_loadd(0, sum[0], LINE);
-        _tile_loadd(1, sum[1], LINE);
-        _tile_loadd(2, sum[2], LINE);
-        _tile_loadd(3, sum[3], LINE);
-    }
+    if (first)
+        sums_zero();
+    else
+        sums_load(sum);
     for (int i = 0; i < b->steps; i++) {
         const ptrdiff_t at = (ptrdiff_t)i * DEPTH;
 
@@ -61,10 +44,7 @@ ISA void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool f
         _tile_loadd(5, b->left[3] + at, bytes);
         _tile_dpbf16ps(3, 5, 6);
     }
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
+    sums_store(sum);
 }
 
 ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool first)

@@ -54,6 +54,7 @@ INLINE void tiles_begin(int depth)
     }
     config.row_bytes[4] = config.row_bytes[5] = (uint16_t)(depth * 2);
     config.rows[6] = config.rows[7] = (uint8_t)(depth / 2);
+    __asm__ volatile("" ::: "memory"); /* gcc takes only its first bytes for read */
     _tile_loadconfig(&config);
 }
 
@@ -67,6 +68,31 @@ INLINE void tiles_end(void)
 INLINE void written(void)
 {
     __asm__ volatile("" ::: "memory");
+}
+
+/* The four sums. */
+INLINE void sums_zero(void)
+{
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+}
+
+INLINE void sums_load(float sum[4][TILE])
+{
+    _tile_loadd(0, sum[0], LINE);
+    _tile_loadd(1, sum[1], LINE);
+    _tile_loadd(2, sum[2], LINE);
+    _tile_loadd(3, sum[3], LINE);
+}
+
+INLINE void sums_store(float sum[4][TILE])
+{
+    _tile_stored(0, sum[0], LINE);
+    _tile_stored(1, sum[1], LINE);
+    _tile_stored(2, sum[2], LINE);
+    _tile_stored(3, sum[3], LINE);
 }
 
 /* v[i] lane j becomes v[j] lane i. */

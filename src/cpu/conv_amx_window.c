@@ -183,6 +183,7 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
                      uint16_t *to)
 {
     int count = amx_window_plane(v, rows);
+
     for (int phase = 0; phase < v->step_h; phase++) {
         uint16_t *plane = to + (size_t)(phase * count) * row_len(v);
 

@@ -76,6 +76,12 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
                      uint16_t *to);
 /* Where a tap of position 0 reads in such a copy: elements from its start. */
 ptrdiff_t amx_window_tap(const struct amx_window *v, const struct amx_tap *t, int rows);
+/* Whether all images are one: each result reads the pixel in its own place. */
+static inline bool amx_window_pointwise(const struct amx_window *v)
+{
+    return v->plain && v->joined && !v->reach && !v->top && v->rows == v->h;
+}
+
 /* Elements of the copy from one position to the next. */
 static inline ptrdiff_t amx_window_step(const struct amx_window *v)
 {

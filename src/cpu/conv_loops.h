@@ -19,15 +19,13 @@ struct conv_shape {
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 };
 
-/* What forward and data gradient work on; images are NHWC, `scratch` as large as asked.
- */
+/* What forward and data gradient work on; images are NHWC. */
 struct conv_args {
     const void *from;   /* x, or dy */
     const void *packed; /* weights, for this direction */
     const float *bias;  /* of the result's channels, or NULL */
-    const void
-        *mask; /* of the result's shape: it is 0 where this is 0 or less; or NULL */
-    void *to;  /* y, or dx */
+    const void *mask;   /* of its shape: it is 0 where this is 0 or less; or NULL */
+    void *to;           /* the result: y, or dx */
     bool relu;
     void *scratch;
 };
@@ -37,8 +35,7 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    bool data_grad_bias; /* the data gradient may have a bias: a transposed convolution's
-                          */
+    bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
 
     /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */
     size_t (*packed)(const struct conv_shape *s);

@@ -89,7 +89,7 @@ const struct op_case rows_chains[] = {
      .bench = {.dim = {4, 16, 180, 240}, .out = 64},
      .chain = true},
     {.name = "head",
-     .nan_spreads = true,
+     .nan_spreads_on_tiles = true,
      .small = {.dim = {2, 16, 3, 5}, .out = 5},
      .bench = {.dim = {4, 16, 180, 240}, .out = 12},
      HEAD(.ignore = 255)},
