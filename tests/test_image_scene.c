@@ -49,7 +49,7 @@ static void scene_equals_pillow(void **state)
         t = transform_for_scenes(c.out_w, c.out_h);
         t.label_divisor = c.d;
         t.shift = c.shift;
-        t.flip = c.flip;
+        t.flip.probability = c.flip;
         memcpy(t.factor, c.factor, sizeof(t.factor));
         memcpy(t.fill, (uint8_t[]){10, 20, 30}, 3);
         image_formula(&img, c.w, c.h);
@@ -99,7 +99,7 @@ static void label_follows_picture(void **state)
         memset(img.pixel + (ptrdiff_t)i * 3, label[i] ? 250 : 60, 3);
     }
     transformer_init(&m, NULL);
-    t.flip = 0.5;
+    t.flip.probability = 0.5;
     t.shift = 9;
     t.factor[0] = 0.7;
     t.factor[1] = 1.9;
@@ -173,7 +173,7 @@ static void fitted_is_equal(void **state)
 
     (void)state;
     transformer_init(&m, NULL);
-    t.flip = 0.5;
+    t.flip.probability = 0.5;
     t.shift = 3;
     t.factor[0] = t.factor[1] = 1;
     for (int s = 0; s < 60; s++) {

@@ -162,7 +162,7 @@ static void pad_crop_is_what_it_says(void **state)
         struct augment_key key = {9, 2, s};
         struct philox r = augment_draw(&key, AUGMENT_CROP, 0);
         int x0 = augment_integer(r.v[0], 0, 8), y0 = augment_integer(r.v[1], 0, 8);
-        bool flip = augment_flip(&key, 0.5);
+        bool flip = augment_flip(&key, &t.flip);
 
         assert_int_equal(transform_image(&m, &t, &key, &img, out, &why), 0);
         for (int i = 0; i < 32 * 32; i++) {
@@ -191,7 +191,7 @@ static void pad_crop_is_what_it_says(void **state)
 static void pad_crop_of_a_tiny_picture(void **state)
 {
     struct transform t = {
-        .kind = TRANSFORM_PAD_CROP, .w = 8, .h = 8, .pad = 10, .flip = 0.5};
+        .kind = TRANSFORM_PAD_CROP, .w = 8, .h = 8, .pad = 10, .flip = {0.5, false}};
     struct transformer m;
     struct image img = {0};
     struct strbuf why = STRBUF_INIT;
@@ -280,6 +280,57 @@ static void keys_matter(void **state)
     }
 }
 
+/* Alternating flips: half of the samples in epoch 0, the others in epoch 1, and so on. */
+static void flips_alternate(void **state)
+{
+    const struct augment_flips f = {0.5, true}, random = {0.5, false};
+    int first = 0, same = 0;
+
+    (void)state;
+    for (int s = 0; s < 2000; s++) {
+        struct augment_key key = {5, 0, s};
+        bool even = augment_flip(&key, &f);
+
+        assert_int_equal(even, augment_flip(&key, &random));
+        for (key.epoch = 1; key.epoch < 6; key.epoch++)
+            assert_int_equal(augment_flip(&key, &f), even != (key.epoch % 2));
+        first += even;
+        key.epoch = 1;
+        same += even == augment_flip(&key, &random);
+    }
+    assert_true(first > 900 && first < 1100);
+    assert_true(same > 900 && same < 1100);
+}
+
+/* The padding's mode reaches the crop. */
+static void pad_crop_has_its_mode(void **state)
+{
+    struct transform t = transform_for_small_training(32);
+    struct transformer m;
+    struct image img = {0};
+    struct strbuf why = STRBUF_INIT;
+    uint8_t out[32 * 32 * 3], want[32 * 32 * 3];
+
+    (void)state;
+    transformer_init(&m, NULL);
+    image_formula(&img, 32, 32);
+    t.pad_mode = PAD_REFLECT;
+    for (int s = 0; s < 20; s++) {
+        struct augment_key key = {9, 2, s};
+        struct philox r = augment_draw(&key, AUGMENT_CROP, 0);
+        struct pad_crop c = {.mode = PAD_REFLECT, .w = 32, .h = 32};
+
+        c.x = augment_integer(r.v[0], 0, 8) - 4;
+        c.y = augment_integer(r.v[1], 0, 8) - 4;
+        c.flip = augment_flip(&key, &t.flip);
+        pad_crop(&img, &c, want);
+        assert_int_equal(transform_image(&m, &t, &key, &img, out, &why), 0);
+        assert_memory_equal(out, want, sizeof(out));
+    }
+    image_release(&img);
+    transformer_release(&m);
+}
+
 static void jitter_has_its_range_and_all_orders(void **state)
 {
     const double strength[3] = {0.4, 1.5, 0};
@@ -310,8 +361,10 @@ int main(void)
         cmocka_unit_test(shrinking_changes_little),
         cmocka_unit_test(pad_crop_is_what_it_says),
         cmocka_unit_test(pad_crop_of_a_tiny_picture),
+        cmocka_unit_test(pad_crop_has_its_mode),
         cmocka_unit_test(resized_crop_has_its_distribution),
         cmocka_unit_test(resized_crop_falls_back_to_the_centre),
+        cmocka_unit_test(flips_alternate),
         cmocka_unit_test(keys_matter),
         cmocka_unit_test(jitter_has_its_range_and_all_orders),
     };

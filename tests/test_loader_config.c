@@ -23,7 +23,7 @@ static void training_defaults_are_swins(void **state)
     assert_int_equal(o.transform.w, 224);
     assert_int_equal(o.transform.filter, RESIZE_BICUBIC);
     assert_true(o.transform.scale[0] == 0.08 && o.transform.ratio[0] == 0.75);
-    assert_true(o.transform.flip == 0.5);
+    assert_true(o.transform.flip.probability == 0.5);
     assert_int_equal(o.transform.policy.ops, 2);
     assert_true(o.transform.jitter[0] == 0); /* the policy replaces it */
     assert_int_equal(o.transform.fill[0], 124);
@@ -57,6 +57,8 @@ static void keys_reach_the_loader(void **state)
     config_set(&cfg, "AUG.AUTO_AUGMENT", "none");
     config_set(&cfg, "AUG.REMODE", "const");
     config_set(&cfg, "AUG.HFLIP", "0.25");
+    config_set(&cfg, "AUG.HFLIP_MODE", "alternate");
+    config_set(&cfg, "AUG.PAD_MODE", "edge");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_PAD_CROP);
     assert_int_equal(o.transform.pad, 5);
@@ -65,7 +67,8 @@ static void keys_reach_the_loader(void **state)
     assert_int_equal(o.transform.policy.ops, 0);
     assert_true(o.transform.jitter[2] == 0.4);
     assert_int_equal(o.transform.erase.mode, ERASE_CONST);
-    assert_true(o.transform.flip == 0.25);
+    assert_true(o.transform.flip.probability == 0.25 && o.transform.flip.alternate);
+    assert_int_equal(o.transform.pad_mode, PAD_EDGE);
     assert_true(o.cache_bytes > 0);
     assert_int_equal(o.on_error, LOADER_FAIL);
     assert_int_equal(o.workers, 0);
@@ -73,7 +76,7 @@ static void keys_reach_the_loader(void **state)
     config_set(&cfg, "AUG.CROP_MODE", "none");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
-    assert_true(o.transform.flip == 0.25 && o.shuffle);
+    assert_true(o.transform.flip.probability == 0.25 && o.shuffle);
     config_set(&cfg, "AUG.CROP_MODE", "rrc");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
@@ -100,7 +103,7 @@ static void validation_resizes_as_timm_does(void **state)
         data_loader_options(&cfg, DATA_VAL, &o);
         assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
         assert_int_equal(o.transform.resize, cases[i].resize);
-        assert_true(o.transform.flip == 0 && o.transform.policy.ops == 0);
+        assert_true(o.transform.flip.probability == 0 && o.transform.policy.ops == 0);
         assert_true(o.transform.erase.probability == 0 && o.transform.jitter[0] == 0);
         assert_true(!o.shuffle && !o.drop_last);
     }

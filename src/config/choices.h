@@ -78,6 +78,14 @@ enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
        CROP_MODE_NONE, /* as in validation */
 };
 
+/* AUG.PAD_MODE, in the order of enum pad_mode in image/pad_crop.h */
+enum { PAD_MODE_CONSTANT, PAD_MODE_EDGE, PAD_MODE_REFLECT, PAD_MODE_SYMMETRIC };
+
+enum {                       /* AUG.HFLIP_MODE */
+       HFLIP_MODE_RANDOM,    /* each epoch draws for itself */
+       HFLIP_MODE_ALTERNATE, /* odd epochs flip what even ones do not */
+};
+
 /* LOG.LEVEL has the values of enum log_level in base/log.h. */
 
 /* LOG.PROGRESS; AUTO: a bar if stderr is a terminal */

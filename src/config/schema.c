@@ -163,6 +163,20 @@ static const struct choice crop_modes[] = {
     {0},
 };
 
+static const struct choice pad_modes[] = {
+    {"constant", PAD_MODE_CONSTANT, NULL},
+    {"edge", PAD_MODE_EDGE, NULL},
+    {"reflect", PAD_MODE_REFLECT, NULL},
+    {"symmetric", PAD_MODE_SYMMETRIC, NULL},
+    {0},
+};
+
+static const struct choice hflip_modes[] = {
+    {"random", HFLIP_MODE_RANDOM, NULL},
+    {"alternate", HFLIP_MODE_ALTERNATE, NULL},
+    {0},
+};
+
 static const struct choice log_levels[] = {
     {"error", LOG_ERROR, NULL},
     {"warning", LOG_WARNING, NULL},
@@ -624,6 +638,8 @@ const struct schema schema_table[] = {
         .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
     ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
         .metavar = "N", .help = "pad: pixels on each side before the random crop"),
+    ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = pad_modes,
+        .flag = "--pad-mode", .help = "pad: what these pixels are; constant: black"),
     ROW("AUG.SHIFT", aug.shift, .def = "0", RANGE(0, 65536), .flag = "--shift",
         .metavar = "N",
         .help = "segmentation: shift by up to N pixels in both directions"),
@@ -633,6 +649,9 @@ const struct schema schema_table[] = {
                 "then cropped or padded"),
     ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
         .help = "probability of a horizontal flip"),
+    ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = hflip_modes,
+        .flag = "--hflip-mode",
+        .help = "alternate: each image is flipped in every second epoch"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
         .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
     ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",

@@ -62,9 +62,15 @@ struct augment_box augment_resized_crop(const struct augment_key *k, int w, int 
     return augment_centred(w, h, ratio);
 }
 
-bool augment_flip(const struct augment_key *k, double probability)
+bool augment_flip(const struct augment_key *k, const struct augment_flips *f)
 {
-    return augment_uniform(augment_draw(k, AUGMENT_FLIP, 0).v[0]) < probability;
+    struct augment_key from = *k;
+    bool odd = f->alternate && k->epoch % 2;
+
+    if (f->alternate)
+        from.epoch = 0;
+    return (augment_uniform(augment_draw(&from, AUGMENT_FLIP, 0).v[0]) <
+            f->probability) != odd;
 }
 
 struct augment_jitter augment_jitter(const struct augment_key *k,

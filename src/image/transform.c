@@ -25,7 +25,7 @@ struct transform transform_for_training(int size)
         .filter = RESIZE_BICUBIC,
         .scale = {0.08, 1},
         .ratio = {3.0 / 4, 4.0 / 3},
-        .flip = 0.5,
+        .flip = {0.5, false},
         .shrink_gap = 2,
     };
 }
@@ -45,7 +45,7 @@ struct transform transform_for_evaluation(int size, int resize)
 struct transform transform_for_small_training(int size)
 {
     return (struct transform){
-        .kind = TRANSFORM_PAD_CROP, .w = size, .h = size, .pad = 4, .flip = 0.5};
+        .kind = TRANSFORM_PAD_CROP, .w = size, .h = size, .pad = 4, .flip = {0.5, false}};
 }
 
 struct transform transform_for_scenes(int w, int h)
@@ -171,7 +171,7 @@ static void transform_plan_scene(const struct transform *t, const struct augment
     y = transform_place(place.v[2], rh - t->h, random);
     x -= augment_integer(shift.v[0], -t->shift, t->shift);
     y -= augment_integer(shift.v[1], -t->shift, t->shift);
-    p->flip = augment_flip(k, t->flip);
+    p->flip = augment_flip(k, &t->flip);
     p->filter = t->filter;
     p->x = resize_axis_all(0, w, rw);
     p->y = resize_axis_all(0, h, rh);
@@ -201,7 +201,7 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     if (t->filter_random)
         p->filter = augment_draw(k, AUGMENT_FILTER, 0).v[0] & 1 ? RESIZE_BICUBIC
                                                                 : RESIZE_BILINEAR;
-    p->flip = augment_flip(k, t->flip);
+    p->flip = augment_flip(k, &t->flip);
 }
 
 /* The axis in a picture at 1/s. */
@@ -259,38 +259,13 @@ static void transform_resize(struct transformer *m, const struct transform *t,
            &(struct resize_target){dst, stride, p->flip});
 }
 
-static void transform_mirror(uint8_t *dst, const uint8_t *src, int n)
-{
-    for (int i = 0; i < n; i++)
-        memcpy(dst + 3 * (ptrdiff_t)i, src + 3 * (ptrdiff_t)(n - 1 - i), 3);
-}
-
-/* One row of the crop: columns [x, x + w) of the padded row, black where it is padding.
- */
-static void transform_pad_row(const struct transform *t, const uint8_t *row, int w, int x,
-                              bool flip, uint8_t *dst)
-{
-    int from = x - t->pad, lo = from < 0 ? -from : 0; /* black before lo, from hi on */
-    int hi = w - from < t->w ? w - from : t->w;
-
-    hi = hi > lo ? hi : lo;
-    if (lo > 0 || hi < t->w)
-        memset(dst, 0, (size_t)t->w * 3);
-    if (hi == lo)
-        return;
-    row += 3 * (ptrdiff_t)(from + lo);
-    if (flip)
-        transform_mirror(dst + 3 * (ptrdiff_t)(t->w - hi), row, hi - lo);
-    else
-        memcpy(dst + 3 * (ptrdiff_t)lo, row, (size_t)(hi - lo) * 3);
-}
-
 static int transform_pad_crop(const struct transform *t, const struct augment_key *k,
                               const struct image *img, uint8_t *dst, struct strbuf *why)
 {
-    int spare_x = img->w + 2 * t->pad - t->w, spare_y = img->h + 2 * t->pad - t->h, x, y;
+    int spare_x = img->w + 2 * t->pad - t->w, spare_y = img->h + 2 * t->pad - t->h;
     struct philox r = augment_draw(k, AUGMENT_CROP, 0);
-    bool flip = augment_flip(k, t->flip);
+    struct pad_crop c = {
+        .mode = t->pad_mode, .w = t->w, .h = t->h, .flip = augment_flip(k, &t->flip)};
 
     if (spare_x < 0 || spare_y < 0) {
         strbuf_addf(why,
@@ -298,17 +273,9 @@ static int transform_pad_crop(const struct transform *t, const struct augment_ke
                     img->w, img->h, t->pad, t->w, t->h);
         return -1;
     }
-    x = augment_integer(r.v[0], 0, spare_x);
-    y = augment_integer(r.v[1], 0, spare_y);
-    for (int i = 0; i < t->h; i++, dst += (size_t)t->w * 3) {
-        int at = y + i - t->pad;
-
-        if (at < 0 || at >= img->h)
-            memset(dst, 0, (size_t)t->w * 3);
-        else
-            transform_pad_row(t, img->pixel + (size_t)at * img->stride, img->w, x, flip,
-                              dst);
-    }
+    c.x = augment_integer(r.v[0], 0, spare_x) - t->pad;
+    c.y = augment_integer(r.v[1], 0, spare_y) - t->pad;
+    pad_crop(img, &c, dst);
     return 0;
 }
 

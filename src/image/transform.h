@@ -4,7 +4,7 @@
  * business.
  *
  *   TRANSFORM_RANDOM_CROP  random resized crop (training on photographs)
- *   TRANSFORM_PAD_CROP     pad with black, crop w x h at a random place (CIFAR)
+ *   TRANSFORM_PAD_CROP     pad, crop w x h at a random place (CIFAR)
  *   TRANSFORM_SCENE        resize to the largest size of the same aspect that fits w x h,
  *                          times a random factor, then crop or pad to w x h at a random
  *                          place, flip, shift; `fill` where the picture does not reach
@@ -28,6 +28,7 @@
 #include "image/erase.h"
 #include "image/image.h"
 #include "image/label.h"
+#include "image/pad_crop.h"
 #include "image/policy.h"
 #include "image/resize.h"
 
@@ -46,16 +47,17 @@ struct transform {
     enum resize_filter filter;
     bool filter_random; /* bilinear or bicubic, drawn per picture (timm's "random") */
     double scale[2],
-        ratio[2];         /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
-    int pad;              /* TRANSFORM_PAD_CROP: pixels on each side */
-    int resize;           /* TRANSFORM_CENTRE: the shorter side */
-    double factor[2];     /* TRANSFORM_SCENE: of the size; {0, 0}: 1, in the centre */
-    int shift;            /* TRANSFORM_SCENE: by -shift to shift pixels, each way */
-    double flip;          /* probability of a horizontal flip */
-    struct policy policy; /* {0}: none */
-    uint8_t fill[3];      /* what shifts, rotations and TRANSFORM_SCENE bring in */
-    double jitter[3];     /* brightness, contrast, saturation; 0: off */
-    struct erase erase;   /* {0}: none */
+        ratio[2];           /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
+    int pad;                /* TRANSFORM_PAD_CROP: pixels on each side, */
+    enum pad_mode pad_mode; /* and what they are */
+    int resize;             /* TRANSFORM_CENTRE: the shorter side */
+    double factor[2];       /* TRANSFORM_SCENE: of the size; {0, 0}: 1, in the centre */
+    int shift;              /* TRANSFORM_SCENE: by -shift to shift pixels, each way */
+    struct augment_flips flip; /* horizontal; {0}: never */
+    struct policy policy;      /* {0}: none */
+    uint8_t fill[3];           /* what shifts, rotations and TRANSFORM_SCENE bring in */
+    double jitter[3];          /* brightness, contrast, saturation; 0: off */
+    struct erase erase;        /* {0}: none */
     /*
      * A JPEG is decoded at 1/s, s = 8, 4 or 2, if the crop is then still at least
      * shrink_gap times as large as the result in both directions. 0: never. The result
@@ -71,7 +73,7 @@ struct transform transform_for_training(int size);
 struct transform transform_for_evaluation(int size, int resize);
 /* Whole pictures to w x h without a change, and labels with them. Bilinear. */
 struct transform transform_for_scenes(int w, int h);
-/* Pad by 4, crop, flip 0.5. */
+/* Pad by 4 with black, crop, flip 0.5. */
 struct transform transform_for_small_training(int size);
 
 /* Could some sample of a w x h picture be decoded at less than full size? */

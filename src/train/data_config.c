@@ -9,6 +9,12 @@
 #include "train/model_config.h"
 #include "train/scene_config.h"
 
+_Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
+                   (int)PAD_MODE_EDGE == (int)PAD_EDGE &&
+                   (int)PAD_MODE_REFLECT == (int)PAD_REFLECT &&
+                   (int)PAD_MODE_SYMMETRIC == (int)PAD_SYMMETRIC,
+               "config and image");
+
 static bool data_has_files(const struct config *cfg)
 {
     return strcmp(cfg->data.dataset, "synthetic") != 0;
@@ -55,6 +61,13 @@ void data_check(const struct config *cfg, struct problems *p)
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
                       "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
+    if (!data_pads(cfg) && cfg->aug.pad_mode != PAD_MODE_CONSTANT)
+        problems_warn(p, config_where(cfg, "AUG.PAD_MODE"),
+                      "AUG.PAD_MODE has no effect: training crops are not padded");
+    if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
+        config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
+                     "AUG.HFLIP_MODE alternate flips every image in every second epoch: "
+                     "AUG.HFLIP must be 0.5");
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");
     data_check_input(cfg, p);
@@ -151,7 +164,8 @@ static void data_augment(const struct config *cfg, struct transform *t)
     int mode = ERASE_PIXEL;
     struct strbuf why = STRBUF_INIT;
 
-    t->flip = cfg->aug.hflip;
+    t->flip = (struct augment_flips){cfg->aug.hflip,
+                                     cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE};
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < 3; c++) {
@@ -175,6 +189,7 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     if (train && data_pads(cfg)) {
         t = transform_for_small_training(size);
         t.pad = (int)cfg->aug.pad_crop;
+        t.pad_mode = (enum pad_mode)cfg->aug.pad_mode;
     } else if (train && cfg->aug.crop_mode != CROP_MODE_NONE) {
         t = transform_for_training(size);
         memcpy(t.scale, cfg->aug.scale.item, sizeof(t.scale));

@@ -107,6 +107,7 @@ static void check_augmentation(const struct config *cfg, struct problems *p)
     check_unused(cfg, p, "AUG.AUTO_AUGMENT", *policy && strcmp(policy, "none") != 0);
     check_unused(cfg, p, "AUG.REPROB", cfg->aug.reprob > 0);
     check_unused(cfg, p, "AUG.PAD_CROP", cfg->aug.pad_crop > 0);
+    check_unused(cfg, p, "AUG.PAD_MODE", cfg->aug.pad_mode != PAD_MODE_CONSTANT);
     check_unused(cfg, p, "AUG.CROP_MODE",
                  cfg->aug.crop_mode != CROP_MODE_AUTO &&
                      cfg->aug.crop_mode != CROP_MODE_NONE);
@@ -201,7 +202,8 @@ struct transform scene_transform(const struct config *cfg, bool train)
         return t;
     memcpy(t.factor, cfg->aug.resize_scale.item, sizeof(t.factor));
     t.shift = (int)cfg->aug.shift;
-    t.flip = cfg->aug.hflip;
+    t.flip = (struct augment_flips){cfg->aug.hflip,
+                                    cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE};
     for (int c = 0; c < 3; c++)
         t.jitter[c] = cfg->aug.color_jitter;
     return t;
