@@ -26,7 +26,7 @@ enum { MADE_UP = 80 };
 static const struct {
     const char *name;
     const struct conv_loops *loops;
-} sets[] = {{"amx", &conv_amx}, {"direct", &conv_direct}};
+} sets[] = {{"amx", &conv_amx}, {"direct", &conv_direct}, {"narrow", &conv_narrow}};
 
 /* An image or a vector that ends where a page ends that nobody may touch. */
 struct buffer {
@@ -284,7 +284,7 @@ static int check_shape(const struct device *dev, int set, const struct conv_shap
     if (!forward && !data && !weight)
         return 0;
     d = data_new(s);
-    for (int fused = 0; fused < 2; fused++) {
+    for (int fused = 0; fused < (l->unfused ? 1 : 2); fused++) {
         if (forward)
             check_forward(&d, dev, name, l, fused);
         if (data)
@@ -378,6 +378,22 @@ static void check_set(int set, int threads)
         shape(2, 20, 20, 512, 256, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
         shape(3, 6, 7, 128, 512, 3, 3, 1, 1, 1, 1, 1), /* threads share channels of dy */
         shape(1, 70, 70, 256, 256, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */
+        shape(3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1),    /* CIFAR's ResNets */
+        shape(2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1),
+        shape(2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1),
+        shape(3, 16, 16, 32, 32, 3, 3, 1, 1, 1, 1, 1),
+        shape(2, 16, 16, 32, 64, 3, 3, 2, 1, 1, 1, 1),
+        shape(3, 8, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 48, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 6, 8, 64, 16, 3, 3, 1, 1, 1, 1, 1),
+        /* beside them, one number off */
+        shape(1, 32, 32, 16, 24, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 32, 32, 24, 16, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 30, 30, 16, 16, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 33, 33, 16, 16, 3, 3, 2, 1, 1, 1, 1),
+        shape(1, 32, 32, 16, 16, 3, 3, 3, 1, 1, 1, 1),
+        shape(1, 7, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1),
+        shape(1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2),
     };
     struct device *dev =
         backend_cpu.open(&(const struct device_options){.threads = threads});
@@ -418,11 +434,19 @@ static void test_direct(void **state)
     check_set(1, 2);
 }
 
+static void test_narrow(void **state)
+{
+    (void)state;
+    check_set(2, 1);
+    check_set(2, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amx),
         cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_narrow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

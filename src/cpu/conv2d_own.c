@@ -105,6 +105,8 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
         conv = behind(g, n->in[RELU_X], &op_conv2d);
     if (!conv || conv->op != &op_conv2d)
         return "no convolution, nor a relu behind one";
+    if (loops->unfused && (n != conv || conv->nin > CONV2D_BIAS))
+        return "these loops have no bias and no relu";
     if (!weights_master(conv->in[CONV2D_WEIGHT]))
         return "the weights are computed";
     next = tensor_only_reader(g, conv->out[0]);
@@ -142,6 +144,8 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
         grad = behind(g, n->in[RELU_GRAD_DY], &op_conv2d_data_grad);
     if (!grad || grad->op != &op_conv2d_data_grad)
         return "no data gradient of a convolution, nor a relu's behind one";
+    if (loops->unfused && n != grad)
+        return "these loops have no relu";
     if (grad->nin > CONV2D_DATA_GRAD_BIAS && !loops->data_grad_bias)
         return "it has a bias";
     if (!weights_master(grad->in[CONV2D_DATA_GRAD_WEIGHT]))
@@ -231,7 +235,9 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     }
     if (!weight || weight->op != &op_conv2d_weight_grad)
         return "not the weight gradient of a convolution, nor its bias's";
-    if (!bias)
+    if (loops->unfused && bias)
+        return "these loops have no bias";
+    if (!bias && !loops->unfused)
         bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad, BIAS_GRAD_DY);
     if (weight->out[0]->dtype != DTYPE_F32)
         return "the gradient must be fp32";
@@ -286,3 +292,6 @@ OWN(weight_grad, amx)
 OWN(forward, direct)
 OWN(data_grad, direct)
 OWN(weight_grad, direct)
+OWN(forward, narrow)
+OWN(data_grad, narrow)
+OWN(weight_grad, narrow)

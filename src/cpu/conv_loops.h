@@ -35,6 +35,7 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
+    bool unfused;        /* no bias, relu or mask, and the weight gradient has no db */
     bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
 
     /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */
@@ -57,6 +58,6 @@ struct conv_loops {
                         void *scratch);
 };
 
-extern const struct conv_loops conv_amx, conv_direct;
+extern const struct conv_loops conv_amx, conv_direct, conv_narrow;
 
 #endif
