@@ -50,6 +50,7 @@ case_build_fn case_bn_relu_maxpool;
 case_build_fn case_bn_relu_shared;
 case_build_fn case_conv_bias_relu;
 case_build_fn case_factorised;
+case_build_fn case_relu_conv_relu;
 case_build_fn case_stem;
 case_build_fn case_down;
 case_build_fn case_down_up;

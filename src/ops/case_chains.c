@@ -90,6 +90,17 @@ void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, x, "relu"));
 }
 
+/* A relu on each side of a 3x3: one behind it, one behind its data gradient. */
+void case_relu_conv_relu(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct tensor *x = relu(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "act0");
+
+    (void)row;
+    x = conv2d(c->b, x, "conv", .out = s->out, .kernel = 3, .padding = 1);
+    case_output(c, relu(c->b, x, "act1"));
+}
+
 /* Half a block of ERFNet; both relus have gradients behind data gradients. */
 void case_factorised(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)
