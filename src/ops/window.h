@@ -12,17 +12,19 @@
 
 /*
  * Outputs along one direction. `ceil` lets the last window hang over the end if it still
- * starts inside the input or its left padding (PyTorch's rule). 0 or less: does not fit.
+ * starts inside the input or its left padding (PyTorch's rule): also the first one, of an
+ * input that is smaller than it. 0 or less: does not fit.
  */
 HOST_DEVICE static inline int64_t window_count(int64_t in, int kernel, int stride,
                                                int pad, int dilation, bool ceil)
 {
     int64_t room = in + 2 * (int64_t)pad - (int64_t)dilation * (kernel - 1) - 1;
 
+    room += ceil ? stride - 1 : 0;
     if (room < 0)
         return 0;
 
-    int64_t out = (room + (ceil ? stride - 1 : 0)) / stride + 1;
+    int64_t out = room / stride + 1;
 
     return ceil && (out - 1) * stride >= in + pad ? out - 1 : out;
 }
