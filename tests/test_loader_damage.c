@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "child.h"
+#include "dataset/sampler.h"
 #include "loader_run.h"
 #include "make_folder.h"
 
@@ -51,6 +52,55 @@ static void damaged_files_are_left_out(void **state)
         assert_int_equal(bad, 2);
         assert_int_equal(loader_stats(l).bad_files, 2); /* each counted once */
         assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* In training: the next sample of the epoch that is sound, whatever the workers. */
+static void damaged_files_are_replaced(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d;
+    uint64_t want[8], got[8];
+
+    (void)state;
+    damage_pictures(dir);
+    d = folder_open(dir);
+    for (int workers = 0; workers < 3; workers += 2) {
+        struct loader_options o = training_options(workers);
+        struct sampler order = {o.seed, 1, d->n, o.shuffle};
+        struct loader *l;
+        const struct batch *b;
+        int replaced = 0;
+
+        o.replace = true;
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        run_epoch(l, 0, 0, got);
+        if (workers == 0)
+            memcpy(want, got, sizeof(got));
+        assert_memory_equal(want, got, 5 * sizeof(got[0]));
+        loader_start_epoch(l, 1, 0);
+        while ((b = loader_next(l))) {
+            for (int i = 0; i < b->size; i++) {
+                int64_t at = b->number * b->size + i, k = 0;
+
+                if (at >= d->n) {
+                    assert_int_equal(b->sample[i], -1);
+                    continue;
+                }
+                while (sampler_at(&order, (at + k) % d->n) < 2) /* the damaged ones */
+                    k++;
+                replaced += k > 0;
+                assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
+                assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
+            }
+            loader_release_batch(l, b);
+        }
+        assert_int_equal(replaced, 2);
+        assert_int_equal(loader_stats(l).bad_files, 2);
         loader_close(l);
     }
     dataset_close(d);
@@ -146,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_files_are_left_out),
+        cmocka_unit_test(damaged_files_are_replaced),
         cmocka_unit_test(damage_is_told_in_order),
         cmocka_unit_test(too_much_damage_ends_the_run),
     };

@@ -119,14 +119,14 @@ static void slot_release(struct loader *l, struct slot *s)
 }
 
 /* Keeps the reason. */
-static void slot_add_fault(struct slot *s, int at, char *reason)
+static void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason)
 {
     struct slot_fault *f;
 
     GROW(s->fault, s->nfault, s->fault_cap);
     f = &s->fault[s->nfault++];
     f->at = at;
-    f->sample = s->batch.sample[at];
+    f->sample = sample;
     f->reason = reason;
 }
 
@@ -157,31 +157,38 @@ static bool loader_take(struct loader *l, struct ticket *t)
     return true;
 }
 
-/* One place of a batch; returns the reason if its file is damaged. */
+/* Places of a batch that are filled with other samples look at so many, as timm does. */
+enum { REPLACEMENTS = 50 };
+
+/* One place of a batch; returns the reason if the file of its *sample is damaged. */
 static char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b,
-                         int at)
+                         int at, int64_t *sample)
 {
     struct sampler order = {l->o.seed, b->epoch, l->source.data->n, l->o.shuffle};
+    int tries = l->o.replace ? REPLACEMENTS : 0;
     int64_t position = (b->number * l->o.world + l->o.rank) * l->o.batch + at;
     size_t size = loader_sample_size(l), mask_size = loader_mask_size(l);
     uint8_t *pixel = b->pixel + (size_t)at * size;
     uint8_t *mask = b->mask ? b->mask + (size_t)at * mask_size : NULL;
-    struct strbuf why = STRBUF_INIT;
+    struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
 
     b->label[at] = -1;
-    b->sample[at] = -1;
-    if (position < order.n) {
-        b->sample[at] = sampler_at(&order, position);
-        if (loader_sample(w, &l->source, b->epoch, b->sample[at], pixel, mask, &why) ==
-            0) {
-            b->label[at] = dataset_label(l->source.data, b->sample[at]);
-            return NULL;
-        }
+    b->sample[at] = *sample = position < order.n ? sampler_at(&order, position) : -1;
+    for (int k = 0; *sample >= 0 && k <= tries && k < order.n; k++) {
+        int64_t i = sampler_at(&order, (position + k) % order.n);
+
+        if (loader_sample(w, &l->source, b->epoch, i, pixel, mask, k ? &others : &why))
+            continue;
+        b->sample[at] = i;
+        b->label[at] = dataset_label(l->source.data, i);
+        strbuf_release(&others);
+        return k ? strbuf_detach(&why) : NULL;
     }
     memset(pixel, 0, size);
     if (mask)
         memset(mask, LABEL_IGNORE, mask_size);
-    return b->sample[at] < 0 ? NULL : strbuf_detach(&why);
+    strbuf_release(&others); /* their own places tell what is wrong with them */
+    return *sample < 0 ? NULL : strbuf_detach(&why);
 }
 
 /* Does the ticket's work and books it. Called, and left, with the lock. */
@@ -191,12 +198,13 @@ static void loader_do(struct loader *l, struct loader_worker *w, const struct ti
 
     pthread_mutex_unlock(&l->lock);
     for (int at = t->from; at < t->to && !atomic_load(&l->hurry); at++) {
-        char *reason = loader_fill(l, w, &s->batch, at);
+        int64_t sample;
+        char *reason = loader_fill(l, w, &s->batch, at, &sample);
 
         if (!reason)
             continue;
         pthread_mutex_lock(&l->lock);
-        slot_add_fault(s, at, reason);
+        slot_add_fault(s, at, sample, reason);
         pthread_mutex_unlock(&l->lock);
     }
     pthread_mutex_lock(&l->lock);

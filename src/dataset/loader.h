@@ -22,8 +22,9 @@
  * if one of its files is, if their sizes differ, or if a label has a value of no class.
  *
  * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
- * pixels and the label -1, which losses and metrics leave out. Its file is named in the
- * log once. With LOADER_FAIL, or once more than max_bad_share of the data set has turned
+ * pixels and the label -1, which losses and metrics leave out; with `replace` the sample
+ * behind it in the epoch takes the place, if one of the next 50 is sound, so that the
+ * statistics of batch norms see no black pictures. Its file is named in the log once. With LOADER_FAIL, or once more than max_bad_share of the data set has turned
  * out to be damaged, loader_next ends the program; it does so at the same batch in every
  * run.
  *
@@ -55,6 +56,7 @@ struct loader_options {
 
     struct image_limits limits;
     enum loader_on_error on_error;
+    bool replace;         /* damaged samples by others, for training */
     double max_bad_share; /* of the data set's samples */
     int64_t cache_bytes;  /* keep decoded pictures, up to this size; 0: no */
 
@@ -70,7 +72,7 @@ struct batch {
     uint8_t *mask;   /* [size, h / d, w / d], d = transform.label_divisor: classes;
                       * LABEL_IGNORE where nothing counts, as in all of a sample that is
                       * not there or damaged. NULL without label pictures. Behind pixel */
-    int64_t *sample; /* [size]; index in the data set; -1: no sample */
+    int64_t *sample; /* [size]; index in the data set of what is there; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */
     uint64_t epoch;
