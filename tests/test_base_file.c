@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -198,6 +199,46 @@ static void test_directories(void **state)
     free(a);
 }
 
+/* Many processes may write one file: it is always whole, and nothing is left beside it.
+ */
+static void test_write_shared(void **state)
+{
+    enum { WRITERS = 4, ROUNDS = 50, LEN = 30000 };
+    char *path = path_join(dir, "shared"), *text;
+    char **name;
+    int n, status, failed = 0, beside = 0;
+    size_t len;
+
+    (void)state;
+    for (int i = 0; i < WRITERS; i++)
+        if (fork() == 0) {
+            char mine[LEN];
+
+            memset(mine, 'a' + i, LEN);
+            for (int k = 0; k < ROUNDS; k++)
+                if (atomic_write_shared(path, mine, LEN))
+                    _exit(1);
+            _exit(0);
+        }
+    for (int i = 0; i < WRITERS; i++) {
+        assert_true(wait(&status) > 0);
+        failed += status != 0;
+    }
+    assert_int_equal(failed, 0);
+    text = file_read(path, &len);
+    assert_int_equal(len, LEN);
+    for (int i = 1; i < LEN; i++)
+        assert_int_equal(text[i], text[0]);
+    name = dir_list(dir, &n);
+    for (int i = 0; i < n; i++)
+        beside += !strncmp(name[i], "shared.", 7);
+    assert_int_equal(beside, 0);
+    dir_list_free(name, n);
+    free(text);
+    (void)unlink(path);
+    free(path);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -224,7 +265,7 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_paths),       cmocka_unit_test(test_files),
         cmocka_unit_test(test_write_fails), cmocka_unit_test(test_write_special),
-        cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_directories), cmocka_unit_test(test_write_shared),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

@@ -43,19 +43,24 @@ static char *behind_link(const char *path)
     return to ? to : xstrdup(path);
 }
 
-void atomic_open(struct atomic_file *f, const char *path)
+static void open_as(struct atomic_file *f, const char *path, const char *ending)
 {
     bool as_it_is = is_no_file(path);
 
     *f = (struct atomic_file){.as_it_is = as_it_is};
     f->path = as_it_is ? xstrdup(path) : behind_link(path);
-    f->tmp = as_it_is ? xstrdup(path) : xasprintf("%s.tmp", f->path);
+    f->tmp = as_it_is ? xstrdup(path) : xasprintf("%s%s", f->path, ending);
     if (as_it_is)
         f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     else
         f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->fd < 0)
         failed(f, "create");
+}
+
+void atomic_open(struct atomic_file *f, const char *path)
+{
+    open_as(f, path, ".tmp");
 }
 
 void atomic_write(struct atomic_file *f, const void *data, size_t len)
@@ -140,6 +145,21 @@ int atomic_write_file(const char *path, const void *data, size_t len)
     atomic_open(&f, path);
     atomic_write(&f, data, len);
     return atomic_commit(&f, NULL);
+}
+
+int atomic_write_shared(const char *path, const void *data, size_t len)
+{
+    char *ending = xasprintf(".%ld.tmp", (long)getpid());
+    struct atomic_file f;
+    int rc, err;
+
+    open_as(&f, path, ending);
+    atomic_write(&f, data, len);
+    rc = atomic_commit(&f, NULL);
+    err = errno;
+    free(ending);
+    errno = err;
+    return rc;
 }
 
 int atomic_write_out(const char *path, const void *data, size_t len)

@@ -82,7 +82,7 @@ static void histogram_save(const struct histogram *h, const char *path, uint64_t
     for (int v = 0; v < 256; v++)
         strbuf_addf(&s, "%d %lld\n", v, (long long)h->count[v]);
     strbuf_addf(&s, "total %lld\n", (long long)h->total);
-    if (atomic_write_file(path, s.buf, s.len) < 0)
+    if (atomic_write_shared(path, s.buf, s.len) < 0)
         log_warning("cannot write '%s' (%s): the classes are counted again next time",
                     path, strerror(errno));
     strbuf_release(&s);
