@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -292,6 +293,51 @@ static void list_mistakes(void **state)
     remove_temp_dir(dir);
 }
 
+static void open_ids(void *dir)
+{
+    struct label_options o = {.set = class_set_find("cityscapes19"), .classes = 19};
+
+    dataset_close(list_open(dir, "train", &o));
+}
+
+static void open_train_ids(void *dir)
+{
+    struct label_options o = {
+        .set = class_set_find("cityscapes19"), .classes = 19, .train_ids = true};
+
+    dataset_close(list_open(dir, "train", &o));
+}
+
+static void names_tell_the_kind_of_labels(void **state)
+{
+    static const uint8_t pixel[6];
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_files(dir);
+    make_label(dir, "labels/a_labelTrainIds.png", 3, 2, pixel);
+    make_label(dir, "labels/a_labelIds.png", 3, 2, pixel);
+    make_text(dir, "train.txt", "images/a.jpg labels/a_labelTrainIds.png\n");
+    check_leaves(open_ids, dir, 0, "names of 1 label pictures end in _labelTrainIds");
+    make_text(dir, "train.txt", "images/a.jpg labels/a_labelIds.png\n");
+    check_leaves(open_train_ids, dir, 0, "names of 1 label pictures end in _labelIds");
+    remove_temp_dir(dir);
+}
+
+/* A file that is there and may not be read is not missing. */
+static void unreadable_is_not_missing(void **state)
+{
+    char *dir = make_temp_dir(), *path = path_join(dir, "images/loop.jpg");
+
+    (void)state;
+    make_files(dir);
+    assert_int_equal(symlink("loop.jpg", path), 0); /* as root may read everything */
+    make_text(dir, "train.txt", "images/loop.jpg labels/a_L.png\n");
+    check_dies(open_list, dir, "cannot read 'images/loop.jpg' below");
+    free(path);
+    remove_temp_dir(dir);
+}
+
 static void two_files_mistakes(void **state)
 {
     char *dir = make_temp_dir();
@@ -401,6 +447,8 @@ int main(void)
         cmocka_unit_test(classes_are_named),
         cmocka_unit_test(list_mistakes),
         cmocka_unit_test(two_files_mistakes),
+        cmocka_unit_test(names_tell_the_kind_of_labels),
+        cmocka_unit_test(unreadable_is_not_missing),
         cmocka_unit_test(label_values_are_checked),
         cmocka_unit_test(shifted_cityscapes_lists),
         cmocka_unit_test(pipes_are_refused),

@@ -104,6 +104,28 @@ static void list_check_names(const struct pairs *p)
     strmap_release(&labels);
 }
 
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t n = strlen(path) - strlen(path_extension(path)), e = strlen(ending);
+
+    return n >= e && !strncmp(path + n - e, ending, e);
+}
+
+/* Cityscapes says in its names what a file holds. */
+static void list_check_ids(const struct pairs *p, const struct label_options *o)
+{
+    const char *other = o->train_ids ? "_labelIds" : "_labelTrainIds";
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < p->base.n; i++)
+        n += ends_in(p->pair[i].label, other);
+    if (n && o->set)
+        log_warning(
+            "'%s': the names of %lld label pictures end in %s, and DATA.LABELS is "
+            "%s",
+            p->base.name, (long long)n, other, o->train_ids ? "train_ids" : "ids");
+}
+
 struct dataset *list_open(const char *root, const char *split,
                           const struct label_options *o)
 {
@@ -130,6 +152,7 @@ struct dataset *list_open(const char *root, const char *split,
         die("'%s' names no pictures", name);
     pairs_check_files(p);
     list_check_names(p);
+    list_check_ids(p, o);
     list_file_release(&pair);
     list_file_release(&image);
     list_file_release(&label);

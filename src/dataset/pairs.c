@@ -145,7 +145,7 @@ void pairs_add(struct pairs *p, const struct pair *pair)
 void pairs_check_files(const struct pairs *p)
 {
     const char *missing = NULL, *list = NULL;
-    int line = 0;
+    int line = 0, err = 0;
     int64_t n = 0;
 
     for (int64_t i = 0; i < p->base.n; i++) {
@@ -158,11 +158,16 @@ void pairs_check_files(const struct pairs *p)
                 continue;
             if (n++ == 0) {
                 missing = path;
+                err = errno;
                 list = side ? p->label_list : p->image_list;
                 line = side ? at->label_line : at->line;
             }
         }
     }
+    if (n && err != ENOENT)
+        die("%s/%s:%d: cannot read '%s' below '%s': %s (%lld of %lld cannot be read)",
+            p->root, list, line, missing, p->root, strerror(err), (long long)n,
+            2 * (long long)p->base.n);
     if (n)
         die("%s/%s:%d: there is no file '%s' below '%s' (%lld of %lld are missing)",
             p->root, list, line, missing, p->root, (long long)n,
