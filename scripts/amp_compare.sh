@@ -20,8 +20,19 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 trainc=${TRAINC:-$here/trainc}
 epochs=${EPOCHS:-10}
 out=${OUT:-output/amp_compare}
-case " $* " in *" --cfg "*) cfg=() ;; *) cfg=(--cfg "${CFG:-$here/configs/camvid/erfnet.yaml}") ;; esac
+cfg=(--cfg "${CFG:-$here/configs/camvid/erfnet.yaml}")
+for flag; do
+  case $flag in -c* | --cfg | --cfg=*) cfg=() ;; esac
+done
 mkdir -p "$out"
+
+# Runs of another command line are not these.
+command=$(printf '%q ' "${cfg[@]}" "$@" --epochs "$epochs")
+if [ -e "$out/command.txt" ] && [ "$(cat "$out/command.txt")" != "$command" ]; then
+  echo "$0: '$out' has runs of another command line, $(cat "$out/command.txt"): choose another OUT" >&2
+  exit 2
+fi
+printf '%s\n' "$command" >"$out/command.txt"
 
 value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 

@@ -97,6 +97,42 @@ static void what_does_not_fit_is_said(void **state)
     expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE is not for label pictures");
 }
 
+/* What a classifier would read and label pictures do not. */
+static void what_is_not_read_is_said(void **state)
+{
+    static const char *const unread[][2] = {{"AUG.SCALE", "[0.5, 1.0]"},
+                                            {"AUG.RATIO", "[1.0, 1.0]"},
+                                            {"DATA.CROP_PCT", "0.5"},
+                                            {"TEST.CROP", "False"}};
+    struct config cfg;
+    struct problems p = {0};
+    struct strbuf where = STRBUF_INIT;
+
+    (void)state;
+    set_erfnet(&cfg);
+    for (int i = 0; i < 4; i++)
+        config_set(&cfg, unread[i][0], unread[i][1]);
+    scene_check(&cfg, &p);
+    assert_int_equal(p.nerror, 0);
+    assert_int_equal(p.n, 4);
+    for (int i = 0; i < 4; i++) {
+        strbuf_reset(&where);
+        strbuf_addf(&where, "%s has no effect", unread[i][0]);
+        assert_non_null(strstr(p.item[i].text, where.buf));
+    }
+    problems_release(&p);
+    config_release(&cfg);
+    set_erfnet(&cfg);
+    config_set(&cfg, "DATA.CLASS_SET", "");
+    config_set(&cfg, "DATA.LABELS", "train_ids");
+    scene_check(&cfg, &p);
+    assert_int_equal(p.n, 1);
+    assert_non_null(strstr(p.item[0].text, "DATA.LABELS has no effect"));
+    problems_release(&p);
+    config_release(&cfg);
+    strbuf_release(&where);
+}
+
 static void raw_ids_are_no_train_ids(void **state)
 {
     struct config cfg;
@@ -131,6 +167,11 @@ static void names_are_counted(void **state)
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text,
                            "DATA.CLASS_NAMES has 2 names, and MODEL.NUM_CLASSES is 3"));
+    problems_release(&p);
+    config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road, sky]");
+    scene_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "classes 0 and 2 are both called 'sky'"));
     problems_release(&p);
     config_set(&cfg, "DATA.CLASS_NAMES", "['sky', 'the\\nroad', '']");
     scene_check(&cfg, &p);
@@ -168,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_reach_the_loader),
         cmocka_unit_test(what_does_not_fit_is_said),
+        cmocka_unit_test(what_is_not_read_is_said),
         cmocka_unit_test(raw_ids_are_no_train_ids),
         cmocka_unit_test(names_are_counted),
         cmocka_unit_test(synthetic_follows_the_model),

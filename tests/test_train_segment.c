@@ -26,6 +26,7 @@
 #include "train/class_weights.h"
 #include "train/pretrained.h"
 #include "train/segmentation.h"
+#include "train/statedict.h"
 #include "train_run.h"
 
 enum { W = 24, H = 16, K = 4, IMAGES = 8 };
@@ -374,6 +375,13 @@ static void test_saved_class_weights(void **state)
         safetensors_writer_release(&w);
         check_leaves(read_class_weights, &r.cfg, i ? EXIT_USAGE : EXIT_OK, "");
     }
+    config_set(&r.cfg, "DATA.DATA_PATH", "/tmp/no/such/folder");
+    check_leaves(read_class_weights, &r.cfg, EXIT_OK,
+                 "every class weighs 1 in the loss, as the file of the weights does not "
+                 "say what they were");
+    config_set(&r.cfg, "MODEL.PRETRAINED", "");
+    config_set(&r.cfg, "MODEL.RESUME", "/tmp/no/such/file.pth");
+    check_dies(read_class_weights, &r.cfg, "MODEL.RESUME: ");
     (void)unlink(path);
     run_release(&r);
 }
@@ -447,6 +455,59 @@ static void test_encoder_first(void **state)
     strbuf_release(&why);
 }
 
+/* A state dict of zeros with all tensors of the model but these. */
+static void write_zeros(const struct run *r, const char *leave_out)
+{
+    const struct flat *f = session_flat(&r->s);
+    struct safetensors_writer w = {0};
+    struct strbuf why = STRBUF_INIT;
+    float *zeros = xcalloc((size_t)f->weights_len, sizeof(*zeros));
+
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct tensor *t = f->segment[i].tensor;
+        struct statedict_shape shape = statedict_shape(t);
+
+        if (strncmp(t->name, leave_out, strlen(leave_out)) != 0 &&
+            !strstr(t->name, "num_batches"))
+            safetensors_writer_add(&w, t->name, SAFETENSORS_F32, shape.ndim, shape.dims,
+                                   zeros);
+    }
+    assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
+    safetensors_writer_release(&w);
+    free(zeros);
+}
+
+static void load_whole(void *arg)
+{
+    pretrained_load_all(&((struct run *)arg)->s, path, "the test", NULL);
+}
+
+/* Published weights may lack the encoder's classifier, which the whole net does not use.
+ */
+static void test_unread_head(void **state)
+{
+    struct run r;
+    const struct segment *head;
+    float before;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
+                   (int)getpid());
+    scene_run(&r, NULL);
+    head = find(&r, "encoder.output_conv.weight");
+    write_zeros(&r, "decoder.output_conv.bias");
+    check_dies(load_whole, &r, "decoder.output_conv.bias: not in the file");
+    write_zeros(&r, "encoder.output_conv");
+    before = run_weights(&r)[head->offset];
+    assert_true(before != 0);
+    load_whole(&r);
+    (void)run_weights(&r);
+    assert_true(r.weights[head->offset] == before);
+    assert_true(r.weights[find(&r, "encoder.initial_block.conv.weight")->offset] == 0);
+    (void)unlink(path);
+    run_release(&r);
+}
+
 /* Two batches of 2 are one update, and 4 micro-batches are 2 updates. */
 static void test_accumulation(void **state)
 {
@@ -466,11 +527,17 @@ static void test_accumulation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores),        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_amp),           cmocka_unit_test(test_any_batch),
-        cmocka_unit_test(test_unused_head),   cmocka_unit_test(test_encoder_first),
-        cmocka_unit_test(test_class_weights), cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_accumulation),  cmocka_unit_test(test_saved_class_weights),
+        cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_amp),
+        cmocka_unit_test(test_any_batch),
+        cmocka_unit_test(test_unused_head),
+        cmocka_unit_test(test_encoder_first),
+        cmocka_unit_test(test_unread_head),
+        cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_checkpointing),
+        cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_saved_class_weights),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ char *file_read(const char *path, size_t *len);
 const char *file_not_writable(const char *path);
 
 bool file_exists(const char *path);
+bool file_same(const char *a, const char *b); /* one file or folder under two names */
 bool file_is_dir(const char *path);
 int file_fsync_dir_of(const char *path);
 int dir_make_all(const char *path); /* mkdir -p */

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -108,15 +107,18 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     const char *out = cmdline_value(line, "--out");
     struct exporter e = {.raw = cmdline_has(line, "--raw")};
     struct strbuf why = STRBUF_INIT;
-    const char *classes;
+    static const char *const kept[] = {"classes", "class_weights"};
 
     (void)cfg;
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     add_all(&e);
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
-    classes = weights_file_meta(&e.file, "classes");
-    if (classes)
-        safetensors_writer_meta(&e.out, "classes", classes);
+    for (int i = 0; i < 2; i++) {
+        const char *text = weights_file_meta(&e.file, kept[i]);
+
+        if (text)
+            safetensors_writer_meta(&e.out, kept[i], text);
+    }
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
     log_info("'%s': %zu tensors%s%s%s", out, e.out.n,
@@ -127,13 +129,6 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     free(e.item);
     free(e.data);
     return EXIT_OK;
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static void export_check(const struct config *cfg, const struct cmdline *line,
@@ -149,7 +144,7 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--weights", "there is no file '%s'", weights);
     if (!out)
         problems_error(p, NULL, "no place: give --out FILE");
-    else if (weights && same_file(weights, out))
+    else if (weights && file_same(weights, out))
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
     else if ((why = file_not_writable(out)))
         problems_error(p, "--out", "'%s' cannot be written: %s", out, why);
@@ -167,7 +162,8 @@ const struct verb cmd_export = {
     .help = "write the weights of a checkpoint alone, for PyTorch and timm",
     .about =
         "The file has timm's names and nothing else, so that load_state_dict takes "
-        "it strictly; its metadata have the names of the classes. Of a checkpoint "
+        "it strictly; its metadata have the names of the classes and, of a segmentation, "
+        "their weights in the loss. Of a checkpoint "
         "with an average of the weights that is what is written. Files of torch.save "
         "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
         "is needed.",

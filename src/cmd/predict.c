@@ -59,11 +59,14 @@ struct predict {
 static void add_images(struct predict *p, const char *path, size_t root)
 {
     bool folder = file_is_dir(path);
-    int n = 0;
-    char **name = folder ? dir_list(path, &n) : NULL;
+    int all = 0, n;
+    char **name = folder ? dir_list(path, &all) : NULL;
 
+    n = all;
     if (n < 0)
         die("cannot open '%s': %s", path, strerror(errno));
+    if (folder && root && file_same(path, p->out)) /* its own pictures */
+        n = 0;
     for (int i = 0; i < n; i++) {
         char *below = path_join(path, name[i]);
 
@@ -79,36 +82,54 @@ static void add_images(struct predict *p, const char *path, size_t root)
         im->path = xstrdup(path);
         im->name = root ? im->path + root : path_basename(im->path);
     }
-    dir_list_free(name, n);
+    dir_list_free(name, all);
 }
 
-/* The names that the checkpoint was trained with, else the configuration's. */
-static void predict_names(struct predict *p, const char *weights)
+/* Those of the configuration; without any, class7. */
+static void config_names(struct predict *p)
 {
-    struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
-    struct weights_file file;
-    const char *saved;
-    json_t *list;
+    struct strbuf text = STRBUF_INIT;
 
-    if (weights_file_open(&file, weights, true, &why))
-        die("--weights: %s", why.buf);
-    saved = weights_file_meta(&file, "classes");
-    list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
     p->name = xcalloc((size_t)p->classes, sizeof(*p->name));
     for (int c = 0; c < p->classes; c++) {
-        const char *name = json_string_value(json_array_get(list, (size_t)c));
-
         strbuf_reset(&text);
         if (p->cfg->data.class_names.n)
             strbuf_addstr(&text, p->cfg->data.class_names.item[c]);
         else
             class_set_add_name(p->set, c, &text);
-        p->name[c] = xstrdup(name ? name : text.buf);
+        p->name[c] = xstrdup(text.buf);
+    }
+    strbuf_release(&text);
+}
+
+/* Loads the weights; the names are those that they were trained with, if they say so. */
+static void predict_load(struct predict *p, const char *weights)
+{
+    bool named = p->set || p->cfg->data.class_names.n;
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file file;
+    const char *saved;
+    json_t *list;
+
+    config_names(p);
+    pretrained_load_all(
+        &p->session, weights, "the configuration",
+        &(struct class_list){(const char *const *)p->name, named ? p->classes : 0});
+    if (weights_file_open(&file, weights, true, &why))
+        die("--weights: %s", why.buf);
+    saved = weights_file_meta(&file, "classes");
+    list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
+    for (int c = 0; c < p->classes; c++) {
+        const char *name = json_string_value(json_array_get(list, (size_t)c));
+
+        if (!name)
+            continue;
+        free(p->name[c]);
+        p->name[c] = xstrdup(name);
     }
     json_decref(list);
     weights_file_close(&file);
     strbuf_release(&why);
-    strbuf_release(&text);
 }
 
 static void predict_open(struct predict *p, struct config *cfg, const char *weights)
@@ -129,8 +150,7 @@ static void predict_open(struct predict *p, struct config *cfg, const char *weig
     transformer_init(&p->transformer, &p->limits);
     session_init(&p->session, cfg, &(struct session_options){.eval = true});
     session_alloc(&p->session);
-    pretrained_load_all(&p->session, weights);
-    predict_names(p, weights);
+    predict_load(p, weights);
     z = p->session.build[SESSION_EVAL].logits;
     p->pixels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].pixels));
     p->labels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].labels));
@@ -375,7 +395,8 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
             problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
         problems_error(p, "--server-ids",
-                       "DATA.CLASS_SET must be one of Cityscapes', which have ids");
+                       "DATA.CLASS_SET must be cityscapes19 or cityscapes20, whose "
+                       "classes have ids (those of cityscapes34 and 35 are ids already)");
 }
 
 static const struct cmd_flag predict_flags[] = {

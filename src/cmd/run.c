@@ -8,7 +8,9 @@
 #include "train/data_config.h"
 #include "train/devices.h"
 #include "train/model_config.h"
+#include "train/output.h"
 #include "train/result.h"
+#include "train/saves.h"
 
 const struct cmd_flag run_flags[] = {
     {"--result", "FILE", "write the outcome to FILE as one JSON object"},
@@ -29,12 +31,23 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
     free(last);
 }
 
+/* Will the run go on from a checkpoint in its folder, and read no other weights? */
+static bool goes_on(const struct config *cfg)
+{
+    char *dir = output_dir(cfg);
+    bool found = cfg->train.auto_resume && saves_newest(dir) >= 0;
+
+    free(dir);
+    return found;
+}
+
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     model_check(cfg, p);
     device_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
-    check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
+    if (!*cfg->model.resume && !(train && goes_on(cfg)))
+        check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
     data_check(cfg, p);
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);

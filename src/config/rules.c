@@ -52,7 +52,9 @@ static void check_milestones(const struct config *cfg, struct problems *p)
 
 static void check_schedule(const struct config *cfg, struct problems *p)
 {
-    if (cfg->train.warmup_epochs > cfg->train.epochs)
+    /* onecycle has a warm-up of its own */
+    if (cfg->train.warmup_epochs > cfg->train.epochs &&
+        cfg->train.lr_scheduler.name != LR_SCHEDULER_ONECYCLE)
         config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
                      "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
                      (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);

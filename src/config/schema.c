@@ -400,7 +400,9 @@ const struct schema schema_table[] = {
     ROW("DATA.CACHE", data.cache, .def = "none", .choices = caches, .flag = "--cache",
         .help = "keep the decoded images in memory"),
     ROW("DATA.ON_ERROR", data.on_error, .def = "skip", .choices = on_errors,
-        .flag = "--on-error", .help = "a damaged file is left out, or ends the run"),
+        .flag = "--on-error",
+        .help = "a damaged file is left out (in training another image takes its "
+                "place), or ends the run"),
     ROW("DATA.MAX_BAD_SHARE", data.max_bad_share, .def = "0.01", RANGE(0, 1),
         .help = "stop when more than this share of the files is damaged"),
     ROW("DATA.MAX_PIXELS", data.max_pixels, .def = "178956970", RANGE(1, NO_LIMIT),

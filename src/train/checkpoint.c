@@ -101,16 +101,6 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
     }
 }
 
-static void put_classes(struct strbuf *text, const struct class_list *classes)
-{
-    struct json_writer w = json_writer(text);
-
-    json_begin_array(&w, NULL);
-    for (int i = 0; i < classes->n; i++)
-        json_put_string(&w, NULL, classes->name[i]);
-    json_end(&w);
-}
-
 static size_t largest_tensor(const struct flat *f)
 {
     size_t most = 0;
@@ -137,7 +127,7 @@ int checkpoint_write(const char *path, const struct session *s,
     checkpoint_state_put(&text, s, state);
     safetensors_writer_meta(&out, "trainc", text.buf);
     strbuf_reset(&text);
-    put_classes(&text, classes);
+    class_list_put(classes, &text);
     safetensors_writer_meta(&out, "classes", text.buf);
     strbuf_reset(&text);
     for (int c = 0; s->plan.class_weight && c < s->cfg->model.num_classes; c++)
@@ -216,32 +206,6 @@ static void check_owner(const struct safetensors *file, const json_t *o,
         die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
             "(MODEL.PRETRAINED takes its weights alone)",
             file->in.path, optimizer ? optimizer : "?", checkpoint_optimizer(s->cfg));
-}
-
-static void check_classes(const struct safetensors *file, const struct class_list *want,
-                          bool strict)
-{
-    const char *text = safetensors_meta(file, "classes");
-    struct strbuf why = STRBUF_INIT;
-    json_t *list = text ? json_parse(text, strlen(text), &why) : NULL;
-    int n = (int)json_array_size(list);
-    const char **name = xcalloc((size_t)n + 1, sizeof(*name));
-
-    for (int i = 0; i < n; i++) {
-        name[i] = json_string_value(json_array_get(list, (size_t)i));
-        if (!name[i])
-            die("'%s': its class %d has no name", file->in.path, i);
-    }
-    if (n && want && want->n &&
-        !dataset_same_classes(file->in.path, name, n, "the data set", want->name, want->n,
-                              &why)) {
-        if (strict)
-            die("%s (DATA.CHECK_CLASSES False lets it pass)", why.buf);
-        warn("%s", why.buf);
-    }
-    json_decref(list);
-    free(name);
-    strbuf_release(&why);
 }
 
 /* One tensor of the file into its place of `flat`. */
@@ -335,7 +299,8 @@ static int read_all(const struct safetensors *file, struct session *s,
     if (!o)
         return -1;
     check_owner(file, o, s);
-    check_classes(file, classes, s->cfg->data.check_classes);
+    class_list_check(file->in.path, safetensors_meta(file, "classes"), "the data set",
+                     classes, s->cfg->data.check_classes);
     rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)

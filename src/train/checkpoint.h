@@ -17,6 +17,7 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "base/strbuf.h"
+#include "train/class_list.h"
 #include "train/scores.h"
 #include "train/step.h"
 
@@ -29,11 +30,6 @@ struct run_state {
     int64_t best_epoch;
     double train_loss; /* the last one; NaN: none */
     struct scores val, ema;
-};
-
-struct class_list {
-    const char *const *name;
-    int n;
 };
 
 /* 0, or -1 with a reason; then a file that was there before is intact. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "config/problems.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "train/data_config.h"
@@ -21,7 +22,9 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     bool fits;
 
     if (!*path || safetensors_open(&file, path, &why)) {
-        strbuf_release(&why); /* whoever loads the weights says it */
+        if (*cfg->model.resume) /* before labels are counted for nothing */
+            die("MODEL.RESUME: %s", why.buf);
+        strbuf_release(&why); /* a PyTorch file; whoever loads the weights says it */
         return false;
     }
     text = safetensors_meta(&file, "class_weights");
@@ -39,10 +42,28 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     return fits;
 }
 
+/* Are the training labels there? An evaluation can do without. */
+static bool have_labels(const struct config *cfg)
+{
+    struct problems p = {0};
+    bool found;
+
+    data_check_split(cfg, DATA_TRAIN, &p);
+    found = !p.nerror;
+    if (!found)
+        log_warning("TRAIN.CLASS_WEIGHTS auto: every class weighs 1 in the loss, as the "
+                    "file of the weights does not say what they were, and the training "
+                    "labels are not there: %s",
+                    p.item[0].text);
+    problems_release(&p);
+    return found;
+}
+
 /* From the training labels, which an evaluation opens for this alone. */
 static void from_labels(const struct config *cfg, const struct dataset *train,
                         float *weight)
 {
+    bool counted = false;
     struct dataset *own = train ? NULL : data_open(cfg, DATA_TRAIN);
     const struct dataset *d = train ? train : own;
     struct strbuf s = STRBUF_INIT;
@@ -52,8 +73,14 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
         usage("TRAIN.CLASS_WEIGHTS auto: '%s' has no label pictures", d->name);
     data_histogram(cfg, d, &h);
     histogram_weights(&h, d->nclass, cfg->train.class_weights_c, weight);
-    for (int c = 0; c < d->nclass; c++)
+    for (int c = 0; c < d->nclass; c++) {
         strbuf_addf(&s, "%s%s %.4g", c ? ", " : "", d->class_name[c], (double)weight[c]);
+        counted |= weight[c] > 0;
+    }
+    if (!counted)
+        die("TRAIN.CLASS_WEIGHTS auto: no pixel of the label pictures of '%s' has a "
+            "class: all of them are ignored",
+            d->name);
     log_info("class weights: %s", s.buf);
     strbuf_release(&s);
     dataset_close(own);
@@ -64,8 +91,11 @@ bool class_weights(const struct config *cfg, const struct dataset *train, float 
     const struct float_list *w = &cfg->train.class_weights;
 
     if (!w->item && w->n == CLASS_WEIGHTS_AUTO &&
-        (train || !from_checkpoint(cfg, weight)))
+        (train || !from_checkpoint(cfg, weight))) {
+        if (!train && !have_labels(cfg))
+            return false;
         from_labels(cfg, train, weight);
+    }
     for (int i = 0; w->item && i < w->n; i++)
         weight[i] = (float)w->item[i];
     return w->item || w->n == CLASS_WEIGHTS_AUTO;

@@ -13,7 +13,8 @@ struct dataset;
 /*
  * Fills weight[MODEL.NUM_CLASSES]; false: all weigh 1, and `weight` is untouched. `train`
  * may be NULL for an evaluation, whose loss is that of the validation in training: then
- * `auto` are those in the checkpoint, and without them it opens the training data itself.
+ * `auto` are those in the checkpoint, and without them it opens the training data itself;
+ * if these are not there either, it warns, and all weigh 1.
  */
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight);
 

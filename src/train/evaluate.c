@@ -153,7 +153,9 @@ static void log_scores(const struct evaluation *e, enum session_weights which,
     struct scores s = evaluate_scores(e, which);
     const double *v = s.value;
 
-    if (e->pixels[which])
+    if (e->pixels[which] && isnan(v[SCORE_MIOU]))
+        log_warning("validation: no pixel of the labels has a class");
+    else if (e->pixels[which])
         log_info(" * mIoU %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
                  v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_CLASS_ACC], v[SCORE_FWIOU],
                  v[SCORE_LOSS], more);

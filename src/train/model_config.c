@@ -112,8 +112,8 @@ void model_check(const struct config *cfg, struct problems *p)
         check_classify(cfg, p);
     if (cfg->model.in_chans > cfg->data.mean.n)
         config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
-                     "MODEL.IN_CHANS is %lld, but DATA.MEAN and DATA.STD have %d numbers",
-                     (long long)cfg->model.in_chans, cfg->data.mean.n);
+                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
+                     (long long)cfg->model.in_chans);
     check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
     check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
     strbuf_release(&why);

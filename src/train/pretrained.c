@@ -36,16 +36,11 @@ static bool of_layer(const char *name, const char *layer)
     return !strncmp(name, layer, len) && name[len] == '.';
 }
 
-/*
- * What has a size for the number of classes: the classifier, and a parameter that no
- * node reads, as the encoder's classifier in a whole ERFNet.
- */
-static bool depends_on_classes(const struct loading *l, const struct tensor *t)
+/* A parameter that no node reads, as the encoder's classifier in a whole ERFNet. */
+static bool unread(const struct loading *l, const struct tensor *t)
 {
     int which = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
-    if (of_layer(t->name, l->head))
-        return true;
     return t->kind == TENSOR_PARAM && !tensor_reader(l->s->build[which].graph, t, 0);
 }
 
@@ -102,6 +97,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         l->used[file - l->file.tensor] = true;
     if (!file && statedict_is_counter(t)) {
         l->flat[seg->offset] = 0;
+    } else if (!file && unread(l, t)) {
+        log_info("pretrained: %s: not in the file, and no layer reads it", t->name);
     } else if (!file && may_skip(l, t->name)) {
         log_info("pretrained: %s: not in the file, starts afresh", t->name);
         l->fresh++;
@@ -109,7 +106,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!statedict_fits(t, file)) {
-        bool fresh = (depends_on_classes(l, t) && !l->all) || may_skip(l, t->name);
+        bool fresh = unread(l, t) || (of_layer(t->name, l->head) && !l->all) ||
+                     may_skip(l, t->name);
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
         *(fresh ? &l->fresh : &l->missing) += 1;
@@ -135,6 +133,14 @@ static bool expected_extra(const struct loading *l, const char *name)
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }
 
+/* As the model would call it. */
+static const char *behind_prefix(const struct loading *l, const char *name)
+{
+    size_t n = strlen(l->prefix);
+
+    return strncmp(name, l->prefix, n) ? name : name + n;
+}
+
 static void report_unused(struct loading *l)
 {
     for (size_t i = 0; i < l->file.n; i++) {
@@ -142,7 +148,7 @@ static void report_unused(struct loading *l)
 
         if (l->used[i] || expected_extra(l, name))
             continue;
-        if (may_skip(l, name)) {
+        if (may_skip(l, name) || may_skip(l, behind_prefix(l, name))) {
             log_info("pretrained: %s: not in the model, passed over", name);
             continue;
         }
@@ -213,7 +219,8 @@ static void finish(struct loading *l, const char *path)
                           : "; the classifier starts afresh");
 }
 
-static void load(struct session *s, const char *path, bool all)
+static void load(struct session *s, const char *path, bool all, const char *what,
+                 const struct class_list *classes)
 {
     const struct flat *f = session_flat(s);
     struct loading l = {.s = s, .head = classifier(s), .all = all};
@@ -223,6 +230,8 @@ static void load(struct session *s, const char *path, bool all)
     if (weights_file_open(&l.file, path, true, &why) ||
         weights_file_verify(&l.file, &why))
         die("MODEL.PRETRAINED: %s", why.buf);
+    class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
+                     s->cfg->data.check_classes);
     l.prefix = find_prefix(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
@@ -241,10 +250,11 @@ static void load(struct session *s, const char *path, bool all)
 
 void pretrained_load(struct session *s, const char *path)
 {
-    load(s, path, false);
+    load(s, path, false, NULL, NULL);
 }
 
-void pretrained_load_all(struct session *s, const char *path)
+void pretrained_load_all(struct session *s, const char *path, const char *what,
+                         const struct class_list *classes)
 {
-    load(s, path, true);
+    load(s, path, true, what, classes);
 }

@@ -6,18 +6,22 @@
  * one.
  *
  * Every tensor of the model must be there with its shape, and none may be left over, but
- * for the classifier when the number of classes differs (and that of ERFNet's encoder,
- * which the whole net does not read), and for the patterns of MODEL.PRETRAINED_SKIP:
- * these keep their fresh start, and the log names each of them. Missing counters of batch
- * norms are zero. All mismatches are listed before the program ends.
+ * for the classifier when the number of classes differs, for what no layer reads (the
+ * classifier of ERFNet's encoder in the whole net), and for the patterns of
+ * MODEL.PRETRAINED_SKIP: these keep their fresh start, and the log names each of them.
+ * Missing counters of batch norms are zero. All mismatches are listed before the program
+ * ends.
  */
 #ifndef TRAIN_PRETRAINED_H
 #define TRAIN_PRETRAINED_H
 
+#include "train/class_list.h"
 #include "train/step.h"
 
 void pretrained_load(struct session *s, const char *path);
-/* To use the weights as they are: all of the model must be there. */
-void pretrained_load_all(struct session *s, const char *path);
+/* To use the weights as they are: all of the model must be there, and the classes that
+ * the file names must be these (class_list_check). */
+void pretrained_load_all(struct session *s, const char *path, const char *what,
+                         const struct class_list *classes);
 
 #endif

@@ -69,6 +69,12 @@ static void check_names(const struct config *cfg, struct problems *p)
                          "DATA.CLASS_NAMES: the name of class %d is empty or has control "
                          "characters",
                          i);
+    for (int i = 0; i < names->n; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(names->item[i], names->item[k]))
+                config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
+                             "DATA.CLASS_NAMES: classes %d and %d are both called '%s'",
+                             k, i, names->item[i]);
 }
 
 static void check_classes(const struct config *cfg, struct problems *p)
@@ -98,6 +104,26 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
     if (used && !config_is_default(cfg, key))
         config_blame(cfg, p, KEYS(key),
                      "%s is not for label pictures, which would no longer fit", key);
+}
+
+static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
+                        const char *why)
+{
+    if (config_where(cfg, key) && !config_is_default(cfg, key))
+        problems_warn(p, config_where(cfg, key), "%s has no effect: %s", key, why);
+}
+
+static void check_unread(const struct config *cfg, struct problems *p)
+{
+    const char *crop = "images with label pictures are cropped as AUG.RESIZE_SCALE says",
+               *whole = "images with label pictures are evaluated whole";
+
+    warn_unread(cfg, p, "AUG.SCALE", crop);
+    warn_unread(cfg, p, "AUG.RATIO", crop);
+    warn_unread(cfg, p, "DATA.CROP_PCT", whole);
+    warn_unread(cfg, p, "TEST.CROP", whole);
+    if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
+        warn_unread(cfg, p, "DATA.LABELS", "without DATA.CLASS_SET labels are classes");
 }
 
 static void check_augmentation(const struct config *cfg, struct problems *p)
@@ -152,6 +178,7 @@ void scene_check(const struct config *cfg, struct problems *p)
     check_classes(cfg, p);
     check_names(cfg, p);
     check_augmentation(cfg, p);
+    check_unread(cfg, p);
 }
 
 char *scene_path(const struct config *cfg, const char *split)

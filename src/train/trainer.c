@@ -161,6 +161,8 @@ static bool judge(struct trainer *t)
         t->state.best_score = score;
         t->state.best_epoch = t->state.epoch;
     }
+    if (t->state.best_score < 0)
+        return false; /* no validation has had anything to count */
     if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
                  (long long)t->state.best_epoch);

@@ -26,14 +26,17 @@ static void load(struct session *s, const struct feed *f, struct result *r)
             die("MODEL.RESUME: %s", why.buf);
         r->epochs = state.epoch;
         r->train_loss = state.train_loss;
-        if (!cfg->train.ema.enable && !checkpoint_mark(cfg->model.resume, &mark, &why) &&
-            mark.average)
+        if (checkpoint_mark(cfg->model.resume, &mark, &why))
+            die("MODEL.RESUME: %s", why.buf);
+        r->steps = mark.step;
+        if (!cfg->train.ema.enable && mark.average)
             log_info("the average of the weights in '%s' is left out: TRAIN.EMA.ENABLE "
                      "is False (--model-ema)",
                      cfg->model.resume);
+    } else if (*cfg->model.pretrained && cfg->throughput_mode) {
+        pretrained_load(s, cfg->model.pretrained);
     } else if (*cfg->model.pretrained) {
-        (cfg->throughput_mode ? pretrained_load
-                              : pretrained_load_all)(s, cfg->model.pretrained);
+        pretrained_load_all(s, cfg->model.pretrained, "the data set", &f->classes);
     }
     strbuf_release(&why);
 }

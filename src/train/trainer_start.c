@@ -24,8 +24,9 @@ static void log_rates(const struct trainer *t)
     if (c->accumulation_steps > p->accumulation.batches)
         log_warning(
             "TRAIN.ACCUMULATION_STEPS %lld is more than the %d batches of an epoch: "
-            "an update takes those",
-            (long long)c->accumulation_steps, p->accumulation.batches);
+            "an update takes those%s",
+            (long long)c->accumulation_steps, p->accumulation.batches,
+            c->scale_lr ? ", and TRAIN.SCALE_LR scales the rates for all" : "");
     if (c->scale_lr)
         strbuf_addf(&why,
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",

@@ -34,7 +34,7 @@ for device in cpu ref; do
     { cat log; fail "$device: training"; }
   "$trainc" eval "${args[@]}" --device $device --resume $run/last.safetensors \
     --result eval.json >log 2>&1 || { cat log; fail "$device: eval"; }
-  same train.json eval.json val_loss val_top1 val_top5 ema_top1
+  same train.json eval.json val_loss val_top1 val_top5 ema_top1 steps epochs
   "$trainc" --eval "${args[@]}" --device $device --resume $run/last.safetensors \
     --result swin.json >log 2>&1 || { cat log; fail "$device: --eval"; }
   same train.json swin.json val_loss val_top1 ema_top1
@@ -105,8 +105,10 @@ before=$(cksum <$run/last.safetensors)
   fail "--no-model-ema"
 grep -q "the average of the weights in .* is left out" log || fail "--no-model-ema: nothing said"
 "$trainc" synth shapes --out three --classes 3 --train 3 --val 3 --size 16 2>log || fail "synth"
-"$trainc" eval "${args[@]}" --device cpu --data-path three --num-classes 3 \
-  --pretrained alone.safetensors >log 2>&1
+other=("${args[@]}" --device cpu --data-path three --num-classes 3 --pretrained alone.safetensors)
+"$trainc" eval "${other[@]}" >log 2>&1
+[ $? = 1 ] && grep -q "DATA.CHECK_CLASSES False lets it pass" log || fail "eval of weights of other classes"
+"$trainc" eval "${other[@]}" --opts DATA.CHECK_CLASSES=False >log 2>&1
 [ $? = 1 ] && grep -q "does not fit" log || fail "eval of weights with another head"
 "$trainc" eval --resume $run/last.safetensors >log 2>&1
 grep -q "has a configuration beside it: --cfg $run/config.yaml" log || fail "eval without --cfg"

@@ -84,6 +84,17 @@ same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_
 [ -s $run/pictures/eval_1.png ] || fail "eval: no pictures"
 echo "ok: eval"
 
+# What a checkpoint of the run replaces need not be there any more.
+mv out/erfnet_encoder gone
+"$trainc" "${full[@]}" >log 2>&1 || { cat log; fail "does not go on without MODEL.PRETRAINED's file"; }
+"$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
+  { cat log; fail "eval without MODEL.PRETRAINED's file"; }
+same train.json eval.json val_loss steps epochs
+"$trainc" "${full[@]}" --tag new >log 2>&1
+[ $? = 2 ] && grep -q "MODEL.PRETRAINED: there is no file" log || fail "a new run without its weights"
+mv gone out/erfnet_encoder
+echo "ok: moved"
+
 # A PPM of two colours: label picture and overlay have its size.
 { printf 'P6 100 60 255\n'; head -c 9000 /dev/zero; head -c 9000 /dev/zero | tr '\0' '\377'; } >two.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out pictures two.ppm >log 2>&1 ||
@@ -99,6 +110,12 @@ mkdir -p many/a many/b && cp two.ppm many/a && cp two.ppm many/b && cp two.ppm m
 [ "$(cd found && echo * a/* b/*)" = "a b one_labels.png one_overlay.png \
 a/two_labels.png a/two_overlay.png b/two_labels.png b/two_overlay.png" ] || fail "predict of a folder: files"
 cmp -s found/b/two_labels.png pictures/two_labels.png || fail "predict of a folder: labels"
+for again in 1 2; do # its own pictures are not looked at
+  "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out many/out many >log 2>&1 ||
+    { cat log; fail "predict into its own folder"; }
+done
+[ "$(find many/out -name '*_labels.png' | wc -l)" = 3 ] || fail "predict took its own pictures"
+rm -r many/out
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found two.ppm many/a/two.ppm \
   >log 2>&1
 [ $? = 2 ] && grep -q "'two.ppm' and 'many/a/two.ppm' would both" log || fail "two images of one name"
@@ -123,6 +140,19 @@ rm -r scenes/leftImg8bit/train scenes/gtFine/train
   --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 >eval.log 2>&1 ||
   { cat eval.log; fail "eval without training pictures"; }
 same scenes.json scenes_eval.json val_loss val_miou
+# So does one of the weights alone, which keep their classes and what these weigh.
+"$trainc" export --weights out/erfnet/scenes/last.safetensors --raw --out alone.safetensors \
+  >alone.log 2>&1 || { cat alone.log; fail "export"; }
+alone=(--cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --output eval)
+wide=(DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48)
+"$trainc" eval "${alone[@]}" --pretrained alone.safetensors --result alone.json -b 4 --opts "${wide[@]}" \
+  >alone.log 2>&1 || { cat alone.log; fail "eval of exported weights"; }
+same scenes.json alone.json val_loss val_miou
+image=$(ls scenes/leftImg8bit/val/*/*.png | head -1)
+names=$(printf "'c%d'," {1..20})
+"$trainc" predict "${alone[@]}" --weights alone.safetensors --out found "$image" --opts "${wide[@]}" \
+  DATA.CLASS_SET= "DATA.CLASS_NAMES=[${names%,}]" DATA.LABELS=ids >alone.log 2>&1 && fail "predict with other classes"
+grep -q "DATA.CHECK_CLASSES False lets it pass" alone.log || { cat alone.log; fail "predict does not say that classes differ"; }
 grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
 echo "ok: scenes"
 
