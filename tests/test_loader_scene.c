@@ -62,7 +62,7 @@ static struct loader_options training(int workers, int divisor)
     o.transform.factor[0] = 0.5;
     o.transform.factor[1] = 2;
     o.transform.shift = 2;
-    o.transform.flip = 0.5;
+    o.transform.flip.probability = 0.5;
     o.transform.jitter[0] = 0.4;
     return o;
 }

@@ -44,14 +44,14 @@ static void keys_reach_the_loader(void **state)
     assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
     assert_int_equal(o.transform.shift, 2);
     assert_true(o.transform.factor[0] == 0.5 && o.transform.factor[1] == 2);
-    assert_true(o.transform.flip == 0.5 && o.transform.jitter[2] == 0.1);
+    assert_true(o.transform.flip.probability == 0.5 && o.transform.jitter[2] == 0.1);
     assert_memory_equal(o.transform.fill, ((uint8_t[]){0, 128, 255}), 3);
     assert_int_equal(o.transform.policy.ops, 0); /* of the defaults nothing is taken */
     assert_true(o.transform.erase.probability == 0);
     assert_true(o.shuffle && o.drop_last);
     data_loader_options(&cfg, DATA_VAL, &o);
     assert_true(o.transform.factor[0] == 0 && o.transform.factor[1] == 0);
-    assert_true(o.transform.shift == 0 && o.transform.flip == 0);
+    assert_true(o.transform.shift == 0 && o.transform.flip.probability == 0);
     assert_true(o.transform.jitter[0] == 0 && !o.shuffle && !o.drop_last);
     config_set(&cfg, "MODEL.NAME", "erfnet_encoder");
     data_loader_options(&cfg, DATA_VAL, &o);

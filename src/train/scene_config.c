@@ -109,7 +109,7 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
 static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
                         const char *why)
 {
-    if (config_where(cfg, key) && !config_is_default(cfg, key))
+    if (!config_is_default(cfg, key))
         problems_warn(p, config_where(cfg, key), "%s has no effect: %s", key, why);
 }
 
