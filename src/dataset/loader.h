@@ -24,9 +24,9 @@
  * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
  * pixels and the label -1, which losses and metrics leave out; with `replace` the sample
  * behind it in the epoch takes the place, if one of the next 50 is sound, so that the
- * statistics of batch norms see no black pictures. Its file is named in the log once. With LOADER_FAIL, or once more than max_bad_share of the data set has turned
- * out to be damaged, loader_next ends the program; it does so at the same batch in every
- * run.
+ * statistics of batch norms see no black pictures. Its file is named in the log once.
+ * With LOADER_FAIL, or once more than max_bad_share of the data set has turned out to be
+ * damaged, loader_next ends the program; it does so at the same batch in every run.
  *
  * One thread calls these functions; no call but loader_next waits for a file. With
  * workers = 0 loader_next does the work itself.
