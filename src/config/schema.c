@@ -558,7 +558,9 @@ const struct schema schema_table[] = {
         .flag = "--use-checkpoint, --grad-checkpointing",
         .help = "recompute activations in backward to save memory"),
     ROW("TRAIN.FREEZE", train.freeze, .def = "[]", .flag = "--freeze",
-        .help = "patterns of parameter names that are not trained: layer1.*"),
+        .help =
+            "patterns of parameter names that are not trained: layer1.*; statistics of "
+            "batch norms that they match are kept, too"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
         .choices = class_weights, RANGE(0, 1e6),
         .help = "segmentation: a factor of the loss for each class"),
