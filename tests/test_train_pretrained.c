@@ -102,6 +102,29 @@ static void test_pretrained(void **state)
     run_release(&c);
 }
 
+/* Patterns are of the model's names, also for what only the file has. */
+static void test_skip(void **state)
+{
+    struct run deep, strict, some;
+
+    (void)state;
+    run_init(&deep, (const char *[]){"MODEL.NAME", "resnet32", NULL});
+    run_init(&strict, NULL);
+    run_init(&some, (const char *[]){"MODEL.PRETRAINED_SKIP",
+                                     "['layer?.3.*', 'layer?.4.*']", NULL});
+    write_state_dict(&deep, "module.", "");
+    check_dies(load_pretrained, &strict, "does not fit resnet20: 60 of its tensors");
+    load_pretrained(&some);
+    (void)run_weights(&deep);
+    (void)run_weights(&some);
+    assert_true(some.weights[run_segment(&some, "layer1.0.conv1.weight")->offset] ==
+                bf16_to_float(bf16_from_float(
+                    deep.weights[run_segment(&deep, "layer1.0.conv1.weight")->offset])));
+    run_release(&deep);
+    run_release(&strict);
+    run_release(&some);
+}
+
 /* ---- a checkpoint as torchvision's trainer writes it ---- */
 
 static void put_text(FILE *f, const char *s)
@@ -225,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pretrained, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_skip, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
     };
 
