@@ -161,6 +161,33 @@ static void damage_is_told_in_order(void **state)
     remove_temp_dir(dir);
 }
 
+/* Each damaged file is told once, with its own reason, whoever else was tried. */
+static void replaced_files_are_told_the_same(void **state)
+{
+    char *dir = make_pictures(), *text[2];
+    struct loader_options o = training_options(0);
+    int code;
+
+    (void)state;
+    for (int i = 0; i < PICTURES - 2; i++) {
+        char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
+
+        make_file(dir, name, "GIF89a", i % 2 ? 2 : 6);
+        free(name);
+    }
+    o.max_bad_share = 1;
+    for (int replace = 0; replace < 2; replace++) {
+        o.replace = replace;
+        text[replace] = child_epoch(dir, &o, &code);
+        assert_int_equal(code, 0);
+    }
+    assert_non_null(strstr(text[0], ".jpg"));
+    assert_string_equal(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+    remove_temp_dir(dir);
+}
+
 static void too_much_damage_ends_the_run(void **state)
 {
     char *dir = make_pictures(), *text;
@@ -197,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_files_are_left_out),
         cmocka_unit_test(damaged_files_are_replaced),
+        cmocka_unit_test(replaced_files_are_told_the_same),
         cmocka_unit_test(damage_is_told_in_order),
         cmocka_unit_test(too_much_damage_ends_the_run),
     };

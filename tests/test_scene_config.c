@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include "child.h"
+#include "make_folder.h"
+#include "train/class_weights.h"
 #include "train/data_config.h"
 #include "train/scene_config.h"
 
@@ -204,6 +207,36 @@ static void synthetic_follows_the_model(void **state)
     config_release(&cfg);
 }
 
+static void read_class_weights(void *cfg)
+{
+    float weight[19];
+
+    (void)class_weights(cfg, NULL, weight);
+}
+
+/* Nothing could be learned from labels that are all ignored. */
+static void labels_have_classes(void **state)
+{
+    char *dir = make_temp_dir();
+    uint8_t pixel[6] = {255, 255, 255, 255, 255, 255};
+    struct config cfg;
+
+    (void)state;
+    make_picture(dir, "a.jpg", 3, 2, 0);
+    make_label(dir, "a.png", 3, 2, pixel);
+    make_file(dir, "train.txt", "a.jpg a.png\n", 12);
+    set_erfnet(&cfg);
+    config_set(&cfg, "DATA.DATASET", "list");
+    config_set(&cfg, "DATA.DATA_PATH", dir);
+    config_set(&cfg, "TRAIN.CLASS_WEIGHTS", "auto");
+    check_dies(read_class_weights, &cfg, "no pixel of the label pictures of");
+    pixel[4] = 7; /* a road */
+    make_label(dir, "a.png", 3, 2, pixel);
+    check_leaves(read_class_weights, &cfg, 0, "class weights: road");
+    remove_temp_dir(dir);
+    config_release(&cfg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +245,7 @@ int main(void)
         cmocka_unit_test(what_is_not_read_is_said),
         cmocka_unit_test(raw_ids_are_no_train_ids),
         cmocka_unit_test(names_are_counted),
+        cmocka_unit_test(labels_have_classes),
         cmocka_unit_test(synthetic_follows_the_model),
     };
 
