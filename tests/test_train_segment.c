@@ -10,111 +10,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "backends.h"
 #include "base/alloc.h"
-#include "base/error.h"
-#include "base/philox.h"
-#include "child.h"
 #include "dataset/dataset.h"
 #include "graph/flat.h"
-#include "io/safetensors.h"
-#include "train/checkpoint.h"
-#include "train/class_weights.h"
-#include "train/pretrained.h"
+#include "scene_run.h"
 #include "train/segmentation.h"
-#include "train/statedict.h"
-#include "train_run.h"
-
-enum { W = 24, H = 16, K = 4, IMAGES = 8 };
-
-static const char *const erfnet[] = {
-    "MODEL.TYPE",
-    "erfnet",
-    "MODEL.NAME",
-    "erfnet",
-    "MODEL.NUM_CLASSES",
-    "4",
-    "DATA.MEAN",
-    "[0.5,0.5,0.5]",
-    "DATA.STD",
-    "[0.5,0.5,0.5]",
-    "DATA.IMG_WIDTH",
-    "24",
-    "DATA.IMG_HEIGHT",
-    "16",
-    "DATA.BATCH_SIZE",
-    "2",
-    "TRAIN.OPTIMIZER.NAME",
-    "adam",
-    "TRAIN.BASE_LR",
-    "0.001",
-    "TRAIN.WEIGHT_DECAY",
-    "0.01",
-};
-enum { KEYS = sizeof(erfnet) / sizeof(erfnet[0]), MORE = 16 };
-
-static void scene_run(struct run *r, const char *const *more)
-{
-    const char *keys[KEYS + MORE + 1] = {NULL};
-    int n = 0;
-
-    for (int i = 0; i < KEYS; i++)
-        keys[n++] = erfnet[i];
-    for (int i = 0; more && more[i]; i++)
-        keys[n++] = more[i];
-    assert_true(n <= KEYS + MORE);
-    run_init(r, keys);
-}
-
-/* Scene i: four patches of noisy grey that tells the class, a column that is ignored. */
-static void scene(int i, int divisor, uint8_t *pixels, uint8_t *labels)
-{
-    for (int y = 0; y < H; y++)
-        for (int x = 0; x < W; x++) {
-            int patch = 2 * (y >= H / 2) + (x >= W / 2), class = (patch + i) % K;
-            struct philox p = philox(2, PHILOX_TEST, (uint64_t)i, (uint64_t)(y * W + x));
-
-            for (int c = 0; c < 3; c++)
-                pixels[(y * W + x) * 3 + c] =
-                    (uint8_t)(60 * class + (int)philox_below(p.v[c], 40));
-            if (y % divisor == 0 && x % divisor == 0)
-                labels[y / divisor * (W / divisor) + x / divisor] =
-                    (uint8_t)(x < divisor ? LABEL_IGNORE : class);
-        }
-}
-
-/* Scenes first, first + 1, ...; those from `end` on are padding. */
-static void scene_batch(struct run *r, int first, int end, int64_t batch, void **pixels,
-                        void **labels)
-{
-    int divisor = W / (int)r->s.build[SESSION_TRAIN].labels->dim[2];
-    int size = W / divisor * (H / divisor);
-    uint8_t *x = xcalloc((size_t)batch, (size_t)W * H * 3);
-    uint8_t *y = xmalloc((size_t)batch * (size_t)size);
-
-    memset(y, LABEL_IGNORE, (size_t)batch * (size_t)size);
-    for (int i = 0; i < batch && first + i < end; i++)
-        scene(first + i, divisor, x + i * W * H * 3, y + i * size);
-    *pixels = x;
-    *labels = y;
-}
-
-static void scene_steps(struct run *r, int n)
-{
-    for (int i = 0; i < n; i++) {
-        int first = (int)(r->s.micro * r->s.plan.batch % IMAGES);
-        void *pixels, *labels;
-
-        scene_batch(r, first, IMAGES, r->s.plan.batch, &pixels, &labels);
-        (void)session_step(&r->s, pixels, labels);
-        free(pixels);
-        free(labels);
-    }
-}
 
 static double take_loss(struct run *r)
 {
@@ -282,17 +186,6 @@ static void test_any_batch(void **state)
     }
 }
 
-static const struct segment *find(const struct run *r, const char *name)
-{
-    const struct flat *f = session_flat(&r->s);
-
-    for (int i = 0; i < f->nsegment; i++)
-        if (!strcmp(f->segment[i].tensor->name, name))
-            return &f->segment[i];
-    fail_msg("no tensor '%s'", name);
-    return NULL;
-}
-
 /* Neither Adam nor the decay moves the head that only the encoder stage uses. */
 static void test_unused_head(void **state)
 {
@@ -303,8 +196,8 @@ static void test_unused_head(void **state)
     (void)state;
     scene_run(
         &r, (const char *[]){"TRAIN.EMA.ENABLE", "True", "TRAIN.EMA.DECAY", "0.5", NULL});
-    head = find(&r, "encoder.output_conv.weight");
-    used = find(&r, "decoder.output_conv.weight");
+    head = run_segment(&r, "encoder.output_conv.weight");
+    used = run_segment(&r, "decoder.output_conv.weight");
     before = xmalloc(run_bytes(&r));
     average = xmalloc(run_bytes(&r));
     session_get(&r.s, MEMORY_WEIGHTS, before);
@@ -342,50 +235,6 @@ static void test_class_weights(void **state)
     run_release(&c);
 }
 
-static char path[64];
-
-static void read_class_weights(void *arg)
-{
-    float weight[4];
-
-    (void)class_weights(arg, NULL, weight);
-}
-
-/* Those of a checkpoint, if they can be: else the labels are needed, which are not here.
- */
-static void test_saved_class_weights(void **state)
-{
-    static const char *const text[] = {"[2, 2, 0, 2]", "[2, 2, -1, 2]", "[2, 2, 1e99, 2]",
-                                       "[2, 2, 2]", "{}"};
-    struct run r;
-
-    (void)state;
-    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
-                   (int)getpid());
-    scene_run(&r, NULL);
-    config_set(&r.cfg, "TRAIN.CLASS_WEIGHTS", "auto");
-    config_set(&r.cfg, "DATA.DATASET", "list");
-    config_set(&r.cfg, "MODEL.PRETRAINED", path);
-    for (int i = 0; i < 5; i++) {
-        struct safetensors_writer w = {0};
-        struct strbuf why = STRBUF_INIT;
-
-        safetensors_writer_meta(&w, "class_weights", text[i]);
-        assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
-        safetensors_writer_release(&w);
-        check_leaves(read_class_weights, &r.cfg, i ? EXIT_USAGE : EXIT_OK, "");
-    }
-    config_set(&r.cfg, "DATA.DATA_PATH", "/tmp/no/such/folder");
-    check_leaves(read_class_weights, &r.cfg, EXIT_OK,
-                 "every class weighs 1 in the loss, as the file of the weights does not "
-                 "say what they were");
-    config_set(&r.cfg, "MODEL.PRETRAINED", "");
-    config_set(&r.cfg, "MODEL.RESUME", "/tmp/no/such/file.pth");
-    check_dies(read_class_weights, &r.cfg, "MODEL.RESUME: ");
-    (void)unlink(path);
-    run_release(&r);
-}
-
 /* Recomputing the blocks in backward changes no bit; dropout repeats its choice. */
 static void test_checkpointing(void **state)
 {
@@ -400,112 +249,6 @@ static void test_checkpointing(void **state)
     assert_same_weights(&a, &b);
     run_release(&a);
     run_release(&b);
-}
-
-static void load_pretrained(void *arg)
-{
-    pretrained_load(&((struct run *)arg)->s, path);
-}
-
-/* The encoder stage's checkpoint is what the full stage starts from, if that is meant. */
-static void test_encoder_first(void **state)
-{
-    static const char *const only[] = {"MODEL.PRETRAINED_SKIP", "['decoder.*']", NULL};
-    const struct run_state fresh = {.epoch = 1};
-    const struct class_list none = {NULL, 0};
-    struct strbuf why = STRBUF_INIT;
-    struct run encoder, full, strict;
-    const struct flat *f;
-    int loaded = 0, kept = 0;
-    float *before;
-
-    (void)state;
-    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
-                   (int)getpid());
-    scene_run(&encoder, (const char *[]){"MODEL.NAME", "erfnet_encoder", NULL});
-    scene_steps(&encoder, 2);
-    assert_int_equal(checkpoint_write(path, &encoder.s, &fresh, &none, "", &why), 0);
-    scene_run(&strict, NULL);
-    check_dies(load_pretrained, &strict, "decoder.layers.0.conv.weight: not in the file");
-    check_dies(load_pretrained, &strict, "MODEL.PRETRAINED_SKIP");
-    scene_run(&full, only);
-    before = xmalloc(run_bytes(&full));
-    memcpy(before, run_weights(&full), run_bytes(&full));
-    load_pretrained(&full);
-    (void)run_weights(&full);
-    (void)run_weights(&encoder);
-    f = session_flat(&full.s);
-    for (int i = 0; i < f->nsegment; i++) {
-        const struct segment *s = &f->segment[i];
-        bool decoder = !strncmp(s->tensor->name, "decoder.", 8);
-        const float *want =
-            decoder ? before + s->offset
-                    : encoder.weights + find(&encoder, s->tensor->name)->offset;
-
-        assert_memory_equal(full.weights + s->offset, want,
-                            (size_t)s->len * sizeof(float));
-        *(decoder ? &kept : &loaded) += 1;
-    }
-    assert_true(loaded > 150 && kept > 40);
-    (void)unlink(path);
-    free(before);
-    run_release(&encoder);
-    run_release(&strict);
-    run_release(&full);
-    strbuf_release(&why);
-}
-
-/* A state dict of zeros with all tensors of the model but these. */
-static void write_zeros(const struct run *r, const char *leave_out)
-{
-    const struct flat *f = session_flat(&r->s);
-    struct safetensors_writer w = {0};
-    struct strbuf why = STRBUF_INIT;
-    float *zeros = xcalloc((size_t)f->weights_len, sizeof(*zeros));
-
-    for (int i = 0; i < f->nsegment; i++) {
-        const struct tensor *t = f->segment[i].tensor;
-        struct statedict_shape shape = statedict_shape(t);
-
-        if (strncmp(t->name, leave_out, strlen(leave_out)) != 0 &&
-            !strstr(t->name, "num_batches"))
-            safetensors_writer_add(&w, t->name, SAFETENSORS_F32, shape.ndim, shape.dims,
-                                   zeros);
-    }
-    assert_int_equal(safetensors_writer_commit(&w, path, &why), 0);
-    safetensors_writer_release(&w);
-    free(zeros);
-}
-
-static void load_whole(void *arg)
-{
-    pretrained_load_all(&((struct run *)arg)->s, path, "the test", NULL);
-}
-
-/* Published weights may lack the encoder's classifier, which the whole net does not use.
- */
-static void test_unread_head(void **state)
-{
-    struct run r;
-    const struct segment *head;
-    float before;
-
-    (void)state;
-    (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
-                   (int)getpid());
-    scene_run(&r, NULL);
-    head = find(&r, "encoder.output_conv.weight");
-    write_zeros(&r, "decoder.output_conv.bias");
-    check_dies(load_whole, &r, "decoder.output_conv.bias: not in the file");
-    write_zeros(&r, "encoder.output_conv");
-    before = run_weights(&r)[head->offset];
-    assert_true(before != 0);
-    load_whole(&r);
-    (void)run_weights(&r);
-    assert_true(r.weights[head->offset] == before);
-    assert_true(r.weights[find(&r, "encoder.initial_block.conv.weight")->offset] == 0);
-    (void)unlink(path);
-    run_release(&r);
 }
 
 /* Two batches of 2 are one update, and 4 micro-batches are 2 updates. */
@@ -527,17 +270,10 @@ static void test_accumulation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_amp),
-        cmocka_unit_test(test_any_batch),
-        cmocka_unit_test(test_unused_head),
-        cmocka_unit_test(test_encoder_first),
-        cmocka_unit_test(test_unread_head),
-        cmocka_unit_test(test_class_weights),
-        cmocka_unit_test(test_checkpointing),
-        cmocka_unit_test(test_accumulation),
-        cmocka_unit_test(test_saved_class_weights),
+        cmocka_unit_test(test_scores),        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_amp),           cmocka_unit_test(test_any_batch),
+        cmocka_unit_test(test_unused_head),   cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_checkpointing), cmocka_unit_test(test_accumulation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
