@@ -5,7 +5,7 @@
 #   scripts/tests.sh PROGRAM...
 #
 #   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs several
-#   TESTS_LIMIT=N     seconds that one program may take (default 300)
+#   TESTS_LIMIT=N     seconds that one program may take (default 600)
 #
 # The last line is "N passed, N failed"; the exit code says whether all passed.
 set -u
@@ -24,7 +24,7 @@ for test in "$@"; do
     */*) program=$test ;;
     *) program=./$test ;;
   esac
-  timeout "${TESTS_LIMIT:-300}" "$program" >"$log" 2>&1
+  timeout "${TESTS_LIMIT:-600}" "$program" >"$log" 2>&1
   rc=$?
   good=$(sed -n 's/.*\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log" | tail -1)
   bad=$(sed -n 's/.*\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$log" | tail -1)
