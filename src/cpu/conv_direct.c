@@ -31,20 +31,10 @@ static const char *direct_can(const struct device *dev, const struct conv_shape 
     return NULL;
 }
 
-/* The data gradient of s is a forward convolution of this shape. */
-static struct conv_shape turned_round(const struct conv_shape *s)
-{
-    struct conv_shape back = *s;
-
-    back.c = s->k;
-    back.k = s->c;
-    return back;
-}
-
 static const char *direct_data_grad_can(const struct device *dev,
                                         const struct conv_shape *s)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
     const char *why = direct_can(dev, s);
 
     return why ? why : direct_can(dev, &back);
@@ -370,7 +360,7 @@ static void direct_forward(const struct device *dev, const struct conv_shape *s,
 
 static size_t direct_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
 
     return direct_forward_scratch(&back, threads);
 }
@@ -378,7 +368,7 @@ static size_t direct_data_grad_scratch(const struct conv_shape *s, int threads)
 static void direct_data_grad(const struct device *dev, const struct conv_shape *s,
                              const struct conv_args *a)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
 
     direct_forward(dev, &back, a);
 }

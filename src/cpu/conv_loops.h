@@ -19,6 +19,16 @@ struct conv_shape {
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 };
 
+/* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
+static inline struct conv_shape conv_turned_round(const struct conv_shape *s)
+{
+    struct conv_shape back = *s;
+
+    back.c = s->k;
+    back.k = s->c;
+    return back;
+}
+
 /* What forward and data gradient work on; images are NHWC. */
 struct conv_args {
     const void *from;   /* x, or dy */

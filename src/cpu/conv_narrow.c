@@ -27,20 +27,10 @@ static const char *narrow_can(const struct device *dev, const struct conv_shape 
     return NULL;
 }
 
-/* The data gradient of s is a forward convolution of this shape. */
-static struct conv_shape turned_round(const struct conv_shape *s)
-{
-    struct conv_shape back = *s;
-
-    back.c = s->k;
-    back.k = s->c;
-    return back;
-}
-
 static const char *narrow_data_grad_can(const struct device *dev,
                                         const struct conv_shape *s)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
     const char *why = narrow_can(dev, s);
 
     if (!why && s->stride_h != 1)
@@ -203,7 +193,7 @@ static void narrow_forward(const struct device *dev, const struct conv_shape *s,
 
 static size_t narrow_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
 
     return narrow_forward_scratch(&back, threads);
 }
@@ -211,7 +201,7 @@ static size_t narrow_data_grad_scratch(const struct conv_shape *s, int threads)
 static void narrow_data_grad(const struct device *dev, const struct conv_shape *s,
                              const struct conv_args *a)
 {
-    struct conv_shape back = turned_round(s);
+    struct conv_shape back = conv_turned_round(s);
 
     narrow_forward(dev, &back, a);
 }
