@@ -35,7 +35,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
 static bool goes_on(const struct config *cfg)
 {
     char *dir = output_dir(cfg);
-    bool found = cfg->train.auto_resume && saves_newest(dir) >= 0;
+    bool found = cfg->train.auto_resume && saves_exist(dir);
 
     free(dir);
     return found;
