@@ -1,6 +1,6 @@
 /*
  * The values of keys with choices. A name is the key's last part and the word that the
- * user writes; config/schema.c maps the words to these values.
+ * user writes; config/words.c maps the words to these values.
  */
 #ifndef CONFIG_CHOICES_H
 #define CONFIG_CHOICES_H

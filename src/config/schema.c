@@ -1,7 +1,8 @@
 /*
  * The table of all keys, in the order of `trainc config` and of --help: Swin's 130 keys
  * with Swin's types and defaults, and ours among them. One table on purpose, so that
- * there is one place to look; hence the length of this file.
+ * there is one place to look; hence the length of this file. The words of keys with
+ * choices are in config/words.c.
  */
 #include "config/schema.h"
 
@@ -9,188 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-
-static const struct choice amp_opt_levels[] = {
-    {"", AMP_OPT_LEVEL_EMPTY, NULL}, {"O0", AMP_OPT_LEVEL_O0, NULL},
-    {"O1", AMP_OPT_LEVEL_O1, NULL},  {"O2", AMP_OPT_LEVEL_O2, NULL},
-    {"O3", AMP_OPT_LEVEL_O3, NULL},  {0},
-};
-
-static const struct choice amp_dtypes[] = {
-    {"auto", AMP_DTYPE_AUTO, NULL},
-    {"fp16", AMP_DTYPE_FP16, NULL},
-    {"bf16", AMP_DTYPE_BF16, NULL},
-    {"float16", AMP_DTYPE_FP16, NULL}, /* timm's words */
-    {"bfloat16", AMP_DTYPE_BF16, NULL},
-    {0},
-};
-
-static const struct choice datasets[] = {
-    {"imagenet", 0, NULL},  {"imagenet22K", 0, NULL},
-    {"folder", 0, NULL},    {"cityscapes", 0, NULL},
-    {"list", 0, NULL},      {"voc", 0, NULL},
-    {"synthetic", 0, NULL}, {0},
-};
-
-static const struct choice interpolations[] = {
-    {"bilinear", INTERPOLATION_BILINEAR, NULL},
-    {"bicubic", INTERPOLATION_BICUBIC, NULL},
-    {0},
-};
-
-static const struct choice cache_modes[] = {
-    {"no", 0, NULL},
-    {"full", 0, NULL},
-    {"part", 0, NULL},
-    {0},
-};
-
-static const struct choice on_errors[] = {
-    {"skip", ON_ERROR_SKIP, NULL},
-    {"fail", ON_ERROR_FAIL, NULL},
-    {0},
-};
-
-static const struct choice caches[] = {
-    {"none", CACHE_NONE, NULL},
-    {"decoded", CACHE_DECODED, NULL},
-    {0},
-};
-
-static const struct choice class_sets[] = {
-    {"", 0, NULL},
-    {"cityscapes19", 0, NULL},
-    {"cityscapes20", 0, NULL},
-    {"cityscapes34", 0, NULL},
-    {"cityscapes35", 0, NULL},
-    {"camvid11", 0, NULL},
-    {"camvid12", 0, NULL},
-    {"voc21", 0, NULL},
-    {0},
-};
-
-static const struct choice label_kinds[] = {
-    {"ids", LABELS_IDS, NULL},
-    {"train_ids", LABELS_TRAIN_IDS, NULL},
-    {0},
-};
-
-static const struct choice inits[] = {
-    {"", INIT_MODEL, NULL},
-    {"kaiming_normal", INIT_KAIMING_NORMAL, NULL},
-    {"kaiming_uniform", INIT_KAIMING_UNIFORM, NULL},
-    {"xavier_normal", INIT_XAVIER_NORMAL, NULL},
-    {"xavier_uniform", INIT_XAVIER_UNIFORM, NULL},
-    {0},
-};
-
-static const struct choice stems[] = {
-    {"auto", STEM_AUTO, NULL},
-    {"7x7", STEM_7X7, NULL},
-    {"3x3", STEM_3X3, NULL},
-    {"deep", STEM_DEEP, NULL},
-    {"deep64", STEM_DEEP64, NULL},
-    {"tiered", STEM_TIERED, NULL},
-    {0},
-};
-
-static const struct choice shortcuts[] = {
-    {"auto", SHORTCUT_AUTO, NULL},
-    {"conv", SHORTCUT_CONV, NULL},
-    {"avg", SHORTCUT_AVG, NULL},
-    {"pad", SHORTCUT_PAD, NULL},
-    {0},
-};
-
-static const struct choice clip_modes[] = {
-    {"norm", CLIP_MODE_NORM, NULL},
-    {"value", CLIP_MODE_VALUE, NULL},
-    {0},
-};
-
-static const struct choice optimizers[] = {
-    {"sgd", OPTIMIZER_SGD, NULL},
-    {"adamw", OPTIMIZER_ADAMW, NULL},
-    {"adam", OPTIMIZER_ADAM, NULL},
-    {"rmsprop", OPTIMIZER_RMSPROP, NULL},
-    {"fused_adam", 0, "is Apex's name; every optimizer here is fused: take adamw"},
-    {"fused_lamb", 0, "is Apex's LAMB, which trainc does not have: take adamw"},
-    {0},
-};
-
-static const struct choice lr_schedulers[] = {
-    {"cosine", LR_SCHEDULER_COSINE, NULL},
-    {"linear", LR_SCHEDULER_LINEAR, NULL},
-    {"step", LR_SCHEDULER_STEP, NULL},
-    {"multistep", LR_SCHEDULER_MULTISTEP, NULL},
-    {"poly", LR_SCHEDULER_POLY, NULL},
-    {"onecycle", LR_SCHEDULER_ONECYCLE, NULL},
-    {0},
-};
-
-static const struct choice ema_devices[] = {
-    {"device", EMA_DEVICE_DEVICE, NULL},
-    {"cpu", EMA_DEVICE_CPU, NULL},
-    {0},
-};
-
-static const struct choice class_weights[] = {
-    {"none", CLASS_WEIGHTS_NONE, NULL},
-    {"auto", CLASS_WEIGHTS_AUTO, NULL},
-    {0},
-};
-
-static const struct choice remodes[] = {
-    {"pixel", 0, NULL},
-    {"rand", 0, NULL},
-    {"const", 0, NULL},
-    {0},
-};
-
-static const struct choice mixup_modes[] = {
-    {"batch", MIXUP_MODE_BATCH, NULL},
-    {"pair", MIXUP_MODE_PAIR, NULL},
-    {"elem", MIXUP_MODE_ELEM, NULL},
-    {0},
-};
-
-static const struct choice crop_modes[] = {
-    {"auto", CROP_MODE_AUTO, NULL},
-    {"rrc", CROP_MODE_RRC, NULL},
-    {"pad", CROP_MODE_PAD, NULL},
-    {"none", CROP_MODE_NONE, NULL},
-    {0},
-};
-
-static const struct choice pad_modes[] = {
-    {"constant", PAD_MODE_CONSTANT, NULL},
-    {"edge", PAD_MODE_EDGE, NULL},
-    {"reflect", PAD_MODE_REFLECT, NULL},
-    {"symmetric", PAD_MODE_SYMMETRIC, NULL},
-    {0},
-};
-
-static const struct choice hflip_modes[] = {
-    {"random", HFLIP_MODE_RANDOM, NULL},
-    {"alternate", HFLIP_MODE_ALTERNATE, NULL},
-    {0},
-};
-
-static const struct choice log_levels[] = {
-    {"error", LOG_ERROR, NULL},
-    {"warning", LOG_WARNING, NULL},
-    {"info", LOG_INFO, NULL},
-    {"debug", LOG_DEBUG, NULL},
-    {0},
-};
-
-static const struct choice progresses[] = {
-    {"auto", PROGRESS_AUTO, NULL},
-    {"on", PROGRESS_ON, NULL},
-    {"off", PROGRESS_OFF, NULL},
-    {0},
-};
+#include "config/words.h"
 
 /* A device that is not here: the name of a description that we have, or a JSON file. */
 static bool is_description(const char *text)
@@ -302,7 +122,7 @@ const struct schema schema_table[] = {
         .help = "steps between log lines"),
     ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
         .no_flag = "--disable-amp", .help = "mixed precision"),
-    ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = amp_opt_levels,
+    ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = words_amp_opt_levels,
         .flag = "--amp-opt-level",
         .help = "Apex's level; empty: O1 with AMP_ENABLE, O0 without"),
     ROW("ENABLE_AMP", enable_amp, .def = "False",
@@ -314,7 +134,7 @@ const struct schema schema_table[] = {
         .flag = "--fused-layernorm", .help = "Apex's fused layer norm"),
 
     /* mixed precision */
-    ROW("AMP.DTYPE", amp.dtype, .def = "auto", .choices = amp_dtypes,
+    ROW("AMP.DTYPE", amp.dtype, .def = "auto", .choices = words_amp_dtypes,
         .flag = "--amp-dtype",
         .help = "half type; auto: fp16 on CUDA, bf16 on a CPU that has it, else fp32"),
     ROW("AMP.LOSS_SCALE", amp.loss_scale, .def = "dynamic", .check = check_loss_scale,
@@ -362,7 +182,7 @@ const struct schema schema_table[] = {
         .help = "images per validation step; 0: DATA.BATCH_SIZE"),
     ROW("DATA.DATA_PATH", data.data_path, .flag = "--data-path, --data-dir",
         .metavar = "DIR", .help = "root of the data set"),
-    ROW("DATA.DATASET", data.dataset, .def = "imagenet", .choices = datasets,
+    ROW("DATA.DATASET", data.dataset, .def = "imagenet", .choices = words_datasets,
         .flag = "--dataset", .help = "kind of data set"),
     ROW("DATA.TRAIN_SPLIT", data.train_split, .def = "train", .flag = "--train-split",
         .metavar = "NAME", .help = "folder of the training images below DATA_PATH"),
@@ -382,7 +202,7 @@ const struct schema schema_table[] = {
     ROW("DATA.IMG_WIDTH", data.img_width, .def = "0", RANGE(0, 65536),
         .help = "width of the input in pixels; 0: DATA.IMG_SIZE"),
     ROW("DATA.INTERPOLATION", data.interpolation, .def = "bicubic",
-        .choices = interpolations, .flag = "--interpolation",
+        .choices = words_interpolations, .flag = "--interpolation",
         .help = "how images are resized"),
     ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(-1e6, 1e6),
         .len = 3, .flag = "--mean",
@@ -397,9 +217,9 @@ const struct schema schema_table[] = {
         .help = "loader threads; 0: the main thread decodes"),
     ROW("DATA.PREFETCH", data.prefetch, .def = "4", RANGE(1, 1024),
         .help = "batches that the loader may be ahead"),
-    ROW("DATA.CACHE", data.cache, .def = "none", .choices = caches, .flag = "--cache",
-        .help = "keep the decoded images in memory"),
-    ROW("DATA.ON_ERROR", data.on_error, .def = "skip", .choices = on_errors,
+    ROW("DATA.CACHE", data.cache, .def = "none", .choices = words_caches,
+        .flag = "--cache", .help = "keep the decoded images in memory"),
+    ROW("DATA.ON_ERROR", data.on_error, .def = "skip", .choices = words_on_errors,
         .flag = "--on-error",
         .help = "a damaged file is left out (in training another image takes its "
                 "place), or ends the run"),
@@ -411,18 +231,19 @@ const struct schema schema_table[] = {
         .help = "largest image file in bytes; larger ones count as damaged"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, .def = "True",
         .help = "refuse a checkpoint whose class list is not the data set's"),
-    ROW("DATA.CLASS_SET", data.class_set, .choices = class_sets, .flag = "--class-set",
+    ROW("DATA.CLASS_SET", data.class_set, .choices = words_class_sets,
+        .flag = "--class-set",
         .help = "segmentation: names and label values of the classes; empty: values 0 "
                 "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
     ROW("DATA.CLASS_NAMES", data.class_names, .def = "[]",
         .help = "segmentation: a name for each class, where DATA.CLASS_SET is empty"),
-    ROW("DATA.LABELS", data.labels, .def = "ids", .choices = label_kinds,
+    ROW("DATA.LABELS", data.labels, .def = "ids", .choices = words_label_kinds,
         .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
                 "(labelTrainIds)"),
     ROW("DATA.ZIP_MODE", data.zip_mode, .def = "False",
         .unsupported = "zip files are not read: unpack them", .flag = "--zip",
         .help = "read Swin's zip files"),
-    ROW("DATA.CACHE_MODE", data.cache_mode, .def = "part", .choices = cache_modes,
+    ROW("DATA.CACHE_MODE", data.cache_mode, .def = "part", .choices = words_cache_modes,
         .no_effect = "only zip files have it, see DATA.CACHE", .flag = "--cache-mode",
         .help = "Swin's cache of zip files"),
     ROW("DATA.PIN_MEMORY", data.pin_memory, .def = "True",
@@ -458,12 +279,12 @@ const struct schema schema_table[] = {
     ROW("MODEL.LABEL_SMOOTHING", model.label_smoothing, .def = "0.1", RANGE(0, 1),
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
-    ROW("MODEL.INIT", model.init, .choices = inits, .flag = "--init",
+    ROW("MODEL.INIT", model.init, .choices = words_inits, .flag = "--init",
         .help = "initial weights; empty: the model's own"),
-    ROW("MODEL.RESNET.STEM", model.resnet.stem, .def = "auto", .choices = stems,
+    ROW("MODEL.RESNET.STEM", model.resnet.stem, .def = "auto", .choices = words_stems,
         .help = "first layers; auto: the model's own"),
     ROW("MODEL.RESNET.SHORTCUT", model.resnet.shortcut, .def = "auto",
-        .choices = shortcuts,
+        .choices = words_shortcuts,
         .help = "shortcut where the size changes; auto: the model's own"),
     ROW("MODEL.RESNET.ZERO_INIT_LAST", model.resnet.zero_init_last, .def = "None",
         .nullable = true,
@@ -549,7 +370,7 @@ const struct schema schema_table[] = {
     ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", RANGE(0, 1e6),
         .flag = "--clip-grad",
         .help = "largest L2 norm, or value, of the gradients; 0: no clipping"),
-    ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = clip_modes,
+    ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = words_clip_modes,
         .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
     ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
         .flag = "--accumulation-steps, --grad-accum-steps", .metavar = "N",
@@ -562,7 +383,7 @@ const struct schema schema_table[] = {
             "patterns of parameter names that are not trained: layer1.*; statistics of "
             "batch norms that they match are kept, too"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
-        .choices = class_weights, RANGE(0, 1e6),
+        .choices = words_class_weights, RANGE(0, 1e6),
         .help = "segmentation: a factor of the loss for each class"),
     ROW("TRAIN.CLASS_WEIGHTS_C", train.class_weights_c, .def = "1.1", ABOVE(1, 100),
         .help = "c of CLASS_WEIGHTS auto: 1 / ln(c + share of the class)"),
@@ -580,7 +401,7 @@ const struct schema schema_table[] = {
     ROW("TRAIN.SIGNAL_EXIT_CODE", train.signal_exit_code, .def = "0", RANGE(0, 255),
         .help = "exit code after a signal; 0: 128 + signal"),
     ROW("TRAIN.LR_SCHEDULER.NAME", train.lr_scheduler.name, .def = "cosine",
-        .choices = lr_schedulers, .flag = "--sched",
+        .choices = words_lr_schedulers, .flag = "--sched",
         .help = "course of the learning rate"),
     ROW("TRAIN.LR_SCHEDULER.WARMUP_PREFIX", train.lr_scheduler.warmup_prefix,
         .def = "True", .flag = "--warmup-prefix",
@@ -607,7 +428,7 @@ const struct schema schema_table[] = {
     ROW("TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", train.lr_scheduler.final_div_factor,
         .def = "10000.0", RANGE(1, 1e12), .help = "onecycle: first rate over the last"),
     ROW("TRAIN.OPTIMIZER.NAME", train.optimizer.name, .def = "adamw",
-        .choices = optimizers, .flag = "--optim, --opt", .help = "optimizer"),
+        .choices = words_optimizers, .flag = "--optim, --opt", .help = "optimizer"),
     ROW("TRAIN.OPTIMIZER.EPS", train.optimizer.eps, .def = "1e-08", RANGE(0, 1),
         .flag = "--opt-eps",
         .help = "added to the denominator of Adam, AdamW and RMSprop"),
@@ -626,14 +447,14 @@ const struct schema schema_table[] = {
         .flag = "--model-ema-decay", .help = "decay of the average"),
     ROW("TRAIN.EMA.RAMP_STEPS", train.ema.ramp_steps, .def = "2000.0", RANGE(0, 1e12),
         .help = "the decay is DECAY * (1 - exp(-step / RAMP_STEPS)); 0: DECAY"),
-    ROW("TRAIN.EMA.DEVICE", train.ema.device, .def = "device", .choices = ema_devices,
-        .help = "where the average is kept"),
+    ROW("TRAIN.EMA.DEVICE", train.ema.device, .def = "device",
+        .choices = words_ema_devices, .help = "where the average is kept"),
     ROW("TRAIN.MOE.SAVE_MASTER", train.moe.save_master, .def = "False",
         .no_effect = "a checkpoint is one file",
         .help = "save only the master's experts"),
 
     /* augmentation */
-    ROW("AUG.CROP_MODE", aug.crop_mode, .def = "auto", .choices = crop_modes,
+    ROW("AUG.CROP_MODE", aug.crop_mode, .def = "auto", .choices = words_crop_modes,
         .flag = "--train-crop-mode",
         .help = "training crop; auto: pad if AUG.PAD_CROP > 0, else rrc"),
     ROW("AUG.SCALE", aug.scale, .def = "[0.08, 1.0]", ABOVE(0, 1), .len = 2,
@@ -642,7 +463,7 @@ const struct schema schema_table[] = {
         .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
     ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
         .metavar = "N", .help = "pad: pixels on each side before the random crop"),
-    ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = pad_modes,
+    ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = words_pad_modes,
         .flag = "--pad-mode", .help = "pad: what these pixels are; constant: black"),
     ROW("AUG.SHIFT", aug.shift, .def = "0", RANGE(0, 65536), .flag = "--shift",
         .metavar = "N",
@@ -653,7 +474,7 @@ const struct schema schema_table[] = {
                 "then cropped or padded"),
     ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
         .help = "probability of a horizontal flip"),
-    ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = hflip_modes,
+    ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = words_hflip_modes,
         .flag = "--hflip-mode",
         .help = "alternate: each image is flipped in every second epoch"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
@@ -662,8 +483,8 @@ const struct schema schema_table[] = {
         .flag = "--aa", .metavar = "POLICY", .help = "augmentation policy; none: none"),
     ROW("AUG.REPROB", aug.reprob, .def = "0.25", RANGE(0, 1), .flag = "--reprob",
         .help = "random erasing: probability"),
-    ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = remodes, .flag = "--remode",
-        .help = "random erasing: what fills the box"),
+    ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = words_remodes,
+        .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes"),
     ROW("AUG.MIXUP", aug.mixup, .def = "0.8", RANGE(0, 1000), .flag = "--mixup",
@@ -677,7 +498,7 @@ const struct schema schema_table[] = {
         .flag = "--mixup-prob", .help = "probability of mixup or cutmix"),
     ROW("AUG.MIXUP_SWITCH_PROB", aug.mixup_switch_prob, .def = "0.5", RANGE(0, 1),
         .flag = "--mixup-switch-prob", .help = "probability of cutmix when both are on"),
-    ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = mixup_modes,
+    ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = words_mixup_modes,
         .flag = "--mixup-mode", .help = "one draw for each batch, pair or element"),
     ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, EPOCHS),
         .flag = "--mixup-off-epoch", .metavar = "N",
@@ -692,14 +513,14 @@ const struct schema schema_table[] = {
         .help = "Swin's shuffled validation"),
 
     /* log */
-    ROW("LOG.LEVEL", log.level, .def = "info", .choices = log_levels,
+    ROW("LOG.LEVEL", log.level, .def = "info", .choices = words_log_levels,
         .flag = "--log-level", .help = "least important lines on stderr"),
     ROW("LOG.TENSORBOARD", log.tensorboard, .def = "True", .flag = "--tensorboard",
         .help = "write TensorBoard events"),
     ROW("LOG.PICTURES", log.pictures, .def = "4", RANGE(0, 1000), .flag = "--pictures",
         .metavar = "N",
         .help = "segmentation: validation images to paint beside truth and prediction"),
-    ROW("LOG.PROGRESS", log.progress, .def = "auto", .choices = progresses,
+    ROW("LOG.PROGRESS", log.progress, .def = "auto", .choices = words_progresses,
         .flag = "--progress", .help = "progress bar; auto: if stderr is a terminal"),
     {0},
 };

@@ -1,0 +1,187 @@
+#include "config/words.h"
+
+#include <stddef.h>
+
+#include "base/log.h"
+#include "config/choices.h"
+
+const struct choice words_amp_opt_levels[] = {
+    {"", AMP_OPT_LEVEL_EMPTY, NULL}, {"O0", AMP_OPT_LEVEL_O0, NULL},
+    {"O1", AMP_OPT_LEVEL_O1, NULL},  {"O2", AMP_OPT_LEVEL_O2, NULL},
+    {"O3", AMP_OPT_LEVEL_O3, NULL},  {0},
+};
+
+const struct choice words_amp_dtypes[] = {
+    {"auto", AMP_DTYPE_AUTO, NULL},
+    {"fp16", AMP_DTYPE_FP16, NULL},
+    {"bf16", AMP_DTYPE_BF16, NULL},
+    {"float16", AMP_DTYPE_FP16, NULL}, /* timm's words */
+    {"bfloat16", AMP_DTYPE_BF16, NULL},
+    {0},
+};
+
+const struct choice words_datasets[] = {
+    {"imagenet", 0, NULL},  {"imagenet22K", 0, NULL},
+    {"folder", 0, NULL},    {"cityscapes", 0, NULL},
+    {"list", 0, NULL},      {"voc", 0, NULL},
+    {"synthetic", 0, NULL}, {0},
+};
+
+const struct choice words_interpolations[] = {
+    {"bilinear", INTERPOLATION_BILINEAR, NULL},
+    {"bicubic", INTERPOLATION_BICUBIC, NULL},
+    {0},
+};
+
+const struct choice words_cache_modes[] = {
+    {"no", 0, NULL},
+    {"full", 0, NULL},
+    {"part", 0, NULL},
+    {0},
+};
+
+const struct choice words_on_errors[] = {
+    {"skip", ON_ERROR_SKIP, NULL},
+    {"fail", ON_ERROR_FAIL, NULL},
+    {0},
+};
+
+const struct choice words_caches[] = {
+    {"none", CACHE_NONE, NULL},
+    {"decoded", CACHE_DECODED, NULL},
+    {0},
+};
+
+const struct choice words_class_sets[] = {
+    {"", 0, NULL},
+    {"cityscapes19", 0, NULL},
+    {"cityscapes20", 0, NULL},
+    {"cityscapes34", 0, NULL},
+    {"cityscapes35", 0, NULL},
+    {"camvid11", 0, NULL},
+    {"camvid12", 0, NULL},
+    {"voc21", 0, NULL},
+    {0},
+};
+
+const struct choice words_label_kinds[] = {
+    {"ids", LABELS_IDS, NULL},
+    {"train_ids", LABELS_TRAIN_IDS, NULL},
+    {0},
+};
+
+const struct choice words_inits[] = {
+    {"", INIT_MODEL, NULL},
+    {"kaiming_normal", INIT_KAIMING_NORMAL, NULL},
+    {"kaiming_uniform", INIT_KAIMING_UNIFORM, NULL},
+    {"xavier_normal", INIT_XAVIER_NORMAL, NULL},
+    {"xavier_uniform", INIT_XAVIER_UNIFORM, NULL},
+    {0},
+};
+
+const struct choice words_stems[] = {
+    {"auto", STEM_AUTO, NULL},
+    {"7x7", STEM_7X7, NULL},
+    {"3x3", STEM_3X3, NULL},
+    {"deep", STEM_DEEP, NULL},
+    {"deep64", STEM_DEEP64, NULL},
+    {"tiered", STEM_TIERED, NULL},
+    {0},
+};
+
+const struct choice words_shortcuts[] = {
+    {"auto", SHORTCUT_AUTO, NULL},
+    {"conv", SHORTCUT_CONV, NULL},
+    {"avg", SHORTCUT_AVG, NULL},
+    {"pad", SHORTCUT_PAD, NULL},
+    {0},
+};
+
+const struct choice words_clip_modes[] = {
+    {"norm", CLIP_MODE_NORM, NULL},
+    {"value", CLIP_MODE_VALUE, NULL},
+    {0},
+};
+
+const struct choice words_optimizers[] = {
+    {"sgd", OPTIMIZER_SGD, NULL},
+    {"adamw", OPTIMIZER_ADAMW, NULL},
+    {"adam", OPTIMIZER_ADAM, NULL},
+    {"rmsprop", OPTIMIZER_RMSPROP, NULL},
+    {"fused_adam", 0, "is Apex's name; every optimizer here is fused: take adamw"},
+    {"fused_lamb", 0, "is Apex's LAMB, which trainc does not have: take adamw"},
+    {0},
+};
+
+const struct choice words_lr_schedulers[] = {
+    {"cosine", LR_SCHEDULER_COSINE, NULL},
+    {"linear", LR_SCHEDULER_LINEAR, NULL},
+    {"step", LR_SCHEDULER_STEP, NULL},
+    {"multistep", LR_SCHEDULER_MULTISTEP, NULL},
+    {"poly", LR_SCHEDULER_POLY, NULL},
+    {"onecycle", LR_SCHEDULER_ONECYCLE, NULL},
+    {0},
+};
+
+const struct choice words_ema_devices[] = {
+    {"device", EMA_DEVICE_DEVICE, NULL},
+    {"cpu", EMA_DEVICE_CPU, NULL},
+    {0},
+};
+
+const struct choice words_class_weights[] = {
+    {"none", CLASS_WEIGHTS_NONE, NULL},
+    {"auto", CLASS_WEIGHTS_AUTO, NULL},
+    {0},
+};
+
+const struct choice words_remodes[] = {
+    {"pixel", 0, NULL},
+    {"rand", 0, NULL},
+    {"const", 0, NULL},
+    {0},
+};
+
+const struct choice words_mixup_modes[] = {
+    {"batch", MIXUP_MODE_BATCH, NULL},
+    {"pair", MIXUP_MODE_PAIR, NULL},
+    {"elem", MIXUP_MODE_ELEM, NULL},
+    {0},
+};
+
+const struct choice words_crop_modes[] = {
+    {"auto", CROP_MODE_AUTO, NULL},
+    {"rrc", CROP_MODE_RRC, NULL},
+    {"pad", CROP_MODE_PAD, NULL},
+    {"none", CROP_MODE_NONE, NULL},
+    {0},
+};
+
+const struct choice words_pad_modes[] = {
+    {"constant", PAD_MODE_CONSTANT, NULL},
+    {"edge", PAD_MODE_EDGE, NULL},
+    {"reflect", PAD_MODE_REFLECT, NULL},
+    {"symmetric", PAD_MODE_SYMMETRIC, NULL},
+    {0},
+};
+
+const struct choice words_hflip_modes[] = {
+    {"random", HFLIP_MODE_RANDOM, NULL},
+    {"alternate", HFLIP_MODE_ALTERNATE, NULL},
+    {0},
+};
+
+const struct choice words_log_levels[] = {
+    {"error", LOG_ERROR, NULL},
+    {"warning", LOG_WARNING, NULL},
+    {"info", LOG_INFO, NULL},
+    {"debug", LOG_DEBUG, NULL},
+    {0},
+};
+
+const struct choice words_progresses[] = {
+    {"auto", PROGRESS_AUTO, NULL},
+    {"on", PROGRESS_ON, NULL},
+    {"off", PROGRESS_OFF, NULL},
+    {0},
+};
