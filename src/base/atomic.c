@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,10 +150,14 @@ int atomic_write_file(const char *path, const void *data, size_t len)
 
 int atomic_write_shared(const char *path, const void *data, size_t len)
 {
-    char *ending = xasprintf(".%ld.tmp", (long)getpid());
+    uint64_t own;
     struct atomic_file f;
+    char *ending;
     int rc, err;
 
+    if (getentropy(&own, sizeof(own)))
+        return -1;
+    ending = xasprintf(".%016" PRIx64 ".tmp", own);
     open_as(&f, path, ending);
     atomic_write(&f, data, len);
     rc = atomic_commit(&f, NULL);

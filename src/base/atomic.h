@@ -47,7 +47,7 @@ void atomic_abandon(struct atomic_file *f);
 /* All of it at once. -1 with errno; then `path` is what it was, and the .tmp is gone. */
 int atomic_write_file(const char *path, const void *data, size_t len);
 /* The same where other processes may write the file at the same time: the last one wins.
- * The bytes go to PATH.PID.tmp. */
+ * The bytes go to PATH.RANDOM.tmp, so that hosts that share a folder do not meet. */
 int atomic_write_shared(const char *path, const void *data, size_t len);
 /* The same for a path that a user names: "-" is the standard output. */
 int atomic_write_out(const char *path, const void *data, size_t len);
