@@ -232,6 +232,8 @@ static void load(struct session *s, const char *path, bool all, const char *what
         die("MODEL.PRETRAINED: %s", why.buf);
     class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
                      s->cfg->data.check_classes);
+    if (all && s->cfg->model.pretrained_skip.n)
+        log_info("MODEL.PRETRAINED_SKIP: passed over, as every weight is needed here");
     l.prefix = find_prefix(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
