@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""CIFAR ResNet-20 in PyTorch: the peer of configs/cifar10/resnet20.yaml.
+r"""CIFAR ResNet-20 in PyTorch: the peer of configs/cifar10/resnet20.yaml.
 
 Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warm-up, weight
-decay 5e-4 not on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last: the
-same but for the regularisation (TRAIN.WEIGHT_DECAY=5e-4 MODEL.LABEL_SMOOTHING=0 is this).
+decay 5e-4 not on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last. The
+same with trainc, whose own recipe of 30 epochs regularises otherwise:
+
+    trainc --cfg configs/cifar10/resnet20.yaml --data-path DATA TRAIN.WEIGHT_DECAY=5e-4 \
+      MODEL.LABEL_SMOOTHING=0 AUG.PAD_CROP=4 AUG.PAD_MODE=constant AUG.HFLIP_MODE=random
+
 The data set is one uint8 array in memory, so loading costs next to nothing.
 
     pytorch_cifar10.py DATA [--epochs 30] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
