@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -14,7 +15,10 @@
 #include "cpu/onednn.h"
 
 /* Large blocks come from mmap, on huge pages where the system has them. */
-enum { HUGE_PAGE = 2 << 20, CACHE_SIZE = 32 << 20 /* where nobody says it */ };
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Where nobody says it; and no processor has more than so much for each of its cores. */
+enum { CACHE_SIZE = 32 << 20, CORE_CACHE = 16 << 20 };
 
 struct block {
     struct block *next;
@@ -28,19 +32,24 @@ static void nothing(void *arg, int thread)
     (void)arg, (void)thread;
 }
 
-/* The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. */
+/*
+ * The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. A guest
+ * with some cores may hear of the whole socket's cache, which its neighbours use, too.
+ */
 static size_t cache_size(void)
 {
+    size_t most = (size_t)sysconf(_SC_NPROCESSORS_ONLN) * CORE_CACHE;
     FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
     char line[32] = ""; /* "36608K" */
-    size_t kib;
+    size_t kib, size;
 
     if (f) {
         (void)fgets(line, sizeof(line), f);
         (void)fclose(f);
     }
     kib = strtoul(line, NULL, 10);
-    return kib ? kib << 10 : CACHE_SIZE;
+    size = kib ? kib << 10 : CACHE_SIZE;
+    return size < most ? size : most;
 }
 
 /* Where nobody says how many: what OMP_NUM_THREADS asks for, or all cores. */
