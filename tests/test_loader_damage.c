@@ -15,21 +15,22 @@
 #include "loader_run.h"
 #include "make_folder.h"
 
-static void damaged_files_are_left_out(void **state)
+/* A second epoch over two damaged files, whose first one is the same for all workers. */
+static void with_damage(bool replace,
+                        void (*check)(const struct dataset *d,
+                                      const struct loader_options *o, struct loader *l))
 {
     char *dir = make_pictures();
     struct dataset *d;
     uint64_t want[8], got[8];
 
-    (void)state;
     damage_pictures(dir);
     d = folder_open(dir);
     for (int workers = 0; workers < 3; workers += 2) {
         struct loader_options o = training_options(workers);
         struct loader *l;
-        const struct batch *b;
-        int bad = 0;
 
+        o.replace = replace;
         o.drop_last = false;
         l = loader_open(d, &o);
         run_epoch(l, 0, 0, got);
@@ -37,74 +38,74 @@ static void damaged_files_are_left_out(void **state)
             memcpy(want, got, sizeof(got));
         assert_memory_equal(want, got, 5 * sizeof(got[0]));
         loader_start_epoch(l, 1, 0);
-        while ((b = loader_next(l))) {
-            int labelled = 0;
-
-            for (int i = 0; i < b->size; i++) {
-                bad += b->sample[i] >= 0 && b->label[i] < 0;
-                labelled += b->label[i] >= 0;
-                if (b->label[i] < 0)
-                    assert_int_equal(b->pixel[i * SIDE * SIDE * 3 + 77], 0);
-            }
-            assert_int_equal(b->valid, labelled);
-            loader_release_batch(l, b);
-        }
-        assert_int_equal(bad, 2);
+        check(d, &o, l);
         assert_int_equal(loader_stats(l).bad_files, 2); /* each counted once */
-        assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
         loader_close(l);
     }
     dataset_close(d);
     remove_temp_dir(dir);
 }
 
+static void check_left_out(const struct dataset *d, const struct loader_options *o,
+                           struct loader *l)
+{
+    const struct batch *b;
+    int bad = 0;
+
+    (void)d, (void)o;
+    while ((b = loader_next(l))) {
+        int labelled = 0;
+
+        for (int i = 0; i < b->size; i++) {
+            bad += b->sample[i] >= 0 && b->label[i] < 0;
+            labelled += b->label[i] >= 0;
+            if (b->label[i] < 0)
+                assert_int_equal(b->pixel[i * SIDE * SIDE * 3 + 77], 0);
+        }
+        assert_int_equal(b->valid, labelled);
+        loader_release_batch(l, b);
+    }
+    assert_int_equal(bad, 2);
+    assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
+}
+
+static void damaged_files_are_left_out(void **state)
+{
+    (void)state;
+    with_damage(false, check_left_out);
+}
+
+static void check_replaced(const struct dataset *d, const struct loader_options *o,
+                           struct loader *l)
+{
+    struct sampler order = {o->seed, 1, d->n, o->shuffle};
+    const struct batch *b;
+    int replaced = 0;
+
+    while ((b = loader_next(l))) {
+        for (int i = 0; i < b->size; i++) {
+            int64_t at = b->number * b->size + i, k = 0;
+
+            if (at >= d->n) {
+                assert_int_equal(b->sample[i], -1);
+                continue;
+            }
+            while (sampler_at(&order, (at + k) % d->n) < 2) /* the damaged ones */
+                k++;
+            replaced += k > 0;
+            assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
+            assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
+        }
+        loader_release_batch(l, b);
+    }
+    assert_int_equal(replaced, 2);
+}
+
 /* In training: the next sample of the epoch that is sound, whatever the workers. */
 static void damaged_files_are_replaced(void **state)
 {
-    char *dir = make_pictures();
-    struct dataset *d;
-    uint64_t want[8], got[8];
-
     (void)state;
-    damage_pictures(dir);
-    d = folder_open(dir);
-    for (int workers = 0; workers < 3; workers += 2) {
-        struct loader_options o = training_options(workers);
-        struct sampler order = {o.seed, 1, d->n, o.shuffle};
-        struct loader *l;
-        const struct batch *b;
-        int replaced = 0;
-
-        o.replace = true;
-        o.drop_last = false;
-        l = loader_open(d, &o);
-        run_epoch(l, 0, 0, got);
-        if (workers == 0)
-            memcpy(want, got, sizeof(got));
-        assert_memory_equal(want, got, 5 * sizeof(got[0]));
-        loader_start_epoch(l, 1, 0);
-        while ((b = loader_next(l))) {
-            for (int i = 0; i < b->size; i++) {
-                int64_t at = b->number * b->size + i, k = 0;
-
-                if (at >= d->n) {
-                    assert_int_equal(b->sample[i], -1);
-                    continue;
-                }
-                while (sampler_at(&order, (at + k) % d->n) < 2) /* the damaged ones */
-                    k++;
-                replaced += k > 0;
-                assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
-                assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
-            }
-            loader_release_batch(l, b);
-        }
-        assert_int_equal(replaced, 2);
-        assert_int_equal(loader_stats(l).bad_files, 2);
-        loader_close(l);
-    }
-    dataset_close(d);
-    remove_temp_dir(dir);
+    with_damage(true, check_replaced);
 }
 
 struct child_epoch {
