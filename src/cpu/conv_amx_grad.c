@@ -21,7 +21,7 @@
 enum {
     LARGE = 512 << 10, /* bytes of weights that no thread should have all to itself */
     SUMS = 1 << 20,    /* bytes of sums that a core's cache holds beside a chunk */
-    NEAR = 768 << 10,  /* bytes of such a chunk, */
+    NEAR = 768 << 10,  /* bytes of such a chunk with the copy that it is made of, */
     FAR = 4000 << 10,  /* of each thread's x where the sums are larger */
     STEPS = 8,         /* of 32 positions, whose lines fit in the nearest cache */
     AHEAD = 256,       /* times 32 elements of x are fetched before they are read */
@@ -67,7 +67,8 @@ static void plan_chunk(struct plan *p, int k, int threads)
     size_t x = (size_t)(p->v.step_h * p->phases_w * p->v.channels) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
-    int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (x + dy));
+    size_t copied = p->plain ? 0 : x;
+    int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (copied + x + dy));
 
     /* a band should not be small beside what it reads above and below */
     most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
@@ -336,8 +337,8 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
 
     for (int block = 0; block < p->blocks; block += p->left) {
         multiply_group(j, m, block, steps, first);
-        for (int i = block; p->whole && i < block + p->left && i < p->blocks; i++)
-            for (int kb = 0; kb * LANES < m->k; kb++)
+        for (int kb = 0; p->whole && kb * LANES < m->k; kb++) /* lines side by side */
+            for (int i = block; i < block + p->left && i < p->blocks; i++)
                 put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
     }
     for (int kb = 0; j->db && kb * LANES < m->k; kb++)
