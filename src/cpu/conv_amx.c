@@ -5,7 +5,8 @@
 #include "cpu/conv_amx_tiles.h"
 #include "cpu/conv_amx_window.h"
 
-enum { COPY = 384 << 10 /* bytes of a copy that should stay in a core's cache */ };
+/* Bytes that should stay in a core's cache: a copy of rows, and weights. */
+enum { COPY = 384 << 10, WEIGHTS = 1 << 20 };
 
 /* forward and weight gradient */
 static const char *amx_can(const struct device *dev, const struct conv_shape *s)
@@ -33,7 +34,7 @@ struct window_job {
     const struct amx_window *v;
     const struct conv_args *a;
     int n;                            /* images */
-    int channels;                     /* of the result */
+    int channels, group;              /* of the result, and how many at a time */
     ptrdiff_t image, row, col, first; /* pixels of the result */
     size_t scratch;                   /* bytes of a thread's */
 };
@@ -51,8 +52,8 @@ static const uint16_t *image_at(const struct window_job *j, int64_t i)
     return (const uint16_t *)j->a->from + i * j->v->h * j->v->w * j->v->c;
 }
 
-static void begin_band(struct amx_band *b, const struct window_job *j, int64_t image,
-                       int y, int rows)
+static void begin_band(struct amx_band *b, const struct window_job *j, int begin,
+                       int64_t image, int y, int rows)
 {
     const struct amx_window *v = j->v;
     ptrdiff_t at = (image * j->image + y * j->row + j->first) * j->channels;
@@ -70,6 +71,8 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int64_t i
         .pitch = v->pitch,
         .cols = v->cols,
         .rows = rows,
+        .begin = begin,
+        .end = at_most(begin + j->group, j->channels),
         .col = j->col * j->channels,
         .row = j->row * j->channels,
     };
@@ -84,13 +87,13 @@ static void add_tap(struct amx_band *b, const struct window_job *j,
 }
 
 /* Rows [y, y + rows) by a copy of what they read. */
-static void run_copied(const struct window_job *j, int64_t image, int y, int rows,
-                       uint16_t *copy)
+static void run_copied(const struct window_job *j, int begin, int64_t image, int y,
+                       int rows, uint16_t *copy)
 {
     const struct amx_window *v = j->v;
     struct amx_band b;
 
-    begin_band(&b, j, image, y, rows);
+    begin_band(&b, j, begin, image, y, rows);
     if (v->taps)
         amx_window_copy(v, image_at(j, image), y, rows, copy);
     for (int t = 0; t < v->taps; t++)
@@ -104,13 +107,14 @@ static void run_copied(const struct window_job *j, int64_t image, int y, int row
 }
 
 /* Rows [y, y + rows) where the source lies; the same taps are inside for all of them. */
-static void run_in_place(const struct window_job *j, int64_t image, int y, int rows)
+static void run_in_place(const struct window_job *j, int begin, int64_t image, int y,
+                         int rows)
 {
     const struct amx_window *v = j->v;
     const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->w * v->c;
     struct amx_band b;
 
-    begin_band(&b, j, image, y, rows);
+    begin_band(&b, j, begin, image, y, rows);
     for (int t = 0; t < v->taps; t++)
         if (amx_window_pointwise(v) || (y + v->tap[t].y >= 0 && y + v->tap[t].y < v->h))
             add_tap(&b, j, &v->tap[t], x + (ptrdiff_t)v->tap[t].y * v->w * v->c);
@@ -138,19 +142,17 @@ static int same_taps(const struct amx_window *v, int y, int rows)
     return rows;
 }
 
-static void window_thread(void *arg, int thread)
+/* Rows [lo, hi) of all images, of the channels from `begin` on. */
+static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t hi,
+                     uint16_t *copy)
 {
-    const struct window_job *j = arg;
     const struct amx_window *v = j->v;
     bool place = in_place(v, j->n, j->dev->threads, j->channels);
-    uint16_t *copy = (uint16_t *)((char *)j->a->scratch + (size_t)thread * j->scratch);
     int band = amx_window_band(v, COPY);
-    int64_t lo, hi;
 
-    cpu_part((int64_t)j->n * v->rows, 1, thread, j->dev->threads, &lo, &hi);
     if (place && amx_window_pointwise(v)) {
         if (lo < hi)
-            run_in_place(j, 0, (int)lo, (int)(hi - lo));
+            run_in_place(j, begin, 0, (int)lo, (int)(hi - lo));
         return;
     }
     while (lo < hi) {
@@ -161,14 +163,25 @@ static void window_thread(void *arg, int thread)
             rows = (int)(hi - lo);
         if (place) {
             rows = same_taps(v, y, rows);
-            run_in_place(j, image, y, rows);
+            run_in_place(j, begin, image, y, rows);
         } else {
             if (rows > band)
                 rows = band;
-            run_copied(j, image, y, rows, copy);
+            run_copied(j, begin, image, y, rows, copy);
         }
         lo += rows;
     }
+}
+
+static void window_thread(void *arg, int thread)
+{
+    const struct window_job *j = arg;
+    uint16_t *copy = (uint16_t *)((char *)j->a->scratch + (size_t)thread * j->scratch);
+    int64_t lo, hi;
+
+    cpu_part((int64_t)j->n * j->v->rows, 1, thread, j->dev->threads, &lo, &hi);
+    for (int begin = 0; begin < j->channels; begin += j->group)
+        run_rows(j, begin, lo, hi, copy);
 }
 
 ISA static void window_thread_tiles(void *arg, int thread)
@@ -187,11 +200,28 @@ static size_t window_scratch(const struct amx_window *v, int n, int threads, int
     return align64(amx_window_copied(v, amx_window_band(v, COPY)) * sizeof(uint16_t));
 }
 
+/*
+ * Channels whose weights stay near while all of a thread's rows go by; otherwise each
+ * block of positions would read all weights from memory.
+ */
+static int group_of(const struct amx_window *v, int channels)
+{
+    int unit = channels % (2 * LANES) ? LANES : 2 * LANES;
+    size_t bytes =
+        (size_t)v->taps * (size_t)v->channels * (size_t)unit * sizeof(uint16_t);
+    int units = channels / unit,
+        most = bytes < WEIGHTS ? (int)(WEIGHTS / (bytes + 1)) : 1;
+    int groups = (units + most - 1) / most;
+
+    return (units + groups - 1) / groups * unit;
+}
+
 /* j: with everything but what follows from the window */
 static void run_window(struct window_job *j)
 {
     const struct amx_window *v = j->v;
 
+    j->group = group_of(v, j->channels);
     j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
     cpu_parallel(j->dev, window_thread_tiles, j);
 }

@@ -145,7 +145,7 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     const int block = TILES * LANES / vectors;
     const int all = (b->rows - 1) * b->pitch + b->cols;
     const int blocks = (all + block - 1) / block;
-    const int multiplies = b->channels / (vectors * LANES) * b->taps * b->steps;
+    const int multiplies = (b->end - b->begin) / (vectors * LANES) * b->taps * b->steps;
     struct ahead ahead = {.at = (const char *)b->next};
     float sum[TILES][TILE] __attribute__((aligned(64)));
 
@@ -154,7 +154,7 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     for (int p = 0; p < all; p += block) {
         int at = exact && p + block > all ? all - block : p;
 
-        for (int k = 0; k < b->channels; k += vectors * LANES) {
+        for (int k = b->begin; k < b->end; k += vectors * LANES) {
             ptrdiff_t w = k / LANES * b->panel;
 
             if (vectors > 1)

@@ -22,6 +22,7 @@ struct amx_band {
     const float *bias;
     bool relu;
     int channels, pitch, cols, rows;
+    int begin, end;     /* channels to make */
     ptrdiff_t col, row; /* elements from one to the next */
 };
 
@@ -29,7 +30,7 @@ struct amx_band {
 int amx_block(int channels);
 
 /*
- * All results of a band. `exact`: nothing may be read behind the last position, so there
+ * The results of a band. `exact`: nothing may be read behind the last position, so there
  * must be a whole block, and the last one begins early: it makes some results twice.
  */
 void amx_run_band(const struct amx_band *b, bool exact);
