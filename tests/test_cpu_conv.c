@@ -375,11 +375,11 @@ static void check_set(int set, int threads)
         shape(2, 6, 10, 5, 16, 2, 2, 2, 0, 0, 1, 1),
         shape(2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1),  /* more than one multiply a row */
         shape(2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1), /* bands */
-        shape(2, 20, 20, 512, 256, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
+        shape(2, 20, 20, 512, 544, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
         shape(3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1),  /* threads share channels of dy */
         shape(1, 8, 9, 512, 1120, 1, 1, 1, 0, 0, 1, 1), /* weights beyond the cache */
         shape(1, 8, 9, 1040, 512, 1, 1, 1, 0, 0, 1, 1),
-        shape(1, 70, 70, 256, 256, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */
+        shape(1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */
         shape(3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1),    /* CIFAR's ResNets */
         shape(2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1),
         shape(2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1),

@@ -19,12 +19,12 @@
 #include "cpu/conv_amx_window.h"
 
 enum {
-    LARGE = 512 << 10, /* bytes of weights that no thread should have all to itself */
-    SUMS = 1 << 20,    /* bytes of sums that a core's cache holds beside a chunk */
-    NEAR = 768 << 10,  /* bytes of such a chunk with the copy that it is made of, */
-    FAR = 4000 << 10,  /* of each thread's x where the sums are larger */
-    STEPS = 8,         /* of 32 positions, whose lines fit in the nearest cache */
-    AHEAD = 256,       /* times 32 elements of x are fetched before they are read */
+    LARGE = 1 << 20,  /* bytes of weights; what is more no thread has all to itself */
+    SUMS = 1 << 20,   /* bytes of sums that a core's cache holds beside a chunk */
+    NEAR = 768 << 10, /* bytes of such a chunk with the copy that it is made of, */
+    FAR = 4000 << 10, /* of each thread's x where the sums are larger */
+    STEPS = 8,        /* of 32 positions, whose lines fit in the nearest cache */
+    AHEAD = 256,      /* times 32 elements of x are fetched before they are read */
 };
 
 /* How threads work: what follows from the shape. */
@@ -99,7 +99,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.plain = amx_window_pointwise(v);
     p.images = p.plain ? 1 : s->n;
     p.image_rows = p.plain ? s->n * v->h : v->rows;
-    p.shared = threads > 1 && weights >= LARGE;
+    p.shared = threads > 1 && weights > LARGE;
     p.part = s->k;
     if (p.shared)
         p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
