@@ -301,27 +301,29 @@ static int out_size(int in, int kernel, int stride, int pad, int dilation)
     return (in + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
 }
 
-static struct conv_shape shape(int n, int h, int w, int c, int k, int kernel_h,
-                               int kernel_w, int stride, int pad_h, int pad_w,
-                               int dilation_h, int dilation_w)
+struct size {
+    int n, h, w, c, k, kernel_h, kernel_w, stride, pad_h, pad_w, dilation_h, dilation_w;
+};
+
+static struct conv_shape shape(const struct size *z)
 {
     return (struct conv_shape){
         .type = DTYPE_BF16,
-        .n = n,
-        .h = h,
-        .w = w,
-        .c = c,
-        .ho = out_size(h, kernel_h, stride, pad_h, dilation_h),
-        .wo = out_size(w, kernel_w, stride, pad_w, dilation_w),
-        .k = k,
-        .kernel_h = kernel_h,
-        .kernel_w = kernel_w,
-        .stride_h = stride,
-        .stride_w = stride,
-        .pad_h = pad_h,
-        .pad_w = pad_w,
-        .dilation_h = dilation_h,
-        .dilation_w = dilation_w,
+        .n = z->n,
+        .h = z->h,
+        .w = z->w,
+        .c = z->c,
+        .ho = out_size(z->h, z->kernel_h, z->stride, z->pad_h, z->dilation_h),
+        .wo = out_size(z->w, z->kernel_w, z->stride, z->pad_w, z->dilation_w),
+        .k = z->k,
+        .kernel_h = z->kernel_h,
+        .kernel_w = z->kernel_w,
+        .stride_h = z->stride,
+        .stride_w = z->stride,
+        .pad_h = z->pad_h,
+        .pad_w = z->pad_w,
+        .dilation_h = z->dilation_h,
+        .dilation_w = z->dilation_w,
     };
 }
 
@@ -334,75 +336,85 @@ static struct conv_shape made_up(uint32_t i)
 {
     int kh = between(1, 4, i, 1), kw = between(1, 4, i, 2);
     int dh = between(1, 3, i, 3), dw = between(1, 3, i, 4);
+    struct size z = {between(1, 3, i, 5),
+                     between(10, 30, i, 6),
+                     between(10, 50, i, 7),
+                     16 * between(1, 4, i, 8),
+                     16 * between(1, 4, i, 9),
+                     kh,
+                     kw,
+                     between(1, 2, i, 10),
+                     between(0, (kh - 1) * dh, i, 11),
+                     between(0, (kw - 1) * dw, i, 12),
+                     dh,
+                     dw};
 
-    return shape(between(1, 3, i, 5), between(10, 30, i, 6), between(10, 50, i, 7),
-                 16 * between(1, 4, i, 8), 16 * between(1, 4, i, 9), kh, kw,
-                 between(1, 2, i, 10), between(0, (kh - 1) * dh, i, 11),
-                 between(0, (kw - 1) * dw, i, 12), dh, dw);
+    return shape(&z);
 }
+
+static const struct size sizes[] = {
+    /* n h w c k, kernel, stride, padding, dilation */
+    {2, 7, 7, 32, 32, 3, 3, 1, 1, 1, 1, 1},
+    {1, 5, 6, 16, 16, 3, 3, 1, 1, 1, 1, 1},
+    {1, 1, 1, 32, 32, 3, 3, 1, 1, 1, 1, 1}, /* one pixel */
+    {1, 1, 1, 32, 32, 1, 1, 1, 0, 0, 1, 1},
+    {3, 8, 8, 64, 48, 1, 1, 1, 0, 0, 1, 1}, /* all images are one */
+    {3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1}, /* only the columns that are read */
+    {3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1}, /* images end in a phase of dx */
+    {3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1},
+    {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1}, /* phases of dx without a tap */
+    {2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1},
+    {2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1}, /* 3 x 1 where the image lies */
+    {2, 12, 40, 128, 32, 3, 1, 1, 4, 0, 4, 1},
+    {2, 12, 40, 32, 64, 5, 1, 1, 2, 0, 1, 1},
+    {2, 9, 13, 16, 16, 5, 1, 1, 40, 0, 20, 1}, /* taps beyond the image */
+    {2, 40, 36, 64, 32, 3, 1, 1, 16, 0, 16, 1},
+    {2, 12, 20, 32, 32, 1, 3, 1, 0, 4, 1, 4}, /* 1 x 3 */
+    {2, 12, 33, 128, 16, 1, 5, 1, 0, 2, 1, 1},
+    {2, 12, 70, 16, 16, 3, 1, 1, 2, 0, 2, 1},
+    {2, 11, 13, 32, 32, 7, 7, 2, 3, 3, 1, 1},
+    {2, 11, 13, 16, 96, 3, 3, 3, 1, 1, 1, 1},
+    {2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1}, /* smaller than x */
+    {2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1}, /* larger */
+    {1, 5, 5, 32, 32, 2, 2, 1, 3, 3, 1, 1},   /* with nothing but border */
+    {2, 20, 22, 3, 16, 3, 3, 1, 1, 1, 1, 1},  /* a stem: rows of the kernel */
+    {2, 20, 23, 3, 64, 7, 7, 2, 3, 3, 1, 1},
+    {1, 9, 9, 1, 16, 3, 3, 1, 1, 1, 1, 1},
+    {2, 8, 40, 3, 16, 1, 1, 1, 0, 0, 1, 1},
+    {2, 6, 10, 5, 16, 2, 2, 2, 0, 0, 1, 1},
+    {2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1},    /* more than one multiply a row */
+    {2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1},   /* bands */
+    {2, 20, 20, 512, 544, 1, 1, 1, 0, 0, 1, 1}, /* weights beyond a chunk */
+    {3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1},   /* threads share channels of dy */
+    {1, 8, 9, 512, 1120, 1, 1, 1, 0, 0, 1, 1},  /* weights beyond the cache */
+    {1, 8, 9, 1040, 512, 1, 1, 1, 0, 0, 1, 1},
+    {1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1}, /* the same in several chunks */
+    {3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1},    /* CIFAR's ResNets */
+    {2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1},
+    {2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1},
+    {3, 16, 16, 32, 32, 3, 3, 1, 1, 1, 1, 1},
+    {2, 16, 16, 32, 64, 3, 3, 2, 1, 1, 1, 1},
+    {3, 8, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1},
+    {1, 48, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1},
+    {1, 6, 8, 64, 16, 3, 3, 1, 1, 1, 1, 1},
+    /* beside them, one number off */
+    {1, 32, 32, 16, 24, 3, 3, 1, 1, 1, 1, 1},
+    {1, 32, 32, 24, 16, 3, 3, 1, 1, 1, 1, 1},
+    {1, 30, 30, 16, 16, 3, 3, 1, 1, 1, 1, 1},
+    {1, 33, 33, 16, 16, 3, 3, 2, 1, 1, 1, 1},
+    {1, 32, 32, 16, 16, 3, 3, 3, 1, 1, 1, 1},
+    {1, 7, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1},
+    {1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2},
+};
 
 static void check_set(int set, int threads)
 {
-    const struct conv_shape shapes[] = {
-        /* n h w c k, kernel, stride, padding, dilation */
-        shape(2, 7, 7, 32, 32, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 5, 6, 16, 16, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 1, 1, 32, 32, 3, 3, 1, 1, 1, 1, 1), /* one pixel */
-        shape(1, 1, 1, 32, 32, 1, 1, 1, 0, 0, 1, 1),
-        shape(3, 8, 8, 64, 48, 1, 1, 1, 0, 0, 1, 1), /* all images are one */
-        shape(3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1), /* only the columns that are read */
-        shape(3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1), /* images end in a phase of dx */
-        shape(3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1),
-        shape(3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1), /* phases of dx without a tap */
-        shape(2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1),
-        shape(2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1), /* 3 x 1 where the image lies */
-        shape(2, 12, 40, 128, 32, 3, 1, 1, 4, 0, 4, 1),
-        shape(2, 12, 40, 32, 64, 5, 1, 1, 2, 0, 1, 1),
-        shape(2, 9, 13, 16, 16, 5, 1, 1, 40, 0, 20, 1), /* taps beyond the image */
-        shape(2, 40, 36, 64, 32, 3, 1, 1, 16, 0, 16, 1),
-        shape(2, 12, 20, 32, 32, 1, 3, 1, 0, 4, 1, 4), /* 1 x 3 */
-        shape(2, 12, 33, 128, 16, 1, 5, 1, 0, 2, 1, 1),
-        shape(2, 12, 70, 16, 16, 3, 1, 1, 2, 0, 2, 1),
-        shape(2, 11, 13, 32, 32, 7, 7, 2, 3, 3, 1, 1),
-        shape(2, 11, 13, 16, 96, 3, 3, 3, 1, 1, 1, 1),
-        shape(2, 13, 13, 32, 32, 3, 3, 1, 0, 0, 1, 1), /* smaller than x */
-        shape(2, 13, 13, 32, 32, 3, 3, 1, 2, 2, 1, 1), /* larger */
-        shape(1, 5, 5, 32, 32, 2, 2, 1, 3, 3, 1, 1),   /* with nothing but border */
-        shape(2, 20, 22, 3, 16, 3, 3, 1, 1, 1, 1, 1),  /* a stem: rows of the kernel */
-        shape(2, 20, 23, 3, 64, 7, 7, 2, 3, 3, 1, 1),
-        shape(1, 9, 9, 1, 16, 3, 3, 1, 1, 1, 1, 1),
-        shape(2, 8, 40, 3, 16, 1, 1, 1, 0, 0, 1, 1),
-        shape(2, 6, 10, 5, 16, 2, 2, 2, 0, 0, 1, 1),
-        shape(2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1),  /* more than one multiply a row */
-        shape(2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1), /* bands */
-        shape(2, 20, 20, 512, 544, 1, 1, 1, 0, 0, 1, 1), /* weights beyond a chunk */
-        shape(3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1),  /* threads share channels of dy */
-        shape(1, 8, 9, 512, 1120, 1, 1, 1, 0, 0, 1, 1), /* weights beyond the cache */
-        shape(1, 8, 9, 1040, 512, 1, 1, 1, 0, 0, 1, 1),
-        shape(1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1), /* the same in several chunks */
-        shape(3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1),    /* CIFAR's ResNets */
-        shape(2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1),
-        shape(2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1),
-        shape(3, 16, 16, 32, 32, 3, 3, 1, 1, 1, 1, 1),
-        shape(2, 16, 16, 32, 64, 3, 3, 2, 1, 1, 1, 1),
-        shape(3, 8, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 48, 16, 16, 64, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 6, 8, 64, 16, 3, 3, 1, 1, 1, 1, 1),
-        /* beside them, one number off */
-        shape(1, 32, 32, 16, 24, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 32, 32, 24, 16, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 30, 30, 16, 16, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 33, 33, 16, 16, 3, 3, 2, 1, 1, 1, 1),
-        shape(1, 32, 32, 16, 16, 3, 3, 3, 1, 1, 1, 1),
-        shape(1, 7, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1),
-        shape(1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2),
-    };
     struct device *dev =
         backend_cpu.open(&(const struct device_options){.threads = threads});
     int taken = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct conv_shape s = shapes[i];
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct conv_shape s = shape(&sizes[i]);
 
         taken += check_shape(dev, set, &s);
         s.type = DTYPE_F32;
