@@ -50,9 +50,10 @@ for device in cpu ref; do
 done
 
 # The weights alone, as another program would have them.
-"$trainc" eval "${args[@]}" --device cpu --pretrained $run/last.safetensors >log 2>&1 ||
-  { cat log; fail "eval of --pretrained"; }
+"$trainc" eval "${args[@]}" --device cpu --pretrained $run/last.safetensors \
+  --opts MODEL.PRETRAINED_SKIP "['fc.*']" >log 2>&1 || { cat log; fail "eval of --pretrained"; }
 grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
+grep -q "MODEL.PRETRAINED_SKIP: passed over" log || fail "--pretrained: not told of the skipped keys"
 
 "$trainc" --throughput "${args[@]}" --device cpu --result t.json >log 2>&1 ||
   { cat log; fail "--throughput"; }
