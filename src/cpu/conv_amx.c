@@ -206,14 +206,14 @@ static size_t window_scratch(const struct amx_window *v, int n, int threads, int
  */
 static int group_of(const struct amx_window *v, int channels)
 {
-    int unit = channels % (2 * LANES) ? LANES : 2 * LANES;
+    int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
     size_t bytes =
         (size_t)v->taps * (size_t)v->channels * (size_t)unit * sizeof(uint16_t);
-    int units = channels / unit,
-        most = bytes < WEIGHTS ? (int)(WEIGHTS / (bytes + 1)) : 1;
-    int groups = (units + most - 1) / most;
+    size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
 
-    return (units + groups - 1) / groups * unit;
+    if (groups < 2)
+        return channels;
+    return (units + (int)groups - 1) / (int)groups * unit;
 }
 
 /* j: with everything but what follows from the window */
