@@ -17,7 +17,7 @@
 /* Large blocks come from mmap, on huge pages where the system has them. */
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Where nobody says it; and no processor has more than so much for each of its cores. */
+/* Where nobody says it; and what is counted on for each core, at most. */
 enum { CACHE_SIZE = 32 << 20, CORE_CACHE = 16 << 20 };
 
 struct block {
