@@ -33,8 +33,9 @@ static void nothing(void *arg, int thread)
 }
 
 /*
- * The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. A guest
- * with some cores may hear of the whole socket's cache, which its neighbours use, too.
+ * The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. A
+ * guest with some cores may hear of the whole socket's cache, which its neighbours use,
+ * too.
  */
 static size_t cache_size(void)
 {

@@ -19,7 +19,7 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
         return "multiples of 16 channels only";
     if (s->c % LANES && (s->c > LANES || s->dilation_w > 1))
         return "less than 16 channels, or multiples of 16, only";
-    if (amx_reach(s).taps > AMX_TAPS)
+    if (amx_reach(s).taps > CONV_TAPS)
         return "too many taps";
     return NULL;
 }
@@ -33,30 +33,28 @@ struct window_job {
     const struct device *dev;
     const struct amx_window *v;
     const struct conv_args *a;
-    int n;                            /* images */
-    int channels, group;              /* of the result, and how many at a time */
-    ptrdiff_t image, row, col, first; /* pixels of the result */
-    size_t scratch;                   /* bytes of a thread's */
+    int group;      /* channels of the result at a time */
+    size_t scratch; /* bytes of a thread's */
 };
 
 /* Whether the source is read where it lies: its rows are long enough for blocks. */
-static bool in_place(const struct amx_window *v, int n, int threads, int channels)
+static bool in_place(const struct amx_window *v, int threads)
 {
-    int rows = amx_window_pointwise(v) ? n * v->h / threads : 1;
+    int rows = amx_window_pointwise(v) ? v->of.n * v->of.h / threads : 1;
 
-    return v->plain && (int64_t)rows * v->cols >= amx_block(channels);
+    return v->plain && (int64_t)rows * v->of.cols >= amx_block(v->of.channels);
 }
 
 static const uint16_t *image_at(const struct window_job *j, int64_t i)
 {
-    return (const uint16_t *)j->a->from + i * j->v->h * j->v->w * j->v->c;
+    return (const uint16_t *)j->a->from + i * j->v->of.h * j->v->of.w * j->v->of.c;
 }
 
 static void begin_band(struct amx_band *b, const struct window_job *j, int begin,
                        int64_t image, int y, int rows)
 {
     const struct amx_window *v = j->v;
-    ptrdiff_t at = (image * j->image + y * j->row + j->first) * j->channels;
+    ptrdiff_t at = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
 
     *b = (struct amx_band){
         .depth = depth_of(v->channels),
@@ -67,19 +65,19 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
         .mask = j->a->mask ? (const uint16_t *)j->a->mask + at : NULL,
         .bias = j->a->bias,
         .relu = j->a->relu,
-        .channels = j->channels,
+        .channels = v->of.channels,
         .pitch = v->pitch,
-        .cols = v->cols,
+        .cols = v->of.cols,
         .rows = rows,
         .begin = begin,
-        .end = at_most(begin + j->group, j->channels),
-        .col = j->col * j->channels,
-        .row = j->row * j->channels,
+        .end = at_most(begin + j->group, v->of.channels),
+        .col = v->of.col * v->of.channels,
+        .row = v->of.row * v->of.channels,
     };
 }
 
 static void add_tap(struct amx_band *b, const struct window_job *j,
-                    const struct amx_tap *t, const uint16_t *x)
+                    const struct conv_tap *t, const uint16_t *x)
 {
     b->x[b->taps] = x;
     b->w[b->taps++] =
@@ -94,14 +92,16 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
     struct amx_band b;
 
     begin_band(&b, j, begin, image, y, rows);
-    if (v->taps)
+    if (v->of.taps)
         amx_window_copy(v, image_at(j, image), y, rows, copy);
-    for (int t = 0; t < v->taps; t++)
-        add_tap(&b, j, &v->tap[t], copy + amx_window_tap(v, &v->tap[t], rows));
-    if (y + rows < v->rows) { /* the next band, as far as it is not what this one reads */
+    for (int t = 0; t < v->of.taps; t++)
+        add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
+    if (y + rows <
+        v->of.rows) { /* the next band, as far as it is not what this one reads */
         b.next = image_at(j, image) +
-                 (ptrdiff_t)((y + rows) * v->step_h + v->top + v->reach) * v->w * v->c;
-        b.next_len = (ptrdiff_t)rows * v->step_h * v->w * v->c;
+                 (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
+                     v->of.c;
+        b.next_len = (ptrdiff_t)rows * v->of.step_h * v->of.w * v->of.c;
     }
     amx_run_band(&b, false);
 }
@@ -111,31 +111,33 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
                          int rows)
 {
     const struct amx_window *v = j->v;
-    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->w * v->c;
+    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->of.w * v->of.c;
     struct amx_band b;
 
     begin_band(&b, j, begin, image, y, rows);
-    for (int t = 0; t < v->taps; t++)
-        if (amx_window_pointwise(v) || (y + v->tap[t].y >= 0 && y + v->tap[t].y < v->h))
-            add_tap(&b, j, &v->tap[t], x + (ptrdiff_t)v->tap[t].y * v->w * v->c);
+    for (int t = 0; t < v->of.taps; t++)
+        if (amx_window_pointwise(v) ||
+            (y + v->of.tap[t].y >= 0 && y + v->of.tap[t].y < v->of.h))
+            add_tap(&b, j, &v->of.tap[t],
+                    x + (ptrdiff_t)v->of.tap[t].y * v->of.w * v->of.c);
     for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
         if (!t || b.x[t] > b.next)
             b.next = b.x[t];
-    b.next += b.taps ? amx_block(j->channels) * b.step : 0;
-    b.next_len = (ptrdiff_t)rows * v->w * v->c;
+    b.next += b.taps ? amx_block(v->of.channels) * b.step : 0;
+    b.next_len = (ptrdiff_t)rows * v->of.w * v->of.c;
     amx_run_band(&b, true);
 }
 
 /* How many of `rows` rows from y on find the same taps inside of the image. */
 static int same_taps(const struct amx_window *v, int y, int rows)
 {
-    for (int t = 0; t < v->taps; t++) {
-        int from = y + v->tap[t].y, left = rows;
+    for (int t = 0; t < v->of.taps; t++) {
+        int from = y + v->of.tap[t].y, left = rows;
 
         if (from < 0)
             left = -from;
-        else if (from < v->h)
-            left = v->h - from;
+        else if (from < v->of.h)
+            left = v->of.h - from;
         if (left < rows)
             rows = left;
     }
@@ -147,7 +149,7 @@ static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t 
                      uint16_t *copy)
 {
     const struct amx_window *v = j->v;
-    bool place = in_place(v, j->n, j->dev->threads, j->channels);
+    bool place = in_place(v, j->dev->threads);
     int band = amx_window_band(v, COPY);
 
     if (place && amx_window_pointwise(v)) {
@@ -156,8 +158,8 @@ static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t 
         return;
     }
     while (lo < hi) {
-        int64_t image = lo / v->rows;
-        int y = (int)(lo % v->rows), rows = v->rows - y;
+        int64_t image = lo / v->of.rows;
+        int y = (int)(lo % v->of.rows), rows = v->of.rows - y;
 
         if (rows > hi - lo)
             rows = (int)(hi - lo);
@@ -179,8 +181,8 @@ static void window_thread(void *arg, int thread)
     uint16_t *copy = (uint16_t *)((char *)j->a->scratch + (size_t)thread * j->scratch);
     int64_t lo, hi;
 
-    cpu_part((int64_t)j->n * j->v->rows, 1, thread, j->dev->threads, &lo, &hi);
-    for (int begin = 0; begin < j->channels; begin += j->group)
+    cpu_part((int64_t)j->v->of.n * j->v->of.rows, 1, thread, j->dev->threads, &lo, &hi);
+    for (int begin = 0; begin < j->v->of.channels; begin += j->group)
         run_rows(j, begin, lo, hi, copy);
 }
 
@@ -193,9 +195,9 @@ ISA static void window_thread_tiles(void *arg, int thread)
     tiles_end();
 }
 
-static size_t window_scratch(const struct amx_window *v, int n, int threads, int channels)
+static size_t window_scratch(const struct amx_window *v, int threads)
 {
-    if (in_place(v, n, threads, channels) || !v->taps)
+    if (in_place(v, threads) || !v->of.taps)
         return 0;
     return align64(amx_window_copied(v, amx_window_band(v, COPY)) * sizeof(uint16_t));
 }
@@ -204,11 +206,12 @@ static size_t window_scratch(const struct amx_window *v, int n, int threads, int
  * Channels whose weights stay near while all of a thread's rows go by; otherwise each
  * block of positions would read all weights from memory.
  */
-static int group_of(const struct amx_window *v, int channels)
+static int group_of(const struct amx_window *v)
 {
+    int channels = v->of.channels;
     int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
     size_t bytes =
-        (size_t)v->taps * (size_t)v->channels * (size_t)unit * sizeof(uint16_t);
+        (size_t)v->of.taps * (size_t)v->channels * (size_t)unit * sizeof(uint16_t);
     size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
 
     if (groups < 2)
@@ -216,32 +219,20 @@ static int group_of(const struct amx_window *v, int channels)
     return (units + (int)groups - 1) / (int)groups * unit;
 }
 
-/* j: with everything but what follows from the window */
-static void run_window(struct window_job *j)
+static void run_window(const struct device *dev, const struct amx_window *v,
+                       const struct conv_args *a)
 {
-    const struct amx_window *v = j->v;
+    struct window_job j = {dev, v, a, group_of(v), window_scratch(v, dev->threads)};
 
-    j->group = group_of(v, j->channels);
-    j->scratch = window_scratch(v, j->n, j->dev->threads, j->channels);
-    cpu_parallel(j->dev, window_thread_tiles, j);
+    cpu_parallel(dev, window_thread_tiles, &j);
 }
 
 static void amx_forward(const struct device *dev, const struct conv_shape *s,
                         const struct conv_args *a)
 {
     struct amx_window v = amx_window_forward(s);
-    struct window_job j = {
-        .dev = dev,
-        .v = &v,
-        .a = a,
-        .n = s->n,
-        .channels = s->k,
-        .image = (ptrdiff_t)s->ho * s->wo,
-        .row = s->wo,
-        .col = 1,
-    };
 
-    run_window(&j);
+    run_window(dev, &v, a);
 }
 
 static void amx_data_grad(const struct device *dev, const struct conv_shape *s,
@@ -250,19 +241,8 @@ static void amx_data_grad(const struct device *dev, const struct conv_shape *s,
     for (int py = 0; py < s->stride_h && py < s->h; py++)
         for (int px = 0; px < s->stride_w && px < s->w; px++) {
             struct amx_window v = amx_window_data_grad(s, py, px);
-            struct window_job j = {
-                .dev = dev,
-                .v = &v,
-                .a = a,
-                .n = s->n,
-                .channels = s->c,
-                .image = (ptrdiff_t)s->h * s->w,
-                .row = (ptrdiff_t)s->stride_h * s->w,
-                .col = s->stride_w,
-                .first = (ptrdiff_t)py * s->w + px,
-            };
 
-            run_window(&j);
+            run_window(dev, &v, a);
         }
 }
 
@@ -270,7 +250,7 @@ static size_t amx_forward_scratch(const struct conv_shape *s, int threads)
 {
     struct amx_window v = amx_window_forward(s);
 
-    return window_scratch(&v, s->n, threads, s->k) * (size_t)threads;
+    return window_scratch(&v, threads) * (size_t)threads;
 }
 
 static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
@@ -280,7 +260,7 @@ static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
     for (int py = 0; py < s->stride_h && py < s->h; py++)
         for (int px = 0; px < s->stride_w && px < s->w; px++) {
             struct amx_window v = amx_window_data_grad(s, py, px);
-            size_t bytes = window_scratch(&v, s->n, threads, s->c);
+            size_t bytes = window_scratch(&v, threads);
 
             if (bytes > most)
                 most = bytes;

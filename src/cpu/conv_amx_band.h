@@ -9,10 +9,10 @@
 
 struct amx_band {
     /* source */
-    const uint16_t *x[AMX_TAPS]; /* where each tap reads for position 0 */
-    const uint16_t *w[AMX_TAPS]; /* its weights of the first 16 channels */
-    int taps, depth, steps;      /* steps of depth channels each */
-    ptrdiff_t step;              /* elements from one position to the next */
+    const uint16_t *x[CONV_TAPS]; /* where each tap reads for position 0 */
+    const uint16_t *w[CONV_TAPS]; /* its weights of the first 16 channels */
+    int taps, depth, steps;       /* steps of depth channels each */
+    ptrdiff_t step;               /* elements from one position to the next */
     ptrdiff_t panel;      /* elements from the weights of 16 channels to the next */
     const uint16_t *next; /* read from memory while this band runs, */
     ptrdiff_t next_len;   /* so many elements */

@@ -64,7 +64,7 @@ static int segment(const struct plan *p, int rows)
 static void plan_chunk(struct plan *p, int k, int threads)
 {
     size_t dy = (size_t)k * sizeof(uint16_t);
-    size_t x = (size_t)(p->v.step_h * p->phases_w * p->v.channels) * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.channels) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
     size_t copied = p->plain ? 0 : x;
@@ -93,18 +93,18 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
 {
     struct plan p = {.v = amx_window_forward(s)};
     const struct amx_window *v = &p.v;
-    size_t weights = (size_t)(v->taps * v->channels) * (size_t)s->k * sizeof(float);
+    size_t weights = (size_t)(v->of.taps * v->channels) * (size_t)s->k * sizeof(float);
     size_t lines, groups, tile = TILE * sizeof(float);
 
     p.plain = amx_window_pointwise(v);
     p.images = p.plain ? 1 : s->n;
-    p.image_rows = p.plain ? s->n * v->h : v->rows;
+    p.image_rows = p.plain ? s->n * v->of.h : v->of.rows;
     p.shared = threads > 1 && weights > LARGE;
     p.part = s->k;
     if (p.shared)
         p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
     p.phases_w = v->span > 1 ? 1 : v->step;
-    p.blocks = v->taps * v->channels / LANES;
+    p.blocks = v->of.taps * v->channels / LANES;
     p.right = p.part > LANES ? 2 : 1;
     p.left = 4 / p.right;
     p.squares = (p.part / LANES + p.right - 1) / p.right;
@@ -115,7 +115,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     /* zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
-    lines = (size_t)(v->step_h * p.phases_w * v->channels);
+    lines = (size_t)(v->of.step_h * p.phases_w * v->channels);
     p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
     groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
     p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
@@ -182,22 +182,22 @@ static struct mine mine_of(const struct grad_job *j, int thread)
 
 /* The line of positions that a tap reads of channel c. */
 static const uint16_t *line_of(const struct plan *p, const struct mine *m,
-                               const struct amx_tap *t, int c)
+                               const struct conv_tap *t, int c)
 {
     const struct amx_window *v = &p->v;
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
-    int phase = down % v->step_h * p->phases_w + right % p->phases_w;
+    int phase = down % v->of.step_h * p->phases_w + right % p->phases_w;
 
     return m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line +
-           (ptrdiff_t)(down / v->step_h) * v->pitch + right / p->phases_w;
+           (ptrdiff_t)(down / v->of.step_h) * v->pitch + right / p->phases_w;
 }
 
 static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 {
     ptrdiff_t lo = (ptrdiff_t)phase * p->v.channels * p->line;
 
-    for (int t = 0; t < p->v.taps; t++) {
-        ptrdiff_t at = line_of(p, m, &p->v.tap[t], 0) - m->turned;
+    for (int t = 0; t < p->v.of.taps; t++) {
+        ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->turned;
 
         if (at >= lo && at < lo + (ptrdiff_t)p->v.channels * p->line)
             return true;
@@ -212,11 +212,12 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     ptrdiff_t step = amx_window_step(v);
-    int wide = depth_of(v->channels), ahead = DEPTH * (v->c < AHEAD ? AHEAD / v->c : 1);
+    int wide = depth_of(v->channels),
+        ahead = DEPTH * (v->of.c < AHEAD ? AHEAD / v->of.c : 1);
 
-    for (int phase = 0; phase < v->step_h * p->phases_w; phase++) {
+    for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
         const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
-                                (ptrdiff_t)(phase % p->phases_w) * v->c;
+                                (ptrdiff_t)(phase % p->phases_w) * v->of.c;
 
         if (!phase_read(p, m, phase))
             continue;
@@ -243,7 +244,7 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     const struct amx_window *v = &p->v;
     const uint16_t *x = j->x + image * s->h * s->w * s->c;
     struct amx_places places = {
-        .next = j->dy + (image * v->rows + y) * s->wo * s->k,
+        .next = j->dy + (image * v->of.rows + y) * s->wo * s->k,
         .rows = rows,
         .cols = s->wo,
         .pitch = v->pitch,
@@ -272,7 +273,8 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
     if (!first)
         amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
                     p->panel);
-    for (int64_t i = first; i < (int64_t)v->step_h * p->phases_w * v->channels; i += each)
+    for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->channels;
+         i += each)
         memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
@@ -311,7 +313,8 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
         int at = at_most(block + i, p->blocks - 1);
 
-        left[i] = line_of(p, m, &p->v.tap[at % p->v.taps], at / p->v.taps * LANES);
+        left[i] =
+            line_of(p, m, &p->v.of.tap[at % p->v.of.taps], at / p->v.of.taps * LANES);
     }
     for (int lo = 0; lo < steps; lo += STEPS) {
         b.steps = at_most(STEPS, steps - lo);

@@ -4,19 +4,14 @@
 
 enum { SLACK = 64 }; /* positions that may be read behind the last one */
 
-static void add_tap(struct amx_window *v, int y, int x, int index)
-{
-    v->tap[v->taps++] = (struct amx_tap){y, x, index};
-}
-
 static void plan_copy(struct amx_window *v)
 {
     int right, end, need;
 
     v->top = v->left = v->reach = 0;
     right = v->span - 1;
-    for (int t = 0; t < v->taps; t++) {
-        const struct amx_tap *tap = &v->tap[t];
+    for (int t = 0; t < v->of.taps; t++) {
+        const struct conv_tap *tap = &v->of.tap[t];
 
         if (!t || tap->y < v->top)
             v->top = tap->y;
@@ -25,88 +20,63 @@ static void plan_copy(struct amx_window *v)
         if (!t || tap->x + v->span - 1 > right)
             right = tap->x + v->span - 1;
     }
-    for (int t = 0; t < v->taps; t++)
-        if (v->tap[t].y - v->top > v->reach)
-            v->reach = v->tap[t].y - v->top;
+    for (int t = 0; t < v->of.taps; t++)
+        if (v->of.tap[t].y - v->top > v->reach)
+            v->reach = v->of.tap[t].y - v->top;
 
     if (v->left == right) { /* only the columns that are read */
-        v->column = v->step_w;
+        v->column = v->of.step_w;
         v->step = 1;
-        v->pitch = v->cols;
-        v->plain = v->step_h == 1 && v->step_w == 1 && v->left == 0 && v->cols == v->w &&
-                   v->channels == v->c;
+        v->pitch = v->of.cols;
+        v->plain = v->of.step_h == 1 && v->of.step_w == 1 && v->left == 0 &&
+                   v->of.cols == v->of.w && v->channels == v->of.c;
         return;
     }
     v->column = 1;
-    v->step = v->step_w;
-    need = (v->cols - 1) * v->step_w + right - v->left + 1;
-    end = v->w - v->left < need ? v->w - v->left : need;
+    v->step = v->of.step_w;
+    need = (v->of.cols - 1) * v->of.step_w + right - v->left + 1;
+    end = v->of.w - v->left < need ? v->of.w - v->left : need;
     if (v->left < 0)
         need += v->left; /* the rest is the next row's border */
     if (need < end)
         need = end;
-    v->pitch = (need + v->step_w - 1) / v->step_w;
-    if (v->pitch < v->cols)
-        v->pitch = v->cols;
+    v->pitch = (need + v->of.step_w - 1) / v->of.step_w;
+    if (v->pitch < v->of.cols)
+        v->pitch = v->of.cols;
 }
 
 struct amx_window amx_window_forward(const struct conv_shape *s)
 {
     struct amx_reach reach = amx_reach(s);
     struct amx_window v = {
-        .h = s->h,
-        .w = s->w,
-        .c = s->c,
+        .of = conv_window_forward(s, reach.span),
         .span = reach.span,
         .channels = reach.channels,
         .packed = reach.taps,
-        .rows = s->ho,
-        .cols = s->wo,
-        .step_h = s->stride_h,
-        .step_w = s->stride_w,
         .joined = true,
     };
 
-    for (int r = 0; r < s->kernel_h; r++)
-        for (int c = 0; c < s->kernel_w; c += reach.span)
-            add_tap(&v, r * s->dilation_h - s->pad_h, c * s->dilation_w - s->pad_w,
-                    v.taps);
     plan_copy(&v);
     return v;
 }
 
-/* dx[y] = sum of dy[(y + pad - r dilation) / stride] where that is a whole number. */
 struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int px)
 {
     struct amx_window v = {
-        .h = s->ho,
-        .w = s->wo,
-        .c = s->k,
+        .of = conv_window_data_grad(s, py, px),
         .span = 1,
         .channels = s->k,
         .packed = s->kernel_h * s->kernel_w,
-        .rows = (s->h - py + s->stride_h - 1) / s->stride_h,
-        .cols = (s->w - px + s->stride_w - 1) / s->stride_w,
-        .step_h = 1,
-        .step_w = 1,
         .joined = s->h % s->stride_h == 0,
     };
 
-    for (int r = 0; r < s->kernel_h; r++)
-        for (int c = 0; c < s->kernel_w; c++) {
-            int y = py + s->pad_h - r * s->dilation_h;
-            int x = px + s->pad_w - c * s->dilation_w;
-
-            if (y % s->stride_h == 0 && x % s->stride_w == 0)
-                add_tap(&v, y / s->stride_h, x / s->stride_w, r * s->kernel_w + c);
-        }
     plan_copy(&v);
     return v;
 }
 
 int amx_window_plane(const struct amx_window *v, int rows)
 {
-    return ((rows - 1) * v->step_h + v->reach) / v->step_h + 1;
+    return ((rows - 1) * v->of.step_h + v->reach) / v->of.step_h + 1;
 }
 
 static size_t row_len(const struct amx_window *v)
@@ -117,37 +87,38 @@ static size_t row_len(const struct amx_window *v)
 /* Zeros behind a plane: the border of its last row, and what the last tap reads there. */
 static size_t tail_len(const struct amx_window *v)
 {
-    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->c + (size_t)v->channels;
+    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->channels;
 }
 
 size_t amx_window_copied(const struct amx_window *v, int rows)
 {
-    return (size_t)(v->step_h * amx_window_plane(v, rows)) * row_len(v) + tail_len(v) +
+    return (size_t)(v->of.step_h * amx_window_plane(v, rows)) * row_len(v) + tail_len(v) +
            (size_t)(SLACK * amx_window_step(v));
 }
 
 int amx_window_band(const struct amx_window *v, size_t bytes)
 {
-    int rows = v->rows;
+    int rows = v->of.rows;
 
     while (rows > 1 && amx_window_copied(v, rows) * sizeof(uint16_t) > bytes)
         rows = (rows + 1) / 2;
     return rows;
 }
 
-ptrdiff_t amx_window_tap(const struct amx_window *v, const struct amx_tap *t, int rows)
+ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, int rows)
 {
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
 
-    return (ptrdiff_t)(down % v->step_h * amx_window_plane(v, rows) + down / v->step_h) *
+    return (ptrdiff_t)(down % v->of.step_h * amx_window_plane(v, rows) +
+                       down / v->of.step_h) *
                (ptrdiff_t)row_len(v) +
-           (ptrdiff_t)right * v->c;
+           (ptrdiff_t)right * v->of.c;
 }
 
 static bool phase_read(const struct amx_window *v, int phase)
 {
-    for (int t = 0; t < v->taps; t++)
-        if ((v->tap[t].y - v->top) % v->step_h == phase)
+    for (int t = 0; t < v->of.taps; t++)
+        if ((v->of.tap[t].y - v->top) % v->of.step_h == phase)
             return true;
     return false;
 }
@@ -156,19 +127,19 @@ static bool phase_read(const struct amx_window *v, int phase)
 static void copy_row(const struct amx_window *v, const uint16_t *image, int y,
                      uint16_t *to)
 {
-    int width = v->pitch * v->step, c = v->c;
+    int width = v->pitch * v->step, c = v->of.c;
     /* copied columns [lo, hi) lie in the image */
     int lo = v->left < 0 ? (-v->left + v->column - 1) / v->column : 0;
-    int hi = (v->w - v->left + v->column - 1) / v->column;
+    int hi = (v->of.w - v->left + v->column - 1) / v->column;
     size_t pixel = (size_t)c * sizeof(*to);
 
     if (hi > width)
         hi = width;
-    if (y < 0 || y >= v->h || lo >= hi) {
+    if (y < 0 || y >= v->of.h || lo >= hi) {
         memset(to, 0, (size_t)width * pixel);
         return;
     }
-    image += ((ptrdiff_t)y * v->w + v->left) * c;
+    image += ((ptrdiff_t)y * v->of.w + v->left) * c;
     memset(to, 0, (size_t)lo * pixel);
     if (v->column == 1)
         memcpy(to + (ptrdiff_t)lo * c, image + (ptrdiff_t)lo * c,
@@ -184,13 +155,13 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
 {
     int count = amx_window_plane(v, rows);
 
-    for (int phase = 0; phase < v->step_h; phase++) {
+    for (int phase = 0; phase < v->of.step_h; phase++) {
         uint16_t *plane = to + (size_t)(phase * count) * row_len(v);
 
         if (!phase_read(v, phase))
             continue;
         for (int i = 0; i < count; i++)
-            copy_row(v, image, (y + i) * v->step_h + v->top + phase,
+            copy_row(v, image, (y + i) * v->of.step_h + v->top + phase,
                      plane + (size_t)i * row_len(v));
         memset(plane + (size_t)count * row_len(v), 0, tail_len(v) * sizeof(*to));
     }

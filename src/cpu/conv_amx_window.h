@@ -1,21 +1,17 @@
 /*
- * How a result of conv_amx reads its source: a grid of results, each the sum over taps at
- * fixed distances from its place in the source image. Forward is one window; the data
- * gradient of a stride is one for each phase of dx, over dy.
- *
- * Tiles want results whose sources lie at even distances. A source that does not give
- * that is copied with borders of zeros, `pitch` results a row: the results of a band of
- * rows then are positions 0, 1, 2, ... of one line, position p = row * pitch + column,
- * and those with a column of `cols` or more mean nothing. The zeros to the right of a row
- * are those to the left of the next one. Where rows lie `step_h` apart, the copy has one
- * plane for each phase of them.
+ * How conv_amx reads the source of a window (cpu/conv_window.h). Tiles want results whose
+ * sources lie at even distances. A source that does not give that is copied with borders
+ * of zeros, `pitch` results a row: the results of a band of rows then are positions 0, 1,
+ * 2, ... of one line, position p = row * pitch + column, and those with a column of
+ * `cols` or more mean nothing. The zeros to the right of a row are those to the left of
+ * the next one. Where rows lie `step_h` apart, the copy has one plane for each phase of
+ * them.
  */
 #ifndef CPU_CONV_AMX_WINDOW_H
 #define CPU_CONV_AMX_WINDOW_H
 
 #include "cpu/conv_amx.h"
-
-enum { AMX_TAPS = 49 };
+#include "cpu/conv_window.h"
 
 /*
  * What a tap reads of x: the channels of a pixel. Of images of few channels, as of a
@@ -37,20 +33,11 @@ static inline struct amx_reach amx_reach(const struct conv_shape *s)
     return (struct amx_reach){s->kernel_h, s->kernel_w, row, (row + 15) / 16 * 16};
 }
 
-struct amx_tap {
-    int y, x;  /* pixels of the source from a result's place */
-    int index; /* in the packed weights */
-};
-
 struct amx_window {
-    int h, w, c;        /* of the source image */
+    struct conv_window of;
     int span, channels; /* that a tap reads, as of amx_reach */
     int packed;         /* taps of the packed weights */
-    int rows, cols;     /* of the results */
-    int step_h, step_w; /* source pixels from one result to the next */
     bool joined;        /* an image's rows of results follow the last one's, evenly */
-    int taps;
-    struct amx_tap tap[AMX_TAPS];
 
     /* of the copy */
     int top, left;    /* the first tap's distance */
@@ -75,17 +62,17 @@ int amx_window_band(const struct amx_window *v, size_t bytes);
 void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, int rows,
                      uint16_t *to);
 /* Where a tap of position 0 reads in such a copy: elements from its start. */
-ptrdiff_t amx_window_tap(const struct amx_window *v, const struct amx_tap *t, int rows);
+ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, int rows);
 /* Whether all images are one: each result reads the pixel in its own place. */
 static inline bool amx_window_pointwise(const struct amx_window *v)
 {
-    return v->plain && v->joined && !v->reach && !v->top && v->rows == v->h;
+    return v->plain && v->joined && !v->reach && !v->top && v->of.rows == v->of.h;
 }
 
 /* Elements of the copy from one position to the next. */
 static inline ptrdiff_t amx_window_step(const struct amx_window *v)
 {
-    return (ptrdiff_t)v->step * v->c;
+    return (ptrdiff_t)v->step * v->of.c;
 }
 
 #endif

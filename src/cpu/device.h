@@ -15,7 +15,7 @@ struct device {
     int threads;
     struct onednn *onednn;
     const struct loops *loops;
-    bool amx; /* tiles may be used (cpu/amx.h) */
+    bool amx;            /* tiles may be used (cpu/amx.h) */
     struct block *block; /* what alloc() gave */
     size_t bytes, peak;
     size_t cache; /* bytes of the last-level cache */
