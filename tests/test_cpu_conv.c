@@ -23,10 +23,32 @@
 
 enum { MADE_UP = 80 };
 
-static const struct {
+static bool has_amx(const struct device *dev)
+{
+    return dev->amx;
+}
+
+static bool has_bf16(const struct device *dev)
+{
+    return dev->loops == &loops_avx512bf16;
+}
+
+static bool has_avx2(const struct device *dev)
+{
+    return dev->loops->lanes >= 8;
+}
+
+struct set {
     const char *name;
     const struct conv_loops *loops;
-} sets[] = {{"amx", &conv_amx}, {"direct", &conv_direct}, {"narrow", &conv_narrow}};
+    bool (*runs)(const struct device *dev); /* whether the device can run them */
+};
+
+static const struct set amx = {"amx", &conv_amx, has_amx};
+static const struct set direct = {"direct", &conv_direct, has_bf16};
+static const struct set narrow = {"narrow", &conv_narrow, has_bf16};
+static const struct set gemm = {"gemm", &conv_gemm, has_avx2};
+static const struct set winograd = {"winograd", &conv_winograd, has_avx2};
 
 /* An image or a vector that ends where a page ends that nobody may touch. */
 struct buffer {
@@ -273,10 +295,11 @@ static void check_weight_grad(struct data *d, const struct device *dev, const ch
 }
 
 /* How many of the three jobs the set takes. */
-static int check_shape(const struct device *dev, int set, const struct conv_shape *s)
+static int check_shape(const struct device *dev, const struct set *set,
+                       const struct conv_shape *s)
 {
-    const struct conv_loops *l = sets[set].loops;
-    const char *name = sets[set].name;
+    const struct conv_loops *l = set->loops;
+    const char *name = set->name;
     bool forward = !l->forward_can(dev, s), data = !l->data_grad_can(dev, s),
          weight = !l->weight_grad_can(dev, s);
     struct data d;
@@ -389,6 +412,9 @@ static const struct size sizes[] = {
     {1, 8, 9, 512, 1120, 1, 1, 1, 0, 0, 1, 1},  /* weights beyond the cache */
     {1, 8, 9, 1040, 512, 1, 1, 1, 0, 0, 1, 1},
     {1, 70, 70, 256, 288, 2, 2, 1, 0, 0, 1, 1}, /* the same in several chunks */
+    {1, 9, 11, 176, 32, 3, 3, 2, 1, 1, 1, 1},   /* taps cut into two products */
+    {1, 9, 7, 160, 144, 3, 3, 1, 1, 1, 1, 1},   /* sums that threads share out */
+    {1, 4, 5, 544, 48, 3, 3, 1, 1, 1, 1, 1},    /* many channels */
     {3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1},    /* CIFAR's ResNets */
     {2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1},
     {2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1},
@@ -407,27 +433,39 @@ static const struct size sizes[] = {
     {1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2},
 };
 
-static void check_set(int set, int threads)
+/* In both types; how many jobs the set takes. */
+static int check_types(const struct device *dev, const struct set *set,
+                       const struct conv_shape *s)
+{
+    struct conv_shape other = *s;
+
+    other.type = DTYPE_F32;
+    return check_shape(dev, set, s) + check_shape(dev, set, &other);
+}
+
+/* loops: the device's, or NULL: the best of this machine */
+static void check_set(const struct set *set, int threads, const struct loops *loops)
 {
     struct device *dev =
         backend_cpu.open(&(const struct device_options){.threads = threads});
     int taken = 0;
 
+    if (loops)
+        dev->loops = loops;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct conv_shape s = shape(&sizes[i]);
 
-        taken += check_shape(dev, set, &s);
-        s.type = DTYPE_F32;
-        taken += check_shape(dev, set, &s);
+        taken += check_types(dev, set, &s);
     }
     for (uint32_t i = 0; i < MADE_UP; i++) {
         struct conv_shape s = made_up(i);
 
         if (s.ho > 0 && s.wo > 0)
-            taken += check_shape(dev, set, &s);
+            taken += check_types(dev, set, &s);
     }
-    print_message("%s: %d taken with %d threads\n", sets[set].name, taken, threads);
-    if (set == 0 ? dev->amx : dev->loops == &loops_avx512bf16)
+    print_message("%s, %s: %d taken with %d threads\n", set->name, dev->loops->isa, taken,
+                  threads);
+    if (set->runs(dev))
         assert_true(taken > 0);
     else
         assert_int_equal(taken, 0);
@@ -437,30 +475,55 @@ static void check_set(int set, int threads)
 static void test_amx(void **state)
 {
     (void)state;
-    check_set(0, 1);
-    check_set(0, 2);
-    check_set(0, 3);
+    check_set(&amx, 1, NULL);
+    check_set(&amx, 2, NULL);
+    check_set(&amx, 3, NULL);
 }
 
 static void test_direct(void **state)
 {
     (void)state;
-    check_set(1, 2);
+    check_set(&direct, 2, NULL);
 }
 
 static void test_narrow(void **state)
 {
     (void)state;
-    check_set(2, 1);
-    check_set(2, 2);
+    check_set(&narrow, 1, NULL);
+    check_set(&narrow, 2, NULL);
+}
+
+/* With the loops of lesser processors, too. */
+static void check_fp32(const struct set *set)
+{
+    check_set(set, 1, NULL);
+    check_set(set, 2, NULL);
+    check_set(set, 7, NULL);
+    check_set(set, 2, &loops_base);
+#ifdef __x86_64__
+    if (loops_best()->lanes >= loops_avx2.lanes)
+        check_set(set, 2, &loops_avx2);
+#endif
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    check_fp32(&gemm);
+}
+
+static void test_winograd(void **state)
+{
+    (void)state;
+    check_fp32(&winograd);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amx),
-        cmocka_unit_test(test_direct),
-        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_amx),      cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_narrow),   cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_winograd),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

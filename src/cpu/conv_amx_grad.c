@@ -49,11 +49,6 @@ struct plan {
     size_t sum, bias, own, pairs, chunk;
 };
 
-static int round_up(int n, int unit)
-{
-    return (n + unit - 1) / unit * unit;
-}
-
 /* Positions from one segment to the next; even, for pairs. */
 static int segment(const struct plan *p, int rows)
 {

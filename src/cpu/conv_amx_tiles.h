@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cpu/conv_loops.h"
+
 #define ISA                                                                              \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
 #define INLINE ISA static inline __attribute__((always_inline))
@@ -27,11 +29,6 @@ enum {
 static inline int depth_of(int channels)
 {
     return channels % DEPTH ? DEPTH / 2 : DEPTH;
-}
-
-static inline int at_most(int n, int most)
-{
-    return n < most ? n : most;
 }
 
 static inline size_t align64(size_t n)

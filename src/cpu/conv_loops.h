@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cpu/device.h"
 #include "graph/tensor.h"
@@ -68,6 +69,17 @@ struct conv_loops {
                         void *scratch);
 };
 
-extern const struct conv_loops conv_amx, conv_direct, conv_narrow;
+static inline int at_most(int64_t n, int most)
+{
+    return n < most ? (int)n : most;
+}
+
+static inline int round_up(int n, int unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+extern const struct conv_loops conv_amx, conv_direct, conv_gemm, conv_narrow,
+    conv_winograd;
 
 #endif

@@ -29,4 +29,28 @@ struct conv_window conv_window_forward(const struct conv_shape *s, int span);
 /* Of phase [py, px] of dx, over dy. */
 struct conv_window conv_window_data_grad(const struct conv_shape *s, int py, int px);
 
+/* The place of a result of images of rows x cols results, counted over all images. */
+struct conv_place {
+    int64_t image;
+    int row, col;
+};
+
+static inline struct conv_place conv_place(int rows, int cols, int64_t at)
+{
+    int64_t row = at / cols;
+
+    return (struct conv_place){row / rows, (int)(row % rows), (int)(at % cols)};
+}
+
+static inline void conv_place_next(int rows, int cols, struct conv_place *p)
+{
+    if (++p->col < cols)
+        return;
+    p->col = 0;
+    if (++p->row < rows)
+        return;
+    p->row = 0;
+    p->image++;
+}
+
 #endif

@@ -111,6 +111,54 @@ struct pack {
     int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
 };
 
+/* Numbers that are brought near while a product is made. */
+struct gemm_ahead {
+    const float *at;
+    int64_t size;
+};
+
+/*
+ * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y lie anywhere. b is in panels of
+ * 32 columns: [cols / 32][depth][32], `b_panel` numbers apart. cols is a multiple of 16;
+ * many times GEMM_ROWS rows are fastest.
+ */
+enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
+struct gemm_rows {
+    int rows, cols;
+    int64_t depth, a_row, b_panel;
+    const float *a, *b;
+    float *const *y;
+    bool add;
+    struct gemm_ahead ahead[2];
+};
+
+/*
+ * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
+ * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
+ * numbers apart. Rows are a multiple of 8, columns of 16.
+ */
+enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
+struct gemm_sums {
+    int rows, cols;
+    int64_t depth, a_panel, b_panel, y_row;
+    const float *a, *b;
+    float *y;
+    bool add;
+    struct gemm_ahead ahead[2];
+};
+
+/*
+ * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), each of so
+ * many numbers to so many, in order of rows.
+ */
+enum winograd {
+    WINOGRAD_X,  /* 4 x 4 pixels to 16:        B^T x B */
+    WINOGRAD_W,  /* 3 x 3 weights to 16:       G w G^T */
+    WINOGRAD_Y,  /* 16 products to 2 x 2:      A^T m A */
+    WINOGRAD_DY, /* 2 x 2 gradients to 16:     A dy A^T */
+    WINOGRAD_DW, /* 16 sums to 3 x 3:          G^T m G */
+};
+
 struct sgd_rule;
 struct adam_rule;
 struct rmsprop_rule;
@@ -182,6 +230,17 @@ struct loops {
     void (*pixel_grad)(const struct pixel_loss *p, int64_t lo, int64_t hi);
     void (*pixel_count)(const struct pixel_loss *p, int64_t *matrix, int64_t lo,
                         int64_t hi);
+    void (*gemm_rows)(const struct gemm_rows *g);
+    void (*gemm_sums)(const struct gemm_sums *g);
+    /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16. */
+    void (*gemm_pack)(const float *from, int64_t from_row, int64_t depth, int cols,
+                      bool turned, float *b);
+    /* A row of a side of gemm_sums: 8 or 16 (`width`) numbers a panel. NULL: zeros */
+    void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
+                        int64_t panel);
+    /* n numbers, a multiple of 16, at each pointer; results of X 16 a panel, of DY 8 */
+    void (*winograd)(enum winograd t, const float *const *from, float *const *to,
+                     int64_t n, int64_t panel);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* n bytes of each row, between rows of to_row and from_row bytes */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,

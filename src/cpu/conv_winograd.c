@@ -1,0 +1,200 @@
+/* Forward, and so the data gradient; the weights of both. */
+#include "cpu/conv_winograd.h"
+
+enum { LANES = 16, PANEL = GEMM_PANEL };
+
+static const char *winograd_can(const struct device *dev, const struct conv_shape *s)
+{
+    if (dev->loops->lanes < 8)
+        return "no AVX2";
+    if (s->type != DTYPE_F32)
+        return "fp32 only";
+    if (s->kernel_h != 3 || s->kernel_w != 3 || s->stride_h != 1 || s->stride_w != 1 ||
+        s->pad_h != 1 || s->pad_w != 1 || s->dilation_h != 1 || s->dilation_w != 1)
+        return "3 x 3 of stride 1, padding 1 only";
+    if (s->c % LANES || s->k % LANES || s->c < 2 * LANES || s->k < 2 * LANES)
+        return "multiples of 16 channels from 32 on only";
+    return NULL;
+}
+
+/* ---- weights: [plane][out / 32][in][32] ---- */
+
+static size_t winograd_packed(const struct conv_shape *s)
+{
+    int forward = s->c * round_up(s->k, PANEL), back = s->k * round_up(s->c, PANEL);
+
+    return (size_t)WINOGRAD_PLANES * (size_t)(forward > back ? forward : back) *
+           sizeof(float);
+}
+
+struct pack_job {
+    const struct device *dev;
+    const float *w;
+    float *packed;
+    int in, out, c; /* c: of w */
+    bool backward;
+};
+
+/* 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps turned round. */
+static void pack_unit(const struct pack_job *j, int in, int out)
+{
+    float tap[WINOGRAD_TAPS][LANES * PANEL] __attribute__((aligned(64))) = {{0}};
+    ptrdiff_t row = (ptrdiff_t)WINOGRAD_TAPS * j->c;
+    ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
+    const float *from[WINOGRAD_TAPS];
+    float *to[WINOGRAD_PLANES];
+
+    for (int t = 0; t < WINOGRAD_TAPS; t++) {
+        const float *w = j->backward
+                             ? j->w + in * row + (WINOGRAD_TAPS - 1 - t) * j->c + out
+                             : j->w + out * row + t * j->c + in;
+
+        j->dev->loops->gemm_pack(w, row, LANES, at_most(j->out - out, PANEL),
+                                 !j->backward, tap[t]);
+        from[t] = tap[t];
+    }
+    for (int p = 0; p < WINOGRAD_PLANES; p++)
+        to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
+    j->dev->loops->winograd(WINOGRAD_W, from, to, LANES * PANEL, 0);
+}
+
+static void pack_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct pack_job *j = arg;
+    int each = j->in / LANES; /* units of a panel */
+
+    for (int64_t i = lo; i < hi; i++)
+        pack_unit(j, (int)(i % each) * LANES, (int)(i / each) * PANEL);
+}
+
+static void winograd_pack(const struct device *dev, const struct conv_shape *s,
+                          void *packed, const float *w, bool backward)
+{
+    struct pack_job j = {
+        .dev = dev,
+        .w = w,
+        .packed = packed,
+        .in = backward ? s->k : s->c,
+        .out = backward ? s->c : s->k,
+        .c = s->c,
+        .backward = backward,
+    };
+
+    cpu_for(dev, (int64_t)(j.in / LANES) * (round_up(j.out, PANEL) / PANEL), 1, pack_part,
+            &j);
+}
+
+/* ---- forward and data gradient ---- */
+
+struct forward_job {
+    const struct device *dev;
+    const struct conv_shape *s;
+    const struct conv_args *a;
+    struct winograd_tiles w;
+};
+
+/* Planes of a block: [tile][channel], an odd number of lines from tile to tile. */
+static struct winograd_planes planes(const struct winograd_tiles *w, int channels,
+                                     float *at)
+{
+    int64_t next = channels / LANES % 2 ? channels : channels + LANES;
+
+    return (struct winograd_planes){at, w->most * next + LANES, GEMM_RIGHT, next};
+}
+
+static size_t thread_floats(const struct conv_shape *s, const struct winograd_tiles *w)
+{
+    return (size_t)(WINOGRAD_PLANES *
+                    (planes(w, s->c, NULL).plane + planes(w, s->k, NULL).plane));
+}
+
+static void multiply(const struct forward_job *j, int64_t lo, int n,
+                     const struct winograd_planes *x, const struct winograd_planes *y)
+{
+    const struct conv_shape *s = j->s;
+    float *rows[WINOGRAD_MOST];
+
+    for (int p = 0; p < WINOGRAD_PLANES; p++) {
+        for (int i = 0; i < n; i++)
+            rows[i] = y->at + p * y->plane + i * y->next;
+        j->dev->loops->gemm_rows(&(const struct gemm_rows){
+            .rows = n,
+            .cols = s->k,
+            .depth = s->c,
+            .a_row = x->next,
+            .b_panel = (int64_t)s->c * PANEL,
+            .a = x->at + p * x->plane,
+            .b = (const float *)j->a->packed +
+                 (int64_t)p * s->c * round_up(s->k, PANEL),
+            .y = rows,
+            .ahead = {winograd_ahead(s, &j->w, j->a->from, s->c, lo + n, n, p),
+                      winograd_ahead(s, &j->w, j->a->to, s->k, lo, n, p)},
+        });
+    }
+}
+
+static void forward_thread(void *arg, int thread)
+{
+    const struct forward_job *j = arg;
+    const struct conv_shape *s = j->s;
+    float *scratch = (float *)j->a->scratch + (size_t)thread * thread_floats(s, &j->w);
+    struct winograd_planes x = planes(&j->w, s->c, scratch);
+    struct winograd_planes y =
+        planes(&j->w, s->k, scratch + WINOGRAD_PLANES * x.plane);
+    int64_t lo, hi;
+
+    cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
+    for (; lo < hi; lo += j->w.most) {
+        int n = at_most(hi - lo, j->w.most);
+
+        winograd_transform(j->dev, WINOGRAD_X, s, &j->w, j->a->from, s->c, s->c, lo, n,
+                           &x);
+        multiply(j, lo, n, &x, &y);
+        winograd_results(j->dev, s, &j->w, j->a->to, lo, n, &y);
+    }
+}
+
+static size_t winograd_forward_scratch(const struct conv_shape *s, int threads)
+{
+    struct winograd_tiles w = winograd_tiles(s, threads);
+
+    return thread_floats(s, &w) * (size_t)threads * sizeof(float);
+}
+
+static void winograd_forward(const struct device *dev, const struct conv_shape *s,
+                             const struct conv_args *a)
+{
+    struct forward_job j = {dev, s, a, winograd_tiles(s, dev->threads)};
+
+    cpu_parallel(dev, forward_thread, &j);
+}
+
+static size_t winograd_data_grad_scratch(const struct conv_shape *s, int threads)
+{
+    struct conv_shape back = conv_turned_round(s);
+
+    return winograd_forward_scratch(&back, threads);
+}
+
+static void winograd_data_grad(const struct device *dev, const struct conv_shape *s,
+                               const struct conv_args *a)
+{
+    struct conv_shape back = conv_turned_round(s);
+
+    winograd_forward(dev, &back, a);
+}
+
+const struct conv_loops conv_winograd = {
+    .forward_can = winograd_can,
+    .data_grad_can = winograd_can,
+    .weight_grad_can = winograd_can,
+    .unfused = true,
+    .packed = winograd_packed,
+    .pack = winograd_pack,
+    .forward_scratch = winograd_forward_scratch,
+    .data_grad_scratch = winograd_data_grad_scratch,
+    .weight_grad_scratch = winograd_weight_grad_scratch,
+    .forward = winograd_forward,
+    .data_grad = winograd_data_grad,
+    .weight_grad = winograd_weight_grad,
+};

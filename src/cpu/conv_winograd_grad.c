@@ -1,0 +1,172 @@
+/* The weight gradient: sums of [plane][k][c], over tiles. */
+#include "cpu/conv_share.h"
+#include "cpu/conv_winograd.h"
+
+enum { LANES = 16 };
+
+struct grad_job {
+    const struct device *dev;
+    const struct conv_shape *s;
+    struct winograd_tiles w;
+    struct conv_share share;
+    const float *x, *dy;
+    float *dw, *scratch;
+};
+
+/* Planes of a block in panels of `width` channels, an odd number of lines apart. */
+static struct winograd_planes planes(const struct winograd_tiles *w, int channels,
+                                     int width, float *at)
+{
+    int64_t size = round_up(w->most * width, LANES);
+    int64_t panel = size / LANES % 2 ? size : size + LANES;
+
+    return (struct winograd_planes){at, channels / width * panel, panel, width};
+}
+
+/* What a thread works with: rows k and columns c of the sums, and its scratch. */
+struct mine {
+    struct conv_part part;
+    struct winograd_planes x, dy;
+    float *sums;
+};
+
+/* Floats of a thread's scratch; the same for all. */
+static size_t thread_floats(const struct grad_job *j)
+{
+    const struct conv_share *h = &j->share;
+
+    return (size_t)WINOGRAD_PLANES *
+           ((size_t)planes(&j->w, h->cols, GEMM_RIGHT, NULL).plane +
+            (size_t)planes(&j->w, h->rows, GEMM_LEFT, NULL).plane +
+            (size_t)h->rows * (size_t)h->cols);
+}
+
+static struct mine mine_of(const struct grad_job *j, int thread)
+{
+    float *at = j->scratch + (size_t)thread * thread_floats(j);
+    struct mine m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
+
+    m.x = planes(&j->w, m.part.cols, GEMM_RIGHT, at);
+    m.dy = planes(&j->w, m.part.rows, GEMM_LEFT, at + WINOGRAD_PLANES * m.x.plane);
+    m.sums = m.dy.at + WINOGRAD_PLANES * m.dy.plane;
+    return m;
+}
+
+static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo, int n,
+                     bool add)
+{
+    const struct conv_shape *s = j->s;
+
+    for (int p = 0; p < WINOGRAD_PLANES; p++)
+        j->dev->loops->gemm_sums(&(const struct gemm_sums){
+            .rows = m->part.rows,
+            .cols = m->part.cols,
+            .depth = n,
+            .a_panel = m->dy.panel,
+            .b_panel = m->x.panel,
+            .y_row = m->part.cols,
+            .a = m->dy.at + p * m->dy.plane,
+            .b = m->x.at + p * m->x.plane,
+            .y = m->sums + (ptrdiff_t)p * m->part.rows * m->part.cols,
+            .add = add,
+            .ahead = {winograd_ahead(s, &j->w, j->x, s->c, lo + n, n, p),
+                      winograd_ahead(s, &j->w, j->dy, s->k, lo + n, n, p)},
+        });
+}
+
+static void grad_thread(void *arg, int thread)
+{
+    const struct grad_job *j = arg;
+    const struct conv_shape *s = j->s;
+    struct mine m = mine_of(j, thread);
+    ptrdiff_t sums = (ptrdiff_t)WINOGRAD_PLANES * m.part.rows * m.part.cols;
+    int64_t lo = 0, hi = j->w.all;
+    bool add = false;
+
+    if (j->share.own)
+        cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
+    for (ptrdiff_t i = 0; lo == hi && i < sums; i++)
+        m.sums[i] = 0;
+    for (; lo < hi && sums; lo += j->w.most, add = true) {
+        int n = at_most(hi - lo, j->w.most);
+
+        winograd_transform(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c,
+                           m.part.cols, lo, n, &m.x);
+        winograd_transform(j->dev, WINOGRAD_DY, s, &j->w, j->dy + m.part.row, s->k,
+                           m.part.rows, lo, n, &m.dy);
+        multiply(j, &m, lo, n, add);
+    }
+}
+
+/* dw of output k from the sums of one thread, or of all. */
+static void put_row(const struct grad_job *j, const struct mine *m, int k)
+{
+    const struct conv_part *part = &m->part;
+    const float *from[WINOGRAD_PLANES];
+    float *to[WINOGRAD_TAPS];
+
+    for (int p = 0; p < WINOGRAD_PLANES; p++) {
+        float *sum =
+            m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
+
+        for (int t = 1; j->share.own && t < j->dev->threads; t++)
+            j->dev->loops->accumulate(sum, sum + (size_t)t * thread_floats(j), part->cols,
+                                      false);
+        from[p] = sum;
+    }
+    for (int t = 0; t < WINOGRAD_TAPS; t++)
+        to[t] = j->dw + ((ptrdiff_t)k * WINOGRAD_TAPS + t) * j->s->c + part->col;
+    j->dev->loops->winograd(WINOGRAD_DW, from, to, part->cols, 0);
+}
+
+/* Outputs [lo, hi). */
+static void put_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct grad_job *j = arg;
+
+    for (int t = 0; t < (j->share.own ? 1 : j->dev->threads); t++) {
+        struct mine m = mine_of(j, t);
+
+        for (int k = (int)lo; m.part.cols && k < hi; k++)
+            if (k >= m.part.row && k < m.part.row + m.part.rows)
+                put_row(j, &m, k);
+    }
+}
+
+static struct grad_job job_of(const struct device *dev, const struct conv_shape *s,
+                              int threads)
+{
+    size_t bytes = (size_t)WINOGRAD_PLANES * (size_t)s->c * (size_t)s->k * sizeof(float);
+    struct conv_share share = conv_share_of(s->k, s->c, bytes, threads);
+
+    return (struct grad_job){
+        .dev = dev,
+        .s = s,
+        .w = winograd_tiles(s, share.own ? threads : 1),
+        .share = share,
+    };
+}
+
+size_t winograd_weight_grad_scratch(const struct conv_shape *s, int threads)
+{
+    struct grad_job j = job_of(NULL, s, threads);
+
+    return thread_floats(&j) * (size_t)threads * sizeof(float);
+}
+
+/* NOLINTBEGIN(readability-non-const-parameter): dw is written through the job */
+void winograd_weight_grad(const struct device *dev, const struct conv_shape *s,
+                          const void *x, const void *dy, float *dw, float *db,
+                          void *scratch)
+/* NOLINTEND(readability-non-const-parameter) */
+{
+    struct grad_job j = job_of(dev, s, dev->threads);
+
+    (void)db; /* these loops are unfused */
+    j.x = x;
+    j.dy = dy;
+    j.dw = dw;
+    j.scratch = scratch;
+    cpu_parallel(dev, grad_thread, &j);
+    cpu_for(dev, s->k, 1, put_part, &j);
+}
