@@ -1,9 +1,9 @@
 /*
  * Our own convolutions in fp32 as products of matrices: 1 x 1, and any kernel with a
- * stride, without groups. A row of the left matrix is what a result reads: the channels of
- * one pixel after another. Of 1 x 1 it is the image as it lies; otherwise rows are copied,
- * a block at a time (Chetlur et al. 2014, section 3). The data gradient of a stride is a
- * product for each phase of dx.
+ * stride, without groups. A row of the left matrix is what a result reads: the channels
+ * of one pixel after another. Of 1 x 1 it is the image as it lies; otherwise rows are
+ * copied, a block at a time (Chetlur et al. 2014, section 3). The data gradient of a
+ * stride is a product for each phase of dx.
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. What lies outside of
  * the image counts as zero, so an infinite weight gives NaN at the edges.

@@ -124,8 +124,7 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
             .a_row = x->next,
             .b_panel = (int64_t)s->c * PANEL,
             .a = x->at + p * x->plane,
-            .b = (const float *)j->a->packed +
-                 (int64_t)p * s->c * round_up(s->k, PANEL),
+            .b = (const float *)j->a->packed + (int64_t)p * s->c * round_up(s->k, PANEL),
             .y = rows,
             .ahead = {winograd_ahead(s, &j->w, j->a->from, s->c, lo + n, n, p),
                       winograd_ahead(s, &j->w, j->a->to, s->k, lo, n, p)},
@@ -139,8 +138,7 @@ static void forward_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     float *scratch = (float *)j->a->scratch + (size_t)thread * thread_floats(s, &j->w);
     struct winograd_planes x = planes(&j->w, s->c, scratch);
-    struct winograd_planes y =
-        planes(&j->w, s->k, scratch + WINOGRAD_PLANES * x.plane);
+    struct winograd_planes y = planes(&j->w, s->k, scratch + WINOGRAD_PLANES * x.plane);
     int64_t lo, hi;
 
     cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);

@@ -106,8 +106,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     float *to[WINOGRAD_TAPS];
 
     for (int p = 0; p < WINOGRAD_PLANES; p++) {
-        float *sum =
-            m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
+        float *sum = m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
 
         for (int t = 1; j->share.own && t < j->dev->threads; t++)
             j->dev->loops->accumulate(sum, sum + (size_t)t * thread_floats(j), part->cols,
