@@ -3,17 +3,30 @@
 
 enum { LANES = 16, PANEL = GEMM_PANEL };
 
+static bool axis_can(int kernel, int stride, int pad, int dilation)
+{
+    return stride == 1 && (kernel == 3 ? pad == dilation : kernel == 1 && pad == 0);
+}
+
 static const char *winograd_can(const struct device *dev, const struct conv_shape *s)
 {
+    bool line = s->kernel_h != s->kernel_w;
+    int least = line ? 4 * LANES : 2 * LANES; /* else the transforms cost too much */
+
     if (dev->loops->lanes < 8)
         return "no AVX2";
     if (s->type != DTYPE_F32)
         return "fp32 only";
-    if (s->kernel_h != 3 || s->kernel_w != 3 || s->stride_h != 1 || s->stride_w != 1 ||
-        s->pad_h != 1 || s->pad_w != 1 || s->dilation_h != 1 || s->dilation_w != 1)
-        return "3 x 3 of stride 1, padding 1 only";
-    if (s->c % LANES || s->k % LANES || s->c < 2 * LANES || s->k < 2 * LANES)
-        return "multiples of 16 channels from 32 on only";
+    if (!axis_can(s->kernel_h, s->stride_h, s->pad_h, s->dilation_h) ||
+        !axis_can(s->kernel_w, s->stride_w, s->pad_w, s->dilation_w) ||
+        s->kernel_h * s->kernel_w == 1)
+        return "kernels of 3 that keep height and width only";
+    if (s->kernel_h == s->kernel_w && s->dilation_h * s->dilation_w > 1)
+        return "3 x 3 without dilation only";
+    if (s->c % LANES || s->k % LANES || s->c < least || s->k < least)
+        return "multiples of 16 channels from 32 on only, of lines from 64 on";
+    if (line && 4 * s->dilation_h > s->h)
+        return "many of the taps are outside of the image";
     return NULL;
 }
 
@@ -23,8 +36,8 @@ static size_t winograd_packed(const struct conv_shape *s)
 {
     int forward = s->c * round_up(s->k, PANEL), back = s->k * round_up(s->c, PANEL);
 
-    return (size_t)WINOGRAD_PLANES * (size_t)(forward > back ? forward : back) *
-           sizeof(float);
+    return (size_t)winograd_tiles(s, 1).planes *
+           (size_t)(forward > back ? forward : back) * sizeof(float);
 }
 
 struct pack_job {
@@ -32,6 +45,7 @@ struct pack_job {
     const float *w;
     float *packed;
     int in, out, c; /* c: of w */
+    int planes, taps;
     bool backward;
 };
 
@@ -39,23 +53,27 @@ struct pack_job {
 static void pack_unit(const struct pack_job *j, int in, int out)
 {
     float tap[WINOGRAD_TAPS][LANES * PANEL] __attribute__((aligned(64))) = {{0}};
-    ptrdiff_t row = (ptrdiff_t)WINOGRAD_TAPS * j->c;
+    ptrdiff_t row = (ptrdiff_t)j->taps * j->c;
     ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
     const float *from[WINOGRAD_TAPS];
     float *to[WINOGRAD_PLANES];
 
-    for (int t = 0; t < WINOGRAD_TAPS; t++) {
-        const float *w = j->backward
-                             ? j->w + in * row + (WINOGRAD_TAPS - 1 - t) * j->c + out
-                             : j->w + out * row + t * j->c + in;
+    for (int t = 0; t < j->taps; t++) {
+        const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out
+                                     : j->w + out * row + t * j->c + in;
 
         j->dev->loops->gemm_pack(w, row, LANES, at_most(j->out - out, PANEL),
                                  !j->backward, tap[t]);
         from[t] = tap[t];
     }
-    for (int p = 0; p < WINOGRAD_PLANES; p++)
+    for (int p = 0; p < j->planes; p++)
         to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
-    j->dev->loops->winograd(WINOGRAD_W, from, to, LANES * PANEL, 0);
+    j->dev->loops->winograd(WINOGRAD_W, &(const struct winograd_numbers){
+                                            .line = j->planes < WINOGRAD_PLANES,
+                                            .n = (int64_t)LANES * PANEL,
+                                            .from = from,
+                                            .to = to,
+                                        });
 }
 
 static void pack_part(void *arg, int64_t lo, int64_t hi)
@@ -77,6 +95,8 @@ static void winograd_pack(const struct device *dev, const struct conv_shape *s,
         .in = backward ? s->k : s->c,
         .out = backward ? s->c : s->k,
         .c = s->c,
+        .planes = winograd_tiles(s, 1).planes,
+        .taps = s->kernel_h * s->kernel_w,
         .backward = backward,
     };
 
@@ -104,7 +124,7 @@ static struct winograd_planes planes(const struct winograd_tiles *w, int channel
 
 static size_t thread_floats(const struct conv_shape *s, const struct winograd_tiles *w)
 {
-    return (size_t)(WINOGRAD_PLANES *
+    return (size_t)(w->planes *
                     (planes(w, s->c, NULL).plane + planes(w, s->k, NULL).plane));
 }
 
@@ -114,7 +134,7 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
     const struct conv_shape *s = j->s;
     float *rows[WINOGRAD_MOST];
 
-    for (int p = 0; p < WINOGRAD_PLANES; p++) {
+    for (int p = 0; p < j->w.planes; p++) {
         for (int i = 0; i < n; i++)
             rows[i] = y->at + p * y->plane + i * y->next;
         j->dev->loops->gemm_rows(&(const struct gemm_rows){
@@ -138,17 +158,16 @@ static void forward_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     float *scratch = (float *)j->a->scratch + (size_t)thread * thread_floats(s, &j->w);
     struct winograd_planes x = planes(&j->w, s->c, scratch);
-    struct winograd_planes y = planes(&j->w, s->k, scratch + WINOGRAD_PLANES * x.plane);
+    struct winograd_planes y = planes(&j->w, s->k, scratch + j->w.planes * x.plane);
     int64_t lo, hi;
 
     cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
     for (; lo < hi; lo += j->w.most) {
         int n = at_most(hi - lo, j->w.most);
 
-        winograd_transform(j->dev, WINOGRAD_X, s, &j->w, j->a->from, s->c, s->c, lo, n,
-                           &x);
+        winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->a->from, s->c, s->c, lo, n, &x);
         multiply(j, lo, n, &x, &y);
-        winograd_results(j->dev, s, &j->w, j->a->to, lo, n, &y);
+        winograd_results(j->dev, s, &j->w, j->a, lo, n, &y);
     }
 }
 
@@ -186,7 +205,6 @@ const struct conv_loops conv_winograd = {
     .forward_can = winograd_can,
     .data_grad_can = winograd_can,
     .weight_grad_can = winograd_can,
-    .unfused = true,
     .packed = winograd_packed,
     .pack = winograd_pack,
     .forward_scratch = winograd_forward_scratch,

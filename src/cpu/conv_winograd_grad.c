@@ -10,7 +10,7 @@ struct grad_job {
     struct winograd_tiles w;
     struct conv_share share;
     const float *x, *dy;
-    float *dw, *scratch;
+    float *dw, *db, *scratch;
 };
 
 /* Planes of a block in panels of `width` channels, an odd number of lines apart. */
@@ -27,7 +27,7 @@ static struct winograd_planes planes(const struct winograd_tiles *w, int channel
 struct mine {
     struct conv_part part;
     struct winograd_planes x, dy;
-    float *sums;
+    float *sums, *bias;
 };
 
 /* Floats of a thread's scratch; the same for all. */
@@ -35,10 +35,10 @@ static size_t thread_floats(const struct grad_job *j)
 {
     const struct conv_share *h = &j->share;
 
-    return (size_t)WINOGRAD_PLANES *
-           ((size_t)planes(&j->w, h->cols, GEMM_RIGHT, NULL).plane +
-            (size_t)planes(&j->w, h->rows, GEMM_LEFT, NULL).plane +
-            (size_t)h->rows * (size_t)h->cols);
+    return (size_t)j->w.planes * ((size_t)planes(&j->w, h->cols, GEMM_RIGHT, NULL).plane +
+                                  (size_t)planes(&j->w, h->rows, GEMM_LEFT, NULL).plane +
+                                  (size_t)h->rows * (size_t)h->cols) +
+           (size_t)h->rows;
 }
 
 static struct mine mine_of(const struct grad_job *j, int thread)
@@ -47,8 +47,9 @@ static struct mine mine_of(const struct grad_job *j, int thread)
     struct mine m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
 
     m.x = planes(&j->w, m.part.cols, GEMM_RIGHT, at);
-    m.dy = planes(&j->w, m.part.rows, GEMM_LEFT, at + WINOGRAD_PLANES * m.x.plane);
-    m.sums = m.dy.at + WINOGRAD_PLANES * m.dy.plane;
+    m.dy = planes(&j->w, m.part.rows, GEMM_LEFT, at + j->w.planes * m.x.plane);
+    m.sums = m.dy.at + j->w.planes * m.dy.plane;
+    m.bias = m.sums + (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     return m;
 }
 
@@ -57,7 +58,7 @@ static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo,
 {
     const struct conv_shape *s = j->s;
 
-    for (int p = 0; p < WINOGRAD_PLANES; p++)
+    for (int p = 0; p < j->w.planes; p++)
         j->dev->loops->gemm_sums(&(const struct gemm_sums){
             .rows = m->part.rows,
             .cols = m->part.cols,
@@ -79,7 +80,7 @@ static void grad_thread(void *arg, int thread)
     const struct grad_job *j = arg;
     const struct conv_shape *s = j->s;
     struct mine m = mine_of(j, thread);
-    ptrdiff_t sums = (ptrdiff_t)WINOGRAD_PLANES * m.part.rows * m.part.cols;
+    ptrdiff_t sums = (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     int64_t lo = 0, hi = j->w.all;
     bool add = false;
 
@@ -87,14 +88,19 @@ static void grad_thread(void *arg, int thread)
         cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
     for (ptrdiff_t i = 0; lo == hi && i < sums; i++)
         m.sums[i] = 0;
+    for (int i = 0; i < m.part.rows; i++)
+        m.bias[i] = 0;
     for (; lo < hi && sums; lo += j->w.most, add = true) {
         int n = at_most(hi - lo, j->w.most);
 
-        winograd_transform(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c,
-                           m.part.cols, lo, n, &m.x);
-        winograd_transform(j->dev, WINOGRAD_DY, s, &j->w, j->dy + m.part.row, s->k,
-                           m.part.rows, lo, n, &m.dy);
+        winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c, m.part.cols,
+                       lo, n, &m.x);
+        winograd_block(j->dev, WINOGRAD_DY, s, &j->w, j->dy + m.part.row, s->k,
+                       m.part.rows, lo, n, &m.dy);
         multiply(j, &m, lo, n, add);
+        if (j->db && m.part.col == 0)
+            winograd_bias(j->dev, s, &j->w, j->dy + m.part.row, m.part.rows, lo, n,
+                          m.bias);
     }
 }
 
@@ -105,7 +111,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     const float *from[WINOGRAD_PLANES];
     float *to[WINOGRAD_TAPS];
 
-    for (int p = 0; p < WINOGRAD_PLANES; p++) {
+    for (int p = 0; p < j->w.planes; p++) {
         float *sum = m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
 
         for (int t = 1; j->share.own && t < j->dev->threads; t++)
@@ -113,9 +119,21 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
                                       false);
         from[p] = sum;
     }
-    for (int t = 0; t < WINOGRAD_TAPS; t++)
-        to[t] = j->dw + ((ptrdiff_t)k * WINOGRAD_TAPS + t) * j->s->c + part->col;
-    j->dev->loops->winograd(WINOGRAD_DW, from, to, part->cols, 0);
+    for (int t = 0; t < j->w.taps; t++)
+        to[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
+    j->dev->loops->winograd(WINOGRAD_DW, &(const struct winograd_numbers){
+                                             .line = j->w.planes < WINOGRAD_PLANES,
+                                             .n = part->cols,
+                                             .from = from,
+                                             .to = to,
+                                         });
+    if (j->db && part->col == 0) {
+        const float *sum = m->bias + k - part->row;
+
+        j->db[k] = sum[0];
+        for (int t = 1; j->share.own && t < j->dev->threads; t++)
+            j->db[k] += sum[(size_t)t * thread_floats(j)];
+    }
 }
 
 /* Outputs [lo, hi). */
@@ -135,8 +153,8 @@ static void put_part(void *arg, int64_t lo, int64_t hi)
 static struct grad_job job_of(const struct device *dev, const struct conv_shape *s,
                               int threads)
 {
-    size_t bytes = (size_t)WINOGRAD_PLANES * (size_t)s->c * (size_t)s->k * sizeof(float);
-    struct conv_share share = conv_share_of(s->k, s->c, bytes, threads);
+    size_t sums = (size_t)winograd_tiles(s, 1).planes * (size_t)s->c * (size_t)s->k;
+    struct conv_share share = conv_share_of(s->k, s->c, sums * sizeof(float), threads);
 
     return (struct grad_job){
         .dev = dev,
@@ -153,7 +171,7 @@ size_t winograd_weight_grad_scratch(const struct conv_shape *s, int threads)
     return thread_floats(&j) * (size_t)threads * sizeof(float);
 }
 
-/* NOLINTBEGIN(readability-non-const-parameter): dw is written through the job */
+/* NOLINTBEGIN(readability-non-const-parameter): dw and db are written through the job */
 void winograd_weight_grad(const struct device *dev, const struct conv_shape *s,
                           const void *x, const void *dy, float *dw, float *db,
                           void *scratch)
@@ -161,10 +179,10 @@ void winograd_weight_grad(const struct device *dev, const struct conv_shape *s,
 {
     struct grad_job j = job_of(dev, s, dev->threads);
 
-    (void)db; /* these loops are unfused */
     j.x = x;
     j.dy = dy;
     j.dw = dw;
+    j.db = db;
     j.scratch = scratch;
     cpu_parallel(dev, grad_thread, &j);
     cpu_for(dev, s->k, 1, put_part, &j);

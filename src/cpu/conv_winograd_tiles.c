@@ -1,3 +1,4 @@
+#include "cpu/conv_window.h"
 #include "cpu/conv_winograd.h"
 
 enum {
@@ -6,80 +7,143 @@ enum {
     PIECE = 512,         /* channels that are transformed at a time */
 };
 
+static struct winograd_axis axis_of(int size, int kernel, int dilation)
+{
+    struct winograd_axis a = {size, 1, 1, 1};
+
+    if (kernel > 1) {
+        int left = size % (2 * dilation);
+
+        a = (struct winograd_axis){0, dilation, 4, 2};
+        a.tiles = size / (2 * dilation) * dilation + (left < dilation ? left : dilation);
+    }
+    return a;
+}
+
 struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
 {
     struct winograd_tiles w = {
-        .rows = (s->h + WINOGRAD_OUT - 1) / WINOGRAD_OUT,
-        .cols = (s->w + WINOGRAD_OUT - 1) / WINOGRAD_OUT,
+        .y = axis_of(s->h, s->kernel_h, s->dilation_h),
+        .x = axis_of(s->w, s->kernel_w, s->dilation_w),
+        .taps = s->kernel_h * s->kernel_w,
     };
-    int64_t tile = WINOGRAD_PLANES * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
-    int64_t blocks, each;
-    int most = at_most(NEAR / tile, WINOGRAD_MOST);
+    int64_t tile, blocks, each;
+    int most;
 
-    w.all = (int64_t)s->n * w.rows * w.cols;
-    each = (w.all + threads - 1) / threads;
+    w.planes = w.y.reads * w.x.reads;
+    w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
+    tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
+    most = at_most(NEAR / tile, WINOGRAD_MOST);
     most = most < FEW ? FEW : most;
+    each = (w.all + threads - 1) / threads;
     blocks = (each + most - 1) / most; /* of about equal size */
     w.most = round_up((int)((each + blocks - 1) / blocks), GEMM_ROWS);
     return w;
 }
 
-/* Pixel i of side x side ones from [y, x] on: where it lies in an image, -1: outside. */
-static ptrdiff_t pixel_at(const struct conv_shape *s, int y, int x, int side, int i)
+/* The first result of tile t in one direction. */
+static int first_of(const struct winograd_axis *a, int t)
 {
-    y += i / side;
-    x += i % side;
-    return y < 0 || y >= s->h || x < 0 || x >= s->w ? -1 : (ptrdiff_t)y * s->w + x;
+    return a->results == 1 ? t : t / a->dilation * 2 * a->dilation + t % a->dilation;
 }
 
-void winograd_transform(const struct device *dev, enum winograd t,
-                        const struct conv_shape *s, const struct winograd_tiles *w,
-                        const float *image, int all, int channels, int64_t lo, int n,
-                        const struct winograd_planes *to)
+static int before(const struct winograd_axis *a)
+{
+    return a->reads == 1 ? 0 : a->dilation;
+}
+
+/* Where pixel i that a tile reads lies in an image, or its result i; -1: outside. */
+static ptrdiff_t pixel_at(const struct conv_shape *s, const struct winograd_tiles *w,
+                          const struct conv_place *p, bool reads, int i)
+{
+    int side = reads ? w->x.reads : w->x.results;
+    int y = first_of(&w->y, p->row) + i / side * w->y.dilation;
+    int x = first_of(&w->x, p->col) + i % side * w->x.dilation;
+
+    if (reads) {
+        y -= before(&w->y);
+        x -= before(&w->x);
+    }
+    if (y < 0 || y >= s->h || x < 0 || x >= s->w)
+        return -1;
+    return (p->image * s->h + y) * s->w + x;
+}
+
+void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
+                    const struct winograd_tiles *w, const float *image, int all,
+                    int channels, int64_t lo, int n, const struct winograd_planes *to)
 {
     static const float zeros[PIECE];
-    struct conv_place p = conv_place(w->rows, w->cols, lo);
-    int border = t == WINOGRAD_X ? 1 : 0, width = border ? GEMM_RIGHT : GEMM_LEFT;
-    int side = WINOGRAD_OUT + 2 * border;
-    ptrdiff_t size = (ptrdiff_t)s->h * s->w * all;
-    const float *pixel[WINOGRAD_PLANES];
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    bool reads = t == WINOGRAD_X;
+    int width = reads ? GEMM_RIGHT : GEMM_LEFT;
+    int pixels = reads ? w->planes : w->y.results * w->x.results;
+    const float *from[WINOGRAD_PLANES];
     float *plane[WINOGRAD_PLANES];
 
-    for (int i = 0; i < n; i++, conv_place_next(w->rows, w->cols, &p))
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
         for (int c = 0; c < channels; c += PIECE) {
-            for (int q = 0; q < side * side; q++) {
-                ptrdiff_t at = pixel_at(s, p.row * WINOGRAD_OUT - border,
-                                        p.col * WINOGRAD_OUT - border, side, q);
+            for (int q = 0; q < pixels; q++) {
+                ptrdiff_t at = pixel_at(s, w, &p, reads, q);
 
-                pixel[q] = at < 0 ? zeros : image + p.image * size + at * all + c;
+                from[q] = at < 0 ? zeros : image + at * all + c;
             }
-            for (int q = 0; q < WINOGRAD_PLANES; q++)
+            for (int q = 0; q < w->planes; q++)
                 plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
-            dev->loops->winograd(t, pixel, plane, at_most(channels - c, PIECE),
-                                 to->panel);
+            dev->loops->winograd(t, &(const struct winograd_numbers){
+                                        .line = w->planes < WINOGRAD_PLANES,
+                                        .n = at_most(channels - c, PIECE),
+                                        .panel = to->panel,
+                                        .from = from,
+                                        .to = plane,
+                                    });
         }
 }
 
 void winograd_results(const struct device *dev, const struct conv_shape *s,
-                      const struct winograd_tiles *w, float *y, int64_t lo, int n,
-                      const struct winograd_planes *from)
+                      const struct winograd_tiles *w, const struct conv_args *a,
+                      int64_t lo, int n, const struct winograd_planes *from)
 {
-    struct conv_place p = conv_place(w->rows, w->cols, lo);
-    ptrdiff_t size = (ptrdiff_t)s->h * s->w * s->k;
-    const float *plane[WINOGRAD_PLANES];
-    float nowhere[PIECE], *pixel[WINOGRAD_OUT * WINOGRAD_OUT];
+    static const float zeros[PIECE];
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    int pixels = w->y.results * w->x.results;
+    float nowhere[PIECE], *y = a->to, *to[4];
+    const float *plane[WINOGRAD_PLANES], *m = a->mask, *mask[4];
 
-    for (int i = 0; i < n; i++, conv_place_next(w->rows, w->cols, &p))
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
         for (int c = 0; c < s->k; c += PIECE) {
-            for (int q = 0; q < WINOGRAD_OUT * WINOGRAD_OUT; q++) {
-                ptrdiff_t at = pixel_at(s, p.row * WINOGRAD_OUT, p.col * WINOGRAD_OUT,
-                                        WINOGRAD_OUT, q);
+            for (int q = 0; q < pixels; q++) {
+                ptrdiff_t at = pixel_at(s, w, &p, false, q);
 
-                pixel[q] = at < 0 ? nowhere : y + p.image * size + at * s->k + c;
+                to[q] = at < 0 ? nowhere : y + at * s->k + c;
+                mask[q] = at < 0 || !m ? zeros : m + at * s->k + c;
             }
-            for (int q = 0; q < WINOGRAD_PLANES; q++)
+            for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
-            dev->loops->winograd(WINOGRAD_Y, plane, pixel, at_most(s->k - c, PIECE), 0);
+            dev->loops->winograd(WINOGRAD_Y, &(const struct winograd_numbers){
+                                                 .line = w->planes < WINOGRAD_PLANES,
+                                                 .n = at_most(s->k - c, PIECE),
+                                                 .from = plane,
+                                                 .to = to,
+                                                 .bias = a->bias ? a->bias + c : NULL,
+                                                 .mask = m ? mask : NULL,
+                                                 .relu = a->relu,
+                                             });
+        }
+}
+
+void winograd_bias(const struct device *dev, const struct conv_shape *s,
+                   const struct winograd_tiles *w, const float *dy, int channels,
+                   int64_t lo, int n, float *db)
+{
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
+        for (int q = 0; q < w->y.results * w->x.results; q++) {
+            ptrdiff_t at = pixel_at(s, w, &p, false, q);
+
+            if (at >= 0)
+                dev->loops->accumulate(db, dy + at * s->k, channels, false);
         }
 }
 
@@ -87,9 +151,10 @@ struct gemm_ahead winograd_ahead(const struct conv_shape *s,
                                  const struct winograd_tiles *w, const float *image,
                                  int channels, int64_t lo, int n, int plane)
 {
-    struct conv_place p = conv_place(w->rows, w->cols, lo);
-    int64_t pixel = (p.image * s->h + p.row * WINOGRAD_OUT) * s->w + p.col * WINOGRAD_OUT;
-    int64_t size = (int64_t)n * WINOGRAD_OUT * WINOGRAD_OUT * channels / WINOGRAD_PLANES;
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    int64_t row = p.image * s->h + first_of(&w->y, p.row);
+    int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
 
-    return (struct gemm_ahead){image + pixel * channels + plane * size, size};
+    return (struct gemm_ahead){
+        image + (row * s->w + first_of(&w->x, p.col)) * channels + plane * size, size};
 }

@@ -148,15 +148,24 @@ struct gemm_sums {
 };
 
 /*
- * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), each of so
- * many numbers to so many, in order of rows.
+ * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
+ * F(2, 3), which is that of one of its lines. Each makes so many numbers of so many, in
+ * order of rows; n of each, a multiple of 16.
  */
 enum winograd {
-    WINOGRAD_X,  /* 4 x 4 pixels to 16:        B^T x B */
-    WINOGRAD_W,  /* 3 x 3 weights to 16:       G w G^T */
-    WINOGRAD_Y,  /* 16 products to 2 x 2:      A^T m A */
-    WINOGRAD_DY, /* 2 x 2 gradients to 16:     A dy A^T */
-    WINOGRAD_DW, /* 16 sums to 3 x 3:          G^T m G */
+    WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */
+    WINOGRAD_W,  /* 3 x 3 weights to 16:        G w G^T */
+    WINOGRAD_Y,  /* 16 products to 2 x 2:       A^T m A, then + bias, relu, 0 by mask */
+    WINOGRAD_DY, /* 2 x 2 gradients to 16:      A dy A^T, 8 a panel */
+    WINOGRAD_DW, /* 16 sums to 3 x 3:           G^T m G */
+};
+struct winograd_numbers {
+    bool line; /* 4 to 4, 3 to 4, 4 to 2, ... */
+    int64_t n, panel;
+    const float *const *from;
+    float *const *to;
+    const float *bias, *const *mask; /* of Y; may be NULL */
+    bool relu;
 };
 
 struct sgd_rule;
@@ -238,9 +247,7 @@ struct loops {
     /* A row of a side of gemm_sums: 8 or 16 (`width`) numbers a panel. NULL: zeros */
     void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
                         int64_t panel);
-    /* n numbers, a multiple of 16, at each pointer; results of X 16 a panel, of DY 8 */
-    void (*winograd)(enum winograd t, const float *const *from, float *const *to,
-                     int64_t n, int64_t panel);
+    void (*winograd)(enum winograd t, const struct winograd_numbers *a);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* n bytes of each row, between rows of to_row and from_row bytes */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
