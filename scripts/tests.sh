@@ -16,6 +16,11 @@ export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-3000}" # see src/cpu/spin.h
 # For SANITIZE=thread: no reports of libraries that know nothing of it; children may have
 # threads.
 export TSAN_OPTIONS="${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:die_after_fork=0}"
+beside=${TESTS_JOBS:-2}
+[[ $beside =~ ^[1-9][0-9]*$ ]] || {
+  echo "scripts/tests.sh: TESTS_JOBS=$beside is not a number of scripts from 1 on" >&2
+  exit 2
+}
 tests=("$@")
 passed=0
 failed=0
@@ -81,7 +86,7 @@ report_ended() { # in the order in which they were named
 
 for i in "${!tests[@]}"; do
   if [[ ${tests[i]} == *.sh ]]; then
-    while [ "$(jobs -rp | wc -l)" -ge "${TESTS_JOBS:-2}" ]; do wait -n; done
+    while [ "$(jobs -rp | wc -l)" -ge "$beside" ]; do wait -n; done
     run_beside "$i" &
   else
     wait
