@@ -25,7 +25,7 @@ static const char *winograd_can(const struct device *dev, const struct conv_shap
         return "3 x 3 without dilation only";
     if (s->c % LANES || s->k % LANES || s->c < least || s->k < least)
         return "multiples of 16 channels from 32 on only, of lines from 64 on";
-    if (line && 4 * s->dilation_h > s->h)
+    if (line && s->kernel_h > 1 && 4 * s->dilation_h > s->h)
         return "many of the taps are outside of the image";
     return NULL;
 }

@@ -72,6 +72,7 @@ const struct op_case rows_wide[] = {
      .bench = {.dim = {4, 128, 45, 60}, .out = 128},
      CONV(.kernel_h = 3, .kernel_w = 1, .pad_h = 4, .dilation_h = 4)},
     {.name = "conv2d 1x3 dilated wide",
+     .nan_spreads = true,
      WIDE,
      .small = {.dim = {1, 128, 3, 17}, .out = 128},
      .bench = {.dim = {4, 128, 45, 60}, .out = 128},
