@@ -114,9 +114,11 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
         }
 }
 
+/* NOLINTBEGIN(readability-non-const-parameter): packed is written through the job */
 static void pack_window(const struct device *dev, const struct conv_shape *s,
                         const struct conv_window *v, float *packed, const float *w,
                         bool backward)
+/* NOLINTEND(readability-non-const-parameter) */
 {
     ptrdiff_t row = (ptrdiff_t)s->kernel_h * s->kernel_w * s->c;
     struct pack_job j = {dev, v, w, packed, row, backward};
