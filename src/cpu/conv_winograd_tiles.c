@@ -107,7 +107,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     int pixels = w->y.results * w->x.results;
-    float nowhere[PIECE], *y = a->to, *to[4];
+    float nowhere[PIECE] = {0}, *y = a->to, *to[4];
     const float *plane[WINOGRAD_PLANES], *m = a->mask, *mask[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
