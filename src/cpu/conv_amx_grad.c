@@ -302,7 +302,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
                            int steps, bool first)
 {
     const struct plan *p = j->p;
-    const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4];
+    const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
     struct amx_blocks b = {.line = p->line};
 
     for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
