@@ -68,7 +68,7 @@ static void pack(void *dst, void *const *from, void *state)
     st->loops->pack(st->dev, &st->shape, dst, from[0], st->backward);
 }
 
-/* Packed weights depend on the channels and taps alone: train and accumulation share. */
+/* Packed weights do not depend on the images: train and accumulation share them. */
 static void derive(struct region *r, const struct device *dev,
                    const struct own_state *own, struct tensor *w, bool backward)
 {
@@ -76,8 +76,10 @@ static void derive(struct region *r, const struct device *dev,
     struct pack_state st = {own->loops, dev, *s, backward};
     struct {
         const struct conv_loops *loops;
-        int number[6];
-    } key = {own->loops, {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, backward}};
+        int number[12];
+    } key = {own->loops,
+             {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, s->stride_h,
+              s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w, backward}};
 
     (void)weights_pack(r, w, own->loops->packed(s), pack, &st, sizeof(st), &key,
                        sizeof(key));

@@ -111,7 +111,7 @@ struct pack {
     int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
 };
 
-/* Numbers that are brought near while a product is made. */
+/* Numbers that are brought near while a product is made; they may be in no tensor. */
 struct gemm_ahead {
     const float *at;
     int64_t size;
