@@ -57,10 +57,10 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
     ptrdiff_t at = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
 
     *b = (struct amx_band){
-        .depth = depth_of(v->channels),
-        .steps = v->channels / depth_of(v->channels),
+        .depth = depth_of(v->reads),
+        .steps = v->reads / depth_of(v->reads),
         .step = amx_window_step(v),
-        .panel = (ptrdiff_t)v->packed * v->channels * LANES,
+        .panel = (ptrdiff_t)v->packed * v->reads * LANES,
         .y = (uint16_t *)j->a->to + at,
         .mask = j->a->mask ? (const uint16_t *)j->a->mask + at : NULL,
         .bias = j->a->bias,
@@ -81,7 +81,7 @@ static void add_tap(struct amx_band *b, const struct window_job *j,
 {
     b->x[b->taps] = x;
     b->w[b->taps++] =
-        (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->channels * LANES;
+        (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->reads * LANES;
 }
 
 /* Rows [y, y + rows) by a copy of what they read. */
@@ -96,8 +96,8 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
         amx_window_copy(v, image_at(j, image), y, rows, copy);
     for (int t = 0; t < v->of.taps; t++)
         add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
-    if (y + rows <
-        v->of.rows) { /* the next band, as far as it is not what this one reads */
+    if (y + rows < v->of.rows) {
+        /* the next band, as far as it is not what this one reads */
         b.next = image_at(j, image) +
                  (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
                      v->of.c;
@@ -190,7 +190,7 @@ ISA static void window_thread_tiles(void *arg, int thread)
 {
     const struct window_job *j = arg;
 
-    tiles_begin(depth_of(j->v->channels));
+    tiles_begin(depth_of(j->v->reads));
     window_thread(arg, thread);
     tiles_end();
 }
@@ -211,7 +211,7 @@ static int group_of(const struct amx_window *v)
     int channels = v->of.channels;
     int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
     size_t bytes =
-        (size_t)v->of.taps * (size_t)v->channels * (size_t)unit * sizeof(uint16_t);
+        (size_t)v->of.taps * (size_t)v->reads * (size_t)unit * sizeof(uint16_t);
     size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
 
     if (groups < 2)

@@ -59,7 +59,7 @@ static int segment(const struct plan *p, int rows)
 static void plan_chunk(struct plan *p, int k, int threads)
 {
     size_t dy = (size_t)k * sizeof(uint16_t);
-    size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.channels) * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.reads) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
     size_t copied = p->plain ? 0 : x;
@@ -88,7 +88,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
 {
     struct plan p = {.v = amx_window_forward(s)};
     const struct amx_window *v = &p.v;
-    size_t weights = (size_t)(v->of.taps * v->channels) * (size_t)s->k * sizeof(float);
+    size_t weights = (size_t)(v->of.taps * v->reads) * (size_t)s->k * sizeof(float);
     size_t lines, groups, tile = TILE * sizeof(float);
 
     p.plain = amx_window_pointwise(v);
@@ -99,7 +99,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     if (p.shared)
         p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
     p.phases_w = v->span > 1 ? 1 : v->step;
-    p.blocks = v->of.taps * v->channels / LANES;
+    p.blocks = v->of.taps * v->reads / LANES;
     p.right = p.part > LANES ? 2 : 1;
     p.left = 4 / p.right;
     p.squares = (p.part / LANES + p.right - 1) / p.right;
@@ -110,7 +110,7 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     /* zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
-    lines = (size_t)(v->of.step_h * p.phases_w * v->channels);
+    lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
     p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
     groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
     p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
@@ -183,18 +183,18 @@ static const uint16_t *line_of(const struct plan *p, const struct mine *m,
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
     int phase = down % v->of.step_h * p->phases_w + right % p->phases_w;
 
-    return m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line +
+    return m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line +
            (ptrdiff_t)(down / v->of.step_h) * v->pitch + right / p->phases_w;
 }
 
 static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 {
-    ptrdiff_t lo = (ptrdiff_t)phase * p->v.channels * p->line;
+    ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
 
     for (int t = 0; t < p->v.of.taps; t++) {
         ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->turned;
 
-        if (at >= lo && at < lo + (ptrdiff_t)p->v.channels * p->line)
+        if (at >= lo && at < lo + (ptrdiff_t)p->v.reads * p->line)
             return true;
     }
     return false;
@@ -207,7 +207,7 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     ptrdiff_t step = amx_window_step(v);
-    int wide = depth_of(v->channels),
+    int wide = depth_of(v->reads),
         ahead = DEPTH * (v->of.c < AHEAD ? AHEAD / v->of.c : 1);
 
     for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
@@ -217,14 +217,13 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
         if (!phase_read(p, m, phase))
             continue;
         for (int i = 0; i < count; i += DEPTH) /* memory in order */
-            for (int c = 0; c < v->channels; c += wide) {
+            for (int c = 0; c < v->reads; c += wide) {
                 const uint16_t *at_pixel = plane + i * step + c;
 
                 if (p->plain)
                     fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
                 amx_turn(at_pixel, step, count - i, wide,
-                         m->turned + (ptrdiff_t)(phase * v->channels + c) * p->line + at +
-                             i,
+                         m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line + at + i,
                          p->line);
             }
     }
@@ -268,8 +267,7 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
     if (!first)
         amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
                     p->panel);
-    for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->channels;
-         i += each)
+    for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->reads; i += each)
         memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 

@@ -29,7 +29,7 @@ static void plan_copy(struct amx_window *v)
         v->step = 1;
         v->pitch = v->of.cols;
         v->plain = v->of.step_h == 1 && v->of.step_w == 1 && v->left == 0 &&
-                   v->of.cols == v->of.w && v->channels == v->of.c;
+                   v->of.cols == v->of.w && v->reads == v->of.c;
         return;
     }
     v->column = 1;
@@ -51,7 +51,7 @@ struct amx_window amx_window_forward(const struct conv_shape *s)
     struct amx_window v = {
         .of = conv_window_forward(s, reach.span),
         .span = reach.span,
-        .channels = reach.channels,
+        .reads = reach.channels,
         .packed = reach.taps,
         .joined = true,
     };
@@ -65,7 +65,7 @@ struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int p
     struct amx_window v = {
         .of = conv_window_data_grad(s, py, px),
         .span = 1,
-        .channels = s->k,
+        .reads = s->k,
         .packed = s->kernel_h * s->kernel_w,
         .joined = s->h % s->stride_h == 0,
     };
@@ -87,7 +87,7 @@ static size_t row_len(const struct amx_window *v)
 /* Zeros behind a plane: the border of its last row, and what the last tap reads there. */
 static size_t tail_len(const struct amx_window *v)
 {
-    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->channels;
+    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->reads;
 }
 
 size_t amx_window_copied(const struct amx_window *v, int rows)

@@ -35,9 +35,9 @@ static inline struct amx_reach amx_reach(const struct conv_shape *s)
 
 struct amx_window {
     struct conv_window of;
-    int span, channels; /* that a tap reads, as of amx_reach */
-    int packed;         /* taps of the packed weights */
-    bool joined;        /* an image's rows of results follow the last one's, evenly */
+    int span, reads; /* pixels and channels that a tap reads, as of amx_reach */
+    int packed;      /* taps of the packed weights */
+    bool joined;     /* an image's rows of results follow the last one's, evenly */
 
     /* of the copy */
     int top, left;    /* the first tap's distance */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    LANES = 16,
+    UNIT = GEMM_RIGHT, /* channels that the loops take at a time */
     PANEL = GEMM_PANEL,
     ROWS = 8 * GEMM_ROWS, /* results at a time */
 };
@@ -15,7 +15,7 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
         return "no AVX2";
     if (s->type != DTYPE_F32)
         return "fp32 only";
-    if (s->c % LANES || s->k % LANES || s->c < 2 * LANES || s->k < 2 * LANES)
+    if (s->c % UNIT || s->k % UNIT || s->c < 2 * UNIT || s->k < 2 * UNIT)
         return "multiples of 16 channels from 32 on only";
     if (s->kernel_h * s->kernel_w > 1 && s->stride_h * s->stride_w == 1)
         return "1 x 1, or with a stride, only";
@@ -56,7 +56,7 @@ void gemm_gather(const struct device *dev, const struct conv_window *v, const fl
 
             end = at_most((t + 1) * v->c, hi);
             dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, GEMM_RIGHT,
-                                    to + (d - lo) / LANES * panel, panel);
+                                    to + (d - lo) / UNIT * panel, panel);
         }
 }
 
@@ -67,7 +67,7 @@ static int chunk_of(const struct conv_window *v)
 {
     int depth = gemm_depth(v), chunks = (depth + GEMM_DEPTH - 1) / GEMM_DEPTH;
 
-    return chunks ? round_up((depth + chunks - 1) / chunks, LANES) : LANES;
+    return chunks ? round_up((depth + chunks - 1) / chunks, UNIT) : UNIT;
 }
 
 static size_t window_weights(const struct conv_window *v)
@@ -101,14 +101,14 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     int chunk = chunk_of(v), depth = gemm_depth(v);
 
     for (int64_t panel = lo; panel < hi; panel++)
-        for (int d = 0; d < depth; d += LANES) {
+        for (int d = 0; d < depth; d += UNIT) {
             int out = (int)panel * PANEL, in = d % v->c, from = d / chunk * chunk;
             ptrdiff_t tap = v->tap[d / v->c].index;
             const float *w = j->backward ? j->w + in * j->row + tap * v->channels + out
                                          : j->w + out * j->row + tap * v->c + in;
 
             j->dev->loops->gemm_pack(
-                w, j->row, LANES, at_most(v->channels - out, PANEL), !j->backward,
+                w, j->row, UNIT, at_most(v->channels - out, PANEL), !j->backward,
                 j->packed + (ptrdiff_t)from * round_up(v->channels, PANEL) +
                     (panel * at_most(depth - from, chunk) + d - from) * PANEL);
         }
@@ -155,15 +155,9 @@ struct window_job {
     float *to, *scratch;
 };
 
-/* Floats from a copied row to the next; an odd number of lines. */
-static int row_of(int cols)
-{
-    return cols / LANES % 2 ? cols : cols + LANES;
-}
-
 static size_t thread_floats(const struct conv_window *v)
 {
-    return gemm_in_place(v) ? 0 : (size_t)ROWS * (size_t)row_of(chunk_of(v));
+    return gemm_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
 }
 
 /* Where results [at, at + n) go. */
@@ -193,7 +187,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
             .rows = n,
             .cols = v->channels,
             .depth = hi - lo,
-            .a_row = row_of(hi - lo),
+            .a_row = odd_lines(hi - lo),
             .b_panel = (int64_t)(hi - lo) * PANEL,
             .a = copy,
             .b = j->packed + (ptrdiff_t)lo * round_up(v->channels, PANEL),
@@ -207,7 +201,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
             g.ahead[0].at = j->from + (at + n) * v->c + (ptrdiff_t)n * lo;
             g.ahead[0].size = (ptrdiff_t)n * (hi - lo);
         } else {
-            gemm_gather(j->dev, v, j->from, at, n, lo, hi, copy, g.a_row, LANES);
+            gemm_gather(j->dev, v, j->from, at, n, lo, hi, copy, g.a_row, UNIT);
         }
         j->dev->loops->gemm_rows(&g);
     }

@@ -31,7 +31,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
 }
 
 /* Columns of the left matrix that are copied at a time. */
-static int chunk_of(const struct grad_job *j)
+static int copied_columns(const struct grad_job *j)
 {
     return at_most(j->share.cols, GEMM_DEPTH);
 }
@@ -39,7 +39,7 @@ static int chunk_of(const struct grad_job *j)
 /* A thread's scratch: copies of both sides, then its own sums. */
 static size_t copy_floats(const struct grad_job *j)
 {
-    return (size_t)(chunk_of(j) / GEMM_RIGHT) * RIGHT +
+    return (size_t)(copied_columns(j) / GEMM_RIGHT) * RIGHT +
            (size_t)(j->share.rows / GEMM_LEFT) * LEFT;
 }
 
@@ -61,8 +61,7 @@ static void add_rows(const struct grad_job *j, const struct conv_part *part, int
                      int n, float *copy, float *sums, bool add)
 {
     const struct conv_shape *s = j->s;
-    int depth = gemm_depth(&j->v), chunk = chunk_of(j);
-    bool in_place = gemm_in_place(&j->v) && part->cols == depth;
+    int depth = gemm_depth(&j->v), chunk = copied_columns(j);
     float *left = copy + (ptrdiff_t)(chunk / GEMM_RIGHT) * RIGHT;
 
     for (int i = 0; i < n; i++)
@@ -70,8 +69,11 @@ static void add_rows(const struct grad_job *j, const struct conv_part *part, int
                                    GEMM_LEFT, left + (ptrdiff_t)i * GEMM_LEFT, LEFT);
     for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
         int hi = at_most(lo + chunk, part->col + part->cols);
-        ptrdiff_t dy = part->rows == s->k && lo == part->col ? (ptrdiff_t)n * s->k : 0;
-        ptrdiff_t x = in_place && lo == 0 ? (ptrdiff_t)n * s->c : 0;
+        bool first = lo == part->col; /* what this thread reads whole is fetched, once */
+        ptrdiff_t dy = first && part->rows == s->k ? (ptrdiff_t)n * s->k : 0;
+        ptrdiff_t x = first && part->cols == depth && gemm_in_place(&j->v)
+                          ? (ptrdiff_t)n * s->c
+                          : 0;
 
         gemm_gather(j->dev, &j->v, j->x, at, n, lo, hi, copy, GEMM_RIGHT, RIGHT);
         j->dev->loops->gemm_sums(&(const struct gemm_sums){
@@ -104,7 +106,7 @@ static void grad_thread(void *arg, int thread)
         cpu_part(hi, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) /* no results: its sums are zeros */
         memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
-    for (; lo < hi && part.rows; lo += ROWS, add = true)
+    for (; lo < hi && part.rows && part.cols; lo += ROWS, add = true)
         add_rows(j, &part, lo, at_most(hi - lo, ROWS), copy, sums, add);
 }
 

@@ -79,6 +79,15 @@ static inline int round_up(int n, int unit)
     return (n + unit - 1) / unit * unit;
 }
 
+/*
+ * Floats, a multiple of 16, up to an odd number of lines of the cache: places whose
+ * distance is a power of two fall on the same of its sets.
+ */
+static inline int odd_lines(int floats)
+{
+    return floats / 16 % 2 ? floats : floats + 16;
+}
+
 extern const struct conv_loops conv_amx, conv_direct, conv_gemm, conv_narrow,
     conv_winograd;
 

@@ -1,7 +1,10 @@
 /* Forward, and so the data gradient; the weights of both. */
 #include "cpu/conv_winograd.h"
 
-enum { LANES = 16, PANEL = GEMM_PANEL };
+enum {
+    UNIT = GEMM_RIGHT, /* channels that the loops take at a time */
+    PANEL = GEMM_PANEL,
+};
 
 static bool axis_can(int kernel, int stride, int pad, int dilation)
 {
@@ -11,7 +14,7 @@ static bool axis_can(int kernel, int stride, int pad, int dilation)
 static const char *winograd_can(const struct device *dev, const struct conv_shape *s)
 {
     bool line = s->kernel_h != s->kernel_w;
-    int least = line ? 4 * LANES : 2 * LANES; /* else the transforms cost too much */
+    int least = line ? 4 * UNIT : 2 * UNIT; /* else the transforms cost too much */
 
     if (dev->loops->lanes < 8)
         return "no AVX2";
@@ -23,7 +26,7 @@ static const char *winograd_can(const struct device *dev, const struct conv_shap
         return "kernels of 3 that keep height and width only";
     if (s->kernel_h == s->kernel_w && s->dilation_h * s->dilation_w > 1)
         return "3 x 3 without dilation only";
-    if (s->c % LANES || s->k % LANES || s->c < least || s->k < least)
+    if (s->c % UNIT || s->k % UNIT || s->c < least || s->k < least)
         return "multiples of 16 channels from 32 on only, of lines from 64 on";
     if (line && s->kernel_h > 1 && 4 * s->dilation_h > s->h)
         return "many of the taps are outside of the image";
@@ -34,10 +37,11 @@ static const char *winograd_can(const struct device *dev, const struct conv_shap
 
 static size_t winograd_packed(const struct conv_shape *s)
 {
-    int forward = s->c * round_up(s->k, PANEL), back = s->k * round_up(s->c, PANEL);
+    size_t forward = (size_t)s->c * (size_t)round_up(s->k, PANEL);
+    size_t back = (size_t)s->k * (size_t)round_up(s->c, PANEL);
 
-    return (size_t)winograd_tiles(s, 1).planes *
-           (size_t)(forward > back ? forward : back) * sizeof(float);
+    return (size_t)winograd_tiles(s, 1).planes * (forward > back ? forward : back) *
+           sizeof(float);
 }
 
 struct pack_job {
@@ -52,7 +56,7 @@ struct pack_job {
 /* 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps turned round. */
 static void pack_unit(const struct pack_job *j, int in, int out)
 {
-    float tap[WINOGRAD_TAPS][LANES * PANEL] __attribute__((aligned(64))) = {{0}};
+    float tap[WINOGRAD_TAPS][UNIT * PANEL] __attribute__((aligned(64))) = {{0}};
     ptrdiff_t row = (ptrdiff_t)j->taps * j->c;
     ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
     const float *from[WINOGRAD_TAPS];
@@ -62,15 +66,15 @@ static void pack_unit(const struct pack_job *j, int in, int out)
         const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out
                                      : j->w + out * row + t * j->c + in;
 
-        j->dev->loops->gemm_pack(w, row, LANES, at_most(j->out - out, PANEL),
-                                 !j->backward, tap[t]);
+        j->dev->loops->gemm_pack(w, row, UNIT, at_most(j->out - out, PANEL), !j->backward,
+                                 tap[t]);
         from[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)
         to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
     j->dev->loops->winograd(WINOGRAD_W, &(const struct winograd_numbers){
                                             .line = j->planes < WINOGRAD_PLANES,
-                                            .n = (int64_t)LANES * PANEL,
+                                            .n = (int64_t)UNIT * PANEL,
                                             .from = from,
                                             .to = to,
                                         });
@@ -79,10 +83,10 @@ static void pack_unit(const struct pack_job *j, int in, int out)
 static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
-    int each = j->in / LANES; /* units of a panel */
+    int each = j->in / UNIT; /* units of a panel */
 
     for (int64_t i = lo; i < hi; i++)
-        pack_unit(j, (int)(i % each) * LANES, (int)(i / each) * PANEL);
+        pack_unit(j, (int)(i % each) * UNIT, (int)(i / each) * PANEL);
 }
 
 static void winograd_pack(const struct device *dev, const struct conv_shape *s,
@@ -100,7 +104,7 @@ static void winograd_pack(const struct device *dev, const struct conv_shape *s,
         .backward = backward,
     };
 
-    cpu_for(dev, (int64_t)(j.in / LANES) * (round_up(j.out, PANEL) / PANEL), 1, pack_part,
+    cpu_for(dev, (int64_t)(j.in / UNIT) * (round_up(j.out, PANEL) / PANEL), 1, pack_part,
             &j);
 }
 
@@ -113,19 +117,19 @@ struct forward_job {
     struct winograd_tiles w;
 };
 
-/* Planes of a block: [tile][channel], an odd number of lines from tile to tile. */
-static struct winograd_planes planes(const struct winograd_tiles *w, int channels,
-                                     float *at)
+/* Planes of a block: [tile][channel] */
+static struct winograd_planes row_planes(const struct winograd_tiles *w, int channels,
+                                         float *at)
 {
-    int64_t next = channels / LANES % 2 ? channels : channels + LANES;
+    int64_t next = odd_lines(channels);
 
-    return (struct winograd_planes){at, w->most * next + LANES, GEMM_RIGHT, next};
+    return (struct winograd_planes){at, w->most * next + UNIT, GEMM_RIGHT, next};
 }
 
 static size_t thread_floats(const struct conv_shape *s, const struct winograd_tiles *w)
 {
     return (size_t)(w->planes *
-                    (planes(w, s->c, NULL).plane + planes(w, s->k, NULL).plane));
+                    (row_planes(w, s->c, NULL).plane + row_planes(w, s->k, NULL).plane));
 }
 
 static void multiply(const struct forward_job *j, int64_t lo, int n,
@@ -157,8 +161,8 @@ static void forward_thread(void *arg, int thread)
     const struct forward_job *j = arg;
     const struct conv_shape *s = j->s;
     float *scratch = (float *)j->a->scratch + (size_t)thread * thread_floats(s, &j->w);
-    struct winograd_planes x = planes(&j->w, s->c, scratch);
-    struct winograd_planes y = planes(&j->w, s->k, scratch + j->w.planes * x.plane);
+    struct winograd_planes x = row_planes(&j->w, s->c, scratch);
+    struct winograd_planes y = row_planes(&j->w, s->k, scratch + j->w.planes * x.plane);
     int64_t lo, hi;
 
     cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);

@@ -15,8 +15,8 @@
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
  * and halve; the results are no further from exact sums than plain fp32 sums are
- * (docs/performance.md). A NaN or an infinity in x, or in dy, makes a NaN of all results
- * of its tile.
+ * (docs/performance.md). A NaN reaches the results that read it, and in the weight
+ * gradient all taps of its channels; an infinity may become one.
  *
  *   conv_winograd.c        forward and data gradient, and their weights
  *   conv_winograd_tiles.c  tiles and where they lie

@@ -2,8 +2,6 @@
 #include "cpu/conv_share.h"
 #include "cpu/conv_winograd.h"
 
-enum { LANES = 16 };
-
 struct grad_job {
     const struct device *dev;
     const struct conv_shape *s;
@@ -13,12 +11,11 @@ struct grad_job {
     float *dw, *db, *scratch;
 };
 
-/* Planes of a block in panels of `width` channels, an odd number of lines apart. */
-static struct winograd_planes planes(const struct winograd_tiles *w, int channels,
-                                     int width, float *at)
+/* Planes of a block: [channel / width][tile][width] */
+static struct winograd_planes panel_planes(const struct winograd_tiles *w, int channels,
+                                           int width, float *at)
 {
-    int64_t size = round_up(w->most * width, LANES);
-    int64_t panel = size / LANES % 2 ? size : size + LANES;
+    int64_t panel = odd_lines(round_up(w->most * width, GEMM_RIGHT));
 
     return (struct winograd_planes){at, channels / width * panel, panel, width};
 }
@@ -35,9 +32,10 @@ static size_t thread_floats(const struct grad_job *j)
 {
     const struct conv_share *h = &j->share;
 
-    return (size_t)j->w.planes * ((size_t)planes(&j->w, h->cols, GEMM_RIGHT, NULL).plane +
-                                  (size_t)planes(&j->w, h->rows, GEMM_LEFT, NULL).plane +
-                                  (size_t)h->rows * (size_t)h->cols) +
+    return (size_t)j->w.planes *
+               ((size_t)panel_planes(&j->w, h->cols, GEMM_RIGHT, NULL).plane +
+                (size_t)panel_planes(&j->w, h->rows, GEMM_LEFT, NULL).plane +
+                (size_t)h->rows * (size_t)h->cols) +
            (size_t)h->rows;
 }
 
@@ -46,8 +44,8 @@ static struct mine mine_of(const struct grad_job *j, int thread)
     float *at = j->scratch + (size_t)thread * thread_floats(j);
     struct mine m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
 
-    m.x = planes(&j->w, m.part.cols, GEMM_RIGHT, at);
-    m.dy = planes(&j->w, m.part.rows, GEMM_LEFT, at + j->w.planes * m.x.plane);
+    m.x = panel_planes(&j->w, m.part.cols, GEMM_RIGHT, at);
+    m.dy = panel_planes(&j->w, m.part.rows, GEMM_LEFT, at + j->w.planes * m.x.plane);
     m.sums = m.dy.at + j->w.planes * m.dy.plane;
     m.bias = m.sums + (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     return m;
