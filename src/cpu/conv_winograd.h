@@ -14,7 +14,7 @@
  * inputs.
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
- * and halve; the results are no further from exact sums than plain fp32 sums are
+ * and halve; the results are about as far from exact sums as plain fp32 sums are
  * (docs/performance.md). A NaN reaches the results that read it, and in the weight
  * gradient all taps of its channels; an infinity may become one.
  *
