@@ -47,26 +47,29 @@ static int first_of(const struct winograd_axis *a, int t)
     return a->results == 1 ? t : t / a->dilation * 2 * a->dilation + t % a->dilation;
 }
 
-static int before(const struct winograd_axis *a)
+/*
+ * Where the pixels lie that a tile reads, or its results: counted over all images, -1 for
+ * those outside. How many there are.
+ */
+static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *w,
+                       const struct conv_place *p, bool reads, ptrdiff_t *at)
 {
-    return a->reads == 1 ? 0 : a->dilation;
-}
+    int rows = reads ? w->y.reads : w->y.results,
+        cols = reads ? w->x.reads : w->x.results;
+    int y = first_of(&w->y, p->row), left = first_of(&w->x, p->col), n = 0;
 
-/* Where pixel i that a tile reads lies in an image, or its result i; -1: outside. */
-static ptrdiff_t pixel_at(const struct conv_shape *s, const struct winograd_tiles *w,
-                          const struct conv_place *p, bool reads, int i)
-{
-    int side = reads ? w->x.reads : w->x.results;
-    int y = first_of(&w->y, p->row) + i / side * w->y.dilation;
-    int x = first_of(&w->x, p->col) + i % side * w->x.dilation;
-
-    if (reads) {
-        y -= before(&w->y);
-        x -= before(&w->x);
+    if (reads) { /* from the one before the first result on */
+        y -= rows > 1 ? w->y.dilation : 0;
+        left -= cols > 1 ? w->x.dilation : 0;
     }
-    if (y < 0 || y >= s->h || x < 0 || x >= s->w)
-        return -1;
-    return (p->image * s->h + y) * s->w + x;
+    for (int r = 0; r < rows; r++, y += w->y.dilation) {
+        ptrdiff_t row = (p->image * s->h + y) * s->w;
+        bool inside = y >= 0 && y < s->h;
+
+        for (int c = 0, x = left; c < cols; c++, x += w->x.dilation)
+            at[n++] = inside && x >= 0 && x < s->w ? row + x : -1;
+    }
+    return n;
 }
 
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
@@ -77,17 +80,16 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     bool reads = t == WINOGRAD_X;
     int width = reads ? GEMM_RIGHT : GEMM_LEFT;
-    int pixels = reads ? w->planes : w->y.results * w->x.results;
     const float *from[WINOGRAD_PLANES];
     float *plane[WINOGRAD_PLANES];
+    ptrdiff_t at[WINOGRAD_PLANES];
 
-    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, reads, at);
+
         for (int c = 0; c < channels; c += PIECE) {
-            for (int q = 0; q < pixels; q++) {
-                ptrdiff_t at = pixel_at(s, w, &p, reads, q);
-
-                from[q] = at < 0 ? zeros : image + at * all + c;
-            }
+            for (int q = 0; q < pixels; q++)
+                from[q] = at[q] < 0 ? zeros : image + at[q] * all + c;
             for (int q = 0; q < w->planes; q++)
                 plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
             dev->loops->winograd(t, &(const struct winograd_numbers){
@@ -98,6 +100,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                                         .to = plane,
                                     });
         }
+    }
 }
 
 void winograd_results(const struct device *dev, const struct conv_shape *s,
@@ -106,17 +109,17 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
 {
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
-    int pixels = w->y.results * w->x.results;
+    ptrdiff_t at[4];
     float nowhere[PIECE] = {0}, *y = a->to, *to[4];
     const float *plane[WINOGRAD_PLANES], *m = a->mask, *mask[4];
 
-    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, false, at);
+
         for (int c = 0; c < s->k; c += PIECE) {
             for (int q = 0; q < pixels; q++) {
-                ptrdiff_t at = pixel_at(s, w, &p, false, q);
-
-                to[q] = at < 0 ? nowhere : y + at * s->k + c;
-                mask[q] = at < 0 || !m ? zeros : m + at * s->k + c;
+                to[q] = at[q] < 0 ? nowhere : y + at[q] * s->k + c;
+                mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
@@ -130,6 +133,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                                                  .relu = a->relu,
                                              });
         }
+    }
 }
 
 void winograd_bias(const struct device *dev, const struct conv_shape *s,
@@ -137,14 +141,15 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    int64_t lo, int n, float *db)
 {
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    ptrdiff_t at[4];
 
-    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p))
-        for (int q = 0; q < w->y.results * w->x.results; q++) {
-            ptrdiff_t at = pixel_at(s, w, &p, false, q);
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, false, at);
 
-            if (at >= 0)
-                dev->loops->accumulate(db, dy + at * s->k, channels, false);
-        }
+        for (int q = 0; q < pixels; q++)
+            if (at[q] >= 0)
+                dev->loops->accumulate(db, dy + at[q] * s->k, channels, false);
+    }
 }
 
 struct gemm_ahead winograd_ahead(const struct conv_shape *s,
