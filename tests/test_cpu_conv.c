@@ -10,14 +10,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "base/half.h"
 #include "base/philox.h"
+#include "conv_data.h"
 #include "cpu/backend.h"
 #include "cpu/conv_loops.h"
 
@@ -50,143 +48,7 @@ static const struct set narrow = {"narrow", &conv_narrow, has_bf16};
 static const struct set gemm = {"gemm", &conv_gemm, has_avx2};
 static const struct set winograd = {"winograd", &conv_winograd, has_avx2};
 
-/* An image or a vector that ends where a page ends that nobody may touch. */
-struct buffer {
-    unsigned char *p, *map;
-    size_t size, mapped;
-};
-
-static struct buffer buffer_new(size_t size)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size / page + 3) * page;
-    unsigned char *map =
-        mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    assert_true(map != MAP_FAILED);
-    memset(map, 0xff, mapped - page); /* NaN: what is not written shows */
-    assert_int_equal(mprotect(map + mapped - page, page, PROT_NONE), 0);
-    return (struct buffer){map + mapped - page - size, map, size, mapped};
-}
-
-static void buffer_free(struct buffer *b)
-{
-    for (const unsigned char *p = b->map; p < b->p; p++)
-        assert_int_equal(*p, 0xff);
-    assert_int_equal(munmap(b->map, b->mapped), 0);
-}
-
-static double get(const void *p, enum dtype t, int64_t i)
-{
-    return t == DTYPE_F32 ? (double)((const float *)p)[i]
-                          : (double)bf16_to_float(((const uint16_t *)p)[i]);
-}
-
-static float random_float(int64_t i, uint32_t what)
-{
-    float v = philox_uniform(philox(1, PHILOX_TEST, what, (uint32_t)i).v[0]) - 0.5f;
-
-    return bf16_to_float(bf16_from_float(v));
-}
-
-static void fill(void *p, enum dtype t, int64_t n, uint32_t what)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (t == DTYPE_F32)
-            ((float *)p)[i] = random_float(i, what);
-        else
-            ((uint16_t *)p)[i] = bf16_from_float(random_float(i, what));
-}
-
-struct data {
-    struct conv_shape s;
-    int64_t nx, ny, nw;
-    struct buffer x, y, mask, w, bias, packed, scratch, dx, dw, db;
-    double *want_y, *want_dx, *want_dw, *want_db;
-};
-
-static void for_all_taps(struct data *d)
-{
-    const struct conv_shape *s = &d->s;
-
-    for (int n = 0; n < s->n; n++)
-        for (int oy = 0; oy < s->ho; oy++)
-            for (int ox = 0; ox < s->wo; ox++)
-                for (int r = 0; r < s->kernel_h; r++)
-                    for (int c = 0; c < s->kernel_w; c++) {
-                        int y = oy * s->stride_h + r * s->dilation_h - s->pad_h;
-                        int x = ox * s->stride_w + c * s->dilation_w - s->pad_w;
-                        int64_t xi = (((int64_t)n * s->h + y) * s->w + x) * s->c;
-                        int64_t yi = (((int64_t)n * s->ho + oy) * s->wo + ox) * s->k;
-
-                        if (y < 0 || y >= s->h || x < 0 || x >= s->w)
-                            continue;
-                        for (int k = 0; k < s->k; k++) {
-                            int64_t wi =
-                                (((int64_t)k * s->kernel_h + r) * s->kernel_w + c) * s->c;
-                            double dy = get(d->y.p, s->type, yi + k), sum = 0;
-
-                            for (int i = 0; i < s->c; i++) {
-                                double w = get(d->w.p, DTYPE_F32, wi + i);
-                                double v = get(d->x.p, s->type, xi + i);
-
-                                sum += v * w;
-                                d->want_dx[xi + i] += dy * w;
-                                d->want_dw[wi + i] += dy * v;
-                            }
-                            d->want_y[yi + k] += sum;
-                        }
-                    }
-    for (int64_t i = 0; i < d->ny; i++)
-        d->want_db[i % s->k] += get(d->y.p, s->type, i);
-}
-
-static struct data data_new(const struct conv_shape *s)
-{
-    struct data d = {.s = *s};
-    size_t size = dtype_size(s->type);
-
-    d.nx = (int64_t)s->n * s->h * s->w * s->c;
-    d.ny = (int64_t)s->n * s->ho * s->wo * s->k;
-    d.nw = (int64_t)s->k * s->kernel_h * s->kernel_w * s->c;
-    d.x = buffer_new((size_t)d.nx * size);
-    d.dx = buffer_new((size_t)d.nx * size);
-    d.y = buffer_new((size_t)d.ny * size);
-    d.mask = buffer_new((size_t)d.nx * size);
-    d.w = buffer_new((size_t)d.nw * sizeof(float));
-    d.dw = buffer_new((size_t)d.nw * sizeof(float));
-    d.db = buffer_new((size_t)s->k * sizeof(float));
-    d.bias = buffer_new((size_t)(s->c > s->k ? s->c : s->k) * sizeof(float));
-    fill(d.x.p, s->type, d.nx, 1);
-    fill(d.y.p, s->type, d.ny, 2);
-    fill(d.mask.p, s->type, d.nx, 3);
-    for (int64_t i = 0; i < d.nx; i += 5) /* zeros, of both signs */
-        memset(d.mask.p + (size_t)i * size, 0, size);
-    for (int64_t i = 0; i < d.nx; i += 10)
-        d.mask.p[(size_t)(i + 1) * size - 1] = 0x80;
-    fill(d.w.p, DTYPE_F32, d.nw, 4);
-    fill(d.bias.p, DTYPE_F32, s->c > s->k ? s->c : s->k, 5);
-    d.want_y = xcalloc((size_t)d.ny, sizeof(double));
-    d.want_dx = xcalloc((size_t)d.nx, sizeof(double));
-    d.want_dw = xcalloc((size_t)d.nw, sizeof(double));
-    d.want_db = xcalloc((size_t)s->k, sizeof(double));
-    for_all_taps(&d);
-    return d;
-}
-
-static void data_free(struct data *d)
-{
-    struct buffer *all[] = {&d->x,    &d->y,  &d->mask, &d->w,
-                            &d->bias, &d->dx, &d->dw,   &d->db};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        buffer_free(all[i]);
-    free(d->want_y);
-    free(d->want_dx);
-    free(d->want_dw);
-    free(d->want_db);
-}
-
-static void compare(const struct data *d, const char *set, const char *what,
+static void compare(const struct conv_data *d, const char *set, const char *what,
                     const void *got, enum dtype t, const double *want, int64_t n)
 {
     const struct conv_shape *s = &d->s;
@@ -195,7 +57,7 @@ static void compare(const struct data *d, const char *set, const char *what,
     for (int64_t i = 0; i < n; i++)
         top = fmax(top, fabs(want[i]));
     for (int64_t i = 0; i < n; i++) {
-        double e = fabs(get(got, t, i) - want[i]);
+        double e = fabs(conv_get(got, t, i) - want[i]);
 
         worst = e > worst || isnan(e) ? e : worst;
         if (isnan(e))
@@ -209,22 +71,22 @@ static void compare(const struct data *d, const char *set, const char *what,
                  s->pad_w, s->dilation_h, s->dilation_w, worst, top);
 }
 
-static void begin(struct data *d, const struct device *dev, const struct conv_loops *l,
-                  bool backward, size_t scratch)
+static void begin(struct conv_data *d, const struct device *dev,
+                  const struct conv_loops *l, bool backward, size_t scratch)
 {
     d->packed = buffer_new(l->packed(&d->s));
     d->scratch = buffer_new(scratch);
     l->pack(dev, &d->s, d->packed.p, (const float *)d->w.p, backward);
 }
 
-static void end(struct data *d)
+static void end(struct conv_data *d)
 {
     buffer_free(&d->packed);
     buffer_free(&d->scratch);
 }
 
 /* y = relu(conv(x) + bias), or without both */
-static void check_forward(struct data *d, const struct device *dev, const char *name,
+static void check_forward(struct conv_data *d, const struct device *dev, const char *name,
                           const struct conv_loops *l, bool fused)
 {
     const struct conv_shape *s = &d->s;
@@ -234,7 +96,7 @@ static void check_forward(struct data *d, const struct device *dev, const char *
     for (int64_t i = 0; i < d->ny; i++) {
         want[i] = d->want_y[i];
         if (fused)
-            want[i] = fmax(0, want[i] + get(d->bias.p, DTYPE_F32, i % s->k));
+            want[i] = fmax(0, want[i] + conv_get(d->bias.p, DTYPE_F32, i % s->k));
     }
     begin(d, dev, l, false, l->forward_scratch(s, dev->threads));
     l->forward(dev, s,
@@ -253,8 +115,8 @@ static void check_forward(struct data *d, const struct device *dev, const char *
 }
 
 /* dx [+ bias], 0 where the mask says so */
-static void check_data_grad(struct data *d, const struct device *dev, const char *name,
-                            const struct conv_loops *l, bool fused)
+static void check_data_grad(struct conv_data *d, const struct device *dev,
+                            const char *name, const struct conv_loops *l, bool fused)
 {
     const struct conv_shape *s = &d->s;
     const float *bias = fused && l->data_grad_bias ? (const float *)d->bias.p : NULL;
@@ -262,7 +124,7 @@ static void check_data_grad(struct data *d, const struct device *dev, const char
 
     for (int64_t i = 0; i < d->nx; i++) {
         want[i] = d->want_dx[i] + (bias ? (double)bias[i % s->c] : 0);
-        if (fused && get(d->mask.p, s->type, i) <= 0)
+        if (fused && conv_get(d->mask.p, s->type, i) <= 0)
             want[i] = 0;
     }
     begin(d, dev, l, true, l->data_grad_scratch(s, dev->threads));
@@ -280,8 +142,8 @@ static void check_data_grad(struct data *d, const struct device *dev, const char
     free(want);
 }
 
-static void check_weight_grad(struct data *d, const struct device *dev, const char *name,
-                              const struct conv_loops *l, bool fused)
+static void check_weight_grad(struct conv_data *d, const struct device *dev,
+                              const char *name, const struct conv_loops *l, bool fused)
 {
     const struct conv_shape *s = &d->s;
 
@@ -302,11 +164,11 @@ static int check_shape(const struct device *dev, const struct set *set,
     const char *name = set->name;
     bool forward = !l->forward_can(dev, s), data = !l->data_grad_can(dev, s),
          weight = !l->weight_grad_can(dev, s);
-    struct data d;
+    struct conv_data d;
 
     if (!forward && !data && !weight)
         return 0;
-    d = data_new(s);
+    d = conv_data_new(s);
     for (int fused = 0; fused < (l->unfused ? 1 : 2); fused++) {
         if (forward)
             check_forward(&d, dev, name, l, fused);
@@ -315,7 +177,7 @@ static int check_shape(const struct device *dev, const struct set *set,
         if (weight)
             check_weight_grad(&d, dev, name, l, fused);
     }
-    data_free(&d);
+    conv_data_free(&d);
     return forward + data + weight;
 }
 
