@@ -1,0 +1,68 @@
+/*
+ * What the loops of our own fp32 convolutions are told (cpu/loops.h): products of
+ * matrices (gemm.inc) and Winograd's transforms (winograd.inc).
+ */
+#ifndef CPU_LOOPS_CONV_H
+#define CPU_LOOPS_CONV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Numbers that are brought near while a product is made; they may be in no tensor. */
+struct gemm_ahead {
+    const float *at;
+    int64_t size;
+};
+
+/*
+ * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y lie anywhere. b is in panels of
+ * 32 columns: [cols / 32][depth][32], `b_panel` numbers apart. cols is a multiple of 16;
+ * many times GEMM_ROWS rows are fastest.
+ */
+enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
+struct gemm_rows {
+    int rows, cols;
+    int64_t depth, a_row, b_panel;
+    const float *a, *b;
+    float *const *y;
+    bool add;
+    struct gemm_ahead ahead[2];
+};
+
+/*
+ * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
+ * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
+ * numbers apart. Rows are a multiple of 8, columns of 16.
+ */
+enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
+struct gemm_sums {
+    int rows, cols;
+    int64_t depth, a_panel, b_panel, y_row;
+    const float *a, *b;
+    float *y;
+    bool add;
+    struct gemm_ahead ahead[2];
+};
+
+/*
+ * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
+ * F(2, 3), which is that of one of its lines. Each makes so many numbers of so many, in
+ * order of rows; n of each, a multiple of 16.
+ */
+enum winograd {
+    WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */
+    WINOGRAD_W,  /* 3 x 3 weights to 16:        G w G^T */
+    WINOGRAD_Y,  /* 16 products to 2 x 2:       A^T m A, then + bias, relu, 0 by mask */
+    WINOGRAD_DY, /* 2 x 2 gradients to 16:      A dy A^T, 8 a panel */
+    WINOGRAD_DW, /* 16 sums to 3 x 3:           G^T m G */
+};
+struct winograd_numbers {
+    bool line; /* 4 to 4, 3 to 4, 4 to 2, ... */
+    int64_t n, panel;
+    const float *const *from;
+    float *const *to;
+    const float *bias, *const *mask; /* of Y; may be NULL */
+    bool relu;
+};
+
+#endif
