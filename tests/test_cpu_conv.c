@@ -85,16 +85,23 @@ static void end(struct conv_data *d)
     buffer_free(&d->scratch);
 }
 
-/* y = relu(conv(x) + bias), or without both */
+enum fused { PLAIN, FUSED, ADDED, ADDED_IN_PLACE, FUSED_KINDS };
+
+/* y = relu(conv(x) + bias [+ d->y]), or conv(x) alone */
 static void check_forward(struct conv_data *d, const struct device *dev, const char *name,
-                          const struct conv_loops *l, bool fused)
+                          const struct conv_loops *l, enum fused fused)
 {
+    static const char *const what[] = {"y", "relu(y + bias)", "relu(y + bias + add)",
+                                       "relu(y + bias + add), in place"};
     const struct conv_shape *s = &d->s;
     struct buffer y = buffer_new(d->y.size);
     double *want = xcalloc((size_t)d->ny, sizeof(*want));
+    bool added = fused == ADDED || fused == ADDED_IN_PLACE;
 
+    if (fused == ADDED_IN_PLACE)
+        memcpy(y.p, d->y.p, y.size);
     for (int64_t i = 0; i < d->ny; i++) {
-        want[i] = d->want_y[i];
+        want[i] = d->want_y[i] + (added ? conv_get(d->y.p, s->type, i) : 0);
         if (fused)
             want[i] = fmax(0, want[i] + conv_get(d->bias.p, DTYPE_F32, i % s->k));
     }
@@ -104,11 +111,14 @@ static void check_forward(struct conv_data *d, const struct device *dev, const c
                    .from = d->x.p,
                    .packed = d->packed.p,
                    .bias = fused ? (const float *)d->bias.p : NULL,
+                   .add = !added           ? NULL
+                          : fused == ADDED ? d->y.p
+                                           : y.p,
                    .to = y.p,
                    .relu = fused,
                    .scratch = d->scratch.p,
                });
-    compare(d, name, fused ? "relu(y + bias)" : "y", y.p, s->type, want, d->ny);
+    compare(d, name, what[fused], y.p, s->type, want, d->ny);
     end(d);
     buffer_free(&y);
     free(want);
@@ -149,9 +159,9 @@ static void check_weight_grad(struct conv_data *d, const struct device *dev,
 
     d->scratch = buffer_new(l->weight_grad_scratch(s, dev->threads));
     l->weight_grad(dev, s, d->x.p, d->y.p, (float *)d->dw.p,
-                   fused ? (float *)d->db.p : NULL, d->scratch.p);
+                   fused && !l->no_db ? (float *)d->db.p : NULL, d->scratch.p);
     compare(d, name, "dw", d->dw.p, DTYPE_F32, d->want_dw, d->nw);
-    if (fused)
+    if (fused && !l->no_db)
         compare(d, name, "db", d->db.p, DTYPE_F32, d->want_db, s->k);
     buffer_free(&d->scratch);
 }
@@ -169,9 +179,10 @@ static int check_shape(const struct device *dev, const struct set *set,
     if (!forward && !data && !weight)
         return 0;
     d = conv_data_new(s);
+    for (int fused = PLAIN; forward && fused < FUSED_KINDS; fused++)
+        if (fused == PLAIN || (fused == FUSED ? !l->unfused : l->add))
+            check_forward(&d, dev, name, l, (enum fused)fused);
     for (int fused = 0; fused < (l->unfused ? 1 : 2); fused++) {
-        if (forward)
-            check_forward(&d, dev, name, l, fused);
         if (data)
             check_data_grad(&d, dev, name, l, fused);
         if (weight)

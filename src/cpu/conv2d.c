@@ -1,14 +1,11 @@
 /*
- * Convolutions on the CPU by oneDNN. Forward takes a relu behind it and, for inference, a
- * batch norm (folded into the packed weights) and a residual add:
- *
- *   conv2d [batchnorm_inference] [add] [relu]
- *
- * relu is our own loop over the result: oneDNN's turns NaN into 0.
+ * Convolutions on the CPU by oneDNN, with what conv_chain.h finds behind them; relu is
+ * our own loop over the result: oneDNN's turns NaN into 0.
  */
 #include "ops/conv2d.h"
 
 #include "cpu/conv2d.h"
+#include "cpu/conv_chain.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
@@ -47,56 +44,7 @@ struct conv2d_state {
     bool fold, relu;
 };
 
-struct found {
-    struct node *conv, *bn, *add, *relu;
-    struct tensor *other; /* the other operand of the add */
-};
-
-/* The producer of t, if n alone reads it and it may be taken. */
-static struct node *step_down(const struct graph *g, struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
-}
-
-static bool find_conv(struct found *f, const struct graph *g, struct node *n)
-{
-    f->bn = NULL;
-    if (n && n->op == &op_batchnorm_inference) {
-        f->bn = n;
-        n = step_down(g, n->in[BATCHNORM_X]);
-    }
-    f->conv = n && n->op == &op_conv2d ? n : NULL;
-    return f->conv != NULL;
-}
-
-static bool find_add(struct found *f, const struct graph *g, struct node *add)
-{
-    if (add->nin != 2)
-        return false;
-    f->add = add;
-    for (int i = 1; i >= 0; i--) { /* the residual branch comes first in the add */
-        f->other = add->in[i];
-        if (find_conv(f, g, step_down(g, add->in[1 - i])))
-            return f->other != add->in[1 - i];
-    }
-    return false;
-}
-
-/* From a relu, an add or a batch norm down to the convolution. */
-static bool find(struct found *f, const struct graph *g, struct node *n)
-{
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
-        f->relu = n;
-        n = step_down(g, n->in[RELU_X]);
-    }
-    if (n && n->op == &op_add)
-        return find_add(f, g, n);
-    return n && find_conv(f, g, n);
-}
-
-static const char *conv2d_decline(const struct found *f)
+static const char *conv2d_decline(const struct conv_chain *f)
 {
     if (!weights_master(f->conv->in[CONV2D_WEIGHT]))
         return "the weights are computed";
@@ -108,33 +56,21 @@ static const char *conv2d_decline(const struct found *f)
     return NULL;
 }
 
-static void conv2d_take(struct region *r, const struct found *f)
+static void conv2d_take(struct region *r, const struct conv_chain *f)
 {
-    region_take(r, f->conv);
-    if (f->bn)
-        region_take(r, f->bn);
-    if (f->add)
-        region_take(r, f->add);
-    if (f->relu)
-        region_take(r, f->relu);
+    conv_chain_take(r, f);
     weights_read(r, f->conv->in[CONV2D_WEIGHT]);
 }
 
-static void conv2d_derive(struct region *r, struct device *dev, const struct found *f,
-                          struct conv2d_state *st)
+static void conv2d_derive(struct region *r, struct device *dev,
+                          const struct conv_chain *f, struct conv2d_state *st)
 {
     struct node *conv = f->conv, *bn = f->bn;
     struct tensor *bias = conv->nin > CONV2D_BIAS ? conv->in[CONV2D_BIAS] : NULL;
     struct weights_fold fold = {0};
 
     if (bn) {
-        fold = (struct weights_fold){
-            .weight = bn->in[BATCHNORM_WEIGHT],
-            .bias = bn->in[BATCHNORM_BIAS],
-            .mean = bn->in[BATCHNORM_INFERENCE_MEAN],
-            .var = bn->in[BATCHNORM_INFERENCE_VAR],
-            .eps = ((const struct batchnorm_attrs *)bn->attrs)->eps,
-        };
+        fold = weights_fold(bn);
         st->fold = true;
     }
     (void)weights_derive(r, dev, st->prim, conv->out[0]->dtype,
@@ -148,11 +84,11 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
                                 struct device *dev)
 {
     struct conv2d_state *st = region_state(r);
-    struct found f = {0};
+    struct conv_chain f;
     struct onednn_conv c;
     const char *why;
 
-    if (!find(&f, g, n))
+    if (!conv_chain_find(&f, g, n))
         return "no convolution, nor what may stand behind one";
     why = conv2d_decline(&f);
     if (why)

@@ -1,8 +1,9 @@
 /*
  * Convolutions by our own loops (cpu/conv_loops.h) instead of oneDNN: forward with bias
- * and a relu behind it, the data gradient with a bias or the relu's gradient behind it,
- * and the weight gradient with the bias's.
+ * and what conv_chain.h finds behind it, the data gradient with a bias or the relu's
+ * gradient behind it, and the weight gradient with the bias's.
  */
+#include "cpu/conv_chain.h"
 #include "cpu/conv_loops.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -17,8 +18,8 @@
 struct own_state {
     const struct conv_loops *loops;
     struct conv_shape shape; /* of the forward convolution */
-    int bias, mask;          /* what is read, or for gradients written, or -1 */
-    bool relu;
+    int bias, add, mask;     /* what is read, or for gradients written, or -1 */
+    bool fold, relu;         /* fold: the bias is derived */
 };
 
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
@@ -61,16 +62,17 @@ struct pack_state {
     bool backward;
 };
 
-static void pack(void *dst, void *const *from, void *state)
+static void pack(void *dst, const float *w, const void *state)
 {
     const struct pack_state *st = state;
 
-    st->loops->pack(st->dev, &st->shape, dst, from[0], st->backward);
+    st->loops->pack(st->dev, &st->shape, dst, w, st->backward);
 }
 
 /* Packed weights do not depend on the images: train and accumulation share them. */
 static void derive(struct region *r, const struct device *dev,
-                   const struct own_state *own, struct tensor *w, bool backward)
+                   const struct own_state *own, struct tensor *w,
+                   const struct weights_fold *fold, bool backward)
 {
     const struct conv_shape *s = &own->shape;
     struct pack_state st = {own->loops, dev, *s, backward};
@@ -81,8 +83,15 @@ static void derive(struct region *r, const struct device *dev,
              {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, s->stride_h,
               s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w, backward}};
 
-    (void)weights_pack(r, w, own->loops->packed(s), pack, &st, sizeof(st), &key,
-                       sizeof(key));
+    (void)weights_pack(r, w, fold,
+                       &(const struct weights_packing){
+                           .size = own->loops->packed(s),
+                           .pack = pack,
+                           .state = &st,
+                           .state_size = sizeof(st),
+                           .key = &key,
+                           .key_len = sizeof(key),
+                       });
 }
 
 /* ---- forward and data gradient ---- */
@@ -95,41 +104,69 @@ static struct node *behind(const struct graph *g, struct tensor *t, const struct
     return p && p->op == op && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
 }
 
+/* Whether the loops can do all links of the chain. */
+static const char *chain_decline(const struct conv_chain *f, const struct graph *g,
+                                 const struct conv_loops *loops)
+{
+    const struct node *next = tensor_only_reader(g, f->conv->out[0]);
+
+    if (!f->bn && next && next->op == &op_batchnorm_inference)
+        return "the batch norm behind it can be folded";
+    if (loops->unfused && (f->bn || f->relu || f->conv->nin > CONV2D_BIAS))
+        return "these loops have no bias and no relu";
+    if (!loops->add && (f->bn || f->add))
+        return "these loops fold and add nothing";
+    if (f->other && f->other->dtype != f->conv->out[0]->dtype)
+        return "the shortcut has another type";
+    return weights_master(f->conv->in[CONV2D_WEIGHT]) ? NULL : "the weights are computed";
+}
+
+static void derive_chain(struct region *r, const struct device *dev, struct own_state *st,
+                         const struct conv_chain *f)
+{
+    struct tensor *w = f->conv->in[CONV2D_WEIGHT];
+    struct tensor *bias = f->conv->nin > CONV2D_BIAS ? f->conv->in[CONV2D_BIAS] : NULL;
+    struct weights_fold fold;
+
+    st->fold = f->bn != NULL;
+    if (f->bn) {
+        fold = weights_fold(f->bn);
+        derive(r, dev, st, w, &fold, false);
+        (void)weights_bias(r, &fold, bias);
+        st->bias = -1;
+    } else {
+        derive(r, dev, st, w, NULL, false);
+        st->bias = bias ? region_read(r, bias) : -1;
+    }
+}
+
 static const char *claim_forward(struct region *r, const struct graph *g, struct node *n,
                                  const struct device *dev, const struct conv_loops *loops)
 {
     struct own_state *st = region_state(r);
-    struct node *conv = n;
-    const struct node *next;
+    struct conv_chain f;
     const char *why;
 
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0))
-        conv = behind(g, n->in[RELU_X], &op_conv2d);
-    if (!conv || conv->op != &op_conv2d)
-        return "no convolution, nor a relu behind one";
-    if (loops->unfused && (n != conv || conv->nin > CONV2D_BIAS))
-        return "these loops have no bias and no relu";
-    if (!weights_master(conv->in[CONV2D_WEIGHT]))
-        return "the weights are computed";
-    next = tensor_only_reader(g, conv->out[0]);
-    if (next && next->op == &op_batchnorm_inference)
-        return "the batch norm behind it can be folded";
+    if (!conv_chain_find(&f, g, n))
+        return "no convolution, nor what may stand behind one";
+    why = chain_decline(&f, g, loops);
     st->loops = loops;
-    why = find_shape(&st->shape, conv, conv->in[CONV2D_X], conv->out[0]);
+    if (!why)
+        why = find_shape(&st->shape, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
     if (!why)
         why = loops->forward_can(dev, &st->shape);
     if (why)
         return why;
 
-    region_take(r, conv);
-    if (n != conv)
-        region_take(r, n);
-    derive(r, dev, st, conv->in[CONV2D_WEIGHT], false);
-    (void)region_read(r, conv->in[CONV2D_X]);
-    st->bias = conv->nin > CONV2D_BIAS ? region_read(r, conv->in[CONV2D_BIAS]) : -1;
+    conv_chain_take(r, &f);
+    (void)region_read(r, f.conv->in[CONV2D_X]);
+    derive_chain(r, dev, st, &f);
+    st->add = f.add ? region_read(r, f.other) : -1;
     st->mask = -1;
-    st->relu = n != conv;
+    st->relu = f.relu != NULL;
     (void)region_write(r, n->out[0]);
+    if (f.add)
+        region_inplace(r, 0, st->add);
     region_workspace(r, loops->forward_scratch(&st->shape, dev->threads));
     return NULL;
 }
@@ -164,13 +201,13 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     region_take(r, grad);
     if (n != grad)
         region_take(r, n);
-    derive(r, dev, st, grad->in[CONV2D_DATA_GRAD_WEIGHT], true);
+    derive(r, dev, st, grad->in[CONV2D_DATA_GRAD_WEIGHT], NULL, true);
     (void)region_read(r, grad->in[CONV2D_DATA_GRAD_DY]);
     st->bias = grad->nin > CONV2D_DATA_GRAD_BIAS
                    ? region_read(r, grad->in[CONV2D_DATA_GRAD_BIAS])
                    : -1;
     st->mask = n != grad ? region_read(r, n->in[RELU_GRAD_Y]) : -1;
-    st->relu = false;
+    st->add = -1;
     (void)region_write(r, n->out[0]);
     region_workspace(r, loops->data_grad_scratch(&st->shape, dev->threads));
     return NULL;
@@ -183,7 +220,10 @@ static struct conv_args args_of(const struct step *s)
     return (struct conv_args){
         .from = s->in[0],
         .packed = s->derived[0],
-        .bias = st->bias >= 0 ? s->in[st->bias] : NULL,
+        .bias = st->fold        ? s->derived[1]
+                : st->bias >= 0 ? s->in[st->bias]
+                                : NULL,
+        .add = st->add >= 0 ? s->in[st->add] : NULL,
         .mask = st->mask >= 0 ? s->in[st->mask] : NULL,
         .to = s->out[0],
         .relu = st->relu,
@@ -237,9 +277,9 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     }
     if (!weight || weight->op != &op_conv2d_weight_grad)
         return "not the weight gradient of a convolution, nor its bias's";
-    if (loops->unfused && bias)
+    if (loops->no_db && bias)
         return "these loops have no bias";
-    if (!bias && !loops->unfused)
+    if (!bias && !loops->no_db)
         bias = free_reader(g, n->in[CONV2D_WEIGHT_GRAD_DY], &op_bias_grad, BIAS_GRAD_DY);
     if (weight->out[0]->dtype != DTYPE_F32)
         return "the gradient must be fp32";

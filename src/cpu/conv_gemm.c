@@ -151,8 +151,8 @@ static void gemm_pack(const struct device *dev, const struct conv_shape *s, void
 struct window_job {
     const struct device *dev;
     const struct conv_window *v;
-    const float *from, *packed;
-    float *to, *scratch;
+    const struct conv_args *a;
+    const float *packed; /* of this window */
 };
 
 static size_t thread_floats(const struct conv_window *v)
@@ -160,15 +160,40 @@ static size_t thread_floats(const struct conv_window *v)
     return gemm_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
 }
 
-/* Where results [at, at + n) go. */
-static void find_results(const struct window_job *j, int64_t at, int n, float **y)
+/* Where results [at, at + n) go, and what is done on them is read. */
+struct gemm_results {
+    float *y[ROWS];
+    const float *add[ROWS], *mask[ROWS];
+};
+
+static void find_results(const struct window_job *j, int64_t at, int n,
+                         struct gemm_results *r)
 {
     const struct conv_window *v = j->v;
     struct conv_place p = conv_place(v->rows, v->cols, at);
+    const float *add = j->a->add, *mask = j->a->mask;
+    float *y = j->a->to;
 
-    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p))
-        y[i] = j->to + (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
-                           v->channels;
+    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p)) {
+        ptrdiff_t to = (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
+                       v->channels;
+
+        r->y[i] = y + to;
+        r->add[i] = add ? add + to : NULL;
+        r->mask[i] = mask ? mask + to : NULL;
+    }
+}
+
+/* Of the product that begins the sums, or ends them, or both. */
+static struct conv_finish finish_of(const struct conv_args *a,
+                                    const struct gemm_results *r, bool begins, bool ends)
+{
+    return (struct conv_finish){
+        .bias = ends ? a->bias : NULL,
+        .add = begins && a->add ? r->add : NULL, /* y may lie there */
+        .mask = ends && a->mask ? r->mask : NULL,
+        .relu = ends && a->relu,
+    };
 }
 
 /* Results [at, at + n). */
@@ -176,13 +201,16 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
 {
     const struct conv_window *v = j->v;
     int depth = gemm_depth(v), chunk = chunk_of(v);
-    float *y[ROWS];
+    const float *from = j->a->from;
+    struct gemm_results r;
 
-    find_results(j, at, n, y);
+    find_results(j, at, n, &r);
     for (int i = 0; !depth && i < n; i++)
-        memset(y[i], 0, (size_t)v->channels * sizeof(float));
+        memset(r.y[i], 0, (size_t)v->channels * sizeof(float));
     for (int lo = 0; lo < depth; lo += chunk) {
         int hi = at_most(lo + chunk, depth);
+        struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
+        bool any = finish.bias || finish.add || finish.mask || finish.relu;
         struct gemm_rows g = {
             .rows = n,
             .cols = v->channels,
@@ -191,17 +219,18 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
             .b_panel = (int64_t)(hi - lo) * PANEL,
             .a = copy,
             .b = j->packed + (ptrdiff_t)lo * round_up(v->channels, PANEL),
-            .y = y,
+            .y = r.y,
             .add = lo > 0,
+            .finish = any ? &finish : NULL,
         };
 
         if (gemm_in_place(v)) {
-            g.a = j->from + at * v->c + lo;
+            g.a = from + at * v->c + lo;
             g.a_row = v->c;
-            g.ahead[0].at = j->from + (at + n) * v->c + (ptrdiff_t)n * lo;
+            g.ahead[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
             g.ahead[0].size = (ptrdiff_t)n * (hi - lo);
         } else {
-            gemm_gather(j->dev, v, j->from, at, n, lo, hi, copy, g.a_row, UNIT);
+            gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
         }
         j->dev->loops->gemm_rows(&g);
     }
@@ -211,7 +240,7 @@ static void window_thread(void *arg, int thread)
 {
     const struct window_job *j = arg;
     const struct conv_window *v = j->v;
-    float *copy = j->scratch + (size_t)thread * thread_floats(v);
+    float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v);
     int64_t lo, hi;
 
     cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
@@ -223,7 +252,7 @@ static void window_thread(void *arg, int thread)
 static void run_window(const struct device *dev, const struct conv_window *v,
                        const struct conv_args *a, const float *packed)
 {
-    struct window_job j = {dev, v, a->from, packed, a->to, a->scratch};
+    struct window_job j = {dev, v, a, packed};
 
     cpu_parallel(dev, window_thread, &j);
 }
@@ -276,7 +305,8 @@ const struct conv_loops conv_gemm = {
     .forward_can = gemm_can,
     .data_grad_can = gemm_can,
     .weight_grad_can = gemm_can,
-    .unfused = true,
+    .no_db = true,
+    .add = true,
     .packed = gemm_packed,
     .pack = gemm_pack,
     .forward_scratch = gemm_forward_scratch,

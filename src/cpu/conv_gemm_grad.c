@@ -135,7 +135,7 @@ void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, cons
 {
     struct grad_job j = job_of(dev, s, dev->threads);
 
-    (void)db; /* these loops are unfused */
+    (void)db; /* these loops make none */
     j.x = x;
     j.dy = dy;
     j.dw = dw;

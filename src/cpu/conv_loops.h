@@ -35,6 +35,7 @@ struct conv_args {
     const void *from;   /* x, or dy */
     const void *packed; /* weights, for this direction */
     const float *bias;  /* of the result's channels, or NULL */
+    const void *add;    /* of the result's shape, maybe the result itself; or NULL */
     const void *mask;   /* of its shape: it is 0 where this is 0 or less; or NULL */
     void *to;           /* the result: y, or dx */
     bool relu;
@@ -46,7 +47,9 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    bool unfused;        /* no bias, relu or mask, and the weight gradient has no db */
+    bool unfused; /* no bias, relu or mask */
+    bool no_db;   /* the weight gradient has none */
+    bool add; /* forward can add something in front of the relu; a batch norm is folded */
     bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
 
     /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */

@@ -211,6 +211,7 @@ const struct conv_loops conv_narrow = {
     .data_grad_can = narrow_data_grad_can,
     .weight_grad_can = narrow_can,
     .unfused = true,
+    .no_db = true,
     .packed = narrow_packed,
     .pack = narrow_pack,
     .forward_scratch = narrow_forward_scratch,

@@ -50,10 +50,9 @@ static const char *up_shape(struct up_state *st, const struct node *n)
 }
 
 /* [kernel_h][in][padded] from [in][kernel_h][kernel_w][out], in bf16 rounded to it. */
-static void pack(void *dst, void *const *from, void *state)
+static void pack(void *dst, const float *w, const void *state)
 {
     const struct up_state *st = state;
-    const float *w = from[0];
     float *to = dst;
 
     for (int64_t r = 0; r < st->kernel_h; r++)
@@ -70,10 +69,18 @@ static void pack(void *dst, void *const *from, void *state)
 static void derive(struct region *r, const struct up_state *st, struct tensor *w)
 {
     int64_t key[] = {st->shape.t, st->shape.in, st->shape.row, st->kernel_h};
-    size_t size =
-        (size_t)(st->kernel_h * st->shape.in * st->shape.padded) * sizeof(float);
 
-    (void)weights_pack(r, w, size, pack, st, sizeof(*st), key, sizeof(key));
+    (void)weights_pack(
+        r, w, NULL,
+        &(const struct weights_packing){
+            .size =
+                (size_t)(st->kernel_h * st->shape.in * st->shape.padded) * sizeof(float),
+            .pack = pack,
+            .state = st,
+            .state_size = sizeof(*st),
+            .key = key,
+            .key_len = sizeof(key),
+        });
 }
 
 static const char *up_claim(struct region *r, struct graph *g, struct node *n,

@@ -111,7 +111,8 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     ptrdiff_t at[4];
     float nowhere[PIECE] = {0}, *y = a->to, *to[4];
-    const float *plane[WINOGRAD_PLANES], *m = a->mask, *mask[4];
+    const float *plane[WINOGRAD_PLANES];
+    const float *m = a->mask, *mask[4], *other = a->add, *add[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
         int pixels = find_pixels(s, w, &p, false, at);
@@ -120,18 +121,19 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
             for (int q = 0; q < pixels; q++) {
                 to[q] = at[q] < 0 ? nowhere : y + at[q] * s->k + c;
                 mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
+                add[q] = at[q] < 0 || !other ? zeros : other + at[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
-            dev->loops->winograd(WINOGRAD_Y, &(const struct winograd_numbers){
-                                                 .line = w->planes < WINOGRAD_PLANES,
-                                                 .n = at_most(s->k - c, PIECE),
-                                                 .from = plane,
-                                                 .to = to,
-                                                 .bias = a->bias ? a->bias + c : NULL,
-                                                 .mask = m ? mask : NULL,
-                                                 .relu = a->relu,
-                                             });
+            dev->loops->winograd(
+                WINOGRAD_Y, &(const struct winograd_numbers){
+                                .line = w->planes < WINOGRAD_PLANES,
+                                .n = at_most(s->k - c, PIECE),
+                                .from = plane,
+                                .to = to,
+                                .finish = {a->bias ? a->bias + c : NULL,
+                                           other ? add : NULL, m ? mask : NULL, a->relu},
+                            });
         }
     }
 }

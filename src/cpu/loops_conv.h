@@ -14,6 +14,13 @@ struct gemm_ahead {
     int64_t size;
 };
 
+/* What is done on results before they are stored: + bias, + add, relu, 0 by mask. */
+struct conv_finish {
+    const float *bias;                     /* of the columns, or NULL */
+    const float *const *add, *const *mask; /* rows like those of y, or NULL */
+    bool relu;
+};
+
 /*
  * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y lie anywhere. b is in panels of
  * 32 columns: [cols / 32][depth][32], `b_panel` numbers apart. cols is a multiple of 16;
@@ -26,6 +33,7 @@ struct gemm_rows {
     const float *a, *b;
     float *const *y;
     bool add;
+    const struct conv_finish *finish; /* NULL: nothing */
     struct gemm_ahead ahead[2];
 };
 
@@ -52,7 +60,7 @@ struct gemm_sums {
 enum winograd {
     WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */
     WINOGRAD_W,  /* 3 x 3 weights to 16:        G w G^T */
-    WINOGRAD_Y,  /* 16 products to 2 x 2:       A^T m A, then + bias, relu, 0 by mask */
+    WINOGRAD_Y,  /* 16 products to 2 x 2:       A^T m A, then `finish` */
     WINOGRAD_DY, /* 2 x 2 gradients to 16:      A dy A^T, 8 a panel */
     WINOGRAD_DW, /* 16 sums to 3 x 3:           G^T m G */
 };
@@ -61,8 +69,7 @@ struct winograd_numbers {
     int64_t n, panel;
     const float *const *from;
     float *const *to;
-    const float *bias, *const *mask; /* of Y; may be NULL */
-    bool relu;
+    struct conv_finish finish; /* of Y */
 };
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cpu/pack.h"
+#include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/cast.h"
 
@@ -25,31 +26,116 @@ void weights_read(struct region *r, const struct tensor *w)
         region_duplicate(r, w->producer);
 }
 
-int weights_pack(struct region *r, struct tensor *w, size_t size,
-                 void (*pack)(void *dst, void *const *from, void *state),
-                 const void *state, size_t state_size, const void *key, size_t key_len)
+struct weights_fold weights_fold(const struct node *bn)
 {
-    weights_read(r, w);
-    return region_derive(r, &(const struct derive){
-                                .size = size,
-                                .from = {weights_master(w)},
-                                .nfrom = 1,
-                                .key = key,
-                                .key_len = key_len,
-                                .pack = pack,
-                                .state = xmemdup(state, state_size),
-                                .release = free,
-                            });
+    return (struct weights_fold){
+        .weight = bn->in[BATCHNORM_WEIGHT],
+        .bias = bn->in[BATCHNORM_BIAS],
+        .mean = bn->in[BATCHNORM_INFERENCE_MEAN],
+        .var = bn->in[BATCHNORM_INFERENCE_VAR],
+        .eps = ((const struct batchnorm_attrs *)bn->attrs)->eps,
+    };
 }
+
+/* ---- what is packed: the parameter, or a copy that a batch norm has scaled ---- */
+
+struct source {
+    float *copy; /* NULL: the parameter as it is */
+    bool fold;
+    int64_t out, row;
+    float eps;
+};
+
+enum { FROM_W, FROM_SCALE, FROM_SCALE_VAR };
+
+/* `bytes`: of the copy, which may be longer than the parameter; the rest is zeros. */
+static struct source source_new(struct derive *d, struct tensor *master,
+                                const struct weights_fold *fold, size_t bytes)
+{
+    struct source s = {.fold = fold != NULL, .out = master->dim[0]};
+
+    s.row = tensor_len(master) / s.out;
+    if (fold || bytes > tensor_size(master))
+        s.copy = xalloc_aligned(bytes);
+    d->from[d->nfrom++] = master;
+    if (fold) {
+        s.eps = fold->eps;
+        d->from[d->nfrom++] = fold->weight;
+        d->from[d->nfrom++] = fold->var;
+    }
+    return s;
+}
+
+static float *source_get(const struct source *s, void *const *from)
+{
+    float *w = from[FROM_W];
+
+    if (!s->copy)
+        return w;
+    for (int64_t o = 0; o < s->out; o++) {
+        const float *weight = s->fold ? from[FROM_SCALE] : NULL,
+                    *var = s->fold ? from[FROM_SCALE_VAR] : NULL;
+        float scale =
+            weight ? batchnorm_scale(weight[o], batchnorm_rstd(var[o], s->eps)) : 1;
+
+        for (int64_t i = o * s->row; i < (o + 1) * s->row; i++)
+            s->copy[i] = w[i] * scale;
+    }
+    return s->copy;
+}
+
+/* ---- packings of our own ---- */
+
+struct own_state {
+    struct source source;
+    void (*pack)(void *dst, const float *w, const void *state);
+    void *state;
+};
+
+static void own_pack(void *dst, void *const *from, void *state)
+{
+    const struct own_state *st = state;
+
+    st->pack(dst, source_get(&st->source, from), st->state);
+}
+
+static void own_release(void *state)
+{
+    struct own_state *st = state;
+
+    free(st->source.copy);
+    free(st->state);
+    free(st);
+}
+
+int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *fold,
+                 const struct weights_packing *how)
+{
+    struct tensor *master = weights_master(w);
+    struct own_state *st = xcalloc(1, sizeof(*st));
+    struct derive d = {
+        .size = how->size,
+        .key = how->key,
+        .key_len = how->key_len,
+        .pack = own_pack,
+        .state = st,
+        .release = own_release,
+    };
+
+    st->source = source_new(&d, master, fold, tensor_size(master));
+    st->pack = how->pack;
+    st->state = xmemdup(how->state, how->state_size);
+    weights_read(r, w);
+    return region_derive(r, &d);
+}
+
+/* ---- oneDNN's packings ---- */
 
 struct pack_state {
     const struct device *dev;
     struct onednn_pack *library; /* NULL: our own loop does it */
     struct pack own;
-    float *plain; /* scaled by a batch norm, with zeros behind them; NULL: as they are */
-    bool fold;
-    int64_t out, row;
-    float eps;
+    struct source source;
 };
 
 static void pack_part(void *arg, int64_t lo, int64_t hi)
@@ -62,27 +148,14 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 static void pack(void *dst, void *const *from, void *state)
 {
     struct pack_state *st = state;
-    const float *w = from[0];
 
-    if (!st->library) {
-        st->own.from = from[0];
-        st->own.to = dst;
-        cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
+    if (st->library) {
+        onednn_pack_run(st->library, dst, source_get(&st->source, from));
         return;
     }
-    if (!st->plain) {
-        onednn_pack_run(st->library, dst, from[0]);
-        return;
-    }
-    for (int64_t o = 0; o < st->out; o++) {
-        const float *weight = st->fold ? from[1] : NULL, *var = st->fold ? from[2] : NULL;
-        float scale =
-            weight ? batchnorm_scale(weight[o], batchnorm_rstd(var[o], st->eps)) : 1;
-
-        for (int64_t i = o * st->row; i < (o + 1) * st->row; i++)
-            st->plain[i] = w[i] * scale;
-    }
-    onednn_pack_run(st->library, dst, st->plain);
+    st->own.from = from[FROM_W];
+    st->own.to = dst;
+    cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
 }
 
 static void pack_release(void *state)
@@ -90,7 +163,7 @@ static void pack_release(void *state)
     struct pack_state *st = state;
 
     onednn_pack_free(st->library);
-    free(st->plain);
+    free(st->source.copy);
     free(st);
 }
 
@@ -104,8 +177,6 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
     char key[KEY_SIZE];
     struct derive d = {
         .size = onednn_prim_weights_size(p),
-        .from = {master},
-        .nfrom = 1,
         .key = key,
         .key_len = onednn_prim_key(p, key, sizeof(key)),
         .pack = pack,
@@ -116,18 +187,12 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
     st->dev = dev;
     if (fold || !pack_plan(&st->own, dev->loops, p, type, master->ndim, master->dim))
         st->library = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
-    st->out = master->dim[0];
-    st->row = tensor_len(master) / st->out;
-    if (st->library && (fold || onednn_prim_plain_size(p) > tensor_size(master)))
-        st->plain = xalloc_aligned(onednn_prim_plain_size(p));
-    if (fold) {
-        st->fold = true;
-        st->eps = fold->eps;
-        d.from[d.nfrom++] = fold->weight;
-        d.from[d.nfrom++] = fold->var;
-    }
+    st->source =
+        source_new(&d, master, fold, st->library ? onednn_prim_plain_size(p) : 0);
     return region_derive(r, &d);
 }
+
+/* ---- the bias that a batch norm leaves ---- */
 
 struct bias_state {
     int64_t out;

@@ -1,6 +1,6 @@
 /*
- * Packed weights for oneDNN: made from the fp32 parameter once an update, the cast to
- * half and a batch norm behind the layer included.
+ * Packed weights: made from the fp32 parameter once an update, the cast to half and a
+ * batch norm behind the layer included.
  */
 #ifndef CPU_WEIGHTS_H
 #define CPU_WEIGHTS_H
@@ -19,30 +19,38 @@ struct tensor *weights_master(struct tensor *w);
 void weights_read(struct region *r, const struct tensor *w);
 
 /*
- * Derives weights in a packing of our own from the parameter behind w: `size` bytes by
- * pack(dst, {the parameter}, state), a copy of `state`. The key says what the packing
- * depends on, so that programs share it. Takes the cast in front of w along.
- */
-int weights_pack(struct region *r, struct tensor *w, size_t size,
-                 void (*pack)(void *dst, void *const *from, void *state),
-                 const void *state, size_t state_size, const void *key, size_t key_len);
-
-/*
- * Derives the weights of `p`, which computes in `type`, from `master`. `fold` may be
- * NULL, or a batch norm of fixed statistics that stands behind the layer: weights are
- * multiplied by its scale, and weights_bias derives the bias that remains, fp32.
- *
- * `p` may have more output channels than `master`: those behind its own are zeros.
+ * A batch norm of fixed statistics behind a layer: weights are multiplied by its scale,
+ * and weights_bias derives the bias that remains, fp32; the layer's own may be NULL.
  */
 struct weights_fold {
     struct tensor *weight, *bias, *mean, *var;
     float eps;
 };
+struct weights_fold weights_fold(const struct node *bn);
+int weights_bias(struct region *r, const struct weights_fold *fold,
+                 struct tensor *layer_bias);
 
+/*
+ * Derives weights in a packing of our own from the parameter behind w; `fold` may be
+ * NULL. Takes the cast in front of w along.
+ */
+struct weights_packing {
+    size_t size; /* bytes */
+    void (*pack)(void *dst, const float *w, const void *state);
+    const void *state; /* is copied */
+    size_t state_size;
+    const void *key; /* what the packing depends on, so that programs share it */
+    size_t key_len;
+};
+int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *fold,
+                 const struct weights_packing *how);
+
+/*
+ * Derives the weights of `p`, which computes in `type`, from `master`; `fold` may be
+ * NULL. `p` may have more output channels than `master`: those behind its own are zeros.
+ */
 int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
                    enum dtype type, struct tensor *master,
                    const struct weights_fold *fold);
-int weights_bias(struct region *r, const struct weights_fold *fold,
-                 struct tensor *layer_bias);
 
 #endif

@@ -31,13 +31,14 @@ void case_conv_bn_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, x, "relu"));
 }
 
-/* The end of a block whose input has the shape of its result. */
+/* A block of one convolution, which reads what is added to it. */
 void case_conv_bn_add_relu(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
     struct conv2d_attrs a = *(const struct conv2d_attrs *)row->attrs;
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
 
+    x = relu(c->b, x, "before");
     a.layer = "conv";
     a.out = (int)s->dim[1];
     y = batchnorm(c->b, conv2d_(c->b, x, &a), "bn");
