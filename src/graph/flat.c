@@ -1,5 +1,7 @@
 #include "graph/flat.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -50,4 +52,14 @@ void graph_flatten(struct graph *g)
         t->root = g->training;
     }
     g->flat = f;
+}
+
+bool flat_same(const struct flat *a, const struct flat *b)
+{
+    bool same = a->nsegment == b->nsegment && a->weights_len == b->weights_len;
+
+    for (int i = 0; same && i < a->nsegment; i++)
+        same = a->segment[i].offset == b->segment[i].offset &&
+               !strcmp(a->segment[i].tensor->name, b->segment[i].tensor->name);
+    return same;
 }

@@ -5,7 +5,8 @@
  * offsets; gradients and moments end with what is trained. Every tensor starts at a
  * multiple of 64 bytes; the gaps are zero and stay zero.
  *
- * Two graphs of one model (train and eval, any batch size) get the same layout.
+ * Two graphs of one model (train and eval, any batch size) get the same layout, if the
+ * same parameters are frozen in both.
  */
 #ifndef GRAPH_FLAT_H
 #define GRAPH_FLAT_H
@@ -29,5 +30,8 @@ struct flat {
 
 /* Call once, after the forward part is built and before autodiff. */
 void graph_flatten(struct graph *g);
+
+/* Whether the same names lie at the same places. */
+bool flat_same(const struct flat *a, const struct flat *b);
 
 #endif

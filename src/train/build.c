@@ -303,11 +303,11 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
 
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
+    build_freeze(t, cfg); /* says where weights lie: the same in all programs */
     if (training) {
         struct loss_scale_attrs seed = {"loss_scale", p->accumulation,
                                         (int)cfg->amp.inject_overflow_at};
 
-        build_freeze(t, cfg);
         build_forward(t, &b, cfg, p, true, mixes);
         b.phase = PHASE_BACKWARD;
         autodiff(&b, t->loss, loss_scale_(&b, &seed));

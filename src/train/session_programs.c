@@ -1,6 +1,7 @@
 /* The programs of a session, and the memory that they need together. */
 #include <string.h>
 
+#include "base/error.h"
 #include "graph/flat.h"
 #include "train/session_parts.h"
 
@@ -17,6 +18,10 @@ static void compile(struct session *s, enum session_program which)
     if (which == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
     build_init(&s->build[which], s->cfg, &s->plan, kind[which], s->mixing);
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        if (s->program[i] &&
+            !flat_same(s->build[i].graph->flat, s->build[which].graph->flat))
+            BUG("weights lie at other places in program %d than in %d", which, i);
     s->program[which] = program_compile(s->build[which].graph, s->backend, s->device, &o);
 }
 

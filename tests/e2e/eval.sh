@@ -49,6 +49,14 @@ for device in cpu ref; do
     [ "$(value train.json steps)" = 16 ] || fail "$device: result of training"
 done
 
+# Frozen parameters lie behind the others, in the programs that evaluate, too.
+frozen=(--device cpu --opts TRAIN.FREEZE "['*.bias', 'layer2.*']")
+rm -rf out
+"$trainc" "${args[@]}" "${frozen[@]}" --result train.json >log 2>&1 || { cat log; fail "frozen: training"; }
+"$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json >log 2>&1 ||
+  { cat log; fail "frozen: eval"; }
+same train.json eval.json val_loss val_top1 ema_top1
+
 # The weights alone, as another program would have them.
 "$trainc" eval "${args[@]}" --device cpu --pretrained $run/last.safetensors \
   --opts MODEL.PRETRAINED_SKIP "['fc.*']" >log 2>&1 || { cat log; fail "eval of --pretrained"; }
