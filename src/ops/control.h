@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct control {
-    int64_t step;  /* optimizer updates tried so far, skipped ones included */
+    int64_t step;  /* where the schedules are: updates tried, skipped ones included */
     int64_t micro; /* forward/backward runs so far: the step of every random number */
     uint64_t seed;
 

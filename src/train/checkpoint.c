@@ -327,6 +327,17 @@ int checkpoint_read(const char *path, struct session *s, struct run_state *state
     return rc;
 }
 
+static struct checkpoint_mark mark_of(const json_t *o)
+{
+    const json_t *c = json_object_get(o, "control");
+
+    return (struct checkpoint_mark){
+        .step = integer(o, "step"),
+        .epoch = integer(o, "epoch"),
+        .done = integer(c, "updates") + integer(c, "skipped"),
+    };
+}
+
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why)
 {
     struct safetensors file;
@@ -337,7 +348,7 @@ int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbu
         o = state_object(&file, why);
     sound = o != NULL;
     if (sound)
-        *mark = (struct checkpoint_mark){integer(o, "step"), integer(o, "epoch"), false};
+        *mark = mark_of(o);
     for (size_t i = 0; sound && i < file.n && !mark->average; i++)
         mark->average = !strncmp(file.tensor[i].name, "ema.", 4);
     json_decref(o);

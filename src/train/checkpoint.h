@@ -47,9 +47,19 @@ checkpoint_size(const struct session *s); /* bytes, about; before session_alloc,
 int checkpoint_read(const char *path, struct session *s, struct run_state *state,
                     const struct class_list *classes, struct strbuf *why);
 
+/*
+ * Updates tried since the run began. A resumed run whose epochs have fewer updates goes
+ * back to an earlier step, but not to an earlier one of these.
+ */
+static inline int64_t checkpoint_done(const struct control *c)
+{
+    return c->updates + c->skipped;
+}
+
 /* How far the run was; looks at the header only. -1 and a reason. */
 struct checkpoint_mark {
     int64_t step, epoch;
+    int64_t done; /* updates tried; unlike step it never goes back (checkpoint_done) */
     bool average; /* it has an average of the weights */
 };
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);

@@ -257,10 +257,15 @@ static void open_summary(struct output *o, int64_t last)
     free(path);
 }
 
-/* "seq" orders the lines of one update: a resumed run cuts the file there. */
-static int64_t sequence(int64_t step, bool validated)
+/* "seq" orders the lines of all updates: a resumed run cuts the file there. */
+static int64_t sequence(const struct output *o, int64_t step, bool validated)
 {
-    return 2 * step + validated;
+    return 2 * (step + o->ahead) + validated;
+}
+
+int64_t output_axis(const struct output *o, int64_t step)
+{
+    return o->ahead > 0 ? step + o->ahead : step;
 }
 
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
@@ -268,15 +273,17 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
 {
     bool validated = step < (state->epoch + 1) * state->updates_per_epoch;
     char *metrics = path_join(o->dir, "metrics.jsonl");
+    struct control c = session_control(s);
 
+    o->ahead = checkpoint_done(&c) - step;
     o->task = s->plan.task;
     o->classes = classes;
     open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */
     write_text(o, "config.yaml", o->config);
     write_derived(o, s);
-    jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(step, validated) : -1);
+    jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(o, step, validated) : -1);
     if (o->tensorboard)
-        tensorboard_open(&o->events, o->dir, resumed ? step + 1 : -1);
+        tensorboard_open(&o->events, o->dir, resumed ? output_axis(o, step) + 1 : -1);
     if (o->tensorboard && !resumed)
         tensorboard_text(&o->events, "config", 0, o->config);
     o->open = true;
@@ -307,7 +314,7 @@ static void put(struct output *o, struct json_writer *w, const char *group,
     if (o->tensorboard && !isnan(value)) {
         char *tag = xasprintf("%s/%s", group, name);
 
-        tensorboard_scalar(&o->events, tag, step, value);
+        tensorboard_scalar(&o->events, tag, output_axis(o, step), value);
         free(tag);
     }
 }
@@ -318,7 +325,7 @@ static struct json_writer *begin(struct output *o, const char *kind, int64_t ste
     struct json_writer *w = jsonl_begin(&o->metrics);
 
     json_put_string(w, "kind", kind);
-    json_put_int(w, "seq", sequence(step, !strcmp(kind, "val")));
+    json_put_int(w, "seq", sequence(o, step, !strcmp(kind, "val")));
     json_put_int(w, "step", step);
     json_put_int(w, "epoch", epoch);
     return w;

@@ -29,6 +29,7 @@ struct output {
     struct jsonl metrics;
     struct csv summary;
     struct tensorboard events;
+    int64_t ahead; /* updates that the run has done beyond what its step says */
     bool open, tensorboard;
     enum model_task task;
     const struct class_list *classes; /* the caller's */
@@ -53,6 +54,9 @@ char *output_dir(const struct config *cfg);
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
+
+/* Where an update stands in TensorBoard, which takes what lies behind one for void. */
+int64_t output_axis(const struct output *o, int64_t step);
 
 /* A window of training that ends with update `step`. */
 struct train_line {

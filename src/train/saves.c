@@ -47,8 +47,8 @@ static int by_age(const void *a, const void *b)
 
     if (x->damaged != y->damaged)
         return x->damaged ? 1 : -1;
-    if (x->mark.step != y->mark.step)
-        return x->mark.step < y->mark.step ? 1 : -1;
+    if (x->mark.done != y->mark.done)
+        return x->mark.done < y->mark.done ? 1 : -1;
     if (x->mark.epoch != y->mark.epoch)
         return x->mark.epoch < y->mark.epoch ? 1 : -1;
     if (x->numbered != y->numbered)
@@ -111,10 +111,10 @@ bool saves_exist(const char *dir)
 int64_t saves_newest(const char *dir)
 {
     struct save_list l = list_saves(dir, false);
-    int64_t step = l.n && !l.item[0].damaged ? l.item[0].mark.step : -1;
+    int64_t done = l.n && !l.item[0].damaged ? l.item[0].mark.done : -1;
 
     free_saves(&l);
-    return step;
+    return done;
 }
 
 void saves_check_room(const struct saves *v, const struct session *s)

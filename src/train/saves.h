@@ -40,7 +40,7 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
 
 bool saves_exist(const char *dir);
 
-/* The update of the newest sound checkpoint; -1: there is none. */
+/* checkpoint_done() of the newest sound checkpoint; -1: there is none. */
 int64_t saves_newest(const char *dir);
 
 #endif

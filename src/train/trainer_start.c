@@ -68,6 +68,7 @@ static void begin_at(struct trainer *t, int64_t epoch)
     session_set_control(s, &c);
     t->state.epoch = epoch;
     t->state.train = (struct metrics){0};
+    t->replay = 0;
 }
 
 /*
@@ -99,7 +100,8 @@ static void adopt(struct trainer *t)
 /* Later checkpoints of the folder would be taken for this run's at its next start. */
 static void check_later(const struct trainer *t)
 {
-    int64_t now = session_control(&t->session).step, later = saves_newest(t->output.dir);
+    struct control c = session_control(&t->session);
+    int64_t now = checkpoint_done(&c), later = saves_newest(t->output.dir);
 
     if (later > now)
         config_refuse(t->cfg, KEYS("MODEL.RESUME"),

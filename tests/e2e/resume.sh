@@ -165,6 +165,26 @@ rm -rf out
   { cat log; fail "--resume into another folder"; }
 echo "ok: an older checkpoint"
 
+# Fewer updates an epoch: the run goes back to an earlier step, but never to an earlier checkpoint.
+rm -rf out
+bigger=("${common[@]}" --data-path few --device cpu --opts PRINT_FREQ=1)
+last=$run/last.safetensors
+"${bigger[@]}" -b 8 >log 2>&1 || fail "8 updates an epoch"
+"${bigger[@]}" -b 16 --epochs 5 --resume $last --max-steps 12 >log 2>&1 || fail "4 updates an epoch"
+cp $last twelve.safetensors
+for end in 14 16; do # in an epoch, and at its end
+  "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates an epoch, again"
+done
+grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates an epoch: an older checkpoint"
+[ "$(cut -d, -f1 $run/summary.csv | tr '\n' ' ')" = "epoch 0 1 2 3 " ] ||
+  fail "4 updates an epoch: summary.csv"
+[ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 24 ] ||
+  fail "4 updates an epoch: metrics.jsonl has not each update once"
+"${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
+[ $? = 2 ] && grep -q "is of update 20, .* has a checkpoint of update 24" log ||
+  { cat log; fail "4 updates an epoch: an older checkpoint is taken"; }
+echo "ok: fewer updates an epoch"
+
 train=("${ref[@]}")
 updates=12 # an epoch has 16 batches: five updates of three, and one of what is left
 rm -rf out
