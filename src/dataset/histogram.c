@@ -187,11 +187,13 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     }
     *h = (struct histogram){.total = 0};
     reason = xcalloc((size_t)d->n, sizeof(*reason));
+    log_info("counting the classes of %lld label pictures of '%s'", (long long)d->n,
+             d->name);
     count_all(h, d, &with, reason);
     bad = histogram_report(d, &with, reason);
     free(reason);
-    log_info("counted the classes of %lld label pictures of '%s' in %.1f s",
-             (long long)(d->n - bad), d->name, clock_now() - from);
+    log_info("counted those of %lld in %.1f s", (long long)(d->n - bad),
+             clock_now() - from);
     if (path && bad == 0)
         histogram_save(h, path, key);
     free(path);

@@ -119,7 +119,7 @@ static void paint(struct trainer *t)
         .prefix = prefix,
         .n = (int)t->cfg->log.pictures,
         .events = t->output.tensorboard ? &t->output.events : NULL,
-        .step = t->step,
+        .step = output_axis(&t->output, t->step),
     };
 
     pictures_write(&p, &t->session, &t->feed);
@@ -216,15 +216,16 @@ static bool run_epoch(struct trainer *t)
 
 static int leave(struct trainer *t)
 {
-    int sig = signals_pending();
     bool done = t->state.epoch >= t->cfg->train.epochs, best = false;
     bool unsaved = !done && !t->replay && t->saved_step != t->step;
+    int sig;
 
+    if (!signals_pending() && !done && t->val.step != t->step)
+        best = validate(t) && judge(t); /* MAX_STEPS within an epoch */
+    sig = signals_pending();
     if (sig && !done)
         log_info("%s: %sleaving at update %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
-    if (!sig && !done && t->val.step != t->step) /* MAX_STEPS within an epoch */
-        best = validate(t) && judge(t);
     if (unsaved || best)
         save(t, false, best);
     if (t->save_failed)
@@ -281,8 +282,9 @@ int trainer_train(const struct config *cfg, const char *result)
     int code;
 
     result_begin(&t.result, result);
-    signals_install();
+    signals_install((int)cfg->train.signal_exit_code);
     trainer_start(&t);
+    signals_started();
     if (t.state.epoch >= cfg->train.epochs)
         log_info("all %lld epochs are done already", (long long)cfg->train.epochs);
     while (t.state.epoch < cfg->train.epochs && run_epoch(&t))

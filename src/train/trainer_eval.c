@@ -73,7 +73,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     int code;
 
     result_begin(&r, result);
-    signals_install();
+    signals_install(0);
     feed_open(&f, cfg, false);
     session_init(&s, cfg,
                  &(struct session_options){.eval = true, .class_weight = f.class_weight});
@@ -81,6 +81,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     session_alloc(&s);
     load(&s, &f, &r);
     feed_start(&f, &s);
+    signals_started();
     if (cfg->throughput_mode) {
         r.images_per_second = evaluate_throughput(&s, &f);
         log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,

@@ -74,6 +74,23 @@ if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal ca
 fi
 rm -rf out
 
+# Before there is anything to save: at once. The first and only evaluation of a short run: told.
+"${train[@]}" --val-num-samples 200000 --max-steps 3 --result result.json >log 2>&1 &
+pid=$!
+reached 3 $pid || fail "SIGTERM in validation: over too early"
+sleep 0.3
+kill -TERM $pid
+leaves "SIGTERM in validation" 143 $pid
+grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
+mkfifo stuck
+"$trainc" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out >log 2>&1 &
+pid=$!
+sleep 0.5
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] || fail "SIGTERM in the start: no end"
+rm -rf out
+
 # Without standard files: no message gets into a file of the run.
 "${train[@]}" --max-steps 8 --opts TRAIN.SAVE_STEPS=2 >log 2>&1 || fail "with standard files"
 mv $run with
