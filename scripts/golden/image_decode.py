@@ -36,6 +36,46 @@ def png16(path, channels, color):
                 + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
+def png_short(path):
+    """Indices beyond the palette."""
+    rows = b"".join(b"\0" + bytes((x + y) % 6 for x in range(W)) for y in range(H))
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", W, H, 8, 3, 0, 0, 0))
+                + chunk(b"PLTE", bytes(range(40, 49)))
+                + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def segments(jpeg):
+    """Marker and all bytes of each segment up to the scan; then ("scan", the rest)."""
+    at = 2
+    yield "start", jpeg[:2]
+    while jpeg[at + 1] != 0xda:
+        size = 2 + struct.unpack(">H", jpeg[at + 2:at + 4])[0]
+        yield jpeg[at + 1], jpeg[at:at + size]
+        at += size
+    yield "scan", jpeg[at:]
+
+
+def without_huffman(jpeg):
+    """As frames of Motion JPEG: the tables are the standard's."""
+    return b"".join(s for marker, s in segments(jpeg) if marker != 0xc4)
+
+
+def odd_scan(jpeg):
+    """The scan says that it ends with coefficient 0; sequential ones have all 64."""
+    out = b""
+    for marker, s in segments(jpeg):
+        if marker == "scan":
+            size = struct.unpack(">H", s[2:4])[0]
+            s = s[:size] + b"\0" + s[size + 1:]
+        out += s
+    return out
+
+
+def extra_bytes(jpeg):
+    return b"".join((b"\x12\x34" if marker == "scan" else b"") + s for marker, s in segments(jpeg))
+
+
 def expect(path, rgb):
     with open(path + ".rgb", "wb") as f:
         f.write(struct.pack("<2i", W, H) + rgb)
@@ -68,9 +108,18 @@ def main():
         "rgb.ppm": (rgb, {}),
         "grey.pgm": (rgb.convert("L"), {}),
     }
+    edits = {"mjpeg.jpg": without_huffman, "scan.jpg": odd_scan, "extra.jpg": extra_bytes}
     for name, (image, options) in saved.items():
         image.save(name, **options)
         expect(name, Image.open(name).convert("RGB").tobytes())
+    for name, edit in edits.items():
+        with open("rgb.jpg", "rb") as f:
+            data = edit(f.read())
+        with open(name, "wb") as f:
+            f.write(data)
+        expect(name, Image.open(name).convert("RGB").tobytes())
+    png_short("short.png")
+    expect("short.png", Image.open("short.png").convert("RGB").tobytes())
     png16("rgb16.png", 3, 2)
     expect("rgb16.png", rgb.tobytes())
     png16("grey16.png", 1, 0)

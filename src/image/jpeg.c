@@ -2,9 +2,10 @@
  * libjpeg-turbo behind one file, by its libjpeg interface (image.h says why).
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
- * the struct; warnings are errors here, but for three that do not touch pixels; a cropped
+ * the struct; warnings are errors here, but for those that do not touch pixels; a cropped
  * decode differs from the whole one in the outermost chroma sample, so we ask for a
- * margin.
+ * margin; tables outlive a picture unless the object is made anew, and a later one that
+ * lacks its own, or means the standard ones, would be decoded by them.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -33,6 +34,7 @@ struct jpeg {
 
     const uint8_t *data;
     size_t len;
+    bool in_header;
     const struct image_part *part;
     struct image *img;
     uint8_t *row; /* CMYK or rows that nobody wants */
@@ -57,10 +59,12 @@ static void jpeg_on_message(j_common_ptr c, int level)
 {
     int code = c->err->msg_code;
 
-    if (level >= 0 || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM)
+    if (level >= 0 || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+        code == JWRN_NOT_SEQUENTIAL)
         return;
-    if (code == JWRN_EXTRANEOUS_DATA && c->err->msg_parm.i[1] == JPEG_EOI)
-        return; /* bytes between the last block and the end */
+    if (code == JWRN_EXTRANEOUS_DATA &&
+        (jpeg_of(c)->in_header || c->err->msg_parm.i[1] == JPEG_EOI))
+        return; /* bytes in front of the first block, or behind the last */
     jpeg_on_error(c);
 }
 
@@ -96,7 +100,6 @@ struct jpeg *jpeg_new(void)
     j->progress.progress_monitor = jpeg_on_progress;
     jpeg_create_decompress(&j->c);
     j->c.client_data = j;
-    j->c.progress = &j->progress;
     return j;
 }
 
@@ -111,9 +114,13 @@ void jpeg_free(struct jpeg *j)
 
 static void jpeg_header(struct jpeg *j)
 {
-    jpeg_abort_decompress(&j->c); /* a picture opened and never read */
+    jpeg_destroy_decompress(&j->c); /* with the tables of the picture before */
+    jpeg_create_decompress(&j->c);
+    j->c.progress = &j->progress;
+    j->in_header = true;
     jpeg_mem_src(&j->c, j->data, (unsigned long)j->len);
     jpeg_read_header(&j->c, TRUE);
+    j->in_header = false;
 }
 
 int jpeg_open(struct jpeg *j, const void *data, size_t len, int *w, int *h,

@@ -11,6 +11,7 @@
 
 #include <zlib.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "image/decoder.h"
 
@@ -116,6 +117,36 @@ static int stb_png_check(const uint8_t *d, size_t len, struct strbuf *why)
     }
 }
 
+/*
+ * A copy whose palette has all 256 colours, black where the file has none, as PIL takes
+ * them: stb_image reads what lies on the stack. NULL: nothing is missing. The chunks are
+ * sound.
+ */
+static uint8_t *stb_png_fill(const uint8_t *d, size_t *len)
+{
+    enum { COLOURS = 3 * 256, INDEXED = 3 };
+    uint8_t *copy;
+
+    if (d[25] != INDEXED)
+        return NULL;
+    for (size_t at = 8, n; at + 12 <= *len; at += 12 + n) {
+        size_t end = at + 8 + (n = stb_big_endian(d + at));
+
+        if (memcmp(d + at + 4, "PLTE", 4) != 0)
+            continue;
+        if (n >= COLOURS)
+            return NULL;
+        copy = xcalloc(1, *len + COLOURS - n);
+        memcpy(copy, d, end);
+        copy[at + 2] = COLOURS >> 8;
+        copy[at + 3] = COLOURS & 255;
+        memcpy(copy + at + 8 + COLOURS, d + end, *len - end);
+        *len += COLOURS - n;
+        return copy;
+    }
+    return NULL;
+}
+
 static uint32_t stb_little_endian(const uint8_t *p, int n)
 {
     uint32_t v = 0;
@@ -125,6 +156,35 @@ static uint32_t stb_little_endian(const uint8_t *p, int n)
     return v;
 }
 
+/*
+ * An index beyond the palette, whose length stb_image takes from where the pixels begin,
+ * gets what lies on the stack.
+ */
+static int stb_bmp_colours(const uint8_t *d, uint64_t pixels, int w, int h,
+                           struct strbuf *why)
+{
+    int64_t header = stb_little_endian(d + 14, 4);
+    int bits = (int)stb_little_endian(d + (header == 12 ? 24 : 28), 2);
+    int64_t row = ((int64_t)w * bits + 31) / 32 * 4;
+    int64_t colours =
+        header == 12 ? ((int64_t)pixels - 38) / 3 : ((int64_t)pixels - 14 - header) / 4;
+
+    if (bits != 1 && bits != 4 && bits != 8)
+        return 0;
+    for (int64_t y = 0; y < h; y++)
+        for (int64_t x = 0; x < w; x++) {
+            int byte = d[(int64_t)pixels + y * row + x * bits / 8];
+            int index = byte >> (8 - bits - x * bits % 8) & ((1 << bits) - 1);
+
+            if (index >= colours) {
+                strbuf_addf(why, "colour %d of a palette of %lld", index,
+                            (long long)colours);
+                return -1;
+            }
+        }
+    return 0;
+}
+
 /* stb_image reads zeros behind the end. Its own checks have passed: no compression. */
 static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
 {
@@ -132,10 +192,12 @@ static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strb
     uint64_t bits, row;
 
     if (len >= 30) {
+        uint64_t pixels = stb_little_endian(d + 10, 4);
+
         bits = stb_little_endian(d + (old ? 24 : 28), 2);
         row = ((uint64_t)w * bits + 31) / 32 * 4;
-        if (stb_little_endian(d + 10, 4) + row * (uint64_t)h <= len)
-            return 0;
+        if (pixels + row * (uint64_t)h <= len)
+            return stb_bmp_colours(d, pixels, w, h, why);
     }
     strbuf_addstr(why, "the file is cut off");
     return -1;
@@ -202,15 +264,18 @@ int stb_read(const void *data, size_t len, const struct image_part *part,
              struct image *img, struct strbuf *why)
 {
     int w, h, channels;
-    uint8_t *pixel;
+    uint8_t *pixel, *filled = NULL;
 
     if (stb_open(data, len, &w, &h, why) < 0)
         return -1;
     if (stb_check(data, len, w, h, why) < 0)
         return -1;
+    if (*(const uint8_t *)data == 0x89)
+        filled = stb_png_fill(data, &len);
     /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
     stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);
-    pixel = stbi_load_from_memory(data, (int)len, &w, &h, &channels, 3);
+    pixel = stbi_load_from_memory(filled ? filled : data, (int)len, &w, &h, &channels, 3);
+    free(filled);
     if (!pixel)
         return stb_fail(why);
     image_resize_room(img, part->w, part->h);
