@@ -32,6 +32,9 @@ static const char *find_shape(struct conv_shape *s, const struct node *n,
         return "x and y have different types";
     if (a->groups != 1)
         return "without groups only";
+    if (x->dim[IMAGE_N] * x->dim[IMAGE_H] * x->dim[IMAGE_W] > INT32_MAX ||
+        y->dim[IMAGE_N] * y->dim[IMAGE_H] * y->dim[IMAGE_W] > INT32_MAX)
+        return "more than 2^31 positions";
     *s = (struct conv_shape){
         .type = x->dtype,
         .n = (int)x->dim[IMAGE_N],

@@ -423,7 +423,14 @@ static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_job job,
     return p;
 }
 
-struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *c)
+/* oneDNN counts positions in int, and makes code without end beyond it (2.6). */
+static bool countable(const struct onednn_conv *c)
+{
+    return c->batch * c->height * c->width <= INT32_MAX &&
+           c->batch * c->out_height * c->out_width <= INT32_MAX;
+}
+
+static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *c)
 {
     struct onednn_conv forward = *c;
     struct shapes s = conv_shapes(c);
@@ -442,6 +449,11 @@ struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *
     if (status == dnnl_success)
         status = conv_desc(&pd, o, c, &s, attr, hint);
     return prim_finish(o, c->job, status, pd, hint, attr, &s, add);
+}
+
+struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *c)
+{
+    return countable(c) ? conv_new(o, c) : NULL;
 }
 
 struct onednn_prim *onednn_linear_new(struct onednn *o, const struct onednn_linear *l)
