@@ -75,6 +75,10 @@ static void folder_mistakes_are_named(void **state)
     (void)state;
     check_dies(open_and_leave, nowhere, "cannot open '/nonexistent/train'");
     check_dies(open_and_leave, dir, "has no class folders");
+    make_picture(dir, "caf\xe9/1.jpg", 8, 8, 0);
+    check_dies(open_and_leave, dir, "the name of a class is no text in UTF-8");
+    remove_temp_dir(dir);
+    dir = make_temp_dir();
     make_picture(dir, "cat/1.jpg", 8, 8, 0);
     make_file(dir, "dog/readme.txt", "", 0);
     make_file(dir, "cow/.x.jpg", "", 0);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 /* --- the tree of a schema
  * ------------------------------------------------------------------ */
@@ -74,6 +75,9 @@ static void merge_set(struct cfgnode *tree, const struct cmd_set *set, struct pr
     v.text = v.s;
     if (is_base(set->name))
         problems_error(p, set->where, "%s works in files only; name several --cfg files",
+                       set->name);
+    else if (!utf8_valid(set->text))
+        problems_error(p, set->where, "%s: not a text in UTF-8, which config.yaml is",
                        set->name);
     else
         cfgnode_merge_pair(tree, set->name, &v, set->where, p);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "dataset/dataset.h"
 #include "dataset/read.h"
 
@@ -146,6 +147,10 @@ static void folder_find_classes(struct folder *f)
 
         if (kind == DT_DIR && e->d_name[0] == '.')
             log_info("'%s': hidden, so not a class", path);
+        else if (kind == DT_DIR && !utf8_valid(e->d_name))
+            die("'%s': the name of a class is no text in UTF-8, so checkpoints could not "
+                "hold it",
+                path);
         else if (kind == DT_DIR)
             folder_add_class(f, e->d_name, &cap);
         else if (kind == DT_REG && folder_is_picture(e->d_name))

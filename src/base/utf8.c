@@ -1,0 +1,33 @@
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+size_t utf8_len(const unsigned char *s)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = s[0] < 0x80   ? 1
+                 : s[0] < 0xc2 ? 0
+                 : s[0] < 0xe0 ? 2
+                 : s[0] < 0xf0 ? 3
+                               : 4;
+    uint32_t c = s[0] & (0x7fu >> len);
+
+    if (len < 2 || s[0] > 0xf4)
+        return len < 2 ? len : 0;
+    for (size_t i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3fu);
+    }
+    return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+}
+
+bool utf8_valid(const char *text)
+{
+    size_t len;
+
+    for (const unsigned char *s = (const unsigned char *)text; *s; s += len)
+        if (!(len = utf8_len(s)))
+            return false;
+    return true;
+}

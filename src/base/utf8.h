@@ -1,0 +1,12 @@
+/* Texts in UTF-8, as JSON and YAML files want them (RFC 3629). */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the character at `s`, 0 if it is none (overlong, surrogate, torn). */
+size_t utf8_len(const unsigned char *s);
+bool utf8_valid(const char *text);
+
+#endif
