@@ -393,6 +393,11 @@ static void test_at_file(void **state)
             "own:-q, --quiet own:-v, --verbose arg:a#b "
             "arg:a b",
             NULL);
+    /* lines that go on, and the mark of a byte order in front */
+    (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 SEED=1 %s arg:ab", both);
+    at_file(support_file("r.args", "\xef\xbb\xbf"
+                                   "--batch-size \\\n 3 \\\r\n--seed 1 a\\\nb \\\n"),
+            want, NULL);
     support_cleanup();
 }
 

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 struct splitter {
     const char *p, *line; /* line: where the present one starts */
     int nline;
@@ -21,12 +23,24 @@ static void step(struct splitter *s)
     }
 }
 
+/* Passes over a backslash at the end of a line, and the end. */
+static bool joined(struct splitter *s)
+{
+    size_t end = *s->p == '\\' ? 1 + strspn(s->p + 1, "\r") : 0;
+
+    if (!end || s->p[end] != '\n')
+        return false;
+    for (size_t i = 0; i <= end; i++)
+        step(s);
+    return true;
+}
+
 static void skip_blanks(struct splitter *s)
 {
-    while (*s->p && strchr(" \t\r\n#", *s->p)) {
+    while (joined(s) || (*s->p && strchr(" \t\r\n#", *s->p))) {
         if (*s->p == '#')
             s->p += strcspn(s->p, "\n");
-        else
+        else if (*s->p && strchr(" \t\r\n", *s->p))
             step(s);
     }
 }
@@ -58,6 +72,8 @@ static bool next_word(struct splitter *s, struct strbuf *word)
                 return false;
             continue;
         }
+        if (joined(s))
+            continue;
         if (*s->p == '\\' && s->p[1])
             step(s);
         strbuf_addch(word, *s->p);
@@ -103,6 +119,7 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     size_t len = 0;
     int cap = 0;
     char *text = f ? file_read(f->path, &len) : NULL;
+    const char *start = text;
 
     *n = 0;
     if (f && !text)
@@ -111,7 +128,9 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
         problems_error(p, where, "'%s' is no text: it has a zero byte", f->path);
         text[0] = '\0';
     }
-    for (struct splitter s = {text, text, 1}; text;) {
+    if (text && !strncmp(text, BYTE_ORDER_MARK, 3))
+        start += 3;
+    for (struct splitter s = {start, start, 1}; text;) {
         const char *at;
 
         skip_blanks(&s);

@@ -1,6 +1,6 @@
 /*
- * Arguments from a file, for @FILE: words as in a shell ('...', "...", \), from # to the
- * end of the line a comment.
+ * Arguments from a file, for @FILE: words as in a shell ('...', "...", \, also at the end
+ * of a line), from # to the end of the line a comment.
  */
 #ifndef CONFIG_ATFILE_H
 #define CONFIG_ATFILE_H
