@@ -67,6 +67,8 @@ const char *file_not_writable(const char *path)
 
     if (!strcmp(path, "-"))
         return NULL;
+    if (!*path)
+        return "the name is empty";
     if (!stat(path, &st) && S_ISDIR(st.st_mode))
         return "that is a folder";
     if (!stat(path, &st) && !S_ISREG(st.st_mode)) /* a device or a pipe */

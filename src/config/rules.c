@@ -19,6 +19,15 @@ static void check_amp(const struct config *cfg, struct problems *p)
                      enable);
 }
 
+/* An overflow would raise the scale. */
+static void check_scale(const struct config *cfg, struct problems *p)
+{
+    if (cfg->amp.min_scale > cfg->amp.init_scale)
+        config_blame(cfg, p, KEYS("AMP.MIN_SCALE", "AMP.INIT_SCALE"),
+                     "AMP.MIN_SCALE (%g) is more than AMP.INIT_SCALE (%g)",
+                     cfg->amp.min_scale, cfg->amp.init_scale);
+}
+
 static void check_ordered(const struct config *cfg, const char *key,
                           const struct float_list *l, struct problems *p)
 {
@@ -110,9 +119,15 @@ static void check_scheduler_keys(const struct config *cfg, struct problems *p)
         {"TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
     };
 
+    static const char why[] = "this TRAIN.LR_SCHEDULER.NAME does not read it";
+    int name = cfg->train.lr_scheduler.name;
+    bool decays = name == LR_SCHEDULER_COSINE || name == LR_SCHEDULER_POLY;
+
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        check_read(cfg, p, row[i].key, cfg->train.lr_scheduler.name == row[i].name,
-                   "this TRAIN.LR_SCHEDULER.NAME does not read it");
+        check_read(cfg, p, row[i].key, name == row[i].name, why);
+    check_read(cfg, p, "TRAIN.MIN_LR", decays, why);
+    check_read(cfg, p, "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", decays, why);
+    check_read(cfg, p, "TRAIN.WARMUP_LR", name != LR_SCHEDULER_ONECYCLE, why);
 }
 
 static void check_unread(const struct config *cfg, struct problems *p)
@@ -121,12 +136,21 @@ static void check_unread(const struct config *cfg, struct problems *p)
     static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
                                 "has as many as are asked for";
     bool made_up = !strcmp(cfg->data.dataset, "synthetic");
+    bool scales = cfg->amp_enable && cfg->amp.dtype != AMP_DTYPE_BF16;
+    bool counts = !cfg->train.class_weights.item &&
+                  cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
     check_optimizer_keys(cfg, p);
     check_scheduler_keys(cfg, p);
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
+    check_read(cfg, p, "AMP.INIT_SCALE", scales, "only fp16 has a loss scale");
+    check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
+               "TRAIN.CLASS_WEIGHTS is not auto");
+    check_read(cfg, p, "AUG.COLOR_JITTER",
+               !*cfg->aug.auto_augment || !(cfg->aug.color_jitter > 0),
+               "AUG.AUTO_AUGMENT takes its place");
     check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
     check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
 }
@@ -134,6 +158,7 @@ static void check_unread(const struct config *cfg, struct problems *p)
 void config_check_rules(const struct config *cfg, struct problems *p)
 {
     check_amp(cfg, p);
+    check_scale(cfg, p);
     check_schedule(cfg, p);
     check_betas(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);

@@ -35,16 +35,18 @@ void data_check_input(const struct config *cfg, struct problems *p)
                      (long long)cfg->model.in_chans);
 }
 
-/* Crops that are padded have no size and shape of their own. */
+/* Crops that are padded, or of the middle, have no size and shape of their own. */
 static void data_check_unread(const struct config *cfg, struct problems *p,
                               const char *key)
 {
-    if (data_pads(cfg) && !scene_config(cfg) && config_where(cfg, key) &&
+    bool none = cfg->aug.crop_mode == CROP_MODE_NONE;
+
+    if ((none || data_pads(cfg)) && !scene_config(cfg) && config_where(cfg, key) &&
         !config_is_default(cfg, key))
         problems_warn(p, config_where(cfg, key),
-                      "%s has no effect: training crops are padded (AUG.CROP_MODE, "
-                      "AUG.PAD_CROP)",
-                      key);
+                      "%s has no effect: training crops are %s (AUG.CROP_MODE%s)", key,
+                      none ? "those of evaluation" : "padded",
+                      none ? "" : ", AUG.PAD_CROP");
 }
 
 void data_check(const struct config *cfg, struct problems *p)

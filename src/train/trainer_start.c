@@ -32,9 +32,9 @@ static void log_rates(const struct trainer *t)
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
                     c->base_lr, (long long)p->batch * c->accumulation_steps,
                     (long long)c->scale_lr_base);
-    log_info("learning rate %.6g%s, %.6g at the start and %.6g at the end",
+    log_info("learning rate %.6g%s, %.6g in the first update and %.6g in the last",
              p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
-             schedule_lr(&p->schedule, p->updates));
+             schedule_lr(&p->schedule, p->updates - 1));
     strbuf_release(&why);
 }
 

@@ -33,6 +33,8 @@ static void check_skips(const struct trainer *t, const struct control *c)
         (long long)c->skipped_row, (long long)c->step, c->loss_scale,
         t->session.plan.scaler.dynamic && c->loss_scale > t->session.plan.scaler.min
             ? "AMP.INIT_SCALE may be too large"
+        : !t->session.plan.scaler.dynamic && c->loss_scale > 1
+            ? "AMP.LOSS_SCALE may be too large"
             : "the run has diverged; a lower TRAIN.BASE_LR, a longer warm-up, "
               "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
 }
@@ -144,7 +146,8 @@ void trainer_show(const struct trainer *t, double began)
                 (long long)t->cfg->train.epochs);
     if (!isnan(t->last_loss))
         strbuf_addf(&post, "loss %.3f, ", t->last_loss);
-    strbuf_addf(&post, "lr %.2e, data %.0f %%", schedule_lr(&p->schedule, t->step),
+    strbuf_addf(&post, "lr %.2e, data %.0f %%",
+                schedule_lr(&p->schedule, t->step ? t->step - 1 : 0),
                 100 * t->last_share);
     progress_show(&(struct progress){
         .title = title.buf,
