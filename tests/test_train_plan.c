@@ -143,6 +143,12 @@ static void test_loss_scale(void **state)
     assert_true(p.scaler.growth == 2 && p.scaler.backoff == 0.5);
     assert_int_equal(p.scaler.growth_interval, 2000);
     p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP.GROWTH_FACTOR", "3",
+                                 "AMP.BACKOFF_FACTOR", "0.25", "AMP.GROWTH_INTERVAL", "7",
+                                 "AMP.MIN_SCALE", "2", NULL});
+    assert_true(p.scaler.growth == 3 && p.scaler.backoff == 0.25 && p.scaler.min == 2);
+    assert_int_equal(p.scaler.growth_interval, 7);
+    p = plan_of(&fast, 0,
                 (const char *[]){"AMP.DTYPE", "fp16", "AMP_OPT_LEVEL", "O3", NULL});
     assert_true(!p.scaler.dynamic && p.first_scale == 1);
     p = plan_of(&fast, 0,
@@ -150,6 +156,57 @@ static void test_loss_scale(void **state)
     assert_true(!p.scaler.dynamic && p.first_scale == 128);
     p = plan_of(&fast, 0, (const char *[]){"AMP.LOSS_SCALE", "4", NULL});
     assert_true(!p.scaler.dynamic && p.first_scale == 4);
+}
+
+/* Epochs of ten updates: what is given in epochs becomes updates, the rest arrives. */
+static void test_schedule_keys(void **state)
+{
+    struct plan p =
+        plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "step", "TRAIN.LR_SCHEDULER.DECAY_EPOCHS", "7",
+                                 "TRAIN.LR_SCHEDULER.DECAY_RATE", "0.2", NULL});
+    const struct schedule *s = &p.schedule;
+
+    (void)state;
+    assert_int_equal(s->kind, SCHEDULE_STEP);
+    assert_int_equal(s->every, 70);
+    assert_true(s->rate == 0.2 && s->warmup_prefix);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "multistep", "TRAIN.LR_SCHEDULER.MULTISTEPS", "[3, 8]",
+                                 "TRAIN.LR_SCHEDULER.GAMMA", "0.3", NULL});
+    assert_int_equal(s->kind, SCHEDULE_MULTISTEP);
+    assert_true(s->rate == 0.3 && s->nmilestone == 2);
+    assert_true(s->milestone[0] == 30 && s->milestone[1] == 80);
+    p = plan_of(&slow, 103,
+                (const char *[]){"TRAIN.LR_SCHEDULER.NAME", "poly",
+                                 "TRAIN.LR_SCHEDULER.POWER", "2",
+                                 "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", "False",
+                                 "DATA.BATCH_SIZE", "10", NULL});
+    assert_true(s->power == 2 && !s->warmup_prefix);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "onecycle", "TRAIN.LR_SCHEDULER.PCT_START", "0.4",
+                                 "TRAIN.LR_SCHEDULER.DIV_FACTOR", "5",
+                                 "TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", "50", NULL});
+    assert_true(s->pct_start == 0.4 && s->div == 5 && s->final_div == 50);
+}
+
+static void test_mix_keys(void **state)
+{
+    struct plan p = plan_of(&slow, 0, (const char *[]){NULL});
+
+    (void)state;
+    assert_true(p.mix && p.mix_off_epoch == INT64_MAX);
+    p = plan_of(&slow, 0,
+                (const char *[]){"AUG.MIXUP", "0", "AUG.CUTMIX", "0",
+                                 "AUG.MIXUP_OFF_EPOCH", "3", NULL});
+    assert_true(!p.mix && p.mix_off_epoch == 3);
+    p = plan_of(&slow, 0,
+                (const char *[]){"AUG.MIXUP", "0", "AUG.CUTMIX", "0", "AUG.CUTMIX_MINMAX",
+                                 "[0.2, 0.8]", NULL});
+    assert_true(p.mix); /* the sides of the box turn cutmix on */
 }
 
 /* 268,336 of resnet20's 269,722 elements: all but norms and the bias of fc. */
@@ -257,10 +314,11 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_scaled_rates), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_precision),    cmocka_unit_test(test_loss_scale),
-        cmocka_unit_test(test_decay_groups), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_progress),     cmocka_unit_test(test_mean_loss),
+        cmocka_unit_test(test_schedule_keys), cmocka_unit_test(test_mix_keys),
+        cmocka_unit_test(test_scaled_rates),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_precision),     cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_decay_groups),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_progress),      cmocka_unit_test(test_mean_loss),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);
