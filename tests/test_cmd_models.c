@@ -165,6 +165,7 @@ static void test_keys(void **state)
         {INIT_XAVIER_NORMAL, INIT_RULE_XAVIER_NORMAL},
         {INIT_XAVIER_UNIFORM, INIT_RULE_XAVIER_UNIFORM},
     };
+    struct model_options rates;
     struct config cfg;
 
     (void)state;
@@ -189,6 +190,10 @@ static void test_keys(void **state)
     assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_ON);
     cfg.model.resnet.zero_init_last = (struct bool_opt){.value = false, .has = true};
     assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_OFF);
+    cfg.model.drop_rate = 0.2;
+    cfg.model.drop_path_rate = 0.3;
+    rates = model_options_of_config(&cfg);
+    assert_true(rates.drop_rate == 0.2 && rates.drop_path == 0.3);
     config_release(&cfg);
 }
 

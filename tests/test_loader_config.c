@@ -78,8 +78,19 @@ static void keys_reach_the_loader(void **state)
     assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
     assert_true(o.transform.flip.probability == 0.25 && o.shuffle);
     config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    config_set(&cfg, "AUG.SCALE", "[0.2, 0.9]");
+    config_set(&cfg, "AUG.RATIO", "[0.5, 2.5]");
+    config_set(&cfg, "AUG.RECOUNT", "3");
+    config_set(&cfg, "DATA.PREFETCH", "6");
+    config_set(&cfg, "DATA.MAX_PIXELS", "1000");
+    config_set(&cfg, "DATA.MAX_BYTES", "2000");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
+    assert_true(o.transform.scale[0] == 0.2 && o.transform.scale[1] == 0.9);
+    assert_true(o.transform.ratio[0] == 0.5 && o.transform.ratio[1] == 2.5);
+    assert_int_equal(o.transform.erase.count, 3);
+    assert_int_equal(o.prefetch, 6);
+    assert_true(o.limits.max_pixels == 1000 && o.limits.max_bytes == 2000);
     config_release(&cfg);
 }
 

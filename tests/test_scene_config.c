@@ -207,6 +207,28 @@ static void synthetic_follows_the_model(void **state)
     config_release(&cfg);
 }
 
+/* Classes are counted among the pixels that the model's logits have. */
+static void labels_are_counted_as_learned(void **state)
+{
+    static const char *const names[] = {"erfnet", "erfnet_encoder"};
+    struct histogram h;
+    struct config cfg;
+
+    (void)state;
+    set_erfnet(&cfg);
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    config_set(&cfg, "DATA.TRAIN_NUM_SAMPLES", "2");
+    for (int i = 0; i < 2; i++) {
+        struct dataset *d = data_open(&cfg, DATA_TRAIN);
+
+        config_set(&cfg, "MODEL.NAME", names[i]);
+        data_histogram(&cfg, d, &h);
+        assert_int_equal(h.total, i ? 2 * 8 * 4 : 2 * 64 * 32);
+        dataset_close(d);
+    }
+    config_release(&cfg);
+}
+
 static void read_class_weights(void *cfg)
 {
     float weight[19];
@@ -246,6 +268,7 @@ int main(void)
         cmocka_unit_test(raw_ids_are_no_train_ids),
         cmocka_unit_test(names_are_counted),
         cmocka_unit_test(labels_have_classes),
+        cmocka_unit_test(labels_are_counted_as_learned),
         cmocka_unit_test(synthetic_follows_the_model),
     };
 
