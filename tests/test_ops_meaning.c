@@ -24,6 +24,7 @@
 #include "ops/dropout.h"
 #include "ops/maxpool2d.h"
 #include "ops/metrics.h"
+#include "ops/metrics_formula.h"
 #include "ops/mix.h"
 #include "ops/mix_formula.h"
 #include "ops/reference.h"
@@ -170,6 +171,20 @@ static void test_metrics(void **state)
     close_to(m->loss_sum, 10 * log(7), 1e-5);
     assert_int_equal(m->measured, 10); /* not the 5 without a loss */
     case_run_release(&r);
+}
+
+/* One run whose loss is infinite must not make the mean so. */
+static void test_metrics_infinite(void **state)
+{
+    struct metrics m = {0};
+
+    (void)state;
+    metrics_count(&m, 4, 0.5f);
+    metrics_count(&m, 4, INFINITY);
+    assert_int_equal(m.nonfinite, 1);
+    assert_int_equal(m.measured, 4);
+    assert_int_equal(m.count, 8);
+    close_to(m.loss_sum, 2, 0);
 }
 
 /* ---- mixing ---- */
@@ -459,7 +474,7 @@ int main(void)
         cmocka_unit_test(test_mix_draws),     cmocka_unit_test(test_mix),
         cmocka_unit_test(test_dropout),       cmocka_unit_test(test_maxpool_ties),
         cmocka_unit_test(test_avgpool_ceil),  cmocka_unit_test(test_batchnorm),
-        cmocka_unit_test(test_half),
+        cmocka_unit_test(test_half),          cmocka_unit_test(test_metrics_infinite),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

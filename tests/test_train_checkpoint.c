@@ -72,6 +72,28 @@ static void test_round_trip(void **state)
     run_release(&b);
 }
 
+/* A run that began without an average: it starts from the weights of the file. */
+static void test_no_average(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct run a, b;
+    float *average;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.OPTIMIZER.NAME", "adamw", NULL});
+    run_init(&b, ckpt_adamw_ema);
+    run_steps(&a, 3);
+    ckpt_write(&a, ckpt_path);
+    assert_int_equal(checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why), 0);
+    average = xcalloc(1, run_bytes(&b));
+    session_get(&b.s, MEMORY_EMA, average);
+    assert_memory_equal(average, run_weights(&a), run_bytes(&a));
+    free(average);
+    run_release(&a);
+    run_release(&b);
+}
+
 /* What any reader of safetensors finds. */
 static void test_file(void **state)
 {
@@ -100,6 +122,9 @@ static void test_file(void **state)
     assert_int_equal(t->ndim, 0);
     assert_int_equal(safetensors_read(&f, t, &count, &why), 0);
     assert_int_equal(count, 2);
+    t = safetensors_find(&f, "ema.layer1.0.bn1.num_batches_tracked");
+    assert_int_equal(safetensors_read(&f, t, &count, &why), 0);
+    assert_int_equal(count, 2); /* a counter has no average */
 
     t = safetensors_find(&f, "layer2.0.conv1.weight");
     assert_int_equal(t->ndim, 4);
@@ -337,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_no_average, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_file, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_counters, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_damage, ckpt_setup, ckpt_teardown),

@@ -77,9 +77,9 @@ static void kept_release(struct kept *s)
 
 /*
  * One overflow in the middle of a run: the step leaves no trace in weights, statistics,
- * average and moments, and the run goes on.
+ * moments and the average, which is on the device or in host memory; the run goes on.
  */
-static void check_injected_overflow(int group)
+static void check_injected_overflow(int group, const char *average)
 {
     const char *const more[] = {"AMP_ENABLE",
                                 "True",
@@ -89,6 +89,8 @@ static void check_injected_overflow(int group)
                                 "1024",
                                 "TRAIN.EMA.ENABLE",
                                 "True",
+                                "TRAIN.EMA.DEVICE",
+                                average,
                                 "TRAIN.ACCUMULATION_STEPS",
                                 group == 1 ? "1" : "2",
                                 NULL};
@@ -131,8 +133,9 @@ static void check_injected_overflow(int group)
 static void test_injected_overflow(void **state)
 {
     (void)state;
-    check_injected_overflow(1);
-    check_injected_overflow(2);
+    check_injected_overflow(1, "device");
+    check_injected_overflow(2, "device");
+    check_injected_overflow(1, "cpu");
 }
 
 /* An overflow on purpose: that update leaves no trace but in the counters and the scale.

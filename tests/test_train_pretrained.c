@@ -125,6 +125,29 @@ static void test_skip(void **state)
     run_release(&some);
 }
 
+/* Nothing remembers the weights that were there before: packed copies and averages. */
+static void test_forgets(void **state)
+{
+    struct run from, a, b;
+
+    (void)state;
+    run_init(&from, NULL);
+    write_state_dict(&from, "", "");
+    run_init(&a, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
+                                  "7", NULL});
+    run_init(&b, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
+                                  "8", NULL});
+    load_pretrained(&a);
+    load_pretrained(&b);
+    run_steps(&a, 1);
+    run_steps(&b, 1);
+    ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
+    ckpt_same_array(&a, &b, MEMORY_EMA);
+    run_release(&from);
+    run_release(&a);
+    run_release(&b);
+}
+
 /* ---- a checkpoint as torchvision's trainer writes it ---- */
 
 static void put_text(FILE *f, const char *s)
@@ -250,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pretrained, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_skip, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_forgets, ckpt_setup, ckpt_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
