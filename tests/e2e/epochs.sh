@@ -1,0 +1,69 @@
+#!/bin/bash
+# What happens at which epoch: validations and checkpoints by EVAL_FREQ and SAVE_FREQ,
+# the rate in summary.csv, the end of mixup, a start in a later epoch, and which epoch is
+# the best one.
+#
+#   tests/e2e/epochs.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-epochs.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+column() { # FILE NAME: that column of summary.csv
+  awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) c = i; next} {print $c}' "$1"
+}
+of_lines() { # FILE KIND KEY: of the lines of that kind in metrics.jsonl
+  sed -n "/\"kind\":\"$2\"/s/.*\"$3\":\([^,}]*\).*/\1/p" "$1"
+}
+
+# Epochs of 8 updates.
+common=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --device cpu --threads 1)
+train() { # TAG ARGUMENT...
+  local tag=$1
+  shift
+  "${common[@]}" --tag "$tag" "$@" >log 2>&1 || { cat log; fail "$tag"; }
+  run=out/resnet20/$tag
+}
+
+train long --epochs 5 --opts PRINT_FREQ=1 TRAIN.EVAL_FREQ=2 SAVE_FREQ=3 TRAIN.KEEP_CHECKPOINTS=9
+[ "$(of_lines $run/metrics.jsonl val step | xargs)" = "16 32 40" ] ||
+  fail "EVAL_FREQ 2: validated at updates $(of_lines $run/metrics.jsonl val step | xargs)"
+[ -e $run/ckpt_epoch_2.safetensors ] || fail "SAVE_FREQ 3: the third epoch is not saved"
+[ -e $run/ckpt_epoch_0.safetensors ] && fail "SAVE_FREQ 3: the first epoch is saved"
+[ "$(column $run/summary.csv lr | xargs printf '%.6g ')" = \
+  "$(of_lines $run/metrics.jsonl train lr | sed -n '0~8p' | xargs printf '%.6g ')" ] ||
+  fail "lr of summary.csv is not that of the epoch's last update"
+echo "ok: a long run"
+
+# Its second epoch alone: the counts are those of the second, the rate as well.
+second=(--start-epoch 1 --epochs 2 --opts PRINT_FREQ=1 AUG.MIXUP_PROB=1)
+train off "${second[@]}" AUG.MIXUP_OFF_EPOCH=1
+[ "$(of_lines $run/metrics.jsonl train step | xargs)" = "9 10 11 12 13 14 15 16" ] ||
+  fail "START_EPOCH 1: updates $(of_lines $run/metrics.jsonl train step | xargs)"
+[ "$(of_lines $run/metrics.jsonl train lr | head -1)" = 0.05 ] || fail "START_EPOCH 1: warms up"
+mv $run/metrics.jsonl off.jsonl
+train on "${second[@]}"
+mv $run/metrics.jsonl on.jsonl
+train none "${second[@]}" AUG.MIXUP=0
+[ "$(of_lines off.jsonl train loss)" = "$(of_lines $run/metrics.jsonl train loss)" ] ||
+  fail "MIXUP_OFF_EPOCH 1: the second epoch mixes"
+[ "$(of_lines on.jsonl train loss)" = "$(of_lines off.jsonl train loss)" ] && fail "AUG.MIXUP does nothing"
+echo "ok: the second epoch alone"
+
+# A rate that ruins good weights, and an average that stays as it is: best is the average
+# of the first epoch, and no later one that is as good.
+train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 \
+  --opts TRAIN.EMA.DECAY=1 TRAIN.EMA.RAMP_STEPS=0 TRAIN.EVAL_FREQ=1
+raw=$(column $run/summary.csv val_top1 | sort -g | tail -1)
+average=$(column $run/summary.csv ema_top1 | sort -gu | xargs)
+awk -v a="$raw" -v b="$average" 'BEGIN {exit !(a < b)}' ||
+  fail "the average was to be better, and always the same: $raw and $average"
+[ "$(grep -c "Max accuracy: $(printf %.2f "$average")% (epoch 0)" log)" = 3 ] ||
+  fail "the best is not the average of the first epoch: $(grep Max log | xargs)"
+echo "ok: the best epoch"
+
+[ $fails = 0 ] && echo "epochs: passed" || { echo "epochs: $fails failed"; exit 1; }
