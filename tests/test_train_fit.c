@@ -27,7 +27,15 @@ static bool memory(struct device *dev, struct device_memory *m)
     return true;
 }
 
+/* A device that times candidates, unless it hurries. */
+static bool hurry(struct device *dev, bool on)
+{
+    (void)dev;
+    return on;
+}
+
 static struct backend backend;
+static bool times;
 
 /* resnet20 on 32x32 pixels, nothing compiled; the device says `free` bytes. */
 static void bare(struct session *s, struct config *cfg, size_t bytes)
@@ -45,6 +53,7 @@ static void bare(struct session *s, struct config *cfg, size_t bytes)
         config_set(cfg, set[i][0], set[i][1]);
     backend = backend_ref;
     backend.memory = memory;
+    backend.hurry = times ? hurry : NULL;
     memory_free = bytes;
     *s = (struct session){.cfg = cfg, .backend = &backend};
     s->device = backend.open(&(const struct device_options){0});
@@ -176,6 +185,18 @@ static void test_auto(void **state)
     assert_int_equal(batch_of(need_of(264, false), 100), 96);
 }
 
+/* Timing may choose engines with larger workspaces than those of the trials. */
+static void test_workspace(void **state)
+{
+    size_t limit = 268435456; /* CUDNN.WORKSPACE_LIMIT */
+
+    (void)state;
+    times = true;
+    assert_int_equal(batch_of(need_of(24, false) + limit, 0), 24);
+    times = false;
+    assert_true(batch_of(need_of(24, false) + limit, 0) > 24);
+}
+
 /* 2^31 elements at most: 32x32 pixels and 16 channels are 16384 for each image. */
 static void test_elements(void **state)
 {
@@ -222,9 +243,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_said), cmocka_unit_test(test_checkpoint_saves),
-        cmocka_unit_test(test_auto), cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_host), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_said),      cmocka_unit_test(test_checkpoint_saves),
+        cmocka_unit_test(test_auto),      cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_workspace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,6 +288,18 @@ static void test_mean_loss(void **state)
     assert_true(isnan(metrics_loss(&none)));
 }
 
+/* Nor do the rest of them make a good score. */
+static void test_score_loss(void **state)
+{
+    struct evaluation e = {.raw = {.loss_sum = 4, .measured = 4, .count = 4},
+                           .ema = {.loss_sum = 4, .measured = 4, .count = 6}};
+
+    (void)state;
+    e.ema.nonfinite = 1;
+    assert_close(evaluate_scores(&e, SESSION_RAW).value[SCORE_LOSS], 1);
+    assert_true(isnan(evaluate_scores(&e, SESSION_EMA).value[SCORE_LOSS]));
+}
+
 static void test_progress(void **state)
 {
     struct strbuf s = STRBUF_INIT;
@@ -319,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_precision),     cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_decay_groups),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_progress),      cmocka_unit_test(test_mean_loss),
+        cmocka_unit_test(test_score_loss),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);

@@ -118,6 +118,28 @@ static void test_saves(void **state)
     run_release(&b);
 }
 
+/* What was just written stays, though the folder has as many of later updates. */
+static void test_older(void **state)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    struct run_state s = ckpt_state;
+    struct control c;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 2);
+    s.epoch = 2;
+    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    c = session_control(&a.s);
+    c.step = c.updates = 1;
+    session_set_control(&a.s, &c);
+    s.epoch = 1;
+    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    assert_true(same_file("last.safetensors", "ckpt_step_1.safetensors"));
+    run_release(&a);
+}
+
 /* No room for the new file: it is not there, the old ones are, and the caller knows. */
 static void test_disk_full(void **state)
 {
@@ -150,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_saves, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_older, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, ckpt_setup, ckpt_teardown),
     };
 
