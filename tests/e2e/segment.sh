@@ -167,4 +167,12 @@ awk -v a="$(value amp.json val_loss)" -v b="$(value no-amp.json val_loss)" \
   fail "loss $(value amp.json val_loss) with AMP, $(value no-amp.json val_loss) without"
 echo "ok: precisions"
 
+# A picture that cannot be read is none of those that were evaluated.
+echo text >"$image"
+"$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu -b 4 --output eval \
+  --resume out/erfnet/scenes/last.safetensors --opts "${wide[@]}" DATA.MAX_BAD_SHARE=0.5 >eval.log 2>&1 ||
+  { cat eval.log; fail "eval with a damaged picture"; }
+grep -q "(15 images," eval.log || fail "a damaged picture counts: $(grep images, eval.log)"
+echo "ok: a damaged picture"
+
 [ $fails = 0 ] && echo "segment: passed" || { echo "segment: $fails failed"; exit 1; }
