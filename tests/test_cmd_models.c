@@ -2,7 +2,6 @@
  * The verbs that speak of models and devices without training: what they write for
  * machines, and that every recipe of the table loads and builds its own model.
  */
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,47 +14,13 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "cmd/cmd.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "io/json.h"
 #include "models/count.h"
 #include "train/model_config.h"
-
-/* Runs a verb as main() does, on words that end with NULL; its output is dropped. */
-static int run(const struct verb *v, const char *const *words)
-{
-    struct cmd_spec spec = {schema_table, v->flags, v->max_args, false};
-    struct problems p = {0};
-    struct cmdline line;
-    struct config cfg;
-    int n = 0, code = EXIT_USAGE, out = dup(1), null = open("/dev/null", O_WRONLY);
-    char *argv[32];
-
-    for (; words[n]; n++)
-        argv[n] = xstrdup(words[n]);
-    cmdline_parse(&line, &spec, n, argv, &p);
-    if (config_load(&cfg, &line, &p) && v->check)
-        v->check(&cfg, &line, &p);
-    fflush(stdout);
-    dup2(null, 1);
-    if (!p.nerror)
-        code = v->run(&cfg, &line);
-    fflush(stdout);
-    dup2(out, 1);
-    close(out);
-    close(null);
-    config_release(&cfg);
-    problems_release(&p);
-    cmdline_release(&line);
-    while (n)
-        free(argv[--n]);
-    return code;
-}
-
-#define RUN(verb, ...) run((verb), (const char *const[]){__VA_ARGS__, NULL})
+#include "verb_run.h"
 
 static char *temp_path(void)
 {
@@ -139,8 +104,8 @@ static void test_lists(void **state)
 {
     (void)state;
     assert_int_equal(RUN(&cmd_models, "resnet*d"), 0);
-    assert_int_equal(run(&cmd_models, (const char *const[]){NULL}), 0);
-    assert_int_equal(run(&cmd_devices, (const char *const[]){NULL}), 0);
+    assert_int_equal(verb_run(&cmd_models, (const char *const[]){NULL}), 0);
+    assert_int_equal(verb_run(&cmd_devices, (const char *const[]){NULL}), 0);
 }
 
 /* The choices of the MODEL keys, one by one: the nets that they turn resnet50 into. */

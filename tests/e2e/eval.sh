@@ -74,6 +74,8 @@ best=(--cfg $run/config.yaml --device cpu --weights $run/last.safetensors)
 "$trainc" predict "${best[@]}" shapes/val >predicted 2>log || { cat log; fail "predict of a folder"; }
 right=$(awk -F'[/:]' '{split($5, w, " "); n += w[1] == $3} END {printf "%.4f", 100 * n / NR}' predicted)
 [ "$(wc -l <predicted)" = 22 ] || fail "predict of a folder: not each picture once"
+awk '{for (i = 3; i <= NF; i += 2) sum += $i} END {exit !(sum > 0.999 * NR && sum < 1.001 * NR)}' predicted ||
+  fail "predict: the probabilities of a picture do not add up to 1"
 [ "$right" = "$(printf %.4f "$(value eval.json ema_top1)")" ] ||
   fail "predict: $right % are right, eval says $(value eval.json ema_top1)"
 echo text >shapes/val/circle/text.jpg
