@@ -171,6 +171,23 @@ static void casts_are_shared_and_gradients_stay_wide(void **unused)
     graph_free(g);
 }
 
+/* The add of two fp32 inputs: from O2 on, all that may be half is. */
+static void widest_inputs_count_below_o2(void **unused)
+{
+    static const enum dtype want[] = {DTYPE_F32, DTYPE_F32, DTYPE_BF16, DTYPE_BF16};
+
+    (void)unused;
+    for (int level = AMP_O0; level <= AMP_O3; level++) {
+        struct graph *g = graph_new(&toy_ops, true);
+        struct builder b = {.g = g};
+        struct tensor *x = toy_vec(&b, "x"), *y = toy_two(&b, &toy_add, x, x);
+
+        precision(g, (enum amp_level)level, DTYPE_BF16);
+        assert_int_equal(y->dtype, want[level]);
+        graph_free(g);
+    }
+}
+
 /* A chain of blocks h = h h + h, each a scope. Returns the gradient of the weight. */
 static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *arena)
 {
@@ -229,6 +246,7 @@ int main(void)
         cmocka_unit_test(flat_layout_is_reversed_and_aligned),
         cmocka_unit_test(what_is_frozen_lies_behind_what_is_trained),
         cmocka_unit_test(casts_are_shared_and_gradients_stay_wide),
+        cmocka_unit_test(widest_inputs_count_below_o2),
         cmocka_unit_test(checkpointing_saves_memory_and_changes_no_bit),
     };
 

@@ -264,6 +264,42 @@ static void random_graphs_equal_without_reuse(void **unused)
     }
 }
 
+/* The add asks for `room` times what its sum needs. */
+static size_t room;
+
+static const char *roomy_claim(struct region *r, struct graph *g, struct node *n,
+                               struct device *dev)
+{
+    (void)toy_single_claim(r, g, n, dev);
+    if (n->op == &toy_add)
+        region_room(r, 0, room * tensor_size(n->out[0]));
+    return NULL;
+}
+
+static const struct kernel roomy = {.name = "roomy", .claim = roomy_claim};
+static const struct backend roomy_backend = {
+    .name = "roomy", .kernels = (const struct kernel *const[]){&roomy, NULL}};
+
+/* A sum lies on what it was offered, unless it wants more than there is. */
+static void room_is_not_found_in_place(void **unused)
+{
+    (void)unused;
+    for (room = 1; room <= 4; room++) {
+        struct graph *g = graph_new(&toy_ops, false);
+        struct builder b = {.g = g};
+        struct tensor *x = toy_vec(&b, "x");
+        struct tensor *m = toy_two(&b, &toy_mul, x, x), *y = toy_two(&b, &toy_add, m, x);
+        struct program *p;
+
+        graph_output(g, toy_two(&b, &toy_mul, y, x));
+        p = program_compile(g, &roomy_backend, NULL, NULL);
+        assert_int_equal(m->offset == y->offset, room == 1);
+        assert_true(program_need(p, MEMORY_ARENA) >= y->offset + tensor_room(y));
+        program_free(p);
+        graph_free(g);
+    }
+}
+
 static void nobody_claims(void *arg)
 {
     struct graph *g = graph_new(&toy_ops, false);
@@ -303,6 +339,7 @@ int main(void)
         cmocka_unit_test(updates_come_last_and_refresh_follows),
         cmocka_unit_test(derived_buffers_are_packed_or_written),
         cmocka_unit_test(random_graphs_equal_without_reuse),
+        cmocka_unit_test(room_is_not_found_in_place),
         cmocka_unit_test(errors_name_layer_op_and_shapes),
     };
 

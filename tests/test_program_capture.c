@@ -126,8 +126,10 @@ struct trial {
     char arena[1024];
 };
 
-static void trial_init(struct trial *t)
+/* `share`: of another trial, or NULL. */
+static void trial_init(struct trial *t, struct program *share)
 {
+    const struct compile_options o = {.share = share};
     struct builder b = {0};
     int64_t dim = LEN;
     struct tensor *x, *w;
@@ -141,7 +143,7 @@ static void trial_init(struct trial *t)
     for (int i = 0; i < 2; i++)
         x = node(&b, &op_next, "next", NULL, &x, 1);
     (void)node_update(&b, &op_keep, "keep", NULL, &x, 1, &w, 1);
-    t->program = program_compile(t->graph, &backend, &t->dev, NULL);
+    t->program = program_compile(t->graph, &backend, &t->dev, &o);
     assert_int_equal(t->program->nregion, 3);
 }
 
@@ -181,7 +183,7 @@ static void test_second_run(void **state)
     struct trial t;
 
     (void)state;
-    trial_init(&t);
+    trial_init(&t, NULL);
     trial_bind(&t, 0);
     trial_run(&t, 0);
     assert_int_equal(t.dev.begun, 0);
@@ -199,7 +201,7 @@ static void test_bindings(void **state)
     struct trial t;
 
     (void)state;
-    trial_init(&t);
+    trial_init(&t, NULL);
     trial_bind(&t, 0);
     trial_run(&t, 0);
     for (int round = 0; round < 3; round++)
@@ -225,6 +227,50 @@ static void test_bindings(void **state)
     trial_release(&t);
 }
 
+/* The oldest is the one that rested longest, not the one that was recorded first. */
+static void test_oldest(void **state)
+{
+    struct trial t;
+
+    (void)state;
+    trial_init(&t, NULL);
+    trial_bind(&t, 0);
+    trial_run(&t, 0);
+    for (int k = 0; k <= PROGRAM_CAPTURES + 1; k++) {
+        int next = k == PROGRAM_CAPTURES ? 0 : k; /* all, the first again, a new one */
+
+        trial_bind(&t, next);
+        trial_run(&t, next);
+    }
+    assert_int_equal(t.dev.begun, PROGRAM_CAPTURES + 1);
+    trial_bind(&t, 0);
+    trial_run(&t, 0);
+    assert_int_equal(t.dev.begun, PROGRAM_CAPTURES + 1);
+    trial_bind(&t, 1);
+    trial_run(&t, 1);
+    assert_int_equal(t.dev.begun, PROGRAM_CAPTURES + 2);
+    trial_release(&t);
+}
+
+/* What is recorded also packs weights of the program that it shares them with. */
+static void test_shared_bindings(void **state)
+{
+    static const int binding[] = {0, 0, 1, 1, 0}, begun[] = {0, 1, 2, 2, 2};
+    struct trial micro, full;
+
+    (void)state;
+    trial_init(&micro, NULL);
+    trial_init(&full, micro.program);
+    trial_bind(&full, 0);
+    for (int i = 0; i < 5; i++) {
+        trial_bind(&micro, binding[i]);
+        trial_run(&full, 0);
+        assert_int_equal(full.dev.begun, begun[i]);
+    }
+    trial_release(&full);
+    trial_release(&micro);
+}
+
 static void count(const struct program *p, int step, double seconds, void *arg)
 {
     (void)p, (void)step, (void)seconds;
@@ -237,7 +283,7 @@ static void test_eager(void **state)
     int steps = 0;
 
     (void)state;
-    trial_init(&t);
+    trial_init(&t, NULL);
     t.dev.eager = true;
     trial_bind(&t, 0);
     for (int i = 0; i < 3; i++)
@@ -257,8 +303,8 @@ static void test_eager(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_second_run),
-        cmocka_unit_test(test_bindings),
+        cmocka_unit_test(test_second_run), cmocka_unit_test(test_bindings),
+        cmocka_unit_test(test_oldest),     cmocka_unit_test(test_shared_bindings),
         cmocka_unit_test(test_eager),
     };
 

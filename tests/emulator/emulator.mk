@@ -24,7 +24,7 @@ EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step \
             test_train_accumulation test_train_overflow test_train_segment \
-            test_train_segment_weights test_train_fit \
+            test_train_segment_weights test_train_fit test_train_half \
             test_train_checkpoint test_train_saves test_train_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh tests/emulator/models.sh \
