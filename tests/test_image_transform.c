@@ -1,6 +1,4 @@
-/* Crops, flips and whole transforms: against torchvision, against slow code, against
- * themselves, and in distribution. */
-#include <math.h>
+/* Whole transforms: against torchvision, against slow code and against themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "image/enhance.h"
 #include "image/transform.h"
 #include "image_formula.h"
 #include "make_jpeg.h"
@@ -145,6 +144,34 @@ static void shrinking_changes_little(void **state)
     transformer_release(&m);
 }
 
+/* Both sides must be long enough; the last pixel of an odd side is looked at, too. */
+static void shrinking_looks_at_both_sides(void **state)
+{
+    struct make_jpeg jpeg = {.w = 641, .h = 481};
+    struct transform t = {.kind = TRANSFORM_STRETCH,
+                          .w = 48,
+                          .h = 48,
+                          .filter = RESIZE_BICUBIC,
+                          .shrink_gap = 2};
+    struct augment_key key = {0, 0, 0};
+    uint8_t *data, out[48 * 48 * 3];
+    struct transformer m;
+    struct strbuf why = STRBUF_INIT;
+    size_t len;
+
+    (void)state;
+    assert_true(transform_may_shrink(&t, 640, 192));
+    assert_false(transform_may_shrink(&t, 640, 191));
+    assert_false(transform_may_shrink(&t, 191, 640));
+    data = make_jpeg(&jpeg, &len);
+    transformer_init(&m, NULL);
+    assert_int_equal(transform_file(&m, &t, &key, data, len, out, &why), 0);
+    assert_int_equal(m.image.w, 161);
+    assert_int_equal(m.image.h, 121);
+    free(data);
+    transformer_release(&m);
+}
+
 /* Pixel (x, y) of the padded and cropped picture, the slow way. */
 static void pad_crop_is_what_it_says(void **state)
 {
@@ -215,93 +242,6 @@ static void pad_crop_of_a_tiny_picture(void **state)
     transformer_release(&m);
 }
 
-static void resized_crop_has_its_distribution(void **state)
-{
-    const double scale[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
-    double area = 0, aspect = 0, left = 0;
-    int n = 20000, small = 0, edges = 0;
-
-    (void)state;
-    for (int s = 0; s < n; s++) {
-        struct augment_key key = {3, 7, s};
-        struct augment_box b = augment_resized_crop(&key, 1000, 1000, scale, ratio);
-        double a = b.w * (double)b.h / 1e6, r = (double)b.w / b.h;
-
-        assert_true(b.x >= 0 && b.y >= 0 && b.x + b.w <= 1000 && b.y + b.h <= 1000);
-        assert_true(a > 0.0799 && a <= 1.0001 && r > 0.748 && r < 1.336);
-        area += a / n;
-        aspect += log(r) / n;
-        small += a < 0.2;
-        if (b.w < 1000)
-            left += b.x / (1000.0 - b.w) / n;
-        else
-            left += 0.5 / n;
-        edges += b.x == 0 || b.x + b.w == 1000;
-    }
-    assert_true(fabs(aspect) < 0.01);
-    assert_true(fabs(left - 0.5) < 0.01);
-    /* U(0.08, 1), but one try in seven is too wide or too high and mostly a large one:
-     * the means of 400,000 tries drawn with NumPy. */
-    assert_true(fabs(area - 0.4777) < 0.006);
-    assert_true(fabs(small / (double)n - 0.1528) < 0.008);
-    assert_true(edges > 0);
-}
-
-/* A picture too narrow for any allowed aspect: the centred crop, and the whole at 1:1. */
-static void resized_crop_falls_back_to_the_centre(void **state)
-{
-    const double one[2] = {1, 1}, ratio[2] = {3.0 / 4, 4.0 / 3}, full[2] = {0.99, 1};
-    struct augment_key key = {0, 0, 0};
-    struct augment_box b = augment_resized_crop(&key, 30, 1001, full, ratio);
-
-    (void)state;
-    assert_int_equal(b.w, 30);
-    assert_int_equal(b.h, 40);
-    assert_int_equal(b.x, 0);
-    assert_int_equal(b.y, 480); /* floor(961 / 2) */
-    b = augment_resized_crop(&key, 1001, 30, full, ratio);
-    assert_int_equal(b.w, 40);
-    assert_int_equal(b.x, 480);
-    b = augment_resized_crop(&key, 50, 50, one, one);
-    assert_true(b.x == 0 && b.y == 0 && b.w == 50 && b.h == 50);
-}
-
-static void keys_matter(void **state)
-{
-    const double scale[2] = {0.08, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
-    struct augment_key key[4] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2}};
-    struct augment_box first = augment_resized_crop(&key[0], 500, 375, scale, ratio);
-
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        struct augment_box b = augment_resized_crop(&key[i], 500, 375, scale, ratio);
-
-        assert_int_equal(memcmp(&b, &first, sizeof(b)) == 0, i == 0);
-    }
-}
-
-/* Alternating flips: half of the samples in epoch 0, the others in epoch 1, and so on. */
-static void flips_alternate(void **state)
-{
-    const struct augment_flips f = {0.5, true}, random = {0.5, false};
-    int first = 0, same = 0;
-
-    (void)state;
-    for (int s = 0; s < 2000; s++) {
-        struct augment_key key = {5, 0, s};
-        bool even = augment_flip(&key, &f);
-
-        assert_int_equal(even, augment_flip(&key, &random));
-        for (key.epoch = 1; key.epoch < 6; key.epoch++)
-            assert_int_equal(augment_flip(&key, &f), even != (key.epoch % 2));
-        first += even;
-        key.epoch = 1;
-        same += even == augment_flip(&key, &random);
-    }
-    assert_true(first > 900 && first < 1100);
-    assert_true(same > 900 && same < 1100);
-}
-
 /* The padding's mode reaches the crop. */
 static void pad_crop_has_its_mode(void **state)
 {
@@ -331,25 +271,36 @@ static void pad_crop_has_its_mode(void **state)
     transformer_release(&m);
 }
 
-static void jitter_has_its_range_and_all_orders(void **state)
+/* Brightness, contrast and saturation by the factors that were drawn, in their order. */
+static void jitter_is_what_was_drawn(void **state)
 {
-    const double strength[3] = {0.4, 1.5, 0};
-    int orders[3][3] = {{0}};
+    static void (*const change[])(uint8_t *, size_t, float) = {
+        enhance_brightness, enhance_contrast, enhance_color};
+    struct transform t = {.kind = TRANSFORM_STRETCH, .w = 8, .h = 8};
+    struct transformer m;
+    struct image img = {0};
+    struct strbuf why = STRBUF_INIT;
+    uint8_t out[8 * 8 * 3], want[8 * 8 * 3];
 
     (void)state;
-    for (int s = 0; s < 3000; s++) {
+    transformer_init(&m, NULL);
+    image_formula(&img, 8, 8);
+    for (int s = 0; s < 60; s++) {
         struct augment_key key = {4, 0, s};
-        struct augment_jitter j = augment_jitter(&key, strength);
+        struct augment_jitter j;
 
-        assert_true(j.factor[0] >= 0.6f && j.factor[0] <= 1.4f);
-        assert_true(j.factor[1] >= 0.0f && j.factor[1] <= 2.5f);
-        assert_true(j.factor[2] == 1.0f);
-        assert_int_equal(j.order[0] + j.order[1] + j.order[2], 3);
+        memset(t.jitter, 0, sizeof(t.jitter));
+        assert_int_equal(transform_image(&m, &t, &key, &img, want, &why), 0);
         for (int i = 0; i < 3; i++)
-            orders[i][j.order[i]]++;
+            t.jitter[i] = 0.3 + 0.1 * i;
+        assert_int_equal(transform_image(&m, &t, &key, &img, out, &why), 0);
+        j = augment_jitter(&key, t.jitter);
+        for (int i = 0; i < 3; i++)
+            change[j.order[i]](want, 64, j.factor[j.order[i]]);
+        assert_memory_equal(out, want, sizeof(out));
     }
-    for (int i = 0; i < 9; i++)
-        assert_true(orders[i / 3][i % 3] > 900 && orders[i / 3][i % 3] < 1100);
+    image_release(&img);
+    transformer_release(&m);
 }
 
 int main(void)
@@ -359,14 +310,11 @@ int main(void)
         cmocka_unit_test(a_line_is_cut_short),
         cmocka_unit_test(file_equals_image),
         cmocka_unit_test(shrinking_changes_little),
+        cmocka_unit_test(shrinking_looks_at_both_sides),
         cmocka_unit_test(pad_crop_is_what_it_says),
         cmocka_unit_test(pad_crop_of_a_tiny_picture),
         cmocka_unit_test(pad_crop_has_its_mode),
-        cmocka_unit_test(resized_crop_has_its_distribution),
-        cmocka_unit_test(resized_crop_falls_back_to_the_centre),
-        cmocka_unit_test(flips_alternate),
-        cmocka_unit_test(keys_matter),
-        cmocka_unit_test(jitter_has_its_range_and_all_orders),
+        cmocka_unit_test(jitter_is_what_was_drawn),
     };
 
     return cmocka_run_group_tests_name("image_transform", tests, NULL, NULL);

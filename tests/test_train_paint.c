@@ -50,12 +50,13 @@ static void test_labels(void **state)
 
 static void test_overlay(void **state)
 {
-    const uint8_t rgb[] = {10, 20, 30, 40, 50, 60}, label[] = {LABEL_IGNORE, 0};
+    const struct class_set *set = class_set_find("camvid11");
+    const uint8_t rgb[] = {10, 20, 30, 40, 50, 60}, label[] = {LABEL_IGNORE, 3};
     uint8_t colour[3], dst[6];
 
     (void)state;
-    class_set_colour(NULL, 0, colour);
-    paint_overlay(NULL, rgb, label, 2, dst);
+    class_set_colour(set, 3, colour);
+    paint_overlay(set, rgb, label, 2, dst);
     assert_memory_equal(dst, rgb, 3);
     for (int c = 0; c < 3; c++)
         assert_int_equal(dst[3 + c], (rgb[3 + c] + colour[c]) / 2);
