@@ -1,6 +1,7 @@
 /*
  * From argv and files to a checked configuration: what beats what, where values came
- * from, every mistake at once, rules between keys, and ${...}.
+ * from, every mistake at once, and rules between keys. ${...} is in
+ * test_config_interpolation.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,6 +153,7 @@ static void test_checks(void **state)
         {"DATA.MEAN=[1,2]", "DATA.MEAN must have 3 items, not 2"},
         {"DATA.STD=[1,0,1]", "DATA.STD must be in (0, 1000000], not 0.0"},
         {"AUG.SCALE=[1,0.5]", "AUG.SCALE must be [least, largest]"},
+        {"AUG.RESIZE_SCALE=[1,0.5]", "AUG.RESIZE_SCALE must be [least, largest]"},
         {"MODEL.SWIN.DEPTHS=[2,0]", "MODEL.SWIN.DEPTHS must be in [1, 1000], not 0"},
         {"TRAIN.EPOCHS=None", "TRAIN.EPOCHS must be int, not None"},
         {"TAG=None", "TAG must be str, not None"},
@@ -173,6 +175,11 @@ static void test_checks(void **state)
         {"TRAIN.LR_SCHEDULER.NAME=multistep",
          "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 "
          "to 32"},
+        {"--sched multistep --opts TRAIN.LR_SCHEDULER.MULTISTEPS=[30,30]",
+         "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS must grow"},
+        {"--sched multistep --opts TRAIN.LR_SCHEDULER.MULTISTEPS=[19,30]",
+         "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (19) lies within the warm-up of 20 "
+         "epochs"},
     };
 
     (void)state;
@@ -238,6 +245,9 @@ static void test_no_effect(void **state)
         "FUSED_LAYERNORM=True", NULL,
         "warning: --opts #1: FUSED_LAYERNORM has no effect: kernels are fused wherever a "
         "kernel of the device can\n");
+    support_says("TRAIN.OPTIMIZER.MOMENTUM=0.5", NULL,
+                 "warning: --opts #1: TRAIN.OPTIMIZER.MOMENTUM has no effect: this "
+                 "TRAIN.OPTIMIZER.NAME does not read it\n");
     support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
 }
 
@@ -277,57 +287,6 @@ static void test_amp(void **state)
     support_says(
         "--no-amp AMP_OPT_LEVEL=O2", NULL,
         "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
-}
-
-static void test_interpolation(void **state)
-{
-    struct strbuf s = STRBUF_INIT, text = STRBUF_INIT;
-    struct config cfg;
-
-    (void)state;
-    assert_int_equal(setenv("TRAINC_TEST_ROOT", "/data", 1), 0);
-    assert_int_equal(unsetenv("TRAINC_TEST_NONE"), 0);
-    assert_true(support_load(
-        &cfg, &s,
-        "--cfg %s --opts TRAIN.WARMUP_EPOCHS ${SEED} SEED=${env:TRAINC_TEST_NONE,7}",
-        support_file("i.yaml",
-                     "TAG: '${MODEL.NAME}-${TRAIN.EPOCHS}'\n"
-                     "MODEL: {NAME: resnet18}\n"
-                     "DATA: {DATA_PATH: \"${env:TRAINC_TEST_ROOT}/x\"}\n"
-                     "TRAIN:\n  MIN_LR: ${TRAIN.WARMUP_LR}\n  EPOCHS: ${SEED}\n")));
-    assert_string_equal(s.buf, "");
-    assert_string_equal(cfg.tag, "resnet18-7");
-    assert_string_equal(cfg.data.data_path, "/data/x");
-    assert_int_equal(cfg.train.warmup_epochs, 7);
-    assert_true(cfg.train.min_lr == cfg.train.warmup_lr);
-    config_print(&text, &cfg, CONFIG_PRINT_DIFF); /* the text as it was written */
-    assert_non_null(strstr(text.buf, "TAG: '${MODEL.NAME}-${TRAIN.EPOCHS}'\n"));
-    config_release(&cfg);
-    strbuf_release(&s);
-    strbuf_release(&text);
-    support_cleanup();
-
-    support_says("SEED=${env:TRAINC_TEST_NONE}", NULL,
-                 "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
-    support_says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");
-    support_says("TAG=${MODEL}", NULL, "error: --opts #1: TAG: ${MODEL} is no key\n");
-    support_says("TAG=${SEED", NULL, "error: --opts #1: TAG: ${ without }\n");
-    support_says("TAG=${OUTPUT} OUTPUT=${TAG}", NULL,
-                 "error: --opts #1: TAG: ${OUTPUT} leads back to itself\n"
-                 "error: --opts #2: OUTPUT: ${TAG} leads back to itself\n");
-    support_says("SEED=${TAG}", NULL,
-                 "error: --opts #1: SEED must be an int, not 'default'\n");
-    /* eight copies of eight copies of ... */
-    support_says(
-        "TAG=xxxxxxxxxxxxxxxx "
-        "OUTPUT=${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG}${TAG} "
-        "DATA.TRAIN_SPLIT=${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}${OUTPUT}"
-        "${OUTPUT} "
-        "DATA.VAL_SPLIT=${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}"
-        "${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT} "
-        "MODEL.RESUME=${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}"
-        "${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}",
-        NULL, "error: --opts #5: MODEL.RESUME grows to 68992 bytes, more than 65536\n");
 }
 
 /* --- rows that the program's table does not have now
@@ -395,8 +354,7 @@ int main(void)
         cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
         cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
         cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
-        cmocka_unit_test(test_amp),          cmocka_unit_test(test_interpolation),
-        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_amp),          cmocka_unit_test(test_notes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,31 @@ static void test_golden(void **state)
     free(want);
 }
 
+/* Event.step (2) is left out where it is 0, and nowhere else. */
+static void test_steps(void **state)
+{
+    static const char first[] = "\x10\x01\x2a";
+    struct tensorboard t;
+    char *data, *path;
+    size_t len;
+
+    (void)state;
+    tensorboard_open(&t, dir, -1);
+    path = strdup(t.path);
+    tensorboard_scalar(&t, "a", 0, 1);
+    tensorboard_flush(&t);
+    data = file_read(path, &len);
+    assert_null(memmem(data, len, first, 3));
+    free(data);
+    tensorboard_scalar(&t, "a", 1, 1);
+    tensorboard_close(&t);
+    data = file_read(path, &len);
+    assert_non_null(memmem(data, len, first, 3));
+    free(data);
+    (void)unlink(path);
+    free(path);
+}
+
 static size_t size_of(const char *path)
 {
     size_t len = 0;
@@ -191,7 +216,7 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_crc),       cmocka_unit_test(test_golden),
         cmocka_unit_test(test_flush),     cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_disk_full), cmocka_unit_test(test_steps),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

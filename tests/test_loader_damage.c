@@ -108,6 +108,33 @@ static void damaged_files_are_replaced(void **state)
     with_damage(true, check_replaced);
 }
 
+/* Three in a row: all of them become the one behind. */
+static void many_are_replaced(void **state)
+{
+    char *dir = make_pictures();
+    struct loader_options o = training_options(0);
+    struct dataset *d;
+    struct loader *l;
+    const struct batch *b;
+
+    (void)state;
+    damage_pictures(dir);
+    make_file(dir, "class0/06.jpg", "", 0);
+    o.shuffle = false;
+    o.replace = true;
+    d = folder_open(dir);
+    l = loader_open(d, &o);
+    loader_start_epoch(l, 0, 0);
+    b = loader_next(l);
+    assert_non_null(b);
+    for (int i = 0; i < b->size; i++)
+        assert_int_equal(b->sample[i], i < 3 ? 3 : i);
+    loader_release_batch(l, b);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 struct child_epoch {
     const char *dir;
     struct loader_options options;
@@ -225,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_files_are_left_out),
         cmocka_unit_test(damaged_files_are_replaced),
+        cmocka_unit_test(many_are_replaced),
         cmocka_unit_test(replaced_files_are_told_the_same),
         cmocka_unit_test(damage_is_told_in_order),
         cmocka_unit_test(too_much_damage_ends_the_run),
