@@ -51,7 +51,8 @@ same "without a graph" --no-graph
 same "other order" EMULATOR_ORDER=reverse
 same "late streams" EMULATOR_LAZY=1 EMULATOR_ORDER=shuffle:3
 often=("${opts[@]}")
-opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=100 DATA.PREFETCH=1) # nobody waits in an epoch
+# Nobody waits in an epoch, and the loader fills a batch again as soon as it can.
+opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=100 DATA.PREFETCH=1)
 same "later streams" EMULATOR_LAZY=1
 same "later streams without a graph" EMULATOR_LAZY=1 --no-graph
 opts=("${often[@]}")
