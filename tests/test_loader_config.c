@@ -77,7 +77,9 @@ static void keys_reach_the_loader(void **state)
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
     assert_true(o.transform.flip.probability == 0.25 && o.shuffle);
+    assert_true(!o.transform.filter_random);
     config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    config_set(&cfg, "AUG.INTERPOLATION", "random");
     config_set(&cfg, "AUG.SCALE", "[0.2, 0.9]");
     config_set(&cfg, "AUG.RATIO", "[0.5, 2.5]");
     config_set(&cfg, "AUG.RECOUNT", "3");
@@ -89,6 +91,13 @@ static void keys_reach_the_loader(void **state)
     assert_true(o.transform.scale[0] == 0.2 && o.transform.scale[1] == 0.9);
     assert_true(o.transform.ratio[0] == 0.5 && o.transform.ratio[1] == 2.5);
     assert_int_equal(o.transform.erase.count, 3);
+    assert_true(o.transform.filter_random);
+    config_set(&cfg, "AUG.INTERPOLATION", "bicubic");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_true(o.transform.filter == RESIZE_BICUBIC && !o.transform.filter_random);
+    data_loader_options(&cfg, DATA_VAL, &o);
+    assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.prefetch, 6);
     assert_true(o.limits.max_pixels == 1000 && o.limits.max_bytes == 2000);
     config_release(&cfg);

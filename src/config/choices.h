@@ -86,6 +86,13 @@ enum {                       /* AUG.HFLIP_MODE */
        HFLIP_MODE_ALTERNATE, /* odd epochs flip what even ones do not */
 };
 
+enum {                         /* AUG.INTERPOLATION */
+       AUG_INTERPOLATION_SAME, /* as DATA.INTERPOLATION */
+       AUG_INTERPOLATION_BILINEAR,
+       AUG_INTERPOLATION_BICUBIC,
+       AUG_INTERPOLATION_RANDOM /* drawn for each picture */
+};
+
 /* LOG.LEVEL has the values of enum log_level in base/log.h. */
 
 /* LOG.PROGRESS; AUTO: a bar if stderr is a terminal */

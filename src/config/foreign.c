@@ -32,7 +32,6 @@ static const struct foreign table[] = {
     {"--image-size, --imgsz, --train-crop-size, --val-crop-size", "N", "--img-size N"},
     {"--val-resize-size", "N", "--crop-pct P, the crop's side over the resized one's"},
     {"--train-img-sizes, --train-batch-sizes, --train-size-probs, --train-size-schedule", "X", "pictures of a run have one size"},
-    {"--train-interpolation", "NAME", "--interpolation NAME, in training and validation alike"},
     {"--num-workers", "N", "-j N"},
     {"--no-prefetcher", "", "-j 0 lets the main thread decode"},
     {"--use-multi-epochs-loader", "", "the loader's threads live as long as the run"},

@@ -477,6 +477,10 @@ const struct schema schema_table[] = {
     ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = words_hflip_modes,
         .flag = "--hflip-mode",
         .help = "alternate: each image is flipped in every second epoch"),
+    ROW("AUG.INTERPOLATION", aug.interpolation, .def = "same",
+        .choices = words_aug_interpolations, .flag = "--train-interpolation",
+        .help = "how training images are resized; same: as DATA.INTERPOLATION; random: "
+                "bilinear or bicubic, drawn for each (timm)"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
         .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
     ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",

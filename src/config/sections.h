@@ -109,7 +109,7 @@ struct config_aug {
     double hflip;
     int crop_mode;
     int64_t pad_crop, shift;
-    int pad_mode, hflip_mode;
+    int pad_mode, hflip_mode, interpolation;
     struct float_list resize_scale;
 };
 

@@ -165,6 +165,13 @@ const struct choice words_pad_modes[] = {
     {0},
 };
 
+const struct choice words_aug_interpolations[] = {
+    {"same", AUG_INTERPOLATION_SAME, NULL},
+    {"bilinear", AUG_INTERPOLATION_BILINEAR, NULL},
+    {"bicubic", AUG_INTERPOLATION_BICUBIC, NULL},
+    {"random", AUG_INTERPOLATION_RANDOM, NULL},
+    {0},
+};
 const struct choice words_hflip_modes[] = {
     {"random", HFLIP_MODE_RANDOM, NULL},
     {"alternate", HFLIP_MODE_ALTERNATE, NULL},

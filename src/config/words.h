@@ -30,6 +30,7 @@ extern const struct choice words_mixup_modes[];
 extern const struct choice words_crop_modes[];
 extern const struct choice words_pad_modes[];
 extern const struct choice words_hflip_modes[];
+extern const struct choice words_aug_interpolations[];
 extern const struct choice words_log_levels[];
 extern const struct choice words_progresses[];
 

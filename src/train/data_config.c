@@ -180,6 +180,17 @@ static void data_augment(const struct config *cfg, struct transform *t)
                cfg->data.mean.item, cfg->data.std.item);
 }
 
+static void data_interpolate(const struct config *cfg, struct transform *t)
+{
+    int how = cfg->aug.interpolation;
+
+    if (how == AUG_INTERPOLATION_BILINEAR)
+        t->filter = RESIZE_BILINEAR;
+    else if (how == AUG_INTERPOLATION_BICUBIC)
+        t->filter = RESIZE_BICUBIC;
+    t->filter_random = how == AUG_INTERPOLATION_RANDOM;
+}
+
 static struct transform data_transform(const struct config *cfg, enum data_split split)
 {
     int size = (int)cfg->data.img_size;
@@ -201,8 +212,10 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     }
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
                                                                  : RESIZE_BICUBIC;
-    if (train)
+    if (train) {
+        data_interpolate(cfg, &t);
         data_augment(cfg, &t);
+    }
     return t;
 }
 

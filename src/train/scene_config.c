@@ -120,6 +120,7 @@ static void check_unread(const struct config *cfg, struct problems *p)
 
     warn_unread(cfg, p, "AUG.SCALE", crop);
     warn_unread(cfg, p, "AUG.RATIO", crop);
+    warn_unread(cfg, p, "AUG.INTERPOLATION", "label pictures have DATA.INTERPOLATION");
     warn_unread(cfg, p, "DATA.CROP_PCT", whole);
     warn_unread(cfg, p, "TEST.CROP", whole);
     if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
