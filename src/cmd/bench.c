@@ -222,6 +222,11 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
     } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
     }
+    if (cfg->eval_mode || cfg->throughput_mode)
+        problems_warn(
+            p, "bench",
+            "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
+            "timed; trainc --throughput times evaluation");
     device_check(cfg, p);
 }
 

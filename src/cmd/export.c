@@ -131,6 +131,17 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     return EXIT_OK;
 }
 
+/* What torch.load would be tried on. */
+static bool is_pickle_name(const char *path)
+{
+    static const char *const end[] = {".pth", ".pt", ".bin", ".tar", ".pkl"};
+
+    for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++)
+        if (!strcmp(path_extension(path), end[i]))
+            return true;
+    return false;
+}
+
 static void export_check(const struct config *cfg, const struct cmdline *line,
                          struct problems *p)
 {
@@ -146,6 +157,8 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
         problems_error(p, NULL, "no place: give --out FILE");
     else if (weights && file_same(weights, out))
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
+    else if (is_pickle_name(out))
+        problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
     else if ((why = file_not_writable(out)))
         problems_error(p, "--out", "'%s' cannot be written: %s", out, why);
 }
