@@ -148,9 +148,6 @@ static void check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "AMP.INIT_SCALE", scales, "only fp16 has a loss scale");
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
                "TRAIN.CLASS_WEIGHTS is not auto");
-    check_read(cfg, p, "AUG.COLOR_JITTER",
-               !*cfg->aug.auto_augment || !(cfg->aug.color_jitter > 0),
-               "AUG.AUTO_AUGMENT takes its place");
     check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
     check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
 }

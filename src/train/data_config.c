@@ -60,6 +60,10 @@ void data_check(const struct config *cfg, struct problems *p)
                      "(--data-path DIR)");
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
         config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
+    else if (policy.ops && !scene_config(cfg) && cfg->aug.color_jitter > 0 &&
+             !config_is_default(cfg, "AUG.COLOR_JITTER"))
+        problems_warn(p, config_where(cfg, "AUG.COLOR_JITTER"),
+                      "AUG.COLOR_JITTER has no effect: AUG.AUTO_AUGMENT takes its place");
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
         problems_warn(p, config_where(cfg, "AUG.PAD_CROP"),
                       "AUG.PAD_CROP has no effect: AUG.CROP_MODE does not pad");
