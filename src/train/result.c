@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/clock.h"
@@ -73,13 +75,19 @@ static void on_failure(const char *message, int code, void *arg)
     (void)write_result(arg, code, message);
 }
 
-/* Before hours of work, not after them. */
-static void check_writable(const char *path)
+/*
+ * Before hours of work, not after them. What an earlier run left goes: a run that is
+ * killed must not look like that one.
+ */
+static void make_way(const char *path)
 {
     const char *why = file_not_writable(path);
+    struct stat st;
 
     if (why)
         usage("--result %s: cannot be written: %s", path, why);
+    if (!lstat(path, &st) && S_ISREG(st.st_mode))
+        (void)unlink(path);
 }
 
 static void reset(struct result *r, const char *path)
@@ -104,7 +112,7 @@ void result_begin(struct result *r, const char *path)
 {
     reset(r, path);
     if (path)
-        check_writable(path);
+        make_way(path);
     error_at_exit(on_failure, r);
 }
 

@@ -83,12 +83,14 @@ kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
 grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
 mkfifo stuck
-"$trainc" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out >log 2>&1 &
+"$trainc" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
+  --result result.json >log 2>&1 &
 pid=$!
 sleep 0.5
 kill -TERM $pid
 wait $pid
 [ $? = 143 ] || fail "SIGTERM in the start: no end"
+[ -e result.json ] && fail "SIGTERM in the start: the result of the run before"
 rm -rf out
 
 # Without standard files: no message gets into a file of the run.
