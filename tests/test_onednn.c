@@ -278,11 +278,40 @@ static void bf16_is_what_plain_loops_give(void **state)
     shapes_in(DTYPE_BF16);
 }
 
+/* Positions beyond an int, of which the library would make code without end. */
+static void test_too_many(void **state)
+{
+    struct onednn_conv c = {
+        .job = ONEDNN_BACKWARD_WEIGHTS,
+        .type = DTYPE_F32,
+        .groups = 1,
+        .batch = 1,
+        .in = 16,
+        .height = 65536,
+        .width = 65536,
+        .out = 16,
+        .out_height = 65536,
+        .out_width = 65536,
+        .kernel = {3, 3},
+        .stride = {1, 1},
+        .dilation = {1, 1},
+        .pad = {1, 1},
+        .pad_end = {1, 1},
+    };
+
+    (void)state;
+    for (int job = ONEDNN_FORWARD; job <= ONEDNN_BACKWARD_WEIGHTS; job++) {
+        c.job = (enum onednn_job)job;
+        assert_null(onednn_conv_new(onednn, &c));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fp32_is_what_plain_loops_give),
         cmocka_unit_test(bf16_is_what_plain_loops_give),
+        cmocka_unit_test(test_too_many),
     };
     int failed;
 

@@ -117,7 +117,7 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
         return "the batch norm behind it can be folded";
     if (loops->unfused && (f->bn || f->relu || f->conv->nin > CONV2D_BIAS))
         return "these loops have no bias and no relu";
-    if (!loops->add && (f->bn || f->add))
+    if (!loops->chains && (f->bn || f->add))
         return "these loops fold and add nothing";
     if (f->other && f->other->dtype != f->conv->out[0]->dtype)
         return "the shortcut has another type";

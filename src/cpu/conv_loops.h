@@ -47,9 +47,9 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    bool unfused; /* no bias, relu or mask */
-    bool no_db;   /* the weight gradient has none */
-    bool add; /* forward can add something in front of the relu; a batch norm is folded */
+    bool unfused;        /* no bias, relu or mask */
+    bool no_db;          /* the weight gradient has none */
+    bool chains;         /* forward can do all of conv_chain.h: fold and add, too */
     bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
 
     /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */

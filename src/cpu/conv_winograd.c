@@ -206,7 +206,7 @@ static void winograd_data_grad(const struct device *dev, const struct conv_shape
 }
 
 const struct conv_loops conv_winograd = {
-    .add = true,
+    .chains = true,
     .forward_can = winograd_can,
     .data_grad_can = winograd_can,
     .weight_grad_can = winograd_can,

@@ -71,6 +71,8 @@ extern const struct op_case rows_wide_chains[];
     }
 
 #define WIDE .wide = true, .no_differences = true
+/* A chain as evaluation has it: fixed statistics, and no gradients. */
+#define EVALUATED .chain = true, .inference = true, .no_gradient = true
 
 /* Sizes for benchmarks: batch 16 at 224 x 224. */
 #define STEM_IN     .bench = {.dim = {16, 3, 224, 224}, .out = 64}
