@@ -37,10 +37,14 @@ static bool joined(struct splitter *s)
 
 static void skip_blanks(struct splitter *s)
 {
-    while (joined(s) || (*s->p && strchr(" \t\r\n#", *s->p))) {
+    for (;;) {
+        if (joined(s))
+            continue;
+        if (!*s->p || !strchr(" \t\r\n#", *s->p))
+            return;
         if (*s->p == '#')
             s->p += strcspn(s->p, "\n");
-        else if (*s->p && strchr(" \t\r\n", *s->p))
+        else
             step(s);
     }
 }

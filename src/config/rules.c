@@ -130,22 +130,34 @@ static void check_scheduler_keys(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.WARMUP_LR", name != LR_SCHEDULER_ONECYCLE, why);
 }
 
+static void check_scaler_keys(const struct config *cfg, struct problems *p)
+{
+    static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
+                                      "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
+                                      "AMP.MIN_SCALE"};
+    bool half = cfg->amp_enable && cfg->amp.dtype != AMP_DTYPE_BF16;
+    bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");
+
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+        check_read(cfg, p, key[i], half && dynamic,
+                   half ? "AMP.LOSS_SCALE is a number" : "only fp16 has a loss scale");
+}
+
 static void check_unread(const struct config *cfg, struct problems *p)
 {
     static const char average[] = "TRAIN.EMA.ENABLE is False";
     static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
                                 "has as many as are asked for";
     bool made_up = !strcmp(cfg->data.dataset, "synthetic");
-    bool scales = cfg->amp_enable && cfg->amp.dtype != AMP_DTYPE_BF16;
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
     check_optimizer_keys(cfg, p);
     check_scheduler_keys(cfg, p);
+    check_scaler_keys(cfg, p);
     check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
     check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
-    check_read(cfg, p, "AMP.INIT_SCALE", scales, "only fp16 has a loss scale");
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
                "TRAIN.CLASS_WEIGHTS is not auto");
     check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);

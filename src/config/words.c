@@ -172,6 +172,7 @@ const struct choice words_aug_interpolations[] = {
     {"random", AUG_INTERPOLATION_RANDOM, NULL},
     {0},
 };
+
 const struct choice words_hflip_modes[] = {
     {"random", HFLIP_MODE_RANDOM, NULL},
     {"alternate", HFLIP_MODE_ALTERNATE, NULL},

@@ -55,7 +55,8 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
 
-/* Where an update stands in TensorBoard, which takes what lies behind one for void. */
+/* The x of an update in TensorBoard. It never goes back: points behind it would be lost.
+ */
 int64_t output_axis(const struct output *o, int64_t step);
 
 /* A window of training that ends with update `step`. */

@@ -37,6 +37,9 @@ train long --epochs 5 --opts PRINT_FREQ=1 TRAIN.EVAL_FREQ=2 SAVE_FREQ=3 TRAIN.KE
 [ "$(column $run/summary.csv lr | xargs printf '%.6g ')" = \
   "$(of_lines $run/metrics.jsonl train lr | sed -n '0~8p' | xargs printf '%.6g ')" ] ||
   fail "lr of summary.csv is not that of the epoch's last update"
+last=$(of_lines $run/metrics.jsonl train lr | tail -1)
+grep -q "in the first update and $(printf '%.6g' "$last") in the last" log ||
+  fail "the log's last rate is not $last"
 echo "ok: a long run"
 
 # Its second epoch alone: the counts are those of the second, the rate as well.
