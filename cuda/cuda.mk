@@ -23,7 +23,7 @@ NVARCH ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_9
           -gencode arch=compute_90,code=compute_90
 NVFLAGS = -std=c++20 -O3 -lineinfo --expt-relaxed-constexpr $(NVARCH) $(NVWARN) \
           -Isrc -I. -MMD -MP \
-          -Xcompiler -fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+          -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 
 CUDA_C  := $(wildcard cuda/*.c)
 CUDA_CU := $(wildcard cuda/*.cu)

@@ -25,20 +25,23 @@ trap 'rm -rf "$work"' EXIT
 to=$work/trainc-gpu
 mkdir -p "$to"/{bin,lib/cxx,scripts,tests} "$(dirname "$out")"
 
-strip --strip-debug -o "$to/bin/trainc" "$trainc"
 # What check_gpu.sh runs.
+programs=("$trainc")
 for t in test_ops test_models_golden test_erfnet_golden test_train_step \
   test_train_accumulation test_train_overflow test_train_fit test_train_checkpoint; do
-  [ ! -x "$tests/$t" ] || strip --strip-debug -o "$to/bin/$t" "$tests/$t"
+  [ ! -x "$tests/$t" ] || programs+=("$tests/$t")
 done
-[ -x "$to/bin/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
+[ -x "$tests/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
+for p in "${programs[@]:1}"; do strip --strip-debug -o "$to/bin/$(basename "$p")" "$p"; done
+strip --strip-debug -o "$to/bin/trainc" "$trainc"
 
 # Not the C library and the loader, which belong to the kernel that runs there.
-ldd "$to"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r lib; do
+ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r lib; do
   case $(basename "$lib") in
     libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | ld-linux*) ;;
     libcuda* | libcudnn* | libcublas* | libnvrtc* | libnccl*) ;;
     libstdc++.so.* | libgcc_s.so.*) cp -L "$lib" "$to/lib/cxx/" ;;
+    libtrainc.so) strip --strip-debug -o "$to/lib/libtrainc.so" "$lib" ;;
     *) cp -L "$lib" "$to/lib/" ;;
   esac
 done

@@ -19,11 +19,6 @@
 #include "config/print.h"
 #include "cpu/spin.h"
 
-const struct verb *const verb_table[] = {
-    &cmd_train,  &cmd_eval,   &cmd_predict, &cmd_export, &cmd_summary, &cmd_bench,
-    &cmd_config, &cmd_models, &cmd_devices, &cmd_synth,  &cmd_help,    NULL,
-};
-
 /* Started without them, we would write messages into the files that take their places. */
 static void open_standard_files(void)
 {

@@ -1,6 +1,6 @@
 /*
  * A verb of the command line: `trainc VERB ...`. One file a verb, src/cmd/NAME.c, which
- * defines cmd_NAME; the table of all verbs is in src/main.c.
+ * defines cmd_NAME; the table of all verbs is in src/cmd/verbs.c.
  *
  * main reads the command line, loads the configuration and calls check(), which may add
  * to the mistakes (an unknown model, a path that is not set); then it prints all of them.

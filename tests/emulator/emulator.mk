@@ -9,7 +9,7 @@ EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
 EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-strings -Wcast-qual \
             -Wformat=2 -Werror
 EMU_FLAGS = -std=c++20 $(OPT) -ffp-contract=off -fno-math-errno -fno-exceptions \
-            -fno-rtti -fno-threadsafe-statics $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
+            -fno-rtti -fno-threadsafe-statics -fPIC $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
             -isystem $(CUDA_HOME)/include -MMD -MP \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
             -fno-omit-frame-pointer)
@@ -17,9 +17,8 @@ EMU_FLAGS = -std=c++20 $(OPT) -ffp-contract=off -fno-math-errno -fno-exceptions 
 ifeq ($(CUDA),1)
 EMU_C    := $(wildcard tests/emulator/*.c)
 EMU_OBJ  := $(EMU_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$E/%.o)
-EMU_LIB  := $E/libtrainc.a
-EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS)) \
-            -Wl,--export-dynamic-symbol=emulator_*
+EMU_LIB  := $E/libtrainc.so
+EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
 # Programs of tests/ that also run here, and the emulator's own.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step \
@@ -39,20 +38,20 @@ $E/%.o: %.cu $B/command
 	$(EMU_CXX) $(EMU_FLAGS) -c -o $@ -x c++ $<
 
 $(EMU_LIB): $(filter-out %.cu.o,$(LIB)) $(EMU_OBJ)
-	@rm -f $@
-	$(AR) rcs $@ $^
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(EMU_LIBS)
 
 $B/trainc-emulated: $B/src/main.o $(EMU_LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS)
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/emulated' -o $@ $^ $(EMU_LIBS)
 
 $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ $(EMU_LIBS) -lcmocka
 
 SELF_HELP := $B/tests/child.o $B/tests/emulator/self/fixture.o $E/tests/emulator/self/kernels.o
 
 $(EMU_SELF): %: %.o $(SELF_HELP) $(EMU_LIB)
-	$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) -lcmocka
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../../emulated' -o $@ $^ $(EMU_LIBS) -lcmocka
 
 include tests/emulator/libraries.mk
 
