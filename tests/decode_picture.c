@@ -1,7 +1,7 @@
 #include "decode_picture.h"
 
 int decode_picture(struct image_decoder *d, const void *data, size_t len,
-                  const struct image_part *part, struct image *img, struct strbuf *why)
+                   const struct image_part *part, struct image *img, struct strbuf *why)
 {
     int w, h;
 
@@ -10,4 +10,3 @@ int decode_picture(struct image_decoder *d, const void *data, size_t len,
         return -1;
     return image_decoder_read(d, part, img, why);
 }
-

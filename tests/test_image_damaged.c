@@ -1,4 +1,5 @@
-/* Decoding files that are damaged, cut off, no pictures at all, or larger than allowed. */
+/* Decoding files that are damaged, cut off, no pictures at all, or larger than allowed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -63,7 +64,8 @@ static void not_pictures_fail(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int rc = decode_picture(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
+        int rc =
+            decode_picture(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
 
         if (rc != -1 || why.len == 0 || !strstr(why.buf, cases[i].reason))
             fail_msg("case %zu: rc %d, '%s'", i, rc, why.buf);
@@ -142,7 +144,8 @@ static void cut_off_fails(void **state)
                 fail_msg("%s: %zu of %zu bytes are a picture", files[i].name, cut, len);
             free(copy);
         }
-        assert_int_equal(decode_picture(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
+        assert_int_equal(
+            decode_picture(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
         assert_string_equal(why.buf, "the file is cut off");
         free(data);
         free(path);
@@ -286,14 +289,10 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_fails),
-        cmocka_unit_test(not_pictures_fail),
-        cmocka_unit_test(damaged_png_fails),
-        cmocka_unit_test(cut_off_fails),
-        cmocka_unit_test(bmp_colours_exist),
-        cmocka_unit_test(png_bombs_are_refused),
-        cmocka_unit_test(bombs_are_refused),
-        cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(truncated_fails),   cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(damaged_png_fails), cmocka_unit_test(cut_off_fails),
+        cmocka_unit_test(bmp_colours_exist), cmocka_unit_test(png_bombs_are_refused),
+        cmocka_unit_test(bombs_are_refused), cmocka_unit_test(noise_does_no_harm),
     };
 
     return cmocka_run_group_tests_name("image_damaged", tests, NULL, NULL);
