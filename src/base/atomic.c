@@ -66,19 +66,8 @@ void atomic_open(struct atomic_file *f, const char *path)
 
 void atomic_write(struct atomic_file *f, const void *data, size_t len)
 {
-    const char *p = data;
-
-    while (!f->err && len) {
-        ssize_t put = write(f->fd, p, len);
-
-        if (put < 0) {
-            if (errno != EINTR)
-                failed(f, "write");
-            continue;
-        }
-        p += put;
-        len -= (size_t)put;
-    }
+    if (!f->err && file_write(f->fd, data, len))
+        failed(f, "write");
 }
 
 void atomic_pwrite(struct atomic_file *f, const void *data, size_t len, size_t offset)

@@ -43,6 +43,24 @@ static char *read_all(int fd, size_t *len)
     return buf;
 }
 
+int file_write(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+
+    while (len) {
+        ssize_t put = write(fd, p, len);
+
+        if (put < 0) {
+            if (errno != EINTR)
+                return -1;
+            continue;
+        }
+        p += put;
+        len -= (size_t)put;
+    }
+    return 0;
+}
+
 char *file_read(const char *path, size_t *len)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,6 @@
 /*
- * Files and paths. What fails returns -1 with errno set. Writing is in base/atomic.h.
+ * Files and paths. What fails returns -1 with errno set. Whole files are written by
+ * base/atomic.h.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -12,6 +13,9 @@ char *file_read(const char *path, size_t *len);
 
 /* Before hours of work: can a file be written there? NULL, or why not. */
 const char *file_not_writable(const char *path);
+
+/* All of it, to an open file; a signal does not end it half-way. */
+int file_write(int fd, const void *data, size_t len);
 
 bool file_exists(const char *path);
 bool file_same(const char *a, const char *b); /* one file or folder under two names */

@@ -46,26 +46,12 @@ void lines_open(struct lines *l, const char *path,
 
 void lines_add(struct lines *l, struct strbuf *line)
 {
-    const char *p;
-    size_t left;
-
     strbuf_addch(line, '\n');
-    p = line->buf;
-    left = line->len;
-    while (left && l->fd >= 0) {
-        ssize_t put = write(l->fd, p, left);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            log_warning("cannot write '%s': %s; the run goes on without it", l->path,
-                        strerror(errno));
-            (void)close(l->fd);
-            l->fd = -1;
-            break;
-        }
-        p += put;
-        left -= (size_t)put;
+    if (l->fd >= 0 && file_write(l->fd, line->buf, line->len)) {
+        log_warning("cannot write '%s': %s; the run goes on without it", l->path,
+                    strerror(errno));
+        (void)close(l->fd);
+        l->fd = -1;
     }
     strbuf_reset(line);
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 
 enum { PENDING_MAX = 64 << 10, FLUSH_SECONDS = 120 };
@@ -95,21 +96,8 @@ static void give_up(struct tensorboard *t)
 
 void tensorboard_flush(struct tensorboard *t)
 {
-    const char *p = t->pending.buf;
-    size_t left = t->pending.len;
-
-    while (left && t->fd >= 0) {
-        ssize_t put = write(t->fd, p, left);
-
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0) {
-            give_up(t);
-            break;
-        }
-        p += put;
-        left -= (size_t)put;
-    }
+    if (t->fd >= 0 && file_write(t->fd, t->pending.buf, t->pending.len))
+        give_up(t);
     strbuf_reset(&t->pending);
     t->flushed = clock_now();
 }

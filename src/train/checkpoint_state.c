@@ -77,11 +77,6 @@ static double number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-static int64_t integer(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
 enum { EPOCHS_MOST = 1000000000 };
 
 /* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
@@ -116,7 +111,7 @@ static struct control get_control(const json_t *o, struct strbuf *why)
     return (struct control){
         .step = count(o, "step", INT64_MAX, why),
         .micro = count(o, "micro", INT64_MAX, why),
-        .seed = (uint64_t)integer(o, "seed"),
+        .seed = (uint64_t)json_integer_value(json_object_get(o, "seed")),
         .updates = count(o, "updates", INT64_MAX, why),
         .loss_scale = number(o, "loss_scale"),
         .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
