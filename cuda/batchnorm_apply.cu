@@ -76,16 +76,19 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     for (int e = 0; e < APPLY_EACH; e += UNROLL) {
         pack<T, N> a[UNROLL], b[UNROLL];
 
+        UNROLL_WHOLE
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
                 a[u] = pack_load<N>(x + at + (e + u) * jump);
                 if (RESIDUAL != RESIDUAL_NONE)
                     b[u] = pack_load<N>(r + at + (e + u) * jump);
             }
+        UNROLL_WHOLE
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
                 if (RESIDUAL == RESIDUAL_DROPPED)
                     mask.at(m, row + (int64_t)(e + u) * t.high, t.channels, p.channel);
+                UNROLL_WHOLE
                 for (int i = 0; i < N; i++) {
                     float v = batchnorm_value(a[u].get(i), scale[i], shift[i]);
 

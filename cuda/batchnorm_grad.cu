@@ -77,6 +77,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
         while (left > 0) {
             pack<T, N> x[UNROLL], g[UNROLL], g2[UNROLL], y[UNROLL];
 
+            UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
                 if (u < left) {
                     x[u] = pack_load<N>(a.x + at + u * jump);
@@ -86,10 +87,12 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                     if (mask == MASK_Y)
                         y[u] = pack_load<N>(a.y + at + u * jump);
                 }
+            UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
                 if (u < left) {
                     if (flags & DROP)
                         drop.at(a.mask, row + u * step, t.channels, p.channel);
+                    UNROLL_WHOLE
                     for (int i = 0; i < N; i++) {
                         float dz = g[u].get(i), v = x[u].get(i);
 

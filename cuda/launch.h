@@ -32,7 +32,14 @@
 /* Dynamic shared memory, 16-byte aligned: `name` is an array of unsigned char. */
 #define SHARED_BYTES(name) extern __shared__ __align__(16) unsigned char name[]
 
+/*
+ * In front of a loop that indexes an array of a thread: unrolled whole, whatever its
+ * size. Of a loop that stays one, the array lies in memory instead of registers.
+ */
+#define UNROLL_WHOLE _Pragma("unroll")
+
 #else
+#define UNROLL_WHOLE
 #include "tests/emulator/launch.h"
 #endif
 
