@@ -13,6 +13,7 @@
  * dW over the pixels: each lane keeps some (channel, class) for all tiles of its block.
  * Blocks' sums are added in fp64, in a fixed order, by a second launch.
  */
+#include "cuda/batchnorm.h"
 #include "cuda/cross_entropy2d.h"
 #include "cuda/head_find.h"
 #include "cuda/kernels.h"
@@ -30,8 +31,7 @@ enum {
     BLOCK = TILE * PLACES,
     BLOCKS = 4, /* of a multiprocessor */
     MOST_CLASSES = HEAD_CLASSES,
-    ROW = CHANNELS + 1,
-    SUM_BLOCK = 256
+    ROW = CHANNELS + 1
 };
 
 template <class T> struct head {
@@ -236,23 +236,25 @@ __global__ void __launch_bounds__(BLOCK)
             partial[(lane + j * TILE) * ROW + CHANNELS] = db[j];
 }
 
-/* A thread for each weight, and for each class's bias; db may be NULL. */
-__global__ void __launch_bounds__(SUM_BLOCK)
+/* COMBINE_CHANNELS numbers a block: weights, and each class's bias; db may be NULL. */
+__global__ void __launch_bounds__(COMBINE_THREADS)
     head_weights(const float *partial, int blocks, int classes, float *dw, float *db)
 {
-    int i = (int)(blockIdx.x * SUM_BLOCK + threadIdx.x), c = i % ROW;
+    int t = (int)threadIdx.x, all = PLACES * classes * ROW;
+    int i = (int)blockIdx.x * COMBINE_CHANNELS + t % COMBINE_CHANNELS, c = i % ROW;
     int k = i / ROW % classes, place = i / ROW / classes;
-    int64_t each = (int64_t)PLACES * classes * ROW;
     double sum = 0;
 
-    if (place >= PLACES || (c == CHANNELS && place))
-        return;
-    for (int b = 0; b < blocks; b++)
+    for (int b = t / COMBINE_CHANNELS; b < blocks && i < all;
+         b += COMBINE_THREADS / COMBINE_CHANNELS)
         for (int q = place; q < (c == CHANNELS ? (int)PLACES : place + 1); q++)
-            sum += (double)partial[b * each + (q * classes + k) * ROW + c];
+            sum += (double)partial[(int64_t)b * all + (q * classes + k) * ROW + c];
+    sum = combine_sum(sum);
+    if (t >= COMBINE_CHANNELS || i >= all)
+        return;
     if (c < CHANNELS)
         dw[(c * PLACES + place) * classes + k] = (float)sum;
-    else if (db)
+    else if (db && place == 0)
         db[k] = (float)sum;
 }
 
@@ -441,9 +443,8 @@ static void run_backward(struct step *s, struct device *dev, const class_weights
     else
         LAUNCH(dev, (head_backward<T, MOST_CLASSES / 2>), (unsigned)blocks, BLOCK, shared,
                h, cw, (const double *)total, dloss, dx, partial);
-    LAUNCH(dev, head_weights, cuda_blocks(PLACES * classes * ROW, SUM_BLOCK, 1),
-           SUM_BLOCK, 0, (const float *)partial, blocks, classes,
-           (float *)s->out[st->out[1]], db);
+    LAUNCH(dev, head_weights, combine_blocks(PLACES * classes * ROW), COMBINE_THREADS, 0,
+           (const float *)partial, blocks, classes, (float *)s->out[st->out[1]], db);
 }
 
 static void head_run(struct step *s, struct device *dev)

@@ -123,7 +123,7 @@ const struct op_case rows_wide_chains[] = {
      .chain = true},
     {.name = "head many pixels",
      WIDE,
-     .small = {.dim = {3, 16, 17, 11}, .out = 20},
+     .small = {.dim = {3, 16, 31, 23}, .out = 20}, /* 67 tiles */
      .bench = {.dim = {4, 16, 180, 240}, .out = 20},
      HEAD(.ignore = 255)},
     {.name = "head many classes",
