@@ -124,6 +124,9 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (e >= plane)
         return;
+
+    struct mix_draw di = draw[i], dj = draw[j];
+
     for (int c = 0; c < PADDED; c++) {
         float mine = 0, other = 0;
 
@@ -131,8 +134,8 @@ __global__ void __launch_bounds__(BLOCK)
             mine = to_float(x[own * p.channels + c]);
             other = to_float(x[partner * p.channels + c]);
         }
-        a.set(c, mix_value(&draw[i], e / p.width, e % p.width, mine, other));
-        b.set(c, mix_value(&draw[j], e / p.width, e % p.width, other, mine));
+        a.set(c, mix_value(&di, e / p.width, e % p.width, mine, other));
+        b.set(c, mix_value(&dj, e / p.width, e % p.width, other, mine));
     }
     pack_store<T, PADDED>(y + own * PADDED, a);
     if (i != j)
