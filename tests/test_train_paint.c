@@ -1,4 +1,5 @@
 /* Segmentations as pictures: which class, which colour, at which size, in which file. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +20,16 @@ enum { W = 4, H = 2 };
 
 static void test_argmax(void **state)
 {
-    const float z[] = {0, 2, 1, 3, 3, 1, -5, -6, -4};
-    uint8_t label[3];
+    const float z[] = {0, 2, 1, 3, 3, 1, -5, -6, -4, 1, NAN, 2, 0, 1, NAN};
+    uint8_t label[5];
 
     (void)state;
-    paint_argmax(z, 3, 3, label);
+    paint_argmax(z, 5, 3, label);
     assert_int_equal(label[0], 1);
     assert_int_equal(label[1], 0); /* the first of equals */
     assert_int_equal(label[2], 2);
+    assert_int_equal(label[3], 0); /* as in the scores, where a NaN is */
+    assert_int_equal(label[4], 0);
 }
 
 /* Each label covers 2 x 2 pixels in the middle of a wider picture. */

@@ -42,7 +42,7 @@ static int64_t confusion_flops(const struct node *n)
     return tensor_len(n->in[CONFUSION_LOGITS]);
 }
 
-static int64_t largest(const float *z, int64_t n)
+int64_t confusion_class(const float *z, int64_t n)
 {
     int64_t at = 0;
 
@@ -71,7 +71,7 @@ static void confusion_ref(const struct step *s)
         if (label[i] >= classes)
             BUG("label %d of %lld classes", label[i], (long long)classes);
 
-        int64_t p = largest(z + i * classes, classes);
+        int64_t p = confusion_class(z + i * classes, classes);
 
         matrix[label[i] * classes + p]++;
         m->top1 += p == label[i];

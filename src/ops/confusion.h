@@ -28,6 +28,9 @@ enum { CONFUSION_METRICS, CONFUSION_MATRIX }; /* out[]: written state */
 struct node *confusion(struct builder *b, struct tensor *logits, struct tensor *labels,
                        struct tensor *loss, int ignore);
 
+/* The class of a pixel with these n logits, as above. */
+int64_t confusion_class(const float *logits, int64_t n);
+
 extern const struct op op_confusion;
 
 #endif

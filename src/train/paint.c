@@ -8,17 +8,12 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 #include "image/encode.h"
+#include "ops/confusion.h"
 
 void paint_argmax(const float *logits, int64_t n, int k, uint8_t *label)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const float *z = logits + i * k;
-        int best = 0;
-
-        for (int c = 1; c < k; c++)
-            best = z[c] > z[best] ? c : best;
-        label[i] = (uint8_t)best;
-    }
+    for (int64_t i = 0; i < n; i++)
+        label[i] = (uint8_t)confusion_class(logits + i * k, k);
 }
 
 void paint_palette(const struct class_set *set, uint8_t palette[256 * 3])

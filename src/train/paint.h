@@ -9,7 +9,7 @@
 
 #include "dataset/class_set.h"
 
-/* The largest of k logits of each of n pixels; the first of equals. */
+/* The class of each of n pixels of k logits, the one that it has in the scores. */
 void paint_argmax(const float *logits, int64_t n, int k, uint8_t *label);
 
 /* dst is RGB with rows of `stride` bytes; label pixel (x, y) covers scale x scale of it.
