@@ -132,6 +132,11 @@ grep -q "has a configuration beside it: --cfg $run/config.yaml" log || fail "eva
 [ "$(value wild.json steps)" -ge 3 ] || fail "a run that diverges: its updates are not counted"
 grep -q "not finite" log || fail "a run that diverges: no clear message"
 grep -q "expected" log && fail "a run that diverges without a loss scale: is soothed"
+for key in LOSS_SCALE=1e7 INIT_SCALE=1e12; do
+  "$trainc" --cfg "$here/configs/smoke/fp16.yaml" --data-path shapes --output out --tag scale \
+    --no-auto-resume --opts AMP.MAX_SKIPS=3 AMP.$key >log 2>&1
+  [ $? = 1 ] && grep -q "AMP.${key%=*} may be too large" log || fail "AMP.$key: $(tail -1 log)"
+done
 
 refused() { # what, pattern of the error, arguments: exit code 2, in the result too
   local what=$1 pattern=$2
