@@ -148,6 +148,16 @@ static void fill_input(const struct case_run *r, const struct case_input *in, ch
     repeat(r, in->tensor, at);
 }
 
+static void fill_nans(const struct op_case *row, const struct tensor *t, float *v)
+{
+    int64_t n = tensor_len(t), every = row->nan_every;
+
+    for (int64_t i = 0; every && i < n; i += every)
+        v[i] = i / every % 2 ? -NAN : NAN;
+    if (!every)
+        v[row->nan_last ? n - 1 : 0] = row->nan_last ? -NAN : NAN;
+}
+
 static void fill_inputs(struct case_run *r)
 {
     char *host = xcalloc(1, program_need(r->program, MEMORY_INPUT));
@@ -158,9 +168,8 @@ static void fill_inputs(struct case_run *r)
         fill_floats(r, r->seed, CASE_SIGNED, host + r->seed->offset);
     if (r->options.nan && r->build.ninput && tensor_is_float(r->build.input[0].tensor)) {
         const struct tensor *t = r->build.input[0].tensor;
-        float *v = (float *)(void *)(host + t->offset);
 
-        v[r->row->nan_last ? tensor_len(t) - 1 : 0] = r->row->nan_last ? -NAN : NAN;
+        fill_nans(r->row, t, (float *)(void *)(host + t->offset));
     }
     r->backend->copy_in(r->dev, r->base[MEMORY_INPUT], host,
                         program_need(r->program, MEMORY_INPUT));
