@@ -14,7 +14,7 @@ struct cache_item {
 
 struct cache {
     int64_t n, limit;
-    atomic_llong used;
+    atomic_llong used, held;
     _Atomic(struct cache_item *) *item;
 };
 
@@ -73,8 +73,10 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
         item->label = pixels;
         memcpy(item->pixel + pixels, label, n);
     }
-    if (atomic_compare_exchange_strong(&c->item[sample], &none, item))
+    if (atomic_compare_exchange_strong(&c->item[sample], &none, item)) {
+        atomic_fetch_add(&c->held, 1);
         return;
+    }
     atomic_fetch_sub(&c->used, size);
     free(item);
 }
@@ -82,4 +84,9 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
 int64_t cache_used(struct cache *c)
 {
     return atomic_load(&c->used);
+}
+
+int64_t cache_held(struct cache *c)
+{
+    return atomic_load(&c->held);
 }

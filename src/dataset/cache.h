@@ -27,5 +27,6 @@ void cache_put(struct cache *c, int64_t sample, const struct image *img,
                const uint8_t *label);
 
 int64_t cache_used(struct cache *c); /* bytes */
+int64_t cache_held(struct cache *c); /* samples */
 
 #endif

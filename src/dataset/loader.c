@@ -447,6 +447,9 @@ struct loader_stats loader_stats(const struct loader *l)
 {
     struct loader_stats s = l->stats;
 
-    s.cached_bytes = l->source.cache ? cache_used(l->source.cache) : 0;
+    if (l->source.cache) {
+        s.cached = cache_held(l->source.cache);
+        s.cached_bytes = cache_used(l->source.cache);
+    }
     return s;
 }

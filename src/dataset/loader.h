@@ -100,7 +100,7 @@ struct loader_stats {
     double wait_seconds; /* that loader_next has waited or, without workers, worked */
     int64_t samples;     /* delivered, damaged ones included */
     int64_t bad_files;   /* different ones, so far */
-    int64_t cached_bytes;
+    int64_t cached, cached_bytes; /* samples of the cache, and their size */
 };
 
 struct loader_stats loader_stats(const struct loader *l); /* since loader_open */

@@ -202,6 +202,7 @@ static bool run_epoch(struct trainer *t)
 
     if (!train_epoch(t))
         return false;
+    trainer_say_cache(t);
     t->val = trainer_no_val();
     if (number % cfg->train.eval_freq == 0 || last) {
         if (!validate(t))

@@ -34,6 +34,7 @@ struct trainer {
     struct val_line val;          /* and its scores; NaN: none */
     int64_t saved_step;           /* this update is in a file, or none was done yet */
     bool save_failed;
+    bool cache_said;
 };
 
 struct val_line trainer_no_val(void); /* nothing validated */
@@ -60,5 +61,8 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step);
 
 /* The progress line; `began`: clock_now() when the epoch did. */
 void trainer_show(const struct trainer *t, double began);
+
+/* Behind the first whole epoch: what DATA.CACHE holds. */
+void trainer_say_cache(struct trainer *t);
 
 #endif

@@ -161,3 +161,21 @@ void trainer_show(const struct trainer *t, double began)
     strbuf_release(&title);
     strbuf_release(&post);
 }
+
+void trainer_say_cache(struct trainer *t)
+{
+    const struct loader_stats stats = loader_stats(t->feed.train_loader);
+    struct strbuf size = STRBUF_INIT;
+
+    if (t->cfg->data.cache != CACHE_DECODED || t->cache_said || t->epoch_from)
+        return;
+    t->cache_said = true;
+    strbuf_add_bytes(&size, (double)stats.cached_bytes);
+    log_info("DATA.CACHE decoded: %lld of %lld pictures, %s%s", (long long)stats.cached,
+             (long long)t->feed.train->n, size.buf,
+             stats.cached < stats.samples - stats.bad_files
+                 ? "; the others are decoded each time (half of the memory is for "
+                   "pictures, and those much larger than the input are not kept)"
+                 : "");
+    strbuf_release(&size);
+}

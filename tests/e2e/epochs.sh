@@ -69,4 +69,17 @@ awk -v a="$raw" -v b="$average" 'BEGIN {exit !(a < b)}' ||
   fail "the best is not the average of the first epoch: $(grep Max log | xargs)"
 echo "ok: the best epoch"
 
+# Behind the first epoch: what the cache holds. Those of 160 pixels may be decoded smaller.
+"$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || cat log
+"$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || cat log
+cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --output out --device cpu
+  --warmup-epochs 0)
+"${cached[@]}" --tag small --data-path small >log 2>&1 || fail "a cache"
+[ "$(grep -c "DATA.CACHE decoded: 16 of 16 pictures, [0-9.]* KiB$" log)" = 1 ] ||
+  fail "a cache of all: $(grep CACHE log)"
+"${cached[@]}" --tag large --data-path large >log 2>&1 || fail "a cache for none"
+grep -q "DATA.CACHE decoded: 0 of 16 pictures, 0 B; the others are decoded each time" log ||
+  fail "a cache of none: $(grep CACHE log)"
+echo "ok: what is cached"
+
 [ $fails = 0 ] && echo "epochs: passed" || { echo "epochs: $fails failed"; exit 1; }
