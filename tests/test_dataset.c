@@ -83,6 +83,7 @@ static void folder_mistakes_are_named(void **state)
     make_file(dir, "dog/readme.txt", "", 0);
     make_file(dir, "cow/.x.jpg", "", 0);
     check_dies(open_and_leave, dir, "no pictures in the class folders 'cow', 'dog'");
+    check_dies(open_and_leave, dir, "such as 'dog/readme.txt'"); /* what there is */
     remove_temp_dir(dir);
 }
 

@@ -252,13 +252,13 @@ struct dataset *folder_open(const char *dir)
         count[c] = d->n - before;
         free(path);
     }
-    folder_check_counts(f, count);
-    free(count);
-    qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);
     if (f->other)
         log_warning(
             "'%s': left out: files with no ending of a picture that can be read (%lld), "
             "such as '%s'",
             d->name, (long long)f->other, f->other_first);
+    folder_check_counts(f, count);
+    free(count);
+    qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);
     return d;
 }
