@@ -41,18 +41,25 @@ void cuda_capture_free(struct device *dev, void *captured)
     CUDA_CHECK(dev, cudaGraphExecDestroy(captured));
 }
 
+static void push(const struct step *s)
+{
+    bool was = alloc_forbid(false); /* the profiler's own business */
+    char name[160];
+
+    (void)snprintf(name, sizeof(name), "%s %s", s->kernel->name, s->node->layer);
+    (void)nvtxRangePushA(name);
+    (void)alloc_forbid(was);
+}
+
 void cuda_mark(struct device *dev, const struct step *s, int number)
 {
-    char name[160];
 
     if (dev->running)
         (void)nvtxRangePop();
     dev->running = s;
     dev->number = number;
-    if (!s)
-        return;
-    (void)snprintf(name, sizeof(name), "%s %s", s->kernel->name, s->node->layer);
-    (void)nvtxRangePushA(name);
+    if (s)
+        push(s);
 }
 
 void cuda_range(struct device *dev, const char *name)

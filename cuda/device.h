@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "cuda/description.h"
 #include "graph/backend.h"
 
@@ -52,7 +53,14 @@ struct device {
  * layer and shapes, the device and its free memory, and a hint where we know a cure.
  */
 void cuda_check(struct device *dev, int error, const char *call);
-#define CUDA_CHECK(dev, call) cuda_check((dev), (int)(call), #call)
+#define CUDA_CHECK(dev, call)                                                            \
+    do {                                                                                 \
+        bool was_ = alloc_forbid(false); /* the runtime's own business */                \
+        int error_ = (int)(call);                                                        \
+                                                                                         \
+        (void)alloc_forbid(was_);                                                        \
+        cuda_check((dev), error_, #call);                                                \
+    } while (0)
 
 /* The same for the launch just made. */
 void cuda_launched(struct device *dev, const char *kernel);

@@ -25,7 +25,10 @@
 
 #define LAUNCH(dev, kernel, grid, block, shared, ...)                                    \
     do {                                                                                 \
+        bool was_ = alloc_forbid(false); /* the runtime's own business */                \
+                                                                                         \
         kernel<<<(grid), (block), (shared), (dev)->stream>>>(__VA_ARGS__);               \
+        (void)alloc_forbid(was_);                                                        \
         cuda_launched((dev), #kernel);                                                   \
     } while (0)
 

@@ -70,8 +70,11 @@ static void emulator_call(cudaStream_t stream, const char *name, dim3 grid, dim3
 
 #define LAUNCH(dev, kernel, grid, block, shared, ...)                                    \
     do {                                                                                 \
+        bool was_ = alloc_forbid(false);                                                 \
+                                                                                         \
         emulator_call((dev)->stream, #kernel, (grid), (block), (shared),                 \
                       (kernel)__VA_OPT__(, ) __VA_ARGS__);                               \
+        (void)alloc_forbid(was_);                                                        \
         cuda_launched((dev), #kernel);                                                   \
     } while (0)
 
