@@ -75,6 +75,21 @@ grep -q "^resnet50: batch $largest," auto.txt || fail "auto: $(head -1 auto.txt)
 ask checkpoint.txt --device small.json --use-checkpoint || fail "$(cat log)"
 grep -q "out of memory" checkpoint.txt && fail "with checkpointing it does not fit"
 
+# cuDNN out of a Python package: the run-time compiler, in a folder of its own there, is
+# opened once, and not with every question about an engine.
+from=$(dirname "$(sed -n 's/.*"path": "\(.*libcudnn.so.9\)".*/\1/p' devices.json)")
+compiler=$(ls "$from"/libnvrtc.so.?? 2>/dev/null)
+if [ -n "$compiler" ]; then
+  packages=$dir/packages/nvidia
+  mkdir -p "$packages/cudnn/lib" "$packages/cu${compiler##*.}/lib"
+  ln -s "$from"/libcudnn*.so.9 "$packages/cudnn/lib/"
+  ln -s "$from"/libnvrtc*.so.* "$packages/cu${compiler##*.}/lib/"
+  TRAINC_CUDNN=$packages/cudnn/lib/libcudnn.so.9 LD_DEBUG=files LD_DEBUG_OUTPUT=$dir/opened \
+    ask packages.txt --device h200 --batch-size 8 || fail "packages: $(cat log)"
+  n=$(cat opened.* | grep -c 'calling init: .*/libnvrtc\.so')
+  [ "$n" = 1 ] || fail "packages: the run-time compiler is opened $n times"
+fi
+
 # Nothing runs on a description, and a bad one is one clear line.
 "$trainc" bench --device h200 --cfg "$here/configs/resnet50.yaml" >log 2>&1
 [ $? = 2 ] && grep -q "DEVICE h200 describes a GPU that is not here" log || fail "bench: $(cat log)"
