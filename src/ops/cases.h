@@ -77,7 +77,7 @@ struct op_case {
     bool nan_spreads;    /* with a NaN in the input: padding times NaN may be NaN too */
     bool nan_spreads_on_tiles; /* the same, but only where the CPU has AMX */
     bool nan_last;       /* the NaN is the last element, not the first, and negative */
-    int nan_every;       /* one of so many is NaN, of either sign; 0: one in all */
+    int nan_every;       /* one of so many is NaN, negative from the middle on; 0: one in all */
     bool no_differences; /* none exist: maxima are shared, or weights move */
     bool wide;           /* full vectors; halves need not agree at kinks */
 };
