@@ -332,6 +332,19 @@ static void leave_handler(void *arg)
     usage("bad");
 }
 
+/* As a driver would that takes away memory which other threads use. */
+static void pull_the_rug(void)
+{
+    abort();
+}
+
+static void leave_with_threads(void *arg)
+{
+    (void)arg;
+    (void)atexit(pull_the_rug);
+    die("at once");
+}
+
 static void leave_bug(void *arg)
 {
     (void)arg;
@@ -349,6 +362,7 @@ static void test_leaving(void **state)
     check_ends(leave_handler, EXIT_FAILED,
                "trainc: warning: not for the handler\ntrainc: error: bad\n"
                "handler: bad 2 arg\ntrainc: error: in the handler\n");
+    check_ends(leave_with_threads, EXIT_FAILED, "trainc: error: at once\n");
     check_leaves(leave_bug, NULL, CHILD_SIGNAL + SIGABRT,
                  "trainc: BUG: tests/test_base.c:");
     check_leaves(leave_bug, NULL, CHILD_SIGNAL + SIGABRT, ": impossible: 3\n");

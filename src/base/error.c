@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void (*at_exit_fn)(const char *message, int code, void *arg);
 static void *at_exit_arg;
@@ -50,6 +51,16 @@ void bug_at(const char *file, int line, const char *fmt, ...)
     abort();
 }
 
+/*
+ * Without what libraries do at exit: the CUDA driver would take away host memory that the
+ * loader's threads still write to.
+ */
+static _Noreturn void leave(int code)
+{
+    (void)fflush(NULL);
+    _exit(code);
+}
+
 void die(const char *fmt, ...)
 {
     va_list ap;
@@ -57,7 +68,7 @@ void die(const char *fmt, ...)
     va_start(ap, fmt);
     say("error", EXIT_FAILED, fmt, ap);
     va_end(ap);
-    exit(EXIT_FAILED);
+    leave(EXIT_FAILED);
 }
 
 void usage(const char *fmt, ...)
@@ -67,7 +78,7 @@ void usage(const char *fmt, ...)
     va_start(ap, fmt);
     say("error", EXIT_USAGE, fmt, ap);
     va_end(ap);
-    exit(EXIT_USAGE);
+    leave(EXIT_USAGE);
 }
 
 void warn(const char *fmt, ...)
