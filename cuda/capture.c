@@ -41,7 +41,7 @@ void cuda_capture_free(struct device *dev, void *captured)
     CUDA_CHECK(dev, cudaGraphExecDestroy(captured));
 }
 
-static void push(const struct step *s)
+static void push_range(const struct step *s)
 {
     bool was = alloc_forbid(false); /* the profiler's own business */
     char name[160];
@@ -53,13 +53,12 @@ static void push(const struct step *s)
 
 void cuda_mark(struct device *dev, const struct step *s, int number)
 {
-
     if (dev->running)
         (void)nvtxRangePop();
     dev->running = s;
     dev->number = number;
     if (s)
-        push(s);
+        push_range(s);
 }
 
 void cuda_range(struct device *dev, const char *name)

@@ -1,17 +1,6 @@
 /* The check of debug builds that no step allocates, in every build but those of
  * sanitizers, which bring a malloc of their own. */
-#if defined(__has_feature)
-#define CLANG_HAS(x) __has_feature(x)
-#else
-#define CLANG_HAS(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                     \
-    CLANG_HAS(address_sanitizer) || CLANG_HAS(thread_sanitizer)
-#define OTHER_MALLOC
-#elif !defined(DEBUG)
-#define DEBUG
-#endif
-#include "base/alloc.c" /* instead of the library's, as it is built for DEBUG=1 */
+#include "alloc_debug.h"
 
 #include <malloc.h>
 #include <setjmp.h>

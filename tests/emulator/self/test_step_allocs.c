@@ -2,18 +2,7 @@
  * make DEBUG=1 forbids steps to allocate. What the runtime, the driver and a profiler
  * allocate for a launch, a capture and a replay is not meant: they always do.
  */
-#if defined(__has_feature)
-#define CLANG_HAS(x) __has_feature(x)
-#else
-#define CLANG_HAS(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                     \
-    CLANG_HAS(address_sanitizer) || CLANG_HAS(thread_sanitizer)
-#define OTHER_MALLOC
-#elif !defined(DEBUG)
-#define DEBUG
-#endif
-#include "base/alloc.c" /* instead of the library's, as it is built for DEBUG=1 */
+#include "tests/alloc_debug.h"
 
 #include <setjmp.h>
 #include <signal.h>
