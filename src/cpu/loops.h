@@ -112,6 +112,14 @@ struct pack {
     int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
 };
 
+/* Rows of bytes, which are `other`'s from `left` to `right`, and `own` beside it. */
+struct splice {
+    const char *own, *other;
+    char *y;
+    int64_t rows, row, left, right;
+    bool past; /* only if `row` is a multiple of 64 */
+};
+
 struct sgd_rule;
 struct adam_rule;
 struct rmsprop_rule;
@@ -122,6 +130,7 @@ struct loops {
 
     /* n bytes, aligned or not */
     void (*copy)(void *to, const void *from, int64_t n, bool past);
+    void (*splice)(const struct splice *s);
     void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit,
                          bool past);
     void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,

@@ -33,28 +33,35 @@ struct job {
     bool past;
 };
 
-/* Elements [at, at + n) of y's image i are those of x's image `from`. */
-static void copy_part(const struct job *j, int64_t i, int64_t from, int64_t at, int64_t n)
+/* Elements [at, at + n) of image i. */
+static void copy_part(const struct job *j, int64_t i, int64_t at, int64_t n)
 {
     int64_t len = j->h * j->w * j->c;
 
     j->dev->loops->copy(cpu_out(j->s->out[MIX_Y], j->t, i * len + at),
-                        cpu_at(j->s->in[MIX_X], j->t, from * len + at),
+                        cpu_at(j->s->in[MIX_X], j->t, i * len + at),
                         n * (int64_t)dtype_size(j->t), j->past);
 }
 
 /* Sample i: its own rows, and in the box the columns of its partner. */
 static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw *d)
 {
-    int64_t row = j->w * j->c, left = d->left * j->c, right = d->right * j->c;
+    int64_t size = (int64_t)dtype_size(j->t), row = j->w * j->c;
+    int64_t first = d->top * row, end = d->bottom * row, len = j->h * row;
+    struct splice box = {
+        .own = cpu_at(j->s->in[MIX_X], j->t, i * len + first),
+        .other = cpu_at(j->s->in[MIX_X], j->t, (j->n - 1 - i) * len + first),
+        .y = cpu_out(j->s->out[MIX_Y], j->t, i * len + first),
+        .rows = d->bottom - d->top,
+        .row = row * size,
+        .left = d->left * j->c * size,
+        .right = d->right * j->c * size,
+        .past = j->past && row * size % 64 == 0,
+    };
 
-    copy_part(j, i, i, 0, d->top * row);
-    for (int64_t at = d->top * row; at < d->bottom * row; at += row) {
-        copy_part(j, i, i, at, left);
-        copy_part(j, i, j->n - 1 - i, at + left, right - left);
-        copy_part(j, i, i, at + right, row - right);
-    }
-    copy_part(j, i, i, d->bottom * row, (j->h - d->bottom) * row);
+    copy_part(j, i, 0, first);
+    j->dev->loops->splice(&box);
+    copy_part(j, i, end, len - end);
 }
 
 /* Whether nothing is mixed in: then the partner, which may hold a NaN, is not read. */
@@ -83,7 +90,7 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
         if (d[k].cutmix) {
             cutmix_sample(j, own, &d[k]);
         } else if (whole(&d[k])) {
-            copy_part(j, own, own, 0, len);
+            copy_part(j, own, 0, len);
         } else {
             const void *both[2] = {x[k], x[1 - k]};
             void *to[2] = {y[k], NULL};
