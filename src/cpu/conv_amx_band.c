@@ -93,9 +93,13 @@ INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
     _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
-/* Sums [i, i + n) of a block, of `vectors` x 16 channels, go to pixels from `to` on. */
+/*
+ * Sums [i, i + n) of a block, of `vectors` x 16 channels, go to pixels from `to` on. What
+ * is stored `next` numbers on comes with the next block: a store alone would ask too
+ * late.
+ */
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
-                      ptrdiff_t to, int vectors)
+                      ptrdiff_t to, ptrdiff_t next, int vectors)
 {
     bool plain = !b->bias && !b->relu && !b->mask;
 
@@ -103,6 +107,7 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
         const float *at = sum[i / LANES * vectors] + i % LANES * LANES;
         __m512 v = _mm512_load_ps(at);
 
+        _mm_prefetch((const char *)(b->y + to + next), _MM_HINT_T0);
         if (plain && vectors > 1) {
             store_32(b->y + to, v, _mm512_load_ps(at + TILE));
         } else if (plain && b->col == LANES && n > 1) { /* two pixels side by side */
@@ -124,12 +129,14 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
 INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int k,
                         int vectors)
 {
+    const int block = 4 * LANES / vectors, wide = vectors * LANES;
+    ptrdiff_t next = k + wide < b->end ? wide : block * b->col + b->begin - k;
     int row = p / b->pitch, col = p % b->pitch;
 
-    for (int i = 0, n; i < 4 * LANES / vectors && row < b->rows; i += n) {
-        n = at_most(4 * LANES / vectors - i, (col < b->cols ? b->cols : b->pitch) - col);
+    for (int i = 0, n; i < block && row < b->rows; i += n) {
+        n = at_most(block - i, (col < b->cols ? b->cols : b->pitch) - col);
         if (col < b->cols)
-            store_run(b, sum, i, n, k, row * b->row + col * b->col + k, vectors);
+            store_run(b, sum, i, n, k, row * b->row + col * b->col + k, next, vectors);
         col += n;
         if (col == b->pitch) {
             col = 0;
