@@ -65,6 +65,9 @@ $B/tests/%: $B/tests/%.o $(HELP) $B/libtrainc.so
 $B/tests/test_cuda_%: $B/tests/test_cuda_%.o $(HELP) $(CUDA_HELP) $B/libtrainc.so
 	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ $(LDLIBS) -lcmocka
 
+$B/tests/fuzz/%: $B/tests/fuzz/%.o $B/tests/fuzz/fuzz.o $B/libtrainc.so
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(LDLIBS)
+
 $B/%.o: %.c $B/command
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<

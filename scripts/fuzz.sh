@@ -1,0 +1,49 @@
+#!/bin/bash
+# Feeds made-up bytes to what reads foreign files (tests/fuzz), by clang's libFuzzer and
+# with the address and undefined-behaviour sanitizers.
+#
+#   scripts/fuzz.sh [SECONDS [NAME...]]     default: 60 each, all
+#
+# Needs clang with its runtime: scripts/deps.sh clang libclang-rt-14-dev installs them.
+#
+# Inputs that reach new code are kept in build/fuzz/NAME, for the next run, beside what
+# is seeded there from the tree; one that fails stays in build/fuzz as NAME-crash-..., and
+# the program shows again what is wrong with it: build/.../tests/fuzz/NAME FILE.
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+shift $(($# > 0))
+kept=build/fuzz
+build=build/fuzzer
+
+[ $# -gt 0 ] || set -- $(ls tests/fuzz/*.c | sed 's|.*/||; s|\.c$||' | grep -vx fuzz)
+make -s -j"$(nproc)" CC=clang CUDA=0 OPT='-O2 -g -Wno-pass-failed' SANITIZE=fuzzer-no-link,address,undefined \
+  B=$build "${@/#/$build/tests/fuzz/}"
+
+seeds() { # NAME
+  case $1 in
+    config | yaml) ls configs/*.yaml configs/*/*.yaml ;;
+    weights) ls tests/golden/io/*.safetensors tests/golden/io/*.pth ;;
+    picture) ls tests/golden/image_decode/* | grep -v '\.rgb$' ;;
+    label) ls tests/golden/image_label/*.png ;;
+  esac
+}
+
+keys=$kept/keys.dict
+mkdir -p $kept
+cut -f1 tests/golden/config/defaults.tsv | sed 's/.*/"&"/' >$keys
+rc=0
+for name in "$@"; do
+  mkdir -p "$kept/$name"
+  for file in $(seeds "$name"); do
+    cp "$file" "$kept/$name/seed-$(echo "$file" | tr / -)"
+  done
+  words=
+  case $name in config | yaml | cmdline) words=-dict=$keys ;; esac
+  echo "fuzz: $name, $seconds s"
+  $build/tests/fuzz/"$name" $words -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
+    -max_len=16384 -artifact_prefix="$kept/$name-" -print_final_stats=1 "$kept/$name" \
+    >"$kept/$name.log" 2>&1 || { rc=1; grep -E 'ERROR|SUMMARY|runtime error|fuzz:' "$kept/$name.log"; }
+  grep -E 'stat::number_of_executed_units|cov: ' "$kept/$name.log" | tail -n 1
+done
+exit $rc

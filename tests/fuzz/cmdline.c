@@ -1,0 +1,46 @@
+/* A command line, an argument a line; files are not read. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/load.h"
+#include "config/print.h"
+
+enum { ARGS = 16 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct cmd_flag own[] = {{"--json", "FILE", "a file"},
+                                          {"-q, --quiet", NULL, "a switch"},
+                                          {NULL, NULL, NULL}};
+    struct cmd_spec spec = {schema_table, own, 2, size % 2};
+    char *text = xmalloc(size + 1), *argv[ARGS], *rest;
+    struct problems p = {0};
+    struct cmdline line;
+    int argc = 0;
+
+    memcpy(text, data, size);
+    text[size] = 0;
+    for (char *s = strtok_r(text, "\n", &rest); s && argc < ARGS;
+         s = strtok_r(NULL, "\n", &rest))
+        if (*s != '@')
+            argv[argc++] = s;
+    cmdline_parse(&line, &spec, argc, argv, &p);
+    if (line.ncfg == 0) {
+        struct config cfg;
+
+        if (config_load(&cfg, &line, &p)) {
+            struct strbuf s = STRBUF_INIT;
+
+            config_print(&s, &cfg, CONFIG_PRINT_WHERE);
+            strbuf_release(&s);
+        }
+        config_release(&cfg);
+    }
+    cmdline_release(&line);
+    problems_release(&p);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* A file of weights: each tensor is read. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "io/weights_file.h"
+
+enum { MOST = 1 << 20 }; /* bytes of a tensor: one of a storage's views can be large */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file f;
+
+    if (!weights_file_open(&f, fuzz_file(data, size), size % 2, &why)) {
+        for (size_t i = 0; i < f.n && i < 64; i++) {
+            const struct safetensors_tensor *t = &f.tensor[i];
+            void *to;
+
+            fuzz_expect(weights_file_find(&f, t->name) == t, "a tensor has its name");
+            if (t->size > MOST)
+                continue;
+            to = xmalloc(t->size);
+            (void)weights_file_read(&f, t, to, &why);
+            free(to);
+        }
+        (void)weights_file_verify(&f, &why);
+    } else {
+        fuzz_expect(why.len > 0, "a refusal has a reason");
+    }
+    weights_file_close(&f);
+    strbuf_release(&why);
+    return 0;
+}
