@@ -390,6 +390,8 @@ ISA static void grad_thread(void *arg, int thread)
     tiles_begin(DEPTH);
     grad_rows(j, &m, lo, hi);
     tiles_end();
+    if (p->shared)
+        _mm_sfence(); /* for amx_put's stores, which other threads may read */
 }
 
 /* Channels [lo, hi) of dy. */
