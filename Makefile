@@ -121,7 +121,7 @@ clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 10
 
 .SECONDARY: # keep test objects
 .PHONY: all unit test check-gpu demo headers tidy sizes format install clean help FORCE

@@ -1,6 +1,6 @@
 # The CUDA backend. CUDA=auto builds it where nvcc is found, 1 insists, 0 leaves it out.
-# Own kernels and the static CUDA runtime are in the binary; cuDNN, cuBLASLt and NCCL are
-# opened at run time, and the driver is never linked, so the binary starts anywhere.
+# Own kernels and the static CUDA runtime are in the binary; cuDNN and cuBLASLt (and
+# NCCL, for its version) are opened at run time, and the driver is never linked, so the binary starts anywhere.
 CUDA      ?= auto
 CUDA_HOME ?= /usr/local/cuda
 NVCC      ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc))

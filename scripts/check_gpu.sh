@@ -8,7 +8,7 @@
 #   TRAINC=FILE      the program (default ./trainc, or bin/trainc in a bundle)
 #   TESTS=DIR        the unit tests (default build/cc/tests, or bin)
 #   RESULT=FILE      the outcome as JSON (default check_gpu.json)
-#   CIFAR10=DIR      CIFAR-10 as a folder with train/ and val/; else generated shapes
+#   CIFAR10=DIR      CIFAR-10 as a folder with train/ and test/; else generated shapes
 #   EMULATED=1       the emulated build: no sanitizers, nothing timed, smaller runs
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
 #   SANITIZE_LIMIT=SECONDS   of each of memcheck and racecheck (540)

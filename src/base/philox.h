@@ -17,11 +17,11 @@
 #include "base/hostdev.h"
 
 enum philox_stream {
-    PHILOX_SHUFFLE = 1, /* step = epoch, element = position */
-    PHILOX_AUGMENT = 2, /* step = epoch, element = sample index */
-    PHILOX_MIXUP = 3,   /* step = training step, element = sample in the batch */
-    PHILOX_INIT = 4,    /* step = hash of the parameter's name, element = index */
-    PHILOX_DROPOUT = 5, /* step = training step; plus the layer's salt, see below */
+    PHILOX_SHUFFLE = 1, /* step = epoch, element = half of a position, and the round */
+    PHILOX_AUGMENT = 2, /* step = epoch, element = sample, purpose and draw */
+    PHILOX_MIXUP = 3,   /* step = batch since the start, element = its sample, and draw */
+    PHILOX_INIT = 4,    /* step = hash of the parameter's name, element = index / 2 */
+    PHILOX_DROPOUT = 5, /* step = batch since the start; ops/dropout_formula.h */
     PHILOX_DROP_PATH = 6,
     PHILOX_SYNTH = 7, /* generated data */
     PHILOX_TEST = 8

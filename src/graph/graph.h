@@ -2,13 +2,13 @@
  * The graph: one flat list of nodes in which inputs have smaller indices, so that every
  * pass is a loop; backward and update nodes are in the same list.
  *
- *   struct graph *g = graph_new(&ops_for_graph, training);
+ *   struct graph *g = graph_new(&graph_ops_default, training);
  *   struct builder b = {.g = g};
  *   x = graph_input(...), y = conv2d(&b, x, "conv1", ...), ...
  *   graph_flatten(g);                       flat state gets its offsets
  *   autodiff(&b, loss, seed);               backward nodes
  *   ...                                     update nodes
- *   precision(g, ...); checkpoint(g, ...);  graph edits
+ *   precision(g, ...); checkpoint(g);       graph edits
  *   program_compile(g, ...)                 graph/program.h
  *   graph_free(g);                          after the programs made from it
  */

@@ -5,7 +5,7 @@
  *   O0  fp32 everywhere
  *   O1  each op by its class (graph/op.h)
  *   O2  everything half but losses, statistics, and weights of norms; fp32 master weights
- *   O3  as O2 without master weights: the optimizer rounds weights to half (ops/sgd.h)
+ *   O3  as O2 without master weights: the optimizer rounds weights to half (ops/update.h)
  * Parameters, statistics and gradients of parameters are always stored in fp32.
  */
 #ifndef GRAPH_PRECISION_H

@@ -1,5 +1,5 @@
 /*
- * What a run may choose about a model, whatever its family: the MODEL.* keys with the
+ * What a run may choose about a model, each family what it has: the MODEL.* keys with the
  * names of their values. Zero is the model's own choice, so {.classes = 10} is complete.
  */
 #ifndef MODELS_OPTIONS_H

@@ -8,10 +8,10 @@
  * ...
  *
  * Metadata: "trainc" (JSON: version, epoch, step, control, metrics of the epoch under
- * way, best results), "classes" (JSON, in the order of the labels), "config" (YAML).
- * Random numbers are functions of the seed and of counters that are in "trainc", so there
- * is no other generator state. Files are all or nothing and carry a checksum
- * (io/safetensors.h).
+ * way, best results), "classes" (JSON, in the order of the labels), "class_weights"
+ * (JSON, if the loss has some), "config" (YAML). Random numbers are functions of the seed
+ * and of counters that are in "trainc", so there is no other generator state. Files are
+ * all or nothing and carry a checksum (io/safetensors.h).
  */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H

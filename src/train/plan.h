@@ -39,7 +39,7 @@ struct plan {
     const char *amp_remark; /* a line for the log, or NULL */
     struct scaler scaler;
     double first_scale;    /* the loss scale before the first update */
-    bool mix;              /* mixup or cutmix before plan_mix_end */
+    bool mix;              /* mixup or cutmix before mix_off_epoch */
     int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
 };
 

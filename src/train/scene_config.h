@@ -1,6 +1,6 @@
 /*
- * What data_config.h does for data with label pictures: DATA.DATASET cityscapes and list,
- * and synthetic for a model that segments.
+ * What data_config.h does for data with label pictures: DATA.DATASET cityscapes, list and
+ * voc, and synthetic for a model that segments.
  */
 #ifndef TRAIN_SCENE_CONFIG_H
 #define TRAIN_SCENE_CONFIG_H

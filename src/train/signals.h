@@ -1,9 +1,9 @@
 /*
  * SIGTERM, SIGINT and SIGHUP ask a run to save and leave: a flag that is looked at behind
- * every batch, in training and in evaluation. A second SIGINT ends the program at once,
- * and so does any of them before signals_started(): there is nothing to save yet.
- * SIGHUP stays ignored where it was (nohup). SIGPIPE is ignored: who reads the log may
- * go before the run does, as tee does at Ctrl-C, and the run still has to save.
+ * every batch, in training and in evaluation. A SIGINT behind any of them ends the
+ * program at once, and so does any of them before signals_started(): there is nothing to
+ * save yet. SIGHUP stays ignored where it was (nohup). SIGPIPE is ignored: who reads the
+ * log may go before the run does, as tee does at Ctrl-C, and the run still has to save.
  */
 #ifndef TRAIN_SIGNALS_H
 #define TRAIN_SIGNALS_H
