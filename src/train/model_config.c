@@ -77,6 +77,9 @@ static void check_segment(const struct config *cfg, struct problems *p)
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
     check_unused(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate, rates);
     check_unused(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate, rates);
+    if (cfg->model.init)
+        config_blame(cfg, p, KEYS("MODEL.INIT"),
+                     "MODEL.INIT: %s has its own initial weights", cfg->model.name);
     check_class_weights(cfg, p);
 }
 
