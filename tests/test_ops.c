@@ -471,10 +471,8 @@ static void test_bench(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_backends),
-        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_loops_past),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_loops),       cmocka_unit_test(test_loops_past),
         cmocka_unit_test(test_bench),
     };
 

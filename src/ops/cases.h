@@ -76,8 +76,8 @@ struct op_case {
     bool no_nan;         /* a NaN in the first input leaves none in the results */
     bool nan_spreads;    /* with a NaN in the input: padding times NaN may be NaN too */
     bool nan_spreads_on_tiles; /* the same, but only where the CPU has AMX */
-    bool nan_last;       /* the NaN is the last element, not the first, and negative */
-    int nan_every;       /* one of so many is NaN, negative from the middle on; 0: one in all */
+    bool nan_last; /* the NaN is the last element, not the first, and negative */
+    int nan_every; /* one of so many is NaN, negative from the middle on; 0: one in all */
     bool no_differences; /* none exist: maxima are shared, or weights move */
     bool wide;           /* full vectors; halves need not agree at kinks */
 };
