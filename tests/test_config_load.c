@@ -172,6 +172,8 @@ static void test_checks(void **state)
         {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
         {"TRAIN.EPOCHS=5",
          "--opts #1: TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
+        {"TRAIN.START_EPOCH=301",
+         "--opts #1: TRAIN.START_EPOCH (301) is more than TRAIN.EPOCHS (300)"},
         {"TRAIN.LR_SCHEDULER.NAME=multistep",
          "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 "
          "to 32"},
