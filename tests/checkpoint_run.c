@@ -63,6 +63,8 @@ const struct run_state ckpt_state = {
     .train_loss = 0.1,
     .val = {{2.25, 60.5, 99, 0, 0, 0, 0}},
     .ema = {{2, 61.7, 99.5, 0, 0, 0, 0}},
+    .window = {.loss_sum = 0.25, .measured = 3, .count = 4, .top1 = 1, .runs = 1},
+    .val_step = 3,
 };
 
 void ckpt_write(struct run *r, const char *to)

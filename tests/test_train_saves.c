@@ -74,6 +74,8 @@ static void test_saves(void **state)
     assert_false(saves_resume(&v, &a.s, &got));
     for (s.epoch = 1; s.epoch <= 4; s.epoch++) {
         run_steps(&a, 1);
+        if (s.epoch == 1)
+            assert_int_equal(saves_best(&v, &a.s, &s), 0);
         assert_int_equal(saves_write(&v, &a.s, &s, true, s.epoch == 1), 0);
     }
     assert_int_equal(count_files("ckpt_"), 2);
@@ -152,19 +154,99 @@ static void test_disk_full(void **state)
     run_init(&a, NULL);
     run_steps(&a, 1);
     s.epoch = 1;
+    assert_int_equal(saves_best(&v, &a.s, &s), 0);
     assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    assert_true(same_file("best.safetensors", "ckpt_epoch_0.safetensors"));
     run_steps(&a, 1);
     s.epoch = 2;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     small = (struct rlimit){100000, limit.rlim_max};
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    assert_int_equal(saves_write(&v, &a.s, &s, true, true), -1);
+    assert_int_equal(saves_best(&v, &a.s, &s), -1);
+    assert_int_equal(saves_write(&v, &a.s, &s, true, false), -1);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_int_equal(count_files("ckpt_"), 1);
+    assert_true(same_file("best.safetensors", "ckpt_epoch_0.safetensors"));
     assert_true(same_file("last.safetensors", "ckpt_epoch_0.safetensors"));
     assert_true(saves_resume(&v, &a.s, &got));
     assert_int_equal(got.epoch, 1);
+    run_release(&a);
+}
+
+/* Killed between the two: the run goes on from the best, which it has, or from before. */
+static void test_killed_behind_best(void **state)
+{
+    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    struct run_state s = ckpt_state, got;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 1);
+    s.epoch = 1;
+    s.best_score = 10;
+    assert_int_equal(saves_best(&v, &a.s, &s), 0);
+    assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    run_steps(&a, 1);
+    s.epoch = 2;
+    s.best_score = 20;
+    assert_int_equal(saves_best(&v, &a.s, &s), 0);
+    assert_int_equal(count_files("ckpt_epoch_1"), 0);
+    assert_true(saves_resume(&v, &a.s, &got));
+    assert_int_equal(got.epoch, 2);
+    assert_true(got.best_score == 20);
+    run_release(&a);
+}
+
+static void put_file(const char *name)
+{
+    char *path = path_join(ckpt_dir, name);
+
+    assert_int_equal(atomic_write_file(path, "x", 1), 0);
+    free(path);
+}
+
+/* Copies under names of one's own are not the run's; what killed saves left behind is. */
+static void test_other_files(void **state)
+{
+    static const char *const theirs[] = {
+        "ckpt_good.safetensors",
+        "ckpt_epoch_.safetensors",
+        "ckpt_epoch_1.safetensors.orig",
+        "ckpt_epoch_1b.safetensors",
+        "last1.safetensors",
+        "notes.tmp",
+        "ckpt_good.safetensors.tmp",
+    };
+    static const char *const left[] = {
+        "ckpt_epoch_7.safetensors.tmp",
+        "ckpt_step_70.safetensors.tmp",
+        "last.safetensors.tmp",
+        "best.safetensors.tmp",
+    };
+    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    struct run_state s = ckpt_state;
+    struct run a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+        put_file(theirs[i]);
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        put_file(left[i]);
+    assert_false(saves_exist(ckpt_dir));
+    saves_sweep(ckpt_dir);
+    for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        assert_int_equal(count_files(left[i]), 0);
+    run_init(&a, NULL);
+    for (s.epoch = 1; s.epoch <= 3; s.epoch++) {
+        run_steps(&a, 1);
+        assert_int_equal(saves_write(&v, &a.s, &s, true, false), 0);
+    }
+    for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+        assert_true(count_files(theirs[i]) > 0);
+    assert_int_equal(count_files("ckpt_epoch_2"), 1);
+    assert_int_equal(count_files("ckpt_epoch_0"), 0);
     run_release(&a);
 }
 
@@ -174,6 +256,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_saves, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_older, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_killed_behind_best, ckpt_setup,
+                                        ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_other_files, ckpt_setup, ckpt_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

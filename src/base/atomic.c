@@ -61,7 +61,7 @@ static void open_as(struct atomic_file *f, const char *path, const char *ending)
 
 void atomic_open(struct atomic_file *f, const char *path)
 {
-    open_as(f, path, ".tmp");
+    open_as(f, path, ATOMIC_ENDING);
 }
 
 void atomic_write(struct atomic_file *f, const void *data, size_t len)
@@ -146,7 +146,7 @@ int atomic_write_shared(const char *path, const void *data, size_t len)
 
     if (getentropy(&own, sizeof(own)))
         return -1;
-    ending = xasprintf(".%016" PRIx64 ".tmp", own);
+    ending = xasprintf(".%016" PRIx64 ATOMIC_ENDING, own);
     open_as(&f, path, ending);
     atomic_write(&f, data, len);
     rc = atomic_commit(&f, NULL);

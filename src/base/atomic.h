@@ -28,6 +28,8 @@
 
 struct strbuf;
 
+#define ATOMIC_ENDING ".tmp" /* of the file on its way; a killed process leaves it */
+
 struct atomic_file {
     char *path, *tmp;
     int fd;

@@ -25,11 +25,14 @@
 struct run_state {
     int64_t epoch; /* epochs finished, validation included */
     int64_t updates_per_epoch;
-    struct metrics train; /* of the epoch under way */
-    double best_score;    /* score_best() of the weights that validated best; -1: none */
+    struct metrics train;  /* of the epoch under way */
+    struct metrics window; /* the same at the last line of the log */
+    double best_score;     /* score_best() of the weights that validated best; -1: none */
     int64_t best_epoch;
     double train_loss; /* the last one; NaN: none */
     struct scores val, ema;
+    int64_t val_step;   /* the update that these are of; -1: none */
+    bool dynamic_scale; /* the loss scale was found by the run that wrote the file */
 };
 
 /* 0, or -1 with a reason; then a file that was there before is intact. */

@@ -61,12 +61,16 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
     put_control(&w, &c);
+    json_put_bool(&w, "dynamic_scale", s->plan.scaler.dynamic);
     put_metrics(&w, "train", &r->train);
+    put_metrics(&w, "window", &r->window);
     json_put_double(&w, best_key(s), r->best_score);
     json_put_int(&w, "best_epoch", r->best_epoch);
     json_put_double(&w, "train_loss", r->train_loss);
     scores_put(&w, "val_", &r->val);
     scores_put(&w, "ema_", &r->ema);
+    if (r->val_step >= 0)
+        json_put_int(&w, "val_step", r->val_step);
     json_end(&w);
 }
 
@@ -133,10 +137,20 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
+        .val_step = count(o, "val_step", INT64_MAX, why),
     };
+    /* files of before there was a window: all up to here was in a line */
+    r->window = json_object_get(o, "window")
+                    ? get_metrics(json_object_get(o, "window"), why)
+                    : r->train;
+    if (!json_object_get(o, "val_step"))
+        r->val_step = -1;
     if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
         r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
+    r->dynamic_scale = json_object_get(o, "dynamic_scale")
+                           ? json_is_true(json_object_get(o, "dynamic_scale"))
+                           : c->loss_scale != 1; /* files of before it was told */
     if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
         strbuf_addstr(why, "loss_scale is no number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -26,18 +27,29 @@ struct save_list {
     int n, cap;
 };
 
-static bool has_ends(const char *name, const char *start, const char *end)
-{
-    size_t a = strlen(start), b = strlen(end), len = strlen(name);
+#define ENDING ".safetensors"
 
-    return len >= a + b && !strncmp(name, start, a) && !strcmp(name + len - b, end);
+static const char last_name[] = "last" ENDING, best_name[] = "best" ENDING;
+
+/* `start`, digits if there is to be a number, `ending` */
+static bool is_called(const char *name, const char *start, bool number,
+                      const char *ending)
+{
+    size_t len = strlen(start), digits;
+
+    if (strncmp(name, start, len) != 0)
+        return false;
+    digits = strspn(name + len, "0123456789");
+    return (digits > 0) == number && !strcmp(name + len + digits, ending);
 }
 
-static bool is_save(const char *name, bool *numbered)
+/* Nothing else: a copy that somebody made, ckpt_good.safetensors, is not the run's. */
+static bool is_save(const char *name, const char *ending, bool *numbered)
 {
-    *numbered = has_ends(name, "ckpt_", ".safetensors");
-    return *numbered || !strcmp(name, "last.safetensors") ||
-           !strcmp(name, "best.safetensors");
+    *numbered = is_called(name, "ckpt_epoch_", true, ending) ||
+                is_called(name, "ckpt_step_", true, ending);
+    return *numbered || is_called(name, "last", false, ending) ||
+           is_called(name, "best", false, ending);
 }
 
 /* Newest first; files that cannot be read come last. */
@@ -83,7 +95,7 @@ static struct save_list list_saves(const char *dir, bool tell)
     for (int i = 0; i < n; i++) {
         bool numbered;
 
-        if (is_save(name[i], &numbered))
+        if (is_save(name[i], ENDING, &numbered))
             add_save(&l, dir, name[i], numbered, tell);
     }
     dir_list_free(name, n);
@@ -117,6 +129,25 @@ int64_t saves_newest(const char *dir)
     return done;
 }
 
+void saves_sweep(const char *dir)
+{
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        bool numbered;
+
+        if (is_save(name[i], ENDING ATOMIC_ENDING, &numbered)) {
+            char *path = path_join(dir, name[i]);
+
+            if (unlink(path))
+                warn("cannot delete '%s': %s", path, strerror(errno));
+            free(path);
+        }
+    }
+    dir_list_free(name, n);
+}
+
 void saves_check_room(const struct saves *v, const struct session *s)
 {
     double size = (double)checkpoint_size(s), room;
@@ -142,7 +173,7 @@ void saves_check_room(const struct saves *v, const struct session *s)
 /* `name` becomes another name of `path`. */
 static int link_as(const struct saves *v, const char *path, const char *name)
 {
-    char *target = path_join(v->dir, name), *tmp = xasprintf("%s.tmp", target);
+    char *target = path_join(v->dir, name), *tmp = xasprintf("%s" ATOMIC_ENDING, target);
     int rc;
 
     (void)unlink(tmp);
@@ -158,6 +189,7 @@ static int link_as(const struct saves *v, const char *path, const char *name)
     return rc;
 }
 
+/* The same with a file of its own where there are no links. */
 static int also_as(const struct saves *v, const struct session *s,
                    const struct run_state *state, const char *path, const char *name,
                    struct strbuf *why)
@@ -191,25 +223,41 @@ static void prune(const struct saves *v, const char *newest)
     free_saves(&l);
 }
 
+int saves_best(const struct saves *v, const struct session *s,
+               const struct run_state *state)
+{
+    char *path = path_join(v->dir, best_name);
+    struct strbuf why = STRBUF_INIT;
+    int rc = checkpoint_write(path, s, state, v->classes, v->config, &why);
+
+    if (rc)
+        log_warning("the best checkpoint is not saved: %s", why.buf);
+    strbuf_release(&why);
+    free(path);
+    return rc;
+}
+
 int saves_write(const struct saves *v, const struct session *s,
                 const struct run_state *state, bool epoch_end, bool best)
 {
     int64_t number = epoch_end ? state->epoch - 1 : session_control(s).step;
-    char *path = xasprintf("%s/ckpt_%s_%lld.safetensors", v->dir,
-                           epoch_end ? "epoch" : "step", (long long)number);
+    char *name =
+        xasprintf("ckpt_%s_%lld" ENDING, epoch_end ? "epoch" : "step", (long long)number);
+    char *path = path_join(v->dir, name), *written = path_join(v->dir, best_name);
     struct strbuf why = STRBUF_INIT;
-    int rc = checkpoint_write(path, s, state, v->classes, v->config, &why);
+    int rc = best ? also_as(v, s, state, written, name, &why)
+                  : checkpoint_write(path, s, state, v->classes, v->config, &why);
 
     if (!rc)
-        rc = also_as(v, s, state, path, "last.safetensors", &why);
-    if (!rc && best)
-        rc = also_as(v, s, state, path, "best.safetensors", &why);
+        rc = also_as(v, s, state, path, last_name, &why);
     if (rc)
         log_warning("checkpoint not saved: %s", why.buf);
     else
         prune(v, path);
     strbuf_release(&why);
+    free(name);
     free(path);
+    free(written);
     return rc;
 }
 

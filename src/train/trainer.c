@@ -6,21 +6,30 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "train/evaluate.h"
 #include "train/fit.h"
-#include "train/pictures.h"
 #include "train/progress.h"
 #include "train/signals.h"
 #include "train/trainer_run.h"
 
 static void save(struct trainer *t, bool epoch_end, bool best)
 {
+    bool lost;
+
     t->saved_step = t->step;
     if (!epoch_end)
         t->state.train = session_metrics(&t->session);
-    t->save_failed = saves_write(&t->saves, &t->session, &t->state, epoch_end, best) != 0;
+    lost = best && saves_best(&t->saves, &t->session, &t->state);
+    if (lost)
+        trainer_best_unsaved(t);
+    t->save_failed =
+        saves_write(&t->saves, &t->session, &t->state, epoch_end, best && !lost) || lost;
+}
+
+static bool save_due(const struct trainer *t)
+{
+    return t->cfg->train.save_steps && t->step % t->cfg->train.save_steps == 0;
 }
 
 /* What the result says at any time: a run may die, and a sweep reads how far it came. */
@@ -39,12 +48,10 @@ static void fill_progress(struct trainer *t)
 /* Behind each update. */
 static void after_update(struct trainer *t, int64_t end)
 {
-    const struct config *cfg = t->cfg;
-
     t->step++;
     fill_progress(t);
     trainer_observe(t, end);
-    if (cfg->train.save_steps && t->step % cfg->train.save_steps == 0 && t->step < end) {
+    if (save_due(t) && t->step < end) { /* at the end: with the epoch */
         trainer_settle(t, end);
         save(t, false, false);
     }
@@ -60,17 +67,24 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
     t->loading = place;
 }
 
-/* False: the batch was not the last of its update. */
+/* Leave before the run is over? */
+static bool stopped(const struct trainer *t)
+{
+    return signals_pending() || trainer_out_of_steps(t, t->step);
+}
+
+/* False: the batch was not the last of its update, or there was none. */
 static bool train_batch(struct trainer *t)
 {
     const struct batch *b = loader_next(t->feed.train_loader);
     struct lent_batch lent;
-    bool update, replayed = t->replay && !--t->replay;
+    bool update, replayed;
 
     if (!b)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
             (long long)t->step);
     t->loading = -1;
+    replayed = t->replay && !--t->replay;
     lent = feed_lend(t->feed.train_loader, b);
     update = session_step_lent(&t->session, &lent);
     if (replayed)
@@ -81,7 +95,7 @@ static bool train_batch(struct trainer *t)
     return update;
 }
 
-/* False: a signal, or MAX_STEPS. */
+/* False: stopped within the epoch. */
 static bool train_epoch(struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -93,8 +107,8 @@ static bool train_epoch(struct trainer *t)
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < end)
         load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));
-    trainer_window_begin(t);
-    while (t->step < end && !signals_pending() && !trainer_out_of_steps(t, t->step)) {
+    trainer_window_clock(t);
+    while (t->step < end && !stopped(t)) {
         if (!train_batch(t))
             continue;
         after_update(t, end);
@@ -108,68 +122,6 @@ static bool train_epoch(struct trainer *t)
     if (t->step == end && t->state.epoch + 1 < t->cfg->train.epochs)
         load_from(t, t->state.epoch + 1, 0); /* while we validate */
     return t->step == end;
-}
-
-static void paint(struct trainer *t)
-{
-    char *dir = path_join(t->output.dir, "pictures");
-    char *prefix = xasprintf("epoch%03lld", (long long)t->state.epoch);
-    struct pictures p = {
-        .dir = dir,
-        .prefix = prefix,
-        .n = (int)t->cfg->log.pictures,
-        .events = t->output.tensorboard ? &t->output.events : NULL,
-        .step = output_axis(&t->output, t->step),
-    };
-
-    pictures_write(&p, &t->session, &t->feed);
-    free(dir);
-    free(prefix);
-}
-
-static bool validate(struct trainer *t)
-{
-    evaluate_release(&t->evaluation);
-    if (!evaluate(&t->session, &t->feed, "Val", &t->evaluation))
-        return false;
-    evaluate_log(&t->evaluation, &t->feed.classes);
-    t->state.val = evaluate_scores(&t->evaluation, SESSION_RAW);
-    t->state.ema = evaluate_scores(&t->evaluation, SESSION_EMA);
-    t->val = (struct val_line){
-        .step = t->step,
-        .epoch = t->state.epoch,
-        .val = t->state.val,
-        .ema = t->state.ema,
-        .classes = t->evaluation.pixels[SESSION_RAW],
-    };
-    output_val(&t->output, &t->val);
-    paint(t);
-    return true;
-}
-
-/* Is this the best so far, with the weights or with their average? */
-static bool judge(struct trainer *t)
-{
-    enum score which = score_best(t->session.plan.task);
-    double score = t->val.val.value[which];
-    bool best;
-
-    if (t->val.ema.value[which] > score)
-        score = t->val.ema.value[which];
-    best = score > t->state.best_score;
-    if (best) {
-        t->state.best_score = score;
-        t->state.best_epoch = t->state.epoch;
-    }
-    if (t->state.best_score < 0)
-        return false; /* no validation has had anything to count */
-    if (which == SCORE_MIOU)
-        log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
-                 (long long)t->state.best_epoch);
-    else
-        log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
-                 (long long)t->state.best_epoch);
-    return best;
 }
 
 static void finish_epoch(struct trainer *t, double began)
@@ -187,7 +139,7 @@ static void finish_epoch(struct trainer *t, double began)
 
     output_epoch(&t->output, &l);
     t->state.train_loss = l.train_loss;
-    t->state.train = (struct metrics){0};
+    t->state.train = t->state.window = (struct metrics){0};
     session_set_metrics(&t->session, &t->state.train);
     t->state.epoch++;
 }
@@ -204,30 +156,28 @@ static bool run_epoch(struct trainer *t)
         return false;
     trainer_say_cache(t);
     t->val = trainer_no_val();
-    if (number % cfg->train.eval_freq == 0 || last) {
-        if (!validate(t))
-            return false;
-        best = judge(t);
-    }
+    if ((number % cfg->train.eval_freq == 0 || last) && !trainer_validate(t, &best))
+        return false;
     finish_epoch(t, began);
-    if (number % cfg->save_freq == 0 || last || best)
+    if (number % cfg->save_freq == 0 || last || best || save_due(t))
         save(t, true, best);
-    return !signals_pending() && !trainer_out_of_steps(t, t->step);
+    return !stopped(t);
 }
 
 static int leave(struct trainer *t)
 {
-    bool done = t->state.epoch >= t->cfg->train.epochs, best = false;
+    bool done = t->state.epoch >= t->cfg->train.epochs, best = false, validated = false;
     bool unsaved = !done && !t->replay && t->saved_step != t->step;
     int sig;
 
-    if (!signals_pending() && !done && t->val.step != t->step)
-        best = validate(t) && judge(t); /* MAX_STEPS within an epoch */
+    if (!signals_pending() && !done &&
+        t->state.val_step != t->step)
+        validated = trainer_validate(t, &best); /* MAX_STEPS within an epoch */
     sig = signals_pending();
     if (sig && !done)
         log_info("%s: %sleaving at update %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
-    if (unsaved || best)
+    if (unsaved || validated)
         save(t, false, best);
     if (t->save_failed)
         log_warning("the last checkpoint could not be saved");

@@ -1,6 +1,5 @@
 /*
- * A training run under way: what trainer.c, trainer_start.c and trainer_window.c share.
- * Private to them.
+ * A training run under way: what the files trainer*.c of training share. Private to them.
  */
 #ifndef TRAIN_TRAINER_RUN_H
 #define TRAIN_TRAINER_RUN_H
@@ -19,9 +18,10 @@ struct trainer {
     struct output output;
     struct saves saves;
     struct run_state state;
-    int64_t step;          /* updates tried; control.step's twin */
-    struct metrics window; /* since the last log line */
+    int64_t step; /* updates tried; control.step's twin */
+    /* of the window, state.window, what this process has seen of it: */
     double window_began, window_waited;
+    int64_t window_runs;  /* state.train.runs when that began */
     double train_seconds; /* in the loop over batches, of this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     double epoch_rate;    /* images per second of the last epoch */
@@ -30,9 +30,11 @@ struct trainer {
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
     int64_t skipped;              /* as of the last look at the control tensor */
-    struct evaluation evaluation; /* the last validation, */
-    struct val_line val;          /* and its scores; NaN: none */
-    int64_t saved_step;           /* this update is in a file, or none was done yet */
+    struct evaluation evaluation; /* the last whole validation of this process, */
+    struct val_line val;          /* and its scores; NaN: none in this epoch */
+    double best_score_before;  /* state.best_score and best_epoch as they were before */
+    int64_t best_epoch_before; /* the last validation */
+    int64_t saved_step;        /* this update is in a file, or none was done yet */
     bool save_failed;
     bool cache_said;
 };
@@ -41,11 +43,20 @@ struct val_line trainer_no_val(void); /* nothing validated */
 /* What is right of training: top1 in percent, or the share of the pixels. */
 double trainer_right(const struct trainer *t, const struct metrics *m);
 
+/*
+ * Validates, tells the logs, and judges: *best if no weights, and no average of some,
+ * have been better. False: cut off by a signal or by damaged files, and nothing has
+ * changed.
+ */
+bool trainer_validate(struct trainer *t, bool *best);
+/* The best weights could not be saved: those before them are the ones to beat again. */
+void trainer_best_unsaved(struct trainer *t);
+
 /* Data, device, output folder, checkpoint: everything up to the first batch. */
 void trainer_start(struct trainer *t);
 
-/* A window is what lies between two lines of the log. */
-void trainer_window_begin(struct trainer *t);
+/* A window is what lies between two lines of the log; this starts its clock. */
+void trainer_window_clock(struct trainer *t);
 
 /*
  * Looks at what updates of the epoch that ends at update `end` left behind, each in its

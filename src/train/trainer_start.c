@@ -67,8 +67,20 @@ static void begin_at(struct trainer *t, int64_t epoch)
     c.micro = accumulation_micro(&s->plan.accumulation, c.step);
     session_set_control(s, &c);
     t->state.epoch = epoch;
-    t->state.train = (struct metrics){0};
+    t->state.train = t->state.window = (struct metrics){0};
+    t->state.val_step = -1;
     t->replay = 0;
+}
+
+/* A loss scale goes on where both runs find theirs; else this run has one of its own. */
+static void adopt_scale(const struct trainer *t, struct control *c)
+{
+    const struct plan *p = &t->session.plan;
+
+    if (p->scaler.dynamic && t->state.dynamic_scale)
+        return;
+    c->loss_scale = p->first_scale;
+    c->growth_count = 0;
 }
 
 /*
@@ -85,6 +97,7 @@ static void adopt(struct trainer *t)
 
     c.seed = (uint64_t)t->cfg->seed;
     c.micro -= begun;
+    adopt_scale(t, &c);
     t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
     session_set_control(&t->session, &c);
     if (then != now) {
@@ -164,6 +177,7 @@ void trainer_start(struct trainer *t)
     t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
                               (int)cfg->train.keep_checkpoints};
     log_start(t);
+    saves_sweep(t->output.dir);
     saves_check_room(&t->saves, &t->session);
     session_alloc(&t->session);
     t->state = (struct run_state){
@@ -171,6 +185,7 @@ void trainer_start(struct trainer *t)
         .train_loss = (double)NAN,
         .val = scores_unknown(),
         .ema = scores_unknown(),
+        .val_step = -1,
     };
     t->val = trainer_no_val();
     resumed = load_start(t);

@@ -64,9 +64,9 @@ static void log_train(struct trainer *t, const struct train_line *l)
     strbuf_release(&eta);
 }
 
-void trainer_window_begin(struct trainer *t)
+void trainer_window_clock(struct trainer *t)
 {
-    t->window = t->state.train;
+    t->window_runs = t->state.train.runs;
     t->window_began = clock_now();
     t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
 }
@@ -91,18 +91,20 @@ static void end_window(struct trainer *t, const struct control *c)
         .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
     };
-    struct metrics m = metrics_since(&t->state.train, &t->window);
+    struct metrics m = metrics_since(&t->state.train, &t->state.window);
+    int64_t runs = t->state.train.runs - t->window_runs;
 
     l.loss = metrics_loss(&m);
     l.right = trainer_right(t, &m);
-    l.images_per_second = (double)(m.runs * t->session.plan.batch) / (seconds + 1e-9);
+    l.images_per_second = (double)(runs * t->session.plan.batch) / (seconds + 1e-9);
     t->last_loss = l.loss;
     t->last_rate = l.images_per_second;
     t->last_share = l.data_share;
     log_train(t, &l);
     output_train(&t->output, &l);
     report_skips(t, c);
-    trainer_window_begin(t);
+    t->state.window = t->state.train;
+    trainer_window_clock(t);
 }
 
 bool trainer_out_of_steps(const struct trainer *t, int64_t step)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What happens at which epoch: validations and checkpoints by EVAL_FREQ and SAVE_FREQ,
+# What happens at which epoch: validations and checkpoints by EVAL_FREQ, SAVE_FREQ and SAVE_STEPS,
 # the rate in summary.csv, the end of mixup, a start in a later epoch, and which epoch is
 # the best one.
 #
@@ -81,5 +81,45 @@ cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --outpu
 grep -q "DATA.CACHE decoded: 0 of 16 pictures, 0 B; the others are decoded each time" log ||
   fail "a cache of none: $(grep CACHE log)"
 echo "ok: what is cached"
+
+# SAVE_STEPS counts updates, those at the end of an epoch as well.
+train steps --epochs 3 --opts TRAIN.SAVE_STEPS=8 TRAIN.KEEP_CHECKPOINTS=9 SAVE_FREQ=9 TRAIN.EVAL_FREQ=9
+for e in 0 1 2; do
+  [ -e $run/ckpt_epoch_$e.safetensors ] || fail "SAVE_STEPS 8: epoch $e is not saved"
+done
+echo "ok: saves at the ends of epochs"
+
+# An update is validated once, however often the run is started; also where it was saved already.
+limited=(--epochs 3 --max-steps 4 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=4)
+train limited "${limited[@]}"
+train limited "${limited[@]}"
+[ "$(of_lines $run/metrics.jsonl val step | xargs)" = 4 ] ||
+  fail "MAX_STEPS twice: validated at updates $(of_lines $run/metrics.jsonl val step | xargs)"
+grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
+echo "ok: validated once"
+
+# The first line behind a resume has all updates since the line before.
+window=(--epochs 2 --opts PRINT_FREQ=5 TRAIN.SAVE_STEPS=7 TRAIN.KEEP_CHECKPOINTS=9)
+train whole "${window[@]}"
+whole=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
+train half --resume $run/ckpt_step_7.safetensors "${window[@]}"
+half=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
+[ -n "$whole" ] && [ "$whole" = "$half" ] || fail "the line of update 8: loss $half after a resume, not $whole"
+echo "ok: the line behind a resume"
+
+# best.safetensors cannot be written: what was best before is still what is to beat.
+train stuck --epochs 1 --lr 1e-6 --warmup-epochs 0 --opts TRAIN.KEEP_CHECKPOINTS=9
+rm $run/best.safetensors
+mkdir -p $run/best.safetensors/in-the-way
+cp $run/ckpt_epoch_0.safetensors before
+"${common[@]}" --tag stuck --epochs 6 --warmup-epochs 0 --resume $run/ckpt_epoch_0.safetensors \
+  --opts TRAIN.KEEP_CHECKPOINTS=9 >log 2>&1
+best_of() { # the score to beat in a checkpoint
+  head -c 20000 "$1" | tr -d '\\' | grep -ao '"best_top1":[^,]*' | cut -d: -f2
+}
+grep -q "the best checkpoint is not saved" log || fail "best: no word that it was not saved"
+[ "$(best_of $run/last.safetensors)" = "$(best_of before)" ] ||
+  fail "best: $(best_of $run/last.safetensors) is to beat, $(best_of before) was the last one saved"
+echo "ok: a best checkpoint that cannot be saved"
 
 [ $fails = 0 ] && echo "epochs: passed" || { echo "epochs: $fails failed"; exit 1; }

@@ -200,4 +200,21 @@ for step in 2 7; do
   finish "fp16, accumulation: SIGTERM after update $step" resumed
 done
 
+# A loss scale goes on only between runs that find theirs: fp16 behind fp32 begins with its own,
+# and one that is given is the one that is taken.
+scale_of() { sed -n "/\"step\":$1,/s/.*\"loss_scale\":\([^,]*\).*/\1/p" $run/metrics.jsonl; }
+rm -rf out
+"${ref[@]}" --no-amp --max-steps 2 >log 2>&1 || fail "fp32"
+cp $run/last.safetensors fp32.safetensors
+rm -rf out
+"${ref[@]}" AMP.INIT_SCALE=1024 --resume fp32.safetensors --max-steps 3 >log 2>&1 || { cat log; fail "fp16 behind fp32"; }
+[ "$(scale_of 3)" = 1024 ] ||
+  fail "fp16 behind fp32: the loss scale is $(scale_of 3)"
+cp $run/last.safetensors fp16.safetensors
+rm -rf out
+"${ref[@]}" --loss-scale 64 --resume fp16.safetensors --max-steps 4 >log 2>&1 ||
+  { cat log; fail "AMP.LOSS_SCALE behind a dynamic one"; }
+[ "$(scale_of 4)" = 64 ] || fail "AMP.LOSS_SCALE 64: it is $(scale_of 4)"
+echo "ok: the loss scale of a resumed run"
+
 [ $fails = 0 ] && echo "resume: passed" || { echo "resume: $fails failed"; exit 1; }
