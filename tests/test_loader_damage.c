@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "child.h"
 #include "dataset/sampler.h"
 #include "loader_run.h"
@@ -148,6 +149,11 @@ static void run_child_epoch(void *arg)
     uint64_t hash[8];
 
     run_epoch(l, 0, 0, hash);
+    if (loader_failure(l)) {
+        loader_start_epoch(l, 1, 0); /* no epoch has more batches */
+        assert_null(loader_next(l));
+        die("%s", loader_failure(l));
+    }
     loader_close(l);
     dataset_close(d);
 }
@@ -247,6 +253,39 @@ static void too_much_damage_ends_the_run(void **state)
     remove_temp_dir(dir);
 }
 
+/* At the same batch whatever the workers, and those before it are whole. */
+static void a_failed_loader_is_closed(void **state)
+{
+    char *dir = make_pictures(), *reason[2];
+    uint64_t hash[2][8];
+    int n[2];
+
+    (void)state;
+    damage_pictures(dir);
+    for (int k = 0; k < 2; k++) {
+        struct loader_options o = training_options(3 * k);
+        struct dataset *d = folder_open(dir);
+        struct loader *l;
+
+        o.max_bad_share = 1.0 / PICTURES;
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        assert_null(loader_failure(l));
+        n[k] = run_epoch(l, 0, 0, hash[k]);
+        assert_true(n[k] < loader_batches(l));
+        assert_int_equal(loader_stats(l).samples, n[k] * o.batch);
+        reason[k] = xstrdup(loader_failure(l));
+        loader_close(l);
+        dataset_close(d);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(hash[0], hash[1], (size_t)n[0] * sizeof(hash[0][0]));
+    assert_string_equal(reason[0], reason[1]);
+    free(reason[0]);
+    free(reason[1]);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +294,7 @@ int main(void)
         cmocka_unit_test(many_are_replaced),
         cmocka_unit_test(replaced_files_are_told_the_same),
         cmocka_unit_test(damage_is_told_in_order),
+        cmocka_unit_test(a_failed_loader_is_closed),
         cmocka_unit_test(too_much_damage_ends_the_run),
     };
 

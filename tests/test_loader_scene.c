@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "child.h"
 #include "dataset/label.h"
@@ -250,6 +251,8 @@ static void run_in_order(void *dir)
     loader_start_epoch(l, 0, 0);
     while ((b = loader_next(l)))
         loader_release_batch(l, b);
+    if (loader_failure(l))
+        die("%s", loader_failure(l));
     loader_close(l);
     dataset_close(d);
 }

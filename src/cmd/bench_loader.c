@@ -49,7 +49,7 @@ static void bench_batches(struct loader *l, double seconds, uint64_t *epoch)
             loader_release_batch(l, b);
         else
             loader_start_epoch(l, ++*epoch, 0);
-    } while (clock_now() < until);
+    } while (!loader_failure(l) && clock_now() < until);
 }
 
 static void bench_warm_up(struct loader *l, bool whole_epoch, uint64_t *epoch)
@@ -105,6 +105,8 @@ int bench_loader(const struct config *cfg, const char *json)
     bench_warm_up(l, o.cache_bytes > 0, &epoch);
     from = bench_mark(l);
     bench_batches(l, timed_seconds, &epoch);
+    if (loader_failure(l))
+        die("%s", loader_failure(l));
     to = bench_mark(l);
     stats = loader_stats(l);
     rate = (double)(to.samples - from.samples) / (to.wall - from.wall);

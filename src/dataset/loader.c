@@ -47,6 +47,7 @@ struct loader {
     struct loader_source source;
     int64_t batches; /* of an epoch */
     uint8_t *bad;    /* by sample: named already */
+    char *failure;   /* NULL: none */
     struct loader_stats stats;
     struct loader_worker own; /* of the caller, without workers */
 
@@ -318,6 +319,7 @@ void loader_close(struct loader *l)
         slot_release(l, &l->slot[i]);
     free(l->slot);
     free(l->bad);
+    free(l->failure);
     cache_free(l->source.cache);
     loader_worker_release(&l->own);
     pthread_cond_destroy(&l->work);
@@ -360,33 +362,36 @@ static int slot_compare_faults(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Names the batch's damaged files, and ends the program if they are too many. */
-static void loader_report(struct loader *l, struct slot *s)
+/* A damaged file that was not named before; sets l->failure if it is one too many. */
+static void loader_name(struct loader *l, const struct slot_fault *f)
 {
     const struct dataset *d = l->source.data;
+    struct strbuf name = STRBUF_INIT;
 
-    if (s->nfault == 0)
-        return;
-    qsort(s->fault, (size_t)s->nfault, sizeof(*s->fault), slot_compare_faults);
-    for (int i = 0; i < s->nfault; i++) {
-        const struct slot_fault *f = &s->fault[i];
-        struct strbuf name = STRBUF_INIT;
-
-        if (l->bad[f->sample])
-            continue;
-        l->bad[f->sample] = 1;
-        l->stats.bad_files++;
-        dataset_describe(d, f->sample, &name);
-        if (l->o.on_error == LOADER_FAIL)
-            die("cannot decode '%s': %s", name.buf, f->reason);
+    l->bad[f->sample] = 1;
+    l->stats.bad_files++;
+    dataset_describe(d, f->sample, &name);
+    if (l->o.on_error == LOADER_FAIL)
+        l->failure = xasprintf("cannot decode '%s': %s", name.buf, f->reason);
+    else
         log_warning("cannot decode '%s', left out: %s", name.buf, f->reason);
-        strbuf_release(&name);
-        if (!((double)l->stats.bad_files <= l->o.max_bad_share * (double)d->n))
-            die("'%s': %lld of %lld files are damaged, more than the share of %g that "
-                "DATA.MAX_BAD_SHARE allows",
-                d->name, (long long)l->stats.bad_files, (long long)d->n,
-                l->o.max_bad_share);
-    }
+    strbuf_release(&name);
+    if (!l->failure && !((double)l->stats.bad_files <= l->o.max_bad_share * (double)d->n))
+        l->failure = xasprintf("'%s': %lld of %lld files are damaged, more than the "
+                               "share of %g that DATA.MAX_BAD_SHARE allows",
+                               d->name, (long long)l->stats.bad_files, (long long)d->n,
+                               l->o.max_bad_share);
+}
+
+/* Names the batch's damaged files. False: they are too many. */
+static bool loader_report(struct loader *l, struct slot *s)
+{
+    if (s->nfault)
+        qsort(s->fault, (size_t)s->nfault, sizeof(*s->fault), slot_compare_faults);
+    for (int i = 0; i < s->nfault && !l->failure; i++)
+        if (!l->bad[s->fault[i].sample])
+            loader_name(l, &s->fault[i]);
+    return !l->failure;
 }
 
 /* Waits for, or makes, the next batch. Called with the lock. */
@@ -413,14 +418,17 @@ const struct batch *loader_next(struct loader *l)
 {
     struct slot *s = &l->slot[l->next % l->nslots];
 
-    if (l->next >= l->batches)
+    if (l->next >= l->batches || l->failure)
         return NULL;
     pthread_mutex_lock(&l->lock);
     loader_await(l, s);
     s->state = SLOT_HELD;
     l->next++;
     pthread_mutex_unlock(&l->lock);
-    loader_report(l, s);
+    if (!loader_report(l, s)) {
+        loader_release_batch(l, &s->batch);
+        return NULL;
+    }
     s->batch.valid = 0;
     for (int i = 0; i < s->batch.size; i++) {
         s->batch.valid += s->batch.label[i] >= 0;
@@ -441,6 +449,11 @@ void loader_release_batch(struct loader *l, const struct batch *b)
     s->state = SLOT_FREE;
     pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
+}
+
+const char *loader_failure(const struct loader *l)
+{
+    return l->failure;
 }
 
 struct loader_stats loader_stats(const struct loader *l)

@@ -26,7 +26,8 @@
  * behind it in the epoch takes the place, if one of the next 50 is sound, so that the
  * statistics of batch norms see no black pictures. Its file is named in the log once.
  * With LOADER_FAIL, or once more than max_bad_share of the data set has turned out to be
- * damaged, loader_next ends the program; it does so at the same batch in every run.
+ * damaged, the loader has failed: loader_next has no more batches, and loader_failure
+ * tells why. It does so at the same batch in every run.
  *
  * One thread calls these functions; no call but loader_next waits for a file. With
  * workers = 0 loader_next does the work itself.
@@ -92,9 +93,13 @@ int64_t loader_batches(const struct loader *l);
 
 void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 
-/* The next batch, the caller's until released; NULL: the epoch is over. */
+/* The next batch, the caller's until released; NULL: the epoch is over, or the loader has
+ * failed. */
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
+
+/* Why there are no more batches, in any epoch; NULL: it has not failed. The loader's. */
+const char *loader_failure(const struct loader *l);
 
 struct loader_stats {
     double wait_seconds; /* that loader_next has waited or, without workers, worked */

@@ -192,6 +192,8 @@ double evaluate_throughput(struct session *s, const struct feed *f)
 
     loader_start_epoch(f->val_loader, 0, 0);
     b = loader_next(f->val_loader);
+    if (!b && feed_failure(f))
+        die("%s", feed_failure(f));
     if (!b)
         die("'%s' has no images", f->val->name);
     session_eval_begin(s, false);

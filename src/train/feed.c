@@ -82,6 +82,13 @@ void feed_start(struct feed *f, struct session *s)
     f->val_loader = start(f, s, DATA_VAL);
 }
 
+const char *feed_failure(const struct feed *f)
+{
+    const char *why = f->train_loader ? loader_failure(f->train_loader) : NULL;
+
+    return why ? why : loader_failure(f->val_loader);
+}
+
 void feed_close(struct feed *f)
 {
     loader_close(f->train_loader);

@@ -31,6 +31,8 @@ void feed_start(struct feed *f, struct session *s);
 const void *feed_labels(const struct batch *b);
 /* The batch for a _lent call; `l` gets it back. */
 struct lent_batch feed_lend(struct loader *l, const struct batch *b);
+/* Why one of the loaders has no more batches (loader_failure); NULL: both go on. */
+const char *feed_failure(const struct feed *f);
 void feed_close(struct feed *f);
 
 #endif

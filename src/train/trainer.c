@@ -70,7 +70,8 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
 /* Leave before the run is over? */
 static bool stopped(const struct trainer *t)
 {
-    return signals_pending() || trainer_out_of_steps(t, t->step);
+    return signals_pending() || feed_failure(&t->feed) ||
+           trainer_out_of_steps(t, t->step);
 }
 
 /* False: the batch was not the last of its update, or there was none. */
@@ -80,6 +81,8 @@ static bool train_batch(struct trainer *t)
     struct lent_batch lent;
     bool update, replayed;
 
+    if (!b && feed_failure(&t->feed))
+        return false;
     if (!b)
         BUG("epoch %lld has no batch for update %lld", (long long)t->state.epoch,
             (long long)t->step);
@@ -170,7 +173,7 @@ static int leave(struct trainer *t)
     bool unsaved = !done && !t->replay && t->saved_step != t->step;
     int sig;
 
-    if (!signals_pending() && !done &&
+    if (!signals_pending() && !feed_failure(&t->feed) && !done &&
         t->state.val_step != t->step)
         validated = trainer_validate(t, &best); /* MAX_STEPS within an epoch */
     sig = signals_pending();
@@ -242,6 +245,8 @@ int trainer_train(const struct config *cfg, const char *result)
         ;
     code = leave(&t);
     fill_result(&t);
+    if (feed_failure(&t.feed))
+        die("%s", feed_failure(&t.feed));
     code = result_end(&t.result, code);
     close_all(&t);
     return code;

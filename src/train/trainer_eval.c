@@ -91,6 +91,8 @@ int trainer_eval(const struct config *cfg, const char *result)
         fill_result(&r, &e, &f.classes);
         paint(&s, &f);
     }
+    if (feed_failure(&f))
+        die("%s", feed_failure(&f));
     if (signals_pending())
         log_info("%s: leaving before the end", signals_name(signals_pending()));
     r.peak_memory_bytes = (int64_t)s.backend->peak_memory(s.device);

@@ -1,0 +1,86 @@
+#!/bin/bash
+# Files that cannot be decoded, more of them than DATA.MAX_BAD_SHARE allows: the run saves
+# what it has learned, says why it ends, and once they are repaired it goes on to the very
+# weights of a run that never saw the damage.
+#
+#   tests/e2e/damage.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-damage.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" synth shapes --out data --classes 4 --train 64 --val 24 --size 16 2>/dev/null || exit 1
+common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu --epochs 2
+  --opts DATA.MAX_BAD_SHARE=0 PRINT_FREQ=1)
+train=("${common[@]}" --output out --result result.json)
+run=out/resnet20/default
+
+"${train[@]}" >log 2>&1 || { cat log; fail "whole files"; }
+mv out whole
+
+ends() { # what, update that is saved
+  "${train[@]}" >log 2>&1
+  local rc=$?
+  [ $rc = 1 ] || fail "$1: exit code $rc"
+  [ "$(grep -c "1 of [0-9]* files are damaged, more than the share of 0" log)" = 1 ] ||
+    fail "$1: not said once"
+  grep -q '"exit": 1' result.json && grep -q 'files are damaged' result.json || fail "$1: the result"
+  grep -q "\"steps\": $2," result.json || fail "$1: the result has $(grep steps result.json)"
+  [ -s $run/ckpt_step_$2.safetensors ] || fail "$1: update $2 is not saved: $(ls $run)"
+}
+
+goes_on() { # what
+  "${train[@]}" >log 2>&1 || { cat log; fail "$1: does not go on"; }
+  grep -q "resumed from" log || fail "$1: starts over"
+  cmp -s $run/last.safetensors whole/resnet20/default/last.safetensors || fail "$1: other weights"
+  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 16 ] || fail "$1: not each update once"
+  rm -rf out
+  echo "ok: $1"
+}
+
+# One that the first batch does not have.
+for file in data/train/*/*; do
+  cp "$file" kept
+  echo "no picture" >"$file"
+  rm -rf tried
+  "${train[@]}" --max-steps 1 --output tried >log 2>&1 && break
+  cp kept "$file"
+done
+rm -rf tried
+"${train[@]}" >log 2>&1
+saved=$(sed -n 's/.*"steps": \([0-9]*\),/\1/p' result.json)
+rm -rf out
+[ "$saved" -ge 1 ] && [ "$saved" -lt 8 ] || fail "training: $saved updates before the damage"
+ends "a training picture" "$saved"
+cp kept "$file"
+goes_on "a training picture"
+
+file=$(ls data/val/*/* | tail -1)
+cp "$file" kept
+echo "no picture" >"$file"
+ends "a validation picture" 8
+ends "a validation picture, again" 8
+cp kept "$file"
+goes_on "a validation picture"
+
+# Evaluation and the loader's benchmark have nothing to save.
+echo "no picture" >"$file"
+evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu
+  --resume whole/resnet20/default/last.safetensors --opts DATA.MAX_BAD_SHARE=0)
+"${evaluation[@]}" --result result.json >log 2>&1
+[ $? = 1 ] && grep -q "1 of 24 files are damaged" log && grep -q "files are damaged" result.json ||
+  { cat log; fail "an evaluation"; }
+"${evaluation[@]}" --opts DATA.ON_ERROR=fail >log 2>&1
+[ $? = 1 ] && grep -q "cannot decode '.*$(basename "$file")" log || { cat log; fail "ON_ERROR fail"; }
+cp kept "$file"
+for file in data/train/*/*; do echo "no picture" >"$file"; done
+"$trainc" bench --loader --cfg "$here/configs/smoke/shapes.yaml" --data-path data >log 2>&1
+[ $? = 1 ] && grep -q "files are damaged, more than the share" log || { cat log; fail "bench --loader"; }
+echo "ok: evaluation and benchmark"
+
+[ $fails = 0 ] && echo "damage: passed" || { echo "damage: $fails failed"; exit 1; }
