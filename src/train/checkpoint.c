@@ -9,6 +9,7 @@
 #include "dataset/dataset.h"
 #include "io/json.h"
 #include "train/checkpoint_state.h"
+#include "train/class_weights.h"
 #include "train/statedict.h"
 
 enum { ARRAYS = 4 };
@@ -301,6 +302,8 @@ static int read_all(const struct safetensors *file, struct session *s,
     check_owner(file, o, s);
     class_list_check(file->in.path, safetensors_meta(file, "classes"), "the data set",
                      classes, s->cfg->data.check_classes);
+    if (s->program[SESSION_TRAIN])
+        class_weights_compare(file, s->plan.class_weight, s->cfg->model.num_classes);
     rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)

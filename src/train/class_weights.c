@@ -1,14 +1,48 @@
 #include "train/class_weights.h"
 
 #include <float.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "config/problems.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "train/data_config.h"
+
+/* Those in a checkpoint; false: there are none for so many classes. */
+static bool read_saved(const struct safetensors *file, int64_t classes, float *weight)
+{
+    const char *text = safetensors_meta(file, "class_weights");
+    struct strbuf why = STRBUF_INIT;
+    json_t *list = text ? json_parse(text, strlen(text), &why) : NULL;
+    bool fits = list && (int64_t)json_array_size(list) == classes;
+
+    for (size_t c = 0; fits && c < json_array_size(list); c++) {
+        weight[c] = (float)json_number_value(json_array_get(list, c));
+        fits = weight[c] >= 0 && weight[c] <= FLT_MAX;
+    }
+    json_decref(list);
+    strbuf_release(&why);
+    return fits;
+}
+
+void class_weights_compare(const struct safetensors *file, const float *weight,
+                           int64_t classes)
+{
+    float *saved = xcalloc((size_t)classes, sizeof(*saved));
+    bool has = read_saved(file, classes, saved), same = has == (weight != NULL);
+
+    for (int64_t c = 0; same && has && c < classes; c++)
+        same = saved[c] == weight[c];
+    if (!same)
+        log_warning("'%s' was trained with other class weights; the run goes on with "
+                    "those of its own labels and configuration",
+                    file->in.path);
+    free(saved);
+}
 
 /* Those with which the weights that are evaluated were trained, if their file has them.
  */
@@ -17,8 +51,6 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
     const char *path = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
     struct strbuf why = STRBUF_INIT;
     struct safetensors file;
-    const char *text;
-    json_t *list;
     bool fits;
 
     if (!*path || safetensors_open(&file, path, &why)) {
@@ -27,16 +59,9 @@ static bool from_checkpoint(const struct config *cfg, float *weight)
         strbuf_release(&why); /* a PyTorch file; whoever loads the weights says it */
         return false;
     }
-    text = safetensors_meta(&file, "class_weights");
-    list = text ? json_parse(text, strlen(text), &why) : NULL;
-    fits = list && (int64_t)json_array_size(list) == cfg->model.num_classes;
-    for (size_t c = 0; fits && c < json_array_size(list); c++) {
-        weight[c] = (float)json_number_value(json_array_get(list, c));
-        fits = weight[c] >= 0 && weight[c] <= FLT_MAX;
-    }
+    fits = read_saved(&file, cfg->model.num_classes, weight);
     if (fits)
         log_info("class weights: those of '%s'", path);
-    json_decref(list);
     safetensors_close(&file);
     strbuf_release(&why);
     return fits;

@@ -9,6 +9,7 @@
 #include "config/config.h"
 
 struct dataset;
+struct safetensors;
 
 /*
  * Fills weight[MODEL.NUM_CLASSES]; false: all weigh 1, and `weight` is untouched. `train`
@@ -17,5 +18,9 @@ struct dataset;
  * if these are not there either, it warns, and all weigh 1.
  */
 bool class_weights(const struct config *cfg, const struct dataset *train, float *weight);
+
+/* Warns if a run goes on from a file that was trained with others; NULL: all weigh 1. */
+void class_weights_compare(const struct safetensors *file, const float *weight,
+                           int64_t classes);
 
 #endif

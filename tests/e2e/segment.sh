@@ -128,12 +128,18 @@ echo "ok: predict"
 
 # Streets in Cityscapes' layout, with its recipe: something is learned in a minute.
 "$trainc" synth scenes --out scenes --train 96 --val 16 --size 96 >log 2>&1 || fail "synth"
-"$trainc" --cfg "$here/configs/erfnet.yaml" --data-path scenes --output out --tag scenes \
-  --device cpu --epochs 8 --lr 0.002 -b 4 --pictures 1 --result scenes.json \
-  --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 TRAIN.EVAL_FREQ=4 >log 2>&1 ||
-  { cat log; fail "scenes"; }
+scenes=("$trainc" --cfg "$here/configs/erfnet.yaml" --data-path scenes --output out --tag scenes
+  --device cpu --epochs 8 --lr 0.002 -b 4 --pictures 1
+  --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 TRAIN.EVAL_FREQ=4)
+"${scenes[@]}" --result scenes.json >log 2>&1 || { cat log; fail "scenes"; }
 above "$(value scenes.json val_miou)" 0.25 || fail "scenes: mIoU $(value scenes.json val_miou)"
 above "$(value scenes.json val_acc)" 0.75 || fail "scenes: accuracy $(value scenes.json val_acc)"
+"${scenes[@]}" >more.log 2>&1 || { cat more.log; fail "scenes: again"; }
+grep -q "other class weights" more.log && fail "the same class weights are others"
+labels=(scenes/gtFine/train/*/*_labelIds.png)
+cp "${labels[0]}" "${labels[1]}"
+"${scenes[@]}" >more.log 2>&1 || { cat more.log; fail "scenes: other labels"; }
+grep -q "was trained with other class weights" more.log || fail "other class weights are not told"
 rm -r scenes/leftImg8bit/train scenes/gtFine/train
 "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu \
   --resume out/erfnet/scenes/last.safetensors --output eval --result scenes_eval.json -b 4 \
