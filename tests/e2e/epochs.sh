@@ -105,6 +105,9 @@ whole=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
 train half --resume $run/ckpt_step_7.safetensors "${window[@]}"
 half=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
 [ -n "$whole" ] && [ "$whole" = "$half" ] || fail "the line of update 8: loss $half after a resume, not $whole"
+line=$(sed -n 's/.*Train: .*\[8\/8\] .* loss \([0-9.]* ([0-9.]*)\).*/\1/p' out/resnet20/whole/log.txt | head -1)
+[ -n "$line" ] && [ "${line% *}" != "$(tr -d '()' <<<"${line#* }")" ] ||
+  fail "a line has the loss since the last one and that of the epoch: $line"
 echo "ok: the line behind a resume"
 
 # best.safetensors cannot be written: what was best before is still what is to beat.
