@@ -425,10 +425,8 @@ const struct batch *loader_next(struct loader *l)
     s->state = SLOT_HELD;
     l->next++;
     pthread_mutex_unlock(&l->lock);
-    if (!loader_report(l, s)) {
-        loader_release_batch(l, &s->batch);
-        return NULL;
-    }
+    if (!loader_report(l, s))
+        return NULL; /* its slot is not needed again */
     s->batch.valid = 0;
     for (int i = 0; i < s->batch.size; i++) {
         s->batch.valid += s->batch.label[i] >= 0;
