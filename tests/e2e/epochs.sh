@@ -89,11 +89,11 @@ for e in 0 1 2; do
 done
 echo "ok: saves at the ends of epochs"
 
-# An update is validated once, however often the run is started; also where it was saved already.
-limited=(--epochs 3 --max-steps 4 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=4)
-train limited "${limited[@]}"
-train limited "${limited[@]}"
-[ "$(of_lines $run/metrics.jsonl val step | xargs)" = 4 ] ||
+# An update is validated once, however often the run is started; also where it was saved already
+# and is not the best: of one class, none is better than the first.
+limited=(--epochs 3 --num-classes 1 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
+for most in 2 4 4; do train limited --max-steps $most "${limited[@]}"; done
+[ "$(of_lines $run/metrics.jsonl val step | xargs)" = "2 4" ] ||
   fail "MAX_STEPS twice: validated at updates $(of_lines $run/metrics.jsonl val step | xargs)"
 grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
 echo "ok: validated once"
