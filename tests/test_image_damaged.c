@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -183,6 +184,81 @@ static void bmp_colours_exist(void **state)
     image_decoder_free(d);
 }
 
+static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *data,
+                        size_t n)
+{
+    uint8_t *at = png + len;
+    uint32_t crc;
+
+    at[2] = (uint8_t)(n >> 8);
+    at[3] = (uint8_t)n;
+    memcpy(at + 4, type, 4);
+    memcpy(at + 8, data, n);
+    crc = (uint32_t)crc32(0, at + 4, (uInt)n + 4);
+    for (int i = 0; i < 4; i++)
+        at[8 + n + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+    return len + 12 + n;
+}
+
+/* One pixel of colour 1 of a palette of `ncolour` bytes; behind the end stands another.
+ */
+static uint8_t *indexed_png(size_t ncolour, size_t behind, size_t *len)
+{
+    static const uint8_t header[13] = {0, 0, 0, 1, 0, 0, 0, 1, 8, 3};
+    static const uint8_t colour[] = {9, 9, 9, 50, 60, 70};
+    static const uint8_t pixels[] = {0, 1};
+    uint8_t png[1024] = {0}, packed[64];
+    uLongf npacked = sizeof(packed);
+
+    assert_int_equal(compress(packed, &npacked, pixels, sizeof(pixels)), Z_OK);
+    memcpy(png, "\x89PNG\r\n\x1a\n", 8);
+    *len = add_chunk(png, 8, "IHDR", header, sizeof(header));
+    if (ncolour)
+        *len = add_chunk(png, *len, "PLTE", colour, ncolour);
+    *len = add_chunk(png, *len, "IDAT", packed, npacked);
+    *len = add_chunk(png, *len, "IEND", "", 0);
+    png[*len + 2] = (uint8_t)(behind >> 8);
+    png[*len + 3] = (uint8_t)behind;
+    memcpy(png + *len + 4, "PLTE", 4);
+    *len += 12;
+    return xmemdup(png, *len); /* so that a read behind is seen */
+}
+
+/* What stands behind a PNG's end counts neither as its palette nor as damage. */
+static void png_ends_at_its_end(void **state)
+{
+    static const struct {
+        size_t colours, behind;
+        const char *reason; /* NULL: good */
+    } cases[] = {{6, 767, NULL},
+                 {6, 0, NULL},
+                 {0, 767, "no PLTE"},
+                 {0, 6, "no PLTE"},
+                 {4, 767, "invalid PLTE"}};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t len;
+        uint8_t *png = indexed_png(cases[i].colours, cases[i].behind, &len);
+        int rc = decode_picture(d, png, len, NULL, &img, &why);
+
+        if (cases[i].reason) {
+            assert_int_equal(rc, -1);
+            assert_string_equal(why.buf, cases[i].reason);
+        } else {
+            assert_int_equal(rc, 0);
+            assert_memory_equal(img.pixel, "\x32\x3c\x46", 3);
+        }
+        free(png);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
 /* Where the start-of-frame says height and width. */
 static uint8_t *find_sof(uint8_t *data, size_t len)
 {
@@ -289,10 +365,11 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_fails),   cmocka_unit_test(not_pictures_fail),
-        cmocka_unit_test(damaged_png_fails), cmocka_unit_test(cut_off_fails),
-        cmocka_unit_test(bmp_colours_exist), cmocka_unit_test(png_bombs_are_refused),
-        cmocka_unit_test(bombs_are_refused), cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(truncated_fails),     cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(damaged_png_fails),   cmocka_unit_test(cut_off_fails),
+        cmocka_unit_test(bmp_colours_exist),   cmocka_unit_test(png_bombs_are_refused),
+        cmocka_unit_test(bombs_are_refused),   cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(png_ends_at_its_end),
     };
 
     return cmocka_run_group_tests_name("image_damaged", tests, NULL, NULL);

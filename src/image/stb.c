@@ -119,22 +119,20 @@ static int stb_png_check(const uint8_t *d, size_t len, struct strbuf *why)
 
 /*
  * A copy whose palette has all 256 colours, black where the file has none, as PIL takes
- * them: stb_image reads what lies on the stack. NULL: nothing is missing. The chunks are
- * sound.
+ * them: stb_image reads what lies on the stack. NULL: nothing is missing, or stb_image
+ * says what is. The chunks up to IEND are sound; what is behind it nobody has looked at.
  */
 static uint8_t *stb_png_fill(const uint8_t *d, size_t *len)
 {
-    enum { COLOURS = 3 * 256, INDEXED = 3 };
+    enum { COLOURS = 3 * 256 };
     uint8_t *copy;
 
-    if (d[25] != INDEXED)
-        return NULL;
-    for (size_t at = 8, n; at + 12 <= *len; at += 12 + n) {
+    for (size_t at = 8, n; memcmp(d + at + 4, "IEND", 4) != 0; at += 12 + n) {
         size_t end = at + 8 + (n = stb_big_endian(d + at));
 
         if (memcmp(d + at + 4, "PLTE", 4) != 0)
             continue;
-        if (n >= COLOURS)
+        if (n >= COLOURS || !n || n % 3)
             return NULL;
         copy = xcalloc(1, *len + COLOURS - n);
         memcpy(copy, d, end);
