@@ -46,6 +46,14 @@ static const struct {
     {"a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}\n", "{a: {p: 1, q: 2}, b: {q: 3, p: 1}}", ""},
     {"a: &x {p: 1}\nb: &y {p: 2, r: {s: 1}}\nc: {<<: [*x, *y]}\n",
      "{a: {p: 1}, b: {p: 2, r: {s: 1}}, c: {p: 1, r: {s: 1}}}", ""},
+    {"a: &x {p: 1, q: 1}\nb: &y {p: 2}\nc: {<<: *x, <<: *y}\nd: {<<: *y, r: 1, <<: *x}\n",
+     "{a: {p: 1, q: 1}, b: {p: 2}, c: {p: 2, q: 1}, d: {r: 1, p: 1, q: 1}}", ""},
+    {"<<: {c: {d: 1}}\n<<: {c: {e: 1}}\na: 5\n", "{a: 5, c: {e: 1}}", ""},
+    {"a: {\"<<\": 1}\nb: {!!str <<: 2}\nc: {!!merge x: {<<: {y: 3}}}\n",
+     "{a: {<<: 1}, b: {<<: 2}, c: {y: 3}}", ""},
+    /* and what they bring is not decoded on the way */
+    {"<<:\n  a:\n    b: (1, 2)\n    c: {d: 1e-3, e: None}\n",
+     "{a: {b: '(1, 2)', c: {d: '1e-3', e: 'None'}}}", ""},
     {"b: {<<: 5}", NULL, "error: f:1:9: << wants a mapping or a list of mappings\n"},
     {"a: &x [*x]", NULL, "error: f:1:8: alias *x stands inside its own anchor\n"},
     /* 38: yacs takes the last silently */
@@ -104,7 +112,7 @@ static void test_texts(void **state)
 /* Every leaf and section knows its line and column. */
 static void test_places(void **state)
 {
-    static const char yaml[] = "A: 1\nSUB:\n  X: 2\n  Y: {Z: 3}\n";
+    static const char yaml[] = "A: 1\nSUB:\n  X: 2\n  Y: {Z: 3}\n<<: {M: {N: 1}}\n";
     struct problems p = {0};
     struct cfgnode *n = yaml_read_text(yaml, strlen(yaml), "d/f.yaml", &p);
 
@@ -113,6 +121,8 @@ static void test_places(void **state)
     assert_string_equal(cfgnode_find(n, "SUB")->where, "d/f.yaml:2:1");
     assert_string_equal(cfgnode_find(n, "SUB.X")->where, "d/f.yaml:3:3");
     assert_string_equal(cfgnode_find(n, "SUB.Y.Z")->where, "d/f.yaml:4:7");
+    assert_string_equal(cfgnode_find(n, "M")->where, "d/f.yaml:5:6");
+    assert_string_equal(cfgnode_find(n, "M.N")->where, "d/f.yaml:5:10");
     cfgnode_free(n);
 }
 

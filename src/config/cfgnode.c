@@ -63,6 +63,30 @@ static struct cfgnode *new_child(struct cfgnode *n, const char *key)
     return child;
 }
 
+static const char *copy_where(struct cfgnode *to, const char *where)
+{
+    return where ? arena_strdup(to->mem, where) : NULL;
+}
+
+static void copy_into(struct cfgnode *to, const struct cfgnode *from);
+
+static void copy_entry(struct cfgnode *to, const struct cfgnode_entry *e)
+{
+    struct cfgnode_entry *c;
+
+    if (e->node) {
+        copy_into(new_child(to, e->key), e->node);
+        cfgnode_entry(to, e->key)->where = copy_where(to, e->where);
+        return;
+    }
+    c = append(to, e->key);
+    c->value = value_copy(to->mem, &e->value);
+    c->decl = e->decl;
+    c->flags = e->flags; /* of a schema: there for good */
+    c->where = copy_where(to, e->where);
+    c->pending = e->pending;
+}
+
 static void copy_into(struct cfgnode *to, const struct cfgnode *from)
 {
     to->frozen = from->frozen;
@@ -70,23 +94,8 @@ static void copy_into(struct cfgnode *to, const struct cfgnode *from)
     to->interpolate = from->interpolate;
     for (int i = 0; i < from->nnote; i++)
         add_note(to, &from->note[i]);
-    for (int i = 0; i < from->n; i++) {
-        const struct cfgnode_entry *e = &from->entry[i];
-
-        if (e->node) {
-            copy_into(new_child(to, e->key), e->node);
-            cfgnode_entry(to, e->key)->where =
-                e->where ? arena_strdup(to->mem, e->where) : NULL;
-        } else {
-            struct cfgnode_entry *c = append(to, e->key);
-
-            c->value = value_copy(to->mem, &e->value);
-            c->decl = e->decl;
-            c->flags = e->flags; /* of a schema: there for good */
-            c->where = e->where ? arena_strdup(to->mem, e->where) : NULL;
-            c->pending = e->pending;
-        }
-    }
+    for (int i = 0; i < from->n; i++)
+        copy_entry(to, &from->entry[i]);
 }
 
 struct cfgnode *cfgnode_clone(const struct cfgnode *n)
@@ -104,6 +113,13 @@ struct cfgnode *cfgnode_add(struct cfgnode *n, const char *key)
     if (n->frozen || (e && !e->node))
         BUG("cannot add section %s", key);
     return e ? e->node : new_child(n, key);
+}
+
+void cfgnode_add_copy(struct cfgnode *n, const struct cfgnode_entry *e)
+{
+    if (n->frozen || cfgnode_entry(n, e->key))
+        BUG("cannot add key %s", e->key);
+    copy_entry(n, e);
 }
 
 static struct cfgnode_entry *entry_len(const struct cfgnode *n, const char *key,

@@ -60,6 +60,9 @@ struct cfgnode *cfgnode_clone(const struct cfgnode *n); /* a root; flags and not
 /* An empty section below `n`, or the one that is there. Not for frozen nodes. */
 struct cfgnode *cfgnode_add(struct cfgnode *n, const char *key);
 
+/* A key that is not there, as another tree has it: where from, type and all below. */
+void cfgnode_add_copy(struct cfgnode *n, const struct cfgnode_entry *e);
+
 /* By full name: "TRAIN.EPOCHS". NULL: not there. */
 struct cfgnode_entry *cfgnode_find(const struct cfgnode *n, const char *path);
 struct cfgnode_entry *cfgnode_entry(const struct cfgnode *n,

@@ -292,7 +292,10 @@ static bool value_of(struct reader *r, struct arena *mem, const struct item *it,
 
 static bool is_merge(const struct item *key)
 {
-    return key->kind == ITEM_SCALAR && !key->quoted && !strcmp(key->text, "<<");
+    if (key->kind != ITEM_SCALAR)
+        return false;
+    return key->tag ? !strcmp(short_tag(key), "merge")
+                    : !key->quoted && !strcmp(key->text, "<<");
 }
 
 static bool fill(struct reader *r, struct cfgnode *n, const struct item *map, int depth);
@@ -318,21 +321,9 @@ static bool fill_merged(struct reader *r, struct cfgnode *n, const struct item *
     struct cfgnode *extra = cfgnode_new();
 
     ok = fill(r, extra, from, depth);
-    for (int i = 0; i < extra->n && ok; i++) {
-        const struct cfgnode_entry *e = &extra->entry[i];
-
-        if (cfgnode_entry(n, e->key))
-            continue;
-        if (e->node) {
-            struct cfgnode *sub = cfgnode_add(n, e->key);
-
-            cfgnode_set_new_allowed(sub, true);
-            ok = cfgnode_merge(sub, e->node, r->p);
-            cfgnode_set_new_allowed(sub, false);
-        } else {
-            ok = cfgnode_set(n, e->key, &e->value, e->where, r->p);
-        }
-    }
+    for (int i = 0; i < extra->n && ok; i++)
+        if (!cfgnode_entry(n, extra->entry[i].key))
+            cfgnode_add_copy(n, &extra->entry[i]);
     cfgnode_free(extra);
     return ok;
 }
@@ -378,7 +369,10 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
            cfgnode_set(n, key->text, &v, place(r, key->line, key->col), r->p);
 }
 
-/* All mistakes of a mapping are reported, not only the first. */
+/*
+ * All mistakes of a mapping are reported, not only the first. Of its merge keys the last
+ * wins, of the mappings in the list of one the first, as in PyYAML.
+ */
 static bool fill(struct reader *r, struct cfgnode *n, const struct item *map, int depth)
 {
     bool ok = true;
@@ -386,7 +380,7 @@ static bool fill(struct reader *r, struct cfgnode *n, const struct item *map, in
     for (int i = 0; i < map->nsub && !is_spent(r); i += 2)
         if (!is_merge(map->sub[i]))
             ok = fill_key(r, n, map, i, depth) && ok;
-    for (int i = 0; i < map->nsub && !is_spent(r); i += 2)
+    for (int i = map->nsub - 2; i >= 0 && !is_spent(r); i -= 2)
         if (is_merge(map->sub[i]))
             ok = fill_merged(r, n, map->sub[i + 1], depth + 1) && ok;
     return ok && !is_spent(r);
