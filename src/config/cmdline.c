@@ -1,10 +1,10 @@
 #include "config/cmdline.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "config/argword.h"
 #include "config/atfile.h"
 #include "config/flags.h"
 #include "config/foreign.h"
@@ -77,15 +77,6 @@ static void add_set(struct cmd_set **array, int *n, struct cmd_set set, struct a
     (*array)[(*n)++] = set;
 }
 
-/* -1, -.5, -1e-3, -inf: values, although they start like flags */
-static bool is_number(const char *text)
-{
-    char *end;
-
-    (void)strtod(text, &end);
-    return end != text && !*end;
-}
-
 /* Whether a word is an argument, or the value of a flag, rather than a flag. */
 static bool is_value(struct parser *ps, const struct atword *w)
 {
@@ -95,7 +86,7 @@ static bool is_value(struct parser *ps, const struct atword *w)
         return true;
     if (!strcmp(text, "--"))
         return false;
-    if (is_number(text))
+    if (argword_is_number(text))
         return true;
     return strchr(text, ' ') && !flags_exact(&ps->flags, text, strcspn(text, "="));
 }
@@ -174,21 +165,6 @@ static void set_key(struct parser *ps, const struct flag_name *name, const char 
         add_set(&line->flag, &line->nflag, set, &line->mem);
 }
 
-/* KEY=VALUE: what is before = looks like a key. */
-static bool is_pair(const char *text)
-{
-    size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                              "0123456789_.");
-
-    return len && text[len] == '=';
-}
-
-/* Outside --opts, where file names may hold a =, keys are told by their capital. */
-static bool is_bare_pair(const char *text)
-{
-    return isupper((unsigned char)*text) && is_pair(text);
-}
-
 /* a b c of a list flag, as [a, b, c]; one value that is no list, as a list of it */
 static const char *list_text(struct parser *ps, const char *first, bool more)
 {
@@ -198,7 +174,7 @@ static const char *list_text(struct parser *ps, const char *first, bool more)
     int n = 1;
 
     strbuf_addf(&s, "[%s", first);
-    while (more && ps->i < ps->n && !is_bare_pair(ps->word[ps->i].text) &&
+    while (more && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
            next_value(ps, &w)) {
         strbuf_addf(&s, ", %s", w.text);
         n++;
@@ -298,7 +274,7 @@ static bool say_foreign(struct parser *ps, const struct atword *at, const char *
     if (!here || ps->spec->known_only)
         return false;
     strbuf_addstr(&s, at->text);
-    while (value && ps->i < ps->n && !is_bare_pair(ps->word[ps->i].text) &&
+    while (value && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
            next_value(ps, &w))
         strbuf_addf(&s, " %s", w.text);
     problems_error(ps->p, at->file ? at->where : NULL,
@@ -331,27 +307,50 @@ static bool flag(struct parser *ps, struct atword at)
 /* --- --opts
  * ---------------------------------------------------------------------------------- */
 
-static int open_brackets(const char *text)
+/* A key of the schema, alone or before a =: what comes before it ends there. */
+static bool is_key(struct parser *ps, const char *text)
 {
-    int n = 0;
+    int len = (int)strcspn(text, "=");
 
-    for (; *text; text++)
-        n += (strchr("[(", *text) != NULL) - (strchr("])", *text) != NULL);
-    return n;
+    if (text[len] && !argword_is_pair(text))
+        return false;
+    return schema_find(ps->spec->schema, arena_printf(&ps->line->mem, "%.*s", len, text));
 }
 
-/* [2, 2] that the shell has cut into words is put together again. */
-static const char *rest_of_value(struct parser *ps, const char *text)
+static bool next_item(struct parser *ps, struct atword *w)
 {
+    const char *text = ps->i < ps->n ? ps->word[ps->i].text : NULL;
+
+    if (!text || is_key(ps, text) ||
+        !(is_value(ps, &ps->word[ps->i]) || argword_starts_number(text)))
+        return false;
+    *w = ps->word[ps->i++];
+    return true;
+}
+
+/*
+ * [2, 2] that the shell has cut into words is put together again, unless the key wants a
+ * text. NULL: it does not end, and that is reported.
+ */
+static const char *whole_value(struct parser *ps, const char *key, const char *text,
+                               const char *where)
+{
+    const struct schema *row = schema_find(ps->spec->schema, key);
+    enum value_type type = row ? schema_decl(row).type : VALUE_LIST;
     struct strbuf s = STRBUF_INIT;
     struct atword w;
 
-    if (!strchr("[(", *text) || open_brackets(text) <= 0)
+    if (type == VALUE_STR || !argword_is_open(text))
         return text;
     strbuf_addstr(&s, text);
-    while (open_brackets(s.buf) > 0 && next_value(ps, &w))
+    while (argword_is_open(s.buf) && next_item(ps, &w))
         strbuf_addf(&s, " %s", w.text);
     text = arena_strdup(&ps->line->mem, s.buf);
+    if (row && type == VALUE_LIST && argword_is_open(text)) {
+        problems_error(ps->p, where, "%s: a bracket or a quote does not end in '%s'", key,
+                       text);
+        text = NULL;
+    }
     strbuf_release(&s);
     return text;
 }
@@ -360,12 +359,14 @@ static void set_opt(struct parser *ps, const char *key, const char *value,
                     const struct atword *at)
 {
     struct cmdline *line = ps->line;
-    struct cmd_set set = {key, rest_of_value(ps, value), NULL};
+    struct cmd_set set = {.name = key};
 
     ps->nopts++;
     set.where = at->file ? arena_printf(&line->mem, "%s: --opts", at->where)
                          : arena_printf(&line->mem, "--opts #%d", ps->nopts);
-    add_set(&line->opt, &line->nopt, set, &line->mem);
+    set.text = whole_value(ps, key, value, set.where);
+    if (set.text)
+        add_set(&line->opt, &line->nopt, set, &line->mem);
 }
 
 static void pair(struct parser *ps, struct atword w)
@@ -391,7 +392,7 @@ static void opts(struct parser *ps, const struct flag *flag, const char *value)
     int n = 0;
 
     for (bool more = value || next_key(ps, &w); more; more = next_key(ps, &w), n++) {
-        if (is_pair(w.text))
+        if (argword_is_pair(w.text))
             pair(ps, w);
         else if (next_value(ps, &v))
             set_opt(ps, w.text, v.text, &w);
@@ -439,7 +440,7 @@ static void word(struct parser *ps)
         ps->only_args = true;
     else if (!is_value(ps, &w) && flag(ps, w))
         ;
-    else if (is_value(ps, &w) && !ps->only_args && is_bare_pair(w.text))
+    else if (is_value(ps, &w) && !ps->only_args && argword_is_bare_pair(w.text))
         pair(ps, w);
     else if (is_value(ps, &w) && line->narg < ps->spec->max_args)
         add_word(&line->arg, &line->narg, w, &line->mem);
