@@ -39,7 +39,7 @@ static const struct {
     {"--opts|A|(u')',|-inf,|-2)|B|1", "A=(u')', -inf, -2)|B=1", ""},
     {"--opts|A|[1,|TAG|3", "A=[1,|TAG=3", ""}, /* that A is no key is told later */
     {"--opts|AUG.SCALE|[-1,|-2]|SEED|1", "AUG.SCALE=[-1, -2]|SEED=1", ""},
-    {"--opts|AUG.SCALE|[1,|-b2|SEED=1", "SEED=1",
+    {"--opts|AUG.SCALE|[1,|-b2|SEED=1", "SEED=1|DATA.BATCH_SIZE=2",
      "error: --opts #1: AUG.SCALE: a bracket or a quote does not end in '[1,'\n"},
     {"--opts|AUG.SCALE|[1,|2|SEED=3", "SEED=3",
      "error: --opts #1: AUG.SCALE: a bracket or a quote does not end in '[1, 2'\n"},
@@ -52,6 +52,12 @@ static const struct {
     {"TAG=(x|SEED=3", "TAG=(x|SEED=3", ""},
     {"--opts|MODEL.NAME|[a|b]|SEED=3", "MODEL.NAME=[a|b]=SEED=3", ""},
     {"--opts|SEED|[1,|2]|TAG|3", "SEED=[1, 2]|TAG=3", ""}, /* one mistake, not two */
+    /* the same for flags of lists, which take words without brackets, too */
+    {"--scale|[0.5,|1]|--freeze|[a,|'b|c']|--seed|3",
+     "AUG.SCALE=[0.5, 1]|TRAIN.FREEZE=[a, 'b c']|SEED=3", ""},
+    {"--scale|[0.5|--seed|3|TAG=a", "TAG=a|SEED=3",
+     "error: argument --scale: AUG.SCALE: a bracket or a quote does not end in "
+     "'[0.5'\n"},
 };
 
 static void test_rows(void **state)
@@ -74,6 +80,9 @@ static void test_rows(void **state)
         for (int k = 0; k < line.nopt; k++)
             strbuf_addf(&got, "%s%s=%s", k ? "|" : "", line.opt[k].name,
                         line.opt[k].text);
+        for (int k = 0; k < line.nflag; k++)
+            strbuf_addf(&got, "%s%s=%s", got.len ? "|" : "", line.flag[k].name,
+                        line.flag[k].text);
         support_problems(&says, &p);
         if (strcmp(got.buf, rows[i].want) != 0 || strcmp(says.buf, rows[i].says) != 0)
             fail_msg("'%s' is '%s', want '%s'; says\n%swant\n%s", rows[i].words, got.buf,

@@ -104,48 +104,7 @@ static bool next_value(struct parser *ps, struct atword *w)
 
 static const char *slashed(struct parser *ps, const struct flag *flag)
 {
-    return arena_printf(&ps->line->mem, "argument %s",
-                        flag_slashed(flag, &ps->line->mem));
-}
-
-static void check_choice(struct parser *ps, const struct flag *flag, const char *word)
-{
-    const struct choice *c = flag->row->choices;
-    const char *near = schema_near_choice(c, word);
-    struct strbuf s = STRBUF_INIT;
-
-    while (c->name && strcmp(c->name, word) != 0)
-        c++;
-    if (!c->name) {
-        schema_add_choices(&s, flag->row->choices);
-        problems_error(
-            ps->p, slashed(ps, flag), "invalid choice: '%s' (choose from %s)%s%s%s", word,
-            s.buf, near ? ", maybe you meant '" : "", near ? near : "", near ? "'?" : "");
-    }
-    strbuf_release(&s);
-}
-
-/* Says what argparse says of a wrong type or word; ranges are checked later. */
-static void check_value(struct parser *ps, const struct flag *flag, const char *text)
-{
-    const struct schema *row = flag->row;
-    struct decl d = schema_decl(row);
-    struct strbuf why = STRBUF_INIT;
-    struct value in = value_str(&ps->line->mem, text), v;
-
-    in.text = in.s;
-    if (strstr(text, "${"))
-        return;
-    if (coerce(&ps->line->mem, &d, &in, &v, &why)) {
-        if (row->choices && v.type == VALUE_STR)
-            check_choice(ps, flag, v.s);
-    } else if (d.type == VALUE_LIST) {
-        problems_error(ps->p, slashed(ps, flag), "must be %s", why.buf);
-    } else {
-        problems_error(ps->p, slashed(ps, flag), "invalid %s value: '%s'",
-                       value_type_name(d.type), text);
-    }
-    strbuf_release(&why);
+    return flag_argument(flag, &ps->line->mem);
 }
 
 static void set_key(struct parser *ps, const struct flag_name *name, const char *text,
@@ -160,19 +119,73 @@ static void set_key(struct parser *ps, const struct flag_name *name, const char 
         arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
     if (at->file)
         set.where = arena_printf(&line->mem, "%s: %s", at->where, set.where);
-    check_value(ps, flag, text);
+    flag_check(flag, text, &line->mem, ps->p);
     if (ps->p->nerror == before)
         add_set(&line->flag, &line->nflag, set, &line->mem);
 }
 
-/* a b c of a list flag, as [a, b, c]; one value that is no list, as a list of it */
-static const char *list_text(struct parser *ps, const char *first, bool more)
+/* A key of the schema, alone or before a =: what comes before it ends there. */
+static bool is_key(struct parser *ps, const char *text)
+{
+    int len = (int)strcspn(text, "=");
+
+    if (text[len] && !argword_is_pair(text))
+        return false;
+    return schema_find(ps->spec->schema, arena_printf(&ps->line->mem, "%.*s", len, text));
+}
+
+static bool next_item(struct parser *ps, struct atword *w)
+{
+    const char *text = ps->i < ps->n ? ps->word[ps->i].text : NULL;
+
+    if (!text || is_key(ps, text) ||
+        !(is_value(ps, &ps->word[ps->i]) || argword_starts_number(text)))
+        return false;
+    *w = ps->word[ps->i++];
+    return true;
+}
+
+/*
+ * [2, 2] that the shell has cut into words is put together again, unless the key wants a
+ * text. NULL: it does not end, and that is reported.
+ */
+static const char *whole_value(struct parser *ps, const char *key, const char *text,
+                               const char *where)
+{
+    const struct schema *row = schema_find(ps->spec->schema, key);
+    enum value_type type = row ? schema_decl(row).type : VALUE_LIST;
+    struct strbuf s = STRBUF_INIT;
+    struct atword w;
+
+    if (type == VALUE_STR || !argword_is_open(text))
+        return text;
+    strbuf_addstr(&s, text);
+    while (argword_is_open(s.buf) && next_item(ps, &w))
+        strbuf_addf(&s, " %s", w.text);
+    text = arena_strdup(&ps->line->mem, s.buf);
+    if (row && type == VALUE_LIST && argword_is_open(text)) {
+        problems_error(ps->p, where, "%s: a bracket or a quote does not end in '%s'", key,
+                       text);
+        text = NULL;
+    }
+    strbuf_release(&s);
+    return text;
+}
+
+/*
+ * a b c of a list flag, as [a, b, c]; one value that is no list, as a list of it; [a, b]
+ * in words, as one. NULL: reported.
+ */
+static const char *list_text(struct parser *ps, const struct flag *flag,
+                             const char *first, bool more)
 {
     struct strbuf s = STRBUF_INIT;
     struct atword w;
     const char *text = first;
     int n = 1;
 
+    if (argword_is_open(first))
+        return whole_value(ps, flag->row->key, first, slashed(ps, flag));
     strbuf_addf(&s, "[%s", first);
     while (more && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
            next_value(ps, &w)) {
@@ -219,8 +232,9 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         if (flag_is_bool(flag) && !value)
             value = name->no ? "False" : "True";
         else if (flag_is_list(flag))
-            value = list_text(ps, value, !inline_value);
-        set_key(ps, name, value, &at);
+            value = list_text(ps, flag, value, !inline_value);
+        if (value)
+            set_key(ps, name, value, &at);
         break;
     case FLAG_OWN:
         add_set(&line->own, &line->nown,
@@ -306,54 +320,6 @@ static bool flag(struct parser *ps, struct atword at)
 
 /* --- --opts
  * ---------------------------------------------------------------------------------- */
-
-/* A key of the schema, alone or before a =: what comes before it ends there. */
-static bool is_key(struct parser *ps, const char *text)
-{
-    int len = (int)strcspn(text, "=");
-
-    if (text[len] && !argword_is_pair(text))
-        return false;
-    return schema_find(ps->spec->schema, arena_printf(&ps->line->mem, "%.*s", len, text));
-}
-
-static bool next_item(struct parser *ps, struct atword *w)
-{
-    const char *text = ps->i < ps->n ? ps->word[ps->i].text : NULL;
-
-    if (!text || is_key(ps, text) ||
-        !(is_value(ps, &ps->word[ps->i]) || argword_starts_number(text)))
-        return false;
-    *w = ps->word[ps->i++];
-    return true;
-}
-
-/*
- * [2, 2] that the shell has cut into words is put together again, unless the key wants a
- * text. NULL: it does not end, and that is reported.
- */
-static const char *whole_value(struct parser *ps, const char *key, const char *text,
-                               const char *where)
-{
-    const struct schema *row = schema_find(ps->spec->schema, key);
-    enum value_type type = row ? schema_decl(row).type : VALUE_LIST;
-    struct strbuf s = STRBUF_INIT;
-    struct atword w;
-
-    if (type == VALUE_STR || !argword_is_open(text))
-        return text;
-    strbuf_addstr(&s, text);
-    while (argword_is_open(s.buf) && next_item(ps, &w))
-        strbuf_addf(&s, " %s", w.text);
-    text = arena_strdup(&ps->line->mem, s.buf);
-    if (row && type == VALUE_LIST && argword_is_open(text)) {
-        problems_error(ps->p, where, "%s: a bracket or a quote does not end in '%s'", key,
-                       text);
-        text = NULL;
-    }
-    strbuf_release(&s);
-    return text;
-}
 
 static void set_opt(struct parser *ps, const char *key, const char *value,
                     const struct atword *at)

@@ -182,3 +182,50 @@ const char *flag_long(const struct flag *flag, struct arena *mem)
     name[strcspn(name, ", ")] = '\0';
     return name;
 }
+
+const char *flag_argument(const struct flag *flag, struct arena *mem)
+{
+    return arena_printf(mem, "argument %s", flag_slashed(flag, mem));
+}
+
+static void check_choice(const struct flag *flag, const char *word, struct arena *mem,
+                         struct problems *p)
+{
+    const struct choice *c = flag->row->choices;
+    const char *near = schema_near_choice(c, word);
+    struct strbuf s = STRBUF_INIT;
+
+    while (c->name && strcmp(c->name, word) != 0)
+        c++;
+    if (!c->name) {
+        schema_add_choices(&s, flag->row->choices);
+        problems_error(p, flag_argument(flag, mem),
+                       "invalid choice: '%s' (choose from %s)%s%s%s", word, s.buf,
+                       near ? ", maybe you meant '" : "", near ? near : "",
+                       near ? "'?" : "");
+    }
+    strbuf_release(&s);
+}
+
+void flag_check(const struct flag *flag, const char *text, struct arena *mem,
+                struct problems *p)
+{
+    const struct schema *row = flag->row;
+    struct decl d = schema_decl(row);
+    struct strbuf why = STRBUF_INIT;
+    struct value in = value_str(mem, text), v;
+
+    in.text = in.s;
+    if (strstr(text, "${"))
+        return;
+    if (coerce(mem, &d, &in, &v, &why)) {
+        if (row->choices && v.type == VALUE_STR)
+            check_choice(flag, v.s, mem, p);
+    } else if (d.type == VALUE_LIST) {
+        problems_error(p, flag_argument(flag, mem), "must be %s", why.buf);
+    } else {
+        problems_error(p, flag_argument(flag, mem), "invalid %s value: '%s'",
+                       value_type_name(d.type), text);
+    }
+    strbuf_release(&why);
+}

@@ -55,7 +55,13 @@ bool flag_is_bool(const struct flag *flag); /* takes no value, or =true */
 bool flag_is_list(const struct flag *flag); /* takes one value or several */
 bool flag_wants_value(const struct flag *flag);
 
-/* "-b/--batch-size", for messages; "--batch-size", the first long name. */
+/* Says what argparse says of a wrong type or word; ranges are checked later. */
+void flag_check(const struct flag *flag, const char *text, struct arena *mem,
+                struct problems *p);
+
+/* "argument -b/--batch-size", "-b/--batch-size", for messages; "--batch-size", the first
+ * long name. */
+const char *flag_argument(const struct flag *flag, struct arena *mem);
 const char *flag_slashed(const struct flag *flag, struct arena *mem);
 const char *flag_long(const struct flag *flag, struct arena *mem);
 
