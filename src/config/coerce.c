@@ -243,10 +243,14 @@ static struct value decode(struct arena *a, const struct value *in)
     return literal_parse(a, in->s);
 }
 
-static bool is_none(const struct value *in)
+/* To a key of texts None is that word alone; to others what Python reads as None. */
+static bool is_none(struct arena *a, const struct decl *d, const struct value *in)
 {
-    return in->type == VALUE_NONE ||
-           (in->type == VALUE_STR && !in->quoted && !strcmp(in->s, "None"));
+    if (in->type != VALUE_STR)
+        return in->type == VALUE_NONE;
+    if (d->type == VALUE_STR || d->type == VALUE_NONE)
+        return !in->quoted && !strcmp(in->s, "None");
+    return meaning(a, in).type == VALUE_NONE;
 }
 
 bool coerce(struct arena *a, const struct decl *d, const struct value *in,
@@ -260,7 +264,7 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
                     d->type ? value_type_name(d->type) : "value");
         return false;
     }
-    if (!is_none(in)) {
+    if (!is_none(a, d, in)) {
         switch (d->type) {
         case VALUE_STR:
             ok = to_str(a, in, &v, why);

@@ -3,7 +3,8 @@
  * yacs guesses: a str key takes the text as written ('5' and 010 stay texts; one layer
  * of quotes is dropped), a float key takes an int that a double holds exactly, a bool
  * key takes the words of YAML and Python but no number, list items follow the same
- * rules. None is taken for any key; whether a key may keep it, the schema says.
+ * rules. None is taken for any key; whether a key may keep it, the schema says. A None in
+ * quotes is a text to keys of texts, to others as good as one without.
  */
 #ifndef CONFIG_COERCE_H
 #define CONFIG_COERCE_H

@@ -283,8 +283,12 @@ static bool word(struct lit *l, struct value *v)
 static bool lit_value(struct lit *l, struct value *v)
 {
     skip_blanks(l);
-    if (pystring_starts(l->p))
-        return pystring_parse(l->mem, &l->p, l->depth > 0, v);
+    if (pystring_starts(l->p)) {
+        bool ok = pystring_parse(l->mem, &l->p, l->depth > 0, v);
+
+        v->quoted = true;
+        return ok;
+    }
     if (*l->p && strchr("[({", *l->p))
         return brackets(l, v);
     if (*l->p == '+' || *l->p == '-') {

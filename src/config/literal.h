@@ -11,7 +11,8 @@
 /*
  * 5, 0x10, 1e-3, True, None, 'x', [1, 2], (1, 2), 1,2. A text that is no literal is a
  * str with that text. Dicts, sets, bytes, complex numbers and integers beyond 64 bits
- * are literals that no key can hold: VALUE_OTHER. The result keeps `text`.
+ * are literals that no key can hold: VALUE_OTHER. The result keeps `text`; texts in
+ * quotes, those in lists included, are marked as quoted.
  */
 struct value literal_parse(struct arena *a, const char *text);
 
