@@ -105,6 +105,16 @@ static void test_dump(void **state)
     }
 }
 
+/* U+0080, 85, 9F, 2028, 2029, FEFF, FFFE, FFFF, and between them such as may stand. */
+#define SPECIAL                                                                          \
+    "\302\200\302\205\302\237\302\240\342\200\250\342\200\251\342\200\252\357\273\277"   \
+    "\357\277\276\357\277\277\357\277\275\360\237\277\276\177\r\t\""
+
+#define NBSP       "\302\240"
+#define NEL        "\302\205"
+#define LINE       "a\342\200\250"
+#define QUOTED_BOM "'\357\273\277'"
+
 static const char *const texts[] = {
     "5",        "10",   "1e-3", "(1, 2)",     "True",     "0x1F",  "None",
     "true",     "yes",  "03",   "null",       "1:30",     "a: b",  "a\nb",
@@ -114,7 +124,8 @@ static const char *const texts[] = {
     "&a",       "*a",   "!a",   "%a",         "@a",       "`a",    "|",
     ">",        "?",    "a, b", "\\n",        "'a\nb'",   "\"'\"", "<<",
     "=",        ".inf", "\001", "2001-01-01", "a\n\nb\n", "\n",    "'it's'",
-    "-1e-3",    "- ",   "...",  "---",        "a'",       "0o10",
+    "-1e-3",    "- ",   "...",  "---",        "a'",       "0o10",  SPECIAL,
+    "'a\rb'",   NBSP,   NEL,    LINE,         QUOTED_BOM,
 };
 
 /* A tree with the text t under str keys, in a section and in a list. */
@@ -175,7 +186,28 @@ static void test_fixed_point(void **state)
         strbuf_release(&line);
         cfgnode_free(n);
     }
-    assert_int_equal(count, 62);
+    assert_int_equal(count, 68);
+}
+
+/* No reader takes a line's end or an unprintable character for part of a text. */
+static void test_special(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct value v = {.type = VALUE_STR, .s = SPECIAL};
+
+    (void)state;
+    value_add_yaml(&s, &v);
+    assert_string_equal(s.buf,
+                        "\"\\x80\\x85\\x9F\302\240\\u2028\\u2029\342\200\252\\uFEFF"
+                        "\\uFFFE\\uFFFF\357\277\275\360\237\277\276\\x7F\\x0D\\t\\\"\"");
+    strbuf_reset(&s);
+    v.s = "\302\240\342\200\252";
+    value_add_yaml(&s, &v);
+    assert_string_equal(s.buf, "'\302\240\342\200\252'");
+    strbuf_reset(&s);
+    yaml_add_comment(&s, "a\n'\\b\302\205\342\200\250\377\303\251.yaml");
+    assert_string_equal(s.buf, "a\\n'\\b\\x85\\u2028\\xFF\303\251.yaml");
+    strbuf_release(&s);
 }
 
 /* A tree without types gets the same values too, but for str texts in quotes. */
@@ -209,7 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_str),     cmocka_unit_test(test_repr),
         cmocka_unit_test(test_dump),    cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_special),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

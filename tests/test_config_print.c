@@ -55,6 +55,9 @@ static void test_print(void **state)
         (void)snprintf(yaml, sizeof(yaml), "TAG: \"%s\"\n", tags[i]);
         fixed_point("--cfg %s", support_file("t.yaml", yaml), all | CONFIG_PRINT_DIFF);
     }
+    /* the file's name stands in the comments, and so does the value of ${...} */
+    fixed_point("--cfg %s --tag ${OUTPUT}",
+                support_file("a\nb\302\205.yaml", "OUTPUT: \"\\u2028\\x85\""), all);
     support_cleanup();
 }
 

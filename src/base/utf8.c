@@ -1,6 +1,13 @@
 #include "base/utf8.h"
 
-#include <stdint.h>
+uint32_t utf8_char(const unsigned char *s, size_t len)
+{
+    uint32_t c = len < 2 ? s[0] : s[0] & (0x7fu >> len);
+
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (s[i] & 0x3fu);
+    return c;
+}
 
 size_t utf8_len(const unsigned char *s)
 {
@@ -10,15 +17,14 @@ size_t utf8_len(const unsigned char *s)
                  : s[0] < 0xe0 ? 2
                  : s[0] < 0xf0 ? 3
                                : 4;
-    uint32_t c = s[0] & (0x7fu >> len);
+    uint32_t c;
 
     if (len < 2 || s[0] > 0xf4)
         return len < 2 ? len : 0;
-    for (size_t i = 1; i < len; i++) {
+    for (size_t i = 1; i < len; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
-        c = c << 6 | (s[i] & 0x3fu);
-    }
+    c = utf8_char(s, len);
     return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
 }
 

@@ -4,9 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of the character at `s`, 0 if it is none (overlong, surrogate, torn). */
 size_t utf8_len(const unsigned char *s);
+/* The character at `s`, which has utf8_len(s) bytes. */
+uint32_t utf8_char(const unsigned char *s, size_t len);
 bool utf8_valid(const char *text);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "config/literal.h"
 #include "config/scalar.h"
 
@@ -98,8 +99,8 @@ static void add_layer(struct strbuf *s, const char *text)
     for (; *text; text++) {
         if (*text == q || *text == '\\')
             strbuf_addch(s, '\\');
-        if (*text == '\n')
-            strbuf_addstr(s, "\\n");
+        if (*text == '\n' || *text == '\r')
+            strbuf_addstr(s, *text == '\n' ? "\\n" : "\\r");
         else
             strbuf_addch(s, *text);
     }
@@ -149,22 +150,59 @@ static void add_plain(struct strbuf *s, const struct value *v)
 /* --- one line
  * ---------------------------------------------------------------------------- */
 
+/* What ends a line in YAML 1.1, and what may not stand in a file as it is. */
+static bool is_special(uint32_t c)
+{
+    return c < 32 || (c >= 127 && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
+           c == 0xfeff || c == 0xfffe || c == 0xffff;
+}
+
+static void add_escape(struct strbuf *s, uint32_t c)
+{
+    if (c == '\n' || c == '\t')
+        strbuf_addstr(s, c == '\n' ? "\\n" : "\\t");
+    else
+        strbuf_addf(s, c < 256 ? "\\x%02X" : "\\u%04X", (unsigned)c);
+}
+
+/* The next character as it is or escaped; bytes that are none count as one each. */
+static const char *add_char(struct strbuf *s, const char *text)
+{
+    size_t len = utf8_len((const unsigned char *)text);
+    uint32_t c = utf8_char((const unsigned char *)text, len);
+
+    if (!len || is_special(c))
+        add_escape(s, c);
+    else
+        strbuf_add(s, text, len);
+    return text + (len ? len : 1);
+}
+
+static bool has_special(const char *text)
+{
+    size_t len;
+
+    for (const unsigned char *s = (const unsigned char *)text; *s; s += len ? len : 1) {
+        len = utf8_len(s);
+        if (is_special(utf8_char(s, len)))
+            return true;
+    }
+    return false;
+}
+
+void yaml_add_comment(struct strbuf *s, const char *text)
+{
+    while (*text)
+        text = add_char(s, text);
+}
+
 static void add_double_quoted(struct strbuf *s, const char *text)
 {
     strbuf_addch(s, '"');
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\')
-            strbuf_addf(s, "\\%c", c);
-        else if (c == '\n')
-            strbuf_addstr(s, "\\n");
-        else if (c == '\t')
-            strbuf_addstr(s, "\\t");
-        else if (c < 32 || c == 127)
-            strbuf_addf(s, "\\x%02X", c);
-        else
-            strbuf_addch(s, *text);
+    while (*text) {
+        if (*text == '"' || *text == '\\')
+            strbuf_addch(s, '\\');
+        text = add_char(s, text);
     }
     strbuf_addch(s, '"');
 }
@@ -188,14 +226,11 @@ static bool plain_safe(const char *text)
 static void add_text(struct strbuf *s, const char *text)
 {
     struct strbuf t = STRBUF_INIT;
-    bool control = false;
 
     add_layer(&t, text);
-    for (const char *c = t.buf; *c; c++)
-        control |= (unsigned char)*c < 32 || *c == 127;
     if (plain_safe(t.buf)) {
         strbuf_addstr(s, t.buf);
-    } else if (control) {
+    } else if (has_special(t.buf)) {
         add_double_quoted(s, t.buf);
     } else {
         strbuf_addch(s, '\'');

@@ -21,6 +21,9 @@ void cfgnode_dump(struct strbuf *s, const struct cfgnode *n);
 /* One line of YAML in UTF-8: [1, 2], 1.0e-08, 'yes', None as null. */
 void value_add_yaml(struct strbuf *s, const struct value *v);
 
+/* A text for behind a #: what would end the line, or the file's being YAML, escaped. */
+void yaml_add_comment(struct strbuf *s, const char *text);
+
 /* The entries of a node in the order of their keys' bytes; the caller frees the array. */
 const struct cfgnode_entry **cfgnode_sorted(const struct cfgnode *n);
 

@@ -65,19 +65,24 @@ static void add_value(struct printer *pr, const struct schema *row,
     if (!strcmp(row->key, "BASE"))
         v = value_list(&pr->mem, VALUE_LIST, 0);
     if (src && src->raw) {
-        struct strbuf was = STRBUF_INIT;
         struct value raw = value_str(&pr->mem, src->raw);
 
         value_add_yaml(pr->s, &raw);
-        value_add_repr(&was, &v);
-        if (pr->flags & CONFIG_PRINT_WHERE)
-            strbuf_addf(pr->s, "  # %s, %s", was.buf, src->where);
-        strbuf_release(&was);
-        return;
+    } else {
+        value_add_yaml(pr->s, &v);
     }
-    value_add_yaml(pr->s, &v);
-    if (pr->flags & CONFIG_PRINT_WHERE && src && src->where)
-        strbuf_addf(pr->s, "  # %s", src->where);
+    if (!(pr->flags & CONFIG_PRINT_WHERE) || !src || !src->where)
+        return;
+    strbuf_addstr(pr->s, "  # ");
+    if (src->raw) {
+        struct strbuf was = STRBUF_INIT;
+
+        value_add_repr(&was, &v);
+        yaml_add_comment(pr->s, was.buf);
+        strbuf_addstr(pr->s, ", ");
+        strbuf_release(&was);
+    }
+    yaml_add_comment(pr->s, src->where);
 }
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags)
