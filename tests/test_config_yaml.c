@@ -4,9 +4,13 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "config/yaml.h"
 #include "config_support.h"
 
@@ -359,6 +363,30 @@ static void test_base(void **state)
     support_cleanup();
 }
 
+/* What an open file names is looked for in the present folder. */
+static void test_base_piped(void **state)
+{
+    static const char yaml[] = "BASE: [b.yaml, ./sub/c.yaml]\nD: 4\n";
+    int here = open(".", O_RDONLY | O_DIRECTORY), fd[2];
+    char *dir = path_dirname(support_file("b.yaml", "B: 2\n")), path[60];
+
+    (void)state;
+    support_file("sub/c.yaml", "BASE: ../b.yaml\nC: 3\n");
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(pipe(fd), 0);
+        assert_int_equal(write(fd[1], yaml, strlen(yaml)), strlen(yaml));
+        assert_int_equal(close(fd[1]), 0);
+        assert_int_equal(chdir(dir), 0);
+        (void)snprintf(path, sizeof(path), k ? "/dev/fd/%d" : "/proc/self/fd/%d", fd[0]);
+        check_chain(path, "0234", NULL);
+        assert_int_equal(fchdir(here), 0);
+        assert_int_equal(close(fd[0]), 0);
+    }
+    assert_int_equal(close(here), 0);
+    free(dir);
+    support_cleanup();
+}
+
 /* Each file names the next one twice: 2^30 files to read. */
 static void test_base_bomb(void **state)
 {
@@ -447,7 +475,7 @@ int main(void)
         cmocka_unit_test(test_deep),        cmocka_unit_test(test_files),
         cmocka_unit_test(test_base),        cmocka_unit_test(test_base_value),
         cmocka_unit_test(test_base_bomb),   cmocka_unit_test(test_base_mistakes),
-        cmocka_unit_test(test_merge_file),
+        cmocka_unit_test(test_merge_file),  cmocka_unit_test(test_base_piped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,8 @@ bool cfgnode_merge_file(struct cfgnode *into, const char *path, struct problems 
 /*
  * For callers that give up on any mistake: what can be merged is merged, and all that
  * cannot is reported. A tree; one pair of a list, with where it came from; a file after
- * the files that its BASE (or _BASE_) names.
+ * the files that its BASE (or _BASE_) names, from its own folder on, or from the present
+ * one where the file is a pipe: /dev/stdin, /dev/fd/63.
  */
 void cfgnode_merge_some(struct cfgnode *into, const struct cfgnode *from,
                         struct problems *p);

@@ -42,6 +42,17 @@ static bool is_cycle(struct chain *c, const char *path, const char *real,
     return true;
 }
 
+/* The folder of an open file's name is none that anyone means: the present one is. */
+static char *folder_of(const char *file)
+{
+    static const char *const open[] = {"/dev/stdin", "/dev/fd/", "/proc/"};
+
+    for (int i = 0; i < 3; i++)
+        if (!strncmp(file, open[i], strlen(open[i])))
+            return xstrdup(".");
+    return path_dirname(file);
+}
+
 static void load_base(struct chain *c, const char *file, const struct value *base,
                       const char *where)
 {
@@ -53,7 +64,7 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
     }
     if (base->type == VALUE_NONE || !*base->s)
         return;
-    dir = path_dirname(file);
+    dir = folder_of(file);
     path =
         *base->s == '/' || !strcmp(dir, ".") ? xstrdup(base->s) : path_join(dir, base->s);
     chain_load(c, path, where);
