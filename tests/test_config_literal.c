@@ -58,6 +58,11 @@ static const struct row literals[] = {
     {"()", "tuple ()"},
     {"(5)", "int 5"},
     {"-(5)", "int -5"},
+    {"-((5))", "int -5"},
+    {"[+( (0.5) ), 1]", "list [0.5, 1]"},
+    {"-((5)", NULL},
+    {"-(5))", NULL},
+    {"-(-5)", NULL},
     {"[1,2,]", "list [1, 2]"},
     {"[]", "list []"},
     {"[1,[2,3]]", "list [1, [2, 3]]"},
@@ -112,6 +117,11 @@ static const struct row literals[] = {
     {"'''a\nb'''", "str 'a\\nb'"},
     {"f'x'", NULL},
     {"1,\n2", NULL},
+    {"\r5\r", "int 5"},
+    {"[1, # c\r2\r\n]", "list [1, 2]"},
+    {"'a\rb'", NULL},
+    {"1,\r2", NULL},
+    {"'''a\r\nb\rc'''", "str 'a\\nb\\nc'"},
     {"Nonesuch", NULL},
 };
 

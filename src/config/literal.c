@@ -24,7 +24,7 @@ static void skip_blanks(struct lit *l)
         if (*l->p == '#')
             l->p += strcspn(l->p, "\n") - 1;
         else if (!(*l->p == ' ' || *l->p == '\t' || *l->p == '\f' ||
-                   (l->depth && (*l->p == '\n' || *l->p == '\r'))))
+                   (l->depth && *l->p == '\n')))
             return;
     }
 }
@@ -153,14 +153,17 @@ static bool number(struct lit *l, struct value *v)
 /* A sign stands before a number only: --5 and -True are no literals. */
 static bool signed_number(struct lit *l, struct value *v)
 {
-    bool minus = *l->p++ == '-', paren;
+    bool minus = *l->p++ == '-';
+    int paren = 0;
 
-    paren = eat(l, '(');
-    l->depth += paren;
+    for (; eat(l, '('); paren++)
+        l->depth++;
     skip_blanks(l);
-    if (!starts_number(l->p) || !number(l, v) || (paren && !eat(l, ')')))
+    if (!starts_number(l->p) || !number(l, v))
         return false;
-    l->depth -= paren;
+    for (; paren; paren--, l->depth--)
+        if (!eat(l, ')'))
+            return false;
     if (minus && v->type == VALUE_INT)
         v->i = -v->i;
     if (minus && v->type == VALUE_FLOAT)
@@ -182,7 +185,7 @@ static bool items(struct lit *l, struct value *v, char close, enum value_type ty
     }
     for (;;) {
         skip_blanks(l);
-        if (close ? *l->p == close : !*l->p || *l->p == '\n' || *l->p == '\r')
+        if (close ? *l->p == close : !*l->p || *l->p == '\n')
             break;
         GROW(item, n, cap);
         if (!(ok = lit_value(l, &item[n])))
@@ -311,9 +314,27 @@ static bool lit_value(struct lit *l, struct value *v)
     return ok;
 }
 
+/* \r and \r\n are \n to Python, in quotes, too. */
+static const char *with_newlines(struct arena *a, const char *text)
+{
+    char *copy, *to;
+
+    if (!strchr(text, '\r'))
+        return text;
+    copy = to = arena_strdup(a, text);
+    for (const char *c = text; *c; c++)
+        if (*c != '\r')
+            *to++ = *c;
+        else if (c[1] != '\n')
+            *to++ = '\n';
+    *to = '\0';
+    return copy;
+}
+
 struct value literal_parse(struct arena *a, const char *text)
 {
-    struct lit l = {.mem = a, .p = text + strspn(text, " \t\n\r\f")};
+    const char *lines = with_newlines(a, text);
+    struct lit l = {.mem = a, .p = lines + strspn(lines, " \t\n\f")};
     struct value v, first;
     bool ok = *l.p && lit_value(&l, &v);
 

@@ -148,7 +148,7 @@ bool pystring_parse(struct arena *a, const char **p, bool in_brackets, struct va
         ok = prefix_ok(*p, len, &raw, &bytes) && (!n || bytes == was);
         *p += len;
         ok = ok && one_string(p, raw, &out);
-        *p += ok ? strspn(*p, in_brackets ? " \t\f\n\r" : " \t\f") : 0;
+        *p += ok ? strspn(*p, in_brackets ? " \t\f\n" : " \t\f") : 0;
     }
     *v = value_str(a, out.buf);
     if (bytes)
