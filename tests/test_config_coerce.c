@@ -180,6 +180,13 @@ static const struct {
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[ \"b, [c]\" ,a ]", "['b, [c]', 'a']"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a, 'b\\'c',", "['a', \"b'c\"]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "['a', 'b']", "['a', 'b']"},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, b, ]", "['a', 'b']"},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "[a, '']", "['a', '']"},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "[a,,b]", NULL},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, "a,,", NULL},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, ", a", NULL},
+    {VALUE_LIST, VALUE_STR, ARGUMENT, ",", NULL},
+    {VALUE_LIST, VALUE_INT, ARGUMENT, "[1,,2]", NULL},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "[]", "[]"},
     {VALUE_LIST, VALUE_STR, ARGUMENT, "a", NULL},
 };

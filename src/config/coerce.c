@@ -182,15 +182,16 @@ static bool words(struct arena *a, const char *s, struct value *out)
         s++;
         end--;
     }
-    while (s < end) {
+    for (; s < end; n++) {
         if (!word(a, &s, end, &list.list.item[n]))
             return false;
-        n += *list.list.item[n].text != '\0'; /* behind the last comma */
+        if (!*list.list.item[n].text && (s <= end || !n))
+            return false; /* but behind the last comma nothing need stand */
+        n -= !*list.list.item[n].text;
     }
     list.list.n = n;
-    if (n)
-        *out = list;
-    return n > 0;
+    *out = list;
+    return true;
 }
 
 static bool to_list(struct arena *a, const struct decl *d, const struct value *in,
