@@ -217,7 +217,7 @@ static bool plain_safe(const char *text)
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
 
-        if (c <= 32 || c >= 127 || strchr(",[]{}#:'\"", c))
+        if (c <= 32 || c >= 127 || strchr(",?[]{}#:'\"", c))
             return false;
     }
     return true;
