@@ -89,7 +89,7 @@ static void test_steps(void **state)
     size_t len;
 
     (void)state;
-    tensorboard_open(&t, dir, -1);
+    tensorboard_open(&t, dir, 0);
     path = strdup(t.path);
     tensorboard_scalar(&t, "a", 0, 1);
     tensorboard_flush(&t);
@@ -121,7 +121,7 @@ static void test_flush(void **state)
     char *path;
 
     (void)state;
-    tensorboard_open(&t, dir, -1);
+    tensorboard_open(&t, dir, 0);
     path = strdup(t.path);
     at_open = size_of(path);
     assert_true(at_open > 0);
@@ -152,7 +152,7 @@ static void test_resume(void **state)
     char *paths[2];
 
     (void)state;
-    tensorboard_open(&a, keep ? keep : dir, -1);
+    tensorboard_open(&a, keep ? keep : dir, 0);
     for (int i = 1; i <= 5; i++)
         tensorboard_scalar(&a, "loss", i, i);
     paths[0] = strdup(a.path);
@@ -183,7 +183,7 @@ static void test_disk_full(void **state)
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small.rlim_max = old.rlim_max;
-    tensorboard_open(&t, dir, -1);
+    tensorboard_open(&t, dir, 0);
     path = strdup(t.path);
     assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);

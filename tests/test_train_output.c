@@ -100,10 +100,8 @@ static void test_lines(void **state)
     output_close(&o);
 }
 
-/* Does an event file say that a session starts at update `step`, below 128? */
-static bool starts_at(char step)
+static bool events_have(const void *what, size_t size)
 {
-    const char event[] = {0x10, step, 0x3a, 2, 8, 1}; /* step, session_log, START */
     char *dir = output_dir(&r.cfg);
     bool found = false;
     int n;
@@ -114,7 +112,7 @@ static bool starts_at(char step)
         size_t len = 0;
 
         data = !strncmp(name[i], "events.", 7) ? file_read(path, &len) : NULL;
-        found |= data && memmem(data, len, event, sizeof(event));
+        found |= data && memmem(data, len, what, size);
         free(data);
         free(path);
     }
@@ -123,7 +121,25 @@ static bool starts_at(char step)
     return found;
 }
 
-/* TensorBoard keeps the update of the checkpoint, and forgets those behind it. */
+/* Does an event file say that a session starts at update `step`, from 1 to 127? */
+static bool starts_at(char step)
+{
+    const char event[] = {0x10, step, 0x3a, 2, 8, 1}; /* step, session_log, START */
+
+    return events_have(event, sizeof(event));
+}
+
+/* The same of update 0, which is not written: length 13, its CRC, and a time before it.
+ */
+static bool starts_fresh(void)
+{
+    static const char length[] = {13, 0, 0, 0, 0, 0, 0, 0}, start[] = {0x3a, 2, 8, 1};
+
+    return events_have(length, sizeof(length)) && events_have(start, sizeof(start));
+}
+
+/* TensorBoard keeps the update of the checkpoint, and forgets those behind it. Of a fresh
+ * run it keeps nothing that an earlier one left in the folder. */
 static void test_events(void **state)
 {
     struct output o;
@@ -132,10 +148,25 @@ static void test_events(void **state)
     open_at(&o, 0, false);
     output_close(&o);
     assert_false(starts_at(6));
+    assert_true(starts_fresh());
     open_at(&o, 1, true);
     output_close(&o);
     assert_true(starts_at(6));
     assert_false(starts_at(5));
+}
+
+/* What was said is in the files of a run that is killed then. */
+static void test_killed(void **state)
+{
+    const struct train_line train = {.step = 5, .loss = 1};
+    struct output o;
+
+    (void)state;
+    open_at(&o, 0, false);
+    assert_true(events_have("config", 6));
+    output_train(&o, &train);
+    assert_true(events_have("train/data_share", 16));
+    output_close(&o);
 }
 
 static void prepare(void *arg)
@@ -186,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
     };
 

@@ -132,7 +132,7 @@ static void test_event(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    tensorboard_open(&t, dir, -1);
+    tensorboard_open(&t, dir, 0);
     path = strdup(t.path);
     tensorboard_image(&t, "val/x", 3, 300, 2, "\x89PNG", 4);
     tensorboard_close(&t);

@@ -227,13 +227,11 @@ void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step
     begin_event(&event, 0);
     put_string(&event, EVENT_FILE_VERSION, "brain.Event:2");
     put_record(t, &event);
-    if (first_step >= 0) {
-        strbuf_reset(&event);
-        begin_event(&event, first_step);
-        put_int(&log, SESSION_LOG_STATUS, SESSION_LOG_START);
-        put_message(&event, EVENT_SESSION_LOG, &log);
-        put_record(t, &event);
-    }
+    strbuf_reset(&event);
+    begin_event(&event, first_step);
+    put_int(&log, SESSION_LOG_STATUS, SESSION_LOG_START);
+    put_message(&event, EVENT_SESSION_LOG, &log);
+    put_record(t, &event);
     tensorboard_flush(t);
     strbuf_release(&event);
     strbuf_release(&log);

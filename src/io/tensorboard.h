@@ -4,7 +4,7 @@
  * Event and Summary in tensorboard/compat/proto, encoded by hand.
  *
  *   struct tensorboard t;
- *   tensorboard_open(&t, "output/resnet50/default", -1);
+ *   tensorboard_open(&t, "output/resnet50/default", 0);
  *   tensorboard_scalar(&t, "train/loss", step, 2.3);
  *   tensorboard_close(&t);
  *
@@ -28,9 +28,9 @@ struct tensorboard {
 };
 
 /*
- * Opens a new event file in `dir`. A run that resumes gives the first step that it will
- * log again: TensorBoard then forgets what older files say from there on. A fresh run
- * gives -1.
+ * Opens a new event file in `dir`. `first_step` is the first one that a run that resumes
+ * will log again, and 0 of a fresh run: TensorBoard then forgets what older files say
+ * from there on.
  */
 void tensorboard_open(struct tensorboard *t, const char *dir, int64_t first_step);
 void tensorboard_close(struct tensorboard *t);

@@ -268,6 +268,13 @@ int64_t output_axis(const struct output *o, int64_t step)
     return o->ahead > 0 ? step + o->ahead : step;
 }
 
+/* A run that is killed has its last line in TensorBoard, too. */
+static void flush_events(struct output *o)
+{
+    if (o->tensorboard)
+        tensorboard_flush(&o->events);
+}
+
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed)
 {
@@ -283,9 +290,10 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     write_derived(o, s);
     jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(o, step, validated) : -1);
     if (o->tensorboard)
-        tensorboard_open(&o->events, o->dir, resumed ? output_axis(o, step) + 1 : -1);
+        tensorboard_open(&o->events, o->dir, resumed ? output_axis(o, step) + 1 : 0);
     if (o->tensorboard && !resumed)
         tensorboard_text(&o->events, "config", 0, o->config);
+    flush_events(o);
     o->open = true;
     free(metrics);
 }
@@ -344,6 +352,7 @@ void output_train(struct output *o, const struct train_line *l)
     put(o, w, "train", "data_share", l->step, l->data_share);
     json_put_int(w, "skipped", l->skipped);
     jsonl_end(&o->metrics);
+    flush_events(o);
 }
 
 static void put_scores(struct output *o, struct json_writer *w, const char *prefix,
@@ -378,8 +387,7 @@ void output_val(struct output *o, const struct val_line *l)
     if (l->classes)
         put_classes(o, w, l->step, l->classes);
     jsonl_end(&o->metrics);
-    if (o->tensorboard)
-        tensorboard_flush(&o->events);
+    flush_events(o);
 }
 
 void output_epoch(struct output *o, const struct epoch_line *l)
