@@ -56,6 +56,7 @@ int ckpt_teardown(void **state)
 const struct run_state ckpt_state = {
     .epoch = 3,
     .updates_per_epoch = 1,
+    .axis = 41,
     .train =
         {.loss_sum = 1.0 / 3, .measured = 7, .count = 8, .top1 = 2, .top5 = 5, .runs = 2},
     .best_score = 61.7,

@@ -253,6 +253,25 @@ static void rewrite(const char *key, const char *text)
     safetensors_close(&f);
 }
 
+/* Another text in the state of a new checkpoint of `r` at `ckpt_path`. */
+static void rewrite_state(struct run *r, const char *was, const char *becomes)
+{
+    struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+    const char *is, *at;
+    struct safetensors f;
+
+    ckpt_write(r, ckpt_path);
+    assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+    is = safetensors_meta(&f, "trainc");
+    at = strstr(is, was);
+    assert_non_null(at);
+    strbuf_add(&text, is, (size_t)(at - is));
+    strbuf_addf(&text, "%s%s", becomes, at + strlen(was));
+    safetensors_close(&f);
+    rewrite("trainc", text.buf);
+    strbuf_release(&text);
+}
+
 /* A checkpoint whose checksum is right, and whose state no run can have: passed over. */
 static void test_nonsense(void **state)
 {
@@ -269,46 +288,52 @@ static void test_nonsense(void **state)
         {"\"micro\":3", "\"micro\":-1", "micro is no number"},
         {"\"loss_scale\":1", "\"loss_scale\":0", "loss_scale is no number above 0"},
         {"\"loss_scale\":1", "\"loss_scale\":1e39", "loss_scale is no number above 0"},
+        {"\"axis\":41", "\"axis\":-1", "axis is no number"},
+        {"\"updates\":3", "\"updates\":9000000000000000000", "updates is no number"},
         {"\"growth_count\":0", "\"growth_count\":4294967296",
          "growth_count is no number"},
         {"\"top1\":2", "\"top1\":\"x\"", "top1 is no number"},
         {"\"best_top1\":61.7", "\"best_top1\":\"x\"", NULL},
     };
     struct run_state got;
-    struct safetensors f;
     struct run a;
 
     (void)state;
     run_init(&a, NULL);
     run_steps(&a, 3);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
-        const char *was, *at;
+        struct strbuf why = STRBUF_INIT;
 
-        ckpt_write(&a, ckpt_path);
-        assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
-        was = safetensors_meta(&f, "trainc");
-        at = strstr(was, rows[i].was);
-        assert_non_null(at);
-        strbuf_add(&text, was, (size_t)(at - was));
-        strbuf_addf(&text, "%s%s", rows[i].becomes, at + strlen(rows[i].was));
-        safetensors_close(&f);
-        rewrite("trainc", text.buf);
+        rewrite_state(&a, rows[i].was, rows[i].becomes);
         got = ckpt_state;
         if (!rows[i].says) {
             assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why),
                              0);
             assert_true(got.best_score == -1);
-            strbuf_release(&text);
             continue;
         }
         assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), -1);
         if (!strstr(why.buf, ckpt_path) || !strstr(why.buf, rows[i].says))
             fail_msg("'%s' does not say '%s'", why.buf, rows[i].says);
         assert_memory_equal(&got, &ckpt_state, offsetof(struct run_state, dynamic_scale));
-        strbuf_release(&text);
         strbuf_release(&why);
     }
+    run_release(&a);
+}
+
+/* Files of before it was stored: curves go on behind the updates that were done. */
+static void test_no_axis(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    rewrite_state(&a, "\"axis\":41,", "");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.axis, 3);
     run_release(&a);
 }
 
@@ -368,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damage, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_refused, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_nonsense, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_no_axis, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_size, ckpt_setup, ckpt_teardown),
     };
 

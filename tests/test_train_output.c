@@ -40,10 +40,13 @@ static int teardown(void **state)
     return 0;
 }
 
+static int64_t axis; /* of the checkpoint */
+
 /* Epochs of five updates: the folder at the fifth, with so many epochs behind it. */
 static void open_at(struct output *o, int64_t epoch, bool resumed)
 {
-    const struct run_state state = {.epoch = epoch, .updates_per_epoch = 5};
+    const struct run_state state = {
+        .epoch = epoch, .updates_per_epoch = 5, .axis = resumed ? axis : 0};
     struct control c = session_control(&r.s);
 
     c.step = c.updates = resumed ? 5 : 0;
@@ -155,6 +158,24 @@ static void test_events(void **state)
     assert_false(starts_at(5));
 }
 
+/* A checkpoint whose curves are further than its updates: they go on from there. */
+static void test_axis(void **state)
+{
+    struct output o;
+
+    (void)state;
+    axis = 90;
+    open_at(&o, 1, true);
+    assert_int_equal(output_axis(&o, 6), 91);
+    output_close(&o);
+    assert_true(starts_at(91));
+    axis = 3; /* of shorter epochs: x is the update again */
+    open_at(&o, 1, true);
+    assert_int_equal(output_axis(&o, 6), 6);
+    output_close(&o);
+    axis = 0;
+}
+
 /* What was said is in the files of a run that is killed then. */
 static void test_killed(void **state)
 {
@@ -217,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
     };

@@ -25,6 +25,7 @@
 struct run_state {
     int64_t epoch; /* epochs finished, validation included */
     int64_t updates_per_epoch;
+    int64_t axis;          /* output_axis of the last update */
     struct metrics train;  /* of the epoch under way */
     struct metrics window; /* the same at the last line of the log */
     double best_score;     /* score_best() of the weights that validated best; -1: none */

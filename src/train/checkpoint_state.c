@@ -60,6 +60,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_int(&w, "epoch", r->epoch);
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
+    json_put_int(&w, "axis", r->axis);
     put_control(&w, &c);
     json_put_bool(&w, "dynamic_scale", s->plan.scaler.dynamic);
     put_metrics(&w, "train", &r->train);
@@ -82,6 +83,7 @@ static double number(const json_t *o, const char *key)
 }
 
 enum { EPOCHS_MOST = 1000000000 };
+static const int64_t UPDATES_MOST = INT64_MAX / 4; /* sums of them are numbers, too */
 
 /* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
 static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
@@ -116,10 +118,10 @@ static struct control get_control(const json_t *o, struct strbuf *why)
         .step = count(o, "step", INT64_MAX, why),
         .micro = count(o, "micro", INT64_MAX, why),
         .seed = (uint64_t)json_integer_value(json_object_get(o, "seed")),
-        .updates = count(o, "updates", INT64_MAX, why),
+        .updates = count(o, "updates", UPDATES_MOST, why),
         .loss_scale = number(o, "loss_scale"),
         .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
-        .skipped = count(o, "skipped", INT64_MAX, why),
+        .skipped = count(o, "skipped", UPDATES_MOST, why),
         .skipped_row = count(o, "skipped_row", INT64_MAX, why),
     };
 }
@@ -131,6 +133,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     *r = (struct run_state){
         .epoch = count(o, "epoch", EPOCHS_MOST, why),
         .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
+        .axis = count(o, "axis", UPDATES_MOST, why),
         .train = get_metrics(json_object_get(o, "train"), why),
         .best_score = number(o, best_key(s)),
         .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
@@ -151,6 +154,8 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     r->dynamic_scale = json_object_get(o, "dynamic_scale")
                            ? json_is_true(json_object_get(o, "dynamic_scale"))
                            : c->loss_scale != 1; /* files of before it was told */
+    if (r->axis < checkpoint_done(c)) /* files of before it was stored */
+        r->axis = checkpoint_done(c);
     if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
         strbuf_addstr(why, "loss_scale is no number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||

@@ -265,7 +265,7 @@ static int64_t sequence(const struct output *o, int64_t step, bool validated)
 
 int64_t output_axis(const struct output *o, int64_t step)
 {
-    return o->ahead > 0 ? step + o->ahead : step;
+    return step + o->shift;
 }
 
 /* A run that is killed has its last line in TensorBoard, too. */
@@ -283,6 +283,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     struct control c = session_control(s);
 
     o->ahead = checkpoint_done(&c) - step;
+    o->shift = state->axis > step ? state->axis - step : 0;
     o->task = s->plan.task;
     o->classes = classes;
     open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */

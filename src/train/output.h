@@ -30,6 +30,7 @@ struct output {
     struct csv summary;
     struct tensorboard events;
     int64_t ahead; /* updates that the run has done beyond what its step says */
+    int64_t shift; /* of output_axis, to go on from the checkpoint's */
     bool open, tensorboard;
     enum model_task task;
     const struct class_list *classes; /* the caller's */
@@ -55,7 +56,9 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
 
-/* The x of an update in TensorBoard. It never goes back: points behind it would be lost.
+/*
+ * The x of an update in TensorBoard: the update, or what follows state->axis where a run
+ * with other epochs went beyond that. It never goes back: points behind it would be lost.
  */
 int64_t output_axis(const struct output *o, int64_t step);
 

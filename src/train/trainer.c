@@ -18,6 +18,7 @@ static void save(struct trainer *t, bool epoch_end, bool best)
     bool lost;
 
     t->saved_step = t->step;
+    t->state.axis = output_axis(&t->output, t->step);
     if (!epoch_end)
         t->state.train = session_metrics(&t->session);
     lost = best && saves_best(&t->saves, &t->session, &t->state);

@@ -183,6 +183,11 @@ grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates an epoch: an 
 "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
 [ $? = 2 ] && grep -q "is of update 20, .* has a checkpoint of update 24" log ||
   { cat log; fail "4 updates an epoch: an older checkpoint is taken"; }
+# More of them, and fewer again: TensorBoard's x goes on from the farthest.
+"${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates an epoch"; }
+"${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates an epoch, at last"; }
+x=$(grep -ao 'axis\\":[0-9]*' $last)
+[ "$x" = 'axis\":67' ] || fail "fewer updates an epoch: $x, not 67"
 echo "ok: fewer updates an epoch"
 
 train=("${ref[@]}")
