@@ -10,7 +10,7 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
 
     run_point_to_config(line, weights, p);
     run_check(cfg, false, p);
-    run_check_weights(cfg, p);
+    run_check_weights(cfg, line, p);
 }
 
 static int eval_run(struct config *cfg, const struct cmdline *line)

@@ -1,6 +1,7 @@
 #include "cmd/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/strbuf.h"
@@ -66,8 +67,37 @@ void run_point_to_config(const struct cmdline *line, const char *checkpoint,
     free(path);
 }
 
-void run_check_weights(const struct config *cfg, struct problems *p)
+/* Is it the command line that says what the key holds, and no file? */
+static bool on_command_line(const struct config *cfg, const struct cmdline *line,
+                            const char *key)
 {
+    const char *where = config_where(cfg, key);
+
+    for (int i = 0; where && i < line->nopt; i++)
+        if (!strcmp(where, line->opt[i].where))
+            return true;
+    for (int i = 0; where && i < line->nflag; i++)
+        if (!strcmp(where, line->flag[i].where))
+            return true;
+    return false;
+}
+
+void run_check_weights(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    bool both = *cfg->model.resume && *cfg->model.pretrained &&
+                on_command_line(cfg, line, "MODEL.PRETRAINED");
+
+    if (both && on_command_line(cfg, line, "MODEL.RESUME"))
+        problems_note(p, config_where(cfg, "MODEL.PRETRAINED"),
+                      "'%s' is not read: MODEL.RESUME '%s' is evaluated",
+                      cfg->model.pretrained, cfg->model.resume);
+    else if (both)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.RESUME"),
+                     "'%s' would not be evaluated, but MODEL.RESUME '%s' (%s): add "
+                     "--resume ''",
+                     cfg->model.pretrained, cfg->model.resume,
+                     config_where(cfg, "MODEL.RESUME"));
     if (!*cfg->model.resume && !*cfg->model.pretrained && !cfg->throughput_mode)
         config_blame(cfg, p, KEYS("MODEL.RESUME", "MODEL.PRETRAINED"),
                      "nothing to evaluate: give --resume CHECKPOINT or --pretrained "

@@ -13,7 +13,9 @@ void run_check(const struct config *cfg, bool train, struct problems *p);
 /* Without --cfg, but with a checkpoint whose run has left its config.yaml: names that. */
 void run_point_to_config(const struct cmdline *line, const char *checkpoint,
                          struct problems *p);
-void run_check_weights(const struct config *cfg, struct problems *p); /* of eval */
+/* Of eval: there are some, and what the command line names is what would be taken. */
+void run_check_weights(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p);
 
 /* Writes --result, if it is given, with the exit code 2 and the mistakes. */
 void run_refuse(const struct cmdline *line, const struct problems *p);

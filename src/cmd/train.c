@@ -13,7 +13,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
     run_point_to_config(line, cfg->model.resume, p);
     run_check(cfg, train, p);
     if (!train)
-        run_check_weights(cfg, p);
+        run_check_weights(cfg, line, p);
 }
 
 /* --eval and --throughput are Swin's spelling of trainc eval. */

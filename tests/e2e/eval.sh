@@ -63,6 +63,21 @@ same train.json eval.json val_loss val_top1 ema_top1
 grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
 grep -q "MODEL.PRETRAINED_SKIP: passed over" log || fail "--pretrained: not told of the skipped keys"
 
+# A configuration that names a checkpoint does not stand in for what the command line names.
+printf 'BASE: [%s]\nMODEL:\n  RESUME: %s\n' "$here/configs/smoke/shapes.yaml" $run/last.safetensors >resume.yaml
+named=(--cfg resume.yaml --data-path shapes --output out --device cpu)
+for verb in eval --eval; do
+  "$trainc" $verb "${named[@]}" --pretrained $run/best.safetensors >log 2>&1
+  [ $? = 2 ] && grep -q -e "--pretrained: .*best.*' would not be evaluated, but MODEL.RESUME .* (resume.yaml:3:3)" log ||
+    { cat log; fail "$verb --pretrained with MODEL.RESUME"; }
+done
+"$trainc" eval "${named[@]}" --pretrained $run/best.safetensors --resume= >log 2>&1 &&
+  grep -q "116 tensors loaded" log || { cat log; fail "eval --pretrained --resume="; }
+"$trainc" eval "${named[@]}" --pretrained nowhere --resume $run/last.safetensors >log 2>&1 &&
+  grep -q -e "--pretrained: 'nowhere' is not read" log || { cat log; fail "eval --pretrained --resume"; }
+printf 'MODEL:\n  PRETRAINED: nowhere\n' >pretrained.yaml
+"$trainc" eval "${named[@]}" --cfg pretrained.yaml >log 2>&1 || { cat log; fail "eval of MODEL.RESUME"; }
+
 "$trainc" --throughput "${args[@]}" --device cpu --result t.json >log 2>&1 ||
   { cat log; fail "--throughput"; }
 grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
