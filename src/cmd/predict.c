@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -52,11 +53,24 @@ struct predict {
     float *logits;
 };
 
+/* Is this, found in a folder, a picture to look at? A pipe might never end. */
+static bool wanted(const char *path)
+{
+    struct stat st;
+
+    if (!folder_is_picture(path))
+        return false;
+    if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
+        return true;
+    log_warning("'%s' is left out: it is no file", path);
+    return false;
+}
+
 /*
  * A file as it is; of a folder the pictures in it, at any depth, in byte order, called by
  * what is behind the first `root` bytes of their paths.
  */
-static void add_images(struct predict *p, const char *path, size_t root)
+static void add_images(struct predict *p, const char *path, size_t root, int depth)
 {
     bool folder = file_is_dir(path);
     int all = 0, n;
@@ -65,16 +79,18 @@ static void add_images(struct predict *p, const char *path, size_t root)
     n = all;
     if (n < 0)
         die("cannot open '%s': %s", path, strerror(errno));
+    folder_check_depth(path, depth);
     if (folder && root && file_same(path, p->out)) /* its own pictures */
         n = 0;
     for (int i = 0; i < n; i++) {
         char *below = path_join(path, name[i]);
 
         if (*name[i] != '.')
-            add_images(p, below, root ? root : strlen(below) - strlen(name[i]));
+            add_images(p, below, root ? root : strlen(below) - strlen(name[i]),
+                       depth + 1);
         free(below);
     }
-    if (!folder && (!root || folder_is_picture(path))) {
+    if (!folder && (!root || wanted(path))) {
         struct predict_image *im;
 
         GROW(p->image, p->nimage, p->cap);
@@ -356,7 +372,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
 
     for (int i = 0; i < line->narg; i++) {
         n = p.nimage;
-        add_images(&p, line->arg[i].text, 0);
+        add_images(&p, line->arg[i].text, 0, 0);
         if (p.nimage == n)
             usage("'%s' has no pictures", line->arg[i].text);
     }

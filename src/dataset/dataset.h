@@ -81,6 +81,8 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
  */
 struct dataset *folder_open(const char *dir);
 bool folder_is_picture(const char *name); /* by its extension, as above */
+/* Dies if `path` lies so many folders deep that links must lead back to one above. */
+void folder_check_depth(const char *path, int depth);
 
 /* What the values of label pictures mean. */
 struct label_options {

@@ -85,14 +85,19 @@ static DIR *folder_opendir(const char *path)
     return d;
 }
 
+void folder_check_depth(const char *path, int depth)
+{
+    if (depth > FOLDER_DEPTH)
+        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
+}
+
 /* All pictures below `path`, in any order. */
 static void folder_walk(struct folder *f, const char *path, int32_t label, int depth)
 {
     DIR *d = folder_opendir(path);
     struct dirent *e;
 
-    if (depth > FOLDER_DEPTH)
-        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
+    folder_check_depth(path, depth);
     while ((e = readdir(d))) {
         char *below;
         int kind;

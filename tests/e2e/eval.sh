@@ -101,6 +101,13 @@ cmp -s predicted again || fail "predict of a damaged file: the others"
 "$trainc" predict "${best[@]}" --on-error fail shapes/val >again 2>log
 [ $? = 1 ] && ! cmp -s predicted again || fail "predict --on-error fail goes on"
 rm shapes/val/circle/text.jpg
+mkfifo shapes/val/circle/pipe.png
+timeout 60 "$trainc" predict "${best[@]}" shapes/val >again 2>log || fail "predict of a folder with a pipe"
+grep -q "pipe.png' is left out" log && cmp -s predicted again || fail "predict of a folder with a pipe: $(cat log)"
+rm shapes/val/circle/pipe.png
+mkdir -p around/a && cp "$(ls shapes/val/circle/* | head -1)" around/a && ln -s .. around/a/up && ln -s . around/self
+timeout 60 "$trainc" predict "${best[@]}" around >log 2>&1
+[ $? = 1 ] && grep -q "folders deep: a link to a folder above" log || fail "predict of a folder with links around"
 mkdir -p nothing/.hidden
 "$trainc" predict "${best[@]}" nothing >log 2>&1
 [ $? = 2 ] && grep -q "'nothing' has no pictures" log || fail "predict of an empty folder"
