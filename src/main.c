@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
     int first, code = EXIT_OK;
 
     open_standard_files();
+    (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that fails is told */
     spin_briefly(argv);
     if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
         help_overview();

@@ -105,4 +105,16 @@ grep -q "Train:" $run/metrics.jsonl $run/summary.csv && fail "without standard f
 rm -rf out
 echo "ok: without standard files"
 
+# A limit on the size of files is a disk that is full: told, and the run goes on to its end.
+(ulimit -f 100 && "${train[@]}" --max-steps 4 --opts TRAIN.SAVE_STEPS=2 --result result.json >log 2>&1)
+rc=$?
+[ $rc = 1 ] && grep -q "checkpoint not saved: .*File too large" log && grep -q '"steps": 4,' result.json ||
+  { cat log; fail "a file that is too large: exit code $rc"; }
+[ -n "$(find out -name '*.safetensors*')" ] && fail "a file that is too large: left behind"
+rm -rf out
+(ulimit -f 1 && "$trainc" synth shapes --out many --train 1 --val 1 --size 64 >log 2>&1)
+rc=$?
+[ $rc = 1 ] && grep -q "File too large" log || fail "a picture that is too large: exit code $rc, $(cat log)"
+echo "ok: files that are too large"
+
 [ $fails = 0 ] && echo "signals: passed" || { echo "signals: $fails failed"; exit 1; }
