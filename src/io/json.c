@@ -154,6 +154,14 @@ void json_put_null(struct json_writer *w, const char *key)
     strbuf_addstr(w->out, "null");
 }
 
+void json_put_least(struct json_writer *w, const char *key, int64_t value, int64_t least)
+{
+    if (value >= least)
+        json_put_int(w, key, value);
+    else
+        json_put_null(w, key);
+}
+
 json_t *json_parse(const char *text, size_t len, struct strbuf *why)
 {
     json_error_t err;

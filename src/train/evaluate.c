@@ -189,6 +189,7 @@ double evaluate_throughput(struct session *s, const struct feed *f)
     struct lent_batch lent = {.release = keep};
     const struct batch *b;
     double began = 0;
+    int done = 0;
 
     loader_start_epoch(f->val_loader, 0, 0);
     b = loader_next(f->val_loader);
@@ -199,8 +200,8 @@ double evaluate_throughput(struct session *s, const struct feed *f)
     session_eval_begin(s, false);
     lent.pixels = b->pixel;
     lent.labels = feed_labels(b);
-    for (int i = 0; i < WARMUP + TIMED && !signals_pending(); i++) {
-        if (i == WARMUP) {
+    for (; done < WARMUP + TIMED && !signals_pending(); done++) {
+        if (done == WARMUP) {
             session_drain(s);
             began = clock_now();
         }
@@ -208,5 +209,7 @@ double evaluate_throughput(struct session *s, const struct feed *f)
     }
     session_drain(s);
     loader_release_batch(f->val_loader, b);
-    return (double)(TIMED * s->plan.val_batch) / (clock_now() - began);
+    if (done <= WARMUP)
+        return (double)NAN;
+    return (double)((done - WARMUP) * s->plan.val_batch) / (clock_now() - began);
 }

@@ -36,7 +36,7 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes);
 
 /*
  * THROUGHPUT_MODE: the first batch of the split again and again, 50 runs to warm up and
- * 30 that count. Images per second.
+ * 30 that count. Images per second; NaN if a signal came before one of these.
  */
 double evaluate_throughput(struct session *s, const struct feed *f);
 

@@ -16,14 +16,6 @@
 
 static const char *result_path;
 
-static void put_known(struct json_writer *w, const char *key, int64_t value)
-{
-    if (value >= 0)
-        json_put_int(w, key, value);
-    else
-        json_put_null(w, key);
-}
-
 static void put_classes(struct json_writer *w, const struct result *r)
 {
     json_begin_object(w, "val_iou");
@@ -53,10 +45,10 @@ static int write_result(const struct result *r, int code, const char *error)
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_double(&w, "device_open_seconds", r->device_open_seconds);
     json_put_double(&w, "first_step_seconds", r->first_step_seconds);
-    json_put_int(&w, "peak_memory_bytes", r->peak_memory_bytes);
-    put_known(&w, "library_memory_bytes", r->library_memory_bytes);
-    put_known(&w, "device_syncs", r->device_syncs);
-    put_known(&w, "device_waits", r->device_waits);
+    json_put_least(&w, "peak_memory_bytes", r->peak_memory_bytes, 1);
+    json_put_least(&w, "library_memory_bytes", r->library_memory_bytes, 0);
+    json_put_least(&w, "device_syncs", r->device_syncs, 0);
+    json_put_least(&w, "device_waits", r->device_waits, 0);
     json_put_double(&w, "wall_seconds", clock_now() - r->began);
     if (error)
         json_put_string(&w, "error", error);
@@ -93,7 +85,8 @@ static void make_way(const char *path)
 static void reset(struct result *r, const char *path)
 {
     *r = (struct result){.began = clock_now()};
-    r->library_memory_bytes = r->device_syncs = r->device_waits = -1;
+    r->peak_memory_bytes = r->library_memory_bytes = r->device_syncs = r->device_waits =
+        -1;
     r->train_loss = r->images_per_second = (double)NAN;
     r->device_open_seconds = r->first_step_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();

@@ -22,7 +22,7 @@ struct result {
     double images_per_second;
     double device_open_seconds; /* until the device could be asked for plans */
     double first_step_seconds;  /* from the start until the first batch was handed over */
-    int64_t peak_memory_bytes;
+    int64_t peak_memory_bytes;  /* 0 or less: not known */
     int64_t library_memory_bytes;       /* of a GPU, beside that; -1: not known */
     int64_t device_syncs, device_waits; /* see struct device_waits; -1: not known */
     double began;                       /* clock_now() at the start, for wall_seconds */

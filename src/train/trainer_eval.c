@@ -84,8 +84,9 @@ int trainer_eval(const struct config *cfg, const char *result)
     signals_started();
     if (cfg->throughput_mode) {
         r.images_per_second = evaluate_throughput(&s, &f);
-        log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
-                 r.images_per_second);
+        if (!isnan(r.images_per_second))
+            log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
+                     r.images_per_second);
     } else if (evaluate(&s, &f, "Val", &e)) {
         evaluate_log(&e, &f.classes);
         fill_result(&r, &e, &f.classes);

@@ -167,7 +167,8 @@ refused() { # what, pattern of the error, arguments: exit code 2, in the result 
   "$trainc" "$@" --result refused.json >log 2>&1
   [ $? = 2 ] || fail "$what: exit code"
   [ "$(value refused.json exit)" = 2 ] || fail "$what: exit code in the result"
-  [ "$(value refused.json steps)" = 0 ] && [ "$(value refused.json val_loss)" = null ] ||
+  [ "$(value refused.json steps)" = 0 ] && [ "$(value refused.json val_loss)" = null ] &&
+    [ "$(value refused.json peak_memory_bytes)" = null ] ||
     fail "$what: result"
   grep -q "\"error\": .*$pattern" refused.json || fail "$what: error in the result"
   [ -e out/resnet20/refused ] && fail "$what: a folder was made"

@@ -82,6 +82,14 @@ sleep 0.3
 kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
 grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
+"$trainc" --throughput --cfg "$here/configs/smoke/synthetic.yaml" --device ref -b 64 \
+  --val-batch-size 256 --val-num-samples 256 --result result.json >log 2>&1 &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] && grep -q '"images_per_second": null' result.json && ! grep -q "throughput" log ||
+  { cat log; fail "SIGTERM before a throughput was measured"; }
 mkfifo stuck
 "$trainc" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
   --result result.json >log 2>&1 &
