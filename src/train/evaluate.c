@@ -95,9 +95,12 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
     }
     progress_wipe();
     session_drain(s);
-    *e = (struct evaluation){.seconds = clock_now() - began};
+    if (done < total)
+        return false;
+    evaluate_release(e);
+    e->seconds = clock_now() - began;
     finish(s, f, e);
-    return done == total;
+    return true;
 }
 
 /* A loss that is not finite anywhere must not look like a good mean of the rest. */

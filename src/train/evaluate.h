@@ -18,7 +18,10 @@ struct evaluation {
     double seconds;
 };
 
-/* False: a signal came, and nothing is complete. `title` is for the progress line. */
+/*
+ * False: a signal came, and `e` is what it was: {0}, or the last one that was whole, which
+ * is released otherwise. `title` is for the progress line.
+ */
 bool evaluate(struct session *s, const struct feed *f, const char *title,
               struct evaluation *e);
 void evaluate_release(struct evaluation *e); /* {0} is fine */

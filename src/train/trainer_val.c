@@ -27,14 +27,8 @@ static void paint(struct trainer *t)
 /* False: cut off. */
 static bool validate(struct trainer *t)
 {
-    struct evaluation e;
-
-    if (!evaluate(&t->session, &t->feed, "Val", &e)) {
-        evaluate_release(&e);
+    if (!evaluate(&t->session, &t->feed, "Val", &t->evaluation))
         return false;
-    }
-    evaluate_release(&t->evaluation);
-    t->evaluation = e;
     evaluate_log(&t->evaluation, &t->feed.classes);
     t->state.val = evaluate_scores(&t->evaluation, SESSION_RAW);
     t->state.ema = evaluate_scores(&t->evaluation, SESSION_EMA);

@@ -82,6 +82,18 @@ sleep 0.3
 kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
 grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
+# What a validation had counted by then is no score of a class.
+run=out/erfnet/default
+"$trainc" --cfg "$here/configs/smoke/segment.yaml" --output out --device cpu --max-steps 2 \
+  --val-num-samples 100000 --result result.json --opts PRINT_FREQ=1 >log 2>&1 &
+pid=$!
+reached 2 $pid || fail "SIGTERM in a segmentation's validation: over too early"
+sleep 0.5
+kill -TERM $pid
+leaves "SIGTERM in a segmentation's validation" 143 $pid
+grep -q '"val_miou": null' result.json && ! grep -q val_iou result.json ||
+  { cat result.json; fail "SIGTERM in a segmentation's validation: scores of a part"; }
+run=out/resnet20/default
 "$trainc" --throughput --cfg "$here/configs/smoke/synthetic.yaml" --device ref -b 64 \
   --val-batch-size 256 --val-num-samples 256 --result result.json >log 2>&1 &
 pid=$!
