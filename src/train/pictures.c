@@ -31,25 +31,27 @@ static uint8_t *triple(const struct class_set *set, const uint8_t *pixel,
 }
 
 /* A picture that cannot be written is no reason to end a run. */
-static void put(const struct pictures *p, int number, const uint8_t *rgb, int w, int h)
+static bool put(const struct pictures *p, int number, const uint8_t *rgb, int w, int h)
 {
     struct png_picture g = {.pixel = rgb, .w = w, .h = h, .channels = 3};
     char *path = xasprintf("%s/%s_%d.png", p->dir, p->prefix, number);
     char *tag = xasprintf("val/picture_%d", number);
     size_t len;
     unsigned char *png = png_encode(&g, &len);
+    bool written = !atomic_write_file(path, png, len);
 
-    if (atomic_write_file(path, png, len))
+    if (!written)
         log_warning("cannot write '%s': %s", path, strerror(errno));
     if (p->events)
         tensorboard_image(p->events, tag, p->step, w, h, png, len);
     free(png);
     free(path);
     free(tag);
+    return written;
 }
 
-static void put_batch(const struct pictures *p, struct session *s, const struct feed *f,
-                      const struct batch *b, int first)
+static int put_batch(const struct pictures *p, struct session *s, const struct feed *f,
+                     const struct batch *b, int first)
 {
     const struct tensor *x = s->build[SESSION_EVAL].pixels;
     const struct tensor *z = s->build[SESSION_EVAL].logits;
@@ -57,6 +59,7 @@ static void put_batch(const struct pictures *p, struct session *s, const struct 
     int64_t size = z->dim[2] * z->dim[3], n = z->dim[0] * size;
     float *logits = xmalloc((size_t)tensor_len(z) * sizeof(*logits));
     uint8_t *guess = xmalloc((size_t)n);
+    int written = 0;
 
     session_eval(s, b->pixel, b->mask);
     session_logits(s, logits);
@@ -68,30 +71,34 @@ static void put_batch(const struct pictures *p, struct session *s, const struct 
             continue;
         rgb = triple(f->val->set, b->pixel + (int64_t)3 * w * h * i, b->mask + size * i,
                      guess + size * i, w, h, scale);
-        put(p, first + i, rgb, 3 * w, h);
+        written += put(p, first + i, rgb, 3 * w, h);
         free(rgb);
     }
     free(logits);
     free(guess);
+    return written;
 }
 
-void pictures_write(const struct pictures *p, struct session *s, const struct feed *f)
+int pictures_write(const struct pictures *p, struct session *s, const struct feed *f)
 {
     const struct batch *b;
+    int written = 0;
 
     if (!p->n || s->plan.task != MODEL_SEGMENT)
-        return;
+        return 0;
     if (dir_make_all(p->dir)) {
-        log_warning("cannot make the folder '%s': %s", p->dir, strerror(errno));
-        return;
+        log_warning("no pictures: cannot make the folder '%s': %s", p->dir,
+                    strerror(errno));
+        return 0;
     }
     session_eval_begin(s, false);
     loader_start_epoch(f->val_loader, 0, 0);
-    for (int first = 0; first < p->n && (b = loader_next(f->val_loader));
-         first += b->size) {
-        put_batch(p, s, f, b, first);
+    for (int first = 0; first < p->n && (b = loader_next(f->val_loader));) {
+        written += put_batch(p, s, f, b, first);
+        first += b->size;
         loader_release_batch(f->val_loader, b);
     }
     if (p->events)
         tensorboard_flush(p->events);
+    return written;
 }

@@ -17,7 +17,10 @@ struct pictures {
     int64_t step;
 };
 
-/* Runs the inference graph, and spoils the metrics of an evaluation under way. */
-void pictures_write(const struct pictures *p, struct session *s, const struct feed *f);
+/*
+ * Runs the inference graph, and spoils the metrics of an evaluation under way. Returns
+ * how many files were written; why others were not is in the log.
+ */
+int pictures_write(const struct pictures *p, struct session *s, const struct feed *f);
 
 #endif

@@ -57,8 +57,7 @@ static void paint(struct session *s, const struct feed *f)
     char *run = output_dir(s->cfg), *dir = path_join(run, "pictures");
     struct pictures p = {.dir = dir, .prefix = "eval", .n = (int)s->cfg->log.pictures};
 
-    pictures_write(&p, s, f);
-    if (p.n && s->plan.task == MODEL_SEGMENT)
+    if (pictures_write(&p, s, f))
         log_info("pictures are in '%s'", dir);
     free(run);
     free(dir);

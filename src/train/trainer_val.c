@@ -19,7 +19,7 @@ static void paint(struct trainer *t)
         .step = output_axis(&t->output, t->step),
     };
 
-    pictures_write(&p, &t->session, &t->feed);
+    (void)pictures_write(&p, &t->session, &t->feed);
     free(dir);
     free(prefix);
 }

@@ -81,7 +81,17 @@ echo "ok: resume"
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   { cat log; fail "eval"; }
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
-[ -s $run/pictures/eval_1.png ] || fail "eval: no pictures"
+[ -s $run/pictures/eval_1.png ] && grep -q "pictures are in '$run/pictures'" log || fail "eval: no pictures"
+touch no_folder
+"$trainc" eval "${common[@]}" --resume $run/last.safetensors --output no_folder >log 2>&1 ||
+  { cat log; fail "eval without a folder for pictures"; }
+[ "$(grep -c "no pictures: cannot make the folder 'no_folder/.*'" log)" = 1 ] && ! grep -q "pictures are in" log ||
+  { cat log; fail "eval without a folder for pictures: what is said"; }
+mkdir -p taken/erfnet/default/pictures/eval_{0,1}.png
+"$trainc" eval "${common[@]}" --resume $run/last.safetensors --output taken >log 2>&1 ||
+  { cat log; fail "eval without places for pictures"; }
+[ "$(grep -c "cannot write 'taken/.*/eval_[01].png'" log)" = 2 ] && ! grep -q "pictures are in" log ||
+  { cat log; fail "eval without places for pictures: what is said"; }
 echo "ok: eval"
 
 # What a checkpoint of the run replaces need not be there any more.
