@@ -19,6 +19,7 @@
 #include "cmd/bench_ops.h"
 #include "cmd/bench_program.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "io/json.h"
 #include "train/data_config.h"
 #include "train/devices.h"
@@ -229,6 +230,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
             "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
             "timed; trainc --throughput times evaluation");
     device_check(cfg, p);
+    run_check_writable(line, "--json", p);
 }
 
 static const struct cmd_flag bench_flags[] = {

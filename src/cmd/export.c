@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "io/weights_file.h"
 
 static const char average[] = "ema.", moments[] = "optimizer.";
@@ -146,7 +147,7 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
                          struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
-    const char *out = cmdline_value(line, "--out"), *why;
+    const char *out = cmdline_value(line, "--out");
 
     (void)cfg;
     if (!weights)
@@ -159,8 +160,8 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
     else if (is_pickle_name(out))
         problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
-    else if ((why = file_not_writable(out)))
-        problems_error(p, "--out", "'%s' cannot be written: %s", out, why);
+    else
+        run_check_writable(line, "--out", p);
 }
 
 static const struct cmd_flag export_flags[] = {

@@ -104,6 +104,15 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
                      "FILE");
 }
 
+void run_check_writable(const struct cmdline *line, const char *flag, struct problems *p)
+{
+    const char *path = cmdline_value(line, flag);
+    const char *why = path ? file_not_writable(path) : NULL;
+
+    if (why)
+        problems_error(p, flag, "'%s' cannot be written: %s", path, why);
+}
+
 void run_refuse(const struct cmdline *line, const struct problems *p)
 {
     const char *path = cmdline_value(line, "--result");

@@ -17,6 +17,9 @@ void run_point_to_config(const struct cmdline *line, const char *checkpoint,
 void run_check_weights(const struct config *cfg, const struct cmdline *line,
                        struct problems *p);
 
+/* Before any work: can the file that `flag` names, if it is given, be written? */
+void run_check_writable(const struct cmdline *line, const char *flag, struct problems *p);
+
 /* Writes --result, if it is given, with the exit code 2 and the mistakes. */
 void run_refuse(const struct cmdline *line, const struct problems *p);
 

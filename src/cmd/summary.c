@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
@@ -357,8 +358,8 @@ static void write_json(const struct summary *s, const char *path)
 static void summary_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
-    (void)line;
     model_check(cfg, p);
+    run_check_writable(line, "--json", p);
 }
 
 static int summary_run(struct config *cfg, const struct cmdline *line)
