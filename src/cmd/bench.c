@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +157,16 @@ static double number(const struct cmdline *line, const char *flag, double other)
     return v;
 }
 
+/* 0: it was not given. */
+static int64_t whole_number(const struct cmdline *line, const char *flag)
+{
+    double v = number(line, flag, 0);
+
+    if (v != floor(v))
+        usage("%s takes a whole number, not '%s'", flag, cmdline_value(line, flag));
+    return (int64_t)v;
+}
+
 static int bench_steps(struct config *cfg, const struct cmdline *line)
 {
     struct bench b = {.cfg = cfg};
@@ -194,7 +205,7 @@ static int bench_op_rows(struct config *cfg, const struct cmdline *line)
 {
     struct bench_ops o = {
         .pattern = line->narg ? line->arg[0].text : NULL,
-        .batch = (int64_t)number(line, "--batch", 0),
+        .batch = whole_number(line, "--batch"),
         .json = cmdline_value(line, "--json"),
     };
     struct device_options d;
@@ -215,6 +226,36 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
     return bench_steps(cfg, line);
 }
 
+/* What is measured, and by which flag. */
+static const char *mode_of(const struct cmdline *line)
+{
+    return cmdline_has(line, "--loader") ? "--loader"
+           : cmdline_has(line, "--ops")  ? "--ops"
+                                         : "";
+}
+
+/* No flag is passed over: who gives it expects to see it in the figures. */
+static void check_flags(const struct cmdline *line, struct problems *p)
+{
+    static const struct {
+        const char *flag, *mode; /* "": a training step */
+    } of[] = {
+        {"--ops", "--ops"}, {"--batch", "--ops"}, {"--seconds", ""},
+        {"--convs", ""},    {"--trace", ""},
+    };
+    const char *mode = mode_of(line);
+
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+        if (cmdline_has(line, of[i].flag) && strcmp(mode, of[i].mode) != 0)
+            problems_error(p, of[i].flag, "has no effect %s%s",
+                           *mode ? "with " : "without ", *mode ? mode : of[i].mode);
+    if (line->narg && strcmp(mode, "--ops") != 0)
+        problems_error(p, NULL, "'%s' selects rows of --ops, and that is not given",
+                       line->arg[0].text);
+    else if (line->narg && !bench_ops_match(line->arg[0].text))
+        problems_error(p, NULL, "no row of the op table matches '%s'", line->arg[0].text);
+}
+
 static void bench_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
@@ -230,6 +271,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
             "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
             "timed; trainc --throughput times evaluation");
     device_check(cfg, p);
+    check_flags(line, p);
     run_check_writable(line, "--json", p);
 }
 

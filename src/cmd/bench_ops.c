@@ -147,6 +147,21 @@ static void bench_cpu_row(struct table *t, const struct op_case *row,
         t->copy = (struct copy){.before = t->copy.behind};
 }
 
+static bool selects(const char *pattern, const struct op_case *row)
+{
+    return !pattern || !fnmatch(pattern, row->name, 0);
+}
+
+bool bench_ops_match(const char *pattern)
+{
+    const struct op_case *row;
+    int n = 0;
+
+    for (int i = 0; (row = op_case_at(i)); i++)
+        n += selects(pattern, row);
+    return n > 0;
+}
+
 static void bench_rows(struct table *t, const struct bench_ops *o)
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
@@ -163,8 +178,7 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
             c.batch = o->batch            ? o->batch
                       : t->backend->async ? row->bench.dim[0] * GPU_BATCH
                                           : 0;
-            if ((o->pattern && fnmatch(o->pattern, row->name, 0)) ||
-                !t->backend->has_dtype(t->dev, dtypes[k]))
+            if (!selects(o->pattern, row) || !t->backend->has_dtype(t->dev, dtypes[k]))
                 continue;
             t->dtype = dtypes[k];
             (cpu ? bench_cpu_row : bench_row)(t, row, &c);

@@ -16,6 +16,7 @@ struct bench_ops {
     const char *json;    /* a file for the same as JSON, or NULL */
 };
 
+bool bench_ops_match(const char *pattern); /* has the table such a row? */
 void bench_ops(const struct backend *backend, struct device *dev,
                const struct bench_ops *o);
 

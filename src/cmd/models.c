@@ -56,7 +56,7 @@ static int models_run(struct config *cfg, const struct cmdline *line)
         row[n++] = m;
     }
     if (!n)
-        die("no model's name matches '%s'", glob);
+        usage("no model's name matches '%s'", glob);
     qsort(row, n, sizeof(*row), by_name);
     printf("%-20s %-8s %13s %8s %5s %8s  %s\n", "MODEL.NAME", "TYPE", "parameters",
            "GMACs", "size", "classes", "recipe");
