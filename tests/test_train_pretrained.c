@@ -35,6 +35,8 @@ static int64_t place_of(const struct tensor *t, int64_t k)
     return (k / (in * area) * area + k % area) * in + k / area % in;
 }
 
+static int64_t fc_inputs; /* of the classifier in the file; 0: those of the model */
+
 /* A state dict of `r` as others write it: bf16, a prefix, without `leave_out`. */
 static void write_state_dict(struct run *r, const char *prefix, const char *leave_out)
 {
@@ -48,11 +50,15 @@ static void write_state_dict(struct run *r, const char *prefix, const char *leav
         const struct segment *s = &f->segment[i];
         const struct tensor *t = s->tensor;
         char *name = xasprintf("%s%s", prefix, t->name);
+        int64_t dims[TENSOR_DIMS] = {0};
 
         for (int64_t k = 0; k < s->len; k++)
             half[s->offset + k] = bf16_from_float(r->weights[s->offset + place_of(t, k)]);
+        memcpy(dims, t->dim, (size_t)t->ndim * sizeof(*dims));
+        if (fc_inputs && !strcmp(t->name, "fc.weight"))
+            dims[1] = fc_inputs;
         if (strcmp(t->name, leave_out) != 0 && !strstr(t->name, "num_batches"))
-            safetensors_writer_add(&w, name, SAFETENSORS_BF16, t->ndim, t->dim,
+            safetensors_writer_add(&w, name, SAFETENSORS_BF16, t->ndim, dims,
                                    half + s->offset);
         free(name);
     }
@@ -97,6 +103,11 @@ static void test_pretrained(void **state)
 
     write_state_dict(&a, "", "layer3.1.conv2.weight");
     check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    fc_inputs = 32; /* as many classes, of another model */
+    write_state_dict(&a, "", "");
+    check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    load_pretrained(&c); /* other classes: it starts afresh anyway */
+    fc_inputs = 0;
     run_release(&a);
     run_release(&b);
     run_release(&c);

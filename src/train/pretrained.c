@@ -87,6 +87,16 @@ static void report_shape(const struct tensor *t, const struct safetensors_tensor
     strbuf_release(&s);
 }
 
+/* Was the classifier of the file made for another number of classes? */
+static bool other_classes(const struct loading *l)
+{
+    char *name = xasprintf("%s.bias", l->head);
+    const struct safetensors_tensor *bias = find(l, name);
+
+    free(name);
+    return !bias || bias->ndim != 1 || bias->dims[0] != session_classes(l->s);
+}
+
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
@@ -106,7 +116,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!statedict_fits(t, file)) {
-        bool fresh = unread(l, t) || (of_layer(t->name, l->head) && !l->all) ||
+        bool fresh = unread(l, t) ||
+                     (of_layer(t->name, l->head) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
