@@ -1,4 +1,5 @@
 /* MODEL.PRETRAINED: state dicts as others write them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/half.h"
+#include "base/log.h"
 #include "checkpoint_run.h"
 #include "child.h"
 #include "graph/flat.h"
@@ -134,6 +137,36 @@ static void test_skip(void **state)
     run_release(&deep);
     run_release(&strict);
     run_release(&some);
+}
+
+/* What is odd and no reason to end is told. */
+static void test_told(void **state)
+{
+    char *path = path_join(ckpt_dir, "log.txt"), *text;
+    struct run from, to;
+    size_t len;
+
+    (void)state;
+    run_init(&from, NULL);
+    run_init(&to, (const char *[]){"MODEL.PRETRAINED_SKIP",
+                                   "['layer1.*', 'bn1.extra', 'head.*']", NULL});
+    (void)run_weights(&from);
+    from.weights[run_segment(&from, "bn1.bias")->offset + 2] = INFINITY;
+    session_set(&from.s, MEMORY_WEIGHTS, from.weights);
+    write_state_dict(&from, "", "");
+    log_open(path);
+    load_pretrained(&to);
+    log_close();
+    text = file_read(path, &len);
+    assert_non_null(strstr(text, "pretrained: bn1.bias: 1 of 16 values are not finite"));
+    assert_null(strstr(strstr(text, "not finite") + 1, "not finite"));
+    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP: 'bn1.extra' is no name"));
+    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP: 'head.*' is no name"));
+    assert_null(strstr(text, "'layer1.*'"));
+    free(text);
+    free(path);
+    run_release(&from);
+    run_release(&to);
 }
 
 /* Nothing remembers the weights that were there before: packed copies and averages. */
@@ -283,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pretrained, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_skip, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_told, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_forgets, ckpt_setup, ckpt_teardown),
     };

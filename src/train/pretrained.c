@@ -1,6 +1,7 @@
 #include "train/pretrained.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,18 @@ static bool other_classes(const struct loading *l)
     return !bias || bias->ndim != 1 || bias->dims[0] != session_classes(l->s);
 }
 
+/* They load all the same; a loss that is no number comes late and names none of them. */
+static void report_not_finite(const struct loading *l, const struct segment *seg)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < seg->len; i++)
+        n += !isfinite(l->flat[seg->offset + i]);
+    if (n)
+        log_warning("pretrained: %s: %lld of %lld values are not finite",
+                    seg->tensor->name, (long long)n, (long long)seg->len);
+}
+
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
@@ -132,6 +145,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
             log_info("pretrained: %s: loaded", t->name);
         else
             log_debug("pretrained: %s: loaded", t->name);
+        report_not_finite(l, seg);
         l->loaded++;
     }
     strbuf_release(&why);
@@ -166,6 +180,29 @@ static void report_unused(struct loading *l)
         log_warning("pretrained: %s: not in the model", name);
         l->missing++;
     }
+}
+
+static bool names_any(const struct loading *l, const char *pattern)
+{
+    const struct flat *f = session_flat(l->s);
+    bool any = false;
+
+    for (int i = 0; i < f->nsegment && !any; i++)
+        any = !fnmatch(pattern, f->segment[i].tensor->name, 0);
+    for (size_t i = 0; i < l->file.n && !any; i++)
+        any = !fnmatch(pattern, l->file.tensor[i].name, 0) ||
+              !fnmatch(pattern, behind_prefix(l, l->file.tensor[i].name), 0);
+    return any;
+}
+
+static void report_patterns(const struct loading *l)
+{
+    const struct str_list *list = &l->s->cfg->model.pretrained_skip;
+
+    for (int i = 0; i < list->n && !l->all; i++)
+        if (!names_any(l, list->item[i]))
+            log_warning("MODEL.PRETRAINED_SKIP: '%s' is no name of the model or of '%s'",
+                        list->item[i], l->file.path);
 }
 
 /* The one behind which the most tensors are. */
@@ -253,6 +290,7 @@ static void load(struct session *s, const char *path, bool all, const char *what
     for (int i = 0; i < f->nsegment; i++)
         load_one(&l, &f->segment[i], packed);
     report_unused(&l);
+    report_patterns(&l);
     finish(&l, path);
     weights_file_close(&l.file);
     strbuf_release(&why);

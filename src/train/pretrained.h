@@ -9,8 +9,9 @@
  * for the classifier when the number of classes differs, for what no layer reads (the
  * classifier of ERFNet's encoder in the whole net), and for the patterns of
  * MODEL.PRETRAINED_SKIP: these keep their fresh start, and the log names each of them.
- * Missing counters of batch norms are zero. All mismatches are listed before the program
- * ends.
+ * Missing counters of batch norms are zero. Values that are not finite are loaded and
+ * told, and so is a pattern that names nothing. All mismatches are listed before the
+ * program ends.
  */
 #ifndef TRAIN_PRETRAINED_H
 #define TRAIN_PRETRAINED_H
