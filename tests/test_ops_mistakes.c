@@ -73,6 +73,14 @@ static void twice(struct builder *b, struct tensor *x)
     batchnorm(b, x, "bn1");
 }
 
+/* As many values that their bytes, or multiplications, are no int64. */
+static void too_large(struct builder *b, struct tensor *x)
+{
+    x = graph_input(b, "large", DTYPE_F32, LAYOUT_IMAGE, 4,
+                    (const int64_t[]){1 << 20, 3, 1 << 16, 1 << 16});
+    conv2d(b, x, "conv1", .out = 2048, .kernel = 3);
+}
+
 static const struct mistake mistakes[] = {
     {"layer 'conv1': conv2d(2x3x4x4 fp32, 4x3x9x9 fp32): the kernel is larger",
      bad_kernel},
@@ -84,6 +92,8 @@ static const struct mistake mistakes[] = {
     {"rate must be in [0, 0.999], not 1", bad_rate},
     {"neither mixup nor cutmix is on", bad_mix},
     {"layer 'bn1' has two tensors named 'bn1.weight'", twice},
+    {"layer 'conv1': conv2d(1048576x3x65536x65536 fp32, 2048x3x3x3 fp32): the result has",
+     too_large},
     {NULL, NULL},
 };
 

@@ -189,6 +189,18 @@ __attribute__((noreturn)) static void refuse(const struct node *n, const char *w
     die("layer '%s': %s(%s): %s", n->layer, n->op->name, s.buf, why);
 }
 
+/* No memory holds as many, and sums over layers and batches are still numbers. */
+static const double values_most = 0x1p40;
+
+static bool is_too_large(const struct tensor *t)
+{
+    double n = 1;
+
+    for (int i = 0; i < t->ndim; i++)
+        n *= (double)t->dim[i];
+    return n > values_most;
+}
+
 static void check_attrs(const struct node *n)
 {
     for (const struct attr *a = n->op->attrs; a && a->type != ATTR_END; a++) {
@@ -261,6 +273,8 @@ struct node *node_update(struct builder *b, const struct op *op, const char *lay
         n->out[op->nout + i] = state[i];
     check_attrs(n);
     why = op->shape(n);
+    for (int i = 0; i < op->nout && !why; i++)
+        why = is_too_large(n->out[i]) ? "the result has more than 2^40 values" : NULL;
     if (why)
         refuse(n, why);
     return n;
