@@ -157,6 +157,9 @@ static void test_write_fails(void **state)
     assert_false(file_exists(tmp));
     assert_true(file_is_dir(path));
     assert_int_equal(rmdir(path), 0);
+    assert_int_equal(atomic_write_file(path, "x", 1), 0); /* below a file */
+    assert_string_equal(file_not_writable(file), "Not a directory");
+    assert_int_equal(unlink(path), 0);
     free(path);
     free(file);
     free(tmp);

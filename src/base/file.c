@@ -94,6 +94,8 @@ const char *file_not_writable(const char *path)
     dir = path_dirname(path);
     if (access(dir, W_OK))
         why = strerror(errno);
+    else if (!file_is_dir(dir))
+        why = strerror(ENOTDIR);
     free(dir);
     return why;
 }

@@ -160,6 +160,8 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
     else if (is_pickle_name(out))
         problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
+    else if (!strcmp(out, "-"))
+        problems_error(p, "--out", "'-': a file is needed: its header is written last");
     else
         run_check_writable(line, "--out", p);
 }
