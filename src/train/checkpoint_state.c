@@ -140,7 +140,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
-        .val_step = count(o, "val_step", INT64_MAX, why),
+        .val_step = count(o, "val_step", UPDATES_MOST, why),
     };
     /* files of before there was a window: all up to here was in a line */
     r->window = json_object_get(o, "window")
