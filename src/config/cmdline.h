@@ -5,6 +5,7 @@
  *   --amp, --no-amp, --amp=false
  *   --opts KEY VALUE KEY=VALUE ...    any key of the schema; may be repeated
  *   KEY=VALUE                         the same
+ *   --opts KEY [1, 2] KEY VALUE ...   a list may be cut into words, if KEY is no text
  *   -c, --cfg FILE                    may be repeated, later files win; -: the input
  *   @FILE                             arguments from a file: words as in a shell, #
  * comments

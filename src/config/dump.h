@@ -1,7 +1,7 @@
 /*
  * Trees and values as text. What cfgnode_dump and value_add_yaml write reads back as the
  * same values, texts like '5', '1e-3', 'None' and "'x'" included, into a tree whose keys
- * have types as well as into an empty one.
+ * have types; into an empty one, too, but for texts in quotes, which get a second pair.
  */
 #ifndef CONFIG_DUMP_H
 #define CONFIG_DUMP_H
