@@ -30,8 +30,8 @@ static void test_layout(void **state)
     json_put_double(&w, "inf", -(double)INFINITY);
     json_put_null(&w, "none");
     json_put_bool(&w, "no", false);
-    json_put_least(&w, "one", 1, 1);
-    json_put_least(&w, "unknown", 0, 1);
+    json_put_known(&w, "one", 1, 1);
+    json_put_known(&w, "unknown", 0, 1);
     json_end(&w);
     assert_string_equal(text.buf, "{\"loss\":0.1,\"dims\":[-9223372036854775808,{},true],"
                                   "\"nan\":null,\"inf\":null,\"none\":null,\"no\":false,"

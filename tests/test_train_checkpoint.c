@@ -321,6 +321,34 @@ static void test_nonsense(void **state)
     run_release(&a);
 }
 
+/* Files of before the loss scale, the window and the validation's update were told. */
+static void test_files_of_before(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct control c;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    rewrite_state(&a, "\"window\":", "\"other\":");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_memory_equal(&got.window, &got.train, sizeof(got.train));
+    rewrite_state(&a, ",\"val_step\":3", "");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.val_step, -1);
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        c = session_control(&a.s);
+        c.loss_scale = dynamic ? 1024 : 1;
+        session_set_control(&a.s, &c);
+        rewrite_state(&a, "\"dynamic_scale\":false,", "");
+        assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+        assert_int_equal(got.dynamic_scale, dynamic);
+    }
+    run_release(&a);
+}
+
 /* Files of before it was stored: curves go on behind the updates that were done. */
 static void test_no_axis(void **state)
 {
@@ -394,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_nonsense, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_no_axis, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_files_of_before, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_size, ckpt_setup, ckpt_teardown),
     };
 

@@ -120,7 +120,7 @@ static void write_json(const struct bench *b, double step, const struct bench_co
     json_put_string(&w, "dtype", s->plan.compute);
     json_put_int(&w, "batch", s->plan.batch);
     json_put_string(&w, "device", s->backend->name);
-    json_put_least(&w, "peak_memory_bytes", (int64_t)s->backend->peak_memory(s->device),
+    json_put_known(&w, "peak_memory_bytes", (int64_t)s->backend->peak_memory(s->device),
                    1);
     json_put_string(&w, "model", b->cfg->model.name);
     if (c)

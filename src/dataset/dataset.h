@@ -80,9 +80,8 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
  * class folder without a picture is an error.
  */
 struct dataset *folder_open(const char *dir);
-bool folder_is_picture(const char *name); /* by its extension, as above */
-/* Dies if `path` lies so many folders deep that links must lead back to one above. */
-void folder_check_depth(const char *path, int depth);
+bool folder_is_picture(const char *name);             /* by its extension, as above */
+void folder_check_depth(const char *path, int depth); /* dies where links go around */
 
 /* What the values of label pictures mean. */
 struct label_options {
@@ -106,10 +105,9 @@ struct dataset *cityscapes_open(const char *root, const char *split,
  * below root, or start with a slash; a name with spaces needs a tab between the two.
  * Empty lines and lines that start with # do not count.
  *
- * All files must be there. Names are compared as far as they tell: without folder,
- * extension and the usual endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If
- * the label that bears an image's name stands on another line, the lists are shifted, and
- * the program ends with both lines.
+ * All files must be there. Names are compared without folder, extension and the usual
+ * endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If an image's label stands on
+ * another line, the lists are shifted, and the program ends with both lines.
  */
 struct dataset *list_open(const char *root, const char *split,
                           const struct label_options *o);
@@ -123,8 +121,8 @@ struct dataset *voc_open(const char *root, const char *split,
 
 /*
  * Pictures without files, for runs that only try whether things work: noise around a
- * colour of the class, which is sample index modulo `classes`, or with label pictures of
- * fields of all classes. What is in sample i is a function of `split`, the size and i.
+ * colour of the class (sample index modulo `classes`) or, with label pictures, fields of
+ * all classes. What is in sample i is a function of `split`, the size and i.
  */
 struct synthetic_options {
     const char *name; /* of the split, for messages */

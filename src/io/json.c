@@ -154,7 +154,7 @@ void json_put_null(struct json_writer *w, const char *key)
     strbuf_addstr(w->out, "null");
 }
 
-void json_put_least(struct json_writer *w, const char *key, int64_t value, int64_t least)
+void json_put_known(struct json_writer *w, const char *key, int64_t value, int64_t least)
 {
     if (value >= least)
         json_put_int(w, key, value);

@@ -54,7 +54,7 @@ void json_put_int(struct json_writer *w, const char *key, int64_t value);
 void json_put_bool(struct json_writer *w, const char *key, bool value);
 void json_put_null(struct json_writer *w, const char *key);
 /* A number below `least` says that the value is not known, and becomes null. */
-void json_put_least(struct json_writer *w, const char *key, int64_t value, int64_t least);
+void json_put_known(struct json_writer *w, const char *key, int64_t value, int64_t least);
 
 /*
  * What the writer uses, for other formats: the fewest digits that strtod reads back as

@@ -302,8 +302,6 @@ static int read_all(const struct safetensors *file, struct session *s,
     check_owner(file, o, s);
     class_list_check(file->in.path, safetensors_meta(file, "classes"), "the data set",
                      classes, s->cfg->data.check_classes);
-    if (s->program[SESSION_TRAIN])
-        class_weights_compare(file, s->plan.class_weight, s->cfg->model.num_classes);
     rc = checkpoint_state_get(o, s, &got, &c, &reason);
     json_decref(o);
     if (rc)
@@ -312,8 +310,10 @@ static int read_all(const struct safetensors *file, struct session *s,
     if (rc || read_arrays(file, s, why))
         return -1;
     *state = got;
-    if (s->program[SESSION_TRAIN])
+    if (s->program[SESSION_TRAIN]) {
+        class_weights_compare(file, s->plan.class_weight, s->cfg->model.num_classes);
         session_set_control(s, &c);
+    }
     session_refresh(s);
     return 0;
 }

@@ -19,8 +19,8 @@ struct evaluation {
 };
 
 /*
- * False: a signal came, and `e` is what it was: {0}, or the last one that was whole, which
- * is released otherwise. `title` is for the progress line.
+ * False: a signal came, or the feed has failed, and `e` is what it was: {0}, or the last
+ * one that was whole, which is released otherwise. `title` is for the progress line.
  */
 bool evaluate(struct session *s, const struct feed *f, const char *title,
               struct evaluation *e);
@@ -39,7 +39,8 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes);
 
 /*
  * THROUGHPUT_MODE: the first batch of the split again and again, 50 runs to warm up and
- * 30 that count. Images per second; NaN if a signal came before one of these.
+ * 30 that count. Images per second; NaN if a signal came before one of these, or
+ * the feed has failed.
  */
 double evaluate_throughput(struct session *s, const struct feed *f);
 

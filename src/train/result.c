@@ -45,10 +45,10 @@ static int write_result(const struct result *r, int code, const char *error)
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_double(&w, "device_open_seconds", r->device_open_seconds);
     json_put_double(&w, "first_step_seconds", r->first_step_seconds);
-    json_put_least(&w, "peak_memory_bytes", r->peak_memory_bytes, 1);
-    json_put_least(&w, "library_memory_bytes", r->library_memory_bytes, 0);
-    json_put_least(&w, "device_syncs", r->device_syncs, 0);
-    json_put_least(&w, "device_waits", r->device_waits, 0);
+    json_put_known(&w, "peak_memory_bytes", r->peak_memory_bytes, 1);
+    json_put_known(&w, "library_memory_bytes", r->library_memory_bytes, 0);
+    json_put_known(&w, "device_syncs", r->device_syncs, 0);
+    json_put_known(&w, "device_waits", r->device_waits, 0);
     json_put_double(&w, "wall_seconds", clock_now() - r->began);
     if (error)
         json_put_string(&w, "error", error);

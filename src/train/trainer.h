@@ -7,7 +7,8 @@
  * leaves a snapshot of its metrics, which is read when it is there (at once, but for a
  * GPU); every PRINT_FREQ-th is a line. A signal is noticed behind each batch,
  * in validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
- * signal. AMP.MAX_SKIPS skipped updates in a row end it.
+ * signal. Data that are damaged beyond DATA.MAX_BAD_SHARE end it in the same way, with
+ * exit code 1. AMP.MAX_SKIPS skipped updates in a row end it.
  *
  * What a run does from an update on is a function of the configuration, of the files and
  * of what a checkpoint holds: a run that is killed at any point and started again ends

@@ -19,9 +19,9 @@ struct trainer {
     struct saves saves;
     struct run_state state;
     int64_t step; /* updates tried; control.step's twin */
-    /* of the window, state.window, what this process has seen of it: */
+    /* The clock of the window, which may have begun in an earlier process: */
     double window_began, window_waited;
-    int64_t window_runs;  /* state.train.runs when that began */
+    int64_t window_runs;  /* state.train.runs when the clock began */
     double train_seconds; /* in the loop over batches, of this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     double epoch_rate;    /* images per second of the last epoch */
@@ -44,8 +44,8 @@ struct val_line trainer_no_val(void); /* nothing validated */
 double trainer_right(const struct trainer *t, const struct metrics *m);
 
 /*
- * Validates, tells the logs, and judges: *best if no weights, and no average of some,
- * have been better. False: cut off by a signal or by damaged files, and nothing has
+ * Validates, tells the logs, and judges: *best if the weights or their average are better
+ * than all before. False: cut off by a signal or by damaged files, and nothing has
  * changed.
  */
 bool trainer_validate(struct trainer *t, bool *best);
