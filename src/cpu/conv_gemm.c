@@ -9,12 +9,10 @@ enum {
     ROWS = 8 * GEMM_ROWS, /* results at a time */
 };
 
-static const char *gemm_can(const struct device *dev, const struct conv_shape *s)
+static const char *shape_can(const struct device *dev, const struct conv_shape *s)
 {
     if (dev->loops->lanes < 8)
         return "no AVX2";
-    if (s->type != DTYPE_F32)
-        return "fp32 only";
     if (s->c % UNIT || s->k % UNIT || s->c < 2 * UNIT || s->k < 2 * UNIT)
         return "multiples of 16 channels from 32 on only";
     if (s->kernel_h * s->kernel_w > 1 && s->stride_h * s->stride_w == 1)
@@ -22,6 +20,18 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
     if (s->kernel_h * s->kernel_w > CONV_TAPS)
         return "too many taps";
     return NULL;
+}
+
+static const char *gemm_can(const struct device *dev, const struct conv_shape *s)
+{
+    return s->type == DTYPE_F32 ? shape_can(dev, s) : "fp32 only";
+}
+
+static const char *weight_grad_can(const struct device *dev, const struct conv_shape *s)
+{
+    bool can = s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->gemm_pairs);
+
+    return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
 }
 
 /* ---- the left matrix ---- */
@@ -32,15 +42,16 @@ bool gemm_in_place(const struct conv_window *v)
            v->step_w == 1 && v->rows == v->h && v->cols == v->w;
 }
 
-/* What tap t of a result reads, or NULL: outside. */
-static const float *pixel_at(const struct conv_window *v, const float *from,
-                             const struct conv_place *p, int t)
+/* What tap t of a result reads, of numbers of `size` bytes, or NULL: outside. */
+static const void *pixel_at(const struct conv_window *v, const void *from, size_t size,
+                            const struct conv_place *p, int t)
 {
     int y = p->row * v->step_h + v->tap[t].y, x = p->col * v->step_w + v->tap[t].x;
 
     if (y < 0 || y >= v->h || x < 0 || x >= v->w)
         return NULL;
-    return from + ((p->image * v->h + y) * v->w + x) * v->c;
+    return (const char *)from +
+           ((p->image * v->h + y) * v->w + x) * v->c * (ptrdiff_t)size;
 }
 
 void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
@@ -52,12 +63,35 @@ void gemm_gather(const struct device *dev, const struct conv_window *v, const fl
     for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p), to += next)
         for (int d = lo, end; d < hi; d = end) {
             int t = d / v->c;
-            const float *pixel = pixel_at(v, from, &p, t);
+            const float *pixel = pixel_at(v, from, sizeof(float), &p, t);
 
             end = at_most((t + 1) * v->c, hi);
-            dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, GEMM_RIGHT,
+            dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
                                     to + (d - lo) / UNIT * panel, panel);
         }
+}
+
+void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
+                       const uint16_t *from, int64_t at, int n, int lo, int hi, float *to,
+                       int64_t next, int64_t panel)
+{
+    struct conv_place p = conv_place(v->rows, v->cols, at);
+
+    for (int i = 0; i < n; i += 2, conv_place_next(v->rows, v->cols, &p), to += next) {
+        struct conv_place first = p;
+
+        conv_place_next(v->rows, v->cols, &p);
+        for (int d = lo, end; d < hi; d = end) {
+            int t = d / v->c;
+            const uint16_t *a = pixel_at(v, from, sizeof(*from), &first, t);
+            const uint16_t *b =
+                i + 1 < n ? pixel_at(v, from, sizeof(*from), &p, t) : NULL;
+
+            end = at_most((t + 1) * v->c, hi);
+            dev->loops->gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
+                                   end - d, UNIT, to + (d - lo) / UNIT * panel, panel);
+        }
+    }
 }
 
 /* ---- weights: of each window, [chunk of columns][channels / 32][column][32] ---- */
@@ -228,7 +262,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
             g.a = from + at * v->c + lo;
             g.a_row = v->c;
             g.ahead[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
-            g.ahead[0].size = (ptrdiff_t)n * (hi - lo);
+            g.ahead[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
             gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
         }
@@ -304,7 +338,7 @@ static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
 const struct conv_loops conv_gemm = {
     .forward_can = gemm_can,
     .data_grad_can = gemm_can,
-    .weight_grad_can = gemm_can,
+    .weight_grad_can = weight_grad_can,
     .no_db = true,
     .chains = true,
     .packed = gemm_packed,

@@ -5,7 +5,11 @@
  * copied, a block at a time (Chetlur et al. 2014, section 3). The data gradient of a
  * stride is a product for each phase of dx.
  *
- * Images are NHWC fp32. Deterministic for a given number of threads. What lies outside of
+ * In bf16 they make the weight gradient alone, with AVX512-BF16: rows of both matrices
+ * are pairs of results, which vdpbf16ps adds to sums in fp32. In it subnormals count as
+ * zero.
+ *
+ * Images are NHWC. Deterministic for a given number of threads. What lies outside of
  * the image counts as zero, so an infinite weight gives NaN at the edges.
  *
  *   conv_gemm.c       forward and data gradient, and their weights
@@ -34,6 +38,11 @@ bool gemm_in_place(const struct conv_window *v);
 void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
                  int64_t at, int n, int lo, int hi, float *to, int64_t next,
                  int64_t panel);
+
+/* The same of bf16: rows are pairs of results, the last with a zero if n is odd. */
+void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
+                       const uint16_t *from, int64_t at, int n, int lo, int hi, float *to,
+                       int64_t next, int64_t panel);
 
 size_t gemm_weight_grad_scratch(const struct conv_shape *s, int threads);
 void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, const void *x,

@@ -1,14 +1,17 @@
-/* The weight gradient: sums of [k][column of the left matrix], over results. */
+/*
+ * The weight gradient: sums of [k][column of the left matrix], over results, one after
+ * another in fp32 and two at a time in bf16.
+ */
 #include <string.h>
 
 #include "cpu/conv_gemm.h"
 #include "cpu/conv_share.h"
 
 enum {
-    ROWS = 192, /* results at a time */
-    /* floats of a panel, an odd number of lines */
-    LEFT = ROWS * GEMM_LEFT + 16,
-    RIGHT = ROWS * GEMM_RIGHT + 16,
+    STEPS = 192, /* results, or pairs of them, at a time */
+    /* words of a panel, an odd number of lines */
+    LEFT = STEPS * GEMM_LEFT + 16,
+    RIGHT = STEPS * GEMM_RIGHT + 16,
 };
 
 struct grad_job {
@@ -16,14 +19,20 @@ struct grad_job {
     const struct conv_shape *s;
     struct conv_window v;
     struct conv_share share;
-    const float *x, *dy;
+    bool pairs;
+    const void *x, *dy;
     float *dw, *scratch;
 };
 
 static struct grad_job job_of(const struct device *dev, const struct conv_shape *s,
                               int threads)
 {
-    struct grad_job j = {.dev = dev, .s = s, .v = conv_window_forward(s, 1)};
+    struct grad_job j = {
+        .dev = dev,
+        .s = s,
+        .v = conv_window_forward(s, 1),
+        .pairs = s->type == DTYPE_BF16,
+    };
     size_t sums = (size_t)gemm_depth(&j.v) * (size_t)s->k;
 
     j.share = conv_share_of(s->k, gemm_depth(&j.v), sums * sizeof(float), threads);
@@ -56,30 +65,73 @@ static float *sums_of(const struct grad_job *j, int thread)
                         : j->dw;
 }
 
+/* n results of so many of their `channels` at `from`, as one side in panels of `width`.
+ */
+static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
+                      int n, int taken, int width, float *to, int64_t panel)
+{
+    const uint16_t *half = from;
+    const float *row = from;
+
+    for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, to += width)
+        j->dev->loops->gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken, width,
+                                  to, panel);
+    for (int i = 0; i < n && !j->pairs; i++, row += channels, to += width)
+        j->dev->loops->gemm_spread(row, taken, width, to, panel);
+}
+
+/* Channel `first` of result `at`. */
+static const void *result_at(const struct grad_job *j, const void *p, int64_t at,
+                             int channels, int first)
+{
+    return (const char *)p + (at * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
+}
+
+/* Columns [lo, hi) of the left matrix of results [at, at + n). */
+static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, float *to)
+{
+    const struct conv_window *v = &j->v;
+
+    if (gemm_in_place(v))
+        copy_side(j, result_at(j, j->x, at, v->c, lo), v->c, n, hi - lo, GEMM_RIGHT, to,
+                  RIGHT);
+    else if (j->pairs)
+        gemm_gather_pairs(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, RIGHT);
+    else
+        gemm_gather(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, RIGHT);
+}
+
+/* The n results of so many channels behind the first `at`, to be fetched. */
+static struct gemm_ahead ahead_of(const struct grad_job *j, const void *p, int64_t at,
+                                  int n, int channels)
+{
+    return (struct gemm_ahead){
+        .at = result_at(j, p, at, channels, 0),
+        .bytes = (ptrdiff_t)n * channels * (ptrdiff_t)dtype_size(j->s->type),
+    };
+}
+
 /* What results [at, at + n) add to a thread's sums. */
-static void add_rows(const struct grad_job *j, const struct conv_part *part, int64_t at,
-                     int n, float *copy, float *sums, bool add)
+static void add_results(const struct grad_job *j, const struct conv_part *part,
+                        int64_t at, int n, float *copy, float *sums, bool add)
 {
     const struct conv_shape *s = j->s;
     int depth = gemm_depth(&j->v), chunk = copied_columns(j);
     float *left = copy + (ptrdiff_t)(chunk / GEMM_RIGHT) * RIGHT;
 
-    for (int i = 0; i < n; i++)
-        j->dev->loops->gemm_spread(j->dy + (at + i) * s->k + part->row, part->rows,
-                                   GEMM_LEFT, left + (ptrdiff_t)i * GEMM_LEFT, LEFT);
+    copy_side(j, result_at(j, j->dy, at, s->k, part->row), s->k, n, part->rows, GEMM_LEFT,
+              left, LEFT);
     for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
         int hi = at_most(lo + chunk, part->col + part->cols);
         bool first = lo == part->col; /* what this thread reads whole is fetched, once */
-        ptrdiff_t dy = first && part->rows == s->k ? (ptrdiff_t)n * s->k : 0;
-        ptrdiff_t x = first && part->cols == depth && gemm_in_place(&j->v)
-                          ? (ptrdiff_t)n * s->c
-                          : 0;
+        bool dy = first && part->rows == s->k;
+        bool x = first && part->cols == depth && gemm_in_place(&j->v);
 
-        gemm_gather(j->dev, &j->v, j->x, at, n, lo, hi, copy, GEMM_RIGHT, RIGHT);
+        copy_x(j, at, n, lo, hi, copy);
         j->dev->loops->gemm_sums(&(const struct gemm_sums){
             .rows = part->rows,
             .cols = hi - lo,
-            .depth = n,
+            .depth = j->pairs ? (n + 1) / 2 : n,
             .a_panel = LEFT,
             .b_panel = RIGHT,
             .y_row = depth,
@@ -87,7 +139,9 @@ static void add_rows(const struct grad_job *j, const struct conv_part *part, int
             .b = copy,
             .y = sums + (ptrdiff_t)part->row * depth + lo,
             .add = add,
-            .ahead = {{j->dy + (at + n) * s->k, dy}, {j->x + (at + n) * s->c, x}},
+            .pairs = j->pairs,
+            .ahead = {ahead_of(j, j->dy, at + n, dy ? n : 0, s->k),
+                      ahead_of(j, j->x, at + n, x ? n : 0, s->c)},
         });
     }
 }
@@ -100,14 +154,15 @@ static void grad_thread(void *arg, int thread)
     float *copy = j->scratch + (size_t)thread * thread_floats(j);
     float *sums = sums_of(j, thread);
     int64_t lo = 0, hi = (int64_t)j->v.n * j->v.rows * j->v.cols;
+    int n = j->pairs ? 2 * STEPS : STEPS;
     bool add = false;
 
     if (j->share.own)
         cpu_part(hi, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) /* no results: its sums are zeros */
         memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
-    for (; lo < hi && part.rows && part.cols; lo += ROWS, add = true)
-        add_rows(j, &part, lo, at_most(hi - lo, ROWS), copy, sums, add);
+    for (; lo < hi && part.rows && part.cols; lo += n, add = true)
+        add_results(j, &part, lo, at_most(hi - lo, n), copy, sums, add);
 }
 
 /* Outputs [lo, hi). */

@@ -162,6 +162,7 @@ struct gemm_ahead winograd_ahead(const struct conv_shape *s,
     int64_t row = p.image * s->h + first_of(&w->y, p.row);
     int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
 
-    return (struct gemm_ahead){
-        image + (row * s->w + first_of(&w->x, p.col)) * channels + plane * size, size};
+    return (struct gemm_ahead){image + (row * s->w + first_of(&w->x, p.col)) * channels +
+                                   plane * size,
+                               size * (int64_t)sizeof(float)};
 }

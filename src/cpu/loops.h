@@ -200,6 +200,9 @@ struct loops {
     /* A row of a side of gemm_sums: 8 or 16 (`width`) numbers a panel. NULL: zeros */
     void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
                         int64_t panel);
+    /* The same of bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
+    void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
+                       float *to, int64_t panel);
     void (*winograd)(enum winograd t, const struct winograd_numbers *a);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* n bytes of each row, between rows of to_row and from_row bytes */

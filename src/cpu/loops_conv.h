@@ -1,5 +1,5 @@
 /*
- * What the loops of our own fp32 convolutions are told (cpu/loops.h): products of
+ * What the loops of our own convolutions are told (cpu/loops.h): products of
  * matrices (gemm.inc) and Winograd's transforms (winograd.inc).
  */
 #ifndef CPU_LOOPS_CONV_H
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers that are brought near while a product is made; they may be in no tensor. */
+/* What is brought near while a product is made; it may be in no tensor. */
 struct gemm_ahead {
-    const float *at;
-    int64_t size;
+    const void *at;
+    int64_t bytes;
 };
 
 /* What is done on results before they are stored: + bias, + add, relu, 0 by mask. */
@@ -40,7 +40,8 @@ struct gemm_rows {
 /*
  * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
  * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
- * numbers apart. Rows are a multiple of 8, columns of 16.
+ * numbers apart. Rows are a multiple of 8, columns of 16. With `pairs` each number is two
+ * of bf16, d and d + 1, whose products are both added.
  */
 enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
 struct gemm_sums {
@@ -48,7 +49,7 @@ struct gemm_sums {
     int64_t depth, a_panel, b_panel, y_row;
     const float *a, *b;
     float *y;
-    bool add;
+    bool add, pairs;
     struct gemm_ahead ahead[2];
 };
 
