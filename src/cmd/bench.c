@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "base/philox.h"
 #include "cmd/bench_convs.h"
 #include "cmd/bench_copy.h"
@@ -93,19 +94,6 @@ static void time_steps(struct bench *b, double seconds)
     session_drain(&b->session);
 }
 
-static int by_value(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-
-    return (*a > *b) - (*a < *b);
-}
-
-static double median_step(struct bench *b)
-{
-    qsort(b->seconds, (size_t)b->nsteps, sizeof(*b->seconds), by_value);
-    return b->seconds[b->nsteps / 2];
-}
-
 static void write_json(const struct bench *b, double step, const struct bench_convs *c,
                        const char *path)
 {
@@ -124,23 +112,12 @@ static void write_json(const struct bench *b, double step, const struct bench_co
                    1);
     json_put_string(&w, "model", b->cfg->model.name);
     if (c)
-        json_put_double(&w, "convs_images_per_second",
-                        batch / (c->forward + c->data + c->weight));
+        json_put_double(&w, "convs_images_per_second", batch / bench_convs_library(c));
     json_end(&w);
     strbuf_addch(&text, '\n');
     if (atomic_write_out(path, text.buf, text.len))
         die("cannot write '%s': %s", path, strerror(errno));
     strbuf_release(&text);
-}
-
-static void print_convs(const struct bench *b, double step, const struct bench_convs *c)
-{
-    double all = c->forward + c->data + c->weight, batch = (double)b->session.plan.batch;
-
-    printf("convolutions alone: %.1f img/s, forward %.1f ms, data gradient %.1f ms, "
-           "weight gradient %.1f ms, %.0f GFLOP/s; the step runs at %.1f %% of that\n",
-           batch / all, c->forward * 1e3, c->data * 1e3, c->weight * 1e3,
-           (double)c->flops / all * 1e-9, 100 * all / step);
 }
 
 static double number(const struct cmdline *line, const char *flag, double other)
@@ -172,14 +149,14 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
     struct bench b = {.cfg = cfg};
     struct session *s = &b.session;
     struct bench_convs c;
-    bool convs = cmdline_has(line, "--convs");
+    bool convs = cmdline_has(line, "--convs"), trace = cmdline_has(line, "--trace");
     double step, seconds = number(line, "--seconds", default_seconds);
 
     session_init(s, cfg, &(struct session_options){.train = true});
     session_alloc(s);
     bench_batch(&b);
     time_steps(&b, seconds);
-    step = median_step(&b);
+    step = median(b.seconds, b.nsteps);
     printf("%s: %.1f img/s, %.2f ms a step (median of %d), batch %" PRId64
            ", %s, %s: %s\n",
            cfg->model.name, (double)s->plan.batch / step, step * 1e3, b.nsteps,
@@ -187,13 +164,15 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
            s->backend->describe(s->device));
     if (convs) {
         c = bench_convs(s, CONV_RUNS);
-        print_convs(&b, step, &c);
+        bench_convs_print(&c, step, (double)s->plan.batch, trace);
     }
-    if (cmdline_has(line, "--trace"))
+    if (trace)
         bench_program_print(s->program[SESSION_TRAIN], CONV_RUNS,
                             bench_copy(s->backend, s->device));
     if (cmdline_value(line, "--json"))
         write_json(&b, step, convs ? &c : NULL, cmdline_value(line, "--json"));
+    if (convs)
+        bench_convs_release(&c);
     session_host_free(s, b.pixels);
     session_host_free(s, b.labels);
     session_release(s);
@@ -278,7 +257,8 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
 static const struct cmd_flag bench_flags[] = {
     {"--json", "FILE", "also write the result to FILE"},
     {"--seconds", "N", "how long to time steps (5)"},
-    {"--convs", NULL, "also time the convolutions alone, done by the library"},
+    {"--convs", NULL,
+     "also time the convolutions alone, done by the library, and our own beside them"},
     {"--trace", NULL, "also print what each step of the program costs"},
     {"--ops", NULL, "time the rows of the op table instead; an argument selects rows"},
     {"--batch", "N",

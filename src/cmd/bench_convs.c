@@ -1,10 +1,13 @@
 #include "cmd/bench_convs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cmd/bench_program.h"
+#include "base/median.h"
+#include "base/philox.h"
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
 #include "ops/conv2d.h"
@@ -36,72 +39,258 @@ static struct backend library_only(const struct backend *from,
     return b;
 }
 
-/* The sum to which region r belongs, or NULL: it holds no convolution. */
-static double *sum_of(struct bench_convs *c, const struct region *r)
-{
-    for (int i = 0; i < r->nnode; i++) {
-        const struct op *op = r->node[i]->op;
+/* ---- one program, its memory, and where its convolutions are ---- */
 
-        if (op == &op_conv2d || op == &op_linear)
-            return &c->forward;
-        if (op == &op_conv2d_data_grad || op == &op_linear_data_grad)
-            return &c->data;
-        if (op == &op_conv2d_weight_grad || op == &op_linear_weight_grad)
-            return &c->weight;
+struct side {
+    struct build build;
+    struct program *program;
+    void *base[MEMORY_COUNT];
+};
+
+/*
+ * Numbers of both types near 1 and -1: memory that nobody has written to lies in one page
+ * of zeros, which the cache holds.
+ */
+static void fill(struct device *dev, const struct backend *backend, char *to, size_t size)
+{
+    enum { WORDS = 1 << 19 };
+    uint16_t *word = xcalloc(WORDS, sizeof(*word));
+
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t random = philox(0, PHILOX_TEST, 0, i).v[0];
+
+        word[i] = (uint16_t)(0x3f80 | (random & 0x803f));
     }
+    for (size_t at = 0; at < size; at += WORDS * sizeof(*word)) {
+        size_t left = size - at, n = WORDS * sizeof(*word);
+
+        backend->copy_in(dev, to + at, word, left < n ? left : n);
+    }
+    if (backend->sync)
+        backend->sync(dev);
+    free(word);
+}
+
+static void side_init(struct side *d, struct session *s, const struct backend *backend)
+{
+    *d = (struct side){0};
+    build_init(&d->build, s->cfg, &s->plan, BUILD_TRAIN, false);
+    d->program = program_compile(d->build.graph, backend, s->device, NULL);
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
+        size_t size = program_need(d->program, (enum memory)m);
+
+        d->base[m] = backend->alloc(s->device, size);
+        fill(s->device, backend, d->base[m], size);
+    }
+    program_bind(d->program, d->base);
+    program_refresh(d->program);
+}
+
+static void side_release(struct side *d, const struct session *s)
+{
+    program_free(d->program);
+    build_release(&d->build);
+    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
+        s->backend->free(s->device, d->base[m]);
+}
+
+/* The job of a node, or CONV_JOBS: it is no convolution. */
+static enum conv_job job_of(const struct node *n)
+{
+    if (n->op == &op_conv2d || n->op == &op_linear)
+        return CONV_FORWARD;
+    if (n->op == &op_conv2d_data_grad || n->op == &op_linear_data_grad)
+        return CONV_DATA;
+    if (n->op == &op_conv2d_weight_grad || n->op == &op_linear_weight_grad)
+        return CONV_WEIGHT;
+    return CONV_JOBS;
+}
+
+/* The convolution in region r, or NULL. */
+static const struct node *conv_of(const struct region *r)
+{
+    for (int i = 0; i < r->nnode; i++)
+        if (job_of(r->node[i]) < CONV_JOBS)
+            return r->node[i];
     return NULL;
 }
 
-static struct bench_convs one_round(struct program *p)
+/* The step of p that does what n of another graph does, or -1. */
+static int step_of(const struct program *p, const struct node *n)
 {
-    struct bench_convs c = {0};
-
     for (int i = 0; i < p->nregion; i++) {
-        double *sum = sum_of(&c, p->region[i]), began = clock_now();
+        const struct node *c = conv_of(p->region[i]);
 
-        if (!sum)
-            continue;
-        p->step[i].kernel->run(&p->step[i], p->device);
-        if (p->backend->sync)
-            p->backend->sync(p->device);
-        *sum += clock_now() - began;
-        c.flops += op_region_flops(p->region[i]);
+        if (c && c->op == n->op && strcmp(c->layer, n->layer) == 0)
+            return i;
     }
-    return c;
+    return -1;
 }
 
-static int by_total(const void *a, const void *b)
-{
-    const struct bench_convs *x = a, *y = b;
-    double p = x->forward + x->data + x->weight, q = y->forward + y->data + y->weight;
+/* ---- times ---- */
 
-    return (p > q) - (p < q);
+static double run_step(struct program *p, int step)
+{
+    double began = clock_now();
+
+    p->step[step].kernel->run(&p->step[step], p->device);
+    if (p->backend->sync)
+        p->backend->sync(p->device);
+    return clock_now() - began;
+}
+
+/* Where a convolution is in both programs, and its seconds of each round. */
+struct pair {
+    int library, own; /* steps; own is -1 where no kernel of our own does it */
+    double *seconds[2];
+};
+
+static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
+                            const struct program *own, int runs)
+{
+    const struct node *n = conv_of(library->region[step]);
+    int at = step_of(own, n);
+    struct pair p = {.library = step, .own = -1};
+
+    *c = (struct conv_time){.layer = xstrdup(n->layer),
+                            .job = job_of(n),
+                            .flops = op_region_flops(library->region[step])};
+    if (at >= 0 && own_conv(own->region[at]->kernel)) {
+        p.own = at;
+        c->kernel = own->region[at]->kernel->name;
+    }
+    for (int k = 0; k < 2; k++)
+        p.seconds[k] = xcalloc((size_t)runs, sizeof(double));
+    return p;
+}
+
+/* The first round warms up. */
+static void time_pairs(struct pair *pair, int n, struct program *library,
+                       struct program *own, int runs)
+{
+    for (int r = -1; r < runs; r++)
+        for (int i = 0; i < n; i++) {
+            double a = run_step(library, pair[i].library);
+            double b = pair[i].own >= 0 ? run_step(own, pair[i].own) : 0;
+
+            if (r >= 0) {
+                pair[i].seconds[0][r] = a;
+                pair[i].seconds[1][r] = b;
+            }
+        }
 }
 
 struct bench_convs bench_convs(struct session *s, int runs)
 {
     const struct kernel *kernel[KERNELS];
     struct backend backend = library_only(s->backend, kernel);
-    struct bench_convs *round = xcalloc((size_t)runs, sizeof(*round)), median;
-    struct build build;
-    struct program *p;
-    void *base[MEMORY_COUNT] = {0};
+    struct side library, own;
+    struct bench_convs c = {0};
+    struct pair *pair;
 
-    build_init(&build, s->cfg, &s->plan, BUILD_TRAIN, false);
-    p = program_compile(build.graph, &backend, s->device, NULL);
-    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
-        base[m] = s->backend->alloc(s->device, program_need(p, (enum memory)m));
-    program_bind(p, base);
-    program_refresh(p);
-    (void)one_round(p);
-    for (int i = 0; i < runs; i++)
-        round[i] = one_round(p);
-    qsort(round, (size_t)runs, sizeof(*round), by_total);
-    median = round[runs / 2];
-    program_free(p);
-    build_release(&build);
-    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
-        s->backend->free(s->device, base[m]);
-    free(round);
-    return median;
+    side_init(&library, s, &backend);
+    side_init(&own, s, s->backend);
+    c.conv = xcalloc((size_t)library.program->nregion, sizeof(*c.conv));
+    pair = xcalloc((size_t)library.program->nregion, sizeof(*pair));
+    for (int i = 0; i < library.program->nregion; i++)
+        if (conv_of(library.program->region[i])) {
+            pair[c.nconv] =
+                pair_new(&c.conv[c.nconv], library.program, i, own.program, runs);
+            c.nconv++;
+        }
+    time_pairs(pair, c.nconv, library.program, own.program, runs);
+    for (int i = 0; i < c.nconv; i++) {
+        c.conv[i].library = median(pair[i].seconds[0], runs);
+        c.conv[i].own = median(pair[i].seconds[1], runs);
+        free(pair[i].seconds[0]);
+        free(pair[i].seconds[1]);
+    }
+    free(pair);
+    side_release(&own, s);
+    side_release(&library, s);
+    return c;
+}
+
+void bench_convs_release(struct bench_convs *c)
+{
+    for (int i = 0; i < c->nconv; i++)
+        free(c->conv[i].layer);
+    free(c->conv);
+}
+
+double bench_convs_library(const struct bench_convs *c)
+{
+    double all = 0;
+
+    for (int i = 0; i < c->nconv; i++)
+        all += c->conv[i].library;
+    return all;
+}
+
+/* ---- what is printed ---- */
+
+static const char *const job_name[CONV_JOBS] = {"forward", "data gradient",
+                                                "weight gradient"};
+
+static void print_all(const struct bench_convs *c, double step, double batch)
+{
+    double all = bench_convs_library(c), sum[CONV_JOBS] = {0};
+    int64_t flops = 0;
+
+    for (int i = 0; i < c->nconv; i++) {
+        sum[c->conv[i].job] += c->conv[i].library;
+        flops += c->conv[i].flops;
+    }
+    printf("convolutions alone: %.1f img/s", batch / all);
+    for (int j = 0; j < CONV_JOBS; j++)
+        printf(", %s %.1f ms", job_name[j], sum[j] * 1e3);
+    printf(", %.0f GFLOP/s; the step runs at %.1f %% of that\n",
+           (double)flops / all * 1e-9, 100 * all / step);
+}
+
+static void print_pair(const char *layer, const char *kernel, int count,
+                       const struct conv_time *c)
+{
+    printf("%-28s %-24s %5d %9.3f %9.1f %9.3f %9.1f %6.2f\n", layer, kernel, count,
+           c->own * 1e3, (double)c->flops / c->own * 1e-9, c->library * 1e3,
+           (double)c->flops / c->library * 1e-9, c->library / c->own);
+}
+
+/* Each kernel of our own once, in the order of first use. */
+static void print_kernels(const struct bench_convs *c)
+{
+    for (int i = 0; i < c->nconv; i++) {
+        struct conv_time sum = {0};
+        bool seen = false;
+        int count = 0;
+
+        for (int k = 0; c->conv[i].kernel && k < c->nconv; k++) {
+            if (c->conv[k].kernel != c->conv[i].kernel)
+                continue;
+            seen |= k < i;
+            sum.flops += c->conv[k].flops;
+            sum.own += c->conv[k].own;
+            sum.library += c->conv[k].library;
+            count++;
+        }
+        if (count && !seen)
+            print_pair("all", c->conv[i].kernel, count, &sum);
+    }
+}
+
+void bench_convs_print(const struct bench_convs *c, double step, double batch, bool each)
+{
+    int own = 0;
+
+    print_all(c, step, batch);
+    for (int i = 0; i < c->nconv; i++)
+        own += c->conv[i].kernel != NULL;
+    if (!own)
+        return;
+    printf("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "steps", "ms",
+           "GFLOP/s", "library", "GFLOP/s", "ratio");
+    for (int i = 0; each && i < c->nconv; i++)
+        if (c->conv[i].kernel)
+            print_pair(c->conv[i].layer, c->conv[i].kernel, 1, &c->conv[i]);
+    print_kernels(c);
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "ops/op_bench.h"
 
 enum { REPEATS = 20 };
@@ -21,19 +22,6 @@ static void note(const struct program *p, int step, double seconds, void *arg)
 
     (void)p;
     r->seconds[(size_t)r->run * (size_t)r->nregion + (size_t)step] = seconds;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof(*v), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* Seconds of each run of each step, at the end of its trace. */

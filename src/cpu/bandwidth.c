@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 
@@ -80,13 +81,6 @@ void cpu_fill(const struct device *dev, void *to, size_t size, bool past_cache)
     cpu_for(dev, (int64_t)size, 4096, fill_part, &c);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double cpu_copy_bandwidth(struct device *dev)
 {
     void *from = backend_cpu.alloc(dev, COPY_BYTES),
@@ -101,10 +95,9 @@ double cpu_copy_bandwidth(struct device *dev)
             cpu_copy(dev, to, from, COPY_BYTES, kind);
             seconds[kind][i] = clock_now() - began;
         }
-        qsort(seconds[kind], COPY_RUNS, sizeof(double), ascending);
     }
-    cached = seconds[0][COPY_RUNS / 2];
-    past = seconds[1][COPY_RUNS / 2];
+    cached = median(seconds[0], COPY_RUNS);
+    past = median(seconds[1], COPY_RUNS);
     backend_cpu.free(dev, from);
     backend_cpu.free(dev, to);
     return 2.0 * COPY_BYTES / (cached < past ? cached : past);

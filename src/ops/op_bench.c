@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "ops/batchnorm.h"
 
 enum {
@@ -100,19 +101,6 @@ int64_t op_region_flops(const struct region *r)
 bool op_time_moves(const struct op_time *t)
 {
     return t->bytes >= MOVES_BYTES && t->flops <= MOVES_FLOPS * t->bytes;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof(*v), ascending);
-    return v[n / 2];
 }
 
 static void run_bare(const struct timing *t, const struct program *p, int step, bool past)

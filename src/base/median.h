@@ -1,0 +1,8 @@
+/* The median of measured times. */
+#ifndef BASE_MEDIAN_H
+#define BASE_MEDIAN_H
+
+/* Of n > 0 numbers, which it sorts; of an even count the mean of the middle two. */
+double median(double *v, int n);
+
+#endif

@@ -1,0 +1,84 @@
+#!/bin/bash
+# trainc bench: what its modes print, and that their JSON holds the documented fields with
+# numbers in them. No speed is compared with anything.
+#
+#   tests/e2e/bench.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bench.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+value() { # file key
+  sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$1" | head -1
+}
+positive() { # file key...
+  local file=$1 key
+  shift
+  for key; do
+    awk -v v="$(value "$file" "$key")" 'BEGIN { exit !(v + 0 > 0) }' ||
+      fail "$file: $key is '$(value "$file" "$key")'"
+  done
+}
+
+# ---- a step, and its convolutions ----
+
+step=("$trainc" bench --cfg "$here/configs/cifar10/resnet20.yaml" --batch-size 4 --device cpu
+  --seconds 0.1 --json step.json)
+
+"${step[@]}" --no-amp --convs --trace >log 2>&1 || { cat log; fail "a step"; }
+positive step.json images_per_second step_ms_median peak_memory_bytes convs_images_per_second
+[ "$(value step.json dtype)" = fp32 ] || fail "dtype: $(value step.json dtype)"
+[ "$(value step.json batch)" = 4 ] || fail "batch: $(value step.json batch)"
+[ "$(value step.json device)" = cpu ] || fail "device: $(value step.json device)"
+grep -Eq '^resnet20: [0-9.]+ img/s, [0-9.]+ ms a step' log || fail "no line of the step"
+grep -Eq '^convolutions alone: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [0-9.]+ ms, weight gradient [0-9.]+ ms' log ||
+  fail "no line of the convolutions: $(grep ^conv log)"
+# the first convolution has no data gradient, and the classifier counts
+grep -Eq '^all steps +[0-9]+ ' log || fail "no sum of the trace"
+
+# Our own beside the library: each of a kernel's lines counts in its sum, and the ratio is
+# that of the two times. On a processor that has none of our loops there is no table.
+sed -n '/^our own /,/^layer /p' log | grep -E ' cpu ' >own
+if [ -s own ]; then
+  awk '{ k = ""; for (i = 2; i <= NF - 6; i++) k = k " " $i
+         if ($1 == "all") { count[k] = $(NF - 5); ms[k] = $(NF - 4) }
+         else { n[k]++; sum[k] += $(NF - 4) }
+         if ($(NF - 4) > 0.5 && ($(NF) - $(NF - 2) / $(NF - 4)) ^ 2 > 0.0004) bad = 1
+         if (!($(NF) > 0) || !($(NF - 3) > 0) || !($(NF - 1) > 0)) bad = 1 }
+       END { for (k in n) if (n[k] != count[k] || (sum[k] - ms[k]) ^ 2 > 0.001) bad = 1
+             for (k in count) if (!(k in n)) bad = 1
+             exit bad }' own || { cat own; fail "our own convolutions do not add up"; }
+elif grep -Eq '(narrow|winograd|gemm|direct|amx)$' <(awk '{print $2, $3, $4}' log); then
+  fail "our own convolutions are not compared"
+fi
+"${step[@]}" --no-amp --convs >log 2>&1 || { cat log; fail "without a trace"; }
+grep -q '^layer1.0.conv1 ' log && fail "each convolution without --trace"
+grep -q '^all steps' log && fail "a trace without --trace"
+echo "ok: a step and its convolutions"
+
+"${step[@]}" >log 2>&1 || { cat log; fail "a step alone"; }
+grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
+grep -q '^convolutions alone' log && fail "convolutions without --convs"
+
+# ---- rows of the op table ----
+
+"$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || { cat log; fail "--ops"; }
+positive ops.json copy_gb_per_second ms bytes of_copy
+[ "$(grep -o '"row": *"relu limit"' ops.json | wc -l)" -gt 0 ] || fail "--ops: no row"
+[ "$(grep -o '"row": *"[^"]*"' ops.json | sort -u | wc -l)" = 1 ] || fail "--ops: other rows, too"
+echo "ok: rows of the op table"
+
+# ---- the loader ----
+
+"$trainc" synth shapes --out data --classes 2 --train 16 --val 8 --size 16 2>/dev/null || exit 1
+"$trainc" bench --loader --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu \
+  --json loader.json >log 2>&1 || { cat log; fail "--loader"; }
+positive loader.json images_per_second
+echo "ok: the loader"
+
+exit $((fails > 0))
