@@ -46,7 +46,7 @@ grep -Eq '^all steps +[0-9]+ ' log || fail "no sum of the trace"
 sed -n '/^our own /,/^layer /p' log | grep -E ' cpu ' >own
 if [ -s own ]; then
   awk '{ k = ""; for (i = 2; i <= NF - 6; i++) k = k " " $i
-         if ($1 == "all") { count[k] = $(NF - 5); ms[k] = $(NF - 4) }
+         if ($1 == "all") { if (k in count) bad = 1; count[k] = $(NF - 5); ms[k] = $(NF - 4) }
          else { n[k]++; sum[k] += $(NF - 4) }
          if ($(NF - 4) > 0.5 && ($(NF) - $(NF - 2) / $(NF - 4)) ^ 2 > 0.0004) bad = 1
          if (!($(NF) > 0) || !($(NF - 3) > 0) || !($(NF - 1) > 0)) bad = 1 }
