@@ -189,9 +189,18 @@ struct window_job {
     const float *packed; /* of this window */
 };
 
+/*
+ * Rows that lie a multiple of 4 KiB apart fall on the same set of a first-level cache, whose
+ * 8 or 12 ways do not hold a tile's rows and the weights beside them: they are copied.
+ */
+static bool read_in_place(const struct conv_window *v)
+{
+    return gemm_in_place(v) && (size_t)v->c * sizeof(float) % 4096;
+}
+
 static size_t thread_floats(const struct conv_window *v)
 {
-    return gemm_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
+    return read_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
 }
 
 /* Where results [at, at + n) go, and what is done on them is read. */
@@ -258,7 +267,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
             .finish = any ? &finish : NULL,
         };
 
-        if (gemm_in_place(v)) {
+        if (read_in_place(v)) {
             g.a = from + at * v->c + lo;
             g.a_row = v->c;
             g.ahead[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
