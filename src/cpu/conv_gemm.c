@@ -190,8 +190,9 @@ struct window_job {
 };
 
 /*
- * Rows that lie a multiple of 4 KiB apart fall on the same set of a first-level cache, whose
- * 8 or 12 ways do not hold a tile's rows and the weights beside them: they are copied.
+ * Rows that lie a multiple of 4 KiB apart fall on the same set of a first-level cache,
+ * whose 8 or 12 ways do not hold a tile's rows and the weights beside them: they are
+ * copied.
  */
 static bool read_in_place(const struct conv_window *v)
 {
