@@ -1,7 +1,6 @@
-/* Formats told apart, limits checked, the rest left to jpeg.c, stb.c and pnm.c. */
+/* Formats told apart, limits checked, the rest left to one file for each. */
 #include <ctype.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -11,12 +10,23 @@
 /* A line of more pixels needs tables of more memory than its pixels when resized. */
 enum { DECODE_SIDE = 1 << 20 };
 
+/* All but JPEG, whose decoder is kept from picture to picture. */
+static const struct decode_format {
+    bool (*is)(const void *data, size_t len);
+    int (*open)(const void *data, size_t len, int *w, int *h, struct strbuf *why);
+    int (*read)(const void *data, size_t len, const struct image_part *part,
+                struct image *img, struct strbuf *why);
+} formats[] = {
+    {stb_is, stb_open, stb_read},
+    {pnm_is, pnm_open, pnm_read},
+};
+
 struct image_decoder {
     struct image_limits limits;
     struct jpeg *jpeg;
     const void *data; /* of the open picture; NULL: none */
     size_t len;
-    bool is_jpeg;
+    const struct decode_format *format; /* NULL: JPEG */
     int w, h;
 };
 
@@ -64,20 +74,12 @@ static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
     return -1;
 }
 
-static bool starts(const uint8_t *p, size_t len, const char *magic, size_t n)
+static const struct decode_format *decode_find(const void *data, size_t len)
 {
-    return len >= n && memcmp(p, magic, n) == 0;
-}
-
-static bool decode_is_stb(const uint8_t *p, size_t len)
-{
-    return starts(p, len, "\x89PNG\r\n\x1a\n", 8) || starts(p, len, "BM", 2) ||
-           starts(p, len, "GIF8", 4);
-}
-
-static bool decode_is_pnm(const uint8_t *p, size_t len)
-{
-    return starts(p, len, "P5", 2) || starts(p, len, "P6", 2);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (formats[i].is(data, len))
+            return &formats[i];
+    return NULL;
 }
 
 static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
@@ -114,13 +116,11 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
                     (long long)d->limits.max_bytes);
         return -1;
     }
-    d->is_jpeg = starts(data, len, "\xff\xd8\xff", 3);
-    if (d->is_jpeg)
+    d->format = decode_find(data, len);
+    if (d->format)
+        rc = d->format->open(data, len, &d->w, &d->h, why);
+    else if (jpeg_is(data, len))
         rc = jpeg_open(d->jpeg, data, len, &d->w, &d->h, why);
-    else if (decode_is_stb(data, len))
-        rc = stb_open(data, len, &d->w, &d->h, why);
-    else if (decode_is_pnm(data, len))
-        rc = pnm_open(data, len, &d->w, &d->h, why);
     else
         rc = decode_unknown(data, len, why);
     if (rc < 0 || decode_check_size(d, why) < 0)
@@ -134,7 +134,7 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
 
 int image_decoder_shrinks(const struct image_decoder *d)
 {
-    return d->data && d->is_jpeg;
+    return d->data && !d->format;
 }
 
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
@@ -151,11 +151,10 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
         part->x > d->w - part->w || part->y > d->h - part->h)
         BUG("part %d,%d %dx%d outside a picture of %dx%d", part->x, part->y, part->w,
             part->h, d->w, d->h);
-    if (part->shrink != 1 && !d->is_jpeg)
+    if (part->shrink != 1 && d->format)
         BUG("only JPEG can be decoded at 1/%d", part->shrink);
     d->data = NULL;
-    if (d->is_jpeg)
+    if (!d->format)
         return jpeg_read(d->jpeg, part, img, why);
-    return (decode_is_pnm(data, d->len) ? pnm_read : stb_read)(data, d->len, part, img,
-                                                               why);
+    return d->format->read(data, d->len, part, img, why);
 }

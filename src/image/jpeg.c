@@ -112,6 +112,11 @@ void jpeg_free(struct jpeg *j)
     free(j);
 }
 
+bool jpeg_is(const void *data, size_t len)
+{
+    return len >= 3 && !memcmp(data, "\xff\xd8\xff", 3);
+}
+
 static void jpeg_header(struct jpeg *j)
 {
     jpeg_destroy_decompress(&j->c); /* with the tables of the picture before */

@@ -15,6 +15,11 @@ struct pnm {
     const uint8_t *sample;
 };
 
+bool pnm_is(const void *data, size_t len)
+{
+    return len >= 2 && (!memcmp(data, "P5", 2) || !memcmp(data, "P6", 2));
+}
+
 /* The next number of the header, after white space and comments; -1: there is none. */
 static int pnm_number(const uint8_t *d, size_t len, size_t *at)
 {

@@ -234,6 +234,17 @@ static int stb_gif_check(const uint8_t *d, size_t len, struct strbuf *why)
     return at ? 0 : -1;
 }
 
+static bool stb_starts(const void *data, size_t len, const char *magic, size_t n)
+{
+    return len >= n && !memcmp(data, magic, n);
+}
+
+bool stb_is(const void *data, size_t len)
+{
+    return stb_starts(data, len, "\x89PNG\r\n\x1a\n", 8) ||
+           stb_starts(data, len, "BM", 2) || stb_starts(data, len, "GIF8", 4);
+}
+
 int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
 {
     int channels;
