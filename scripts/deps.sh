@@ -16,6 +16,7 @@ libyaml-dev
 libturbojpeg0-dev
 libjpeg62-turbo-dev
 libpng-dev
+libwebp-dev
 zlib1g-dev
 libzip-dev
 libstb-dev

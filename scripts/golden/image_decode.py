@@ -76,6 +76,47 @@ def extra_bytes(jpeg):
     return b"".join((b"\x12\x34" if marker == "scan" else b"") + s for marker, s in segments(jpeg))
 
 
+def riff(kind, data):
+    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
+
+
+def webp_chunks(path):
+    """Kind and all bytes of each chunk."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 12
+    while at < len(data):
+        size = 8 + struct.unpack("<I", data[at + 4:at + 8])[0]
+        yield data[at:at + 4], data[at:at + size + (size & 1)]
+        at += size + (size & 1)
+
+
+def webp_frame(path, x, y, w, h):
+    """The picture in the file as a frame that lies at x, y."""
+    pixels = b"".join(c for kind, c in webp_chunks(path) if kind in (b"ALPH", b"VP8 ", b"VP8L"))
+    place = b"".join(struct.pack("<I", v)[:3] for v in (x // 2, y // 2, w - 1, h - 1, 100))
+    return riff(b"ANMF", place + b"\0" + pixels)
+
+
+def animation(path, frames):
+    """On a canvas of W x H that the first frame does not fill; the background is no colour of it."""
+    head = struct.pack("<I", 0x12) + struct.pack("<I", W - 1)[:3] + struct.pack("<I", H - 1)[:3]
+    chunks = riff(b"VP8X", head) + riff(b"ANIM", b"\x50\x60\x70\xff\0\0") + b"".join(frames)
+    with open(path, "wb") as f:
+        f.write(riff(b"RIFF", b"WEBP" + chunks))
+
+
+def webp_animations(rgba):
+    small, other = "small.webp", "other.webp"
+    rgba.crop((5, 4, 16, 13)).save(small, lossless=True, exact=True)
+    rgba.transpose(Image.Transpose.ROTATE_180).save(other, quality=80)
+    animation("moving.webp", [webp_frame(small, 6, 4, 11, 9), webp_frame(other, 0, 0, W, H)])
+    rgba.crop((0, 0, 20, 17)).save(small, quality=80, exact=True)
+    animation("moving_lossy.webp", [webp_frame(small, 2, 0, 20, 17)])
+    os.remove(small)
+    os.remove(other)
+
+
 def expect(path, rgb):
     with open(path + ".rgb", "wb") as f:
         f.write(struct.pack("<2i", W, H) + rgb)
@@ -107,6 +148,11 @@ def main():
         "palette.gif": (rgb.quantize(16), {}),
         "rgb.ppm": (rgb, {}),
         "grey.pgm": (rgb.convert("L"), {}),
+        "lossy.webp": (rgb, {"quality": 80}),
+        "lossless.webp": (rgb, {"lossless": True}),
+        "rgba.webp": (rgba, {"quality": 80, "exact": True}),
+        "rgba_lossless.webp": (rgba, {"lossless": True, "exact": True}),
+        "rotated.webp": (rgb, {"quality": 50, "exif": exif}),
     }
     edits = {"mjpeg.jpg": without_huffman, "scan.jpg": odd_scan, "extra.jpg": extra_bytes}
     for name, (image, options) in saved.items():
@@ -117,6 +163,9 @@ def main():
             data = edit(f.read())
         with open(name, "wb") as f:
             f.write(data)
+        expect(name, Image.open(name).convert("RGB").tobytes())
+    webp_animations(rgba)
+    for name in ("moving.webp", "moving_lossy.webp"):
         expect(name, Image.open(name).convert("RGB").tobytes())
     png_short("short.png")
     expect("short.png", Image.open("short.png").convert("RGB").tobytes())

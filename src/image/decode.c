@@ -19,6 +19,7 @@ static const struct decode_format {
 } formats[] = {
     {stb_is, stb_open, stb_read},
     {pnm_is, pnm_open, pnm_read},
+    {webp_is, webp_open, webp_read},
 };
 
 struct image_decoder {

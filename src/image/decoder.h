@@ -1,5 +1,5 @@
 /*
- * What decode.c knows of the formats: one file for each library (jpeg.c, stb.c)
+ * What decode.c knows of the formats: one file for each library (jpeg.c, stb.c, webp.c)
  * and for PGM and PPM (pnm.c), the same calls. Private to src/image.
  *
  * NAME_open reads the size in the header and takes no memory for pixels; NAME_read reads
@@ -32,5 +32,10 @@ bool pnm_is(const void *data, size_t len);
 int pnm_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
 int pnm_read(const void *data, size_t len, const struct image_part *part,
              struct image *img, struct strbuf *why);
+
+bool webp_is(const void *data, size_t len);
+int webp_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
+int webp_read(const void *data, size_t len, const struct image_part *part,
+              struct image *img, struct strbuf *why);
 
 #endif

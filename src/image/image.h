@@ -13,8 +13,9 @@
  * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
  * cannot decode a part of a picture, and skipping the rows and columns outside the crop
  * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
- * go through stb_image, PPM and PGM (binary) through our own reader. The format is told
- * from the first bytes, never from the name.
+ * go through stb_image, WebP (of an animation the first frame, on black) through libwebp,
+ * PPM and PGM (binary) through our own reader. The format is told from the first bytes,
+ * never from the name.
  *
  * Every picture becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
  * are looked up, alpha is dropped without blending, CMYK and YCCK are read as Adobe
@@ -31,7 +32,7 @@
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
  * size, the header's width times height, the memory that libjpeg and stb_image may take,
- * the number of scans of a progressive JPEG.
+ * the number of scans of a progressive JPEG. libwebp takes what the pixels justify.
  */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H

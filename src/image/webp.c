@@ -1,0 +1,153 @@
+/*
+ * libwebp behind one file: lossy and lossless WebP, and the first frame of an animation.
+ *
+ * Quirks: the decoder by itself takes a file that is cut off for a part of one to be
+ * continued, so the demuxer, which wants all chunks, looks at it first; a decode of a
+ * part takes the chroma at its edges from inside, so we ask for a margin, and for an even
+ * corner, to which lossy files are rounded in silence.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+#include "base/error.h"
+#include "image/decoder.h"
+
+enum { WEBP_MARGIN = 2 }; /* pixels: one chroma sample */
+
+struct webp_box {
+    int x0, y0, x1, y1;
+};
+
+bool webp_is(const void *data, size_t len)
+{
+    const uint8_t *d = data;
+
+    return len >= 12 && !memcmp(d, "RIFF", 4) && !memcmp(d + 8, "WEBP", 4);
+}
+
+static const char *webp_reason(VP8StatusCode status)
+{
+    switch (status) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+        return "no memory to decode it";
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return "a feature of WebP that libwebp does not know";
+    case VP8_STATUS_SUSPENDED:
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+        return "the file is cut off";
+    default:
+        return "damaged: not what a WebP file may hold";
+    }
+}
+
+static int webp_fail(VP8StatusCode status, struct strbuf *why)
+{
+    strbuf_addstr(why, webp_reason(status));
+    return -1;
+}
+
+/* The header says how many bytes stand behind it: its own "WEBP" and the chunks. */
+static bool webp_is_cut(const uint8_t *d, size_t len)
+{
+    uint32_t behind =
+        d[4] | (uint32_t)d[5] << 8 | (uint32_t)d[6] << 16 | (uint32_t)d[7] << 24;
+
+    return behind > len - 8;
+}
+
+/* Of an animation the size is that of the canvas. */
+int webp_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+{
+    WebPBitstreamFeatures f;
+    VP8StatusCode status;
+
+    if (webp_is_cut(data, len))
+        return webp_fail(VP8_STATUS_NOT_ENOUGH_DATA, why);
+    status = WebPGetFeatures(data, len, &f);
+    if (status != VP8_STATUS_OK)
+        return webp_fail(status, why);
+    *w = f.width;
+    *h = f.height;
+    return 0;
+}
+
+/* The pixels of the first frame at `from`, in pixels of the frame, to to[0]. */
+static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *to,
+                       size_t stride, struct strbuf *why)
+{
+    WebPDecoderConfig c;
+    VP8StatusCode status;
+
+    if (!WebPInitDecoderConfig(&c))
+        die("libwebp cannot start: another version than at build time");
+    c.options.use_cropping = 1;
+    c.options.crop_left = from.x0;
+    c.options.crop_top = from.y0;
+    c.options.crop_width = from.x1 - from.x0;
+    c.options.crop_height = from.y1 - from.y0;
+    c.output.colorspace = MODE_RGB;
+    c.output.is_external_memory = 1;
+    c.output.u.RGBA.rgba = to;
+    c.output.u.RGBA.stride = (int)stride;
+    c.output.u.RGBA.size = stride * (size_t)(from.y1 - from.y0);
+    status = WebPDecode(frame->bytes, frame->size, &c);
+    return status == VP8_STATUS_OK ? 0 : webp_fail(status, why);
+}
+
+static int webp_low(int at)
+{
+    return at > WEBP_MARGIN ? (at - WEBP_MARGIN) & ~1 : 0;
+}
+
+static int webp_high(int at, int size)
+{
+    return at < size - WEBP_MARGIN ? at + WEBP_MARGIN : size;
+}
+
+/*
+ * The part with its margin; or, if the first frame of an animation does not fill the
+ * canvas, all of it: the frame on black, as PIL shows it, who blends later frames only.
+ */
+static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, int h,
+                     struct image *img, struct strbuf *why)
+{
+    struct webp_box all = {0, 0, f->width, f->height};
+    struct webp_box some = {webp_low(p->x), webp_low(p->y), webp_high(p->x + p->w, w),
+                            webp_high(p->y + p->h, h)};
+    uint8_t *to;
+
+    if (f->width == w && f->height == h) {
+        image_resize_room(img, some.x1 - some.x0, some.y1 - some.y0);
+        img->x = some.x0;
+        img->y = some.y0;
+        return webp_decode(&f->fragment, some, img->pixel, img->stride, why);
+    }
+    image_resize_room(img, w, h);
+    memset(img->pixel, 0, img->stride * (size_t)h);
+    to = img->pixel + (size_t)f->y_offset * img->stride + 3 * (size_t)f->x_offset;
+    return webp_decode(&f->fragment, all, to, img->stride, why);
+}
+
+/* The demuxer has seen that the frames lie on the canvas and have the size they say. */
+int webp_read(const void *data, size_t len, const struct image_part *part,
+              struct image *img, struct strbuf *why)
+{
+    WebPData all = {data, len};
+    WebPDemuxer *demux = WebPDemux(&all);
+    WebPIterator f;
+    int rc = -1;
+
+    if (!demux)
+        return webp_fail(VP8_STATUS_BITSTREAM_ERROR, why);
+    if (!WebPDemuxGetFrame(demux, 1, &f))
+        webp_fail(VP8_STATUS_BITSTREAM_ERROR, why);
+    else
+        rc = webp_draw(&f, part, (int)WebPDemuxGetI(demux, WEBP_FF_CANVAS_WIDTH),
+                       (int)WebPDemuxGetI(demux, WEBP_FF_CANVAS_HEIGHT), img, why);
+    WebPDemuxReleaseIterator(&f);
+    WebPDemuxDelete(demux);
+    return rc;
+}
