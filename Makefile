@@ -22,7 +22,7 @@ B     ?= build/$(KIND)
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
 override CFLAGS   += -std=c11 -fopenmp -fno-math-errno -include src/base/banned.h $(WARN) $(OPT) $(PIC)
 override LDFLAGS  += -fopenmp
-override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lwebpdemux -lwebp -lz -lzip -lxxhash -ljansson -ldnnl -lpthread -lm
+override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lwebpdemux -lwebp -ltiff -lz -lzip -lxxhash -ljansson -ldnnl -lpthread -lm
 ifneq ($(DEBUG),)
 override CPPFLAGS += -DDEBUG
 endif

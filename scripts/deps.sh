@@ -17,6 +17,7 @@ libturbojpeg0-dev
 libjpeg62-turbo-dev
 libpng-dev
 libwebp-dev
+libtiff-dev
 zlib1g-dev
 libzip-dev
 libstb-dev

@@ -21,15 +21,16 @@ static void folder_finds_classes_and_files(void **state)
 {
     char *dir = make_temp_dir(), *slash = xasprintf("%s/", dir);
     static const char *const want[] = {
-        "B/1.JPG",       "a/10.png",       "a/2.jpeg",    "a/deep/er/x.ppm",
-        "class10/0.bmp", "class10/1.webp", "class2/0.gif"};
-    static const int label[] = {0, 1, 1, 1, 2, 2, 3};
+        "B/1.JPG",         "a/10.png",      "a/2.jpeg",
+        "a/deep/er/x.ppm", "class10/0.bmp", "class10/1.webp",
+        "class2/0.gif",    "class2/1.tif",  "class2/2.TIFF"};
+    static const int label[] = {0, 1, 1, 1, 2, 2, 3, 3, 3};
     struct strbuf name = STRBUF_INIT, why = STRBUF_INIT;
     struct dataset_bytes bytes = {0};
     struct dataset *d;
 
     (void)state;
-    for (size_t i = 0; i < 7; i++)
+    for (size_t i = 0; i < 9; i++)
         make_file(dir, want[i], want[i], strlen(want[i]));
     make_file(dir, ".ipynb_checkpoints/x.jpg", "", 0);
     make_file(dir, "a/.hidden.jpg", "", 0);
@@ -40,8 +41,8 @@ static void folder_finds_classes_and_files(void **state)
     assert_string_equal(d->class_name[0],
                         "B"); /* byte order: capitals first, 10 before 2 */
     assert_string_equal(d->class_name[2], "class10");
-    assert_int_equal(d->n, 7);
-    for (int64_t i = 0; i < 7; i++) {
+    assert_int_equal(d->n, 9);
+    for (int64_t i = 0; i < 9; i++) {
         strbuf_reset(&name);
         dataset_describe(d, i, &name);
         assert_string_equal(name.buf + strlen(dir) + 1, want[i]);

@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/philox.h"
 #include "decode_picture.h"
 #include "make_jpeg.h"
 
@@ -56,47 +55,6 @@ static uint8_t *make_webp(const struct kind *k, size_t *len)
     return out.mem;
 }
 
-static struct image_part random_part(uint64_t salt, uint64_t i, int w, int h)
-{
-    struct philox v = philox(7, PHILOX_TEST, salt, i);
-    struct image_part p = {.shrink = 1};
-
-    p.x = (int)philox_below(v.v[0], (uint32_t)w);
-    p.y = (int)philox_below(v.v[1], (uint32_t)h);
-    p.w = 1 + (int)philox_below(v.v[2], (uint32_t)(w - p.x));
-    p.h = 1 + (int)philox_below(v.v[3], (uint32_t)(h - p.y));
-    return p;
-}
-
-/* 60 random parts of one file, each equal to the same pixels of the whole picture. */
-static void check_parts(const void *data, size_t len, uint64_t salt)
-{
-    struct image_decoder *d = image_decoder_new(NULL);
-    struct strbuf why = STRBUF_INIT;
-    struct image whole = {0}, img = {0};
-
-    if (decode_picture(d, data, len, NULL, &whole, &why) < 0)
-        fail_msg("%s", why.buf);
-    for (uint64_t i = 0; i < 60; i++) {
-        struct image_part p = random_part(salt, i, whole.w, whole.h);
-
-        if (decode_picture(d, data, len, &p, &img, &why) < 0)
-            fail_msg("part %d,%d %dx%d: %s", p.x, p.y, p.w, p.h, why.buf);
-        assert_true(img.x <= p.x && img.x + img.w >= p.x + p.w);
-        assert_true(img.y <= p.y && img.y + img.h >= p.y + p.h);
-        for (int y = p.y; y < p.y + p.h; y++)
-            if (memcmp(img.pixel + (size_t)(y - img.y) * img.stride + 3 * (p.x - img.x),
-                       whole.pixel + (size_t)y * whole.stride + 3 * p.x,
-                       3 * (size_t)p.w) != 0)
-                fail_msg("file %d: part %d,%d %dx%d differs in row %d", (int)salt, p.x,
-                         p.y, p.w, p.h, y);
-    }
-    image_release(&whole);
-    image_release(&img);
-    strbuf_release(&why);
-    image_decoder_free(d);
-}
-
 static void parts_equal_the_whole(void **state)
 {
     static const struct kind kinds[] = {
@@ -110,7 +68,7 @@ static void parts_equal_the_whole(void **state)
         size_t len;
         uint8_t *data = make_webp(&kinds[i], &len);
 
-        check_parts(data, len, i);
+        decode_check_parts(data, len, i);
         WebPFree(data);
     }
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -118,26 +76,10 @@ static void parts_equal_the_whole(void **state)
         size_t len;
         char *data = file_read(path, &len);
 
-        check_parts(data, len, 100 + i);
+        decode_check_parts(data, len, 100 + i);
         free(data);
         free(path);
     }
-}
-
-static void expect_refusal(const struct image_limits *limits, const void *data,
-                           size_t len, const char *reason)
-{
-    struct image_decoder *d = image_decoder_new(limits);
-    struct strbuf why = STRBUF_INIT;
-    struct image img = {0};
-
-    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
-    if (!strstr(why.buf, reason))
-        fail_msg("'%s' is not '%s'", why.buf, reason);
-    assert_null(img.pixel);
-    image_release(&img);
-    strbuf_release(&why);
-    image_decoder_free(d);
 }
 
 static void bombs_are_refused(void **state)
@@ -155,13 +97,13 @@ static void bombs_are_refused(void **state)
     char *data = file_read("tests/golden/image_decode/lossy.webp", &len);
 
     (void)state;
-    expect_refusal(NULL, frame, sizeof(frame) - 1,
-                   "16384 x 16384 pixels, more than the limit");
-    expect_refusal(NULL, line, sizeof(line) - 1,
-                   "16777216 x 1 pixels, more than 1048576 on a side");
-    expect_refusal(NULL, canvas, sizeof(canvas) - 1,
-                   "60000 x 60000 pixels, more than the limit");
-    expect_refusal(&limits, data, len, "23 x 17 pixels, more than the limit of 390");
+    decode_refuse(NULL, frame, sizeof(frame) - 1,
+                  "16384 x 16384 pixels, more than the limit");
+    decode_refuse(NULL, line, sizeof(line) - 1,
+                  "16777216 x 1 pixels, more than 1048576 on a side");
+    decode_refuse(NULL, canvas, sizeof(canvas) - 1,
+                  "60000 x 60000 pixels, more than the limit");
+    decode_refuse(&limits, data, len, "23 x 17 pixels, more than the limit of 390");
     free(data);
 }
 
@@ -177,7 +119,7 @@ static void frames_have_their_size(void **state)
     pixels[9] = 15;
     pixels[10] = (char)(15 >> 2 | 3 << 6);
     pixels[11] = 3;
-    expect_refusal(NULL, data, len, "damaged");
+    decode_refuse(NULL, data, len, "damaged");
     free(data);
 }
 
@@ -202,12 +144,12 @@ static void cut_off_fails(void **state)
         for (size_t cut = 1; cut < len; cut++) {
             char *copy = xmemdup(data, cut); /* so that a read behind is seen */
 
-            expect_refusal(NULL, copy, cut,
-                           cut < 12 ? "not a picture" : "the file is cut off");
+            decode_refuse(NULL, copy, cut,
+                          cut < 12 ? "not a picture" : "the file is cut off");
             if (cut >= 12 && files[i].still) {
                 copy[4] = (char)(cut - 8);
                 copy[5] = (char)((cut - 8) >> 8);
-                expect_refusal(NULL, copy, cut, "");
+                decode_refuse(NULL, copy, cut, "");
             }
             free(copy);
         }

@@ -76,9 +76,8 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
  * of `dir` in byte order (torchvision's order; timm's natural order puts class2 before
  * class10), samples follow class by class in byte order of their paths. Pictures are told
  * by their extension, in upper or lower case: jpg, jpeg, jpe, png, bmp, gif, ppm, pgm,
- * webp.
- * Hidden files and folders are passed over; what else is left out is noted in the log. A
- * class folder without a picture is an error.
+ * tif, tiff, webp. Hidden files and folders are passed over; what else is left out is
+ * noted in the log. A class folder without a picture is an error.
  */
 struct dataset *folder_open(const char *dir);
 bool folder_is_picture(const char *name);             /* by its extension, as above */

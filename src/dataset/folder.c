@@ -35,8 +35,8 @@ struct folder {
 
 bool folder_is_picture(const char *name)
 {
-    static const char *const known[] = {".jpg", ".jpeg", ".jpe", ".png", ".bmp",
-                                        ".gif", ".ppm",  ".pgm", ".webp"};
+    static const char *const known[] = {".jpg", ".jpeg", ".jpe", ".png",  ".bmp", ".gif",
+                                        ".ppm", ".pgm",  ".tif", ".tiff", ".webp"};
     const char *dot = path_extension(name);
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

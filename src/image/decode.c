@@ -20,6 +20,7 @@ static const struct decode_format {
     {stb_is, stb_open, stb_read},
     {pnm_is, pnm_open, pnm_read},
     {webp_is, webp_open, webp_read},
+    {tiff_is, tiff_open, tiff_read},
 };
 
 struct image_decoder {

@@ -14,14 +14,16 @@
  * cannot decode a part of a picture, and skipping the rows and columns outside the crop
  * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
  * go through stb_image, WebP (of an animation the first frame, on black) through libwebp,
- * PPM and PGM (binary) through our own reader. The format is told from the first bytes,
- * never from the name.
+ * TIFF (the first picture, 8 bits or less) through libtiff, PPM and PGM (binary) through
+ * our own reader. The format is told from the first bytes, never from the name.
  *
  * Every picture becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
  * are looked up, alpha is dropped without blending, CMYK and YCCK are read as Adobe
- * writes them (inverted) and become R = C K / 255. 16-bit samples keep their high byte
- * (Pillow clips 16-bit grey instead). The EXIF orientation is ignored, as in
- * torchvision's and timm's loaders: published weights were trained and measured so.
+ * writes them in JPEGs (inverted) and become R = C K / 255. 16-bit samples keep their
+ * high byte (Pillow clips 16-bit grey instead), but for those of a TIFF, which are
+ * refused. The EXIF orientation is ignored, as in torchvision's and timm's loaders:
+ * published weights were trained and measured so. That of a TIFF is, too, though Pillow
+ * turns those.
  *
  * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
  * What lies below or beside the part that is read is not looked at, except that a JPEG
@@ -32,7 +34,8 @@
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
  * size, the header's width times height, the memory that libjpeg and stb_image may take,
- * the number of scans of a progressive JPEG. libwebp takes what the pixels justify.
+ * the number of scans of a progressive JPEG. libwebp takes what the pixels justify, and
+ * so does what a TIFF's strips or tiles may have.
  */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H

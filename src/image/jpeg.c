@@ -145,20 +145,12 @@ static bool jpeg_is_cmyk(const struct jpeg *j)
     return j->c.jpeg_color_space == JCS_CMYK || j->c.jpeg_color_space == JCS_YCCK;
 }
 
-/* a b / 255, rounded, as Pillow does it */
-static uint8_t jpeg_mul255(unsigned a, unsigned b)
-{
-    unsigned t = a * b + 128;
-
-    return (uint8_t)(((t >> 8) + t) >> 8);
-}
-
 /* Adobe writes 255 - C and 255 - K: R = K' - (255 - C') K' / 255, as in Pillow. */
 static void jpeg_from_cmyk(uint8_t *rgb, const uint8_t *cmyk, int w)
 {
     for (int x = 0; x < w; x++, rgb += 3, cmyk += 4)
         for (int c = 0; c < 3; c++)
-            rgb[c] = (uint8_t)(cmyk[3] - jpeg_mul255(255u - cmyk[c], cmyk[3]));
+            rgb[c] = decoder_ink(255u - cmyk[c], cmyk[3]);
 }
 
 static uint8_t *jpeg_row(struct jpeg *j, size_t size)

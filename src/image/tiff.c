@@ -1,0 +1,277 @@
+/*
+ * libtiff behind one file: TIFF, of several pictures the first. tiff_layout.c says what
+ * the pixels mean.
+ *
+ * Quirks: its messages go to handlers of the process, which threads would share; we give
+ * each file handlers of its own and empty those, for the few that still go there. Where
+ * it only warns about pixels, a JPEG that ends early among others, it makes them up, so
+ * such warnings are errors, and so are those about tags that matter. What one allocation
+ * of its own may have is set from the header: at first what the file's length justifies,
+ * then the size.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "image/decoder.h"
+#include "image/tiff_layout.h"
+
+/* The file, and the first thing that libtiff said about it. */
+struct tiff_source {
+    const uint8_t *data;
+    size_t len, at;
+    bool pixels; /* they are being read: a warning is an error */
+    char reason[200];
+};
+
+bool tiff_is(const void *data, size_t len)
+{
+    return len >= 4 && (!memcmp(data, "II*\0", 4) || !memcmp(data, "MM\0*", 4) ||
+                        !memcmp(data, "II+\0", 4) || !memcmp(data, "MM\0+", 4));
+}
+
+__attribute__((format(printf, 4, 0))) static int
+tiff_on_error(TIFF *t, void *user, const char *module, const char *format, va_list ap)
+{
+    struct tiff_source *s = user;
+
+    (void)t;
+    (void)module;
+    if (!*s->reason)
+        vsnprintf(s->reason, sizeof(s->reason), format, ap);
+    return 1;
+}
+
+/*
+ * Of the directory: what is cut off, and tags that say what the pixels mean, for which
+ * libtiff would take its defaults.
+ */
+static bool tiff_matters(const char *text)
+{
+    static const char *const name[] = {
+        "IO error during reading", "\"BitsPerSample\"",   "\"ColorMap\"",
+        "\"Compression\"",         "\"ExtraSamples\"",    "\"FillOrder\"",
+        "\"Group3Options\"",       "\"JPEGTables\"",      "\"PhotometricInterpretation\"",
+        "\"PlanarConfiguration\"", "\"Predictor\"",       "\"RowsPerStrip\"",
+        "\"SampleFormat\"",        "\"SamplesPerPixel\"",
+    };
+
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
+        if (strstr(text, name[i]))
+            return true;
+    return false;
+}
+
+__attribute__((format(printf, 4, 0))) static int
+tiff_on_warning(TIFF *t, void *user, const char *module, const char *format, va_list ap)
+{
+    struct tiff_source *s = user;
+    char text[sizeof(s->reason)];
+
+    (void)t;
+    (void)module;
+    vsnprintf(text, sizeof(text), format, ap);
+    if (!*s->reason && (s->pixels || tiff_matters(text)))
+        memcpy(s->reason, text, sizeof(text));
+    return 1;
+}
+
+static tmsize_t tiff_on_read(thandle_t handle, void *to, tmsize_t n)
+{
+    struct tiff_source *s = handle;
+    size_t left = s->at < s->len ? s->len - s->at : 0;
+    size_t take = (size_t)n < left ? (size_t)n : left;
+
+    memcpy(to, s->data + s->len - left, take);
+    s->at += take;
+    return (tmsize_t)take;
+}
+
+static tmsize_t tiff_on_write(thandle_t handle, void *from, tmsize_t n)
+{
+    (void)handle;
+    (void)from;
+    (void)n;
+    return -1;
+}
+
+static toff_t tiff_on_seek(thandle_t handle, toff_t to, int from)
+{
+    struct tiff_source *s = handle;
+
+    s->at = to + (from == SEEK_CUR ? s->at : from == SEEK_END ? s->len : 0);
+    return s->at;
+}
+
+static toff_t tiff_on_size(thandle_t handle)
+{
+    return ((struct tiff_source *)handle)->len;
+}
+
+static int tiff_on_close(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static void tiff_silence(void)
+{
+    TIFFSetErrorHandler(NULL);
+    TIFFSetWarningHandler(NULL);
+}
+
+static int tiff_fail(const struct tiff_source *s, struct strbuf *why)
+{
+    strbuf_addstr(why, *s->reason ? s->reason : "damaged: libtiff cannot read it");
+    return -1;
+}
+
+/* NULL with a reason. No allocation of libtiff's own gets more than `allowed`. */
+static TIFF *tiff_start(struct tiff_source *s, size_t allowed, struct strbuf *why)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    TIFFOpenOptions *o;
+    TIFF *t;
+
+    pthread_once(&once, tiff_silence);
+    o = TIFFOpenOptionsAlloc();
+    TIFFOpenOptionsSetErrorHandlerExtR(o, tiff_on_error, s);
+    TIFFOpenOptionsSetWarningHandlerExtR(o, tiff_on_warning, s);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(o, (tmsize_t)allowed);
+    t = TIFFClientOpenExt("TIFF", "rm", s, tiff_on_read, tiff_on_write, tiff_on_seek,
+                          tiff_on_close, tiff_on_size, NULL, NULL, o);
+    TIFFOpenOptionsFree(o);
+    if (t && !*s->reason)
+        return t;
+    if (t)
+        TIFFClose(t);
+    tiff_fail(s, why);
+    return NULL;
+}
+
+int tiff_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+{
+    struct tiff_source s = {.data = data, .len = len};
+    TIFF *t = tiff_start(&s, 16 * len + (1 << 16), why);
+    int rc = t ? tiff_size(t, w, h, why) : -1;
+
+    if (t)
+        TIFFClose(t);
+    return rc;
+}
+
+/* Strips or tiles behind the end would be found one by one, and some not at all. */
+static bool tiff_is_cut(TIFF *t, size_t len)
+{
+    uint32_t n = TIFFIsTiled(t) ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at = TIFFGetStrileOffset(t, i), size = TIFFGetStrileByteCount(t, i);
+
+        if (at > len || size > len - at)
+            return true;
+    }
+    return false;
+}
+
+/* The strip or tile at x, y, of one plane, to `to`. */
+static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int plane,
+                       uint8_t *to)
+{
+    int rows = l->tiled || l->h - y > l->block_h ? l->block_h : l->h - y;
+    tmsize_t size = (tmsize_t)l->row * rows, got;
+    uint32_t ux = (uint32_t)x, uy = (uint32_t)y;
+
+    if (l->tiled)
+        got = TIFFReadEncodedTile(t, TIFFComputeTile(t, ux, uy, 0, (uint16_t)plane), to,
+                                  size);
+    else
+        got = TIFFReadEncodedStrip(t, TIFFComputeStrip(t, uy, (uint16_t)plane), to, size);
+    return got == size;
+}
+
+/* All planes of a block, woven into `to` as if they had been stored together. */
+static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint8_t *one,
+                        uint8_t *to)
+{
+    size_t n = l->row * (size_t)l->block_h, step = (size_t)l->step;
+
+    if (l->planes == 1)
+        return tiff_block(t, l, x, y, 0, to);
+    for (int p = 0; p < l->planes; p++) {
+        if (!tiff_block(t, l, x, y, p, one))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            to[i * step + (size_t)p] = one[i];
+    }
+    return true;
+}
+
+/* The part into `img`, block by block; `block` has room for one, and `one` for a plane.
+ */
+static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image_part *p,
+                        struct image *img, uint8_t *one, uint8_t *block)
+{
+    int bw = l->block_w, bh = l->block_h;
+
+    for (int y = p->y - p->y % bh; y < p->y + p->h; y += bh)
+        for (int x = p->x - p->x % bw; x < p->x + p->w; x += bw) {
+            int x0 = x > p->x ? x : p->x,
+                x1 = x + bw < p->x + p->w ? x + bw : p->x + p->w;
+            int y0 = y > p->y ? y : p->y,
+                y1 = y + bh < p->y + p->h ? y + bh : p->y + p->h;
+
+            if (!tiff_planes(t, l, x, y, one, block))
+                return false;
+            for (int r = y0; r < y1; r++)
+                tiff_layout_row(l, block + (size_t)(r - y) * l->row * (size_t)l->planes,
+                                x0 - x, x1 - x0,
+                                img->pixel + (size_t)(r - p->y) * img->stride +
+                                    3 * (size_t)(x0 - p->x));
+        }
+    return true;
+}
+
+static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
+{
+    struct tiff_layout l;
+    size_t plane;
+    uint8_t *memory;
+    bool good;
+
+    if (tiff_layout_init(&l, t, why) < 0)
+        return -1;
+    if (tiff_is_cut(t, s->len)) {
+        strbuf_addstr(why, "the file is cut off");
+        return -1;
+    }
+    image_resize_room(img, part->w, part->h);
+    img->x = part->x;
+    img->y = part->y;
+    plane = l.row * (size_t)l.block_h;
+    memory = xmalloc(plane * (size_t)(l.planes == 1 ? 1 : l.planes + 1));
+    s->pixels = true;
+    good = tiff_pixels(t, &l, part, img, memory, memory + (l.planes == 1 ? 0 : plane));
+    free(memory);
+    return good && !*s->reason ? 0 : tiff_fail(s, why);
+}
+
+int tiff_read(const void *data, size_t len, const struct image_part *part,
+              struct image *img, struct strbuf *why)
+{
+    struct tiff_source s = {.data = data, .len = len};
+    int w, h, rc = -1;
+    TIFF *t;
+
+    if (tiff_open(data, len, &w, &h, why) < 0)
+        return -1;
+    t = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * len, why);
+    if (t) {
+        rc = tiff_part(t, &s, part, img, why);
+        TIFFClose(t);
+    }
+    return rc;
+}

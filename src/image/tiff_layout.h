@@ -1,0 +1,47 @@
+/*
+ * What the pixels of an open TIFF mean and in which blocks they come: bits, planes,
+ * colours. Private to src/image.
+ *
+ * Read are grey levels (1, 2, 4 or 8 bits, white or black first), palettes of the same,
+ * and with 8 bits grey and alpha, RGB, RGBA, CMYK and JPEG's YCbCr; stored pixel by pixel
+ * or plane by plane, in strips or tiles. All else has a reason, that which PIL clips or
+ * turns into other colours (16 bits, numbers with a sign, floats) among it.
+ */
+#ifndef IMAGE_TIFF_LAYOUT_H
+#define IMAGE_TIFF_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tiffio.h>
+
+#include "base/strbuf.h"
+
+struct tiff_layout {
+    int w, h;
+    bool tiled;
+    int block_w, block_h; /* of a strip or tile, the whole of one */
+    int planes;           /* 1: all samples of a pixel stand together */
+    size_t row;           /* bytes of a row of a block, of one plane */
+    int bits;             /* of a sample */
+    int step; /* bytes from pixel to pixel, planes woven together; of 8 bits */
+    void (*colours)(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                    uint8_t *rgb);
+    uint8_t table[256][3]; /* of each grey level or index */
+};
+
+/* -1 with a reason, or the sides, which may be anything above 0. */
+int tiff_size(TIFF *t, int *w, int *h, struct strbuf *why);
+
+/* Pixels that a strip or tile may have in a picture of so many. */
+size_t tiff_block_limit(int w, int h);
+
+/* The sides are known to be within limits. -1 with a reason. */
+int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why);
+
+/* n pixels from the x-th of a row of a block, planes woven together, as RGB. */
+void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                     uint8_t *rgb);
+
+#endif
