@@ -15,6 +15,7 @@ struct conv_time {
     enum conv_job job;
     int64_t flops;
     double library, own; /* seconds, medians; own is 0 where the library does it anyway */
+    double more;         /* of the library: the rest of what our own does in one go */
     const char *kernel;  /* of our own, or NULL */
 };
 
