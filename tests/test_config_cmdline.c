@@ -283,6 +283,19 @@ static void test_positionals(void **state)
         {"A=b", "opt:A=b", ""},
         {"--|A=b", "arg:A=b", ""},
         {"a|b|c", "arg:a arg:b rest:c", "error: unrecognized arguments: c\n"},
+        /* what would be the value of an unknown flag */
+        {"--epochz|a|b", "arg:b rest:--epochz rest:a",
+         "error: unrecognized arguments: --epochz a (did you mean --epochs?)\n"},
+        {"--epochz=3|b", "arg:b rest:--epochz=3",
+         "error: unrecognized arguments: --epochz=3 (did you mean --epochs?)\n"},
+        {"--epochz|A=b", "opt:A=b rest:--epochz",
+         "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"},
+        {"--xyz|3|b", "arg:b rest:--xyz rest:3",
+         "error: unrecognized arguments: --xyz 3\n"},
+        {"--xyz|a|-x|-3", "arg:a rest:--xyz rest:-x rest:-3",
+         "error: unrecognized arguments: --xyz -x -3\n"},
+        {"--quite|3", "arg:3 rest:--quite",
+         "error: unrecognized arguments: --quite (did you mean --quiet?)\n"},
     };
 
     (void)state;

@@ -394,6 +394,23 @@ static void unrecognized(struct parser *ps)
     strbuf_release(&s);
 }
 
+/* What would be the value of a flag that is not known is no argument of its own. */
+static void unknown_flag(struct parser *ps, struct atword w)
+{
+    struct cmdline *line = ps->line;
+    const char *near = flags_suggest(&ps->flags, w.text, &line->mem);
+    const struct flag_name *meant =
+        near ? flags_exact(&ps->flags, near, strlen(near)) : NULL;
+    bool open = !ps->spec->known_only && !strchr(w.text, '=') && ps->i < ps->n;
+    const char *next = open ? ps->word[ps->i].text : "";
+
+    add_word(&line->rest, &line->nrest, w, &line->mem);
+    open = open && !argword_is_bare_pair(next);
+    if (open && (meant ? flag_wants_value(meant->flag) : argword_starts_number(next)) &&
+        next_value(ps, &w))
+        add_word(&line->rest, &line->nrest, w, &line->mem);
+}
+
 static void word(struct parser *ps)
 {
     struct cmdline *line = ps->line;
@@ -410,6 +427,8 @@ static void word(struct parser *ps)
         pair(ps, w);
     else if (is_value(ps, &w) && line->narg < ps->spec->max_args)
         add_word(&line->arg, &line->narg, w, &line->mem);
+    else if (!is_value(ps, &w))
+        unknown_flag(ps, w);
     else
         add_word(&line->rest, &line->nrest, w, &line->mem);
 }
