@@ -58,15 +58,20 @@ static void check_class_weights(const struct config *cfg, struct problems *p)
         problems_error(p, where, "TRAIN.CLASS_WEIGHTS are all zero");
 }
 
+void model_check_labels(const struct config *cfg, struct problems *p)
+{
+    if (cfg->model.num_classes > SEGMENTATION_CLASSES)
+        config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
+                     "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
+                     (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
+}
+
 static void check_segment(const struct config *cfg, struct problems *p)
 {
     static const char *const pixels = "labels pixels, which are not mixed or smoothed";
     static const char *const rates = "has its own rates of dropout";
 
-    if (cfg->model.num_classes > SEGMENTATION_CLASSES)
-        config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
-                     "MODEL.NUM_CLASSES %lld: labels are bytes, so %d at most",
-                     (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
+    model_check_labels(cfg, p);
     if (config_height(cfg) % 8 || config_width(cfg) % 8)
         config_blame(cfg, p, KEYS("DATA.IMG_SIZE", "DATA.IMG_WIDTH", "DATA.IMG_HEIGHT"),
                      "the input of %s is %d x %d pixels, width and height must be "

@@ -12,6 +12,10 @@
 /* What is wrong with the MODEL keys: for the check() of a verb that builds the model. */
 void model_check(const struct config *cfg, struct problems *p);
 
+/* Labels are bytes: are there too many classes? Part of model_check and data_check, whose
+ * callers hear of it once. */
+void model_check_labels(const struct config *cfg, struct problems *p);
+
 /* The row of MODEL.TYPE and MODEL.NAME; ends with usage() if there is none. */
 const struct model *model_of_config(const struct config *cfg);
 

@@ -9,8 +9,6 @@
 #include "dataset/class_set.h"
 #include "train/model_config.h"
 
-enum { MOST_CLASSES = LABEL_NONE }; /* values of a byte that are not reserved */
-
 static bool is_dataset(const struct config *cfg, const char *name)
 {
     return strcmp(cfg->data.dataset, name) == 0;
@@ -86,10 +84,7 @@ static void check_classes(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DATA.CLASS_SET"),
                      "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
                      set->name, set->n, classes);
-    if (classes > MOST_CLASSES)
-        config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
-                     "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
-                     classes, MOST_CLASSES);
+    model_check_labels(cfg, p);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
         config_blame(cfg, p, KEYS("DATA.LABELS"),
                      "DATA.LABELS train_ids are 19 classes: DATA.CLASS_SET %s is not "

@@ -19,7 +19,7 @@
 
 #include "base/strbuf.h"
 
-enum { SEGMENTATION_CLASSES = 255 }; /* labels are bytes, and one of them is ignored */
+enum { SEGMENTATION_CLASSES = 254 }; /* labels are bytes, and two of them are reserved */
 
 struct segmentation {
     int classes, absent;
