@@ -293,6 +293,8 @@ static void test_nonsense(void **state)
         {"\"growth_count\":0", "\"growth_count\":4294967296",
          "growth_count is no number"},
         {"\"top1\":2", "\"top1\":\"x\"", "top1 is no number"},
+        {"\"val_iou\":[0.5,", "\"val_iou\":[", "val_iou is no list of 10 numbers"},
+        {"\"val_iou\":", "\"val_iou\":0,\"other\":", "val_iou is no list of 10 numbers"},
         {"\"best_top1\":61.7", "\"best_top1\":\"x\"", NULL},
     };
     struct run_state got;
@@ -321,7 +323,8 @@ static void test_nonsense(void **state)
     run_release(&a);
 }
 
-/* Files of before the loss scale, the window and the validation's update were told. */
+/* Files of before the loss scale, the window, the validation's update and its classes
+ * were told. */
 static void test_files_of_before(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -338,6 +341,9 @@ static void test_files_of_before(void **state)
     rewrite_state(&a, ",\"val_step\":3", "");
     assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
     assert_int_equal(got.val_step, -1);
+    rewrite_state(&a, "\"val_iou\":", "\"other\":");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.val_iou.n, 0);
     for (int dynamic = 0; dynamic < 2; dynamic++) {
         c = session_control(&a.s);
         c.loss_scale = dynamic ? 1024 : 1;

@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "train/class_list.h"
 #include "train/scores.h"
+#include "train/segmentation.h"
 #include "train/step.h"
 
 /* Where a run stands beside its arrays. */
@@ -32,6 +33,7 @@ struct run_state {
     int64_t best_epoch;
     double train_loss; /* the last one; NaN: none */
     struct scores val, ema;
+    struct class_iou val_iou;
     int64_t val_step;   /* the update that these are of; -1: none */
     bool dynamic_scale; /* the loss scale was found by the run that wrote the file */
 };

@@ -42,6 +42,14 @@ static void put_control(struct json_writer *w, const struct control *c)
     json_end(w);
 }
 
+static void put_iou(struct json_writer *w, const struct class_iou *iou)
+{
+    json_begin_array(w, "val_iou");
+    for (int k = 0; k < iou->n; k++)
+        json_put_double(w, NULL, iou->of[k]);
+    json_end(w);
+}
+
 static const char *best_key(const struct session *s)
 {
     return s->plan.task == MODEL_SEGMENT ? "best_miou" : "best_top1";
@@ -70,6 +78,8 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_double(&w, "train_loss", r->train_loss);
     scores_put(&w, "val_", &r->val);
     scores_put(&w, "ema_", &r->ema);
+    if (r->val_iou.n)
+        put_iou(&w, &r->val_iou);
     if (r->val_step >= 0)
         json_put_int(&w, "val_step", r->val_step);
     json_end(&w);
@@ -126,6 +136,25 @@ static struct control get_control(const json_t *o, struct strbuf *why)
     };
 }
 
+/* None in a classifier's, and in files of before they were stored. */
+static struct class_iou get_iou(const json_t *o, const struct session *s,
+                                struct strbuf *why)
+{
+    const json_t *list = json_object_get(o, "val_iou");
+    struct class_iou iou = {.n = (int)session_classes(s)};
+
+    if (!list)
+        return (struct class_iou){0};
+    if (json_array_size(list) != (size_t)iou.n && !why->len)
+        strbuf_addf(why, "val_iou is no list of %d numbers", iou.n);
+    for (int k = 0; k < iou.n && !why->len; k++) {
+        const json_t *v = json_array_get(list, (size_t)k);
+
+        iou.of[k] = json_is_number(v) ? json_number_value(v) : (double)NAN;
+    }
+    return iou;
+}
+
 /* A checksum tells that a file is as it was written, not that it makes sense. */
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why)
@@ -140,6 +169,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
+        .val_iou = get_iou(o, s, why),
         .val_step = count(o, "val_step", UPDATES_MOST, why),
     };
     /* files of before there was a window: all up to here was in a line */

@@ -19,8 +19,8 @@ static const char *result_path;
 static void put_classes(struct json_writer *w, const struct result *r)
 {
     json_begin_object(w, "val_iou");
-    for (int k = 0; k < r->val_classes->classes; k++)
-        json_put_double(w, r->classes->name[k], r->val_classes->of[k].iou);
+    for (int k = 0; k < r->val_iou.n; k++)
+        json_put_double(w, r->classes->name[k], r->val_iou.of[k]);
     json_end(w);
 }
 
@@ -40,7 +40,7 @@ static int write_result(const struct result *r, int code, const char *error)
     json_put_double(&w, "train_loss", r->train_loss);
     scores_put(&w, "val_", &r->val);
     scores_put(&w, "ema_", &r->ema);
-    if (r->val_classes)
+    if (r->val_iou.n)
         put_classes(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_double(&w, "device_open_seconds", r->device_open_seconds);

@@ -2,7 +2,9 @@
  * --result FILE: one JSON object about the whole run, written at its end, also when it
  * fails or never starts; then "error" says why. What is not known is null. Scores have
  * the units of train/scores.h, memory is the most that the device held at once. Of a
- * segmentation "val_iou" has the IoU of each class, null of those that are absent.
+ * segmentation "val_iou" has the IoU of each class, null of those that are absent. A run
+ * that was started again says what its checkpoint knows; speeds, seconds and memory are
+ * of this process, and a speed is null where it had nothing to do.
  */
 #ifndef TRAIN_RESULT_H
 #define TRAIN_RESULT_H
@@ -16,9 +18,9 @@
 struct result {
     int64_t epochs, steps;
     double train_loss;
-    struct scores val, ema;                 /* NaN: not known */
-    const struct class_list *classes;       /* with */
-    const struct segmentation *val_classes; /* NULL: none; both live until result_end */
+    struct scores val, ema;           /* NaN: not known */
+    struct class_iou val_iou;         /* of `val` */
+    const struct class_list *classes; /* of val_iou; lives until result_end */
     double images_per_second;
     double device_open_seconds; /* until the device could be asked for plans */
     double first_step_seconds;  /* from the start until the first batch was handed over */

@@ -50,6 +50,15 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
     s->fwiou = weighted / (double)s->pixels;
 }
 
+struct class_iou segmentation_iou(const struct segmentation *s)
+{
+    struct class_iou iou = {.n = s ? s->classes : 0};
+
+    for (int k = 0; k < iou.n; k++)
+        iou.of[k] = s->of[k].iou;
+    return iou;
+}
+
 void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
                             const char *const *name)
 {

@@ -31,7 +31,15 @@ struct segmentation {
     } of[SEGMENTATION_CLASSES];
 };
 
+/* What is kept of it, in checkpoints and results: the IoU of each class. */
+struct class_iou {
+    int n; /* 0: nothing was segmented */
+    double of[SEGMENTATION_CLASSES];
+};
+
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);
+
+struct class_iou segmentation_iou(const struct segmentation *s); /* NULL: none */
 
 /* A table with one line a class; lines end with \n. */
 void segmentation_add_table(struct strbuf *text, const struct segmentation *s,

@@ -44,6 +44,8 @@ static void fill_progress(struct trainer *t)
         t->state.train.count ? metrics_loss(&t->state.train) : t->state.train_loss;
     r->val = t->state.val;
     r->ema = t->state.ema;
+    r->val_iou = t->state.val_iou;
+    r->classes = &t->feed.classes;
 }
 
 /* Behind each update. */
@@ -214,8 +216,6 @@ static void fill_result(struct trainer *t)
     struct result *r = &t->result;
 
     fill_progress(t);
-    r->classes = &t->feed.classes;
-    r->val_classes = t->evaluation.pixels[SESSION_RAW];
     if (t->train_images)
         r->images_per_second = (double)t->train_images / (t->train_seconds + 1e-9);
     fill_device(r, &t->session);

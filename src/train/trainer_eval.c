@@ -47,7 +47,7 @@ static void fill_result(struct result *r, const struct evaluation *e,
     r->val = evaluate_scores(e, SESSION_RAW);
     r->ema = evaluate_scores(e, SESSION_EMA);
     r->classes = classes;
-    r->val_classes = e->pixels[SESSION_RAW];
+    r->val_iou = segmentation_iou(e->pixels[SESSION_RAW]);
     r->images_per_second = evaluate_rate(e);
 }
 

@@ -32,6 +32,7 @@ static bool validate(struct trainer *t)
     evaluate_log(&t->evaluation, &t->feed.classes);
     t->state.val = evaluate_scores(&t->evaluation, SESSION_RAW);
     t->state.ema = evaluate_scores(&t->evaluation, SESSION_EMA);
+    t->state.val_iou = segmentation_iou(t->evaluation.pixels[SESSION_RAW]);
     t->state.val_step = t->step;
     t->val = (struct val_line){
         .step = t->step,

@@ -75,6 +75,14 @@ cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: othe
 same train.json again.json val_loss val_miou ema_miou val_fwiou
 cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.csv) ||
   fail "resumed: another summary.csv"
+# Started again when all is done: the result says what that of the finished run said, but for
+# times, speeds and memory.
+known() { grep -v '_seconds"\|per_second"\|_bytes"' "$1"; }
+"$trainc" "${full[@]}" --result over.json >log 2>&1 || { cat log; fail "started again when it was over"; }
+grep -q "epochs are done already" log || fail "it was not over"
+known again.json | grep -q '"class000004": 0' || fail "no IoU of the classes"
+diff <(known again.json) <(known over.json) || fail "started again when it was over: another result"
+grep -q '"images_per_second": null' over.json || fail "started again when it was over: a speed of nothing"
 echo "ok: resume"
 
 # Evaluation agrees with validation.
