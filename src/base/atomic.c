@@ -44,14 +44,25 @@ static char *behind_link(const char *path)
     return to ? to : xstrdup(path);
 }
 
-static void open_as(struct atomic_file *f, const char *path, const char *ending)
+static void find_names(const char *path, const char *ending, char **to, char **tmp)
 {
     bool as_it_is = is_no_file(path);
 
-    *f = (struct atomic_file){.as_it_is = as_it_is};
-    f->path = as_it_is ? xstrdup(path) : behind_link(path);
-    f->tmp = as_it_is ? xstrdup(path) : xasprintf("%s%s", f->path, ending);
-    if (as_it_is)
+    *to = as_it_is ? xstrdup(path) : behind_link(path);
+    *tmp = as_it_is ? NULL : xasprintf("%s%s", *to, ending);
+}
+
+void atomic_names(const char *path, char **to, char **tmp)
+{
+    find_names(path, ATOMIC_ENDING, to, tmp);
+}
+
+static void open_as(struct atomic_file *f, const char *path, const char *ending)
+{
+    *f = (struct atomic_file){0};
+    find_names(path, ending, &f->path, &f->tmp);
+    f->as_it_is = !f->tmp;
+    if (f->as_it_is)
         f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     else
         f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -38,6 +38,10 @@ struct atomic_file {
     bool as_it_is;      /* no file: bytes go to PATH itself */
 };
 
+/* Where atomic_open writes: `*tmp`, which becomes `*to`; NULL: `*to` as it is. Heap
+ * strings. */
+void atomic_names(const char *path, char **to, char **tmp);
+
 void atomic_open(struct atomic_file *f, const char *path);
 void atomic_write(struct atomic_file *f, const void *data, size_t len);
 /* Overwrites earlier bytes, as for a header that is known only at the end. */

@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
+#include "train/signals.h"
 
 static const char *result_path;
 
@@ -24,14 +26,11 @@ static void put_classes(struct json_writer *w, const struct result *r)
     json_end(w);
 }
 
-static int write_result(const struct result *r, int code, const char *error)
+static void result_text(struct strbuf *text, const struct result *r, int code,
+                        const char *error)
 {
-    struct strbuf text = STRBUF_INIT;
-    struct json_writer w = json_writer(&text);
-    int rc;
+    struct json_writer w = json_writer(text);
 
-    if (!result_path)
-        return 0;
     w.pretty = true;
     json_begin_object(&w, NULL);
     json_put_int(&w, "exit", code);
@@ -53,7 +52,17 @@ static int write_result(const struct result *r, int code, const char *error)
     if (error)
         json_put_string(&w, "error", error);
     json_end(&w);
-    strbuf_addch(&text, '\n');
+    strbuf_addch(text, '\n');
+}
+
+static int write_result(const struct result *r, int code, const char *error)
+{
+    struct strbuf text = STRBUF_INIT;
+    int rc;
+
+    if (!result_path)
+        return 0;
+    result_text(&text, r, code, error);
     rc = atomic_write_out(result_path, text.buf, text.len);
     if (rc)
         warn("cannot write '%s': %s", result_path, strerror(errno));
@@ -101,11 +110,34 @@ void result_write_refused(const char *path, const char *error)
     (void)write_result(&r, EXIT_USAGE, error);
 }
 
-void result_begin(struct result *r, const char *path)
+/* What a signal in the start leaves behind: a handler can only write what is ready. */
+static void leave_word(struct result r, int signal_code)
+{
+    bool out = !strcmp(result_path, "-");
+    struct signals_word w = {0};
+
+    atomic_names(out ? "/dev/stdout" : result_path, &w.path, &w.tmp);
+    r.began = (double)NAN;
+    for (int i = 0; i < SIGNALS; i++) {
+        struct strbuf text = STRBUF_INIT;
+        char *error =
+            xasprintf("%s before the first batch", signals_name(signals_all[i]));
+
+        result_text(&text, &r, signal_code ? signal_code : 128 + signals_all[i], error);
+        w.len[i] = text.len;
+        w.text[i] = strbuf_detach(&text);
+        free(error);
+    }
+    signals_leave_word(&w);
+}
+
+void result_begin(struct result *r, const char *path, int signal_code)
 {
     reset(r, path);
-    if (path)
+    if (path) {
         make_way(path);
+        leave_word(*r, signal_code);
+    }
     error_at_exit(on_failure, r);
 }
 

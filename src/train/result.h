@@ -30,8 +30,12 @@ struct result {
     double began;                       /* clock_now() at the start, for wall_seconds */
 };
 
-/* From here on a die() writes `path` (NULL: no file) with its exit code and `error`. */
-void result_begin(struct result *r, const char *path);
+/*
+ * From here on a die() writes `path` (NULL: no file) with its exit code and `error`; so
+ * does a signal before signals_started(). `signal_code`: as for signals_install, which
+ * comes next.
+ */
+void result_begin(struct result *r, const char *path, int signal_code);
 /* For a run that never started: the exit code is 2. */
 void result_write_refused(const char *path, const char *error);
 /* Writes the file; returns `code`, or 1 if the file cannot be written. */

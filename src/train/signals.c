@@ -1,14 +1,49 @@
 #include "train/signals.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <unistd.h>
 
+const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+
 static volatile sig_atomic_t pending, started, start_code;
+static struct signals_word word;
+
+void signals_leave_word(const struct signals_word *w)
+{
+    word = *w;
+}
+
+/* In a handler: calls that POSIX allows there, and no file that could make us wait. */
+static void write_word(const char *text, size_t len)
+{
+    int flags = word.tmp ? O_CREAT | O_TRUNC : O_APPEND | O_NONBLOCK;
+    const char *to = word.tmp ? word.tmp : word.path;
+    int fd = open(to, O_WRONLY | O_CLOEXEC | flags, 0666);
+
+    if (fd >= 0 && write(fd, text, len) == (ssize_t)len && word.tmp)
+        (void)rename(word.tmp, word.path);
+}
+
+/* Of several threads that are told to, one leaves. */
+static _Noreturn void leave_start(int sig)
+{
+    static atomic_flag leaving = ATOMIC_FLAG_INIT;
+
+    while (atomic_flag_test_and_set(&leaving))
+        (void)pause();
+    for (int i = 0; word.path && i < SIGNALS; i++)
+        if (signals_all[i] == sig)
+            write_word(word.text[i], word.len[i]);
+    _exit(start_code ? start_code : 128 + sig);
+}
 
 static void on_signal(int sig)
 {
     if (!started)
-        _exit(start_code ? start_code : 128 + sig);
+        leave_start(sig);
     if (pending && sig == SIGINT)
         _exit(128 + SIGINT);
     if (!pending)
@@ -21,6 +56,8 @@ void signals_install(int exit_code)
 
     start_code = exit_code;
     sigemptyset(&a.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaddset(&a.sa_mask, signals_all[i]);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGINT, &a, NULL);
     if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup */

@@ -236,7 +236,7 @@ int trainer_train(const struct config *cfg, const char *result)
     struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
     int code;
 
-    result_begin(&t.result, result);
+    result_begin(&t.result, result, (int)cfg->train.signal_exit_code);
     signals_install((int)cfg->train.signal_exit_code);
     trainer_start(&t);
     signals_started();

@@ -71,7 +71,7 @@ int trainer_eval(const struct config *cfg, const char *result)
     struct feed f;
     int code;
 
-    result_begin(&r, result);
+    result_begin(&r, result, 0);
     signals_install(0);
     feed_open(&f, cfg, false);
     session_init(&s, cfg,

@@ -102,15 +102,36 @@ kill -TERM $pid
 wait $pid
 [ $? = 143 ] && grep -q '"images_per_second": null' result.json && ! grep -q "throughput" log ||
   { cat log; fail "SIGTERM before a throughput was measured"; }
+echo "ok: validations and throughput"
+
+# In the start, here of weights that never come: the result is of this run, and says why.
 mkfifo stuck
-"$trainc" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
-  --result result.json >log 2>&1 &
-pid=$!
-sleep 0.5
-kill -TERM $pid
-wait $pid
-[ $? = 143 ] || fail "SIGTERM in the start: no end"
-[ -e result.json ] && fail "SIGTERM in the start: the result of the run before"
+starts() { # what, exit code, signal, result, ARGUMENT...
+  local what=$1 code=$2 sig=$3 result=$4 pid rc
+  shift 4
+  "$trainc" "$@" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
+    --result "$result" >log 2>&1 &
+  pid=$!
+  while ! grep -q "^SigCgt:.*[4-7c-f]...$" /proc/$pid/status && kill -0 $pid; do sleep 0.01; done
+  kill -"$sig" $pid
+  wait $pid
+  rc=$?
+  [ "$result" = - ] && result=log
+  [ $rc = "$code" ] || fail "$what: exit code $rc"
+  grep -q "^  \"exit\": $code,$" $result && grep -q '^  "steps": 0,$' $result &&
+    grep -q '^  "wall_seconds": null,$' $result && [ "$(tail -1 $result)" = "}" ] &&
+    grep -q "^  \"error\": \"SIG$sig before the first batch\"$" $result && [ ! -e $result.tmp ] ||
+    { cat $result; fail "$what: the result"; }
+  [ "$(grep -c '"exit"' $result)" = 1 ] || fail "$what: the result of the run before"
+  echo "ok: $what"
+}
+starts "SIGTERM in the start" 143 TERM result.json
+starts "SIGHUP in the start, and a code" 5 HUP result.json --opts TRAIN.SIGNAL_EXIT_CODE=5
+starts "SIGINT in the start of an evaluation" 130 INT result.json --eval
+starts "SIGTERM in the start, to the standard output" 143 TERM -
+ln -s result.json link
+starts "SIGTERM in the start, to a link" 143 TERM link
+[ -L link ] || fail "SIGTERM in the start, to a link: it is none any more"
 rm -rf out
 
 # Without standard files: no message gets into a file of the run.
