@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/hostmem.h"
 #include "train/data_config.h"
 
 static void training_defaults_are_swins(void **state)
@@ -69,7 +70,7 @@ static void keys_reach_the_loader(void **state)
     assert_int_equal(o.transform.erase.mode, ERASE_CONST);
     assert_true(o.transform.flip.probability == 0.25 && o.transform.flip.alternate);
     assert_int_equal(o.transform.pad_mode, PAD_EDGE);
-    assert_true(o.cache_bytes > 0);
+    assert_in_range(o.cache_bytes, 1, host_memory() / 2);
     assert_int_equal(o.on_error, LOADER_FAIL);
     assert_int_equal(o.workers, 0);
     assert_int_equal(o.seed, 77);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hostmem.h"
 #include "train/model_config.h"
 #include "train/scene_config.h"
 
@@ -223,16 +224,13 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     return t;
 }
 
-/* The memory that this process may have: the machine's, or its control group's. */
+/* The memory that this process may have, without swap: pictures are read all the time. */
 static int64_t data_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    size_t len;
-    char *text = file_read("/sys/fs/cgroup/memory.max", &len);
-    long long limit = text ? strtoll(text, NULL, 10) : 0; /* "max": 0 */
+    size_t most = host_memory();
 
-    free(text);
-    return limit > 0 && limit < bytes ? limit : bytes;
+    return most < (size_t)bytes ? (int64_t)most : bytes;
 }
 
 /* Half of the memory for the pictures of training, an eighth for those of validation. */
