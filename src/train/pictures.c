@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -79,6 +80,60 @@ static int put_batch(const struct pictures *p, struct session *s, const struct f
     return written;
 }
 
+/* PREFIX_0.png, PREFIX_17.png */
+static bool is_of(const char *name, const char *prefix)
+{
+    size_t len = strlen(prefix), digits;
+
+    if (strncmp(name, prefix, len) != 0 || name[len] != '_')
+        return false;
+    digits = strspn(name + len + 1, "0123456789");
+    return digits && !strcmp(name + len + 1 + digits, ".png");
+}
+
+static void drop(const char *dir, const char *name)
+{
+    char *path = path_join(dir, name);
+
+    if (unlink(path))
+        log_warning("cannot remove '%s', which is older: %s", path, strerror(errno));
+    free(path);
+}
+
+/* What was there may be of other weights, and more than will be written. */
+static void make_way(const struct pictures *p)
+{
+    int n;
+    char **name = dir_list(p->dir, &n);
+
+    for (int i = 0; i < n; i++)
+        if (is_of(name[i], p->prefix))
+            drop(p->dir, name[i]);
+    dir_list_free(name, n);
+}
+
+char *pictures_of_epoch(int64_t epoch)
+{
+    return xasprintf("epoch%03lld", (long long)epoch);
+}
+
+void pictures_drop(const char *dir, int64_t epoch)
+{
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        size_t len = strcspn(name[i], "0123456789");
+        int64_t of = strtoll(name[i] + len, NULL, 10);
+        char *prefix = pictures_of_epoch(of);
+
+        if (of >= epoch && is_of(name[i], prefix))
+            drop(dir, name[i]);
+        free(prefix);
+    }
+    dir_list_free(name, n);
+}
+
 int pictures_write(const struct pictures *p, struct session *s, const struct feed *f)
 {
     const struct batch *b;
@@ -91,6 +146,7 @@ int pictures_write(const struct pictures *p, struct session *s, const struct fee
                     strerror(errno));
         return 0;
     }
+    make_way(p);
     session_eval_begin(s, false);
     loader_start_epoch(f->val_loader, 0, 0);
     for (int first = 0; first < p->n && (b = loader_next(f->val_loader));) {

@@ -10,7 +10,8 @@
 #include "train/step.h"
 
 struct pictures {
-    const char *dir; /* PREFIX_0.png, PREFIX_1.png, ...; made if it is not there */
+    /* PREFIX_0.png, PREFIX_1.png, ...; made if it is not there. Those of before go. */
+    const char *dir;
     const char *prefix;
     int n;
     struct tensorboard *events; /* val/picture_0, ...; NULL: none */
@@ -22,5 +23,10 @@ struct pictures {
  * how many files were written; why others were not is in the log.
  */
 int pictures_write(const struct pictures *p, struct session *s, const struct feed *f);
+
+char *pictures_of_epoch(int64_t epoch); /* the prefix, a heap string */
+
+/* Removes those of this epoch and later ones: a run that lies there is done again. */
+void pictures_drop(const char *dir, int64_t epoch);
 
 #endif

@@ -1,9 +1,12 @@
 /* From a configuration, and perhaps a checkpoint, to a run that is ready to step. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "train/pictures.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/trainer_run.h"
@@ -161,6 +164,18 @@ static bool load_start(struct trainer *t)
     return resumed;
 }
 
+/* Of epochs that are to come; that under way may have been validated (MAX_STEPS). */
+static void drop_pictures(const struct trainer *t, bool resumed)
+{
+    const struct run_state *s = &t->state;
+    bool validated = s->val_step > s->epoch * s->updates_per_epoch;
+    char *dir = path_join(t->output.dir, "pictures");
+
+    if (file_is_dir(dir))
+        pictures_drop(dir, resumed ? s->epoch + validated : 0);
+    free(dir);
+}
+
 void trainer_start(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
@@ -191,5 +206,6 @@ void trainer_start(struct trainer *t)
     resumed = load_start(t);
     t->step = t->saved_step = session_control(&t->session).step;
     output_open(&t->output, &t->session, &t->state, &t->feed.classes, t->step, resumed);
+    drop_pictures(t, resumed);
     feed_start(&t->feed, &t->session);
 }

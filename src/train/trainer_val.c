@@ -10,7 +10,7 @@
 static void paint(struct trainer *t)
 {
     char *dir = path_join(t->output.dir, "pictures");
-    char *prefix = xasprintf("epoch%03lld", (long long)t->state.epoch);
+    char *prefix = pictures_of_epoch(t->state.epoch);
     struct pictures p = {
         .dir = dir,
         .prefix = prefix,

@@ -83,6 +83,7 @@ grep -q "epochs are done already" log || fail "it was not over"
 known again.json | grep -q '"class000004": 0' || fail "no IoU of the classes"
 diff <(known again.json) <(known over.json) || fail "started again when it was over: another result"
 grep -q '"images_per_second": null' over.json || fail "started again when it was over: a speed of nothing"
+[ -s $run/pictures/epoch000_1.png ] || fail "resumed: the pictures of the first epoch are gone"
 echo "ok: resume"
 
 # Evaluation agrees with validation.
@@ -90,6 +91,10 @@ echo "ok: resume"
   { cat log; fail "eval"; }
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
 [ -s $run/pictures/eval_1.png ] && grep -q "pictures are in '$run/pictures'" log || fail "eval: no pictures"
+touch $run/pictures/eval_{7,10,x}.png # of an evaluation of more pictures, and one of somebody else
+"$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || { cat log; fail "eval again"; }
+[ "$(cd $run/pictures && echo eval*)" = "eval_0.png eval_1.png eval_x.png" ] ||
+  fail "eval: pictures of one before: $(cd $run/pictures && echo eval*)"
 touch no_folder
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors --output no_folder >log 2>&1 ||
   { cat log; fail "eval without a folder for pictures"; }
@@ -101,6 +106,24 @@ mkdir -p taken/erfnet/default/pictures/eval_{0,1}.png
 [ "$(grep -c "cannot write 'taken/.*/eval_[01].png'" log)" = 2 ] && ! grep -q "pictures are in" log ||
   { cat log; fail "eval without places for pictures: what is said"; }
 echo "ok: eval"
+
+# Of a longer run that was removed no picture stays, as no line of its metrics does; of one that
+# goes on, those of what is done.
+short=("${common[@]}" --tag short --epochs 3 --max-steps 14)
+mkdir -p out/erfnet/short/pictures
+touch out/erfnet/short/pictures/{epoch000_{0,9},epoch002_0,epoch1000_0,epoch02_0,epoch}.png
+for again in 1 2; do
+  "$trainc" "${short[@]}" >log 2>&1 || { cat log; fail "a short run"; }
+  [ "$(cd out/erfnet/short/pictures && echo *)" = \
+    "epoch.png epoch000_0.png epoch000_1.png epoch001_0.png epoch001_1.png epoch02_0.png" ] ||
+    fail "a short run: $(cd out/erfnet/short/pictures && echo *)"
+  [ -s out/erfnet/short/pictures/epoch000_0.png ] || fail "a short run: an empty picture"
+done
+touch out/erfnet/short/pictures/epoch00{1,2}_5.png
+"$trainc" "${short[@]}" >log 2>&1 || { cat log; fail "a short run, again"; }
+[ -e out/erfnet/short/pictures/epoch001_5.png ] && [ ! -e out/erfnet/short/pictures/epoch002_5.png ] ||
+  fail "a short run, again: $(cd out/erfnet/short/pictures && echo *)"
+echo "ok: pictures of before"
 
 # What a checkpoint of the run replaces need not be there any more.
 mv out/erfnet_encoder gone
