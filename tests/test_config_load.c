@@ -174,6 +174,8 @@ static void test_checks(void **state)
          "--opts #1: TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
         {"TRAIN.START_EPOCH=301",
          "--opts #1: TRAIN.START_EPOCH (301) is more than TRAIN.EPOCHS (300)"},
+        {"TRAIN.START_EPOCH=300",
+         "--opts #1: TRAIN.START_EPOCH (300) is all of TRAIN.EPOCHS (300)"},
         {"TRAIN.LR_SCHEDULER.NAME=multistep",
          "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 "
          "to 32"},

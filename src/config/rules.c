@@ -67,10 +67,12 @@ static void check_schedule(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
                      "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
                      (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
-    if (cfg->train.start_epoch > cfg->train.epochs)
+    if (cfg->train.start_epoch && cfg->train.start_epoch >= cfg->train.epochs)
         config_blame(cfg, p, KEYS("TRAIN.START_EPOCH", "TRAIN.EPOCHS"),
-                     "TRAIN.START_EPOCH (%lld) is more than TRAIN.EPOCHS (%lld)",
-                     (long long)cfg->train.start_epoch, (long long)cfg->train.epochs);
+                     "TRAIN.START_EPOCH (%lld) is %s TRAIN.EPOCHS (%lld)",
+                     (long long)cfg->train.start_epoch,
+                     cfg->train.start_epoch > cfg->train.epochs ? "more than" : "all of",
+                     (long long)cfg->train.epochs);
     check_milestones(cfg, p);
 }
 
