@@ -74,8 +74,9 @@ static void add_key(struct strbuf *s, const struct schema *row, const struct con
     arena_release(&mem);
 }
 
-/* Appends the keys in which the saved configuration differs. */
-static void compare_config(struct strbuf *s, const char *path, const struct config *cfg)
+/* Appends the keys in which the saved configuration differs, of neutral ones `also`. */
+static void compare_config(struct strbuf *s, const char *path, const struct config *cfg,
+                           const char *also)
 {
     struct cmd_word file = {.text = path, .where = path};
     struct cmdline line = {.cfg = &file, .ncfg = 1};
@@ -86,10 +87,25 @@ static void compare_config(struct strbuf *s, const char *path, const struct conf
         strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
     else
         for (const struct schema *row = schema_table; row->key; row++)
-            if (row->type != SCHEMA_GONE && !is_neutral(row->key))
+            if (row->type != SCHEMA_GONE &&
+                (!is_neutral(row->key) || !strcmp(row->key, also)))
                 add_key(s, row, &saved, cfg);
     problems_release(&p);
     config_release(&saved);
+}
+
+bool output_again(const struct output *o, const struct config *cfg)
+{
+    char *path = path_join(o->dir, "config.yaml");
+    struct strbuf keys = STRBUF_INIT;
+    bool again = file_exists(path) && saves_exist(o->dir);
+
+    if (again)
+        compare_config(&keys, path, cfg, "MODEL.RESUME");
+    again = again && !keys.len;
+    strbuf_release(&keys);
+    free(path);
+    return again;
 }
 
 static void check_reuse(const struct output *o, const struct config *cfg)
@@ -104,7 +120,7 @@ static void check_reuse(const struct output *o, const struct config *cfg)
               "remove it, choose another TAG, or allow TRAIN.AUTO_RESUME",
               o->dir);
     if (file_exists(path))
-        compare_config(&keys, path, cfg);
+        compare_config(&keys, path, cfg, "");
     if (keys.len)
         usage("'%s' has checkpoints of a run with another configuration: %s; choose "
               "another TAG, or give --resume FILE if this is meant",
@@ -120,7 +136,7 @@ void output_compare(const struct config *cfg, const char *checkpoint)
     struct strbuf keys = STRBUF_INIT;
 
     if (file_exists(path))
-        compare_config(&keys, path, cfg);
+        compare_config(&keys, path, cfg, "");
     if (keys.len)
         log_warning("the run of '%s' had another configuration: %s", checkpoint,
                     keys.buf);

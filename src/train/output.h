@@ -48,6 +48,10 @@ void output_prepare(struct output *o, const struct config *cfg);
  * differs from this one: a longer cosine, for one, jumps. */
 void output_compare(const struct config *cfg, const char *checkpoint);
 
+/* Does the folder have checkpoints of this very configuration, MODEL.RESUME included? Its
+ * own are further, then, than the one that the run began with. */
+bool output_again(const struct output *o, const struct config *cfg);
+
 /* OUTPUT/NAME/TAG, which need not be there; a heap string. */
 char *output_dir(const struct config *cfg);
 

@@ -132,9 +132,12 @@ static bool load_start(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
     struct strbuf why = STRBUF_INIT;
-    bool resumed = true;
+    bool again = cfg->train.auto_resume && output_again(&t->output, cfg), resumed = true;
 
-    if (*cfg->model.resume) {
+    if (*cfg->model.resume && again)
+        log_info("MODEL.RESUME '%s' is not read: the run that began with it goes on",
+                 cfg->model.resume);
+    if (*cfg->model.resume && !again) {
         if (checkpoint_read(cfg->model.resume, &t->session, &t->state, &t->feed.classes,
                             &why))
             die("MODEL.RESUME: %s", why.buf);
@@ -149,7 +152,7 @@ static bool load_start(struct trainer *t)
     if (resumed && *cfg->model.pretrained)
         log_info("MODEL.PRETRAINED '%s' is not read: the run goes on from a checkpoint",
                  cfg->model.pretrained);
-    if (resumed && cfg->train.start_epoch && *cfg->model.resume)
+    if (resumed && cfg->train.start_epoch && *cfg->model.resume && !again)
         log_warning("TRAIN.START_EPOCH %lld has no effect: the checkpoint says where to "
                     "go on",
                     (long long)cfg->train.start_epoch);

@@ -163,6 +163,18 @@ rm -rf out
 [ "$(wc -l <$run/metrics.jsonl)" = 15 ] || fail "--resume of an older checkpoint: metrics.jsonl"
 "${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 8 >log 2>&1 ||
   { cat log; fail "--resume into another folder"; }
+# The same command again, as a queue does after a kill: the run that it began goes on.
+"${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 15 --start-epoch 1 >log 2>&1
+[ $? = 2 ] || fail "--resume again, with another configuration: exit code"
+"${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --max-steps 9 >log 2>&1 ||
+  { cat log; fail "--resume again"; }
+grep -q "MODEL.RESUME '$run/ckpt_step_7.safetensors' is not read: the run that began with it goes on" log &&
+  grep -q "resumed from 'out/resnet20/other/.*step 8" log || { cat log; fail "--resume again: not where it was"; }
+[ "$(sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*/\1/p' out/resnet20/other/metrics.jsonl | xargs)" = "8 9" ] ||
+  fail "--resume again: metrics.jsonl"
+"${train[@]}" --tag other --resume $run/ckpt_step_7.safetensors --no-auto-resume >log 2>&1
+[ $? = 2 ] && grep -q "is of update 7, .* has a checkpoint of update 9" log ||
+  { cat log; fail "--resume again, without TRAIN.AUTO_RESUME"; }
 echo "ok: an older checkpoint"
 
 # Fewer updates an epoch: the run goes back to an earlier step, but never to an earlier checkpoint.
