@@ -25,6 +25,8 @@ opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1)
 # The tensors of a checkpoint without its header, which holds the configuration.
 tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
 
+told() { cut -d, -f1-5 out/*/default/summary.csv; } # of each epoch, without rates and times
+
 same() { # name, then settings of the environment and options of the run
   name=$1
   shift
@@ -33,6 +35,7 @@ same() { # name, then settings of the environment and options of the run
   rm -rf out
   env "${settings[@]}" "${common[@]}" "$@" "${opts[@]}" >log 2>&1 || { cat log; fail "$name"; }
   cmp -s <(tensors out/*/default/last.safetensors) first || fail "$name: other weights"
+  cmp -s <(told) first.csv || fail "$name: other losses: $(told | xargs)"
   echo "ok: $name"
 }
 
@@ -41,6 +44,7 @@ rm -rf out
 tensors out/*/default/last.safetensors >first
 [ "$(stat -c %s first)" -gt 1000000 ] || fail "training: no weights"
 cp out/*/default/metrics.jsonl .
+told >first.csv
 for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
 grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
 grep -q "^memory: at most .*, libraries " log || fail "no memory report"
