@@ -30,6 +30,7 @@ struct settings {
     uint64_t seed;
     bool ahead;    /* a warp goes on as far as it can before another one does */
     bool lazy;     /* streams run when somebody waits */
+    bool busy;     /* who only asks brings nothing on, however often */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */
     int multiprocessors;

@@ -359,7 +359,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return emulator_return(cudaSuccess);
 }
 
-/* "Not ready" at least once on a lazy stream; who asks again gets on. */
+/* "Not ready" at least once on a lazy stream; who asks again gets on, but for
+ * EMULATOR_BUSY. */
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     cudaError_t answer = cudaSuccess;
@@ -368,7 +369,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
     if (e->capture)
         return emulator_return(capture_break(e->capture, cudaErrorCapturedEvent));
     if (e->mark && !e->mark->done) {
-        if (e->polled)
+        if (e->polled && !emulator_settings.busy)
             run_wait(&e->mark);
         else
             answer = cudaErrorNotReady;

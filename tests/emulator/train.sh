@@ -57,7 +57,7 @@ same "late streams" EMULATOR_LAZY=1 EMULATOR_ORDER=shuffle:3
 often=("${opts[@]}")
 # Nobody waits in an epoch, and the loader fills a batch again as soon as it can.
 opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=100 DATA.PREFETCH=1)
-same "later streams" EMULATOR_LAZY=1
+same "later streams" EMULATOR_LAZY=1 EMULATOR_BUSY=1
 same "later streams without a graph" EMULATOR_LAZY=1 --no-graph
 opts=("${often[@]}")
 
