@@ -323,6 +323,31 @@ static void test_nonsense(void **state)
     run_release(&a);
 }
 
+/* Weights of another program, which have no checksum: no word of that. */
+static void test_weights_alone(void **state)
+{
+    static const char header[] =
+        "{\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}   ";
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    uint64_t len = sizeof(header) - 1;
+    FILE *f = fopen(ckpt_path, "wb");
+    struct run a;
+
+    (void)state;
+    assert_non_null(f);
+    assert_int_equal(fwrite(&len, sizeof(len), 1, f), 1);
+    assert_int_equal(fwrite(header, 1, len, f), len);
+    assert_int_equal(fwrite("1234", 1, 4, f), 4);
+    assert_int_equal(fclose(f), 0);
+    run_init(&a, NULL);
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), -1);
+    if (!strstr(why.buf, "' is no checkpoint of trainc, weights alone at best (--pretr"))
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    run_release(&a);
+}
+
 /* Files of before the loss scale, the window, the validation's update and its classes
  * were told. */
 static void test_files_of_before(void **state)
@@ -428,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_nonsense, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_no_axis, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_weights_alone, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_files_of_before, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_size, ckpt_setup, ckpt_teardown),
     };

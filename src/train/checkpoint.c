@@ -172,19 +172,26 @@ static int64_t integer(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-/* The "trainc" object; NULL with a reason if this is no checkpoint of ours. */
-static json_t *state_object(const struct safetensors *file, struct strbuf *why)
+/* Its state, a text; NULL with a reason if this is no checkpoint of ours. */
+static const char *state_text(const struct safetensors *file, struct strbuf *why)
 {
     const char *text = safetensors_meta(file, "trainc");
-    json_t *o;
 
-    if (!text) {
+    if (!text)
         strbuf_addf(why,
                     "'%s' is no checkpoint of trainc, weights alone at best "
                     "(--pretrained takes those)",
                     file->in.path);
+    return text;
+}
+
+static json_t *state_object(const struct safetensors *file, struct strbuf *why)
+{
+    const char *text = state_text(file, why);
+    json_t *o;
+
+    if (!text)
         return NULL;
-    }
     o = json_parse(text, strlen(text), why);
     if (o && integer(o, "version") != CHECKPOINT_VERSION)
         die("'%s' was written by another version of trainc (checkpoint format %lld, "
@@ -294,7 +301,7 @@ static int read_all(const struct safetensors *file, struct session *s,
     json_t *o;
     int rc;
 
-    if (safetensors_verify(file, why))
+    if (!state_text(file, why) || safetensors_verify(file, why))
         return -1;
     o = state_object(file, why);
     if (!o)
