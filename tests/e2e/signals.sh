@@ -113,10 +113,11 @@ starts() { # what, exit code, signal, result, ARGUMENT...
     --result "$result" >log 2>&1 &
   pid=$!
   while ! grep -q "^SigCgt:.*[4-7c-f]...$" /proc/$pid/status && kill -0 $pid; do sleep 0.01; done
+  while [ "$result" = - ] && ! grep -q "learning rate" log && kill -0 $pid; do sleep 0.01; done
   kill -"$sig" $pid
   wait $pid
   rc=$?
-  [ "$result" = - ] && result=log
+  [ "$result" != - ] || { result=log && grep -q "learning rate" log; } || fail "$what: it was emptied"
   [ $rc = "$code" ] || fail "$what: exit code $rc"
   grep -q "^  \"exit\": $code,$" $result && grep -q '^  "steps": 0,$' $result &&
     grep -q '^  "wall_seconds": null,$' $result && [ "$(tail -1 $result)" = "}" ] &&
