@@ -258,7 +258,9 @@ static const struct size sizes[] = {
     {3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1}, /* only the columns that are read */
     {3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1}, /* images end in a phase of dx */
     {3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1},
-    {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1}, /* phases of dx without a tap */
+    {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1},   /* phases of dx without a tap */
+    {2, 7, 9, 1024, 32, 1, 1, 1, 0, 0, 1, 1}, /* rows 4 KiB apart, of x and of dy */
+    {1, 12, 13, 48, 2048, 1, 1, 1, 0, 0, 1, 1},
     {2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1},
     {2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1}, /* 3 x 1 where the image lies */
     {2, 12, 40, 128, 32, 3, 1, 1, 4, 0, 4, 1},

@@ -151,11 +151,11 @@ struct pair {
     double *seconds[TIMES];
 };
 
-/* n is in a step of the library. */
+/* n is in a step of the library; own: NULL if the backend has no such kernels. */
 static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
                             const struct node *n, const struct program *own, int runs)
 {
-    int at = step_of(own, n), nmore = 0;
+    int at = own ? step_of(own, n) : -1, nmore = 0;
     struct pair p = {.library = step, .own = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
@@ -206,16 +206,25 @@ static void time_pairs(struct pair *pair, struct bench_convs *c, struct program 
     }
 }
 
+static bool any_own(const struct backend *b)
+{
+    for (int i = 0; b->kernels[i]; i++)
+        if (own_conv(b->kernels[i]))
+            return true;
+    return false;
+}
+
 struct bench_convs bench_convs(struct session *s, int runs)
 {
     const struct kernel *kernel[KERNELS];
     struct backend backend = library_only(s->backend, kernel);
-    struct side library, own;
+    struct side library, own = {.program = NULL};
     struct bench_convs c = {0};
     struct pair *pair;
 
     side_init(&library, s, &backend);
-    side_init(&own, s, s->backend);
+    if (any_own(s->backend))
+        side_init(&own, s, s->backend);
     c.conv = xcalloc((size_t)library.program->nregion, sizeof(*c.conv));
     pair = xcalloc((size_t)library.program->nregion, sizeof(*pair));
     for (int i = 0; i < library.program->nregion; i++) {
@@ -229,7 +238,8 @@ struct bench_convs bench_convs(struct session *s, int runs)
     }
     time_pairs(pair, &c, library.program, own.program, runs);
     free(pair);
-    side_release(&own, s);
+    if (own.program)
+        side_release(&own, s);
     side_release(&library, s);
     return c;
 }

@@ -9,8 +9,7 @@
 
 /*
  * Results, or pairs of them, at a time. Few leave the cache to both sides' copies, many
- * go through the sums less often: 96 and 256 pairs made 75 to 90 % of a core's peak on
- * Zen 4, where the other made 62 to 80 %.
+ * go through the sums less often, which counts where those do not stay in the cache.
  */
 enum { STEPS = 192, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
 

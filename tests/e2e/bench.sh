@@ -38,7 +38,6 @@ positive step.json images_per_second step_ms_median peak_memory_bytes convs_imag
 grep -Eq '^resnet20: [0-9.]+ img/s, [0-9.]+ ms a step' log || fail "no line of the step"
 grep -Eq '^convolutions alone: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [0-9.]+ ms, weight gradient [0-9.]+ ms' log ||
   fail "no line of the convolutions: $(grep ^conv log)"
-# the first convolution has no data gradient, and the classifier counts
 grep -Eq '^all steps +[0-9]+ ' log || fail "no sum of the trace"
 
 # Our own beside the library: each of a kernel's lines counts in its sum, and the ratio is
