@@ -174,7 +174,7 @@ static void guess_mean(const struct job *j, int k, int thread, enum dtype t, int
         int64_t count = n / r->channels;
 
         for (int64_t i = c; i < width; i += r->channels)
-            s += (double)sum[i];
+            s += (double)rows_number(r, sum, i);
         rows_repeat(r, guess, c, count ? (float)(s / (double)count) : 0);
     }
     memset(sum, 0, (size_t)width * sizeof(*sum));
@@ -219,8 +219,10 @@ static void finish_samples(const struct job *j, int64_t c)
     for (int64_t i = 0; i < j->st->samples.n; i++) {
         float factor = samples_factor(&j->st->samples, j->s, i * r->channels + c);
 
-        rows_repeat(r, j->scale + i * r->width, c, factor * j->tables[0].table[1][c]);
-        rows_repeat(r, j->shift + i * r->width, c, factor * j->tables[0].table[2][c]);
+        rows_repeat(r, j->scale + i * r->width, c,
+                    factor * rows_number(r, j->tables[0].table[1], c));
+        rows_repeat(r, j->shift + i * r->width, c,
+                    factor * rows_number(r, j->tables[0].table[2], c));
     }
 }
 
@@ -235,12 +237,15 @@ static void finish_channel(const struct job *j, int k, int64_t c)
     double n = (double)r->positions, sum = 0, sq = 0, mean, var;
 
     for (int t = 0; t < j->dev->threads; t++) {
-        double g = (double)b->guess[t * r->width + c], count = seen(r, j->dev, t);
+        double g = (double)rows_number(r, b->guess + t * r->width, c),
+               count = seen(r, j->dev, t);
         double s = 0, q = 0;
 
         for (int64_t i = c; i < r->width; i += r->channels) {
-            s += b->total[t * r->width + i];
-            q += b->total2[t * r->width + i];
+            int64_t at = t * r->width + loops_place(r->t, r->lanes, i);
+
+            s += b->total[at];
+            q += b->total2[at];
         }
         sum += s + count * g;
         sq += q + 2 * g * s + count * g * g;

@@ -215,7 +215,8 @@ static void finish_channels(const struct job *j, int64_t lo, int64_t hi)
         if (dbias)
             dbias[c] = (float)sum;
         for (int64_t i = 0; i < st->samples.n; i++)
-            rows_repeat(r, j->factor + i * r->width, c, a * j->factor[i * r->width + c]);
+            rows_repeat(r, j->factor + i * r->width, c,
+                        a * rows_number(r, j->factor + i * r->width, c));
         rows_repeat(r, j->b.table[3], c,
                     (float)((double)a * (double)rstd * (double)rstd * dot / n));
         rows_repeat(r, j->b.table[4], c, (float)((double)a * sum / n));

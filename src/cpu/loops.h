@@ -13,7 +13,8 @@
  * Channels. Loops with one number for each channel see a tensor as rows of `width`
  * elements and have tables of that length. width is a multiple of the channels and of
  * 2 LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
- * may be short.
+ * may be short. Half floats come two vectors at a time, of which the first has the
+ * elements of even place: their tables are in that order, too (loops_place).
  */
 #ifndef CPU_LOOPS_H
 #define CPU_LOOPS_H
@@ -23,6 +24,14 @@
 
 #include "cpu/loops_conv.h"
 #include "graph/tensor.h"
+
+/* Where a table of a loop over t has the number of the element at place i of a row. */
+static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
+{
+    int64_t in = i % (2 * lanes);
+
+    return t == DTYPE_BF16 ? i - in + in % 2 * lanes + in / 2 : i;
+}
 
 /* y = (x - mean) scale + shift [+ residual] [and relu], for `n` elements. */
 enum bn_residual { BN_RESIDUAL_NONE, BN_RESIDUAL_TENSOR, BN_RESIDUAL_BN, BN_RESIDUALS };

@@ -1,8 +1,8 @@
 /*
  * A channels-last tensor as rows of whole vectors. C channels are repeated `fold` times
  * to make a row of `width` elements, a multiple of two vectors and long enough to be
- * worth a loop; tables with one number for each channel are repeated alike. The last
- * row may be short.
+ * worth a loop; tables with one number for each channel are repeated alike, in the order
+ * of loops_place(). The last row may be short.
  */
 #ifndef CPU_ROWS_H
 #define CPU_ROWS_H
@@ -18,15 +18,20 @@ struct rows {
     int64_t width;     /* channels * fold */
     int64_t chunk;     /* elements whose sums may be kept in fp32: whole rows */
     int64_t positions; /* n / channels */
+    enum dtype t;
+    int lanes;
 };
 
 static inline struct rows rows_of(const struct tensor *t, const struct device *dev)
 {
-    struct rows r = {.n = tensor_len(t), .channels = tensor_channels(t)};
+    struct rows r = {.n = tensor_len(t),
+                     .channels = tensor_channels(t),
+                     .t = t->dtype,
+                     .lanes = dev->loops->lanes};
     int64_t rows;
 
     r.width = r.channels;
-    while (r.width % (2 * dev->loops->lanes) || r.width < ROWS_WIDTH)
+    while (r.width % (2 * r.lanes) || r.width < ROWS_WIDTH)
         r.width += r.channels;
     rows = 32768 / r.width;
     r.chunk = (rows < 64 ? 64 : rows) * r.width;
@@ -44,7 +49,13 @@ static inline void rows_part(const struct rows *r, const struct device *dev, int
 static inline void rows_repeat(const struct rows *r, float *table, int64_t c, float v)
 {
     for (int64_t i = c; i < r->width; i += r->channels)
-        table[i] = v;
+        table[loops_place(r->t, r->lanes, i)] = v;
+}
+
+/* What rows_repeat left for channel c. */
+static inline float rows_number(const struct rows *r, const float *table, int64_t c)
+{
+    return table[loops_place(r->t, r->lanes, c)];
 }
 
 /* The sum over all threads and folds of totals[thread][width], in a fixed order. */
@@ -55,7 +66,7 @@ static inline double rows_total(const struct rows *r, const double *totals, int 
 
     for (int t = 0; t < threads; t++)
         for (int64_t i = c; i < r->width; i += r->channels)
-            sum += totals[t * r->width + i];
+            sum += totals[t * r->width + loops_place(r->t, r->lanes, i)];
     return sum;
 }
 
