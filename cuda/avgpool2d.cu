@@ -5,81 +5,76 @@
  */
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
+#include "cuda/pool.h"
 #include "graph/kernel.h"
 #include "ops/avgpool2d.h"
-#include "ops/window.h"
 
-enum { BLOCK = 256 };
-
-struct pool {
-    int64_t items; /* packs of the result, of all images */
+struct avgpool {
     int packs, in_h, in_w, out_h, out_w;
     int kernel, stride, pad;
+    unsigned blocks; /* of one image of the result */
 };
-
-/* Where item i of a tensor of h x w positions lies. */
-struct spot {
-    int64_t image;
-    int pack, h, w;
-};
-
-__device__ static inline spot spot_of(int64_t i, int packs, int h, int w)
-{
-    int64_t at = i / packs, row = at / w;
-
-    return {row / h, (int)(i % packs), (int)(row % h), (int)(at % w)};
-}
 
 template <class T, int N>
-__global__ void __launch_bounds__(BLOCK) avgpool_forward(const T *x, T *y, pool p)
+__global__ void __launch_bounds__(POOL_THREADS)
+    avgpool_forward(const T *x, T *y, avgpool p)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, top, bottom, left, right;
-    spot s = spot_of(i, p.packs, p.out_h, p.out_w);
-    float sum[N] = {};
+    spot s = spot_of(p.blocks, p.packs, p.out_h, p.out_w);
+    span rows = span_under(s.h, p.in_h, p.kernel, p.stride, p.pad);
+    span columns = span_under(s.w, p.in_w, p.kernel, p.stride, p.pad);
+    float sum[N] = {}, share;
     pack<T, N> a;
 
-    if (i >= p.items)
+    if (!s.on)
         return;
-    window_span(s.h, p.in_h, p.kernel, p.stride, p.pad, &top, &bottom);
-    window_span(s.w, p.in_w, p.kernel, p.stride, p.pad, &left, &right);
-    for (int64_t h = top; h < bottom; h++)
-        for (int64_t w = left; w < right; w++) {
-            int64_t at = (s.image * p.in_h + h) * p.in_w + w;
+    for (int h = rows.first; h < rows.end; h++)
+        for (int w = columns.first; w < columns.end; w++) {
+            int64_t at = ((int64_t)s.image * p.in_h + h) * p.in_w + w;
 
             a = pack_load<N>(x + (at * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
                 sum[k] += a.get(k);
         }
+    share = 1 / (float)((rows.end - rows.first) * (columns.end - columns.first));
     for (int k = 0; k < N; k++)
-        a.set(k, sum[k] / (float)((bottom - top) * (right - left)));
-    pack_store<T, N>(y + i * N, a);
+        a.set(k, sum[k] * share);
+
+    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+
+    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
 }
 
-template <class T, int N>
-__global__ void __launch_bounds__(BLOCK) avgpool_backward(const T *dy, T *dx, pool p)
+/* S: the stride, or 0. */
+template <class T, int N, int S>
+__global__ void __launch_bounds__(POOL_THREADS)
+    avgpool_backward(const T *dy, T *dx, avgpool p)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, top, bottom, left, right;
-    spot s = spot_of(i, p.packs, p.in_h, p.in_w);
+    const int stride = S ? S : p.stride;
+    spot s = spot_of(p.blocks, p.packs, p.in_h, p.in_w);
+    span rows = span_over(s.h, p.out_h, p.kernel, stride, p.pad);
+    span columns = span_over(s.w, p.out_w, p.kernel, stride, p.pad);
     float sum[N] = {};
     pack<T, N> a;
 
-    if (i >= p.items)
+    if (!s.on)
         return;
-    window_cover(s.h, p.out_h, p.kernel, p.stride, p.pad, &top, &bottom);
-    window_cover(s.w, p.out_w, p.kernel, p.stride, p.pad, &left, &right);
-    for (int64_t h = top; h < bottom; h++)
-        for (int64_t w = left; w < right; w++) {
-            int64_t at = (s.image * p.out_h + h) * p.out_w + w, h0, h1, w0, w1;
+    for (int h = rows.first; h < rows.end; h++)
+        for (int w = columns.first; w < columns.end; w++) {
+            int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
+            span high = span_under(h, p.in_h, p.kernel, stride, p.pad);
+            span wide = span_under(w, p.in_w, p.kernel, stride, p.pad);
+            float share = 1 / (float)((high.end - high.first) * (wide.end - wide.first));
 
-            window_span(h, p.in_h, p.kernel, p.stride, p.pad, &h0, &h1);
-            window_span(w, p.in_w, p.kernel, p.stride, p.pad, &w0, &w1);
             a = pack_load<N>(dy + (at * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
-                sum[k] += a.get(k) / (float)((h1 - h0) * (w1 - w0));
+                sum[k] += a.get(k) * share;
         }
     for (int k = 0; k < N; k++)
         a.set(k, sum[k]);
-    pack_store<T, N>(dx + i * N, a);
+
+    int64_t at = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
+
+    pack_store<T, N>(dx + (at * p.packs + s.pack) * N, a);
 }
 
 static const char *avgpool_claim(struct region *r, struct graph *, struct node *n,
@@ -96,8 +91,8 @@ static const char *avgpool_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
-static pool pool_of(const struct avgpool2d_attrs *a, const struct tensor *x,
-                    const struct tensor *y)
+static avgpool avgpool_of(const struct avgpool2d_attrs *a, const struct tensor *x,
+                          const struct tensor *y)
 {
     return {.packs = (int)x->dim[1],
             .in_h = (int)x->dim[2],
@@ -113,19 +108,21 @@ static void avgpool_run(struct step *s, struct device *dev)
 {
     bool grad = s->node->op == &op_avgpool2d_grad;
     const struct tensor *from = s->in_tensor[0], *to = s->out_tensor[0];
-    pool p = pool_of((const struct avgpool2d_attrs *)s->node->attrs, grad ? to : from,
-                     grad ? from : to);
+    avgpool p = avgpool_of((const struct avgpool2d_attrs *)s->node->attrs,
+                           grad ? to : from, grad ? from : to);
 
     WITH_DTYPE(to->dtype, T, WITH_PACK(T, to->dim[1], N, {
-                   p.items = tensor_len(to) / N;
                    p.packs /= N;
-                   unsigned grid = cuda_blocks(p.items, BLOCK, 1);
+                   p.blocks = spot_blocks(p.packs, (int)to->dim[2], (int)to->dim[3]);
+                   unsigned grid = p.blocks * (unsigned)to->dim[0];
 
                    if (grad)
-                       LAUNCH(dev, (avgpool_backward<T, N>), grid, BLOCK, 0,
-                              (const T *)s->in[0], (T *)s->out[0], p);
+                       WITH_STRIDE(p.stride, S,
+                                   LAUNCH(dev, (avgpool_backward<T, N, S>), grid,
+                                          POOL_THREADS, 0, (const T *)s->in[0],
+                                          (T *)s->out[0], p));
                    else
-                       LAUNCH(dev, (avgpool_forward<T, N>), grid, BLOCK, 0,
+                       LAUNCH(dev, (avgpool_forward<T, N>), grid, POOL_THREADS, 0,
                               (const T *)s->in[0], (T *)s->out[0], p);
                }));
 }

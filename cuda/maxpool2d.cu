@@ -20,36 +20,19 @@
 
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
+#include "cuda/pool.h"
 #include "graph/kernel.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/concat.h"
 #include "ops/pointwise.h"
 #include "ops/relu.h"
-#include "ops/window.h"
-
-enum { BLOCK = 256 };
 
 /* x as it is, or relu(x scale + shift); scale NULL: as it is. */
 struct source {
     const float *scale, *shift;
     float limit;
 };
-
-/* One pack of one position, in one image's share of the grid. */
-struct spot {
-    int image, pack, h, w;
-    bool on;
-};
-
-__device__ static inline spot spot_of(unsigned blocks, int packs, int w, int h)
-{
-    unsigned i = blockIdx.x % blocks * BLOCK + threadIdx.x, at = i / (unsigned)packs;
-
-    return {(int)(blockIdx.x / blocks), (int)(i % (unsigned)packs),
-            (int)(at / (unsigned)w), (int)(at % (unsigned)w),
-            at < (unsigned)w * (unsigned)h};
-}
 
 template <class T, int N>
 __device__ static inline void rectify(pack<T, N> *a, const float *scale,
@@ -100,10 +83,10 @@ __device__ static inline void window_best(const T *x, const source &f, const max
 }
 
 template <class T, int N, int K, bool NORM>
-__global__ void __launch_bounds__(BLOCK)
+__global__ void __launch_bounds__(POOL_THREADS)
     maxpool_forward(const T *x, source f, T *y, maxpool p)
 {
-    spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
+    spot s = spot_of(p.out_blocks, p.packs, p.out_h, p.out_w);
     float best[N] = {};
     int won[N];
     pack<T, N> a;
@@ -124,10 +107,10 @@ template <class P, int N> struct alignas(sizeof(P) * N) places {
 };
 
 template <class T, int N, int K, bool NORM, class P>
-__global__ void __launch_bounds__(BLOCK)
+__global__ void __launch_bounds__(POOL_THREADS)
     maxpool_winners(const T *x, source f, places<P, N> *winner, maxpool p)
 {
-    spot s = spot_of(p.out_blocks, p.packs, p.out_w, p.out_h);
+    spot s = spot_of(p.out_blocks, p.packs, p.out_h, p.out_w);
     float best[N] = {};
     int won[N];
     places<P, N> a;
@@ -143,24 +126,24 @@ __global__ void __launch_bounds__(BLOCK)
     winner[at * p.packs + s.pack] = a;
 }
 
-template <class T, int N, class P>
-__global__ void __launch_bounds__(BLOCK)
+/* S: the stride, or 0. */
+template <class T, int N, int S, class P>
+__global__ void __launch_bounds__(POOL_THREADS)
     maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, maxpool p)
 {
-    spot s = spot_of(p.in_blocks, p.packs, p.in_w, p.in_h);
-    int64_t top, bottom, left, right;
+    const int stride = S ? S : p.stride;
+    spot s = spot_of(p.in_blocks, p.packs, p.in_h, p.in_w);
+    span rows = span_over(s.h, p.out_h, p.kernel, stride, p.pad);
+    span columns = span_over(s.w, p.out_w, p.kernel, stride, p.pad);
     float sum[N] = {};
     pack<T, N> a;
 
     if (!s.on)
         return;
-    window_cover(s.h, p.out_h, p.kernel, p.stride, p.pad, &top, &bottom);
-    window_cover(s.w, p.out_w, p.kernel, p.stride, p.pad, &left, &right);
-    for (int h = (int)top; h < (int)bottom; h++)
-        for (int w = (int)left; w < (int)right; w++) {
+    for (int h = rows.first; h < rows.end; h++)
+        for (int w = columns.first; w < columns.end; w++) {
             int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
-            int here =
-                (s.h + p.pad - h * p.stride) * p.kernel + s.w + p.pad - w * p.stride;
+            int here = (s.h + p.pad - h * stride) * p.kernel + s.w + p.pad - w * stride;
             places<P, N> won = winner[at * p.packs + s.pack];
             pack<T, N> d = pack_load<N>(dy + (at * p.pitch + s.pack) * N);
 
@@ -223,8 +206,8 @@ struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *
                  .unit = unit,
                  .skip = from};
 
-    p.in_blocks = cuda_blocks((int64_t)p.in_h * p.in_w * p.packs, BLOCK, 1);
-    p.out_blocks = cuda_blocks((int64_t)p.out_h * p.out_w * p.packs, BLOCK, 1);
+    p.in_blocks = spot_blocks(p.packs, p.in_h, p.in_w);
+    p.out_blocks = spot_blocks(p.packs, p.out_h, p.out_w);
     return p;
 }
 
@@ -292,7 +275,7 @@ static void forward_launch(struct device *dev, const maxpool &p, const source &f
     unsigned grid = p.out_blocks * (unsigned)p.images;
 
     WITH_KERNEL(p, K,
-                LAUNCH(dev, (maxpool_forward<T, N, K, NORM>), grid, BLOCK, 0,
+                LAUNCH(dev, (maxpool_forward<T, N, K, NORM>), grid, POOL_THREADS, 0,
                        (const T *)x, f, (T *)y + p.skip, p));
 }
 
@@ -312,10 +295,12 @@ static void backward_launch(const struct step *s, struct device *dev, const maxp
     unsigned out = p.out_blocks * (unsigned)p.images;
 
     WITH_KERNEL(p, K,
-                LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>), out, BLOCK, 0,
+                LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>), out, POOL_THREADS, 0,
                        (const T *)s->in[READ_X], f, winner, p));
-    LAUNCH(dev, (maxpool_backward<T, N, P>), p.in_blocks * (unsigned)p.images, BLOCK, 0,
-           winner, (const T *)s->in[READ_DY] + p.skip, (T *)s->out[0], p);
+    WITH_STRIDE(p.stride, S,
+                LAUNCH(dev, (maxpool_backward<T, N, S, P>),
+                       p.in_blocks * (unsigned)p.images, POOL_THREADS, 0, winner,
+                       (const T *)s->in[READ_DY] + p.skip, (T *)s->out[0], p));
 }
 
 template <class T, int N, bool NORM>
