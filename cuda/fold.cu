@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "cuda/channels.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"
 #include "ops/batchnorm_formula.h"
@@ -141,9 +142,10 @@ int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
     return region_derive(r, &d);
 }
 
+/* Channels that are no multiple of a vector: it may run over the end of them. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
-    add_bias(T *y, const float *bias, int64_t n, int64_t channels)
+    add_bias_across(T *y, const float *bias, int64_t n, int64_t channels)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<T>::N;
     int64_t c = i % channels;
@@ -162,11 +164,34 @@ __global__ void __launch_bounds__(BLOCK)
         y[i] = from_float<T>(to_float(y[i]) + bias[i % channels]);
 }
 
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    add_bias(T *y, const float *bias, int64_t vectors, unsigned in_a_row)
+{
+    unsigned i = blockIdx.x * BLOCK + threadIdx.x;
+    float b[vec<T>::N];
+
+    if (i >= vectors)
+        return;
+    table_load<vec<T>::N>(bias + i % in_a_row * vec<T>::N, b);
+
+    vec<T> a = vec_load(y + (int64_t)i * vec<T>::N);
+
+    for (int k = 0; k < vec<T>::N; k++)
+        a.set(k, a.get(k) + b[k]);
+    vec_store(y + (int64_t)i * vec<T>::N, a);
+}
+
 void cuda_add_bias(struct device *dev, void *y, enum dtype type, const float *bias,
                    int64_t n, int64_t channels)
 {
     WITH_DTYPE(type, T, {
-        LAUNCH(dev, add_bias<T>, cuda_blocks(n, BLOCK, vec<T>::N), BLOCK, 0, (T *)y, bias,
-               n, channels);
+        unsigned grid = cuda_blocks(n, BLOCK, vec<T>::N);
+
+        if (channels % vec<T>::N == 0)
+            LAUNCH(dev, add_bias<T>, grid, BLOCK, 0, (T *)y, bias, n / vec<T>::N,
+                   (unsigned)(channels / vec<T>::N));
+        else
+            LAUNCH(dev, add_bias_across<T>, grid, BLOCK, 0, (T *)y, bias, n, channels);
     });
 }
