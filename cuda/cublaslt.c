@@ -27,6 +27,7 @@
     X(MatmulAlgoConfigGetAttribute)                                                      \
     X(LoggerSetCallback)                                                                 \
     X(LoggerSetLevel)                                                                    \
+    X(LoggerOpenFile)                                                                    \
     X(Matmul)
 
 struct cublaslt {
@@ -56,6 +57,20 @@ static void note_message(int level, const char *function, const char *message)
 {
     if (level == 1) /* errors */
         (void)snprintf(last_message, sizeof(last_message), "%s: %s", function, message);
+}
+
+/*
+ * The library prints what it tells, on the standard output, where results go. What the
+ * user asks of it by its variables stays as it is.
+ */
+static void listen(struct cublaslt *c)
+{
+    last_message[0] = '\0';
+    (void)c->LoggerSetCallback(note_message);
+    if (getenv("CUBLASLT_LOG_LEVEL") || getenv("CUBLASLT_LOG_MASK"))
+        return;
+    if (!c->LoggerOpenFile("/dev/null"))
+        (void)c->LoggerSetLevel(1);
 }
 
 /* `call` is our text of it: "c->Matmul(c->handle, ...". */
@@ -95,9 +110,7 @@ static struct cublaslt *cublaslt_open(struct device *dev)
     CALLS(X)
 #undef X
     dev->cublaslt = c;
-    last_message[0] = '\0';
-    (void)c->LoggerSetCallback(note_message);
-    (void)c->LoggerSetLevel(1);
+    listen(c);
     CHECK(dev, c->Create(&c->handle));
     return c;
 }

@@ -22,8 +22,9 @@ expect() { # CALL:N, then patterns of the line
     rm -rf out
     EMULATOR_FAIL=$what "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes \
       --device cuda --output out --amp-dtype fp16 $flag --opts CUDNN.CACHE= \
-      CUDNN.BENCHMARK=False >log 2>&1
+      CUDNN.BENCHMARK=False >out.txt 2>log
     rc=$?
+    [ -s out.txt ] && fail "$what $flag: the standard output has: $(head -1 out.txt)"
     grep "trainc: error:" log >line
     [ $rc = 1 ] && [ "$(wc -l <line)" = 1 ] || { tail -5 log; fail "$what $flag: exit code $rc"; }
     for pattern in "cuda:0 NVIDIA H200: " "GiB of 139.8 GiB are free" "$@"; do
@@ -38,7 +39,7 @@ expect launch:60 "in step [0-9]*, [a-z_0-9]* of layer '[a-z0-9.]*' by cuda [a-z 
 expect cudnn:6 "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED: a launch failed on purpose; " \
   "in step [0-9]*, conv2d of layer 'layer1.2.conv1' by cuda conv2d: 8x16x16x16 fp16 .*-> 8x16x16x16 fp16" \
   "$late"
-expect cublaslt:2 "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED" \
+expect cublaslt:2 "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED: cublasLtMatmul: a launch failed on purpose; " \
   "in step [0-9]*, linear_[a-z_]* of layer 'fc' by cuda linear_" "$late"
 expect malloc:2 "cudaMalloc(.*: out of memory: cudaErrorMemoryAllocation" \
   "(a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less)"

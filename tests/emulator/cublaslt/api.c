@@ -224,6 +224,8 @@ cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
 }
 
 static cublasLtLoggerCallback_t logger;
+static int log_level;
+static FILE *log_file; /* NULL: the standard output */
 
 cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
 {
@@ -233,7 +235,33 @@ cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
 
 cublasStatus_t cublasLtLoggerSetLevel(int level)
 {
-    return level >= 0 && level <= 5 ? OK : BAD;
+    if (level < 0 || level > 5)
+        return BAD;
+    log_level = level;
+    return OK;
+}
+
+cublasStatus_t cublasLtLoggerOpenFile(const char *path)
+{
+    FILE *f = path ? fopen(path, "a") : NULL;
+
+    if (!f)
+        return BAD;
+    if (log_file)
+        (void)fclose(log_file);
+    log_file = f;
+    return OK;
+}
+
+/* To the callback and, as NVIDIA's does, to the file as well. */
+static void tell(const char *function, const char *message)
+{
+    if (log_level < 1)
+        return;
+    if (logger)
+        logger(1, function, message);
+    (void)fprintf(log_file ? log_file : stdout, "[cublasLt][Error][%s] %s\n", function,
+                  message);
 }
 
 /* ---- the product ---- */
@@ -370,8 +398,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
 
     if (!alive(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (emulator_fails && emulator_fails("cublaslt"))
+    if (emulator_fails && emulator_fails("cublaslt")) {
+        tell("cublasLtMatmul", "a launch failed on purpose");
         return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
     if (!alpha || !beta || !collect(&p, op, a, b, c, d))
         return BAD;
     if (algo)
@@ -382,10 +412,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
     take_scalars(&p, alpha, beta);
     p.workspace_size = g.workspace;
     bad = check_pointers(&p, &g);
-    if (bad && logger)
-        logger(1, "cublasLtMatmul", "a pointer is not there, not aligned or overlaps");
-    if (!bad && (bad = check_workspace(&p, &g, size)) && logger)
-        logger(1, "cublasLtMatmul", "the workspace is too small, or lies elsewhere");
+    if (bad)
+        tell("cublasLtMatmul", "a pointer is not there, not aligned or overlaps");
+    if (!bad && (bad = check_workspace(&p, &g, size)))
+        tell("cublasLtMatmul", "the workspace is too small, or lies elsewhere");
     if (bad)
         return bad;
     if (!emulator_enqueue)
