@@ -52,6 +52,11 @@ plans timed "${timed[@]}" CUDNN.CACHE=
 has timed " us"
 [ "$(count timed.count launches)" -gt 100 ] || fail "CUDNN.BENCHMARK timed nothing"
 [ -e plans ] && fail "a folder without CUDNN.CACHE"
+grep -q "cuDNN engine 92 is passed over: operation failed due to a previous error during capture" timed.log ||
+  fail "an engine that no graph can take: $(cat timed.log)"
+lacks timed "engine 92,"
+plans eager_timed --no-graph "${timed[@]}" CUDNN.CACHE=
+grep -q "engine 92 is passed over" eager_timed.log && fail "an engine was tried in a graph without one"
 EMULATOR_FAIL=cudnn:5 plans refused "${timed[@]}" CUDNN.CACHE=
 grep -q "is passed over: CUDNN_STATUS_EXECUTION_FAILED" refused.log || fail "an engine that fails: $(cat refused.log)"
 EMULATOR_FAIL=malloc:1 plans full "${timed[@]}" CUDNN.CACHE=full

@@ -21,6 +21,7 @@
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
+OPTIONAL __typeof__(cudaStreamSynchronize) cudaStreamSynchronize;
 
 /* All that the work needs. The parts behind it: tensors, operations, memory. */
 struct work {
@@ -308,6 +309,8 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     else
         do_work(w);
     free(w);
+    if (!error && plan->engine->waits && cudaStreamSynchronize)
+        error = (int)cudaStreamSynchronize(stream);
     return error ? refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA error %d", error) : OK;
 }
 

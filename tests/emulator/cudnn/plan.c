@@ -23,6 +23,7 @@ static const struct engine engines[] = {
     {.index = 20, .fallback = true, .note = {ND, -1}, .for_what = GRADIENT},
     {.index = 1, .fallback = true, .note = {-1, -1}, .workspace = 12994},
     {.index = 28, .fallback = true, .note = {-1, -1}, .workspace = 0},
+    {.index = 92, .fallback = true, .note = {-1, -1}, .waits = true},
 };
 
 enum { NENGINE = sizeof(engines) / sizeof(engines[0]) };

@@ -21,6 +21,7 @@ struct engine {
     int note[2];       /* numerical notes, -1: none */
     int64_t workspace; /* bytes */
     bool broken;       /* listed, but no plan can be built */
+    bool waits;        /* for its work, so no graph can take it */
     enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT } for_what;
 };
 
