@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONFIGS = 64 }; /* of one heuristic; it offers about 40 */
+/* Of one heuristic, which offers about 40; and of engines that are compiled. */
+enum { CONFIGS = 64, COMPILED = 3 };
 
 /* What happened to the engines that were offered, for the reason when none is left. */
 struct tally {
@@ -16,7 +17,7 @@ struct tally {
 struct search {
     struct cudnn_pool *p;
     struct cudnn_candidate *list;
-    int n, most;
+    int n, most, compiled;
     bool fp32; /* all data is */
     struct tally tally;
 };
@@ -74,8 +75,9 @@ static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t conf
     (void)c->BackendGetAttribute(e, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
                                  CUDNN_TYPE_BEHAVIOR_NOTE, 32, &n, behaviour);
     for (int64_t i = 0; i < n && i < 32; i++)
-        if (behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
-            add_note(k, "runtime-compiled");
+        k->compiled |= behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+    if (k->compiled)
+        add_note(k, "runtime-compiled");
     return bits;
 }
 
@@ -121,30 +123,47 @@ static cudnnBackendDescriptor_t make_plan(struct cudnn_pool *p,
     return cudnn_finalize(p, d, "plan") ? d : NULL;
 }
 
+/* False: no plan can be made. Nothing is compiled that no one is going to run. */
+static bool make_candidate(struct search *s, cudnnBackendDescriptor_t config,
+                           struct cudnn_candidate *k)
+{
+    struct cudnn *c = s->p->c;
+    int64_t n, bytes = 0;
+
+    if (k->compiled && (cudnn_hurries(c) || !c->handle) &&
+        !c->BackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
+                                CUDNN_TYPE_INT64, 1, &n, &bytes)) {
+        k->workspace = (size_t)bytes;
+        return true;
+    }
+    k->plan = make_plan(s->p, config);
+    if (!k->plan) {
+        s->tally.failed++;
+        memcpy(s->tally.message, s->p->message, sizeof(s->tally.message));
+        s->p->status = CUDNN_STATUS_SUCCESS; /* the next one may do */
+        return false;
+    }
+    (void)c->BackendGetAttribute(k->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                 CUDNN_TYPE_INT64, 1, &n, &bytes);
+    k->workspace = (size_t)bytes;
+    return true;
+}
+
 static void try_config(struct search *s, cudnnBackendDescriptor_t config)
 {
     struct cudnn_candidate k = {0};
     unsigned bits = engine_notes(s->p, config, &k);
-    int64_t n, bytes = 0;
 
     s->tally.offered++;
-    if (refused(s, bits))
+    if (refused(s, bits) || (k.compiled && s->compiled == COMPILED) ||
+        !make_candidate(s, config, &k))
         return;
-    k.plan = make_plan(s->p, config);
-    if (!k.plan) {
-        s->tally.failed++;
-        memcpy(s->tally.message, s->p->message, sizeof(s->tally.message));
-        s->p->status = CUDNN_STATUS_SUCCESS; /* the next one may do */
-        return;
-    }
-    (void)s->p->c->BackendGetAttribute(k.plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                       CUDNN_TYPE_INT64, 1, &n, &bytes);
-    k.workspace = (size_t)bytes;
     if (k.workspace > cudnn_workspace_limit(s->p->c)) {
         if (!s->tally.workspace++ || k.workspace < s->tally.smallest)
             s->tally.smallest = k.workspace;
         return;
     }
+    s->compiled += k.compiled;
     s->list[s->n++] = k;
 }
 

@@ -7,9 +7,11 @@
 
 /* What a finalized plan says of itself. */
 struct cudnn_candidate {
-    cudnnBackendDescriptor_t plan; /* owned by the pool that made it */
+    cudnnBackendDescriptor_t
+        plan; /* owned by the pool that made it; NULL: none will run */
     int engine;
     size_t workspace;
+    bool compiled; /* when the plan is made, which takes a second */
     char notes[120];
 };
 
@@ -17,8 +19,9 @@ struct cudnn_candidate {
 cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_graph *g);
 
 /*
- * cudnn_engine.c: the plans that the options allow, best first, at most `most` of them.
- * If there are none, `why` gets the reason.
+ * cudnn_engine.c: the plans that the options allow, best first, at most `most` of them,
+ * of which few are of engines that are compiled for it. For a described device and in a
+ * hurry those are not compiled at all. If there are none, `why` gets the reason.
  */
 int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
                      struct cudnn_candidate *list, int most, struct strbuf *why);

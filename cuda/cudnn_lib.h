@@ -40,6 +40,12 @@ struct cudnn {
 #undef X
 };
 
+/* Are plans asked for only to see what a run would need? None of them is run. */
+static inline bool cudnn_hurries(const struct cudnn *c)
+{
+    return c->dev->times && !c->dev->options.benchmark;
+}
+
 /* Dies, naming the call, the status and cuDNN's last message. */
 __attribute__((noreturn)) void cudnn_die(struct cudnn *c, cudnnStatus_t status,
                                          const char *call);

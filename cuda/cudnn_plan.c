@@ -73,7 +73,7 @@ static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
  * its own, and is not kept on disk. */
 const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
 {
-    bool hurry = c->dev->times && !c->dev->options.benchmark;
+    bool hurry = cudnn_hurries(c);
     char *key = make_key(c, g), *quick = xasprintf("?%s", key);
     struct cudnn_plan *p = strmap_get(&c->plan, key);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "cuda/cudnn_lib.h"
 
 void cudnn_plan_free(struct cudnn *c, struct cudnn_plan *p)
@@ -58,6 +59,8 @@ int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pac
     bool was = alloc_forbid(false); /* the library's own business */
     cudnnStatus_t status;
 
+    if (!p->desc)
+        BUG("a plan that was only asked for is run");
     if (!pack_fits(p, pack, pointer, workspace))
         make_pack(c, p, pack, pointer, workspace);
     status = c->BackendExecute(c->handle, p->desc, pack->desc);

@@ -12,7 +12,7 @@ extern "C" {
 struct cudnn_plan {
     char *key;          /* library, device, options and graph */
     char *why;          /* no engine: the reason; else NULL */
-    void *desc;         /* the finalized plan */
+    void *desc;         /* the finalized plan; NULL: none, or none will run */
     int engine;         /* cuDNN's number of it */
     size_t workspace;   /* bytes */
     char notes[120];    /* "tensor-core runtime-compiled" */

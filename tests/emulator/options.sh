@@ -69,6 +69,28 @@ plans second "${timed[@]}" CUDNN.CACHE=plans
 cmp -s <(sed 's/, cached//' first.txt) <(sed 's/, cached//' second.txt) ||
   fail "other plans than the first start's: $(diff first.txt second.txt | head -3)"
 
+# Few of the engines that are compiled are timed, and none is compiled for nothing.
+shapes=("${cfg[@]}") cfg=(--cfg "$here/configs/smoke/segment.yaml" --device cuda)
+export EMULATOR_COMPILED=$dir/compiled.list
+built() { grep -c "^engine $1$" "$EMULATOR_COMPILED"; }
+plans compiled --batch-size 1 "${timed[@]}" CUDNN.CACHE=
+has compiled runtime-compiled
+if [ -e "$EMULATOR_COMPILED" ]; then
+  [ "$(built 101)" -gt 0 ] && [ "$(built 101)" = "$(built 103)" ] ||
+    fail "engine 101 was compiled $(built 101) times, 103 $(built 103) times"
+  [ "$(built 104)" = 0 ] || fail "a fourth engine was compiled"
+  rm "$EMULATOR_COMPILED"
+else
+  fail "nothing was compiled"
+fi
+EMULATOR_MEMORY=1G plans huge_compiled --batch-size 16384 "${timed[@]}" CUDNN.CACHE=
+has huge_compiled runtime-compiled
+grep -q "the largest DATA.BATCH_SIZE that fits is" huge_compiled.log ||
+  fail "huge, compiled: $(tail -3 huge_compiled.log)"
+[ -e "$EMULATOR_COMPILED" ] && fail "engines were compiled for a batch that does not fit"
+unset EMULATOR_COMPILED
+cfg=("${shapes[@]}")
+
 # What does not fit, and the largest that does, is found without timing anything.
 export EMULATOR_MEMORY=1200M
 plans huge "${timed[@]}" CUDNN.CACHE= DATA.BATCH_SIZE=16384

@@ -1,5 +1,6 @@
 #include "tests/emulator/cudnn/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,10 @@ static const struct engine engines[] = {
     {.index = 67, .note = {TC, -1}, .workspace = 1048771, .for_what = PRODUCT},
     {.index = 71, .note = {TC, -1}, .workspace = 131, .for_what = PRODUCT},
     {.index = 22, .note = {TC, -1}, .workspace = 0, .for_what = PRODUCT},
+    {.index = 101, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
+    {.index = 102, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
+    {.index = 103, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
+    {.index = 104, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
     {.index = 7, .note = {-1, -1}, .workspace = 4096, .for_what = NO_PRODUCT},
     {.index = 8, .note = {-1, -1}, .workspace = 0, .for_what = NO_PRODUCT},
     {.index = 91, .fallback = true, .note = {-1, -1}, .broken = true},
@@ -64,6 +69,23 @@ static bool plain(void)
     return at && !strcmp(at, "1");
 }
 
+/* EMULATOR_COMPILED=FILE: only engines that are compiled take more than one operation,
+ * and FILE gets a line for each that is. */
+static const char *compiled(void)
+{
+    return getenv("EMULATOR_COMPILED");
+}
+
+static void note_compiled(const struct engine *e)
+{
+    FILE *f = compiled() ? fopen(compiled(), "a") : NULL;
+
+    if (f)
+        (void)fprintf(f, "engine %d\n", e->index);
+    if (f)
+        (void)fclose(f);
+}
+
 static bool suits(const struct engine *e, const struct graph *g)
 {
     bool gradient =
@@ -73,8 +95,10 @@ static bool suits(const struct engine *e, const struct graph *g)
                    has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
                    has(g, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
 
-    if (plain() && g->nop > 1)
+    if (g->nop > 1 && (plain() || (compiled() && !e->compiled)))
         return false;
+    if (e->for_what == FUSED)
+        return product && g->nop > 1;
     if (e->for_what == GRADIENT)
         return gradient;
     return e->for_what == ANY || (e->for_what == PRODUCT) == product;
@@ -192,7 +216,9 @@ cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
         return get_notes(d->engine, asked, count, values);
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
-        *count = 0;
+        *count = d->engine->compiled;
+        if (*count <= asked && *count && values)
+            *(int32_t *)values = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
         return OK;
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
         return get_int(d->engine->workspace, asked, count, values);
@@ -284,6 +310,8 @@ static cudnnStatus_t finalize_plan(struct descriptor *d)
         bad = refuse(CUDNN_STATUS_NOT_SUPPORTED, "engine %d cannot be built",
                      d->plan->engine->index);
     alive[d->plan->serial] = !bad;
+    if (c && c->engine->compiled)
+        note_compiled(c->engine);
     if (bad) {
         plan_free(d->plan);
         d->plan = NULL;

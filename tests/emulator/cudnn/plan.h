@@ -21,8 +21,9 @@ struct engine {
     int note[2];       /* numerical notes, -1: none */
     int64_t workspace; /* bytes */
     bool broken;       /* listed, but no plan can be built */
+    bool compiled;     /* when a plan is built */
     bool waits;        /* for its work, so no graph can take it */
-    enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT } for_what;
+    enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT, FUSED } for_what;
 };
 
 struct plan {
