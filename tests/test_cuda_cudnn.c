@@ -123,10 +123,11 @@ static const struct cudnn_plan *plan_of(const struct program *p, int region)
                : NULL;
 }
 
-/* Plans of a net; `want`: of an earlier start, which these must equal. */
+/* Plans of a net; `want`: of an earlier start, which these must equal. Where there is a
+ * driver, some are of engines that would be compiled, which are not kept. */
 struct plans {
     struct cudnn_plan plan[200];
-    int n, from_cache;
+    int n, kept, from_cache;
 };
 
 static void collect(struct plans *to, const char *folder, const struct plans *want)
@@ -145,6 +146,7 @@ static void collect(struct plans *to, const char *folder, const struct plans *wa
         if (!plan)
             continue;
         to->plan[to->n++] = *plan;
+        to->kept += plan->desc != NULL;
         to->from_cache += plan->from_cache;
     }
     for (int i = 0; want && i < to->n; i++) {
@@ -154,6 +156,7 @@ static void collect(struct plans *to, const char *folder, const struct plans *wa
         assert_int_equal(to->plan[i].nuid, want->plan[i].nuid);
     }
     assert_int_equal(to->n, 59);
+    assert_true(to->kept == to->n || ask_driver());
     program_free(p);
     graph_free(n.graph);
     backend_cuda.close(dev);
@@ -178,7 +181,7 @@ static void test_cache(void **state)
     collect(&first, folder, &none);
     assert_int_equal(first.from_cache, 0);
     collect(&second, folder, &none);
-    assert_int_equal(second.from_cache, second.n);
+    assert_int_equal(second.from_cache, second.kept);
 
     /* Cut off, another plan's, and one digit of a plan changed. */
     name = dir_list(folder, &n);
@@ -190,19 +193,19 @@ static void test_cache(void **state)
     }
     overwrite(path[0], text[0], len[0] / 2);
     collect(&third, folder, &none);
-    assert_true(third.from_cache < third.n);
+    assert_true(third.from_cache < third.kept);
     collect(&third, folder, &none); /* it was written anew */
-    assert_int_equal(third.from_cache, third.n);
+    assert_int_equal(third.from_cache, third.kept);
     overwrite(path[0], text[1], len[1]);
     collect(&third, folder, &none);
-    assert_true(third.from_cache < third.n);
+    assert_true(third.from_cache < third.kept);
     digit = strstr(text[0], "engine\\\"");
     assert_non_null(digit);
     digit += strcspn(digit, "0123456789");
     *digit = *digit == '1' ? '2' : '1';
     overwrite(path[0], text[0], len[0]);
     collect(&third, folder, &none);
-    assert_true(third.from_cache < third.n);
+    assert_true(third.from_cache < third.kept);
 
     for (int i = 0; i < n; i++) {
         char *at = path_join(folder, name[i]);

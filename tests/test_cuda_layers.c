@@ -251,7 +251,7 @@ static void test_filled(void **state)
 /* ---- why not ---- */
 
 /* Without a bias no precompiled engine takes a relu along; cuDNN's word for it is kept.
- */
+ * Others are offered where there is a driver. */
 static void test_reasons(void **state)
 {
     struct device *dev = ask_open();
@@ -266,7 +266,7 @@ static void test_reasons(void **state)
     for (int i = 0; i < p->ndecline; i++)
         found += p->decline[i].node->op == &op_relu &&
                  strstr(p->decline[i].reason, "cuDNN has no engine for it") != NULL;
-    assert_int_equal(found, 1);
+    assert_int_equal(found, !ask_driver());
     (void)ask_convs(p, "1x1 and relu");
     program_free(p);
     graph_free(g);

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
+
 #include "base/strbuf.h"
 #include "cuda/backend.h"
 #include "cuda/kernels.h"
@@ -84,4 +86,11 @@ struct asked ask_convs(const struct program *p, const char *what)
     print_message("%s: %d convolutions, %d alone, largest workspace %.1f MiB\n", what,
                   a.convs, a.alone, (double)a.workspace / 1048576);
     return a;
+}
+
+bool ask_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+    return driver && !dlclose(driver);
 }

@@ -22,4 +22,7 @@ struct asked {
 /* Counts the convolutions, all of which cuDNN must have taken; prints each plan once. */
 struct asked ask_convs(const struct program *p, const char *what);
 
+/* Is there a driver, or a stub of one? cuDNN offers engines that it compiles then. */
+bool ask_driver(void);
+
 #endif
