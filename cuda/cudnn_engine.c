@@ -9,7 +9,7 @@ enum { CONFIGS = 64, COMPILED = 3 };
 
 /* What happened to the engines that were offered, for the reason when none is left. */
 struct tally {
-    int offered, tf32, precision, nondeterministic, winograd, workspace, failed;
+    int offered, tf32, precision, nondeterministic, winograd, plain, workspace, failed;
     size_t smallest; /* workspace among those that need too much */
     char message[480];
 };
@@ -18,7 +18,8 @@ struct search {
     struct cudnn_pool *p;
     struct cudnn_candidate *list;
     int n, most, compiled;
-    bool fp32; /* all data is */
+    bool fp32;  /* all data is */
+    bool fused; /* more than one operation */
     struct tally tally;
 };
 
@@ -86,7 +87,7 @@ static bool has(unsigned bits, cudnnBackendNumericalNote_t note)
     return bits >> note & 1;
 }
 
-static bool refused(struct search *s, unsigned bits)
+static bool refused(struct search *s, unsigned bits, bool compiled)
 {
     const struct cuda_options *o = &s->p->c->dev->options;
     int *count = NULL;
@@ -103,6 +104,8 @@ static bool refused(struct search *s, unsigned bits)
              (!s->fp32 && (has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
                            has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))))
         count = &s->tally.winograd;
+    else if (s->fused && compiled && !has(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+        count = &s->tally.plain; /* apart, better ones take the operations */
     if (count)
         ++*count;
     return count != NULL;
@@ -155,7 +158,7 @@ static void try_config(struct search *s, cudnnBackendDescriptor_t config)
     unsigned bits = engine_notes(s->p, config, &k);
 
     s->tally.offered++;
-    if (refused(s, bits) || (k.compiled && s->compiled == COMPILED) ||
+    if (refused(s, bits, k.compiled) || (k.compiled && s->compiled == COMPILED) ||
         !make_candidate(s, config, &k))
         return;
     if (k.workspace > cudnn_workspace_limit(s->p->c)) {
@@ -218,6 +221,7 @@ static void explain(const struct search *s, struct strbuf *why)
     add_count(why, t->precision, "compute in less than fp32");
     add_count(why, t->nondeterministic, "are not deterministic");
     add_count(why, t->winograd, "use Winograd's transform");
+    add_count(why, t->plain, "would be compiled, without tensor cores");
     add_count(why, t->workspace, "need too much workspace, ");
     if (t->workspace)
         strbuf_addf(why, "%.0f MiB at least", (double)t->smallest / 1048576);
@@ -237,7 +241,8 @@ static bool all_fp32(const struct cudnn_graph *g)
 int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
                      struct cudnn_candidate *list, int most, struct strbuf *why)
 {
-    struct search s = {.p = p, .list = list, .most = most, .fp32 = all_fp32(g)};
+    struct search s = {
+        .p = p, .list = list, .most = most, .fp32 = all_fp32(g), .fused = g->nop > 1};
     cudnnBackendDescriptor_t graph = cudnn_build(p, g);
 
     if (!graph) {

@@ -8,6 +8,7 @@
  *   - compute fp32 data on tensor cores (TF32), unless options.tf32;
  *   - are nondeterministic, if options.deterministic;
  *   - transform halves by Winograd, or fp32 with tiles over 4x4;
+ *   - are compiled for more than one operation and have no tensor cores for it;
  *   - need more workspace than options.workspace (0: CUDNN_WORKSPACE bytes).
  *
  * A plan is made once for each text of a graph, kept with the device, and written to

@@ -75,10 +75,12 @@ export EMULATOR_COMPILED=$dir/compiled.list
 built() { grep -c "^engine $1$" "$EMULATOR_COMPILED"; }
 plans compiled --batch-size 1 "${timed[@]}" CUDNN.CACHE=
 has compiled runtime-compiled
+lacks compiled "engine 100,"
 if [ -e "$EMULATOR_COMPILED" ]; then
   [ "$(built 101)" -gt 0 ] && [ "$(built 101)" = "$(built 103)" ] ||
     fail "engine 101 was compiled $(built 101) times, 103 $(built 103) times"
   [ "$(built 104)" = 0 ] || fail "a fourth engine was compiled"
+  [ "$(built 100)" = 0 ] || fail "an engine without tensor cores was compiled"
   rm "$EMULATOR_COMPILED"
 else
   fail "nothing was compiled"

@@ -18,6 +18,7 @@ static const struct engine engines[] = {
     {.index = 67, .note = {TC, -1}, .workspace = 1048771, .for_what = PRODUCT},
     {.index = 71, .note = {TC, -1}, .workspace = 131, .for_what = PRODUCT},
     {.index = 22, .note = {TC, -1}, .workspace = 0, .for_what = PRODUCT},
+    {.index = 100, .note = {-1, -1}, .compiled = true, .for_what = FUSED},
     {.index = 101, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
     {.index = 102, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
     {.index = 103, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
