@@ -107,7 +107,9 @@ const struct schema schema_table[] = {
         .help = "what to run on: auto, cpu, ref (plain C), cuda or cuda:N; for summary "
                 "also h200 or FILE.json, a GPU that is not here"),
     ROW("THREADS", threads, .def = "0", RANGE(0, 4096), .flag = "--threads",
-        .metavar = "N", .help = "CPU threads; 0: OMP_NUM_THREADS, or all cores"),
+        .metavar = "N",
+        .help = "CPU threads; 0: OMP_NUM_THREADS, or all cores, in a container no more "
+                "than its quota"),
     ROW("LOCAL_RANK", local_rank, .def = "0", RANGE(0, 65536),
         .no_effect = "ranks come from the launcher", .flag = "--local-rank",
         .help = "rank on this machine, as launchers of old gave it"),

@@ -1,5 +1,6 @@
 #include "cpu/backend.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "cpu/amx.h"
 #include "cpu/device.h"
@@ -53,10 +55,18 @@ static size_t cache_size(void)
     return size < most ? size : most;
 }
 
-/* Where nobody says how many: what OMP_NUM_THREADS asks for, or all cores. */
+/*
+ * Where nobody says how many: what OMP_NUM_THREADS asks for, or all cores that the
+ * process may use. More threads than a container's quota of processor time is for would
+ * spend it in turns, and wait for each other meanwhile.
+ */
 static int default_threads(void)
 {
-    return getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : omp_get_num_procs();
+    double quota = ceil(cgroup_own().cpus);
+
+    if (getenv("OMP_NUM_THREADS"))
+        return omp_get_max_threads();
+    return quota < omp_get_num_procs() ? (int)quota : omp_get_num_procs();
 }
 
 static struct device *cpu_open(const struct device_options *o)
