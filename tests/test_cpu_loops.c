@@ -41,8 +41,7 @@ static bool right(uint16_t is, float x)
 {
     if (isnan(x))
         return isnan(bf16_to_float(is));
-    return is == bf16_from_float(x) ||
-           (fabsf(x) < 0x1p-126F && bf16_to_float(is) == 0);
+    return is == bf16_from_float(x) || (fabsf(x) < 0x1p-126F && bf16_to_float(is) == 0);
 }
 
 static void check_cast(const struct loops *l)
@@ -70,7 +69,8 @@ static void test_cast(void **state)
     each(check_cast);
 }
 
-/* Times 1 and plus 0: every half float comes back, in its place, also from a short row. */
+/* Times 1 and plus 0: every half float comes back, in its place, also from a short row.
+ */
 static void check_pairs(const struct loops *l)
 {
     static uint16_t x[ALL] __attribute__((aligned(64))),

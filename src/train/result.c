@@ -26,6 +26,15 @@ static void put_classes(struct json_writer *w, const struct result *r)
     json_end(w);
 }
 
+static void put_best(struct json_writer *w, const struct result *r)
+{
+    char *key = xasprintf("best_%s", score_name(r->best));
+
+    json_put_double(w, key, r->best_score);
+    json_put_int(w, "best_epoch", r->best_epoch);
+    free(key);
+}
+
 static void result_text(struct strbuf *text, const struct result *r, int code,
                         const char *error)
 {
@@ -41,6 +50,8 @@ static void result_text(struct strbuf *text, const struct result *r, int code,
     scores_put(&w, "ema_", &r->ema);
     if (r->val_iou.n)
         put_classes(&w, r);
+    if (r->best_score >= 0)
+        put_best(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
     json_put_double(&w, "device_open_seconds", r->device_open_seconds);
     json_put_double(&w, "first_step_seconds", r->first_step_seconds);
@@ -99,6 +110,7 @@ static void reset(struct result *r, const char *path)
     r->train_loss = r->images_per_second = (double)NAN;
     r->device_open_seconds = r->first_step_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();
+    r->best_score = -1;
     result_path = path;
 }
 

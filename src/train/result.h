@@ -2,9 +2,10 @@
  * --result FILE: one JSON object about the whole run, written at its end, also when it
  * fails or never starts; then "error" says why. What is not known is null. Scores have
  * the units of train/scores.h, memory is the most that the device held at once. Of a
- * segmentation "val_iou" has the IoU of each class, null of those that are absent. A run
- * that was started again says what its checkpoint knows; speeds, seconds and memory are
- * of this process, and a speed is null where it had nothing to do.
+ * segmentation "val_iou" has the IoU of each class, null of those that are absent. Of a
+ * run with a validation "best_top1" (or "best_miou") and "best_epoch" tell its best. A
+ * run that was started again says what its checkpoint knows; speeds, seconds and memory
+ * are of this process, and a speed is null where it had nothing to do.
  */
 #ifndef TRAIN_RESULT_H
 #define TRAIN_RESULT_H
@@ -21,6 +22,9 @@ struct result {
     struct scores val, ema;           /* NaN: not known */
     struct class_iou val_iou;         /* of `val` */
     const struct class_list *classes; /* of val_iou; lives until result_end */
+    enum score best;                  /* which the next one is */
+    double best_score;                /* of the weights or their average; < 0: none */
+    int64_t best_epoch;               /* as in the log */
     double images_per_second;
     double device_open_seconds; /* until the device could be asked for plans */
     double first_step_seconds;  /* from the start until the first batch was handed over */

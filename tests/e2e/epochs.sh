@@ -59,7 +59,7 @@ echo "ok: the second epoch alone"
 
 # A rate that ruins good weights, and an average that stays as it is: best is the average
 # of the first epoch, and no later one that is as good.
-train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 \
+train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 --result ruin.json \
   --opts TRAIN.EMA.DECAY=1 TRAIN.EMA.RAMP_STEPS=0 TRAIN.EVAL_FREQ=1
 raw=$(column $run/summary.csv val_top1 | sort -g | tail -1)
 average=$(column $run/summary.csv ema_top1 | sort -gu | xargs)
@@ -67,6 +67,8 @@ awk -v a="$raw" -v b="$average" 'BEGIN {exit !(a < b)}' ||
   fail "the average was to be better, and always the same: $raw and $average"
 [ "$(grep -c "Max accuracy: $(printf %.2f "$average")% (epoch 0)" log)" = 3 ] ||
   fail "the best is not the average of the first epoch: $(grep Max log | xargs)"
+grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${average/.*/}[.,]" ruin.json ||
+  fail "the result's best is not the average of the first epoch: $(grep best ruin.json | xargs)"
 echo "ok: the best epoch"
 
 # Behind the first epoch: what the cache holds. Those of 160 pixels may be decoded smaller.
