@@ -1,9 +1,10 @@
 /*
- * oneDNN's convolutions against plain loops: each job and type on shapes that its several
- * ways of computing one are chosen for. What is wrong in the library must be declined in
- * src/cpu/onednn.c.
+ * oneDNN's convolutions and linear layers against plain loops: each job and type on
+ * shapes that its several ways of computing one are chosen for. What is wrong in the
+ * library must be declined in src/cpu/onednn.c.
  */
 #include <math.h>
+#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +136,9 @@ static void plain_loops(const struct onednn_conv *c, const struct sides *s, doub
                    (c->add ? (double)s->add.f[i] : 0);
 }
 
-static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides *s)
+/* `made` holds no numbers before. */
+static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides *s,
+                struct side *made)
 {
     bool weights = c->job == ONEDNN_BACKWARD_WEIGHTS;
     struct onednn_pack *pack =
@@ -153,6 +156,7 @@ static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides
 
     if (!weights)
         onednn_pack_run(pack, packed, s->w.data);
+    memset(made->data, 0xff, (size_t)made->n * (weights ? 4 : dtype_size(c->type)));
     onednn_prim_run(p, &a);
     if (weights)
         onednn_pack_run(pack, packed, s->w.data);
@@ -178,10 +182,10 @@ static double compare(const struct onednn_conv *c, const struct side *got,
     return worst;
 }
 
-static void check(const struct onednn_conv *c)
+/* Takes p. */
+static void check_prim(const struct onednn_conv *c, struct onednn_prim *p)
 {
     static const char *const jobs[] = {"forward", "data gradient", "weight gradient"};
-    struct onednn_prim *p = onednn_conv_new(onednn, c);
     struct sides s;
     struct side *made;
     double *want, error;
@@ -193,7 +197,7 @@ static void check(const struct onednn_conv *c)
     made = c->job == ONEDNN_FORWARD ? &s.y : c->job == ONEDNN_BACKWARD_DATA ? &s.x : &s.w;
     want = xcalloc((size_t)made->n, sizeof(*want));
     plain_loops(c, &s, want);
-    run(c, p, &s);
+    run(c, p, &s, made);
     error = compare(c, made, want);
     if (!(error <= 1))
         fail_msg("%s in %s, %s: %d to %d channels, %dx%d, kernel %dx%d, dilation %dx%d, "
@@ -205,6 +209,11 @@ static void check(const struct onednn_conv *c)
     free(want);
     sides_free(&s);
     onednn_prim_free(p);
+}
+
+static void check(const struct onednn_conv *c)
+{
+    check_prim(c, onednn_conv_new(onednn, c));
 }
 
 struct shape {
@@ -278,6 +287,51 @@ static void bf16_is_what_plain_loops_give(void **state)
     shapes_in(DTYPE_BF16);
 }
 
+/* A linear layer is a convolution over pictures of one pixel. */
+static void check_linear(int64_t rows, int64_t in, int64_t out, enum dtype t)
+{
+    struct onednn_conv c = {
+        .type = t,
+        .groups = 1,
+        .batch = rows,
+        .in = in,
+        .height = 1,
+        .width = 1,
+        .out = out,
+        .out_height = 1,
+        .out_width = 1,
+        .kernel = {1, 1},
+        .stride = {1, 1},
+        .dilation = {1, 1},
+    };
+
+    for (int job = ONEDNN_FORWARD; job <= ONEDNN_BACKWARD_WEIGHTS; job++) {
+        struct onednn_linear l = {(enum onednn_job)job, t, rows, in, out, false};
+
+        c.job = l.job;
+        check_prim(&c, onednn_linear_new(onednn, &l));
+    }
+}
+
+/* Few features to many classes: the sums over these are shared among threads. */
+static void linear_layers_are_what_plain_loops_give(void **state)
+{
+    static const int out[] = {10, 2047, 2048, 2049, 2112, 3000};
+    static const int in[] = {16, 64, 65};
+
+    (void)state;
+    compared = 0;
+    for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+        for (size_t o = 0; o < sizeof(out) / sizeof(out[0]); o++)
+            for (int rows = 1; rows <= 33; rows += 32) {
+                check_linear(rows, in[i], out[o], DTYPE_F32);
+                if (onednn_has_dtype(DTYPE_BF16))
+                    check_linear(rows, in[i], out[o], DTYPE_BF16);
+            }
+    print_message("%d linear layers\n", compared);
+    assert_true(compared >= 3 * 6 * 3 * 2);
+}
+
 /* Positions beyond an int, of which the library would make code without end. */
 static void test_too_many(void **state)
 {
@@ -311,10 +365,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fp32_is_what_plain_loops_give),
         cmocka_unit_test(bf16_is_what_plain_loops_give),
+        cmocka_unit_test(linear_layers_are_what_plain_loops_give),
         cmocka_unit_test(test_too_many),
     };
     int failed;
 
+    omp_set_num_threads(2); /* on a machine with one core, too */
     onednn = onednn_open();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     onednn_close(onednn);
