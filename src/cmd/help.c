@@ -93,6 +93,15 @@ static void add_default(struct strbuf *s, const struct schema *row)
     arena_release(&mem);
 }
 
+/* ", --no-x" for each long name, and its other name. */
+static void add_negations(struct strbuf *s, const struct schema *row)
+{
+    for (const char *at = strstr(row->flag, "--"); at; at = strstr(at + 2, "--"))
+        strbuf_addf(s, ", --no-%.*s", (int)strcspn(at + 2, ", "), at + 2);
+    if (row->no_flag)
+        strbuf_addf(s, ", %s", row->no_flag);
+}
+
 static void help_flag(const struct schema *row)
 {
     struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
@@ -100,7 +109,7 @@ static void help_flag(const struct schema *row)
 
     strbuf_addstr(&name, row->flag);
     if (is_bool)
-        strbuf_addf(&name, ", --no-%s", strstr(row->flag, "--") + 2);
+        add_negations(&name, row);
     else
         add_metavar(&name, row);
     strbuf_addf(&help, "%s: %s (default: ", row->key, row->help);
