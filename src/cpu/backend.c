@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/cgroup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "cpu/amx.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -56,17 +57,27 @@ static size_t cache_size(void)
 }
 
 /*
- * Where nobody says how many: what OMP_NUM_THREADS asks for, or all cores that the
- * process may use. More threads than a container's quota of processor time is for would
- * spend it in turns, and wait for each other meanwhile.
+ * Cores that the process may use. More threads than a container's quota of processor time
+ * is for would spend it in turns, and wait for each other meanwhile.
  */
-static int default_threads(void)
+static int usable_cores(void)
 {
     double quota = ceil(cgroup_own().cpus);
 
-    if (getenv("OMP_NUM_THREADS"))
-        return omp_get_max_threads();
     return quota < omp_get_num_procs() ? (int)quota : omp_get_num_procs();
+}
+
+static int choose_threads(int asked)
+{
+    int cores = usable_cores(), threads = asked;
+
+    if (asked <= 0)
+        threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : cores;
+    if (threads > cores)
+        log_once(
+            "%d threads on %d core%s: they wait for each other; --threads %d is faster",
+            threads, cores, cores == 1 ? "" : "s", cores);
+    return threads;
 }
 
 static struct device *cpu_open(const struct device_options *o)
@@ -75,7 +86,7 @@ static struct device *cpu_open(const struct device_options *o)
 
     if (o && o->description)
         die("the cpu backend takes no device description ('%s')", o->description);
-    dev->threads = o && o->threads > 0 ? o->threads : default_threads();
+    dev->threads = choose_threads(o ? o->threads : 0);
     omp_set_num_threads(dev->threads); /* oneDNN asks OpenMP */
     cpu_parallel(dev, nothing, NULL);  /* OpenMP makes its threads now, not in a step */
     dev->onednn = onednn_open();

@@ -55,6 +55,10 @@ done
 # OpenMP's variable counts where THREADS does not say how many.
 threads() { OMP_NUM_THREADS=$1 "$trainc" devices "${@:2}" | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p'; }
 [ "$(threads 3)" = 3 ] || fail "OMP_NUM_THREADS=3: $(threads 3) threads"
+many=$(($(nproc --all) + 1))
+"$trainc" devices --threads $many 2>&1 | grep -q "^$many threads on [0-9]* cores*: they wait for each other" ||
+  fail "$many threads: not told that they are too many"
+"$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "one thread is told to be too many"
 [ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
 
 [ $fails = 0 ] && echo "smoke: passed" || { echo "smoke: $fails failed"; exit 1; }
