@@ -104,7 +104,6 @@ struct cgroup_limits cgroup_limits(const char *root, const char *self)
     FILE *f = fopen(self, "re");
     char line[4096];
 
-    take_group(&l, root);
     while (f && fgets(line, sizeof(line), f))
         take_line(&l, root, line);
     if (f)
