@@ -162,6 +162,7 @@ static void test_checkpoints(void **state)
         {GOLDEN "timm.pth.tar", false, "state_dict", 1, 1},
         {GOLDEN "torchvision.pth", true, "model_ema", 3, 2},
         {GOLDEN "torchvision.pth", false, "model", 1, 1},
+        {GOLDEN "tutorial.pth", true, "model_state_dict", 1, 1},
     };
 
     (void)state;
@@ -184,6 +185,8 @@ static void test_refused(void **state)
         {GOLDEN "module.pth", "a whole Python object"},
         {GOLDEN "script.pth", "a TorchScript program"},
         {GOLDEN "numbers.pth", "no state dict"},
+        {GOLDEN "settings.pth", "no state dict: it has no tensors"},
+        {GOLDEN "two.pth", "both 'net' and 'teacher' hold tensors"},
         {GOLDEN "sparse.pth", "'s' is made by 'torch._utils _rebuild_sparse_tensor'"},
         {GOLDEN "python.safetensors", "not a PyTorch file"},
         {GOLDEN "nowhere.pth", "cannot open"},

@@ -64,6 +64,12 @@ def main():
     save("timm.pth.tar", checkpoint("state_dict", "state_dict_ema", "module."))
     save("torchvision.pth", checkpoint("model", "model_ema", "module."),
          _use_new_zipfile_serialization=False)
+    save("tutorial.pth", {"epoch": 3, "model_state_dict": {"module.w": torch.tensor([1.0, 2.0])},
+                          "optimizer_state_dict": {"state": {0: {"step": torch.tensor(4.0)}},
+                                                   "param_groups": [{"lr": 0.1}]}})
+    save("compiled.pth", {"_orig_mod.module.w": torch.tensor([1.0, 2.0])})
+    save("two.pth", {"net": {"w": torch.ones(2)}, "teacher": {"w": torch.ones(2)}})
+    save("settings.pth", {"epoch": 3, "optimizer": {"state": {}}})
     save("module.pth", Scale())
     save("numbers.pth", [1, 2, 3])
     save("sparse.pth", {"w": torch.eye(2), "s": torch.eye(2).to_sparse()})

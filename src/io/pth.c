@@ -171,6 +171,40 @@ static const struct pickle_value *state_dict(struct pth *p, bool average)
     return root;
 }
 
+static bool has_tensors(const struct pickle_value *d)
+{
+    const struct rebuild *how;
+
+    for (size_t i = 0; d->kind == PICKLE_DICT && i < d->item.n; i += 2)
+        if (pickle_text(d->item.v[i]) && tensor_call(d->item.v[i + 1], &how))
+            return true;
+    return false;
+}
+
+/* The one dict of tensors in d, whatever its name is; none: d; NULL: more than one. */
+static const struct pickle_value *
+only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
+{
+    const struct pickle_value *found = d;
+
+    for (size_t i = 0; i < d->item.n; i += 2) {
+        const char *name = pickle_text(d->item.v[i]);
+
+        if (!name || !has_tensors(d->item.v[i + 1]))
+            continue;
+        if (found != d) {
+            (void)input_refuse(&p->file.in, why,
+                               "no state dict: both '%s' and '%s' hold tensors: save one "
+                               "of them alone",
+                               p->part, name);
+            return NULL;
+        }
+        found = d->item.v[i + 1];
+        p->part = name;
+    }
+    return found;
+}
+
 /* A tensor of another kind: sparse, quantized. */
 static bool is_torch_object(const struct pickle_value *v)
 {
@@ -214,6 +248,10 @@ static int find_tensors(struct pth *p, bool average, struct strbuf *why)
                             "...) makes a file to read");
     if (d->kind != PICKLE_DICT)
         return input_refuse(&p->file.in, why, "no state dict");
+    if (d == p->file.object.root && !has_tensors(d))
+        d = only_state_dict(p, d, why);
+    if (!d)
+        return -1;
     p->tensor = xcalloc(d->item.n / 2 + 1, sizeof(*p->tensor));
     p->view = xcalloc(d->item.n / 2 + 1, sizeof(*p->view));
     for (size_t i = 0; i < d->item.n; i += 2) {

@@ -7,8 +7,9 @@
  * Checkpoints hold more than weights. The state dict is looked for under the keys that
  * timm looks for (timm/models/_helpers.py), `state_dict_ema` and `model_ema` (if
  * `average` says so), `state_dict`, `model`, then `module` (DeepSpeed); else it is the
- * file itself. Its values that are no tensors are left out. Names are as they are in the
- * file.
+ * file itself or, if that has no tensors, its only value that is a dict of them (`net`,
+ * `model_state_dict`). Its values that are no tensors are left out. Names are as they are
+ * in the file.
  *
  *   struct pth p;
  *   if (pth_open(&p, path, true, &why)) ...
