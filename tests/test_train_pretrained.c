@@ -72,7 +72,9 @@ static void write_state_dict(struct run *r, const char *prefix, const char *leav
 
 static void test_pretrained(void **state)
 {
-    struct run a, b, c;
+    static const char *const prefixes[] = {"_orig_mod.", "_orig_mod.module.", "model.",
+                                           "student.backbone."};
+    struct run a, b, c, d;
     const struct flat *f;
     int moved = 0;
 
@@ -91,6 +93,15 @@ static void test_pretrained(void **state)
         moved += b.weights[i] != 0;
     }
     assert_true(moved > 200000);
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        run_init(&d, NULL);
+        write_state_dict(&a, prefixes[i], "");
+        load_pretrained(&d);
+        (void)run_weights(&d);
+        assert_memory_equal(b.weights, d.weights, (size_t)f->param_len * sizeof(float));
+        run_release(&d);
+    }
 
     /* Another number of classes: the classifier stays, all else is loaded. */
     load_pretrained(&c);

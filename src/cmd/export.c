@@ -64,9 +64,9 @@ static const char *plain_name(const struct exporter *e, const char *name)
 
     if (!e->file.torch)
         return starts(name, average) || starts(name, moments) ? NULL : name;
-    for (int i = 0; i < 2; i++)
-        if (starts(name, wrapper[i]))
-            name += strlen(wrapper[i]);
+    for (int i = 0; i < 4; i++) /* either may be around the other */
+        if (starts(name, wrapper[i % 2]))
+            name += strlen(wrapper[i % 2]);
     return strcmp(name, "n_averaged") != 0 ? name : NULL;
 }
 

@@ -205,10 +205,36 @@ static void report_patterns(const struct loading *l)
                         list->item[i], l->file.path);
 }
 
-/* The one behind which the most tensors are. */
-static const char *find_prefix(struct loading *l)
+/* How many of the model's tensors are behind the prefix. */
+static int count_behind(struct loading *l, const char *prefix)
 {
-    static const char *const prefix[] = {
+    const struct flat *f = session_flat(l->s);
+    int n = 0;
+
+    l->prefix = prefix;
+    for (int i = 0; i < f->nsegment; i++)
+        n += find(l, f->segment[i].tensor->name) != NULL;
+    return n;
+}
+
+/* What stands in front of the model's first weight in the i-th name of the file, or NULL.
+ */
+static char *prefix_of(const struct loading *l, size_t i)
+{
+    const struct flat *f = session_flat(l->s);
+    const char *name = l->file.tensor[i].name,
+               *first = f->segment[f->nparam - 1].tensor->name;
+    size_t len = strlen(name), end = strlen(first);
+
+    if (len <= end || strcmp(name + len - end, first) != 0 || name[len - end - 1] != '.')
+        return NULL;
+    return xasprintf("%.*s", (int)(len - end), name);
+}
+
+/* The one behind which the most tensors are: a wrapper's or any other; to be freed. */
+static char *find_prefix(struct loading *l)
+{
+    static const char *const usual[] = {
         "ema.",
         "",
         "module.",
@@ -217,19 +243,20 @@ static const char *find_prefix(struct loading *l)
         "module.features.",
         "module._orig_mod.",
     };
-    const struct flat *f = session_flat(l->s);
-    const char *best = "";
+    const size_t nusual = sizeof(usual) / sizeof(usual[0]);
+    char *best = xstrdup("");
     int most = 0;
 
-    for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
-        int n = 0;
+    for (size_t i = 0; i < nusual + l->file.n; i++) {
+        char *prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(l, i - nusual);
+        int n = prefix ? count_behind(l, prefix) : 0;
 
-        l->prefix = prefix[i];
-        for (int k = 0; k < f->nsegment; k++)
-            n += find(l, f->segment[k].tensor->name) != NULL;
         if (n > most) {
             most = n;
-            best = prefix[i];
+            free(best);
+            best = prefix;
+        } else {
+            free(prefix);
         }
     }
     return best;
@@ -273,6 +300,7 @@ static void load(struct session *s, const char *path, bool all, const char *what
     const struct flat *f = session_flat(s);
     struct loading l = {.s = s, .head = classifier(s), .all = all};
     struct strbuf why = STRBUF_INIT;
+    char *prefix;
     void *packed;
 
     if (weights_file_open(&l.file, path, true, &why) ||
@@ -282,7 +310,7 @@ static void load(struct session *s, const char *path, bool all, const char *what
                      s->cfg->data.check_classes);
     if (all && s->cfg->model.pretrained_skip.n)
         log_info("MODEL.PRETRAINED_SKIP: passed over, as every weight is needed here");
-    l.prefix = find_prefix(&l);
+    l.prefix = prefix = find_prefix(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
     packed = packed_room(&l.file);
@@ -295,6 +323,7 @@ static void load(struct session *s, const char *path, bool all, const char *what
     weights_file_close(&l.file);
     strbuf_release(&why);
     free(packed);
+    free(prefix);
     free(l.flat);
     free(l.used);
 }

@@ -127,6 +127,9 @@ for part in state_dict_ema state_dict; do
   grep -aq '"w":' torch_$part.safetensors || fail "export of PyTorch's checkpoint: names"
 done
 cmp -s torch_state_dict.safetensors torch_state_dict_ema.safetensors && fail "export of PyTorch's checkpoint: the same"
+"$trainc" export --weights "$here/tests/golden/io/compiled.pth" --out compiled.safetensors >log 2>&1 ||
+  fail "export of a compiled, wrapped module"
+grep -aq '"w":' compiled.safetensors || fail "export of a compiled, wrapped module: names"
 "$trainc" export --weights alone.safetensors --out twice.safetensors >log 2>&1 && fail "export of weights alone"
 before=$(cksum <$run/last.safetensors)
 "$trainc" export --weights $run/last.safetensors --out $run/last.safetensors >log 2>&1 &&
