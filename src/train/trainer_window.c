@@ -39,10 +39,12 @@ static void check_skips(const struct trainer *t, const struct control *c)
               "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
 }
 
+/* The last line of an epoch stays on a terminal, where the progress line is wiped. */
 static void log_train(struct trainer *t, const struct train_line *l)
 {
     const struct plan *p = &t->session.plan;
     int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
+    bool last = in_epoch == p->updates_per_epoch || trainer_out_of_steps(t, l->step);
     int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
     double left = (double)(batches * p->batch) / (l->images_per_second + 1e-9);
     struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
@@ -56,7 +58,7 @@ static void log_train(struct trainer *t, const struct train_line *l)
                 l->loss, metrics_loss(&t->state.train), l->grad_norm, l->loss_scale,
                 l->images_per_second < 10 ? 2 : 0, l->images_per_second,
                 100 * l->data_share);
-    if (progress_active())
+    if (progress_active() && !last)
         log_quiet("%s", s.buf);
     else
         log_info("%s", s.buf);

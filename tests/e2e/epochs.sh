@@ -112,6 +112,16 @@ line=$(sed -n 's/.*Train: .*\[8\/8\] .* loss \([0-9.]* ([0-9.]*)\).*/\1/p' out/r
   fail "a line has the loss since the last one and that of the epoch: $line"
 echo "ok: the line behind a resume"
 
+# Beside a progress line, which is wiped, the last line of an epoch stays; the file has all.
+train bar --epochs 2 --progress on --opts PRINT_FREQ=4
+[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][8/8]" ] ||
+  fail "with a progress line: $(grep -o "Train: [^ ]*" log | xargs)"
+[ "$(grep -c "Train: " $run/log.txt)" = 4 ] || fail "with a progress line: log.txt lacks lines"
+train bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=4
+[ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][2/8]" ] ||
+  fail "with a progress line and MAX_STEPS: $(grep -o "Train: [^ ]*" log | xargs)"
+echo "ok: what stays of a progress line"
+
 # best.safetensors cannot be written: what was best before is still what is to beat.
 train stuck --epochs 1 --lr 1e-6 --warmup-epochs 0 --opts TRAIN.KEEP_CHECKPOINTS=9
 rm $run/best.safetensors
