@@ -7,8 +7,7 @@
 
 /* What a finalized plan says of itself. */
 struct cudnn_candidate {
-    cudnnBackendDescriptor_t
-        plan; /* owned by the pool that made it; NULL: none will run */
+    cudnnBackendDescriptor_t plan; /* the pool's; NULL: none will run */
     int engine;
     size_t workspace;
     bool compiled; /* when the plan is made, which takes a second */

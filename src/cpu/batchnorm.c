@@ -239,14 +239,9 @@ static void finish_channel(const struct job *j, int k, int64_t c)
     for (int t = 0; t < j->dev->threads; t++) {
         double g = (double)rows_number(r, b->guess + t * r->width, c),
                count = seen(r, j->dev, t);
-        double s = 0, q = 0;
+        double s = rows_total(r, b->total + t * r->width, 1, c);
+        double q = rows_total(r, b->total2 + t * r->width, 1, c);
 
-        for (int64_t i = c; i < r->width; i += r->channels) {
-            int64_t at = t * r->width + loops_place(r->t, r->lanes, i);
-
-            s += b->total[at];
-            q += b->total2[at];
-        }
         sum += s + count * g;
         sq += q + 2 * g * s + count * g * g;
     }

@@ -2,9 +2,8 @@
  * MODEL.PRETRAINED: weights to start from, out of a safetensors file or one of torch.save
  * (io/weights_file.h): a state dict with timm's names (also behind a prefix: "module.",
  * "_orig_mod.", another trainer's "model." or, of ERFNet's encoder out of an ImageNet
- * classifier, "features."), or a
- * checkpoint of ours or of PyTorch's trainers, of which the average is taken if it has
- * one.
+ * classifier, "features."), or a checkpoint of ours or of PyTorch's trainers, of which
+ * the average is taken if it has one.
  *
  * Every tensor of the model must be there with its shape, and none may be left over, but
  * for the classifier when the number of classes differs, for what no layer reads (the
