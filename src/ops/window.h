@@ -8,15 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hostdev.h"
-
 /*
  * Outputs along one direction. `ceil` lets the last window hang over the end if it still
  * starts inside the input or its left padding (PyTorch's rule): also the first one, of an
  * input that is smaller than it. 0 or less: does not fit.
  */
-HOST_DEVICE static inline int64_t window_count(int64_t in, int kernel, int stride,
-                                               int pad, int dilation, bool ceil)
+static inline int64_t window_count(int64_t in, int kernel, int stride, int pad,
+                                   int dilation, bool ceil)
 {
     int64_t room = in + 2 * (int64_t)pad - (int64_t)dilation * (kernel - 1) - 1;
 
@@ -30,15 +28,14 @@ HOST_DEVICE static inline int64_t window_count(int64_t in, int kernel, int strid
 }
 
 /* The input position under tap k of window o; may lie in the padding. */
-HOST_DEVICE static inline int64_t window_at(int64_t o, int k, int stride, int pad,
-                                            int dilation)
+static inline int64_t window_at(int64_t o, int k, int stride, int pad, int dilation)
 {
     return o * stride - pad + (int64_t)k * dilation;
 }
 
 /* The positions [*first, *end) of the input that window o covers. */
-HOST_DEVICE static inline void window_span(int64_t o, int64_t in, int kernel, int stride,
-                                           int pad, int64_t *first, int64_t *end)
+static inline void window_span(int64_t o, int64_t in, int kernel, int stride, int pad,
+                               int64_t *first, int64_t *end)
 {
     *first = window_at(o, 0, stride, pad, 1);
     *end = *first + kernel < in ? *first + kernel : in;
@@ -46,9 +43,8 @@ HOST_DEVICE static inline void window_span(int64_t o, int64_t in, int kernel, in
 }
 
 /* The windows [*first, *end) of `out` that cover input position i. */
-HOST_DEVICE static inline void window_cover(int64_t i, int64_t out, int kernel,
-                                            int stride, int pad, int64_t *first,
-                                            int64_t *end)
+static inline void window_cover(int64_t i, int64_t out, int kernel, int stride, int pad,
+                                int64_t *first, int64_t *end)
 {
     int64_t low = i + pad - kernel + stride; /* stride more than the first start */
 
