@@ -46,13 +46,13 @@ static void check_rest(const struct buffers *m, size_t size)
         assert_int_equal(m->to[i], MARK);
 }
 
-/* `fill`: zeros are written, and no copy. */
+/* `fill`: CPU_FILL is written, and no copy. */
 static void check_sizes(bool fill)
 {
     struct buffers m = setup();
 
     if (fill)
-        memset(m.from, 0, ROOM);
+        memset(m.from, CPU_FILL, ROOM);
     for (size_t k = 0; k < 2 * sizeof(sizes) / sizeof(*sizes); k++) {
         size_t size = sizes[k / 2];
 
