@@ -120,7 +120,7 @@ static void check_sums(const struct loops *l)
 
         for (int i = 0; i < ROWS * WIDTH; i++)
             x[i] = bf16_from_float((float)(i % WIDTH + 1));
-        l->column_sums(DTYPE_BF16, x, n, WIDTH, sum);
+        l->column_sums(DTYPE_BF16, x, n, WIDTH, sum, cut % 2);
         for (int c = 0; c < WIDTH; c++) {
             float must = (float)((c + 1) * (c < WIDTH - cut ? ROWS : ROWS - 1));
 

@@ -278,6 +278,7 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .d = j.b.table[4],
         .mask = st->mask,
         .past = cpu_past(dev, s, WRITE_DX),
+        .far = cpu_far(dev, s->in_tensor[READ_X]),
     };
     j.apply = j.sums;
     if (j.sums.dz) { /* the second pass reads what the first one stored */

@@ -56,11 +56,16 @@ static void sum_chunk(const struct job *j, int64_t i, int64_t n, float *sum, flo
 {
     struct step *s = j->s;
     enum dtype t = s->in_tensor[0]->dtype;
-    struct bn_grad a = {.t = t, .n = n, .width = j->rows->width, .sum = sum, .dot = dot};
+    struct bn_grad a = {.t = t,
+                        .n = n,
+                        .width = j->rows->width,
+                        .sum = sum,
+                        .dot = dot,
+                        .far = cpu_far(j->dev, s->in_tensor[0])};
 
     if (!j->norm) {
         j->dev->loops->column_sums(t, cpu_at(s->in[BIAS_GRAD_DY], t, i), n,
-                                   j->rows->width, sum);
+                                   j->rows->width, sum, a.far);
         return;
     }
     a.x = cpu_at(s->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_X], t, i);

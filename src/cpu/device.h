@@ -71,6 +71,16 @@ static inline bool cpu_past(const struct device *dev, const struct step *s, int 
     return all > dev->cache / 2;
 }
 
+/*
+ * Whether sums over t find it in memory, which is read fastest line after line, and not
+ * in the cache, where a block of rows at a time saves tables. Those of half floats take
+ * longer than memory does.
+ */
+static inline bool cpu_far(const struct device *dev, const struct tensor *t)
+{
+    return t->dtype == DTYPE_F32 && tensor_size(t) > dev->cache;
+}
+
 /* Element i; NULL stays NULL. */
 static inline const void *cpu_at(const void *p, enum dtype t, int64_t i)
 {

@@ -57,6 +57,7 @@ static void global_image(const struct job *j, int64_t n, float *sum)
     const void *x = j->s->in[0];
     void *y = j->s->out[0];
     float share = 1 / (float)pixels;
+    bool far = cpu_far(j->dev, j->s->in_tensor[0]);
 
     if (op == &op_scale_channels) {
         loops->scale_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, n * c),
@@ -65,15 +66,15 @@ static void global_image(const struct job *j, int64_t n, float *sum)
     }
     memset(sum, 0, (size_t)c * sizeof(*sum));
     if (op == &op_global_avgpool_grad) {
-        loops->sum_rows(t, cpu_at(x, t, n * c), 1, c, share, sum);
+        loops->sum_rows(t, cpu_at(x, t, n * c), 1, c, share, sum, false);
         loops->spread_rows(t, sum, cpu_out(y, t, first), pixels, c, j->past);
         return;
     }
     if (op == &op_global_avgpool)
-        loops->sum_rows(t, cpu_at(x, t, first), pixels, c, share, sum);
+        loops->sum_rows(t, cpu_at(x, t, first), pixels, c, share, sum, far);
     else
         loops->dot_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, first), pixels, c,
-                        sum);
+                        sum, far);
     loops->cast(DTYPE_F32, t, sum, cpu_out(y, t, n * c), c, false);
 }
 

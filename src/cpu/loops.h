@@ -8,7 +8,8 @@
  * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
  *
  * `past`: the result passes the cache (cpu_past in device.h says when that pays); it is
- * aligned to 64 bytes, what is stored at a time to a vector.
+ * aligned to 64 bytes, what is stored at a time to a vector. `far`: what is summed comes
+ * from memory (cpu_far), so it is read in the order in which it lies; sums are the same.
  *
  * Channels. Loops with one number for each channel see a tensor as rows of `width`
  * elements and have tables of that length. width is a multiple of the channels and of
@@ -62,6 +63,7 @@ struct bn_grad {
     float *sum, *dot;
     enum bn_mask mask;
     bool past; /* dz and dx */
+    bool far;
 };
 
 /*
@@ -164,15 +166,15 @@ struct loops {
 
     /* sum += x - shift, sq += (x - shift)^2 */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
-                     const float *shift, float *sum, float *sq);
+                     const float *shift, float *sum, float *sq, bool far);
     /* total += sum; sum = 0 */
     void (*bn_merge)(int64_t width, float *sum, double *total);
     void (*bn_apply)(const struct bn_apply *a);
     void (*bn_grad_sums)(const struct bn_grad *a);
     void (*bn_grad_apply)(const struct bn_grad *a);
     /* sum += x */
-    void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width,
-                        float *sum);
+    void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width, float *sum,
+                        bool far);
 
     /* Rows [lo, hi) of the result, counted over all images. */
     void (*maxpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
@@ -185,9 +187,9 @@ struct loops {
 
     /* Over `rows` rows of n: sum += x scale; sum += x y; y = x s; y = s. */
     void (*sum_rows)(enum dtype t, const void *x, int64_t rows, int64_t n, float scale,
-                     float *sum);
+                     float *sum, bool far);
     void (*dot_rows)(enum dtype t, const void *x, const void *y, int64_t rows, int64_t n,
-                     float *sum);
+                     float *sum, bool far);
     void (*scale_rows)(enum dtype t, const void *x, const void *s, void *y, int64_t rows,
                        int64_t n, bool past);
     void (*spread_rows)(enum dtype t, const float *s, void *y, int64_t rows, int64_t n,
