@@ -1,0 +1,115 @@
+/* What the loops of loops.h take: a struct where there are many numbers. */
+#ifndef CPU_LOOPS_ARGS_H
+#define CPU_LOOPS_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/tensor.h"
+
+/* Where a table of a loop over t has the number of the element at place i of a row. */
+static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
+{
+    int64_t in = i % (2 * lanes);
+
+    return t == DTYPE_BF16 ? i - in + in % 2 * lanes + in / 2 : i;
+}
+
+/* y = (x - mean) scale + shift [+ residual] [and relu], for `n` elements. */
+enum bn_residual { BN_RESIDUAL_NONE, BN_RESIDUAL_TENSOR, BN_RESIDUAL_BN, BN_RESIDUALS };
+struct bn_apply {
+    enum dtype t;
+    int64_t n, width;
+    const void *x, *r;
+    void *y;
+    const float *mean, *scale, *shift;
+    const float *r_mean, *r_scale, *r_shift; /* of r, if it is a batch norm too */
+    enum bn_residual residual;
+    bool relu, past;
+};
+
+/*
+ * dz = (g + g2) where the mask is on; sum += dz; dot += dz (x - mean); dx = dz a - (x -
+ * mean) c - d. The mask is that of relu: by the sign of y, or of (x - mean) scale +
+ * shift.
+ */
+enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y, BN_MASKS };
+struct bn_grad {
+    enum dtype t;
+    int64_t n, width;
+    const void *x, *y, *g, *g2; /* g2 may be NULL */
+    void *dz, *dx;              /* dz may be NULL */
+    const float *mean, *scale, *shift;
+    const float *a, *c, *d;
+    float *sum, *dot;
+    enum bn_mask mask;
+    bool past; /* dz and dx */
+    bool far;
+};
+
+/*
+ * Square windows over images of c channels, channels last. The smaller image may be some
+ * channels of a wider one, of `pitch` channels; its pointer is to the first of them.
+ */
+enum { POOL_COVERS = 64 }; /* windows over one pixel, at most */
+struct pool {
+    enum dtype t;
+    int64_t c, pitch, in_h, in_w, out_h, out_w;
+    int64_t kernel, stride, pad;
+    int64_t ring; /* maxpool_grad: rows of windows that share a row of the image */
+    bool past;
+};
+
+/* What the mask of ops/dropout_formula.h depends on. */
+struct dropout_key {
+    uint64_t seed, micro;
+    uint32_t salt;
+    float rate;
+};
+
+/* Pixels with a number for each of up to 256 classes, and a label. */
+struct pixel_loss {
+    enum dtype t, dt; /* of z and dz */
+    int64_t classes;
+    const void *z;
+    const uint8_t *label;
+    const float *weight; /* [256], of each label; 0: its pixels do not count */
+    void *dz;
+    float scale;
+};
+
+/*
+ * Rows of pixels of x, `in` numbers each, times [in][padded] weights plus a bias are rows
+ * of `row` numbers of y. padded: row rounded up to 32.
+ */
+enum { UP_INPUTS = 64, UP_ROW = 128 };
+struct conv_up {
+    enum dtype t;
+    int64_t in, row, padded;
+    const float *weights, *bias; /* [padded] */
+};
+
+/*
+ * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
+ * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
+ *   turned    [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
+ *   straight  [16 o][16 i], in bf16 [8 o][16 i][2 o]
+ */
+struct pack {
+    enum dtype t;
+    bool turned;
+    const float *from;
+    void *to; /* aligned to 64 bytes */
+    int64_t out, in, out_padded, in_padded, taps, kernel_w;
+    int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
+};
+
+/* Rows of bytes, which are `other`'s from `left` to `right`, and `own` beside it. */
+struct splice {
+    const char *own, *other;
+    char *y;
+    int64_t rows, row, left, right;
+    bool past; /* only if `row` is a multiple of 64 */
+};
+
+#endif
