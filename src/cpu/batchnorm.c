@@ -168,7 +168,7 @@ static void guess_mean(const struct job *j, int k, int thread, enum dtype t, int
 
     memset(guess, 0, (size_t)width * sizeof(*guess));
     j->dev->loops->bn_stats(t, cpu_at(j->s->in[j->st->norm[k].x], t, lo), n, width, guess,
-                            sum, sq, false);
+                            sum, sq, false, 0);
     for (int64_t c = 0; c < r->channels; c++) {
         double s = 0;
         int64_t count = n / r->channels;
@@ -194,11 +194,12 @@ static void statistics(const struct job *j, int k, int thread)
     guess_mean(j, k, thread, t, lo, hi);
     for (int64_t end = hi; end > lo;) {
         int64_t i = lo + (end - 1 - lo) / m->rows.chunk * m->rows.chunk, n = end - i;
+        int64_t jump = i > lo ? -n - m->rows.chunk : 0;
 
         end = i;
         loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + own,
                         b->sum + own, b->sum2 + own,
-                        cpu_far(j->dev, j->s->in_tensor[m->x]));
+                        cpu_far(j->dev, j->s->in_tensor[m->x]), jump);
         loops->bn_merge(width, b->sum + own, b->total + own);
         loops->bn_merge(width, b->sum2 + own, b->total2 + own);
     }

@@ -181,11 +181,13 @@ static void sum_up(const struct job *j, int thread)
     rows_part(r, j->dev, thread, &lo, &hi);
     whole.sum = j->b.sum + own;
     whole.dot = j->b.sum2 + own;
-    for (struct piece p = samples_last(&j->st->samples, r, lo, hi); p.n > 0;
-         p = samples_last(&j->st->samples, r, lo, p.at)) {
+    for (struct piece p = samples_last(&j->st->samples, r, lo, hi), next; p.n > 0;
+         p = next) {
         struct bn_grad a = part(&whole, p);
         const float *factor = j->factor + p.sample * r->width;
 
+        next = samples_last(&j->st->samples, r, lo, p.at);
+        a.jump = next.n > 0 ? next.at - (p.at + p.n) : 0;
         j->dev->loops->bn_grad_sums(&a);
         for (int64_t c = 0; j->st->samples.drop && c < r->width; c++) {
             whole.sum[c] *= factor[c];

@@ -59,9 +59,10 @@ struct loops {
     void (*mask)(enum dtype t, const void *x, void *y, const struct dropout_key *key,
                  int64_t lo, int64_t hi, bool past);
 
-    /* sum += x - shift, sq += (x - shift)^2 */
+    /* sum += x - shift, sq += (x - shift)^2; what comes next lies `jump` elements behind
+     */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
-                     const float *shift, float *sum, float *sq, bool far);
+                     const float *shift, float *sum, float *sq, bool far, int64_t jump);
     /* total += sum; sum = 0 */
     void (*bn_merge)(int64_t width, float *sum, double *total);
     void (*bn_apply)(const struct bn_apply *a);
