@@ -45,7 +45,7 @@ struct bn_grad {
     enum bn_mask mask;
     bool past; /* dz and dx */
     bool far;
-    int64_t jump; /* from the end of this part to what comes next, in elements */
+    int64_t jump; /* elements from the end of this part to what the sums go on with */
 };
 
 /*
