@@ -108,21 +108,24 @@ static void test_pairs(void **state)
     each(check_pairs);
 }
 
-/* Sums over columns of which the last row has only some: the others get nothing. */
+/*
+ * Sums over columns of which the last row has only some: the others get nothing. Wide
+ * enough for strips of all widths.
+ */
 static void check_sums(const struct loops *l)
 {
-    enum { ROWS = 5 };
+    enum { ROWS = 5, COLUMNS = 224 };
 
-    for (int cut = 0; cut < WIDTH; cut++) {
-        uint16_t x[ROWS * WIDTH];
-        float sum[WIDTH] = {0};
-        int n = ROWS * WIDTH - cut;
+    for (int cut = 0; cut < COLUMNS; cut++) {
+        uint16_t x[ROWS * COLUMNS];
+        float sum[COLUMNS] = {0};
+        int n = ROWS * COLUMNS - cut;
 
-        for (int i = 0; i < ROWS * WIDTH; i++)
-            x[i] = bf16_from_float((float)(i % WIDTH + 1));
-        l->column_sums(DTYPE_BF16, x, n, WIDTH, sum, cut % 2);
-        for (int c = 0; c < WIDTH; c++) {
-            float must = (float)((c + 1) * (c < WIDTH - cut ? ROWS : ROWS - 1));
+        for (int i = 0; i < ROWS * COLUMNS; i++)
+            x[i] = bf16_from_float((float)(i % COLUMNS + 1));
+        l->column_sums(DTYPE_BF16, x, n, COLUMNS, sum, cut % 2);
+        for (int c = 0; c < COLUMNS; c++) {
+            float must = (float)((c + 1) * (c < COLUMNS - cut ? ROWS : ROWS - 1));
 
             if (!(sum[loops_place(DTYPE_BF16, l->lanes, c)] == must))
                 fail_msg("%s: column %d of %d numbers", l->isa, c, n);
