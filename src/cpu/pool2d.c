@@ -146,10 +146,12 @@ static void pool_thread(void *arg, int thread)
 static void pool_run(struct step *s, struct device *dev)
 {
     const struct pool_state *st = s->state;
+    const struct op *op = s->node->op;
+    int vectors = op == &op_avgpool2d || op == &op_avgpool2d_grad ? 2 : 1;
     struct job j = {st, st->pool, s, dev};
 
-    j.pool.past = st->pool.c % dev->loops->lanes == 0 && cpu_past(dev, s, 0);
-
+    /* so many are stored at a time */
+    j.pool.past = st->pool.c % (vectors * dev->loops->lanes) == 0 && cpu_past(dev, s, 0);
     cpu_parallel(dev, pool_thread, &j);
 }
 
