@@ -193,7 +193,7 @@ static void statistics(const struct job *j, int k, int thread)
     rows_part(&m->rows, j->dev, thread, &lo, &hi);
     guess_mean(j, k, thread, t, lo, hi);
     for (int64_t end = hi; end > lo;) {
-        int64_t i = lo + (end - 1 - lo) / m->rows.chunk * m->rows.chunk, n = end - i;
+        int64_t i = rows_last_chunk(&m->rows, lo, end), n = end - i;
         int64_t jump = i > lo ? -n - m->rows.chunk : 0;
 
         end = i;

@@ -103,7 +103,7 @@ struct piece samples_last(const struct samples *s, const struct rows *r, int64_t
     if (hi <= lo)
         return p;
     from = from > lo ? from : lo;
-    p.at = from + (hi - 1 - from) / r->chunk * r->chunk;
+    p.at = rows_last_chunk(r, from, hi);
     p.n = hi - p.at;
     return p;
 }

@@ -46,6 +46,12 @@ static inline void rows_part(const struct rows *r, const struct device *dev, int
     cpu_part(r->n, r->width, thread, dev->threads, lo, hi);
 }
 
+/* Where the last chunk of [lo, hi) begins, whose first begins at lo; lo < hi. */
+static inline int64_t rows_last_chunk(const struct rows *r, int64_t lo, int64_t hi)
+{
+    return lo + (hi - 1 - lo) / r->chunk * r->chunk;
+}
+
 static inline void rows_repeat(const struct rows *r, float *table, int64_t c, float v)
 {
     for (int64_t i = c; i < r->width; i += r->channels)
