@@ -112,25 +112,34 @@ static void test_pairs(void **state)
  * Sums over columns of which the last row has only some: the others get nothing. Wide
  * enough for strips of all widths.
  */
-static void check_sums(const struct loops *l)
+static void check_columns(const struct loops *l, enum dtype t)
 {
     enum { ROWS = 5, COLUMNS = 224 };
 
     for (int cut = 0; cut < COLUMNS; cut++) {
-        uint16_t x[ROWS * COLUMNS];
-        float sum[COLUMNS] = {0};
+        float x[ROWS * COLUMNS], sum[COLUMNS] = {0};
+        uint16_t half[ROWS * COLUMNS];
         int n = ROWS * COLUMNS - cut;
 
-        for (int i = 0; i < ROWS * COLUMNS; i++)
-            x[i] = bf16_from_float((float)(i % COLUMNS + 1));
-        l->column_sums(DTYPE_BF16, x, n, COLUMNS, sum, cut % 2);
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            x[i] = (float)(i % COLUMNS + 1);
+            half[i] = bf16_from_float(x[i]);
+        }
+        l->column_sums(t, t == DTYPE_F32 ? (void *)x : (void *)half, n, COLUMNS, sum,
+                       cut % 2);
         for (int c = 0; c < COLUMNS; c++) {
             float must = (float)((c + 1) * (c < COLUMNS - cut ? ROWS : ROWS - 1));
 
-            if (!(sum[loops_place(DTYPE_BF16, l->lanes, c)] == must))
-                fail_msg("%s: column %d of %d numbers", l->isa, c, n);
+            if (!(sum[loops_place(t, l->lanes, c)] == must))
+                fail_msg("%s %s: column %d of %d numbers", l->isa, dtype_name(t), c, n);
         }
     }
+}
+
+static void check_sums(const struct loops *l)
+{
+    check_columns(l, DTYPE_F32);
+    check_columns(l, DTYPE_BF16);
 }
 
 static void test_sums(void **state)
