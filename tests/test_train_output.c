@@ -212,6 +212,14 @@ static void test_keys(void **state)
         {"DATA.NUM_WORKERS", "8", "2", NULL},
         {"TRAIN.EVAL_FREQ", "1", "2", NULL},
         {"LOG.PICTURES", "4", "0", NULL},
+        {"CUDNN.CACHE", "auto", "/tmp/job7", NULL},
+        {"CUDA.GRAPH", "True", "False", NULL},
+        {"DATA.ON_ERROR", "skip", "fail", NULL},
+        {"DATA.MAX_BAD_SHARE", "0.01", "0.1", NULL},
+        {"DATA.CHECK_CLASSES", "True", "False", NULL},
+        {"DATA.PIN_MEMORY", "True", "False", NULL},
+        {"FUSED_LAYERNORM", "False", "True", NULL},
+        {"DATA.MAX_PIXELS", "1000", "2000", "DATA.MAX_PIXELS (1000 there, 2000 here)"},
     };
     struct output o;
     char *dir;

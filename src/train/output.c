@@ -25,18 +25,21 @@ static const char *const neutral[] = {
     "BASE",
     "DEVICE",
     "THREADS",
-    "LOCAL_RANK",
     "EVAL_MODE",
     "THROUGHPUT_MODE",
     "SAVE_FREQ",
     "PRINT_FREQ",
     "AMP.MAX_SKIPS",
+    "CUDA.GRAPH",
+    "CUDNN.CACHE",
     "DATA.DATA_PATH",
     "DATA.VAL_BATCH_SIZE",
     "DATA.NUM_WORKERS",
     "DATA.PREFETCH",
     "DATA.CACHE",
-    "DATA.PIN_MEMORY",
+    "DATA.ON_ERROR",
+    "DATA.MAX_BAD_SHARE",
+    "DATA.CHECK_CLASSES",
     "MODEL.PRETRAINED",
     "MODEL.PRETRAINED_SKIP",
     "MODEL.RESUME",
@@ -50,12 +53,12 @@ static const char *const neutral[] = {
     "TRAIN.EMA.DEVICE",
 };
 
-static bool is_neutral(const char *key)
+static bool is_neutral(const struct schema *row)
 {
     for (size_t i = 0; i < sizeof(neutral) / sizeof(neutral[0]); i++)
-        if (!strcmp(key, neutral[i]))
+        if (!strcmp(row->key, neutral[i]))
             return true;
-    return !strncmp(key, "LOG.", 4);
+    return row->no_effect || !strncmp(row->key, "LOG.", 4);
 }
 
 static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
@@ -87,8 +90,7 @@ static void compare_config(struct strbuf *s, const char *path, const struct conf
         strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
     else
         for (const struct schema *row = schema_table; row->key; row++)
-            if (row->type != SCHEMA_GONE &&
-                (!is_neutral(row->key) || !strcmp(row->key, also)))
+            if (row->type != SCHEMA_GONE && (!is_neutral(row) || !strcmp(row->key, also)))
                 add_key(s, row, &saved, cfg);
     problems_release(&p);
     config_release(&saved);
