@@ -103,6 +103,28 @@ static void test_lines(void **state)
     output_close(&o);
 }
 
+/* An average that has diverged was measured all the same; one that is not kept was not.
+ */
+static void test_diverged(void **state)
+{
+    struct val_line val = {.step = 5, .val = scores_unknown(), .ema = scores_unknown()};
+    struct output o;
+    char *text;
+
+    (void)state;
+    open_at(&o, 0, false);
+    output_val(&o, &val);
+    text = read_file("metrics.jsonl");
+    assert_null(strstr(text, "ema_"));
+    free(text);
+    val.ema.value[SCORE_TOP1] = 0;
+    output_val(&o, &val);
+    output_close(&o);
+    text = read_file("metrics.jsonl");
+    assert_non_null(strstr(text, "\"ema_loss\":null,\"ema_top1\":0"));
+    free(text);
+}
+
 static bool events_have(const void *what, size_t size)
 {
     char *dir = output_dir(&r.cfg);
@@ -245,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_diverged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),

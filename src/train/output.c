@@ -374,6 +374,16 @@ void output_train(struct output *o, const struct train_line *l)
     flush_events(o);
 }
 
+/* A loss alone may be NaN: of weights that have diverged. */
+static bool is_known(const struct scores *s)
+{
+    bool known = false;
+
+    for (int i = 0; i < SCORES; i++)
+        known = known || !isnan(s->value[i]);
+    return known;
+}
+
 static void put_scores(struct output *o, struct json_writer *w, const char *prefix,
                        int64_t step, const struct scores *s)
 {
@@ -401,7 +411,7 @@ void output_val(struct output *o, const struct val_line *l)
     struct json_writer *w = begin(o, "val", l->step, l->epoch);
 
     put_scores(o, w, "val", l->step, &l->val);
-    if (!isnan(l->ema.value[SCORE_LOSS]))
+    if (is_known(&l->ema))
         put_scores(o, w, "ema", l->step, &l->ema);
     if (l->classes)
         put_classes(o, w, l->step, l->classes);
