@@ -234,6 +234,18 @@ static void close_all(struct trainer *t)
     output_close(&t->output);
 }
 
+/* Why a run that was started is over at once. */
+static void log_done(const struct trainer *t)
+{
+    const struct config_train *c = &t->cfg->train;
+
+    if (t->state.epoch >= c->epochs)
+        log_info("all %lld epochs are done already", (long long)c->epochs);
+    else if (trainer_out_of_steps(t, t->step))
+        log_info("the %lld updates of TRAIN.MAX_STEPS are done already",
+                 (long long)c->max_steps);
+}
+
 int trainer_train(const struct config *cfg, const char *result)
 {
     struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
@@ -243,8 +255,7 @@ int trainer_train(const struct config *cfg, const char *result)
     signals_install((int)cfg->train.signal_exit_code);
     trainer_start(&t);
     signals_started();
-    if (t.state.epoch >= cfg->train.epochs)
-        log_info("all %lld epochs are done already", (long long)cfg->train.epochs);
+    log_done(&t);
     while (t.state.epoch < cfg->train.epochs && run_epoch(&t))
         ;
     code = leave(&t);

@@ -98,6 +98,7 @@ for most in 2 4 4; do train limited --max-steps $most "${limited[@]}"; done
 [ "$(of_lines $run/metrics.jsonl val step | xargs)" = "2 4" ] ||
   fail "MAX_STEPS twice: validated at updates $(of_lines $run/metrics.jsonl val step | xargs)"
 grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
+grep -q "the 4 updates of TRAIN.MAX_STEPS are done already" log || fail "MAX_STEPS twice: not said"
 echo "ok: validated once"
 
 # The first line behind a resume has all updates since the line before.
