@@ -85,6 +85,8 @@ static int run(const struct verb *v, const struct cmdline *line, struct problems
     (void)config_load(&cfg, line, p);
     if (v->check)
         v->check(&cfg, line, p);
+    if (!line->print)
+        verb_check_read(v, &cfg, line, p);
     if (p->nerror) {
         if (understood && v->refuse && !line->print)
             v->refuse(line, p);

@@ -40,6 +40,7 @@ struct verb {
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
     int max_args;                 /* how many of them */
     const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
+    const char *const *reads;     /* keys, NULL at the end, and LOG.LEVEL; NULL: all */
     /* More mistakes to report beside those of the configuration; may be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);
@@ -52,6 +53,11 @@ struct verb {
 extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_config, cmd_devices,
     cmd_export, cmd_help, cmd_models, cmd_predict, cmd_summary, cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
+
+bool verb_reads(const struct verb *v, const char *key);
+/* Warns of the keys that the command line sets and the verb does not read. */
+void verb_check_read(const struct verb *v, const struct config *cfg,
+                     const struct cmdline *line, struct problems *p);
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */
 void help_overview(void);

@@ -45,6 +45,8 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
                               struct problems *p)
 {
     (void)cfg;
+    if (line->narg && cmdline_has(line, "--diff"))
+        problems_error(p, "--diff", "has no effect with a KEY");
     for (int i = 0; i < line->narg; i++)
         config_check_arg(line->arg[i].text, p);
 }

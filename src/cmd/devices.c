@@ -93,6 +93,8 @@ static const struct cmd_flag devices_flags[] = {
     {0},
 };
 
+static const char *const devices_reads[] = {"THREADS", NULL};
+
 const struct verb cmd_devices = {
     .name = "devices",
     .help = "list the devices that this build can train on",
@@ -102,5 +104,6 @@ const struct verb cmd_devices = {
         "GPU. trainc devices --json >gpu.json describes a GPU for another machine: "
         "trainc summary --device gpu.json.",
     .flags = devices_flags,
+    .reads = devices_reads,
     .run = devices_run,
 };

@@ -173,6 +173,8 @@ static const struct cmd_flag export_flags[] = {
     {0},
 };
 
+static const char *const export_reads[] = {NULL};
+
 const struct verb cmd_export = {
     .name = "export",
     .help = "write the weights of a checkpoint alone, for PyTorch and timm",
@@ -184,6 +186,7 @@ const struct verb cmd_export = {
         "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
         "is needed.",
     .flags = export_flags,
+    .reads = export_reads,
     .check = export_check,
     .run = export_run,
 };

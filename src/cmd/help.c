@@ -156,7 +156,7 @@ void help_verb(const struct verb *v)
         const char *dot = strchr(row->key, '.');
         size_t n = dot ? (size_t)(dot - row->key) : 0;
 
-        if (!row->flag)
+        if (!row->flag || !verb_reads(v, row->key))
             continue;
         if (row->key[0] && (n != len || strncmp(section, row->key, n) != 0))
             printf("\n%.*s:\n", (int)n, row->key);
@@ -273,10 +273,13 @@ static int help_run(struct config *cfg, const struct cmdline *line_)
     return EXIT_OK;
 }
 
+static const char *const help_reads[] = {NULL};
+
 const struct verb cmd_help = {
     .name = "help",
     .help = "explain a verb, a key or a section of the configuration",
     .args = "[VERB | KEY | SECTION]",
     .max_args = 100,
+    .reads = help_reads,
     .run = help_run,
 };

@@ -68,6 +68,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     return 0;
 }
 
+static const char *const models_reads[] = {NULL};
+
 const struct verb cmd_models = {
     .name = "models",
     .help = "list the models, with parameters, GMACs and recipe",
@@ -77,5 +79,6 @@ const struct verb cmd_models = {
         "its public weights are printed, too.",
     .args = "[GLOB]",
     .max_args = 1,
+    .reads = models_reads,
     .run = models_run,
 };

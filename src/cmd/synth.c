@@ -286,6 +286,8 @@ static const struct cmd_flag synth_flags[] = {
     {0},
 };
 
+static const char *const synth_reads[] = {"SEED", NULL};
+
 const struct verb cmd_synth = {
     .name = "synth",
     .help = "generate pictures to train on",
@@ -295,5 +297,6 @@ const struct verb cmd_synth = {
     .args = "shapes|scenes",
     .max_args = 1,
     .flags = synth_flags,
+    .reads = synth_reads,
     .run = synth_run,
 };
