@@ -207,7 +207,7 @@ static void test_good(void **state)
         "AMP.LOSS_SCALE=1024",
         "AMP.LOSS_SCALE=1.5e3",
         "MODEL.PRETRAINED=None",
-        "MODEL.RESNET.ZERO_INIT_LAST=false",
+        "MODEL.TYPE=resnet MODEL.RESNET.ZERO_INIT_LAST=false",
         "AUG.CUTMIX_MINMAX=[0.2,0.8]",
         "AUG.CUTMIX_MINMAX=None",
         "AMP.DTYPE=bfloat16",

@@ -90,6 +90,9 @@ config_refuse(const struct config *cfg, const char *const *keys, const char *fmt
  */
 void config_check_rules(const struct config *cfg, struct problems *p);
 
+/* Warns of keys that were set and that others keep from being read; part of the rules. */
+void config_check_unread(const struct config *cfg, struct problems *p);
+
 /*
  * AMP_ENABLE and AMP_OPT_LEVEL as one level: 0 to 3, Apex's O0 to O3. An empty level is
  * O1 when AMP is enabled and O0 when not.

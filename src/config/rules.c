@@ -87,89 +87,6 @@ static void check_betas(const struct config *cfg, struct problems *p)
                          "TRAIN.OPTIMIZER.BETAS must be below 1");
 }
 
-/* Somebody has set a key that nothing reads. */
-static void check_read(const struct config *cfg, struct problems *p, const char *key,
-                       bool read, const char *why)
-{
-    const char *where = config_where(cfg, key);
-
-    if (!read && where && !config_is_default(cfg, key))
-        problems_warn(p, where, "%s has no effect: %s", key, why);
-}
-
-static void check_optimizer_keys(const struct config *cfg, struct problems *p)
-{
-    int name = cfg->train.optimizer.name;
-    bool adam = name == OPTIMIZER_ADAM || name == OPTIMIZER_ADAMW;
-    static const char why[] = "this TRAIN.OPTIMIZER.NAME does not read it";
-
-    check_read(cfg, p, "TRAIN.OPTIMIZER.BETAS", adam, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.MOMENTUM", !adam, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.NESTEROV", name == OPTIMIZER_SGD, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.ALPHA", name == OPTIMIZER_RMSPROP, why);
-}
-
-static void check_scheduler_keys(const struct config *cfg, struct problems *p)
-{
-    static const struct {
-        const char *key;
-        int name;
-    } row[] = {
-        {"TRAIN.LR_SCHEDULER.DECAY_EPOCHS", LR_SCHEDULER_STEP},
-        {"TRAIN.LR_SCHEDULER.DECAY_RATE", LR_SCHEDULER_STEP},
-        {"TRAIN.LR_SCHEDULER.GAMMA", LR_SCHEDULER_MULTISTEP},
-        {"TRAIN.LR_SCHEDULER.MULTISTEPS", LR_SCHEDULER_MULTISTEP},
-        {"TRAIN.LR_SCHEDULER.POWER", LR_SCHEDULER_POLY},
-        {"TRAIN.LR_SCHEDULER.PCT_START", LR_SCHEDULER_ONECYCLE},
-        {"TRAIN.LR_SCHEDULER.DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
-        {"TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
-    };
-
-    static const char why[] = "this TRAIN.LR_SCHEDULER.NAME does not read it";
-    int name = cfg->train.lr_scheduler.name;
-    bool decays = name == LR_SCHEDULER_COSINE || name == LR_SCHEDULER_POLY;
-
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        check_read(cfg, p, row[i].key, name == row[i].name, why);
-    check_read(cfg, p, "TRAIN.MIN_LR", decays, why);
-    check_read(cfg, p, "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", decays, why);
-    check_read(cfg, p, "TRAIN.WARMUP_LR", name != LR_SCHEDULER_ONECYCLE, why);
-}
-
-static void check_scaler_keys(const struct config *cfg, struct problems *p)
-{
-    static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
-                                      "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
-                                      "AMP.MIN_SCALE"};
-    bool half = cfg->amp_enable && cfg->amp.dtype != AMP_DTYPE_BF16;
-    bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");
-
-    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
-        check_read(cfg, p, key[i], half && dynamic,
-                   half ? "AMP.LOSS_SCALE is a number" : "only fp16 has a loss scale");
-}
-
-static void check_unread(const struct config *cfg, struct problems *p)
-{
-    static const char average[] = "TRAIN.EMA.ENABLE is False";
-    static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
-                                "has as many as are asked for";
-    bool made_up = !strcmp(cfg->data.dataset, "synthetic");
-    bool counts = !cfg->train.class_weights.item &&
-                  cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
-
-    check_optimizer_keys(cfg, p);
-    check_scheduler_keys(cfg, p);
-    check_scaler_keys(cfg, p);
-    check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
-    check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
-    check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
-    check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
-               "TRAIN.CLASS_WEIGHTS is not auto");
-    check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
-    check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
-}
-
 void config_check_rules(const struct config *cfg, struct problems *p)
 {
     check_amp(cfg, p);
@@ -181,5 +98,5 @@ void config_check_rules(const struct config *cfg, struct problems *p)
     check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);
     check_ordered(cfg, "AUG.CUTMIX_MINMAX", &cfg->aug.cutmix_minmax, p);
     if (!p->nerror)
-        check_unread(cfg, p);
+        config_check_unread(cfg, p);
 }

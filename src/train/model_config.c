@@ -42,6 +42,15 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
         config_blame(cfg, p, KEYS(key), "%s %g: %s %s", key, value, cfg->model.name, why);
 }
 
+static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
+                        const char *why)
+{
+    const char *where = config_where(cfg, key);
+
+    if (where && !config_is_default(cfg, key))
+        problems_warn(p, where, "%s has no effect: %s %s", key, cfg->model.name, why);
+}
+
 static void check_class_weights(const struct config *cfg, struct problems *p)
 {
     const struct float_list *w = &cfg->train.class_weights;
@@ -70,6 +79,8 @@ static void check_segment(const struct config *cfg, struct problems *p)
 {
     static const char *const pixels = "labels pixels, which are not mixed or smoothed";
     static const char *const rates = "has its own rates of dropout";
+    static const char *const mixes[] = {"AUG.MIXUP_PROB", "AUG.MIXUP_SWITCH_PROB",
+                                        "AUG.MIXUP_MODE", "AUG.MIXUP_OFF_EPOCH"};
 
     model_check_labels(cfg, p);
     if (config_height(cfg) % 8 || config_width(cfg) % 8)
@@ -79,6 +90,11 @@ static void check_segment(const struct config *cfg, struct problems *p)
                      cfg->model.name, config_width(cfg), config_height(cfg));
     check_unused(cfg, p, "AUG.MIXUP", cfg->aug.mixup, pixels);
     check_unused(cfg, p, "AUG.CUTMIX", cfg->aug.cutmix, pixels);
+    check_unused(cfg, p, "AUG.CUTMIX_MINMAX",
+                 cfg->aug.cutmix_minmax.item ? cfg->aug.cutmix_minmax.item[1] : 0,
+                 pixels);
+    for (int i = 0; i < 4; i++)
+        warn_unread(cfg, p, mixes[i], pixels);
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
     check_unused(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate, rates);
     check_unused(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate, rates);
@@ -96,6 +112,7 @@ static void check_classify(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
                      "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
                      cfg->model.name);
+    warn_unread(cfg, p, "LOG.PICTURES", "labels whole images, which are not painted");
     if (config_height(cfg) != cfg->data.img_size ||
         config_width(cfg) != cfg->data.img_size)
         config_blame(cfg, p, KEYS("DATA.IMG_HEIGHT", "DATA.IMG_WIDTH"),

@@ -1,0 +1,141 @@
+/* Keys that somebody has set and that other keys keep from being read. */
+#include <string.h>
+#include <strings.h>
+
+#include "config/config.h"
+#include "config/problems.h"
+#include "config/schema.h"
+
+/* Somebody has set a key that nothing reads. */
+static void check_read(const struct config *cfg, struct problems *p, const char *key,
+                       bool read, const char *why)
+{
+    const char *where = config_where(cfg, key);
+
+    if (!read && where && !config_is_default(cfg, key))
+        problems_warn(p, where, "%s has no effect: %s", key, why);
+}
+
+static void check_optimizer_keys(const struct config *cfg, struct problems *p)
+{
+    int name = cfg->train.optimizer.name;
+    bool sgd = name == OPTIMIZER_SGD;
+    bool adam = name == OPTIMIZER_ADAM || name == OPTIMIZER_ADAMW;
+    static const char why[] = "this TRAIN.OPTIMIZER.NAME does not read it";
+
+    check_read(cfg, p, "TRAIN.OPTIMIZER.BETAS", adam, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.MOMENTUM", !adam, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.NESTEROV", sgd, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.EPS", !sgd, why);
+    check_read(cfg, p, "TRAIN.OPTIMIZER.ALPHA", name == OPTIMIZER_RMSPROP, why);
+}
+
+static void check_scheduler_keys(const struct config *cfg, struct problems *p)
+{
+    static const struct {
+        const char *key;
+        int name;
+    } row[] = {
+        {"TRAIN.LR_SCHEDULER.DECAY_EPOCHS", LR_SCHEDULER_STEP},
+        {"TRAIN.LR_SCHEDULER.DECAY_RATE", LR_SCHEDULER_STEP},
+        {"TRAIN.LR_SCHEDULER.GAMMA", LR_SCHEDULER_MULTISTEP},
+        {"TRAIN.LR_SCHEDULER.MULTISTEPS", LR_SCHEDULER_MULTISTEP},
+        {"TRAIN.LR_SCHEDULER.POWER", LR_SCHEDULER_POLY},
+        {"TRAIN.LR_SCHEDULER.PCT_START", LR_SCHEDULER_ONECYCLE},
+        {"TRAIN.LR_SCHEDULER.DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
+        {"TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
+    };
+
+    static const char why[] = "this TRAIN.LR_SCHEDULER.NAME does not read it";
+    int name = cfg->train.lr_scheduler.name;
+    bool decays = name == LR_SCHEDULER_COSINE || name == LR_SCHEDULER_POLY;
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+        check_read(cfg, p, row[i].key, name == row[i].name, why);
+    check_read(cfg, p, "TRAIN.MIN_LR", decays, why);
+    check_read(cfg, p, "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", decays, why);
+    check_read(cfg, p, "TRAIN.WARMUP_LR", name != LR_SCHEDULER_ONECYCLE, why);
+    check_read(cfg, p, "TRAIN.SCALE_LR_BASE", cfg->train.scale_lr,
+               "TRAIN.SCALE_LR is False");
+}
+
+static void check_scaler_keys(const struct config *cfg, struct problems *p)
+{
+    static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
+                                      "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
+                                      "AMP.MIN_SCALE"};
+    bool mixed = config_amp_level(cfg) > 0, half = mixed && cfg->amp.dtype != AMP_DTYPE_BF16;
+    bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");
+
+    check_read(cfg, p, "AMP.DTYPE", mixed, "mixed precision is off");
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+        check_read(cfg, p, key[i], half && dynamic,
+                   half ? "AMP.LOSS_SCALE is a number" : "only fp16 has a loss scale");
+}
+
+static void check_augmentation_keys(const struct config *cfg, struct problems *p)
+{
+    static const char *const mixes[] = {"AUG.MIXUP_SWITCH_PROB", "AUG.MIXUP_MODE",
+                                        "AUG.MIXUP_OFF_EPOCH"};
+    static const char none[] = "neither AUG.MIXUP nor AUG.CUTMIX is on";
+    bool mixup = cfg->aug.mixup > 0, erases = cfg->aug.reprob > 0;
+    bool cutmix = cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item;
+
+    check_read(cfg, p, "AUG.REMODE", erases, "AUG.REPROB is 0");
+    check_read(cfg, p, "AUG.RECOUNT", erases, "AUG.REPROB is 0");
+    check_read(cfg, p, "AUG.MIXUP_PROB", mixup || cutmix, none);
+    for (int i = 0; i < 3; i++)
+        if (!mixup && !cutmix)
+            check_read(cfg, p, mixes[i], false, none);
+        else
+            check_read(cfg, p, mixes[i], cfg->aug.mixup_prob > 0,
+                       "AUG.MIXUP_PROB is 0");
+    if (cfg->aug.mixup_prob > 0 && mixup != cutmix)
+        check_read(cfg, p, "AUG.MIXUP_SWITCH_PROB", false,
+                   "only one of AUG.MIXUP and AUG.CUTMIX is on");
+}
+
+/* MODEL.RESNET.STEM is of MODEL.TYPE resnet. */
+static void check_family_keys(const struct config *cfg, struct problems *p)
+{
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const char *name = row->key + strlen("MODEL.");
+        size_t len = strcspn(name, ".");
+
+        if (row->type == SCHEMA_GONE || row->no_effect ||
+            strncmp(row->key, "MODEL.", strlen("MODEL.")) != 0 || !name[len])
+            continue;
+        check_read(cfg, p, row->key,
+                   strlen(cfg->model.type) == len &&
+                       !strncasecmp(cfg->model.type, name, len),
+                   "this MODEL.TYPE does not read it");
+    }
+}
+
+void config_check_unread(const struct config *cfg, struct problems *p)
+{
+    static const char average[] = "TRAIN.EMA.ENABLE is False";
+    static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
+                                "has as many as are asked for";
+    bool made_up = !strcmp(cfg->data.dataset, "synthetic");
+    bool counts = !cfg->train.class_weights.item &&
+                  cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
+
+    check_optimizer_keys(cfg, p);
+    check_scheduler_keys(cfg, p);
+    check_scaler_keys(cfg, p);
+    check_augmentation_keys(cfg, p);
+    check_family_keys(cfg, p);
+    check_read(cfg, p, "TRAIN.CLIP_MODE", cfg->train.clip_grad > 0,
+               "TRAIN.CLIP_GRAD is 0");
+    check_read(cfg, p, "DATA.CROP_PCT", cfg->test.crop, "TEST.CROP is False");
+    check_read(cfg, p, "DATA.MAX_BAD_SHARE", cfg->data.on_error != ON_ERROR_FAIL,
+               "DATA.ON_ERROR fail ends the run at the first damaged file");
+    check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
+               "TRAIN.CLASS_WEIGHTS is not auto");
+    check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
+    check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
+}
