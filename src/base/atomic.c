@@ -167,9 +167,22 @@ int atomic_write_shared(const char *path, const void *data, size_t len)
     return rc;
 }
 
+static int kept = -1; /* the standard output, where stdout is not it any more */
+
+int atomic_keep_out(const char *path)
+{
+    if (!path || strcmp(path, "-") != 0 || kept >= 0)
+        return 0;
+    fflush(stdout);
+    kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return kept < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -1 : 0;
+}
+
 int atomic_write_out(const char *path, const void *data, size_t len)
 {
     if (strcmp(path, "-") != 0)
         return atomic_write_file(path, data, len);
+    if (kept >= 0)
+        return file_write(kept, data, len) ? -1 : 0;
     return fwrite(data, 1, len, stdout) == len && !fflush(stdout) ? 0 : -1;
 }

@@ -57,5 +57,9 @@ int atomic_write_file(const char *path, const void *data, size_t len);
 int atomic_write_shared(const char *path, const void *data, size_t len);
 /* The same for a path that a user names: "-" is the standard output. */
 int atomic_write_out(const char *path, const void *data, size_t len);
+/* Keeps the standard output for atomic_write_out alone if `path` is "-", so that another
+ * program can read it: what is printed goes to standard error from here on. -1 with
+ * errno. NULL is no path. */
+int atomic_keep_out(const char *path);
 
 #endif

@@ -198,6 +198,7 @@ static int bench_op_rows(struct config *cfg, const struct cmdline *line)
 
 static int bench_run(struct config *cfg, const struct cmdline *line)
 {
+    run_keep_out(line);
     if (cmdline_has(line, "--loader"))
         return bench_loader(cfg, cmdline_value(line, "--json"));
     if (cmdline_has(line, "--ops"))
@@ -255,7 +256,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag bench_flags[] = {
-    {"--json", "FILE", "also write the result to FILE"},
+    {"--json", "FILE", "also write the result to FILE; -: alone on the standard output"},
     {"--seconds", "N", "how long to time steps (5)"},
     {"--convs", NULL,
      "also time the convolutions alone, done by the library, and our own beside them"},

@@ -1,8 +1,11 @@
 #include "cmd/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/atomic.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
@@ -114,6 +117,12 @@ void run_check_writable(const struct cmdline *line, const char *flag, struct pro
 
     if (why)
         problems_error(p, flag, "'%s' cannot be written: %s", path, why);
+}
+
+void run_keep_out(const struct cmdline *line)
+{
+    if (atomic_keep_out(cmdline_value(line, "--json")))
+        die("--json -: %s", strerror(errno));
 }
 
 void run_refuse(const struct cmdline *line, const struct problems *p)

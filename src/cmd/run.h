@@ -20,6 +20,9 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
 /* Before any work: can the file that `flag` names, if it is given, be written? */
 void run_check_writable(const struct cmdline *line, const char *flag, struct problems *p);
 
+/* With --json - the standard output is JSON alone, and what is for people goes beside. */
+void run_keep_out(const struct cmdline *line);
+
 /* Writes --result, if it is given, with the exit code 2 and the mistakes. */
 void run_refuse(const struct cmdline *line, const struct problems *p);
 

@@ -367,6 +367,7 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     const char *json = cmdline_value(line, "--json");
     struct summary s;
 
+    run_keep_out(line);
     summary_init(&s, cfg);
     print_head(&s);
     print_memory(&s);
@@ -380,7 +381,8 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 }
 
 static const struct cmd_flag summary_flags[] = {
-    {"--json", "FILE", "also write the numbers and the claims to FILE"},
+    {"--json", "FILE",
+     "also write the numbers and the claims to FILE; -: alone on the standard output"},
     {"--all", NULL, "list what every kernel declined, of other ops too"},
     {0},
 };

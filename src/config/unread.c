@@ -64,7 +64,8 @@ static void check_scaler_keys(const struct config *cfg, struct problems *p)
     static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
                                       "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
                                       "AMP.MIN_SCALE"};
-    bool mixed = config_amp_level(cfg) > 0, half = mixed && cfg->amp.dtype != AMP_DTYPE_BF16;
+    bool mixed = config_amp_level(cfg) > 0,
+         half = mixed && cfg->amp.dtype != AMP_DTYPE_BF16;
     bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");
 
     check_read(cfg, p, "AMP.DTYPE", mixed, "mixed precision is off");
@@ -88,8 +89,7 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
         if (!mixup && !cutmix)
             check_read(cfg, p, mixes[i], false, none);
         else
-            check_read(cfg, p, mixes[i], cfg->aug.mixup_prob > 0,
-                       "AUG.MIXUP_PROB is 0");
+            check_read(cfg, p, mixes[i], cfg->aug.mixup_prob > 0, "AUG.MIXUP_PROB is 0");
     if (cfg->aug.mixup_prob > 0 && mixup != cutmix)
         check_read(cfg, p, "AUG.MIXUP_SWITCH_PROB", false,
                    "only one of AUG.MIXUP and AUG.CUTMIX is on");

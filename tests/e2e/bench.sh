@@ -64,6 +64,18 @@ echo "ok: a step and its convolutions"
 grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
 grep -q '^convolutions alone' log && fail "convolutions without --convs"
 
+# "-" is the standard output, and another program reads it: what is for people goes beside.
+for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops relu*limit" \
+  "--loader --cfg $here/configs/smoke/synthetic.yaml"; do
+  "$trainc" bench $what --device cpu --json - >out.json 2>log || { cat log; fail "$what --json -"; }
+  [ "$(head -c 1 out.json)$(tail -n 1 out.json | tail -c 2)" = "{}" ] || fail "$what --json -: $(head -1 out.json)"
+  grep -q "/s\|relu" log || fail "$what --json -: the text is lost"
+done
+"$trainc" bench --ops 'relu limit' --device cpu --json - >/dev/full 2>log && fail "--json - onto a full disk"
+"$trainc" summary --cfg "$here/configs/smoke/synthetic.yaml" --json - 2>log | head -c 1 | grep -q '^{' ||
+  fail "summary --json - is not JSON alone"
+echo "ok: JSON alone on the standard output"
+
 # ---- rows of the op table ----
 
 "$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || { cat log; fail "--ops"; }
