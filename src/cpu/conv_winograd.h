@@ -15,7 +15,10 @@
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
  * and halve; the results are about as far from exact sums as plain fp32 sums are
- * (docs/performance.md). A NaN reaches the results that read it, and in the weight
+ * (docs/performance.md). A weight whose products are all 0, as behind a relu that is off
+ * wherever dy is not, may get a rounding error of its neighbours' gradient instead of 0,
+ * of which Adam with a tiny EPS makes small steps; a tap that only meets border gets
+ * exactly 0. A NaN reaches the results that read it, and in the weight
  * gradient all taps of its channels; an infinity may become one.
  *
  *   conv_winograd.c        forward and data gradient, and their weights
