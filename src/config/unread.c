@@ -98,16 +98,19 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
 /* MODEL.RESNET.STEM is of MODEL.TYPE resnet. */
 static void check_family_keys(const struct config *cfg, struct problems *p)
 {
+    static const char model[] = "MODEL.";
+
     for (const struct schema *row = schema_table; row->key; row++) {
-        const char *name = row->key + strlen("MODEL.");
-        size_t len = strcspn(name, ".");
+        const char *family = row->key + strlen(model);
+        size_t len;
 
         if (row->type == SCHEMA_GONE || row->no_effect ||
-            strncmp(row->key, "MODEL.", strlen("MODEL.")) != 0 || !name[len])
+            strncmp(row->key, model, strlen(model)) != 0 || !strchr(family, '.'))
             continue;
+        len = strcspn(family, ".");
         check_read(cfg, p, row->key,
                    strlen(cfg->model.type) == len &&
-                       !strncasecmp(cfg->model.type, name, len),
+                       !strncasecmp(cfg->model.type, family, len),
                    "this MODEL.TYPE does not read it");
     }
 }
