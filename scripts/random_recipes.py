@@ -291,7 +291,7 @@ def train(argv):
 
 
 def differences(c, a, attempt):
-    folder = a.dir
+    folder = os.path.join(a.dir, "recipe")
     shutil.rmtree(folder, ignore_errors=True)
     sets, net = pictures(c, folder + "/data"), network(c, attempt)
     save_file({k: v.contiguous() for k, v in net.state_dict().items()}, folder + "/start.safetensors")
@@ -346,7 +346,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--trainc", default="./trainc")
     p.add_argument("--device", default="cpu")
-    p.add_argument("--dir", default="/tmp/random_recipes", help="is emptied for each recipe")
+    p.add_argument("--dir", default="/tmp/random_recipes", help="its folder recipe is emptied for each")
     p.add_argument("first", nargs="?", type=int, default=1)
     p.add_argument("last", nargs="?", type=int)
     a = p.parse_args()

@@ -52,9 +52,8 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))
         check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
-    if (!*cfg->model.pretrained && cfg->model.pretrained_skip.n)
-        problems_warn(p, config_where(cfg, "MODEL.PRETRAINED_SKIP"),
-                      "MODEL.PRETRAINED_SKIP has no effect: MODEL.PRETRAINED is empty");
+    if (!*cfg->model.pretrained)
+        config_warn_unread(cfg, p, "MODEL.PRETRAINED_SKIP", "MODEL.PRETRAINED is empty");
     data_check(cfg, p);
     if (train)
         data_check_split(cfg, DATA_TRAIN, p);

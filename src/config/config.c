@@ -102,6 +102,23 @@ void config_blame(const struct config *cfg, struct problems *p, const char *cons
     free(text);
 }
 
+void config_warn_unread(const struct config *cfg, struct problems *p, const char *key,
+                        const char *why, ...)
+{
+    const char *where = config_where(cfg, key);
+    char *text;
+    va_list ap;
+
+    if (!where || config_is_default(cfg, key))
+        return;
+    va_start(ap, why);
+    if (vasprintf(&text, why, ap) < 0)
+        abort();
+    va_end(ap);
+    problems_warn(p, where, "%s has no effect: %s", key, text);
+    free(text);
+}
+
 void config_refuse(const struct config *cfg, const char *const *keys, const char *fmt,
                    ...)
 {

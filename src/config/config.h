@@ -92,6 +92,12 @@ void config_check_rules(const struct config *cfg, struct problems *p);
 
 /* Warns of keys that were set and that others keep from being read; part of the rules. */
 void config_check_unread(const struct config *cfg, struct problems *p);
+/* "KEY has no effect: WHY", where somebody has set it to another value than its default.
+ */
+__attribute__((format(printf, 4, 5))) void config_warn_unread(const struct config *cfg,
+                                                              struct problems *p,
+                                                              const char *key,
+                                                              const char *why, ...);
 
 /*
  * AMP_ENABLE and AMP_OPT_LEVEL as one level: 0 to 3, Apex's O0 to O3. An empty level is

@@ -6,14 +6,11 @@
 #include "config/problems.h"
 #include "config/schema.h"
 
-/* Somebody has set a key that nothing reads. */
 static void check_read(const struct config *cfg, struct problems *p, const char *key,
                        bool read, const char *why)
 {
-    const char *where = config_where(cfg, key);
-
-    if (!read && where && !config_is_default(cfg, key))
-        problems_warn(p, where, "%s has no effect: %s", key, why);
+    if (!read)
+        config_warn_unread(cfg, p, key, "%s", why);
 }
 
 static void check_optimizer_keys(const struct config *cfg, struct problems *p)

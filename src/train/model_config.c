@@ -42,15 +42,6 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
         config_blame(cfg, p, KEYS(key), "%s %g: %s %s", key, value, cfg->model.name, why);
 }
 
-static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
-                        const char *why)
-{
-    const char *where = config_where(cfg, key);
-
-    if (where && !config_is_default(cfg, key))
-        problems_warn(p, where, "%s has no effect: %s %s", key, cfg->model.name, why);
-}
-
 static void check_class_weights(const struct config *cfg, struct problems *p)
 {
     const struct float_list *w = &cfg->train.class_weights;
@@ -93,8 +84,8 @@ static void check_segment(const struct config *cfg, struct problems *p)
     check_unused(cfg, p, "AUG.CUTMIX_MINMAX",
                  cfg->aug.cutmix_minmax.item ? cfg->aug.cutmix_minmax.item[1] : 0,
                  pixels);
-    for (int i = 0; i < 4; i++)
-        warn_unread(cfg, p, mixes[i], pixels);
+    for (int i = 0; i < 4 && (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0); i++)
+        config_warn_unread(cfg, p, mixes[i], "%s %s", cfg->model.name, pixels);
     check_unused(cfg, p, "MODEL.LABEL_SMOOTHING", cfg->model.label_smoothing, pixels);
     check_unused(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate, rates);
     check_unused(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate, rates);
@@ -112,7 +103,8 @@ static void check_classify(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
                      "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
                      cfg->model.name);
-    warn_unread(cfg, p, "LOG.PICTURES", "labels whole images, which are not painted");
+    config_warn_unread(cfg, p, "LOG.PICTURES",
+                       "%s labels whole images, which are not painted", cfg->model.name);
     if (config_height(cfg) != cfg->data.img_size ||
         config_width(cfg) != cfg->data.img_size)
         config_blame(cfg, p, KEYS("DATA.IMG_HEIGHT", "DATA.IMG_WIDTH"),
