@@ -40,7 +40,7 @@ override LDFLAGS := $(filter-out -fopenmp,$(LDFLAGS)) -Wl,-rpath,$(dir $(OMP))
 override LDLIBS  += -Wl,--no-as-needed $(OMP) $(dir $(OMP))libomp.so.5
 endif
 
-SRC   := $(wildcard src/*.c src/*/*.c)
+SRC   := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 OBJ   := $(SRC:%.c=$B/%.o)
 include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
@@ -93,7 +93,7 @@ demo: ## packages, build, generated images, training, evaluation: two minutes
 	@scripts/demo.sh
 
 headers: ## every header compiles alone, as C, and as C++ if it says extern "C"
-	@for h in $(wildcard src/*.h src/*/*.h); do \
+	@for h in $(wildcard src/*.h src/*/*.h src/*/*/*.h); do \
 	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -fsyntax-only -x c $$h || exit 1; \
 	  grep -q 'extern "C"' $$h || continue; \
 	  $(CXX) -std=c++20 -Isrc -fsyntax-only -x c++ $$h || exit 1; done

@@ -11,7 +11,7 @@ running statistics, averages and moments at the end. PyTorch trains in fp64 and 
 trainc may differ from fp64 is ten times of what PyTorch's own fp32 does, so a recipe that is
 chaotic says little. Recipes that differ are repeated from up to four other weights; one prints
 BAD only if it differs from all. Exits with 1 then. With Adam and a tiny EPS the cpu may differ for
-the reason that src/cpu/conv_winograd.h gives, where --device ref does not.
+the reason that src/cpu/conv/winograd.h gives, where --device ref does not.
 Needs torch, timm, safetensors and Pillow.
 """
 import argparse

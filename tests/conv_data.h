@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cpu/conv_loops.h"
+#include "cpu/conv/conv.h"
 
 /* An image or a vector that ends where a page ends that nobody may touch. */
 struct buffer {

@@ -1,5 +1,5 @@
 /*
- * Every set of our own convolution loops (cpu/conv_loops.h) against plain loops: shapes
+ * Every set of our own convolution loops (cpu/conv/conv.h) against plain loops: shapes
  * of the models, shapes at the edges of what they take, and made-up ones. Sets that this
  * machine cannot run are skipped.
  */
@@ -17,7 +17,7 @@
 #include "base/philox.h"
 #include "conv_data.h"
 #include "cpu/backend.h"
-#include "cpu/conv_loops.h"
+#include "cpu/conv/conv.h"
 
 enum { MADE_UP = 80 };
 

@@ -1,11 +1,11 @@
 /*
- * Convolutions on the CPU by oneDNN, with what conv_chain.h finds behind them; relu is
- * our own loop over the result: oneDNN's turns NaN into 0.
+ * Convolutions on the CPU by oneDNN, with what cpu/conv/chain.h finds behind them; relu
+ * is our own loop over the result: oneDNN's turns NaN into 0.
  */
 #include "ops/conv2d.h"
 
+#include "cpu/conv/chain.h"
 #include "cpu/conv2d.h"
-#include "cpu/conv_chain.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"

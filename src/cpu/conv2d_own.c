@@ -1,10 +1,10 @@
 /*
- * Convolutions by our own loops (cpu/conv_loops.h) instead of oneDNN: forward with bias
- * and what conv_chain.h finds behind it, the data gradient with a bias or the relu's
+ * Convolutions by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
+ * and what cpu/conv/chain.h finds behind it, the data gradient with a bias or the relu's
  * gradient behind it, and the weight gradient with the bias's.
  */
-#include "cpu/conv_chain.h"
-#include "cpu/conv_loops.h"
+#include "cpu/conv/chain.h"
+#include "cpu/conv/conv.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"

@@ -1,0 +1,284 @@
+/* Forward and data gradient: windows over images, in bands of rows. */
+#include "cpu/conv/amx.h"
+
+#include "cpu/conv/amx_band.h"
+#include "cpu/conv/amx_tiles.h"
+#include "cpu/conv/amx_window.h"
+
+/* Bytes that should stay in a core's cache: a copy of rows, and weights. */
+enum { COPY = 384 << 10, WEIGHTS = 1 << 20 };
+
+/* forward and weight gradient */
+static const char *amx_can(const struct device *dev, const struct conv_shape *s)
+{
+    if (!dev->amx)
+        return "no AMX";
+    if (s->type != DTYPE_BF16)
+        return "bf16 only";
+    if (s->k % LANES)
+        return "multiples of 16 channels only";
+    if (s->c % LANES && (s->c > LANES || s->dilation_w > 1))
+        return "less than 16 channels, or multiples of 16, only";
+    if (amx_reach(s).taps > CONV_TAPS)
+        return "too many taps";
+    return NULL;
+}
+
+static const char *amx_data_grad_can(const struct device *dev, const struct conv_shape *s)
+{
+    return s->c % LANES ? "multiples of 16 channels only" : amx_can(dev, s);
+}
+
+struct window_job {
+    const struct device *dev;
+    const struct amx_window *v;
+    const struct conv_args *a;
+    int group;      /* channels of the result at a time */
+    size_t scratch; /* bytes of a thread's */
+};
+
+/* Whether the source is read where it lies: its rows are long enough for blocks. */
+static bool in_place(const struct amx_window *v, int threads)
+{
+    int rows = amx_window_pointwise(v) ? v->of.n * v->of.h / threads : 1;
+
+    return v->plain && (int64_t)rows * v->of.cols >= amx_block(v->of.channels);
+}
+
+static const uint16_t *image_at(const struct window_job *j, int64_t i)
+{
+    return (const uint16_t *)j->a->from + i * j->v->of.h * j->v->of.w * j->v->of.c;
+}
+
+static void begin_band(struct amx_band *b, const struct window_job *j, int begin,
+                       int64_t image, int y, int rows)
+{
+    const struct amx_window *v = j->v;
+    ptrdiff_t at = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
+
+    *b = (struct amx_band){
+        .depth = depth_of(v->reads),
+        .steps = v->reads / depth_of(v->reads),
+        .step = amx_window_step(v),
+        .panel = (ptrdiff_t)v->packed * v->reads * LANES,
+        .y = (uint16_t *)j->a->to + at,
+        .mask = j->a->mask ? (const uint16_t *)j->a->mask + at : NULL,
+        .bias = j->a->bias,
+        .relu = j->a->relu,
+        .channels = v->of.channels,
+        .pitch = v->pitch,
+        .cols = v->of.cols,
+        .rows = rows,
+        .begin = begin,
+        .end = at_most(begin + j->group, v->of.channels),
+        .col = v->of.col * v->of.channels,
+        .row = v->of.row * v->of.channels,
+    };
+}
+
+static void add_tap(struct amx_band *b, const struct window_job *j,
+                    const struct conv_tap *t, const uint16_t *x)
+{
+    b->x[b->taps] = x;
+    b->w[b->taps++] =
+        (const uint16_t *)j->a->packed + (ptrdiff_t)t->index * j->v->reads * LANES;
+}
+
+/* Rows [y, y + rows) by a copy of what they read. */
+static void run_copied(const struct window_job *j, int begin, int64_t image, int y,
+                       int rows, uint16_t *copy)
+{
+    const struct amx_window *v = j->v;
+    struct amx_band b;
+
+    begin_band(&b, j, begin, image, y, rows);
+    if (v->of.taps)
+        amx_window_copy(v, image_at(j, image), y, rows, copy);
+    for (int t = 0; t < v->of.taps; t++)
+        add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
+    if (y + rows < v->of.rows) {
+        /* the next band, as far as it is not what this one reads */
+        b.next = image_at(j, image) +
+                 (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
+                     v->of.c;
+        b.next_len = (ptrdiff_t)rows * v->of.step_h * v->of.w * v->of.c;
+    }
+    amx_run_band(&b, false);
+}
+
+/* Rows [y, y + rows) where the source lies; the same taps are inside for all of them. */
+static void run_in_place(const struct window_job *j, int begin, int64_t image, int y,
+                         int rows)
+{
+    const struct amx_window *v = j->v;
+    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->of.w * v->of.c;
+    struct amx_band b;
+
+    begin_band(&b, j, begin, image, y, rows);
+    for (int t = 0; t < v->of.taps; t++)
+        if (amx_window_pointwise(v) ||
+            (y + v->of.tap[t].y >= 0 && y + v->of.tap[t].y < v->of.h))
+            add_tap(&b, j, &v->of.tap[t],
+                    x + (ptrdiff_t)v->of.tap[t].y * v->of.w * v->of.c);
+    for (int t = 0; t < b.taps; t++) /* the next block, of the tap that comes last */
+        if (!t || b.x[t] > b.next)
+            b.next = b.x[t];
+    b.next += b.taps ? amx_block(v->of.channels) * b.step : 0;
+    b.next_len = (ptrdiff_t)rows * v->of.w * v->of.c;
+    amx_run_band(&b, true);
+}
+
+/* How many of `rows` rows from y on find the same taps inside of the image. */
+static int same_taps(const struct amx_window *v, int y, int rows)
+{
+    for (int t = 0; t < v->of.taps; t++) {
+        int from = y + v->of.tap[t].y, left = rows;
+
+        if (from < 0)
+            left = -from;
+        else if (from < v->of.h)
+            left = v->of.h - from;
+        if (left < rows)
+            rows = left;
+    }
+    return rows;
+}
+
+/* Rows [lo, hi) of all images, of the channels from `begin` on. */
+static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t hi,
+                     uint16_t *copy)
+{
+    const struct amx_window *v = j->v;
+    bool place = in_place(v, j->dev->threads);
+    int band = amx_window_band(v, COPY);
+
+    if (place && amx_window_pointwise(v)) {
+        if (lo < hi)
+            run_in_place(j, begin, 0, (int)lo, (int)(hi - lo));
+        return;
+    }
+    while (lo < hi) {
+        int64_t image = lo / v->of.rows;
+        int y = (int)(lo % v->of.rows), rows = v->of.rows - y;
+
+        if (rows > hi - lo)
+            rows = (int)(hi - lo);
+        if (place) {
+            rows = same_taps(v, y, rows);
+            run_in_place(j, begin, image, y, rows);
+        } else {
+            if (rows > band)
+                rows = band;
+            run_copied(j, begin, image, y, rows, copy);
+        }
+        lo += rows;
+    }
+}
+
+static void window_thread(void *arg, int thread)
+{
+    const struct window_job *j = arg;
+    uint16_t *copy = (uint16_t *)((char *)j->a->scratch + (size_t)thread * j->scratch);
+    int64_t lo, hi;
+
+    cpu_part((int64_t)j->v->of.n * j->v->of.rows, 1, thread, j->dev->threads, &lo, &hi);
+    for (int begin = 0; begin < j->v->of.channels; begin += j->group)
+        run_rows(j, begin, lo, hi, copy);
+}
+
+ISA static void window_thread_tiles(void *arg, int thread)
+{
+    const struct window_job *j = arg;
+
+    tiles_begin(depth_of(j->v->reads));
+    window_thread(arg, thread);
+    tiles_end();
+}
+
+static size_t window_scratch(const struct amx_window *v, int threads)
+{
+    if (in_place(v, threads) || !v->of.taps)
+        return 0;
+    return align64(amx_window_copied(v, amx_window_band(v, COPY)) * sizeof(uint16_t));
+}
+
+/*
+ * Channels whose weights stay near while all of a thread's rows go by; otherwise each
+ * block of positions would read all weights from memory.
+ */
+static int group_of(const struct amx_window *v)
+{
+    int channels = v->of.channels;
+    int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
+    size_t bytes =
+        (size_t)v->of.taps * (size_t)v->reads * (size_t)unit * sizeof(uint16_t);
+    size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
+
+    if (groups < 2)
+        return channels;
+    return (units + (int)groups - 1) / (int)groups * unit;
+}
+
+static void run_window(const struct device *dev, const struct amx_window *v,
+                       const struct conv_args *a)
+{
+    struct window_job j = {dev, v, a, group_of(v), window_scratch(v, dev->threads)};
+
+    cpu_parallel(dev, window_thread_tiles, &j);
+}
+
+static void amx_forward(const struct device *dev, const struct conv_shape *s,
+                        const struct conv_args *a)
+{
+    struct amx_window v = amx_window_forward(s);
+
+    run_window(dev, &v, a);
+}
+
+static void amx_data_grad(const struct device *dev, const struct conv_shape *s,
+                          const struct conv_args *a)
+{
+    for (int py = 0; py < s->stride_h && py < s->h; py++)
+        for (int px = 0; px < s->stride_w && px < s->w; px++) {
+            struct amx_window v = amx_window_data_grad(s, py, px);
+
+            run_window(dev, &v, a);
+        }
+}
+
+static size_t amx_forward_scratch(const struct conv_shape *s, int threads)
+{
+    struct amx_window v = amx_window_forward(s);
+
+    return window_scratch(&v, threads) * (size_t)threads;
+}
+
+static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
+{
+    size_t most = 0;
+
+    for (int py = 0; py < s->stride_h && py < s->h; py++)
+        for (int px = 0; px < s->stride_w && px < s->w; px++) {
+            struct amx_window v = amx_window_data_grad(s, py, px);
+            size_t bytes = window_scratch(&v, threads);
+
+            if (bytes > most)
+                most = bytes;
+        }
+    return most * (size_t)threads;
+}
+
+const struct conv_loops conv_amx = {
+    .forward_can = amx_can,
+    .data_grad_can = amx_data_grad_can,
+    .weight_grad_can = amx_can,
+    .data_grad_bias = true,
+    .packed = amx_packed,
+    .pack = amx_pack,
+    .forward_scratch = amx_forward_scratch,
+    .data_grad_scratch = amx_data_grad_scratch,
+    .weight_grad_scratch = amx_weight_grad_scratch,
+    .forward = amx_forward,
+    .data_grad = amx_data_grad,
+    .weight_grad = amx_weight_grad,
+};

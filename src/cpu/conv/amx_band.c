@@ -1,0 +1,204 @@
+#include "cpu/conv/amx_band.h"
+
+#include "cpu/conv/amx_tiles.h"
+
+/* What will be read soon, brought near while tiles multiply: some lines in a step. */
+struct ahead {
+    const char *at;
+    int lines;
+};
+
+INLINE void fetch(struct ahead *a)
+{
+    for (int i = 0; i < a->lines; i++, a->at += LINE)
+        _mm_prefetch(a->at, _MM_HINT_T1);
+}
+
+/* Sums of 2 x 16 positions by 2 x 16 channels: sum[position / 16][channel / 16]. */
+INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int depth,
+                         struct ahead *ahead, float sum[4][TILE])
+{
+    const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
+
+    sums_zero();
+    for (int t = 0; t < b->taps; t++) {
+        const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
+
+        for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
+            fetch(ahead);
+            _tile_loadd(6, pw, LINE);
+            _tile_loadd(4, px, bytes);
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_loadd(7, pw + b->panel, LINE);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_loadd(5, px + next, bytes);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
+    }
+    sums_store(sum);
+}
+
+/* Of 4 x 16 positions by 16 channels: sum[position / 16]. */
+INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int depth,
+                         struct ahead *ahead, float sum[4][TILE])
+{
+    const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
+
+    sums_zero();
+    for (int t = 0; t < b->taps; t++) {
+        const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
+
+        for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
+            fetch(ahead);
+            _tile_loadd(6, pw, LINE);
+            _tile_loadd(4, px, bytes);
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_loadd(5, px + next, bytes);
+            _tile_dpbf16ps(1, 5, 6);
+            _tile_loadd(4, px + 2 * next, bytes);
+            _tile_dpbf16ps(2, 4, 6);
+            _tile_loadd(5, px + 3 * next, bytes);
+            _tile_dpbf16ps(3, 5, 6);
+        }
+    }
+    sums_store(sum);
+}
+
+/* 16 results with what is behind them: relu_value and relu_slope of ops/pointwise.h. */
+INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *mask)
+{
+    const __m512 zero = _mm512_setzero_ps();
+
+    if (b->bias)
+        v = _mm512_add_ps(v, _mm512_loadu_ps(b->bias + k));
+    if (b->relu)
+        v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
+    if (mask) {
+        __m512 m = (__m512)_mm512_slli_epi32(
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)mask)), 16);
+
+        v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
+    }
+    return v;
+}
+
+INLINE void store_16(uint16_t *to, __m512 v)
+{
+    _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(v));
+}
+
+INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
+{
+    _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}
+
+/*
+ * Sums [i, i + n) of a block, of `vectors` x 16 channels, go to pixels from `to` on. What
+ * is stored `next` numbers on comes with the next block: a store alone would ask too
+ * late.
+ */
+INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
+                      ptrdiff_t to, ptrdiff_t next, int vectors)
+{
+    bool plain = !b->bias && !b->relu && !b->mask;
+
+    for (; n > 0; n--, i++, to += b->col) {
+        const float *at = sum[i / LANES * vectors] + i % LANES * LANES;
+        __m512 v = _mm512_load_ps(at);
+
+        _mm_prefetch((const char *)(b->y + to + next), _MM_HINT_T0);
+        if (plain && vectors > 1) {
+            store_32(b->y + to, v, _mm512_load_ps(at + TILE));
+        } else if (plain && b->col == LANES && n > 1) { /* two pixels side by side */
+            store_32(b->y + to, v, _mm512_load_ps(at + LANES));
+            n--, i++, to += b->col;
+        } else if (vectors > 1) {
+            const uint16_t *mask = b->mask ? b->mask + to : NULL;
+
+            store_32(b->y + to, finish(b, v, k, mask),
+                     finish(b, _mm512_load_ps(at + TILE), k + LANES,
+                            mask ? mask + LANES : NULL));
+        } else {
+            store_16(b->y + to, finish(b, v, k, b->mask ? b->mask + to : NULL));
+        }
+    }
+}
+
+/* Positions [p, p + 64 / vectors) of `vectors` x 16 channels from k on go to y. */
+INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int k,
+                        int vectors)
+{
+    const int block = 4 * LANES / vectors, wide = vectors * LANES;
+    ptrdiff_t next = k + wide < b->end ? wide : block * b->col + b->begin - k;
+    int row = p / b->pitch, col = p % b->pitch;
+
+    for (int i = 0, n; i < block && row < b->rows; i += n) {
+        n = at_most(block - i, (col < b->cols ? b->cols : b->pitch) - col);
+        if (col < b->cols)
+            store_run(b, sum, i, n, k, row * b->row + col * b->col + k, next, vectors);
+        col += n;
+        if (col == b->pitch) {
+            col = 0;
+            row++;
+        }
+    }
+}
+
+/* A block's source stays in the nearest cache while the weights go by. */
+INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vectors)
+{
+    enum { TILES = 4 };
+    const int block = TILES * LANES / vectors;
+    const int all = (b->rows - 1) * b->pitch + b->cols;
+    const int blocks = (all + block - 1) / block;
+    const int multiplies = (b->end - b->begin) / (vectors * LANES) * b->taps * b->steps;
+    struct ahead ahead = {.at = (const char *)b->next};
+    float sum[TILES][TILE] __attribute__((aligned(64)));
+
+    if (multiplies)
+        ahead.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
+    for (int p = 0; p < all; p += block) {
+        int at = exact && p + block > all ? all - block : p;
+
+        for (int k = b->begin; k < b->end; k += vectors * LANES) {
+            ptrdiff_t w = k / LANES * b->panel;
+
+            if (vectors > 1)
+                multiply_2x2(b, at * b->step, w, depth, &ahead, sum);
+            else
+                multiply_4x1(b, at * b->step, w, depth, &ahead, sum);
+            store_block(b, sum, at, k, vectors);
+        }
+    }
+}
+
+#define BAND(depth, vectors)                                                             \
+    ISA static void run_##depth##_##vectors(const struct amx_band *b, bool exact)        \
+    {                                                                                    \
+        run_band(b, exact, depth, vectors);                                              \
+    }
+BAND(16, 1)
+BAND(16, 2)
+BAND(32, 1)
+BAND(32, 2)
+
+static int vectors_of(int channels)
+{
+    return channels % (2 * LANES) ? 1 : 2;
+}
+
+int amx_block(int channels)
+{
+    return 4 * LANES / vectors_of(channels);
+}
+
+void amx_run_band(const struct amx_band *b, bool exact)
+{
+    static void (*const run[2][2])(const struct amx_band *, bool) = {
+        {run_16_1, run_16_2},
+        {run_32_1, run_32_2},
+    };
+
+    run[b->depth == DEPTH][vectors_of(b->channels) - 1](b, exact);
+}

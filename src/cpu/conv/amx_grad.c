@@ -1,0 +1,431 @@
+/*
+ * The weight gradient, and the bias's: sums over positions, 32 of them a multiply.
+ *
+ * The left side of the tiles is x, channel by channel (`turned`: a line of positions for
+ * each channel and phase of the stride; a tap is a distance along it), the right side dy
+ * in pairs of positions (`pairs`), with zeros where a position is no result. Both are
+ * made for a chunk of segments: bands of images.
+ *
+ * Small weights: each thread makes chunks of its own images and has sums of its own,
+ * which are added in thread order. Large ones (`shared`): all threads make a chunk
+ * together, and each multiplies it by its own channels of dy.
+ */
+#include <string.h>
+
+#include "cpu/conv/amx.h"
+#include "cpu/conv/amx_sides.h"
+#include "cpu/conv/amx_sums.h"
+#include "cpu/conv/amx_tiles.h"
+#include "cpu/conv/amx_window.h"
+
+enum {
+    LARGE = 1 << 20,  /* bytes of weights; what is more no thread has all to itself */
+    SUMS = 1 << 20,   /* bytes of sums that a core's cache holds beside a chunk */
+    NEAR = 768 << 10, /* bytes of such a chunk with the copy that it is made of, */
+    FAR = 4000 << 10, /* of each thread's x where the sums are larger */
+    STEPS = 8,        /* of 32 positions, whose lines fit in the nearest cache */
+    AHEAD = 256,      /* times 32 elements of x are fetched before they are read */
+};
+
+/* How threads work: what follows from the shape. */
+struct plan {
+    struct amx_window v;
+    bool plain;             /* one tap, in place: x is read where it lies */
+    bool shared;            /* all threads work on the same chunks */
+    bool whole;             /* one chunk is all, and goes to dw at once */
+    int part;               /* channels of dy that a thread multiplies */
+    int images, image_rows; /* plain: all images are one */
+    int rows;               /* of results in a segment */
+    int segments;           /* in a chunk */
+    int positions;          /* of a chunk, with those that fill the last multiply */
+    int phases_w;
+    int line;        /* elements of a line of turned x */
+    ptrdiff_t panel; /* elements of the pairs of 16 channels */
+    int blocks;      /* of 16 rows on the left: channels / 16 x taps */
+    int left, right; /* blocks of a multiply: four sums */
+    int squares;     /* of four sums for `left` blocks */
+    /* scratch: `own` bytes for each thread (its copy of x, sum, bias), then the chunks of
+     * `chunk` bytes (turned, pairs), one for each thread or one for all */
+    size_t sum, bias, own, pairs, chunk;
+};
+
+/* Positions from one segment to the next; even, for pairs. */
+static int segment(const struct plan *p, int rows)
+{
+    return round_up((p->plain ? rows : amx_window_plane(&p->v, rows)) * p->v.pitch, 2);
+}
+
+/* Segments are whole images, or bands of one where those would be too large. */
+static void plan_chunk(struct plan *p, int k, int threads)
+{
+    size_t dy = (size_t)k * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.reads) * sizeof(uint16_t);
+    size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
+    size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
+    size_t copied = p->plain ? 0 : x;
+    int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (copied + x + dy));
+
+    /* a band should not be small beside what it reads above and below */
+    most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
+
+    p->rows = p->image_rows;
+    if (p->plain && p->shared) /* each thread makes a part */
+        p->rows = (p->rows + threads - 1) / threads;
+    while (p->rows > 1 &&
+           segment(p, p->rows) * (p->plain && p->shared ? threads : 1) > most)
+        p->rows = (p->rows + 1) / 2;
+    p->segments = p->plain && p->shared ? threads : most / segment(p, p->rows);
+    if (p->rows < p->image_rows && !p->plain)
+        p->segments = 1;
+    p->segments =
+        at_most(p->segments, p->images * ((p->image_rows + p->rows - 1) / p->rows));
+    if (p->segments < 1)
+        p->segments = 1;
+    p->positions = round_up(p->segments * segment(p, p->rows), DEPTH);
+}
+
+static struct plan plan_of(const struct conv_shape *s, int threads)
+{
+    struct plan p = {.v = amx_window_forward(s)};
+    const struct amx_window *v = &p.v;
+    size_t weights = (size_t)(v->of.taps * v->reads) * (size_t)s->k * sizeof(float);
+    size_t lines, groups, tile = TILE * sizeof(float);
+
+    p.plain = amx_window_pointwise(v);
+    p.images = p.plain ? 1 : s->n;
+    p.image_rows = p.plain ? s->n * v->of.h : v->of.rows;
+    p.shared = threads > 1 && weights > LARGE;
+    p.part = s->k;
+    if (p.shared)
+        p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
+    p.phases_w = v->span > 1 ? 1 : v->step;
+    p.blocks = v->of.taps * v->reads / LANES;
+    p.right = p.part > LANES ? 2 : 1;
+    p.left = 4 / p.right;
+    p.squares = (p.part / LANES + p.right - 1) / p.right;
+    plan_chunk(&p, s->k, threads);
+    p.whole = (p.shared || threads == 1) &&
+              (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
+
+    /* zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
+     */
+    p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
+    lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
+    p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
+    groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
+    p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
+    p.own = p.bias + (size_t)(p.part / LANES) * tile;
+    p.pairs = align64(lines * (size_t)p.line * sizeof(uint16_t));
+    p.panel = (ptrdiff_t)p.positions * LANES + DEPTH;
+    p.chunk = p.pairs + align64((size_t)p.panel * (size_t)(s->k / LANES) * 2);
+    return p;
+}
+
+size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
+{
+    struct plan p = plan_of(s, threads);
+
+    return p.own * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
+}
+
+/* Brings elements near that are read soon; they may lie outside of the tensor. */
+INLINE void fetch(const uint16_t *p, int n)
+{
+    for (int i = 0; i < n; i += DEPTH)
+        _mm_prefetch((const char *)(p + i), _MM_HINT_T0);
+}
+
+struct grad_job {
+    const struct device *dev;
+    const struct conv_shape *s;
+    const struct plan *p;
+    const uint16_t *x, *dy;
+    float *dw, *db;
+    char *scratch;
+};
+
+/* What a thread works with. */
+struct mine {
+    int thread;
+    uint16_t *copy, *turned, *pairs;
+    float *sum, *bias;
+    int k0, k; /* its channels of dy */
+};
+
+static struct mine mine_of(const struct grad_job *j, int thread)
+{
+    const struct plan *p = j->p;
+    char *at = j->scratch + (size_t)thread * p->own;
+    char *chunk = j->scratch + (size_t)j->dev->threads * p->own +
+                  (size_t)(p->shared ? 0 : thread) * p->chunk;
+    struct mine m = {
+        .thread = thread,
+        .copy = (uint16_t *)at,
+        .turned = (uint16_t *)chunk,
+        .pairs = (uint16_t *)(chunk + p->pairs),
+        .sum = (float *)(at + p->sum),
+        .bias = (float *)(at + p->bias),
+        .k = p->part,
+    };
+
+    if (p->shared) {
+        m.k0 = thread * p->part;
+        m.k = at_most(p->part, j->s->k - m.k0);
+    }
+    return m;
+}
+
+/* The line of positions that a tap reads of channel c. */
+static const uint16_t *line_of(const struct plan *p, const struct mine *m,
+                               const struct conv_tap *t, int c)
+{
+    const struct amx_window *v = &p->v;
+    int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
+    int phase = down % v->of.step_h * p->phases_w + right % p->phases_w;
+
+    return m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line +
+           (ptrdiff_t)(down / v->of.step_h) * v->pitch + right / p->phases_w;
+}
+
+static bool phase_read(const struct plan *p, const struct mine *m, int phase)
+{
+    ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
+
+    for (int t = 0; t < p->v.of.taps; t++) {
+        ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->turned;
+
+        if (at >= lo && at < lo + (ptrdiff_t)p->v.reads * p->line)
+            return true;
+    }
+    return false;
+}
+
+/* Lines of x from position `at` of the chunk on; `count` positions, read from `from`. */
+ISA static void turn_all(const struct grad_job *j, const struct mine *m,
+                         const uint16_t *from, int count, int at)
+{
+    const struct plan *p = j->p;
+    const struct amx_window *v = &p->v;
+    ptrdiff_t step = amx_window_step(v);
+    int wide = depth_of(v->reads),
+        ahead = DEPTH * (v->of.c < AHEAD ? AHEAD / v->of.c : 1);
+
+    for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
+        const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
+                                (ptrdiff_t)(phase % p->phases_w) * v->of.c;
+
+        if (!phase_read(p, m, phase))
+            continue;
+        for (int i = 0; i < count; i += DEPTH) /* memory in order */
+            for (int c = 0; c < v->reads; c += wide) {
+                const uint16_t *at_pixel = plane + i * step + c;
+
+                if (p->plain)
+                    fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
+                amx_turn(at_pixel, step, count - i, wide,
+                         m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line + at + i,
+                         p->line);
+            }
+    }
+}
+
+/* Rows [y, y + rows) of an image: both sides, from position `at` of the chunk on. */
+static void prepare(const struct grad_job *j, const struct mine *m, int64_t image, int y,
+                    int rows, int at)
+{
+    const struct conv_shape *s = j->s;
+    const struct plan *p = j->p;
+    const struct amx_window *v = &p->v;
+    const uint16_t *x = j->x + image * s->h * s->w * s->c;
+    struct amx_places places = {
+        .next = j->dy + (image * v->of.rows + y) * s->wo * s->k,
+        .rows = rows,
+        .cols = s->wo,
+        .pitch = v->pitch,
+        .step = s->k,
+    };
+
+    if (p->plain) {
+        turn_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, at);
+    } else {
+        amx_window_copy(v, x, y, rows, m->copy);
+        turn_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
+    }
+    amx_pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES,
+                p->panel);
+}
+
+/* Behind the last segment: zeros, up to a whole multiply and what taps read there. */
+static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
+{
+    const struct plan *p = j->p;
+    const struct amx_window *v = &p->v;
+    int all = round_up(end, DEPTH), first = p->shared ? m->thread : 0;
+    int each = p->shared ? j->dev->threads : 1;
+    struct amx_places none = {0};
+
+    if (!first)
+        amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
+                    p->panel);
+    for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->reads; i += each)
+        memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
+}
+
+/* dw[k][tap][c] = a tile of sums, added over `parts` that lie `next` bytes apart. */
+static void put_tile(const struct grad_job *j, const float *sum, int parts, size_t next,
+                     int block, int k)
+{
+    struct amx_reach reach = amx_reach(j->s);
+    ptrdiff_t row = (ptrdiff_t)reach.taps * reach.values;
+    int c = block / reach.taps * LANES;
+
+    amx_put(j->dw + k * row + block % reach.taps * reach.values + c, row,
+            at_most(reach.values - c, LANES), sum, parts, next, j->p->shared);
+}
+
+/* One tile of the thread's sums, by its place on both sides. */
+static float *sum_at(const struct plan *p, const struct mine *m, int block, int kb)
+{
+    int group = p->whole ? 0 : block / p->left;
+    ptrdiff_t square = (ptrdiff_t)group * p->squares + kb / p->right;
+
+    return m->sum + (4 * square + block % p->left * p->right + kb % p->right) * TILE;
+}
+
+/*
+ * What the chunk's positions add to `left` blocks of rows from `block` on. A few steps at
+ * a time: then the lines stay in the nearest cache while the pairs go by.
+ */
+static void multiply_group(const struct grad_job *j, const struct mine *m, int block,
+                           int steps, bool first)
+{
+    const struct plan *p = j->p;
+    const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
+    struct amx_blocks b = {.line = p->line};
+
+    for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
+        int at = at_most(block + i, p->blocks - 1);
+
+        left[i] =
+            line_of(p, m, &p->v.of.tap[at % p->v.of.taps], at / p->v.of.taps * LANES);
+    }
+    for (int lo = 0; lo < steps; lo += STEPS) {
+        b.steps = at_most(STEPS, steps - lo);
+        for (int i = 0; i < p->left; i++)
+            b.left[i] = left[i] + (ptrdiff_t)lo * DEPTH;
+        for (int kb = 0; kb * LANES < m->k; kb += p->right) {
+            float(*sum)[TILE] = (float(*)[TILE])sum_at(p, m, block, kb);
+
+            for (int i = 0; i < p->right; i++)
+                b.right[i] = pairs + at_most(kb + i, m->k / LANES - 1) * p->panel +
+                             (ptrdiff_t)lo * DEPTH * LANES;
+            (p->right > 1 ? amx_multiply_2x2 : amx_multiply_4x1)(&b, sum, first && !lo);
+        }
+    }
+}
+
+/* Everything that the chunk's positions add. */
+static void multiply_chunk(const struct grad_job *j, const struct mine *m, int end,
+                           bool first)
+{
+    const struct plan *p = j->p;
+    int steps = round_up(end, DEPTH) / DEPTH;
+
+    for (int block = 0; block < p->blocks; block += p->left) {
+        multiply_group(j, m, block, steps, first);
+        for (int kb = 0; p->whole && kb * LANES < m->k; kb++) /* lines side by side */
+            for (int i = block; i < block + p->left && i < p->blocks; i++)
+                put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
+    }
+    for (int kb = 0; j->db && kb * LANES < m->k; kb++)
+        amx_multiply_ones(m->pairs + (m->k0 / LANES + kb) * p->panel, steps,
+                          m->bias + (ptrdiff_t)kb * TILE, first);
+}
+
+/* Rows [lo, hi) of the results of all images, chunk by chunk. */
+static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo,
+                      int64_t hi)
+{
+    const struct plan *p = j->p;
+    bool first = true;
+
+    while (lo < hi) {
+        int end = 0;
+
+        for (int i = 0; i < p->segments && lo < hi; i++) {
+            int64_t image = lo / p->image_rows;
+            int y = (int)(lo % p->image_rows);
+            int rows = at_most(p->rows, p->image_rows - y);
+
+            rows = rows < hi - lo ? rows : (int)(hi - lo);
+            if (!p->shared || i % j->dev->threads == m->thread)
+                prepare(j, m, image, y, rows, end);
+            end += segment(p, rows);
+            lo += rows;
+        }
+        end_chunk(j, m, end);
+        if (p->shared)
+            cpu_barrier();
+        if (m->k > 0)
+            multiply_chunk(j, m, end, first);
+        if (p->shared)
+            cpu_barrier(); /* before the next chunk */
+        first = false;
+    }
+}
+
+ISA static void grad_thread(void *arg, int thread)
+{
+    const struct grad_job *j = arg;
+    const struct plan *p = j->p;
+    struct mine m = mine_of(j, thread);
+    int64_t all = (int64_t)p->images * p->image_rows, lo = 0, hi = all;
+
+    if (!p->shared)
+        cpu_part(all, 1, thread, j->dev->threads, &lo, &hi);
+    if (lo == hi) { /* no rows: its sums are zeros */
+        memset(m.sum, 0, p->own - p->sum);
+        return;
+    }
+    tiles_begin(DEPTH);
+    grad_rows(j, &m, lo, hi);
+    tiles_end();
+    if (p->shared)
+        _mm_sfence(); /* for amx_put's stores, which other threads may read */
+}
+
+/* Channels [lo, hi) of dy. */
+static void reduce_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct grad_job *j = arg;
+    const struct plan *p = j->p;
+    int parts = p->shared ? 1 : j->dev->threads;
+
+    for (int k = (int)lo; k < hi; k += LANES) {
+        struct mine m = mine_of(j, p->shared ? k / p->part : 0);
+        int kb = (k - m.k0) / LANES;
+
+        for (int block = 0; !p->whole && block < p->blocks; block++)
+            put_tile(j, sum_at(p, &m, block, kb), parts, p->own, block, k);
+        for (int i = 0; j->db && i < LANES; i++) {
+            const char *at = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
+
+            j->db[k + i] = 0;
+            for (int t = 0; t < parts; t++)
+                j->db[k + i] += *(const float *)(at + (size_t)t * p->own);
+        }
+    }
+}
+
+/* NOLINTBEGIN(readability-non-const-parameter): dw is written through the job */
+void amx_weight_grad(const struct device *dev, const struct conv_shape *s, const void *x,
+                     const void *dy, float *dw, float *db, void *scratch)
+/* NOLINTEND(readability-non-const-parameter) */
+{
+    struct plan p = plan_of(s, dev->threads);
+    struct grad_job j = {dev, s, &p, x, dy, dw, db, scratch};
+
+    cpu_parallel(dev, grad_thread, &j);
+    if (!p.whole || db)
+        cpu_for(dev, s->k, LANES, reduce_part, &j);
+}

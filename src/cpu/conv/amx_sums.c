@@ -1,0 +1,91 @@
+#include "cpu/conv/amx_sums.h"
+
+ISA void amx_multiply_2x2(const struct amx_blocks *b, float sum[4][TILE], bool first)
+{
+    const ptrdiff_t bytes = b->line * 2;
+
+    if (first)
+        sums_zero();
+    else
+        sums_load(sum);
+    for (int i = 0; i < b->steps; i++) {
+        const ptrdiff_t at = (ptrdiff_t)i * DEPTH, pair = at * LANES;
+
+        _tile_loadd(6, b->right[0] + pair, LINE);
+        _tile_loadd(4, b->left[0] + at, bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, b->right[1] + pair, LINE);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, b->left[1] + at, bytes);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    sums_store(sum);
+}
+
+ISA void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool first)
+{
+    const ptrdiff_t bytes = b->line * 2;
+
+    if (first)
+        sums_zero();
+    else
+        sums_load(sum);
+    for (int i = 0; i < b->steps; i++) {
+        const ptrdiff_t at = (ptrdiff_t)i * DEPTH;
+
+        _tile_loadd(6, b->right[0] + at * LANES, LINE);
+        _tile_loadd(4, b->left[0] + at, bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(5, b->left[1] + at, bytes);
+        _tile_dpbf16ps(1, 5, 6);
+        _tile_loadd(4, b->left[2] + at, bytes);
+        _tile_dpbf16ps(2, 4, 6);
+        _tile_loadd(5, b->left[3] + at, bytes);
+        _tile_dpbf16ps(3, 5, 6);
+    }
+    sums_store(sum);
+}
+
+ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool first)
+{
+    uint32_t ones[TILE] __attribute__((aligned(64)));
+
+    for (int i = 0; i < TILE; i++)
+        ones[i] = 0x3f803f80; /* two of bf16's */
+    written();
+    _tile_loadd(4, ones, LINE);
+    if (first)
+        _tile_zero(0);
+    else
+        _tile_loadd(0, sum, LINE);
+    for (int i = 0; i < steps; i++) {
+        _tile_loadd(6, right + (ptrdiff_t)i * DEPTH * LANES, LINE);
+        _tile_dpbf16ps(0, 4, 6);
+    }
+    _tile_stored(0, sum, LINE);
+}
+
+ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,
+                 size_t next, bool past)
+{
+    __mmask16 some = (__mmask16)(n < LANES ? (1u << n) - 1 : 0xffffu);
+    __m512i v[LANES];
+
+    for (int i = 0; i < LANES; i++) {
+        const char *at = (const char *)(sum + (ptrdiff_t)i * LANES);
+        __m512 all = _mm512_loadu_ps(at);
+
+        for (int t = 1; t < parts; t++)
+            all = _mm512_add_ps(all, _mm512_loadu_ps(at + (size_t)t * next));
+        v[i] = (__m512i)all;
+    }
+    transpose16(v);
+    if (past && n == LANES && (uintptr_t)to % LINE == 0 && row % LANES == 0) {
+        for (int i = 0; i < LANES; i++)
+            _mm512_stream_ps(to + i * row, (__m512)v[i]);
+        return;
+    }
+    for (int i = 0; i < LANES; i++)
+        _mm512_mask_storeu_ps(to + i * row, some, (__m512)v[i]);
+}

@@ -1,0 +1,129 @@
+/*
+ * What the loops of conv_amx are written with: the shapes of tiles and 16 by 16
+ * transposes. For conv_amx*.c only.
+ *
+ * Tiles 0 to 3 are sums, 4 and 5 the left side (16 positions, or channels, by `depth`
+ * values that are summed over), 6 and 7 the right side (pairs of those by 16 channels).
+ */
+#ifndef CPU_CONV_AMX_TILES_H
+#define CPU_CONV_AMX_TILES_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/conv/conv.h"
+
+#define ISA                                                                              \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
+#define INLINE ISA static inline __attribute__((always_inline))
+
+enum {
+    LANES = 16,
+    TILE = LANES * LANES, /* sums of a tile */
+    LINE = 64,            /* bytes of a row of a tile */
+    DEPTH = 32,           /* bf16 in a row of a tile */
+};
+
+/* Channels are multiples of 16; those of 32 fill a row of a tile. */
+static inline int depth_of(int channels)
+{
+    return channels % DEPTH ? DEPTH / 2 : DEPTH;
+}
+
+static inline size_t align64(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+/* The tiles of the calling thread until tiles_end(). */
+INLINE void tiles_begin(int depth)
+{
+    struct {
+        uint8_t palette, start_row, zero[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } __attribute__((aligned(64))) config = {.palette = 1};
+
+    for (int i = 0; i < 8; i++) {
+        config.row_bytes[i] = LINE;
+        config.rows[i] = LANES;
+    }
+    config.row_bytes[4] = config.row_bytes[5] = (uint16_t)(depth * 2);
+    config.rows[6] = config.rows[7] = (uint8_t)(depth / 2);
+    __asm__ volatile("" ::: "memory"); /* gcc takes only its first bytes for read */
+    _tile_loadconfig(&config);
+}
+
+INLINE void tiles_end(void)
+{
+    _tile_release();
+}
+
+/* Tile loads do not tell the compiler what they read: what was written before is there.
+ */
+INLINE void written(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+/* The four sums. */
+INLINE void sums_zero(void)
+{
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+}
+
+INLINE void sums_load(float sum[4][TILE])
+{
+    _tile_loadd(0, sum[0], LINE);
+    _tile_loadd(1, sum[1], LINE);
+    _tile_loadd(2, sum[2], LINE);
+    _tile_loadd(3, sum[3], LINE);
+}
+
+INLINE void sums_store(float sum[4][TILE])
+{
+    _tile_stored(0, sum[0], LINE);
+    _tile_stored(1, sum[1], LINE);
+    _tile_stored(2, sum[2], LINE);
+    _tile_stored(3, sum[3], LINE);
+}
+
+/* v[i] lane j becomes v[j] lane i. */
+INLINE void transpose16(__m512i v[LANES])
+{
+    __m512i t[LANES];
+
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i += 4) {
+        v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    /* 4 by 4 blocks lie in the 128-bit lanes: transpose those */
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xdd);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+        v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
+        v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+        v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+    }
+}
+
+#endif

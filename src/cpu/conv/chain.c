@@ -1,0 +1,61 @@
+#include "cpu/conv/chain.h"
+
+#include "ops/add.h"
+#include "ops/batchnorm.h"
+#include "ops/conv2d.h"
+#include "ops/relu.h"
+
+/* The producer of t, if n alone reads it and it may be taken. */
+static struct node *step_down(const struct graph *g, struct tensor *t)
+{
+    struct node *p = t->producer;
+
+    return p && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
+}
+
+static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *n)
+{
+    f->bn = NULL;
+    if (n && n->op == &op_batchnorm_inference) {
+        f->bn = n;
+        n = step_down(g, n->in[BATCHNORM_X]);
+    }
+    f->conv = n && n->op == &op_conv2d ? n : NULL;
+    return f->conv != NULL;
+}
+
+static bool find_add(struct conv_chain *f, const struct graph *g, struct node *add)
+{
+    if (add->nin != 2)
+        return false;
+    f->add = add;
+    for (int i = 1; i >= 0; i--) { /* the residual branch comes first in the add */
+        f->other = add->in[i];
+        if (find_conv(f, g, step_down(g, add->in[1 - i])))
+            return f->other != add->in[1 - i];
+    }
+    return false;
+}
+
+bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n)
+{
+    *f = (struct conv_chain){0};
+    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+        f->relu = n;
+        n = step_down(g, n->in[RELU_X]);
+    }
+    if (n && n->op == &op_add)
+        return find_add(f, g, n);
+    return n && find_conv(f, g, n);
+}
+
+void conv_chain_take(struct region *r, const struct conv_chain *f)
+{
+    region_take(r, f->conv);
+    if (f->bn)
+        region_take(r, f->bn);
+    if (f->add)
+        region_take(r, f->add);
+    if (f->relu)
+        region_take(r, f->relu);
+}

@@ -1,0 +1,97 @@
+/*
+ * Convolutions by our own loops: their shape, and what a set of loops offers. Claims are
+ * the same for all sets (conv2d_own.c).
+ */
+#ifndef CPU_CONV_CONV_H
+#define CPU_CONV_CONV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/device.h"
+#include "graph/tensor.h"
+
+/* Of a convolution without groups; gradients are told the shape of their forward one. */
+struct conv_shape {
+    enum dtype type; /* of x and y */
+    int n, h, w, c;  /* of x */
+    int ho, wo, k;   /* of y */
+    int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+};
+
+/* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
+static inline struct conv_shape conv_turned_round(const struct conv_shape *s)
+{
+    struct conv_shape back = *s;
+
+    back.c = s->k;
+    back.k = s->c;
+    return back;
+}
+
+/* What forward and data gradient work on; images are NHWC. */
+struct conv_args {
+    const void *from;   /* x, or dy */
+    const void *packed; /* weights, for this direction */
+    const float *bias;  /* of the result's channels, or NULL */
+    const void *add;    /* of the result's shape, maybe the result itself; or NULL */
+    const void *mask;   /* of its shape: it is 0 where this is 0 or less; or NULL */
+    void *to;           /* the result: y, or dx */
+    bool relu;
+    void *scratch;
+};
+
+struct conv_loops {
+    /* NULL: these loops can do it on this device; else a static reason why not. */
+    const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
+    const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
+    const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
+    bool unfused;        /* no bias, relu or mask */
+    bool no_db;          /* the weight gradient has none */
+    bool chains;         /* forward can do all of chain.h: fold and add, too */
+    bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
+
+    /* Weights, fp32 OHWI, to a packing of `packed` bytes for one direction. */
+    size_t (*packed)(const struct conv_shape *s);
+    void (*pack)(const struct device *dev, const struct conv_shape *s, void *packed,
+                 const float *w, bool backward);
+
+    /* Bytes of scratch for each run below. */
+    size_t (*forward_scratch)(const struct conv_shape *s, int threads);
+    size_t (*data_grad_scratch)(const struct conv_shape *s, int threads);
+    size_t (*weight_grad_scratch)(const struct conv_shape *s, int threads);
+
+    void (*forward)(const struct device *dev, const struct conv_shape *s,
+                    const struct conv_args *a);
+    void (*data_grad)(const struct device *dev, const struct conv_shape *s,
+                      const struct conv_args *a);
+    /* dw fp32 OHWI; db[k] may be NULL */
+    void (*weight_grad)(const struct device *dev, const struct conv_shape *s,
+                        const void *x, const void *dy, float *dw, float *db,
+                        void *scratch);
+};
+
+static inline int at_most(int64_t n, int most)
+{
+    return n < most ? (int)n : most;
+}
+
+static inline int round_up(int n, int unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+/*
+ * Floats, a multiple of 16, up to an odd number of lines of the cache: places whose
+ * distance is a power of two fall on the same of its sets.
+ */
+static inline int odd_lines(int floats)
+{
+    return floats / 16 % 2 ? floats : floats + 16;
+}
+
+extern const struct conv_loops conv_amx, conv_direct, conv_gemm, conv_narrow,
+    conv_winograd;
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * What both halves of conv_direct are written with: vectors of 16 words, the multiply of
+ * both types, and prefetches. For direct.c and direct_grad.c only.
+ */
+#ifndef CPU_CONV_DIRECT_LOOPS_H
+#define CPU_CONV_DIRECT_LOOPS_H
+
+#include <immintrin.h>
+
+#include "cpu/conv/direct.h"
+
+#define ISA    __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+#define INLINE ISA static inline __attribute__((always_inline))
+
+enum { LANES = 16, LINE = 64 };
+
+static inline int taps_of(const struct conv_shape *s)
+{
+    return s->kernel_h * s->kernel_w;
+}
+
+static inline size_t align64(size_t n)
+{
+    return (n + 63) / 64 * 64;
+}
+
+INLINE __m512 multiply(__m512 acc, __m512i w, __m512i x, bool half)
+{
+    return half ? _mm512_dpbf16_ps(acc, (__m512bh)w, (__m512bh)x)
+                : _mm512_fmadd_ps((__m512)w, (__m512)x, acc);
+}
+
+/* 16 numbers at element i */
+INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
+{
+    return half ? (__m512)_mm512_slli_epi32(
+                      _mm512_cvtepu16_epi32(
+                          _mm256_loadu_si256((const __m256i *)(const void *)(p + 2 * i))),
+                      16)
+                : _mm512_loadu_ps(p + 4 * i);
+}
+
+/*
+ * What the loops read next, brought near while they multiply: `lines` of each of two
+ * places in a call.
+ */
+struct ahead {
+    const char *at[2];
+    int lines[2];
+};
+
+INLINE void fetch(struct ahead *a)
+{
+    for (int i = 0; i < 2; i++)
+        for (int l = 0; l < a->lines[i]; l++, a->at[i] += LINE)
+            _mm_prefetch(a->at[i], _MM_HINT_T1);
+}
+
+/* `bytes` at p, in `calls` calls. */
+static inline void fetch_in(struct ahead *a, int i, const void *p, size_t bytes,
+                            int calls)
+{
+    a->at[i] = p;
+    a->lines[i] = (int)((bytes / LINE + (size_t)calls - 1) / (size_t)calls);
+}
+
+#endif

@@ -1,0 +1,362 @@
+/* Forward and data gradient: windows over images; the weights of both. */
+#include "cpu/conv/gemm.h"
+
+#include <string.h>
+
+enum {
+    UNIT = GEMM_RIGHT, /* channels that the loops take at a time */
+    PANEL = GEMM_PANEL,
+    ROWS = 8 * GEMM_ROWS, /* results at a time */
+};
+
+static const char *shape_can(const struct device *dev, const struct conv_shape *s)
+{
+    if (dev->loops->lanes < 8)
+        return "no AVX2";
+    if (s->c % UNIT || s->k % UNIT || s->c < 2 * UNIT || s->k < 2 * UNIT)
+        return "multiples of 16 channels from 32 on only";
+    if (s->kernel_h * s->kernel_w > 1 && s->stride_h * s->stride_w == 1)
+        return "1 x 1, or with a stride, only";
+    if (s->kernel_h * s->kernel_w > CONV_TAPS)
+        return "too many taps";
+    return NULL;
+}
+
+static const char *gemm_can(const struct device *dev, const struct conv_shape *s)
+{
+    return s->type == DTYPE_F32 ? shape_can(dev, s) : "fp32 only";
+}
+
+static const char *weight_grad_can(const struct device *dev, const struct conv_shape *s)
+{
+    bool can = s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->gemm_pairs);
+
+    return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
+}
+
+/* ---- the left matrix ---- */
+
+bool gemm_in_place(const struct conv_window *v)
+{
+    return v->taps == 1 && v->tap[0].y == 0 && v->tap[0].x == 0 && v->step_h == 1 &&
+           v->step_w == 1 && v->rows == v->h && v->cols == v->w;
+}
+
+/* What tap t of a result reads, of numbers of `size` bytes, or NULL: outside. */
+static const void *pixel_at(const struct conv_window *v, const void *from, size_t size,
+                            const struct conv_place *p, int t)
+{
+    int y = p->row * v->step_h + v->tap[t].y, x = p->col * v->step_w + v->tap[t].x;
+
+    if (y < 0 || y >= v->h || x < 0 || x >= v->w)
+        return NULL;
+    return (const char *)from +
+           ((p->image * v->h + y) * v->w + x) * v->c * (ptrdiff_t)size;
+}
+
+void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
+                 int64_t at, int n, int lo, int hi, float *to, int64_t next,
+                 int64_t panel)
+{
+    struct conv_place p = conv_place(v->rows, v->cols, at);
+
+    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p), to += next)
+        for (int d = lo, end; d < hi; d = end) {
+            int t = d / v->c;
+            const float *pixel = pixel_at(v, from, sizeof(float), &p, t);
+
+            end = at_most((t + 1) * v->c, hi);
+            dev->loops->gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
+                                    to + (d - lo) / UNIT * panel, panel);
+        }
+}
+
+void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
+                       const uint16_t *from, int64_t at, int n, int lo, int hi, float *to,
+                       int64_t next, int64_t panel)
+{
+    struct conv_place p = conv_place(v->rows, v->cols, at);
+
+    for (int i = 0; i < n; i += 2, conv_place_next(v->rows, v->cols, &p), to += next) {
+        struct conv_place first = p;
+
+        conv_place_next(v->rows, v->cols, &p);
+        for (int d = lo, end; d < hi; d = end) {
+            int t = d / v->c;
+            const uint16_t *a = pixel_at(v, from, sizeof(*from), &first, t);
+            const uint16_t *b =
+                i + 1 < n ? pixel_at(v, from, sizeof(*from), &p, t) : NULL;
+
+            end = at_most((t + 1) * v->c, hi);
+            dev->loops->gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
+                                   end - d, UNIT, to + (d - lo) / UNIT * panel, panel);
+        }
+    }
+}
+
+/* ---- weights: of each window, [chunk of columns][channels / 32][column][32] ---- */
+
+/* Columns that are multiplied at a time: about equally many. */
+static int chunk_of(const struct conv_window *v)
+{
+    int depth = gemm_depth(v), chunks = (depth + GEMM_DEPTH - 1) / GEMM_DEPTH;
+
+    return chunks ? round_up((depth + chunks - 1) / chunks, UNIT) : UNIT;
+}
+
+static size_t window_weights(const struct conv_window *v)
+{
+    return (size_t)gemm_depth(v) * (size_t)round_up(v->channels, PANEL);
+}
+
+static size_t gemm_packed(const struct conv_shape *s)
+{
+    size_t forward = (size_t)s->c * (size_t)round_up(s->k, PANEL);
+    size_t back = (size_t)s->k * (size_t)round_up(s->c, PANEL);
+
+    return (size_t)(s->kernel_h * s->kernel_w) * (forward > back ? forward : back) *
+           sizeof(float);
+}
+
+struct pack_job {
+    const struct device *dev;
+    const struct conv_window *v;
+    const float *w;
+    float *packed;
+    ptrdiff_t row; /* of w */
+    bool backward;
+};
+
+/* Panels [lo, hi) of 32 channels. */
+static void pack_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct pack_job *j = arg;
+    const struct conv_window *v = j->v;
+    int chunk = chunk_of(v), depth = gemm_depth(v);
+
+    for (int64_t panel = lo; panel < hi; panel++)
+        for (int d = 0; d < depth; d += UNIT) {
+            int out = (int)panel * PANEL, in = d % v->c, from = d / chunk * chunk;
+            ptrdiff_t tap = v->tap[d / v->c].index;
+            const float *w = j->backward ? j->w + in * j->row + tap * v->channels + out
+                                         : j->w + out * j->row + tap * v->c + in;
+
+            j->dev->loops->gemm_pack(
+                w, j->row, UNIT, at_most(v->channels - out, PANEL), !j->backward,
+                j->packed + (ptrdiff_t)from * round_up(v->channels, PANEL) +
+                    (panel * at_most(depth - from, chunk) + d - from) * PANEL);
+        }
+}
+
+/* NOLINTBEGIN(readability-non-const-parameter): packed is written through the job */
+static void pack_window(const struct device *dev, const struct conv_shape *s,
+                        const struct conv_window *v, float *packed, const float *w,
+                        bool backward)
+/* NOLINTEND(readability-non-const-parameter) */
+{
+    ptrdiff_t row = (ptrdiff_t)s->kernel_h * s->kernel_w * s->c;
+    struct pack_job j = {dev, v, w, packed, row, backward};
+
+    cpu_for(dev, round_up(v->channels, PANEL) / PANEL, 1, pack_part, &j);
+}
+
+static void gemm_pack(const struct device *dev, const struct conv_shape *s, void *packed,
+                      const float *w, bool backward)
+{
+    float *to = packed;
+
+    if (!backward) {
+        struct conv_window v = conv_window_forward(s, 1);
+
+        pack_window(dev, s, &v, to, w, false);
+        return;
+    }
+    for (int py = 0; py < s->stride_h; py++)
+        for (int px = 0; px < s->stride_w; px++) {
+            struct conv_window v = conv_window_data_grad(s, py, px);
+
+            pack_window(dev, s, &v, to, w, true);
+            to += window_weights(&v);
+        }
+}
+
+/* ---- forward and data gradient ---- */
+
+struct window_job {
+    const struct device *dev;
+    const struct conv_window *v;
+    const struct conv_args *a;
+    const float *packed; /* of this window */
+};
+
+/*
+ * Rows that lie a multiple of 4 KiB apart fall on the same set of a first-level cache,
+ * whose 8 or 12 ways do not hold a tile's rows and the weights beside them: they are
+ * copied.
+ */
+static bool read_in_place(const struct conv_window *v)
+{
+    return gemm_in_place(v) && (size_t)v->c * sizeof(float) % 4096;
+}
+
+static size_t thread_floats(const struct conv_window *v)
+{
+    return read_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v));
+}
+
+/* Where results [at, at + n) go, and what is done on them is read. */
+struct gemm_results {
+    float *y[ROWS];
+    const float *add[ROWS], *mask[ROWS];
+};
+
+static void find_results(const struct window_job *j, int64_t at, int n,
+                         struct gemm_results *r)
+{
+    const struct conv_window *v = j->v;
+    struct conv_place p = conv_place(v->rows, v->cols, at);
+    const float *add = j->a->add, *mask = j->a->mask;
+    float *y = j->a->to;
+
+    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p)) {
+        ptrdiff_t to = (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
+                       v->channels;
+
+        r->y[i] = y + to;
+        r->add[i] = add ? add + to : NULL;
+        r->mask[i] = mask ? mask + to : NULL;
+    }
+}
+
+/* Of the product that begins the sums, or ends them, or both. */
+static struct conv_finish finish_of(const struct conv_args *a,
+                                    const struct gemm_results *r, bool begins, bool ends)
+{
+    return (struct conv_finish){
+        .bias = ends ? a->bias : NULL,
+        .add = begins && a->add ? r->add : NULL, /* y may lie there */
+        .mask = ends && a->mask ? r->mask : NULL,
+        .relu = ends && a->relu,
+    };
+}
+
+/* Results [at, at + n). */
+static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
+{
+    const struct conv_window *v = j->v;
+    int depth = gemm_depth(v), chunk = chunk_of(v);
+    const float *from = j->a->from;
+    struct gemm_results r;
+
+    find_results(j, at, n, &r);
+    for (int i = 0; !depth && i < n; i++)
+        memset(r.y[i], 0, (size_t)v->channels * sizeof(float));
+    for (int lo = 0; lo < depth; lo += chunk) {
+        int hi = at_most(lo + chunk, depth);
+        struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
+        bool any = finish.bias || finish.add || finish.mask || finish.relu;
+        struct gemm_rows g = {
+            .rows = n,
+            .cols = v->channels,
+            .depth = hi - lo,
+            .a_row = odd_lines(hi - lo),
+            .b_panel = (int64_t)(hi - lo) * PANEL,
+            .a = copy,
+            .b = j->packed + (ptrdiff_t)lo * round_up(v->channels, PANEL),
+            .y = r.y,
+            .add = lo > 0,
+            .finish = any ? &finish : NULL,
+        };
+
+        if (read_in_place(v)) {
+            g.a = from + at * v->c + lo;
+            g.a_row = v->c;
+            g.ahead[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
+            g.ahead[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
+        } else {
+            gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
+        }
+        j->dev->loops->gemm_rows(&g);
+    }
+}
+
+static void window_thread(void *arg, int thread)
+{
+    const struct window_job *j = arg;
+    const struct conv_window *v = j->v;
+    float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v);
+    int64_t lo, hi;
+
+    cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
+             &hi);
+    for (; lo < hi; lo += ROWS)
+        run_rows(j, lo, at_most(hi - lo, ROWS), copy);
+}
+
+static void run_window(const struct device *dev, const struct conv_window *v,
+                       const struct conv_args *a, const float *packed)
+{
+    struct window_job j = {dev, v, a, packed};
+
+    cpu_parallel(dev, window_thread, &j);
+}
+
+static void gemm_forward(const struct device *dev, const struct conv_shape *s,
+                         const struct conv_args *a)
+{
+    struct conv_window v = conv_window_forward(s, 1);
+
+    run_window(dev, &v, a, a->packed);
+}
+
+static void gemm_data_grad(const struct device *dev, const struct conv_shape *s,
+                           const struct conv_args *a)
+{
+    const float *packed = a->packed;
+
+    for (int py = 0; py < s->stride_h; py++)
+        for (int px = 0; px < s->stride_w; px++) {
+            struct conv_window v = conv_window_data_grad(s, py, px);
+
+            if (v.rows && v.cols)
+                run_window(dev, &v, a, packed);
+            packed += window_weights(&v);
+        }
+}
+
+static size_t gemm_forward_scratch(const struct conv_shape *s, int threads)
+{
+    struct conv_window v = conv_window_forward(s, 1);
+
+    return thread_floats(&v) * (size_t)threads * sizeof(float);
+}
+
+static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
+{
+    size_t most = 0;
+
+    for (int py = 0; py < s->stride_h; py++)
+        for (int px = 0; px < s->stride_w; px++) {
+            struct conv_window v = conv_window_data_grad(s, py, px);
+            size_t floats = thread_floats(&v);
+
+            most = floats > most ? floats : most;
+        }
+    return most * (size_t)threads * sizeof(float);
+}
+
+const struct conv_loops conv_gemm = {
+    .forward_can = gemm_can,
+    .data_grad_can = gemm_can,
+    .weight_grad_can = weight_grad_can,
+    .no_db = true,
+    .chains = true,
+    .packed = gemm_packed,
+    .pack = gemm_pack,
+    .forward_scratch = gemm_forward_scratch,
+    .data_grad_scratch = gemm_data_grad_scratch,
+    .weight_grad_scratch = gemm_weight_grad_scratch,
+    .forward = gemm_forward,
+    .data_grad = gemm_data_grad,
+    .weight_grad = gemm_weight_grad,
+};

@@ -1,0 +1,206 @@
+/*
+ * The weight gradient: sums of [k][column of the left matrix], over results, one after
+ * another in fp32 and two at a time in bf16.
+ */
+#include <string.h>
+
+#include "cpu/conv/gemm.h"
+#include "cpu/conv/share.h"
+
+/*
+ * Results, or pairs of them, at a time. Few leave the cache to both sides' copies, many
+ * go through the sums less often, which counts where those do not stay in the cache.
+ */
+enum { STEPS = 192, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
+
+struct grad_job {
+    const struct device *dev;
+    const struct conv_shape *s;
+    struct conv_window v;
+    struct conv_share share;
+    bool pairs;
+    int steps;
+    int64_t left, right; /* words of a panel, an odd number of lines */
+    const void *x, *dy;
+    float *dw, *scratch;
+};
+
+static struct grad_job job_of(const struct device *dev, const struct conv_shape *s,
+                              int threads)
+{
+    struct grad_job j = {
+        .dev = dev,
+        .s = s,
+        .v = conv_window_forward(s, 1),
+        .pairs = s->type == DTYPE_BF16,
+    };
+    size_t sums = (size_t)gemm_depth(&j.v) * (size_t)s->k * sizeof(float);
+
+    j.share = conv_share_of(s->k, gemm_depth(&j.v), sums, threads);
+    sums = (size_t)j.share.rows * (size_t)j.share.cols * sizeof(float);
+    j.steps = !j.pairs ? STEPS : sums <= LARGE ? STEPS_FEW : STEPS_MANY;
+    j.left = j.steps * GEMM_LEFT + 16;
+    j.right = j.steps * GEMM_RIGHT + 16;
+    return j;
+}
+
+/* Columns of the left matrix that are copied at a time. */
+static int copied_columns(const struct grad_job *j)
+{
+    return at_most(j->share.cols, GEMM_DEPTH);
+}
+
+/* A thread's scratch: copies of both sides, then its own sums. */
+static size_t copy_floats(const struct grad_job *j)
+{
+    return (size_t)(copied_columns(j) / GEMM_RIGHT * j->right +
+                    j->share.rows / GEMM_LEFT * j->left);
+}
+
+static size_t thread_floats(const struct grad_job *j)
+{
+    size_t sums = (size_t)j->share.rows * (size_t)j->share.cols;
+
+    return copy_floats(j) + (j->share.own ? sums : 0);
+}
+
+static float *sums_of(const struct grad_job *j, int thread)
+{
+    return j->share.own ? j->scratch + (size_t)thread * thread_floats(j) + copy_floats(j)
+                        : j->dw;
+}
+
+/* n results of so many of their `channels` at `from`, as one side in panels of `width`.
+ */
+static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
+                      int n, int taken, int width, float *to, int64_t panel)
+{
+    const uint16_t *half = from;
+    const float *row = from;
+
+    for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, to += width)
+        j->dev->loops->gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken, width,
+                                  to, panel);
+    for (int i = 0; i < n && !j->pairs; i++, row += channels, to += width)
+        j->dev->loops->gemm_spread(row, taken, width, to, panel);
+}
+
+/* Channel `first` of result `at`. */
+static const void *result_at(const struct grad_job *j, const void *p, int64_t at,
+                             int channels, int first)
+{
+    return (const char *)p + (at * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
+}
+
+/* Columns [lo, hi) of the left matrix of results [at, at + n). */
+static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, float *to)
+{
+    const struct conv_window *v = &j->v;
+
+    if (gemm_in_place(v))
+        copy_side(j, result_at(j, j->x, at, v->c, lo), v->c, n, hi - lo, GEMM_RIGHT, to,
+                  j->right);
+    else if (j->pairs)
+        gemm_gather_pairs(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
+    else
+        gemm_gather(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
+}
+
+/* The n results of so many channels behind the first `at`, to be fetched. */
+static struct gemm_ahead ahead_of(const struct grad_job *j, const void *p, int64_t at,
+                                  int n, int channels)
+{
+    return (struct gemm_ahead){
+        .at = result_at(j, p, at, channels, 0),
+        .bytes = (ptrdiff_t)n * channels * (ptrdiff_t)dtype_size(j->s->type),
+    };
+}
+
+/* What results [at, at + n) add to a thread's sums. */
+static void add_results(const struct grad_job *j, const struct conv_part *part,
+                        int64_t at, int n, float *copy, float *sums, bool add)
+{
+    const struct conv_shape *s = j->s;
+    int depth = gemm_depth(&j->v), chunk = copied_columns(j);
+    float *left = copy + chunk / GEMM_RIGHT * j->right;
+
+    copy_side(j, result_at(j, j->dy, at, s->k, part->row), s->k, n, part->rows, GEMM_LEFT,
+              left, j->left);
+    for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
+        int hi = at_most(lo + chunk, part->col + part->cols);
+        bool first = lo == part->col; /* what this thread reads whole is fetched, once */
+        bool dy = first && part->rows == s->k;
+        bool x = first && part->cols == depth && gemm_in_place(&j->v);
+
+        copy_x(j, at, n, lo, hi, copy);
+        j->dev->loops->gemm_sums(&(const struct gemm_sums){
+            .rows = part->rows,
+            .cols = hi - lo,
+            .depth = j->pairs ? (n + 1) / 2 : n,
+            .a_panel = j->left,
+            .b_panel = j->right,
+            .y_row = depth,
+            .a = left,
+            .b = copy,
+            .y = sums + (ptrdiff_t)part->row * depth + lo,
+            .add = add,
+            .pairs = j->pairs,
+            .ahead = {ahead_of(j, j->dy, at + n, dy ? n : 0, s->k),
+                      ahead_of(j, j->x, at + n, x ? n : 0, s->c)},
+        });
+    }
+}
+
+static void grad_thread(void *arg, int thread)
+{
+    const struct grad_job *j = arg;
+    int depth = gemm_depth(&j->v);
+    struct conv_part part = conv_share_part(&j->share, j->s->k, depth, thread);
+    float *copy = j->scratch + (size_t)thread * thread_floats(j);
+    float *sums = sums_of(j, thread);
+    int64_t lo = 0, hi = (int64_t)j->v.n * j->v.rows * j->v.cols;
+    int n = j->pairs ? 2 * j->steps : j->steps;
+    bool add = false;
+
+    if (j->share.own)
+        cpu_part(hi, 1, thread, j->dev->threads, &lo, &hi);
+    if (lo == hi) /* no results: its sums are zeros */
+        memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
+    for (; lo < hi && part.rows && part.cols; lo += n, add = true)
+        add_results(j, &part, lo, at_most(hi - lo, n), copy, sums, add);
+}
+
+/* Outputs [lo, hi). */
+static void reduce_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct grad_job *j = arg;
+    ptrdiff_t depth = gemm_depth(&j->v);
+
+    for (int t = 0; t < j->dev->threads; t++)
+        j->dev->loops->accumulate(j->dw + lo * depth, sums_of(j, t) + lo * depth,
+                                  (hi - lo) * depth, t == 0);
+}
+
+size_t gemm_weight_grad_scratch(const struct conv_shape *s, int threads)
+{
+    struct grad_job j = job_of(NULL, s, threads);
+
+    return thread_floats(&j) * (size_t)threads * sizeof(float);
+}
+
+/* NOLINTBEGIN(readability-non-const-parameter): dw is written through the job */
+void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, const void *x,
+                      const void *dy, float *dw, float *db, void *scratch)
+/* NOLINTEND(readability-non-const-parameter) */
+{
+    struct grad_job j = job_of(dev, s, dev->threads);
+
+    (void)db; /* these loops make none */
+    j.x = x;
+    j.dy = dy;
+    j.dw = dw;
+    j.scratch = scratch;
+    cpu_parallel(dev, grad_thread, &j);
+    if (j.share.own)
+        cpu_for(dev, s->k, 1, reduce_part, &j);
+}

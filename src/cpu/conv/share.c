@@ -1,0 +1,37 @@
+#include "cpu/conv/share.h"
+
+#include "cpu/conv/conv.h"
+
+enum {
+    SMALL = 1 << 20, /* bytes */
+    ROWS = 16,
+    COLS = 32,
+};
+
+struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads)
+{
+    struct conv_share h = {threads > 1 && bytes <= SMALL, rows, cols, 1};
+    int units = round_up(cols, COLS) / COLS, above;
+
+    if (h.own || threads == 1)
+        return h;
+    h.side = at_most(threads, units);
+    h.cols = (units + h.side - 1) / h.side * COLS;
+    above = at_most(threads / h.side, round_up(rows, ROWS) / ROWS);
+    h.rows = round_up((rows + above - 1) / above, ROWS);
+    return h;
+}
+
+struct conv_part conv_share_part(const struct conv_share *h, int rows, int cols,
+                                 int thread)
+{
+    struct conv_part p = {0, rows, 0, cols};
+
+    if (h->own)
+        return p;
+    p.row = thread / h->side * h->rows;
+    p.col = thread % h->side * h->cols;
+    p.rows = p.row < rows ? at_most(rows - p.row, h->rows) : 0;
+    p.cols = p.col < cols ? at_most(cols - p.col, h->cols) : 0;
+    return p;
+}

@@ -1,0 +1,168 @@
+#include "cpu/conv/window.h"
+#include "cpu/conv/winograd.h"
+
+enum {
+    NEAR = 1 << 20,      /* bytes of a block in both forms that a core's cache holds */
+    FEW = 6 * GEMM_ROWS, /* tiles of a block, at least */
+    PIECE = 512,         /* channels that are transformed at a time */
+};
+
+static struct winograd_axis axis_of(int size, int kernel, int dilation)
+{
+    struct winograd_axis a = {size, 1, 1, 1};
+
+    if (kernel > 1) {
+        int left = size % (2 * dilation);
+
+        a = (struct winograd_axis){0, dilation, 4, 2};
+        a.tiles = size / (2 * dilation) * dilation + (left < dilation ? left : dilation);
+    }
+    return a;
+}
+
+struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
+{
+    struct winograd_tiles w = {
+        .y = axis_of(s->h, s->kernel_h, s->dilation_h),
+        .x = axis_of(s->w, s->kernel_w, s->dilation_w),
+        .taps = s->kernel_h * s->kernel_w,
+    };
+    int64_t tile, blocks, each;
+    int most;
+
+    w.planes = w.y.reads * w.x.reads;
+    w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
+    tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
+    most = at_most(NEAR / tile, WINOGRAD_MOST);
+    most = most < FEW ? FEW : most;
+    each = (w.all + threads - 1) / threads;
+    blocks = (each + most - 1) / most; /* of about equal size */
+    w.most = round_up((int)((each + blocks - 1) / blocks), GEMM_ROWS);
+    return w;
+}
+
+/* The first result of tile t in one direction. */
+static int first_of(const struct winograd_axis *a, int t)
+{
+    return a->results == 1 ? t : t / a->dilation * 2 * a->dilation + t % a->dilation;
+}
+
+/*
+ * Where the pixels lie that a tile reads, or its results: counted over all images, -1 for
+ * those outside. How many there are.
+ */
+static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *w,
+                       const struct conv_place *p, bool reads, ptrdiff_t *at)
+{
+    int rows = reads ? w->y.reads : w->y.results,
+        cols = reads ? w->x.reads : w->x.results;
+    int y = first_of(&w->y, p->row), left = first_of(&w->x, p->col), n = 0;
+
+    if (reads) { /* from the one before the first result on */
+        y -= rows > 1 ? w->y.dilation : 0;
+        left -= cols > 1 ? w->x.dilation : 0;
+    }
+    for (int r = 0; r < rows; r++, y += w->y.dilation) {
+        ptrdiff_t row = (p->image * s->h + y) * s->w;
+        bool inside = y >= 0 && y < s->h;
+
+        for (int c = 0, x = left; c < cols; c++, x += w->x.dilation)
+            at[n++] = inside && x >= 0 && x < s->w ? row + x : -1;
+    }
+    return n;
+}
+
+void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
+                    const struct winograd_tiles *w, const float *image, int all,
+                    int channels, int64_t lo, int n, const struct winograd_planes *to)
+{
+    static const float zeros[PIECE];
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    bool reads = t == WINOGRAD_X;
+    int width = reads ? GEMM_RIGHT : GEMM_LEFT;
+    const float *from[WINOGRAD_PLANES];
+    float *plane[WINOGRAD_PLANES];
+    ptrdiff_t at[WINOGRAD_PLANES];
+
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, reads, at);
+
+        for (int c = 0; c < channels; c += PIECE) {
+            for (int q = 0; q < pixels; q++)
+                from[q] = at[q] < 0 ? zeros : image + at[q] * all + c;
+            for (int q = 0; q < w->planes; q++)
+                plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
+            dev->loops->winograd(t, &(const struct winograd_numbers){
+                                        .line = w->planes < WINOGRAD_PLANES,
+                                        .n = at_most(channels - c, PIECE),
+                                        .panel = to->panel,
+                                        .from = from,
+                                        .to = plane,
+                                    });
+        }
+    }
+}
+
+void winograd_results(const struct device *dev, const struct conv_shape *s,
+                      const struct winograd_tiles *w, const struct conv_args *a,
+                      int64_t lo, int n, const struct winograd_planes *from)
+{
+    static const float zeros[PIECE];
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    ptrdiff_t at[4];
+    float nowhere[PIECE] = {0}, *y = a->to, *to[4];
+    const float *plane[WINOGRAD_PLANES];
+    const float *m = a->mask, *mask[4], *other = a->add, *add[4];
+
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, false, at);
+
+        for (int c = 0; c < s->k; c += PIECE) {
+            for (int q = 0; q < pixels; q++) {
+                to[q] = at[q] < 0 ? nowhere : y + at[q] * s->k + c;
+                mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
+                add[q] = at[q] < 0 || !other ? zeros : other + at[q] * s->k + c;
+            }
+            for (int q = 0; q < w->planes; q++)
+                plane[q] = from->at + q * from->plane + i * from->next + c;
+            dev->loops->winograd(
+                WINOGRAD_Y, &(const struct winograd_numbers){
+                                .line = w->planes < WINOGRAD_PLANES,
+                                .n = at_most(s->k - c, PIECE),
+                                .from = plane,
+                                .to = to,
+                                .finish = {a->bias ? a->bias + c : NULL,
+                                           other ? add : NULL, m ? mask : NULL, a->relu},
+                            });
+        }
+    }
+}
+
+void winograd_bias(const struct device *dev, const struct conv_shape *s,
+                   const struct winograd_tiles *w, const float *dy, int channels,
+                   int64_t lo, int n, float *db)
+{
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    ptrdiff_t at[4];
+
+    for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
+        int pixels = find_pixels(s, w, &p, false, at);
+
+        for (int q = 0; q < pixels; q++)
+            if (at[q] >= 0)
+                dev->loops->accumulate(db, dy + at[q] * s->k, channels, false);
+    }
+}
+
+struct gemm_ahead winograd_ahead(const struct conv_shape *s,
+                                 const struct winograd_tiles *w, const float *image,
+                                 int channels, int64_t lo, int n, int plane)
+{
+    struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
+    int64_t row = p.image * s->h + first_of(&w->y, p.row);
+    int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
+
+    return (struct gemm_ahead){image + (row * s->w + first_of(&w->x, p.col)) * channels +
+                                   plane * size,
+                               size * (int64_t)sizeof(float)};
+}
