@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "cpu/loops.h"
+#include "cpu/simd/loops.h"
 
 enum { ALL = 1 << 16, WIDTH = 64 };
 

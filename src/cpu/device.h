@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cpu/loops.h"
+#include "cpu/simd/loops.h"
 #include "graph/kernel.h"
 
 struct device {

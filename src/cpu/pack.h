@@ -5,8 +5,8 @@
 #ifndef CPU_PACK_H
 #define CPU_PACK_H
 
-#include "cpu/loops.h"
 #include "cpu/onednn.h"
+#include "cpu/simd/loops.h"
 
 /*
  * Fills all of p but `from` and `to`, for weights O,I or O,I,H,W (dim as spelled by

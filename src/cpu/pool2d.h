@@ -2,7 +2,7 @@
 #ifndef CPU_POOL2D_H
 #define CPU_POOL2D_H
 
-#include "cpu/loops.h"
+#include "cpu/simd/loops.h"
 #include "graph/graph.h"
 
 /* The geometry of a maxpool2d; y: the tensor that its channels lie in. */

@@ -17,14 +17,14 @@
  * may be short. Half floats come two vectors at a time, of which the first has the
  * elements of even place: their tables are in that order, too (loops_place).
  */
-#ifndef CPU_LOOPS_H
-#define CPU_LOOPS_H
+#ifndef CPU_SIMD_LOOPS_H
+#define CPU_SIMD_LOOPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpu/loops_args.h"
-#include "cpu/loops_conv.h"
+#include "cpu/simd/gemm_args.h"
+#include "cpu/simd/loops_args.h"
 
 struct sgd_rule;
 struct adam_rule;

@@ -14,7 +14,7 @@
 #define HAS_AVX512 1
 #define HAS_BF16   1
 
-#include "cpu/all.inc"
+#include "cpu/simd/all.inc"
 
 #ifdef __clang__
 #pragma clang attribute pop

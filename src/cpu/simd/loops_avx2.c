@@ -12,7 +12,7 @@
 #define HAS_AVX512 0
 #define HAS_BF16   0
 
-#include "cpu/all.inc"
+#include "cpu/simd/all.inc"
 
 #ifdef __clang__
 #pragma clang attribute pop

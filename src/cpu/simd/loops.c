@@ -1,4 +1,4 @@
-#include "cpu/loops.h"
+#include "cpu/simd/loops.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /*
- * What the loops of our own convolutions are told (cpu/loops.h): products of
+ * What the loops of our own convolutions are told (cpu/simd/loops.h): products of
  * matrices (gemm.inc) and Winograd's transforms (winograd.inc).
  */
-#ifndef CPU_LOOPS_CONV_H
-#define CPU_LOOPS_CONV_H
+#ifndef CPU_SIMD_GEMM_ARGS_H
+#define CPU_SIMD_GEMM_ARGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,4 +6,4 @@
 #define HAS_AVX512 0
 #define HAS_BF16   0
 
-#include "cpu/all.inc"
+#include "cpu/simd/all.inc"

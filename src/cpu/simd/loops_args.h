@@ -1,6 +1,6 @@
 /* What the loops of loops.h take: a struct where there are many numbers. */
-#ifndef CPU_LOOPS_ARGS_H
-#define CPU_LOOPS_ARGS_H
+#ifndef CPU_SIMD_LOOPS_ARGS_H
+#define CPU_SIMD_LOOPS_ARGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
