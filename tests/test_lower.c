@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "cases/case_run.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
-#include "ops/case_run.h"
 #include "ops/reference.h"
 
 static void lower(struct graph *g, struct device *dev)

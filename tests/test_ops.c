@@ -21,11 +21,11 @@
 #include <cmocka.h>
 
 #include "backends.h"
+#include "cases/case_run.h"
+#include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 #include "graph/flat.h"
-#include "ops/case_run.h"
-#include "ops/op_bench.h"
 #include "ops/reference.h"
 #include "train/devices.h"
 

@@ -14,10 +14,10 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "cases/case_build.h"
+#include "cases/case_run.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
-#include "ops/case_build.h"
-#include "ops/case_run.h"
 #include "ops/control.h"
 #include "ops/conv2d.h"
 #include "ops/cross_entropy.h"

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/median.h"
 #include "base/philox.h"
+#include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
 #include "ops/conv2d.h"
 #include "ops/linear.h"
-#include "ops/op_bench.h"
 
 enum { KERNELS = 64 };
 

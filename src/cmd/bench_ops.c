@@ -9,13 +9,13 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "cases/case_run.h"
+#include "cases/op_bench.h"
 #include "cmd/bench_copy.h"
 #include "cmd/bench_program.h"
 #include "cpu/backend.h"
 #include "cpu/bandwidth.h"
 #include "io/json.h"
-#include "ops/case_run.h"
-#include "ops/op_bench.h"
 
 /* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16, GPU_MOVES_MIB = 128 };

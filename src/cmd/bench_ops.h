@@ -1,9 +1,9 @@
 /*
- * trainc bench --ops: the rows of the op table (ops/cases.h) in their larger size on one
- * backend. A kernel that computes little moves memory: its bytes a second are held
+ * trainc bench --ops: the rows of the op table (cases/cases.h) in their larger size on
+ * one backend. A kernel that computes little moves memory: its bytes a second are held
  * against those of a copy in the same run, and 85 % of that is the mark. On the CPU the
  * mark is 80 %, and a bare loop that loads and stores the same bytes alternates with each
- * step (ops/op_bench.h): what it says is how much the arithmetic costs.
+ * step (cases/op_bench.h): what it says is how much the arithmetic costs.
  */
 #ifndef CMD_BENCH_OPS_H
 #define CMD_BENCH_OPS_H

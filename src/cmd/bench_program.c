@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/median.h"
-#include "ops/op_bench.h"
+#include "cases/op_bench.h"
 
 enum { REPEATS = 20 };
 

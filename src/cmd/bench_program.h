@@ -10,7 +10,7 @@
 /* What one run of step i of `p` must do, and how long it took. */
 struct bench_step {
     int64_t flops;
-    size_t bytes;   /* ops/op_bench.h */
+    size_t bytes;   /* cases/op_bench.h */
     double seconds; /* median over the runs */
 };
 

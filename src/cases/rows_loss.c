@@ -1,5 +1,5 @@
 /* The rows of losses, and of what is counted beside them. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_loss[] = {
     {.name = "cross_entropy",

@@ -1,5 +1,5 @@
 /* The same of updates and chains, and with more rows than one thread or tile takes. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_wide_chains[] = {
     {.name = "sgd wide", UPDATE_WIDE(.optimizer = CASE_SGD, .momentum = 0.9f)},

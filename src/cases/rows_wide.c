@@ -1,5 +1,5 @@
 /* Whole vectors of channels, and enough rows for every thread: ops alone. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 /* Pixels of bf16 that are whole cache lines, with ties. */
 #define LINES(n, h, w) WIDE, .small = {.dim = {n, 64, h, w}}, STAGE2, .fill = CASE_TIES

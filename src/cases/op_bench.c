@@ -1,4 +1,4 @@
-#include "ops/op_bench.h"
+#include "cases/op_bench.h"
 
 #include <stdlib.h>
 

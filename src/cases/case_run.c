@@ -1,4 +1,4 @@
-#include "ops/case_run.h"
+#include "cases/case_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "base/half.h"
 #include "base/philox.h"
+#include "cases/case_build.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/precision.h"
-#include "ops/case_build.h"
 #include "ops/control.h"
 #include "ops/table.h"
 

@@ -2,10 +2,10 @@
  * The build functions of the rows in ops/rows_*.c. A row's attrs are those of the op that
  * its function is named for; layer, out and groups are filled in.
  */
-#ifndef OPS_CASE_BUILD_H
-#define OPS_CASE_BUILD_H
+#ifndef CASES_CASE_BUILD_H
+#define CASES_CASE_BUILD_H
 
-#include "ops/cases.h"
+#include "cases/cases.h"
 
 case_build_fn case_normalize;
 case_build_fn case_mix;

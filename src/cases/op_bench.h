@@ -1,5 +1,5 @@
 /*
- * Times the rows of ops/cases.h in their larger size, step by step, each against a bare
+ * Times the rows of cases/cases.h in their larger size, step by step, each against a bare
  * loop that moves the same bytes.
  *
  * Bytes are what a step must move at least: each tensor that it reads once and each that
@@ -15,12 +15,12 @@
  * so it finds as much of it in the cache as the step finds of its tensors; and it loads
  * again what a step of two passes loads again.
  */
-#ifndef OPS_OP_BENCH_H
-#define OPS_OP_BENCH_H
+#ifndef CASES_OP_BENCH_H
+#define CASES_OP_BENCH_H
 
+#include "cases/case_run.h"
 #include "graph/backend.h"
 #include "graph/program.h"
-#include "ops/case_run.h"
 
 /* Bare loops over memory of the device; `past`: by stores that pass the cache. */
 struct op_moves {

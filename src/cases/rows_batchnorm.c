@@ -1,5 +1,5 @@
 /* The rows of batch norm, whole and in parts. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_batchnorm[] = {
     {.name = "batchnorm",

@@ -1,11 +1,11 @@
 /*
- * The tables of rows behind ops/cases.h, one file each, and the words that they are
- * written in. Only ops/cases.c and the tables themselves read this.
+ * The tables of rows behind cases/cases.h, one file each, and the words that they are
+ * written in. Only cases/cases.c and the tables themselves read this.
  */
-#ifndef OPS_ROWS_H
-#define OPS_ROWS_H
+#ifndef CASES_ROWS_H
+#define CASES_ROWS_H
 
-#include "ops/case_build.h"
+#include "cases/case_build.h"
 
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"

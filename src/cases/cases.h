@@ -5,10 +5,10 @@
  *
  * Inputs are image or plain fp32 tensors that want gradients, labels, bytes and lam.
  * How they are filled is part of the row: no ties where a maximum decides, no values at
- * kinks. ops/case_run.h builds, fills and runs.
+ * kinks. cases/case_run.h builds, fills and runs.
  */
-#ifndef OPS_CASES_H
-#define OPS_CASES_H
+#ifndef CASES_CASES_H
+#define CASES_CASES_H
 
 #include "graph/graph.h"
 #include "ops/accumulation_formula.h"

@@ -1,5 +1,5 @@
 /* The rows of what drops elements, channels or images. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_dropout[] = {
     {.name = "dropout", .build = case_dropout, .small = {.dim = {2, 5, 3, 3}}, STAGE1},

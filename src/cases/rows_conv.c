@@ -1,5 +1,5 @@
 /* The rows of convolutions, transposed ones and linear layers. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_conv[] = {
     {.name = "conv2d 3x3",

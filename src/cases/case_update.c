@@ -1,5 +1,5 @@
 /* The update phase of the rows: everything behind the backward nodes. */
-#include "ops/case_build.h"
+#include "cases/case_build.h"
 
 #include "graph/flat.h"
 #include "ops/ema.h"

@@ -1,5 +1,5 @@
 /* The rows of chains of ops: what backends fuse. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_chains[] = {
     {.name = "conv bn relu",

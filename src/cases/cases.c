@@ -1,6 +1,6 @@
-#include "ops/cases.h"
+#include "cases/cases.h"
 
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 /* In the order of ops/table.c; then what takes more than one op, or whole vectors. */
 static const struct op_case *const tables[] = {

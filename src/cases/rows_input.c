@@ -1,5 +1,5 @@
 /* The rows of what a batch goes through first: normalize, mix. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_input[] = {
     {.name = "normalize",

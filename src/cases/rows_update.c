@@ -1,5 +1,5 @@
 /* The rows of the update phase: the optimizers, clipping, accumulation. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_update[] = {
     {.name = "sgd", UPDATE(.optimizer = CASE_SGD)},

@@ -1,5 +1,5 @@
 /*
- * Runs a row of ops/cases.h on a backend, as a program of its own.
+ * Runs a row of cases/cases.h on a backend, as a program of its own.
  *
  *   struct case_run r;
  *   case_run_init(&r, row, backend, dev, &(struct case_options){0});
@@ -11,11 +11,11 @@
  * graph goes through precision() at level O2 or O1; what is filled in can be rounded to
  * that type in the fp32 run as well, so that the two differ only by what the ops round.
  */
-#ifndef OPS_CASE_RUN_H
-#define OPS_CASE_RUN_H
+#ifndef CASES_CASE_RUN_H
+#define CASES_CASE_RUN_H
 
+#include "cases/cases.h"
 #include "graph/program.h"
-#include "ops/cases.h"
 
 struct case_options {
     bool bench;        /* the larger size */

@@ -1,5 +1,5 @@
 /* The rows of pools, and of what else gives an image another size or more channels. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_pool[] = {
     {.name = "maxpool2d",

@@ -1,4 +1,4 @@
-#include "ops/case_build.h"
+#include "cases/case_build.h"
 
 #include "base/error.h"
 #include "ops/add.h"

@@ -2,7 +2,7 @@
  * The rows of batch norm in parts (each part from inputs, no gradients), and of what may
  * stand behind a whole one.
  */
-#include "ops/case_build.h"
+#include "cases/case_build.h"
 
 #include "ops/add.h"
 #include "ops/batchnorm.h"

@@ -1,5 +1,5 @@
 /* The rows of chains of ops: what backends fuse. */
-#include "ops/case_build.h"
+#include "cases/case_build.h"
 
 #include "ops/add.h"
 #include "ops/batchnorm.h"

@@ -1,5 +1,5 @@
 /* The rows of what works element by element: relu, sigmoid, add, cast, scale_channels. */
-#include "ops/rows.h"
+#include "cases/rows.h"
 
 const struct op_case rows_pointwise[] = {
     {.name = "relu",
