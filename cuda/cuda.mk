@@ -30,7 +30,7 @@ CUDA_CU := $(wildcard cuda/*.cu)
 OBJ     += $(CUDA_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$B/%.cu.o)
 
 $(CUDA_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
-$B/src/train/devices.o: override CPPFLAGS += -DWITH_CUDA -I.
+$B/src/session/devices.o: override CPPFLAGS += -DWITH_CUDA -I.
 override LDLIBS += $(CUDA_HOME)/lib64/libcudart_static.a -ldl -lrt
 
 $B/%.cu.o: %.cu $B/command

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/devices.h"
+#include "session/devices.h"
 
 bool backend_wanted(const struct backend *backend)
 {

@@ -19,7 +19,7 @@
 #include "config/schema.h"
 #include "io/json.h"
 #include "models/count.h"
-#include "train/model_config.h"
+#include "session/model_config.h"
 #include "verb_run.h"
 
 static char *temp_path(void)

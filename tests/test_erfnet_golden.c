@@ -25,7 +25,7 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
-#include "train/devices.h"
+#include "session/devices.h"
 
 enum { CLASSES = 6, IGNORE = 255, STEPS = 3 }; /* as in the script */
 

@@ -32,7 +32,7 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
-#include "train/devices.h"
+#include "session/devices.h"
 
 enum { CLASSES = 10, STEPS = 3 };
 

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/philox.h"
-#include "train/step.h"
+#include "session/session.h"
 
 /* The mean loss of one step on noise. */
 static double first_loss(const char *name, int64_t batch, int64_t side, int64_t classes,

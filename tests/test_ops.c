@@ -27,7 +27,7 @@
 #include "cpu/device.h"
 #include "graph/flat.h"
 #include "ops/reference.h"
-#include "train/devices.h"
+#include "session/devices.h"
 
 /* ---- the reference against differences ---- */
 

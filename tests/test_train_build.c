@@ -17,7 +17,7 @@
 #include "ops/optimizer.h"
 #include "ops/reference.h"
 #include "ops/update_control.h"
-#include "train/build.h"
+#include "session/build.h"
 
 struct built {
     struct config cfg;

@@ -13,7 +13,7 @@
 
 #include "child.h"
 #include "ops/reference.h"
-#include "train/fit.h"
+#include "session/fit.h"
 #include "train_run.h"
 
 static size_t memory_free;

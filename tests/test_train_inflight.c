@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "train/inflight.h"
+#include "session/inflight.h"
 
 struct event {
     int recorded, done; /* times */

@@ -15,10 +15,10 @@
 #include "child.h"
 #include "ops/reference.h"
 #include "ops/update.h"
-#include "train/build.h"
-#include "train/devices.h"
+#include "session/build.h"
+#include "session/devices.h"
+#include "session/plan.h"
 #include "train/evaluate.h"
-#include "train/plan.h"
 #include "train/progress.h"
 #include "train_run.h"
 

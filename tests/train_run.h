@@ -4,7 +4,7 @@
 #ifndef TESTS_TRAIN_RUN_H
 #define TESTS_TRAIN_RUN_H
 
-#include "train/step.h"
+#include "session/session.h"
 
 enum { SIDE = 8, BATCH = 4, CLASSES = 10 };
 

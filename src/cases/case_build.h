@@ -1,5 +1,5 @@
 /*
- * The build functions of the rows in ops/rows_*.c. A row's attrs are those of the op that
+ * The build functions of the rows in cases/rows_*.c. A row's attrs are those of the op that
  * its function is named for; layer, out and groups are filled in.
  */
 #ifndef CASES_CASE_BUILD_H

@@ -23,10 +23,10 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "io/json.h"
+#include "session/devices.h"
+#include "session/model_config.h"
+#include "session/session.h"
 #include "train/data_config.h"
-#include "train/devices.h"
-#include "train/model_config.h"
-#include "train/step.h"
 
 enum { WARM_STEPS = 5, LEAST_STEPS = 5, MOST_STEPS = 1000, CONV_RUNS = 7 };
 static const double default_seconds = 5;

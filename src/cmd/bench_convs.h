@@ -6,7 +6,7 @@
 #ifndef CMD_BENCH_CONVS_H
 #define CMD_BENCH_CONVS_H
 
-#include "train/step.h"
+#include "session/session.h"
 
 enum conv_job { CONV_FORWARD, CONV_DATA, CONV_WEIGHT, CONV_JOBS };
 

@@ -6,7 +6,7 @@
 
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
-#include "train/devices.h"
+#include "session/devices.h"
 
 /* The lines of `text`, each below the name of its backend. */
 static void print_lines(const char *text)

@@ -22,13 +22,13 @@
 #include "dataset/dataset.h"
 #include "io/json.h"
 #include "io/weights_file.h"
+#include "session/devices.h"
+#include "session/model_config.h"
+#include "session/session.h"
 #include "train/data_config.h"
-#include "train/devices.h"
-#include "train/model_config.h"
 #include "train/paint.h"
 #include "train/pretrained.h"
 #include "train/scene_config.h"
-#include "train/step.h"
 
 enum { TOP = 5 };
 

@@ -19,9 +19,9 @@
 #include "graph/program.h"
 #include "io/json.h"
 #include "models/count.h"
-#include "train/fit.h"
-#include "train/model_config.h"
-#include "train/step.h"
+#include "session/fit.h"
+#include "session/model_config.h"
+#include "session/session.h"
 
 /* The training program of a configuration, compiled for a device. */
 struct summary {

@@ -54,7 +54,7 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
 bool model_type_known(const char *type);
 
 /* Logits [N, options->classes] of the images x. Options that a family does not have are
- * not read; train/model_config.h refuses them. */
+ * not read; session/model_config.h refuses them. */
 struct tensor *model_build(struct builder *b, const struct model *m,
                            const struct model_options *o, struct tensor *x);
 

@@ -17,10 +17,10 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "base/strbuf.h"
+#include "session/session.h"
 #include "train/class_list.h"
 #include "train/scores.h"
 #include "train/segmentation.h"
-#include "train/step.h"
 
 /* Where a run stands beside its arrays. */
 struct run_state {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hostmem.h"
-#include "train/model_config.h"
+#include "session/model_config.h"
 #include "train/scene_config.h"
 
 _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&

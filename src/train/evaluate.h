@@ -6,10 +6,10 @@
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
 
+#include "session/session.h"
 #include "train/feed.h"
 #include "train/output.h"
 #include "train/segmentation.h"
-#include "train/step.h"
 
 struct evaluation {
     struct metrics raw, ema;                      /* ema.count is 0 without an average */

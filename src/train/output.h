@@ -17,10 +17,10 @@
 #include "io/csv.h"
 #include "io/jsonl.h"
 #include "io/tensorboard.h"
+#include "session/session.h"
 #include "train/checkpoint.h"
 #include "train/scores.h"
 #include "train/segmentation.h"
-#include "train/step.h"
 
 struct output {
     char *dir;

@@ -6,8 +6,8 @@
 #define TRAIN_PICTURES_H
 
 #include "io/tensorboard.h"
+#include "session/session.h"
 #include "train/feed.h"
-#include "train/step.h"
 
 struct pictures {
     /* PREFIX_0.png, PREFIX_1.png, ...; made if it is not there. Those of before go. */

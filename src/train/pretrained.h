@@ -16,8 +16,8 @@
 #ifndef TRAIN_PRETRAINED_H
 #define TRAIN_PRETRAINED_H
 
+#include "session/session.h"
 #include "train/class_list.h"
-#include "train/step.h"
 
 void pretrained_load(struct session *s, const char *path);
 /* To use the weights as they are: all of the model must be there, and the classes that

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "dataset/class_set.h"
-#include "train/model_config.h"
+#include "session/model_config.h"
 
 static bool is_dataset(const struct config *cfg, const char *name)
 {

@@ -1,4 +1,4 @@
-#include "train/build.h"
+#include "session/build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
-#include "train/model_config.h"
+#include "session/model_config.h"
 
 static struct tensor *build_input(struct build *t, struct builder *b,
                                   const struct config *cfg, int64_t batch)

@@ -1,11 +1,11 @@
 /*
- * What the files of a session share. Private to them: session_programs.c and
- * session_state.c, above them step.c and fit.c, and session.c on top.
+ * What the files of a session share. Private to them: programs.c and
+ * state.c, above them step.c and fit.c, and session.c on top.
  */
-#ifndef TRAIN_SESSION_PARTS_H
-#define TRAIN_SESSION_PARTS_H
+#ifndef SESSION_PARTS_H
+#define SESSION_PARTS_H
 
-#include "train/step.h"
+#include "session/session.h"
 
 /* The training programs, with mixing or not as s->mixing says. */
 void session_compile_train(struct session *s);

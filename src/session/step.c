@@ -1,5 +1,5 @@
 /* Batches through the programs of a session: training and evaluation. */
-#include "train/step.h"
+#include "session/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "graph/flat.h"
 #include "ops/ema_formula.h"
-#include "train/session_parts.h"
+#include "session/parts.h"
 
 static void take_batch(struct session *s, enum session_program which,
                        const struct lent_batch *batch)

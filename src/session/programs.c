@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "graph/flat.h"
-#include "train/session_parts.h"
+#include "session/parts.h"
 
 static void compile(struct session *s, enum session_program which)
 {

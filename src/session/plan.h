@@ -11,8 +11,8 @@
  * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * accumulation /
  * SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
  */
-#ifndef TRAIN_PLAN_H
-#define TRAIN_PLAN_H
+#ifndef SESSION_PLAN_H
+#define SESSION_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

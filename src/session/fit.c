@@ -1,4 +1,4 @@
-#include "train/fit.h"
+#include "session/fit.h"
 
 #include "base/error.h"
 #include "base/hostmem.h"

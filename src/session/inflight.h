@@ -18,8 +18,8 @@
  *
  * On a backend without lanes all of this happens at once and the same calls are exact.
  */
-#ifndef TRAIN_INFLIGHT_H
-#define TRAIN_INFLIGHT_H
+#ifndef SESSION_INFLIGHT_H
+#define SESSION_INFLIGHT_H
 
 #include "graph/backend.h"
 #include "ops/control.h"

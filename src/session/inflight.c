@@ -1,4 +1,4 @@
-#include "train/inflight.h"
+#include "session/inflight.h"
 
 #include <stdlib.h>
 

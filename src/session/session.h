@@ -10,24 +10,24 @@
  *
  * session_init opens the device and compiles the programs but allocates no tensor memory,
  * so sizes and claims can be asked about a device that is not there; session_alloc dies
- * before it allocates if the run does not fit (train/fit.h). `cfg` must outlive
+ * before it allocates if the run does not fit (session/fit.h). `cfg` must outlive
  * the session. Everything that a checkpoint must hold is in weights, moments, average and
  * control; no other state influences the next step.
  *
  * Batches are host memory: pixels uint8 in N,H,W,C order; labels int32, -1 for a sample
  * that does not count, or for segmentation uint8 [N, h, w], LABEL_IGNORE for a pixel.
  * session_step and session_eval have copied them when they return; with the _lent calls,
- * memory of session_host_alloc is copied while the host goes on (train/inflight.h), and
+ * memory of session_host_alloc is copied while the host goes on (session/inflight.h), and
  * given back later.
  */
-#ifndef TRAIN_STEP_H
-#define TRAIN_STEP_H
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
 
 #include "graph/program.h"
 #include "ops/control.h"
-#include "train/build.h"
-#include "train/inflight.h"
-#include "train/plan.h"
+#include "session/build.h"
+#include "session/inflight.h"
+#include "session/plan.h"
 
 struct session_options {
     bool train, eval;

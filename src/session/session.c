@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "graph/flat.h"
 #include "models/init.h"
-#include "train/devices.h"
-#include "train/fit.h"
-#include "train/session_parts.h"
+#include "session/devices.h"
+#include "session/fit.h"
+#include "session/parts.h"
 
 /* With the batch that DATA.BATCH_SIZE auto means. */
 static void compile_fitting(struct session *s, const struct session_options *o)

@@ -4,11 +4,11 @@
  * device whose memory is the host's, only what the whole machine has not is refused: what
  * others will leave of it is not known.
  */
-#ifndef TRAIN_FIT_H
-#define TRAIN_FIT_H
+#ifndef SESSION_FIT_H
+#define SESSION_FIT_H
 
 #include "base/strbuf.h"
-#include "train/step.h"
+#include "session/session.h"
 
 /* Bytes of device memory that a compiled session allocates. */
 size_t fit_need(const struct session *s);

@@ -4,7 +4,7 @@
 #include "base/half.h"
 #include "graph/flat.h"
 #include "ops/update.h"
-#include "train/session_parts.h"
+#include "session/parts.h"
 
 struct control session_control(const struct session *s)
 {

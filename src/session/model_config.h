@@ -2,8 +2,8 @@
  * From the MODEL keys of a configuration to the model that they describe, and to what it
  * sees where there is no picture.
  */
-#ifndef TRAIN_MODEL_CONFIG_H
-#define TRAIN_MODEL_CONFIG_H
+#ifndef SESSION_MODEL_CONFIG_H
+#define SESSION_MODEL_CONFIG_H
 
 #include "config/config.h"
 #include "config/problems.h"

@@ -1,4 +1,4 @@
-#include "train/devices.h"
+#include "session/devices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,11 +13,11 @@
  *
  * All graphs of one configuration have one flat layout.
  */
-#ifndef TRAIN_BUILD_H
-#define TRAIN_BUILD_H
+#ifndef SESSION_BUILD_H
+#define SESSION_BUILD_H
 
 #include "graph/graph.h"
-#include "train/plan.h"
+#include "session/plan.h"
 
 enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
 

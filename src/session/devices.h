@@ -2,8 +2,8 @@
  * The one table of backends, best first. DEVICE auto is the first that this machine can
  * run, and the log says why a better one cannot.
  */
-#ifndef TRAIN_DEVICES_H
-#define TRAIN_DEVICES_H
+#ifndef SESSION_DEVICES_H
+#define SESSION_DEVICES_H
 
 #include "graph/backend.h"
 

@@ -1,11 +1,11 @@
-#include "train/plan.h"
+#include "session/plan.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "train/model_config.h"
+#include "session/model_config.h"
 
 static void plan_amp(struct plan *p, const struct config *cfg,
                      const struct backend *backend, struct device *dev)

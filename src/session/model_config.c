@@ -1,4 +1,4 @@
-#include "train/model_config.h"
+#include "session/model_config.h"
 
 #include <math.h>
 
