@@ -24,6 +24,9 @@
 /* The label of pixels that do not count, in every label picture that is handed on. */
 enum { LABEL_IGNORE = 255 };
 
+/* Classes of a label map, at most: labels are bytes, and two of them are reserved. */
+enum { LABEL_CLASSES = 254 };
+
 /* {0} is a valid one; one per thread, reused. */
 struct label_reader {
     int w, h;

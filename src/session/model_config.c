@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "train/segmentation.h"
+#include "image/label.h"
 
 static const enum init_rule init_of_choice[] = {
     [INIT_MODEL] = INIT_RULE_DEFAULT,
@@ -60,10 +60,10 @@ static void check_class_weights(const struct config *cfg, struct problems *p)
 
 void model_check_labels(const struct config *cfg, struct problems *p)
 {
-    if (cfg->model.num_classes > SEGMENTATION_CLASSES)
+    if (cfg->model.num_classes > LABEL_CLASSES)
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
                      "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
-                     (long long)cfg->model.num_classes, SEGMENTATION_CLASSES);
+                     (long long)cfg->model.num_classes, LABEL_CLASSES);
 }
 
 static void check_segment(const struct config *cfg, struct problems *p)

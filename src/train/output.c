@@ -222,7 +222,7 @@ static const char *right_name(const struct output *o)
 }
 
 /* The columns of summary.csv, and behind them iou_CLASS of a segmentation. */
-enum { COLUMNS_MOST = 8 + 2 * SCORES + SEGMENTATION_CLASSES };
+enum { COLUMNS_MOST = 8 + 2 * SCORES + LABEL_CLASSES };
 
 struct columns {
     char *name[COLUMNS_MOST];

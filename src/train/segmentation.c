@@ -24,7 +24,7 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
 {
     double right = 0, acc = 0, iou = 0, weighted = 0, present;
 
-    if (classes < 1 || classes > SEGMENTATION_CLASSES)
+    if (classes < 1 || classes > LABEL_CLASSES)
         BUG("%d classes", classes);
     *s = (struct segmentation){.classes = classes};
     count(s, matrix);

@@ -18,8 +18,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-
-enum { SEGMENTATION_CLASSES = 254 }; /* labels are bytes, and two of them are reserved */
+#include "image/label.h"
 
 struct segmentation {
     int classes, absent;
@@ -28,13 +27,13 @@ struct segmentation {
     struct segmentation_class {
         int64_t pixels, taken, right;
         double acc, iou; /* NaN: absent */
-    } of[SEGMENTATION_CLASSES];
+    } of[LABEL_CLASSES];
 };
 
 /* What is kept of it, in checkpoints and results: the IoU of each class. */
 struct class_iou {
     int n; /* 0: nothing was segmented */
-    double of[SEGMENTATION_CLASSES];
+    double of[LABEL_CLASSES];
 };
 
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);
