@@ -18,9 +18,9 @@
 #include "base/log.h"
 #include "child.h"
 #include "cmd/cmd.h"
-#include "dataset/synth_shapes.h"
 #include "image/encode.h"
 #include "image/image.h"
+#include "synth/shapes.h"
 
 enum { SIZE = 32, BYTES = SIZE * SIZE * 3 };
 

@@ -15,8 +15,8 @@
 #include "dataset/class_set.h"
 #include "dataset/dataset.h"
 #include "dataset/label.h"
-#include "dataset/synth_scenes.h"
 #include "make_folder.h"
+#include "synth/scenes.h"
 
 enum { W = 96, H = 48, PIXELS = W * H };
 

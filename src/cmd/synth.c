@@ -17,10 +17,10 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "dataset/class_set.h"
-#include "dataset/synth_scenes.h"
-#include "dataset/synth_shapes.h"
 #include "image/encode.h"
 #include "io/json.h"
+#include "synth/scenes.h"
+#include "synth/shapes.h"
 
 enum { QUALITY = 90 };
 

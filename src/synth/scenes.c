@@ -1,4 +1,4 @@
-#include "dataset/synth_scenes.h"
+#include "synth/scenes.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * one anti-aliased shape of random colour, place, size and angle over a random gradient,
  * with smaller blots and noise. A picture is a pure function of its arguments.
  */
-#ifndef DATASET_SYNTH_SHAPES_H
-#define DATASET_SYNTH_SHAPES_H
+#ifndef SYNTH_SHAPES_H
+#define SYNTH_SHAPES_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "dataset/synth_shapes.h"
+#include "synth/shapes.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * people, poles with signs or lights. Labels are Cityscapes' ids; 1 (the own vehicle) is
  * one that most class sets ignore. A scene is a pure function of its arguments.
  */
-#ifndef DATASET_SYNTH_SCENES_H
-#define DATASET_SYNTH_SCENES_H
+#ifndef SYNTH_SCENES_H
+#define SYNTH_SCENES_H
 
 #include <stdint.h>
 
