@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "graph/autodiff.h"
-#include "graph/checkpoint.h"
 #include "graph/flat.h"
 #include "graph/precision.h"
+#include "graph/recompute.h"
 #include "toy_graph.h"
 
 static int count(const struct graph *g, const struct op *op, enum phase phase)
@@ -209,7 +209,7 @@ static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *
     graph_flatten(g);
     autodiff(&b, h, seed);
     if (use_checkpoint)
-        assert_int_equal(checkpoint(g), 12 * 3);
+        assert_int_equal(recompute(g), 12 * 3);
 
     struct program *p = program_compile(g, &toy_plain, NULL, NULL);
     void **base = toy_bind(p);

@@ -8,7 +8,7 @@
  *   graph_flatten(g);                       flat state gets its offsets
  *   autodiff(&b, loss, seed);               backward nodes
  *   ...                                     update nodes
- *   precision(g, ...); checkpoint(g);       graph edits
+ *   precision(g, ...); recompute(g);        graph edits
  *   program_compile(g, ...)                 graph/program.h
  *   graph_free(g);                          after the programs made from it
  */

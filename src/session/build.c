@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 #include "graph/autodiff.h"
-#include "graph/checkpoint.h"
 #include "graph/flat.h"
+#include "graph/recompute.h"
 #include "ops/confusion.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
@@ -323,7 +323,7 @@ void build_init(struct build *t, const struct config *cfg, const struct plan *p,
     if (training && p->level == AMP_O3)
         build_rounding(t);
     if (training && cfg->train.use_checkpoint)
-        t->recomputed = checkpoint(t->graph);
+        t->recomputed = recompute(t->graph);
 }
 
 void build_release(struct build *t)

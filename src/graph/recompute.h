@@ -9,11 +9,11 @@
  * Call after autodiff and precision, on a graph with update nodes or without.
  * Returns how many nodes were duplicated.
  */
-#ifndef GRAPH_CHECKPOINT_H
-#define GRAPH_CHECKPOINT_H
+#ifndef GRAPH_RECOMPUTE_H
+#define GRAPH_RECOMPUTE_H
 
 #include "graph/graph.h"
 
-int checkpoint(struct graph *g);
+int recompute(struct graph *g);
 
 #endif

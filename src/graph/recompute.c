@@ -1,4 +1,4 @@
-#include "graph/checkpoint.h"
+#include "graph/recompute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void append(struct graph *g, struct node *n)
     g->node[g->nnode++] = n;
 }
 
-static struct tensor *recompute(struct pass *p, struct tensor *t);
+static struct tensor *recomputed(struct pass *p, struct tensor *t);
 
 /* A twin of `n` in the backward phase; its outputs are new tensors. */
 static void copy_node(struct pass *p, const struct node *n)
@@ -51,7 +51,7 @@ static void copy_node(struct pass *p, const struct node *n)
     c->in = arena_new(&g->arena, (size_t)(n->nin + 1) * sizeof(*c->in));
     c->out = arena_new(&g->arena, (size_t)(n->nout + 1) * sizeof(*c->out));
     for (int i = 0; i < n->nin; i++)
-        c->in[i] = recompute(p, n->in[i]);
+        c->in[i] = recomputed(p, n->in[i]);
     for (int i = 0; i < n->nout; i++) {
         struct tensor *t = arena_copy(&g->arena, n->out[i], sizeof(*t));
 
@@ -70,7 +70,7 @@ static void copy_node(struct pass *p, const struct node *n)
     p->ncopied++;
 }
 
-static struct tensor *recompute(struct pass *p, struct tensor *t)
+static struct tensor *recomputed(struct pass *p, struct tensor *t)
 {
     if (t->id >= p->ntensor || p->kept[t->id])
         return t;
@@ -79,7 +79,7 @@ static struct tensor *recompute(struct pass *p, struct tensor *t)
     return p->copy[t->id];
 }
 
-int checkpoint(struct graph *g)
+int recompute(struct graph *g)
 {
     struct pass p = {.g = g, .ntensor = g->ntensor};
     struct node **old = g->node;
@@ -94,7 +94,7 @@ int checkpoint(struct graph *g)
     for (int i = 0; i < nold; i++) {
         if (old[i]->phase == PHASE_BACKWARD)
             for (int k = 0; k < old[i]->nin; k++)
-                old[i]->in[k] = recompute(&p, old[i]->in[k]);
+                old[i]->in[k] = recomputed(&p, old[i]->in[k]);
         append(g, old[i]);
     }
     graph_changed(g);
