@@ -44,8 +44,12 @@ SRC   := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 OBJ   := $(SRC:%.c=$B/%.o)
 include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
-TEST  := $(patsubst %.c,$B/%,$(filter-out $(NO_CUDA_TESTS),$(wildcard tests/test_*.c)))
-HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/test_*.c),$(wildcard tests/*.c)))
+# tests/ has the folders of src/; what its programs share is linked into each of them.
+ROOMS := base config image dataset graph ops cpu models io session train synth cmd
+TEST  := $(patsubst %.c,$B/%,$(wildcard $(ROOMS:%=tests/%/test_*.c)) $(CUDA_TESTS))
+HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/*/test_*.c),\
+         $(wildcard tests/*.c $(ROOMS:%=tests/%/*.c))))
+$(TEST:%=%.o) $(HELP): override CPPFLAGS += -I.
 BUILD := $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
@@ -60,10 +64,10 @@ $B/libtrainc.so: $(LIB)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(LDLIBS)
 
 $B/tests/%: $B/tests/%.o $(HELP) $B/libtrainc.so
-	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ $(LDLIBS) -lcmocka
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(LDLIBS) -lcmocka
 
-$B/tests/test_cuda_%: $B/tests/test_cuda_%.o $(HELP) $(CUDA_HELP) $B/libtrainc.so
-	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ $(LDLIBS) -lcmocka
+$B/tests/cuda/test_%: $B/tests/cuda/test_%.o $(HELP) $(CUDA_HELP) $B/libtrainc.so
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(LDLIBS) -lcmocka
 
 $B/tests/fuzz/%: $B/tests/fuzz/%.o $B/tests/fuzz/fuzz.o $B/libtrainc.so
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(LDLIBS)

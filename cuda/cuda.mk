@@ -14,9 +14,9 @@ ifeq ($(NVCC),)
 $(error CUDA=1, but there is no nvcc: set CUDA_HOME or NVCC)
 endif
 
-# tests/test_cuda_*.c are about what is in cuda/; what they share is in tests/cuda.
-CUDA_HELP := $(patsubst %.c,$B/%.o,$(wildcard tests/cuda/*.c))
-$(CUDA_HELP) $B/tests/test_cuda_%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+CUDA_TESTS := $(wildcard tests/cuda/test_*.c)
+CUDA_HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(CUDA_TESTS),$(wildcard tests/cuda/*.c)))
+$(CUDA_HELP) $(CUDA_TESTS:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
 # Machine code for Ampere and Hopper; newer chips compile the PTX at their first start.
 NVARCH ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
@@ -36,6 +36,4 @@ override LDLIBS += $(CUDA_HOME)/lib64/libcudart_static.a -ldl -lrt
 $B/%.cu.o: %.cu $B/command
 	@mkdir -p $(@D)
 	$(NVCC) $(NVFLAGS) -c -o $@ $<
-else
-NO_CUDA_TESTS := $(wildcard tests/test_cuda_*.c)
 endif

@@ -191,7 +191,7 @@ EOF
 }
 
 ops() { # settings: the op table against the reference
-  (cd "$root" && env "$@" TEST_BACKENDS=cuda TEST_FILTER=test_backends "$tests/test_ops") >ops.log 2>&1
+  (cd "$root" && env "$@" TEST_BACKENDS=cuda TEST_FILTER=test_backends "$tests/ops/test_ops") >ops.log 2>&1
   local rc=$?
   cat ops.log
   grep ' rows, ' ops.log | sed 's/^/  /' | tr '\n' ';'
@@ -203,7 +203,7 @@ check_ops_tf32() { ops TEST_TF32=1; }
 
 check_goldens() {
   local n=0 t
-  for t in test_models_golden test_erfnet_golden; do
+  for t in models/test_{resnet,erfnet}_golden; do
     [ -x "$tests/$t" ] || continue
     (cd "$root" && TEST_BACKENDS=cuda "$tests/$t") || die "$t"
     n=$((n + 1))
@@ -214,7 +214,7 @@ check_goldens() {
 
 check_training_steps() {
   local n=0 t
-  for t in "$tests"/test_train_*; do
+  for t in "$tests"/{session,train}/test_*; do
     case $t in *.o | *.d) continue ;; esac
     (cd "$root" && TEST_DEVICE=cuda "$t") || die "$t"
     n=$((n + 1))
@@ -267,7 +267,7 @@ sanitize() { # TOOL [FLAG...]
   [ -x "$tool" ] || skip "there is no compute-sanitizer"
   # Our own kernels: NVIDIA's libraries are not ours to check.
   (cd "$root" && TEST_BACKENDS=cuda TEST_FILTER=test_backends timeout "${SANITIZE_LIMIT:-540}" \
-    "$tool" --tool "$@" --error-exitcode 9 "$tests/test_ops") >sanitizer.log 2>&1
+    "$tool" --tool "$@" --error-exitcode 9 "$tests/ops/test_ops") >sanitizer.log 2>&1
   local rc=$?
   tail -40 sanitizer.log
   grep 'ERROR SUMMARY' sanitizer.log | tail -1

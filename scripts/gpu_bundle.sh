@@ -27,12 +27,15 @@ mkdir -p "$to"/{bin,lib/cxx,scripts,tests} "$(dirname "$out")"
 
 # What check_gpu.sh runs.
 programs=("$trainc")
-for t in test_ops test_models_golden test_erfnet_golden test_train_step \
-  test_train_accumulation test_train_overflow test_train_fit test_train_checkpoint; do
+for t in ops/test_ops models/test_{resnet,erfnet}_golden \
+  session/test_{step,accumulation,overflow,fit} train/test_checkpoint; do
   [ ! -x "$tests/$t" ] || programs+=("$tests/$t")
 done
-[ -x "$tests/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
-for p in "${programs[@]:1}"; do strip --strip-debug -o "$to/bin/$(basename "$p")" "$p"; done
+[ -x "$tests/ops/test_ops" ] || { echo "no tests in $tests: make them first" >&2; exit 1; }
+for p in "${programs[@]:1}"; do
+  mkdir -p "$to/bin/$(basename "$(dirname "$p")")"
+  strip --strip-debug -o "$to/bin/$(basename "$(dirname "$p")")/$(basename "$p")" "$p"
+done
 strip --strip-debug -o "$to/bin/trainc" "$trainc"
 
 # Not the C library and the loader, which belong to the kernel that runs there.
@@ -49,7 +52,7 @@ done
 cp -r configs "$to/"
 cp -r tests/golden "$to/tests/"
 cp scripts/check_gpu.sh "$to/scripts/"
-for f in "$to"/bin/* "$to"/lib/*.so*; do
+for f in "$to"/bin/trainc "$to"/bin/*/* "$to"/lib/*.so*; do
   objdump -T "$f"
 done | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\)).*/\1/p' | sort -Vu | tail -1 >"$to/lib/glibc"
 

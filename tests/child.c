@@ -1,4 +1,4 @@
-#include "child.h"
+#include "tests/child.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -7,15 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "tests/test.h"
 
 static void leave(const char *message, int code, void *arg)
 {

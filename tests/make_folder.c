@@ -1,4 +1,4 @@
-#include "make_folder.h"
+#include "tests/make_folder.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "image/encode.h"
-#include "make_jpeg.h"
+#include "tests/image/make_jpeg.h"
 
 char *make_temp_dir(void)
 {

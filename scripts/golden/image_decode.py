@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files for tests/test_image_decode.c: small pictures of many kinds, with the RGB that
+"""Golden files for tests/image/test_decode.c: small pictures of many kinds, with the RGB that
 Pillow makes of them.
 
 usage: image_decode.py OUT_DIR

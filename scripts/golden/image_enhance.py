@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/test_image_enhance.c: Pillow's colour operations on one picture.
+"""Golden file for tests/image/test_enhance.c: Pillow's colour operations on one picture.
 
 usage: image_enhance.py OUT.bin
 

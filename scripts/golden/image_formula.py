@@ -1,4 +1,4 @@
-"""The picture that the golden files of src/image start from; tests/image_formula.c has the
+"""The picture that the golden files of src/image start from; tests/image/image_formula.c has the
 same formula."""
 from PIL import Image
 

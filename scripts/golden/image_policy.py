@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/test_image_policy.c: timm's RandAugment operations on one picture.
+"""Golden file for tests/image/test_policy.c: timm's RandAugment operations on one picture.
 
 usage: image_policy.py OUT.bin
 

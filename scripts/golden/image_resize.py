@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/test_image_resize.c: Pillow's resize on pictures made by a formula.
+"""Golden file for tests/image/test_resize.c: Pillow's resize on pictures made by a formula.
 
 usage: image_resize.py OUT.bin
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/test_image_scene.c: pictures and their labels resized, flipped,
+"""Golden file for tests/image/test_scene.c: pictures and their labels resized, flipped,
 cropped, padded and shifted together, by Pillow.
 
 usage: image_scene.py OUT.bin

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files for tests/test_image_decode.c and test_image_tiff.c: small TIFFs of many kinds, with
+"""Golden files for tests/image/test_decode.c and tests/image/test_tiff.c: small TIFFs of many kinds, with
 the RGB that Pillow makes of them.
 
 usage: image_tiff.py OUT_DIR

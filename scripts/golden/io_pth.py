@@ -1,4 +1,4 @@
-"""Golden files of tests/test_io_pth.c: what torch.save writes.
+"""Golden files of tests/io/test_pth.c: what torch.save writes.
 
   io_pth.py           makes tests/golden/io/*.pth
 

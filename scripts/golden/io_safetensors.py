@@ -1,4 +1,4 @@
-"""Golden file of tests/test_io_safetensors.c, and the other direction.
+"""Golden file of tests/io/test_safetensors.c, and the other direction.
 
   io_safetensors.py write        makes tests/golden/io/python.safetensors
   io_safetensors.py check FILE   reads a file of ours with Python's safetensors, and

@@ -1,4 +1,4 @@
-"""Golden file of tests/test_io_tensorboard.c: the same events, written with TensorBoard's
+"""Golden file of tests/io/test_tensorboard.c: the same events, written with TensorBoard's
 own protocol buffers and record writer. After that, reads the file that the test leaves in
 the directory KEEP with TensorBoard's reader, if one is given.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files of tests/test_erfnet_golden.c: ERFNet in PyTorch, both stages.
+"""Golden files of tests/models/test_erfnet_golden.c: ERFNet in PyTorch, both stages.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_erfnet.py tests/golden/models

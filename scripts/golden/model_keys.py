@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The entries of timm's state dicts, for tests/test_models.c.
+"""The entries of timm's state dicts, for tests/models/test_models.c.
 
     python3 -m pip install torch timm
     python3 scripts/golden/model_keys.py tests/golden/models

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files of tests/test_models_golden.c: ResNets in PyTorch, one JSON file a net.
+"""Golden files of tests/models/test_resnet_golden.c: ResNets in PyTorch, one JSON file a net.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_resnet.py tests/golden/models

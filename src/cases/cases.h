@@ -1,7 +1,8 @@
 /*
  * The op table's rows: each builds its inputs and one op (or a few that backends fuse) in
- * two sizes. tests/test_ops.c runs every row on every backend, and checks the reference
- * against differences; `trainc bench --ops` times the same rows in the larger size.
+ * two sizes. tests/ops/test_ops.c runs every row on every backend, and checks the
+ * reference against differences; `trainc bench --ops` times the same rows in the larger
+ * size.
  *
  * Inputs are image or plain fp32 tensors that want gradients, labels, bytes and lam.
  * How they are filled is part of the row: no ties where a maximum decides, no values at

@@ -1,12 +1,5 @@
 #include "tests/cuda/ask_cudnn.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 
 #include "base/strbuf.h"
@@ -15,6 +8,7 @@
 #include "cuda/library.h"
 #include "ops/conv2d.h"
 #include "ops/reference.h"
+#include "tests/test.h"
 
 /* The kernels under test; the reference takes the rest, as nothing runs here. */
 static const struct kernel *const kernels[] = {

@@ -21,10 +21,10 @@ EMU_LIB  := $E/libtrainc.so
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
 # Programs of tests/ that also run here, and the emulator's own.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
-EMU_BOTH := test_ops test_models_golden test_erfnet_golden test_train_step \
-            test_train_accumulation test_train_overflow test_train_segment \
-            test_train_segment_weights test_train_fit test_train_half \
-            test_train_checkpoint test_train_saves test_train_pretrained
+EMU_BOTH := ops/test_ops models/test_resnet_golden models/test_erfnet_golden \
+            session/test_step session/test_accumulation session/test_overflow \
+            session/test_segment session/test_segment_weights session/test_fit \
+            session/test_half train/test_checkpoint train/test_saves train/test_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/ops.sh tests/emulator/models.sh \
             tests/emulator/messages.sh $(if $(SANITIZE),,tests/emulator/train.sh \
@@ -46,7 +46,7 @@ $B/trainc-emulated: $B/src/main.o $(EMU_LIB)
 
 $E/tests/%: $B/tests/%.o $(HELP) $(EMU_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/..' -o $@ $^ $(EMU_LIBS) -lcmocka
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(EMU_LIBS) -lcmocka
 
 SELF_HELP := $B/tests/child.o $B/tests/emulator/self/fixture.o $E/tests/emulator/self/kernels.o
 

@@ -5,7 +5,7 @@
 #
 #   tests/emulator/ops.sh [PROGRAM]
 set -u
-program=${1:-${EMULATED:-build/cc/emulated}/tests/test_ops}
+program=${1:-${EMULATED:-build/cc/emulated}/tests/ops/test_ops}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ops.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 fails=0

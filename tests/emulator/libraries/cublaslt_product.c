@@ -1,13 +1,8 @@
-#include "tests/emulator/libraries/cublaslt_product.h"
-
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/emulator/libraries/cublaslt_product.h"
+#include "tests/test.h"
 
 struct lt lt;
 cublasLtHandle_t lt_handle;

@@ -1,13 +1,10 @@
-#include "tests/emulator/libraries/run_graph.h"
-
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/emulator/libraries/run_graph.h"
+#include "tests/test.h"
 
 struct api run_api;
 static cudnnHandle_t handle;

@@ -1,14 +1,10 @@
 /* The emulated cuBLASLt: what it computes, against plain loops. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/half.h"
 #include "tests/emulator/libraries/cublaslt_product.h"
+#include "tests/test.h"
 
 static float get(int which, int i, cudaDataType_t t)
 {

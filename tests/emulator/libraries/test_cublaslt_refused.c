@@ -2,14 +2,8 @@
  * The emulated cuBLASLt: what it refuses, and the sizes of its attributes against
  * NVIDIA's library, where that is installed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/emulator/libraries/cublaslt_product.h"
+#include "tests/test.h"
 
 static cublasStatus_t run_one(struct lt_problem p)
 {

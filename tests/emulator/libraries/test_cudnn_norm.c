@@ -3,16 +3,12 @@
  * parts against the whole, and reductions, products and views against plain loops.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/emulator/libraries/cudnn_numbers.h"
 #include "tests/emulator/libraries/run_graph.h"
+#include "tests/test.h"
 
 #define F32    CUDNN_DATA_FLOAT
 #define LEN(x) ((int)(sizeof(x) / sizeof((x)[0])))

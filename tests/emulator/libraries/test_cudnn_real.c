@@ -3,18 +3,14 @@
  * needs the library and no GPU; where it is not installed, only the emulation is asked.
  */
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/emulator/libraries/cudnn_cases.h"
+#include "tests/test.h"
 
 static struct api emulated, real;
 static bool have_real;

@@ -3,15 +3,11 @@
  * plans as text. The last is where its own strictness matters: the library would compute
  * rubbish.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/emulator/libraries/run_graph.h"
+#include "tests/test.h"
 
 #define F32 CUDNN_DATA_FLOAT
 

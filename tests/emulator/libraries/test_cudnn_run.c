@@ -4,16 +4,13 @@
  * plain loops.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/half.h"
 #include "tests/emulator/libraries/run_graph.h"
+#include "tests/test.h"
 
 #define F32 CUDNN_DATA_FLOAT
 #define F16 CUDNN_DATA_HALF

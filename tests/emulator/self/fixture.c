@@ -1,13 +1,8 @@
-#include "tests/emulator/self/fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <cuda_runtime_api.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <cuda_runtime_api.h>
+#include "tests/emulator/self/fixture.h"
+#include "tests/test.h"
 
 void fixture_init(struct fixture *f)
 {

@@ -2,19 +2,14 @@
  * The CUDA backend itself on the emulator, whose streams run when somebody waits: what
  * alloc and sync wait for, what is counted, what a described GPU has.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cuda/backend.h"
 #include "tests/emulator/counters.h"
+#include "tests/test.h"
 
 enum { SIZE = 4096 };
 

@@ -1,18 +1,13 @@
 /* Kernels on the emulator: each bug that it is there for is planted and must be seen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-#include <cuda_runtime_api.h>
 
 #include "tests/child.h"
 #include "tests/emulator/counters.h"
 #include "tests/emulator/self/fixture.h"
 #include "tests/emulator/self/kernels.h"
+#include "tests/test.h"
 
 /* ---- what must stop the program ---- */
 

@@ -1,17 +1,12 @@
 /* The emulated runtime: captures and what is illegal in them, late streams, memory. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
+#include <math.h>
 
 #include "tests/emulator/counters.h"
 #include "tests/emulator/host_node.h"
 #include "tests/emulator/self/fixture.h"
 #include "tests/emulator/self/kernels.h"
+#include "tests/test.h"
 
 /* ---- captures ---- */
 

@@ -2,20 +2,15 @@
  * make DEBUG=1 forbids steps to allocate. What the runtime, the driver and a profiler
  * allocate for a launch, a capture and a replay is not meant: they always do.
  */
-#include "tests/alloc_debug.h"
+#include "tests/base/alloc_debug.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "cuda/backend.h"
 #include "cuda/cast.h"
 #include "graph/kernel.h"
 #include "tests/child.h"
+#include "tests/test.h"
 
 enum { N = 64 };
 

@@ -1,0 +1,259 @@
+/*
+ * The verbs that speak of models and devices without training: what they write for
+ * machines, and that every recipe of the table loads and builds its own model.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config/load.h"
+#include "config/schema.h"
+#include "io/json.h"
+#include "models/count.h"
+#include "session/model_config.h"
+#include "tests/cmd/verb_run.h"
+#include "tests/test.h"
+
+static char *temp_path(void)
+{
+    static char path[] = "/tmp/trainc-summary-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    return path;
+}
+
+static int64_t number(const json_t *j, const char *key)
+{
+    const json_t *n = json_object_get(j, key);
+
+    assert_true(json_is_integer(n));
+    return json_integer_value(n);
+}
+
+/* How often an op stands in the claims. */
+static int claimed(const json_t *claims, const char *op)
+{
+    const json_t *claim, *name;
+    size_t i, k;
+    int n = 0;
+
+    json_array_foreach(claims, i, claim)
+    {
+        assert_true(json_is_string(json_object_get(claim, "layer")));
+        assert_true(json_is_string(json_object_get(claim, "kernel")));
+        json_array_foreach(json_object_get(claim, "ops"), k, name) n +=
+            !strcmp(json_string_value(name), op);
+    }
+    return n;
+}
+
+static void test_summary(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    char *path = temp_path();
+    const json_t *claims;
+    json_t *j;
+
+    (void)state;
+    assert_int_equal(RUN(&cmd_summary, "--opts", "MODEL.TYPE", "resnet", "MODEL.NAME",
+                         "resnet18", "DATA.IMG_SIZE", "64", "DATA.BATCH_SIZE", "4",
+                         "MODEL.DROP_PATH_RATE", "0", "--device", "ref", "--json", path),
+                     0);
+    j = json_parse_file(path, &why);
+    if (!j)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    assert_int_equal(number(j, "params"), 11689512);
+    /* The convolutions of 64x64 pixels and the classifier, of one image. */
+    assert_int_equal(number(j, "macs"), (INT64_C(1814073344) - 512000) * 4 / 49 + 512000);
+    assert_true(number(j, "lower_bound_bytes") > 4 * 64 * 32 * 32 * 4);
+    assert_true(number(j, "arena_bytes") >= number(j, "lower_bound_bytes"));
+    assert_true(number(j, "saved_bytes") <= number(j, "activation_bytes"));
+    claims = json_object_get(j, "claims");
+    assert_int_equal(claimed(claims, "conv2d"), 20);
+    assert_int_equal(claimed(claims, "conv2d_weight_grad"), 20);
+    assert_int_equal(claimed(claims, "conv2d_data_grad"), 19); /* not of the pixels */
+    assert_int_equal(claimed(claims, "batchnorm"), 20);
+    assert_int_equal(claimed(claims, "linear"), 1);
+    json_decref(j);
+    unlink(path);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        RUN(&cmd_summary, "--opts", "MODEL.TYPE", "resnet", "MODEL.NAME", "resnet51"), 2);
+    assert_int_equal(RUN(&cmd_summary, "--opts", "MODEL.TYPE", "erfnet"), 2);
+    assert_int_equal(RUN(&cmd_summary, "--model-type", "resnet", "--model", "resnet18",
+                         "--drop-path", "1"),
+                     2);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(&cmd_models, "resnet*d"), 0);
+    assert_int_equal(verb_run(&cmd_models, (const char *const[]){NULL}), 0);
+    assert_int_equal(verb_run(&cmd_devices, (const char *const[]){NULL}), 0);
+}
+
+/* The choices of the MODEL keys, one by one: the nets that they turn resnet50 into. */
+static void test_keys(void **state)
+{
+    static const struct {
+        int stem, shortcut;
+        int64_t params;
+    } rows[] = {
+        {STEM_AUTO, SHORTCUT_AUTO, 25557032},
+        {STEM_7X7, SHORTCUT_CONV, 25557032},
+        {STEM_DEEP, SHORTCUT_AUTO, 25576264},
+        {STEM_DEEP64, SHORTCUT_AUTO, 25680808},
+        {STEM_TIERED, SHORTCUT_AVG, 25573728},
+        {STEM_3X3, SHORTCUT_AVG, 25557032 - 7680},
+        {STEM_AUTO, SHORTCUT_PAD, 25557032 - 2768896 - 7680},
+    };
+    static const int inits[][2] = {
+        {INIT_MODEL, INIT_RULE_DEFAULT},
+        {INIT_KAIMING_NORMAL, INIT_RULE_KAIMING_NORMAL},
+        {INIT_KAIMING_UNIFORM, INIT_RULE_KAIMING_UNIFORM},
+        {INIT_XAVIER_NORMAL, INIT_RULE_XAVIER_NORMAL},
+        {INIT_XAVIER_UNIFORM, INIT_RULE_XAVIER_UNIFORM},
+    };
+    struct model_options rates;
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    cfg.model.type = "resnet";
+    cfg.model.name = "resnet50";
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct model_options o;
+
+        cfg.model.resnet.stem = rows[i].stem;
+        cfg.model.resnet.shortcut = rows[i].shortcut;
+        o = model_options_of_config(&cfg);
+        assert_int_equal(model_count_image(model_of_config(&cfg), &o, 3, 64, 64).params,
+                         rows[i].params);
+    }
+    for (size_t i = 0; i < sizeof(inits) / sizeof(inits[0]); i++) {
+        cfg.model.init = inits[i][0];
+        assert_int_equal(model_options_of_config(&cfg).init, inits[i][1]);
+    }
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_OWN);
+    cfg.model.resnet.zero_init_last = (struct bool_opt){.value = true, .has = true};
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_ON);
+    cfg.model.resnet.zero_init_last = (struct bool_opt){.value = false, .has = true};
+    assert_int_equal(model_options_of_config(&cfg).zero_init_last, MODEL_SWITCH_OFF);
+    cfg.model.drop_rate = 0.2;
+    cfg.model.drop_path_rate = 0.3;
+    rates = model_options_of_config(&cfg);
+    assert_true(rates.drop_rate == 0.2 && rates.drop_path == 0.3);
+    config_release(&cfg);
+}
+
+/* A file below configs/ loads without a word and names a model. */
+static void load_file(struct config *cfg, const char *file)
+{
+    char *words[] = {xstrdup("--cfg"), xasprintf("configs/%s", file)};
+    struct cmd_spec spec = {.schema = schema_table};
+    struct problems p = {0};
+    struct cmdline line;
+
+    cmdline_parse(&line, &spec, 2, words, &p);
+    if (config_load(cfg, &line, &p))
+        model_check(cfg, &p);
+    if (p.n)
+        fail_msg("%s: %s", words[1], p.item[0].text);
+    problems_release(&p);
+    cmdline_release(&line);
+    free(words[0]);
+    free(words[1]);
+}
+
+/* Pictures are squares for a classifier: the loader makes no others. */
+static void test_squares(void **state)
+{
+    struct problems p = {0};
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "MODEL.TYPE", "resnet");
+    config_set(&cfg, "MODEL.NAME", "resnet20");
+    config_set(&cfg, "DATA.IMG_SIZE", "32");
+    config_set(&cfg, "DATA.IMG_WIDTH", "32");
+    model_check(&cfg, &p);
+    assert_int_equal(p.nerror, 0);
+    config_set(&cfg, "DATA.IMG_HEIGHT", "64");
+    model_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "resnet20 sees squares of DATA.IMG_SIZE"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+/* The model can be built as the file says, for images as large as it says. */
+static void check_build(const struct config *cfg)
+{
+    struct model_options o = model_options_of_config(cfg);
+
+    assert_true(model_count_image(model_of_config(cfg), &o, (int)cfg->model.in_chans,
+                                  (int)cfg->data.img_size, (int)cfg->data.img_size)
+                    .macs > 0);
+}
+
+static void test_recipes(void **state)
+{
+    struct config cfg;
+    int n = 0;
+
+    (void)state;
+    for (const struct model *m = model_table; m->name; m++) {
+        if (!m->recipe)
+            continue;
+        load_file(&cfg, m->recipe);
+        assert_string_equal(cfg.model.name, m->name);
+        assert_int_equal(cfg.model.num_classes, m->classes);
+        check_build(&cfg);
+        config_release(&cfg);
+        n++;
+    }
+    assert_true(n >= 20);
+}
+
+static void test_smoke(void **state)
+{
+    int n;
+    char **file = dir_list("configs/smoke", &n);
+
+    (void)state;
+    assert_true(n >= 3);
+    for (int i = 0; i < n; i++) {
+        struct config cfg;
+        char *path = path_join("smoke", file[i]);
+
+        load_file(&cfg, path);
+        check_build(&cfg);
+        config_release(&cfg);
+        free(path);
+    }
+    dir_list_free(file, n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_summary), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lists),   cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_recipes), cmocka_unit_test(test_smoke),
+        cmocka_unit_test(test_squares),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

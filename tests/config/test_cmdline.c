@@ -1,0 +1,502 @@
+/*
+ * The command line, row by row as argparse's users know it, with trainc's answer where
+ * trainc is kinder (folded _, numbers with exponents, --x=true) or stricter.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "config/cmdline.h"
+#include "config/foreign.h"
+#include "config/schema.h"
+#include "tests/config/config_support.h"
+#include "tests/test.h"
+
+static const struct cmd_flag own[] = {
+    {"--json", "FILE", "a value"},
+    {"-q, --quiet", NULL, "a switch"},
+    {"-v, --verbose", NULL, "another"},
+    {0},
+};
+
+enum { ARGC_MAX = 40 };
+
+/* Words are separated by |. A line ends with what it says, if anything. */
+static void parse(struct cmdline *line, const char *words, int max_args, bool known,
+                  struct problems *p)
+{
+    struct cmd_spec spec = {schema_table, own, max_args, known};
+    char *text = xstrdup(words), *argv[ARGC_MAX];
+    int argc = 0;
+
+    for (char *w = text, *next; *words && w; w = next) {
+        next = strchr(w, '|');
+        if (next)
+            *next++ = '\0';
+        assert_true(argc < ARGC_MAX);
+        argv[argc++] = w;
+    }
+    cmdline_parse(line, &spec, argc, argv, p);
+    free(text);
+}
+
+static void add_sets(struct strbuf *s, const char *what, const struct cmd_set *set, int n)
+{
+    for (int i = 0; i < n; i++)
+        strbuf_addf(s, "%s%s%s%s%s", s->len ? " " : "", what, set[i].name,
+                    set[i].text ? "=" : "", set[i].text ? set[i].text : "");
+}
+
+static void add_words(struct strbuf *s, const char *what, const struct cmd_word *w, int n)
+{
+    for (int i = 0; i < n; i++)
+        strbuf_addf(s, "%s%s%s", s->len ? " " : "", what, w[i].text);
+}
+
+static void show(struct strbuf *s, const struct cmdline *line)
+{
+    add_words(s, "cfg:", line->cfg, line->ncfg);
+    add_sets(s, "opt:", line->opt, line->nopt);
+    add_sets(s, "", line->flag, line->nflag);
+    add_sets(s, "own:", line->own, line->nown);
+    add_words(s, "arg:", line->arg, line->narg);
+    add_words(s, "rest:", line->rest, line->nrest);
+    strbuf_addstr(s, line->help ? " HELP" : "");
+    strbuf_addstr(s, line->version ? " VERSION" : "");
+    if (line->print)
+        strbuf_addf(s, " PRINT%s", line->print);
+}
+
+struct row {
+    const char *words, *want, *says;
+};
+
+static const struct row rows[] = {
+    {"", "", ""},
+    /* spellings of a flag and its value */
+    {"--batch-size|3", "DATA.BATCH_SIZE=3", ""},
+    {"--batch-size=3", "DATA.BATCH_SIZE=3", ""},
+    {"--batch_size|3", "DATA.BATCH_SIZE=3", ""},
+    {"--batch_size=3", "DATA.BATCH_SIZE=3", ""},
+    {"-b|3", "DATA.BATCH_SIZE=3", ""},
+    {"-b3", "DATA.BATCH_SIZE=3", ""},
+    {"-b=3", "DATA.BATCH_SIZE=3", ""},
+    {"--batch|3", "DATA.BATCH_SIZE=3", "note: --batch is short for --batch-size\n"},
+    {"--batch=3", "DATA.BATCH_SIZE=3", "note: --batch is short for --batch-size\n"},
+    {"--batch_s=3", "DATA.BATCH_SIZE=3", "note: --batch_s is short for --batch-size\n"},
+    {"--mixup|0.5", "AUG.MIXUP=0.5", ""}, /* exact, beside --mixup-prob */
+    {"--mixup-p|0.5", "AUG.MIXUP_PROB=0.5",
+     "note: --mixup-p is short for --mixup-prob\n"},
+    {"--mixup-|1", "",
+     "error: ambiguous option: --mixup- could match --mixup-prob, --mixup-switch-prob, "
+     "--mixup-mode, --mixup-off-epoch\n"},
+    {"--vb|3", "rest:--vb rest:3", "error: unrecognized arguments: --vb 3\n"},
+    {"-vb|3", "DATA.VAL_BATCH_SIZE=3", ""}, /* declared: wins over -v -b */
+    {"-qb3", "DATA.BATCH_SIZE=3 own:-q, --quiet", ""},
+    {"-qb|3", "DATA.BATCH_SIZE=3 own:-q, --quiet", ""},
+    {"-qq", "own:-q, --quiet own:-q, --quiet", ""},
+    {"-qx", "own:-q, --quiet", "error: unrecognized arguments: -x\n"},
+    {"-x", "rest:-x", "error: unrecognized arguments: -x\n"},
+    {"--json|f", "own:--json=f", ""},
+    {"--json=a=b", "own:--json=a=b", ""},
+    {"--json=--x", "own:--json=--x", ""},
+    {"--json|", "own:--json=", ""},
+    {"--json=", "own:--json=", ""},
+    {"--json|-", "own:--json=-", ""},
+    {"--json|-a b", "own:--json=-a b", ""},
+    {"--json|--", "", "error: argument --json: expected one argument\n"},
+    {"--json|-q", "own:-q, --quiet", "error: argument --json: expected one argument\n"},
+    {"--quiet=1", "", "error: argument -q/--quiet: ignored explicit argument '1'\n"},
+    {"--model|m|--model|n", "MODEL.NAME=m MODEL.NAME=n", ""},
+    /* switches */
+    {"--amp", "AMP_ENABLE=True", ""},
+    {"--no-amp", "AMP_ENABLE=False", ""},
+    {"--no_amp", "AMP_ENABLE=False", ""},
+    {"--disable_amp", "AMP_ENABLE=False", ""},
+    {"--amp=false", "AMP_ENABLE=false", ""},
+    {"--amp=1", "", "error: argument --amp: invalid bool value: '1'\n"},
+    {"--no-amp=1", "", "error: argument --amp: ignored explicit argument '1'\n"},
+    {"--amp|false", "AMP_ENABLE=True rest:false",
+     "error: unrecognized arguments: false\n"},
+    {"--no-au", "rest:--no-au",
+     "error: unrecognized arguments: --no-au (did you mean --no-amp?)\n"},
+    {"--eval", "EVAL_MODE=True", ""},
+    {"--use_checkpoint|--zip", "TRAIN.USE_CHECKPOINT=True DATA.ZIP_MODE=True", ""},
+    /* values */
+    {"--batch-size|x", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
+    {"--batch-size|3.0", "",
+     "error: argument -b/--batch-size: invalid int value: '3.0'\n"},
+    {"--batch-size|0x10", "DATA.BATCH_SIZE=0x10", ""}, /* as in YAML */
+    {"--batch-size|1_000", "DATA.BATCH_SIZE=1_000", ""},
+    {"--batch-size| 3 ", "DATA.BATCH_SIZE= 3 ", ""},
+    {"--batch-size|0", "DATA.BATCH_SIZE=0",
+     ""}, /* given is given; the range is checked later */
+    {"--lr|nan", "TRAIN.BASE_LR=nan", ""},
+    {"--lr|1_0.5", "TRAIN.BASE_LR=1_0.5", ""},
+    {"--lr|1e-3", "TRAIN.BASE_LR=1e-3", ""},
+    {"--lr|-1", "TRAIN.BASE_LR=-1", ""},
+    {"--lr|-.5", "TRAIN.BASE_LR=-.5", ""},
+    {"--lr|-1e-3", "TRAIN.BASE_LR=-1e-3", ""}, /* argparse: only from 3.14 on */
+    {"--lr|-10.", "TRAIN.BASE_LR=-10.", ""},
+    {"--lr|-inf", "TRAIN.BASE_LR=-inf", ""},
+    {"--lr=-1e-3", "TRAIN.BASE_LR=-1e-3", ""},
+    {"--lr=", "", "error: argument --lr: invalid float value: ''\n"},
+    {"--lr", "", "error: argument --lr: expected one argument\n"},
+    {"--batch-size", "", "error: argument -b/--batch-size: expected one argument\n"},
+    {"--sched|c", "",
+     "error: argument --sched: invalid choice: 'c' (choose from cosine, linear, step, "
+     "multistep, poly, onecycle)\n"},
+    {"--sched|lineer", "",
+     "error: argument --sched: invalid choice: 'lineer' (choose from cosine, linear, "
+     "step, "
+     "multistep, poly, onecycle), maybe you meant 'linear'?\n"},
+    {"--tag|5", "TAG=5", ""},
+    {"--tag|@home", "TAG=@home", ""},
+    {"--tag|${SEED}|--lr|${TRAIN.MIN_LR}", "TAG=${SEED} TRAIN.BASE_LR=${TRAIN.MIN_LR}",
+     ""},
+    /* lists: one value or several */
+    {"--scale|0.1|1.0", "AUG.SCALE=[0.1, 1.0]", ""},
+    {"--scale|0.1,1", "AUG.SCALE=0.1,1", ""},
+    {"--scale=[0.1, 1]", "AUG.SCALE=[0.1, 1]", ""},
+    {"--scale=0.1|--amp", "AUG.SCALE=[0.1] AMP_ENABLE=True", ""},
+    {"--scale|0.1|x", "",
+     "error: argument --scale: must be a list of float, not '[0.1, x]'\n"},
+    {"--scale", "", "error: argument --scale: expected at least one argument\n"},
+    {"--freeze|layer1.*", "TRAIN.FREEZE=[layer1.*]", ""},
+    {"--freeze|layer1.*|conv1", "TRAIN.FREEZE=[layer1.*, conv1]", ""},
+    {"--freeze|a|b|SEED=3", "opt:SEED=3 TRAIN.FREEZE=[a, b]", ""},
+    {"--cutmix-minmax|None", "AUG.CUTMIX_MINMAX=None", ""},
+    /* files */
+    {"--cfg|a.yaml|-c|b.yaml", "cfg:a.yaml cfg:b.yaml", ""},
+    {"-ca.yaml", "cfg:a.yaml", ""},
+    {"--cfg", "", "error: argument -c/--cfg: expected one argument\n"},
+    /* --opts */
+    {"--opts|A|1|B=2", "opt:A=1 opt:B=2", ""},
+    {"--opts|A|1|--opts|B|2", "opt:A=1 opt:B=2", ""}, /* argparse: the last replaces */
+    {"--opts=A=1|B|2", "opt:A=1 opt:B=2", ""},
+    {"--opts|AUG.COLOR_JITTER|-1e-3|A|-1.0", "opt:AUG.COLOR_JITTER=-1e-3 opt:A=-1.0", ""},
+    {"--opts|A|[2,|2]|B|1", "opt:A=[2, 2] opt:B=1", ""},
+    {"--opts|A=[2,|2]|B|(1,)", "opt:A=[2, 2] opt:B=(1,)", ""},
+    {"--opts|A|[[1],|[2]]", "opt:A=[[1], [2]]", ""},
+    {"--opts|A|x=y", "opt:A=x=y", ""},
+    {"--opts|A=x=y", "opt:A=x=y", ""},
+    {"--opts|A=", "opt:A=", ""},
+    {"--opts", "", "error: argument --opts: expected at least one argument\n"},
+    {"--opts|--amp", "AMP_ENABLE=True",
+     "error: argument --opts: expected at least one argument\n"},
+    {"--opts|A|1|B", "opt:A=1", "error: argument --opts: key B has no value\n"},
+    {"--opts|A|--amp", "AMP_ENABLE=True", "error: argument --opts: key A has no value\n"},
+    {"--opts|A|1|--amp|B=2", "opt:A=1 opt:B=2 AMP_ENABLE=True", ""},
+    {"TRAIN.EPOCHS=3", "opt:TRAIN.EPOCHS=3", ""},
+    /* what is not known */
+    {"foo|--xyz", "rest:foo rest:--xyz", "error: unrecognized arguments: foo --xyz\n"},
+    {"--epochz|7", "rest:--epochz rest:7",
+     "error: unrecognized arguments: --epochz 7 (did you mean --epochs?)\n"},
+    /* flags of other trainers: with their values, and what there is instead */
+    {"--experiment|a|--lr|1", "TRAIN.BASE_LR=1",
+     "error: unrecognized arguments: --experiment a (here: --tag NAME)\n"},
+    {"--initial_checkpoint=a.pth", "",
+     "error: unrecognized arguments: --initial_checkpoint=a.pth (here: --pretrained "
+     "FILE)\n"},
+    {"-a|resnet50|-e|SEED=3", "opt:SEED=3",
+     "error: unrecognized arguments: -a resnet50 (here: --model NAME --model-type TYPE; "
+     "trainc models lists them)\n"
+     "error: unrecognized arguments: -e (here: --eval, with --resume FILE or "
+     "--pretrained FILE)\n"},
+    {"--channels-last|5", "rest:5",
+     "error: unrecognized arguments: --channels-last (here: always so)\n"
+     "error: unrecognized arguments: 5\n"},
+    {"--checkpoint|5", "", /* not short for --checkpoint-hist */
+     "error: unrecognized arguments: --checkpoint 5 (here: --resume FILE, or "
+     "--pretrained FILE for weights alone)\n"},
+    {"--train.epochs|5|--max-bad-share=1", "",
+     "error: unrecognized arguments: --train.epochs 5 (here: TRAIN.EPOCHS=VALUE)\n"
+     "error: unrecognized arguments: --max-bad-share=1 (here: "
+     "DATA.MAX_BAD_SHARE=VALUE)\n"},
+    {"a.yaml|b.pth|/no/such", "rest:a.yaml rest:b.pth rest:/no/such",
+     "error: unrecognized arguments: a.yaml b.pth /no/such ('a.yaml' is a configuration: "
+     "--cfg FILE?) ('b.pth' is weights: --resume FILE or --pretrained FILE?) ('/no/such' "
+     "is a path: --data-path DIR?)\n"},
+    {"--|--amp", "rest:--amp", "error: unrecognized arguments: --amp\n"},
+    /* every mistake, not only the first */
+    {"--lr|x|--epochz|-b|y|--opts", "rest:--epochz",
+     "error: argument --lr: invalid float value: 'x'\n"
+     "error: argument -b/--batch-size: invalid int value: 'y'\n"
+     "error: argument --opts: expected at least one argument\n"
+     "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"},
+    /* -h and --version act where they stand */
+    {"-h|-b|x", " HELP", ""},
+    {"--nonsense|--help", "rest:--nonsense HELP", ""},
+    {"--help=1", "", "error: argument -h/--help: ignored explicit argument '1'\n"},
+    {"-b|x|-h", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
+    {"--version|--nonsense", " VERSION", ""},
+    {"--print-config", " PRINT", ""},
+    {"--print_config=diff", " PRINTdiff", ""},
+    {"--print-config=x", "",
+     "error: argument --print-config: ignored explicit argument 'x'\n"},
+};
+
+static void compare(const struct row *row, int max_args, bool known)
+{
+    struct strbuf got = STRBUF_INIT, says = STRBUF_INIT;
+    struct problems p = {0};
+    struct cmdline line;
+
+    parse(&line, row->words, max_args, known, &p);
+    show(&got, &line);
+    support_problems(&says, &p);
+    if (strcmp(got.buf, row->want) != 0 || strcmp(says.buf, row->says) != 0)
+        fail_msg("'%s' is '%s', want '%s'; says\n%swant\n%s", row->words, got.buf,
+                 row->want, says.buf, row->says);
+    strbuf_release(&got);
+    strbuf_release(&says);
+    cmdline_release(&line);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        compare(&rows[i], 0, false);
+}
+
+/* A verb with positional arguments; numbers and texts with blanks are some. */
+static void test_positionals(void **state)
+{
+    static const struct row some[] = {
+        {"a|--amp|b", "AMP_ENABLE=True arg:a arg:b", ""},
+        {"-1|-1e-3", "arg:-1 arg:-1e-3", ""},
+        {"-a b", "arg:-a b", ""},
+        {"-|", "arg:- arg:", ""},
+        {"--scale|0.1|1.0|/data", "",
+         "error: argument --scale: must be a list of float, "
+         "not '[0.1, 1.0, /data]'\n"}, /* greedy */
+        {"--scale|0.1|1.0|--|/data", "AUG.SCALE=[0.1, 1.0] arg:/data", ""},
+        {"--|--amp|-b3", "arg:--amp arg:-b3", ""},
+        {"a=b", "arg:a=b", ""}, /* no key looks so */
+        {"A=b", "opt:A=b", ""},
+        {"--|A=b", "arg:A=b", ""},
+        {"a|b|c", "arg:a arg:b rest:c", "error: unrecognized arguments: c\n"},
+        /* what would be the value of an unknown flag */
+        {"--epochz|a|b", "arg:b rest:--epochz rest:a",
+         "error: unrecognized arguments: --epochz a (did you mean --epochs?)\n"},
+        {"--epochz=3|b", "arg:b rest:--epochz=3",
+         "error: unrecognized arguments: --epochz=3 (did you mean --epochs?)\n"},
+        {"--epochz|A=b", "opt:A=b rest:--epochz",
+         "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"},
+        {"--xyz|3|b", "arg:b rest:--xyz rest:3",
+         "error: unrecognized arguments: --xyz 3\n"},
+        {"--xyz|a|-x|-3", "arg:a rest:--xyz rest:-x rest:-3",
+         "error: unrecognized arguments: --xyz -x -3\n"},
+        {"--quite|3", "arg:3 rest:--quite",
+         "error: unrecognized arguments: --quite (did you mean --quiet?)\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
+        compare(&some[i], 2, false);
+}
+
+/* parse_known_args: what is left, in order; known flags are still checked. */
+static void test_known(void **state)
+{
+    static const struct row some[] = {
+        {"foo|--sweep|lr|-b|3|--xyz=1",
+         "DATA.BATCH_SIZE=3 rest:foo rest:--sweep rest:lr "
+         "rest:--xyz=1",
+         ""},
+        {"--sweep|-b|x", "rest:--sweep",
+         "error: argument -b/--batch-size: invalid int value: 'x'\n"},
+        {"--experiment|a|-e", "rest:--experiment rest:a rest:-e", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
+        compare(&some[i], 0, true);
+}
+
+/* No flag that there is counts as another trainer's. */
+static void test_foreign(void **state)
+{
+    const struct schema *row = schema_table;
+    int n = 0;
+
+    (void)state;
+    for (; row->key; row++) {
+        char *names = xstrdup(row->flag ? row->flag : ""), *rest = names, *name;
+        bool value;
+
+        while ((name = strtok_r(rest, ", ", &rest))) {
+            if (foreign_flag(name, &value))
+                fail_msg("%s is a flag of %s", name, row->key);
+            n++;
+        }
+        free(names);
+    }
+    assert_true(n > 90);
+}
+
+static void test_own_values(void **state)
+{
+    struct problems p = {0};
+    struct cmdline line;
+
+    (void)state;
+    parse(&line, "--json|a|--json|b|-q", 0, false, &p);
+    assert_string_equal(cmdline_value(&line, "--json"), "b");
+    assert_true(cmdline_has(&line, "--quiet"));
+    assert_true(cmdline_has(&line, "-q"));
+    assert_false(cmdline_has(&line, "--verbose"));
+    assert_false(cmdline_has(&line, "--qui"));
+    assert_null(cmdline_value(&line, "--verbose"));
+    cmdline_release(&line);
+    assert_int_equal(p.n, 0);
+}
+
+/* --- @file
+ * ------------------------------------------------------------------------------- */
+
+static void at_file(const char *path, const char *want, const char *says)
+{
+    char words[300];
+    struct strbuf got = STRBUF_INIT, text = STRBUF_INIT;
+    struct problems p = {0};
+    struct cmdline line;
+
+    (void)snprintf(words, sizeof(words), "-q|@%s|-v", path);
+    parse(&line, words, 3, false, &p);
+    show(&got, &line);
+    support_problems(&text, &p);
+    assert_string_equal(got.buf, want);
+    if (says ? !strstr(text.buf, says) : text.len > 0)
+        fail_msg("%s says %s", path, text.buf);
+    strbuf_release(&got);
+    strbuf_release(&text);
+    cmdline_release(&line);
+}
+
+static void test_at_file(void **state)
+{
+    const char *both = "own:-q, --quiet own:-v, --verbose";
+    char want[200];
+
+    (void)state;
+    (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 TAG=a b %s arg:x y arg:z\"\\",
+                   both);
+    at_file(support_file("a.args", "# a comment\n--batch-size 3   # one more\n\n"
+                                   "--tag 'a b' \"x y\" 'z\"'\\\\\n"),
+            want, NULL);
+    at_file(support_file("empty.args", "\n# nothing\n"), both, NULL);
+    /* nested, relative to the file that names it */
+    support_file("sub/c.args", "--epochs 3");
+    support_file("sub/b.args", "@c.args --seed 1");
+    (void)snprintf(want, sizeof(want), "TRAIN.EPOCHS=3 SEED=1 %s", both);
+    at_file(support_file("d.args", "@sub/b.args"), want, NULL);
+    /* in --opts, where a key stands */
+    (void)snprintf(want, sizeof(want), "opt:A=1 opt:B=@x %s", both);
+    support_file("o.args", "A 1 B @x");
+    at_file(support_file("p.args", "--opts @o.args"), want, NULL);
+    at_file(support_file("q.args", "a#b a\\ b"),
+            "own:-q, --quiet own:-v, --verbose arg:a#b "
+            "arg:a b",
+            NULL);
+    /* lines that go on, and the mark of a byte order in front */
+    (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 SEED=1 %s arg:ab", both);
+    at_file(support_file("r.args", "\xef\xbb\xbf"
+                                   "--batch-size \\\n 3 \\\r\n--seed 1 a\\\nb \\\n"),
+            want, NULL);
+    support_cleanup();
+}
+
+/* With an argument behind a zero byte, where reading a text ends. */
+static const char *binary_file(void)
+{
+    const char *path = support_file("zero.args", "");
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite("x\0--seed 5\n", 1, 11, f), 11);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static void test_at_file_mistakes(void **state)
+{
+    const char *both = "own:-q, --quiet own:-v, --verbose";
+
+    (void)state;
+    at_file("/nowhere/a", both,
+            "error: argument 2: cannot read '/nowhere/a': No such file or directory");
+    at_file(support_file("e.args", "\n  @e.args"), both,
+            "e.args:2:3: @e.args is being read");
+    support_file("g.args", "@f.args");
+    at_file(support_file("f.args", "@g.args"), both, "g.args:1:1: @f.args is being read");
+    at_file(support_file("h.args", "--tag 'open"), both,
+            "h.args:1:7: a quote is not closed");
+    at_file(binary_file(), both, "is no text: it has a zero byte");
+    support_cleanup();
+}
+
+/* As many pictures as trainc predict may get take no more memory than their names. */
+static void test_many(void **state)
+{
+    enum { MANY = 20000 };
+    struct cmd_spec spec = {schema_table, own, MANY, false};
+    char **argv = xcalloc(MANY, sizeof(*argv)), word[] = "x.jpg";
+    struct rusage before, after;
+    struct problems p = {0};
+    struct cmdline line;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        argv[i] = word;
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    cmdline_parse(&line, &spec, MANY, argv, &p);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_int_equal(line.narg, MANY);
+    assert_string_equal(line.arg[MANY - 1].where, "argument 20000");
+    assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
+    cmdline_release(&line);
+    free(argv);
+}
+
+/* Where a setting came from. */
+static void test_where(void **state)
+{
+    struct problems p = {0};
+    struct cmdline line;
+    char words[300];
+
+    (void)state;
+    (void)snprintf(words, sizeof(words), "--opts|A|1|B=2|-b|3|--no_amp|@%s",
+                   support_file("a.args", "\n --lr 0.1 C=1"));
+    parse(&line, words, 0, false, &p);
+    assert_string_equal(line.opt[0].where, "--opts #1");
+    assert_string_equal(line.opt[1].where, "--opts #2");
+    assert_string_equal(line.flag[0].where, "--batch-size");
+    assert_string_equal(line.flag[1].where, "--no-amp");
+    assert_non_null(strstr(line.flag[2].where, "/a.args:2:2: --lr"));
+    assert_non_null(strstr(line.opt[2].where, "/a.args:2:11: --opts"));
+    cmdline_release(&line);
+    assert_int_equal(p.n, 0);
+    support_cleanup();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_positionals),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_at_file),
+        cmocka_unit_test(test_at_file_mistakes),
+        cmocka_unit_test(test_where),
+        cmocka_unit_test(test_many),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

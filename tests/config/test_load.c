@@ -1,0 +1,361 @@
+/*
+ * From argv and files to a checked configuration: what beats what, where values came
+ * from, every mistake at once, and rules between keys. ${...} is in
+ * test_interpolation.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/load.h"
+#include "config/print.h"
+#include "tests/config/config_support.h"
+#include "tests/test.h"
+
+/* defaults < BASE < --cfg, left to right < --opts < flags, wherever they stand */
+static void test_precedence(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+    const char *a, *b;
+    char words[300];
+
+    (void)state;
+    support_file("base.yaml",
+                 "SEED: 1\nTAG: base\nOUTPUT: base\nDATA: {BATCH_SIZE: 1}\n");
+    a = support_file("a.yaml", "BASE: base.yaml\nTAG: a\nOUTPUT: a\n"
+                               "DATA:\n  BATCH_SIZE: 2\n  IMG_SIZE: 2\n");
+    b = support_file("b.yaml", "OUTPUT: b\nDATA: {BATCH_SIZE: 3, IMG_SIZE: 3}\n");
+    (void)snprintf(
+        words, sizeof(words),
+        "--img-size 5 --opts DATA.IMG_SIZE=5 DATA.BATCH_SIZE 4 --cfg %s -c %%s", a);
+    assert_true(support_load(&cfg, &s, words, b));
+    assert_string_equal(s.buf, "");
+    assert_int_equal(cfg.seed, 1);
+    assert_string_equal(cfg.tag, "a");
+    assert_string_equal(cfg.output, "b");
+    assert_int_equal(cfg.data.batch_size, 4);
+    assert_int_equal(cfg.data.img_size, 5);
+    assert_int_equal(cfg.threads, 0);
+
+    /* and where each came from */
+    assert_non_null(strstr(config_where(&cfg, "SEED"), "/base.yaml:1:1"));
+    assert_non_null(strstr(config_where(&cfg, "TAG"), "/a.yaml:2:1"));
+    assert_non_null(strstr(config_where(&cfg, "OUTPUT"), "/b.yaml:1:1"));
+    assert_string_equal(config_where(&cfg, "DATA.BATCH_SIZE"), "--opts #2");
+    assert_string_equal(config_where(&cfg, "DATA.IMG_SIZE"), "--img-size");
+    assert_null(config_where(&cfg, "THREADS"));
+    config_release(&cfg);
+    strbuf_release(&s);
+    support_cleanup();
+}
+
+static void test_flag_beats_opts(void **state)
+{
+    (void)state;
+    support_says(
+        "--lr 0.1 --opts TRAIN.BASE_LR 0.2", NULL,
+        "warning: --lr: TRAIN.BASE_LR is 0.1, not 0.2 as --opts #1 says: a flag comes "
+        "after --opts\n");
+    support_says("--lr 0.2 --opts TRAIN.BASE_LR 2e-1", NULL, "");
+    support_says(
+        "--no-amp --opts AMP_ENABLE True", NULL,
+        "warning: --no-amp: AMP_ENABLE is False, not True as --opts #1 says: a flag "
+        "comes "
+        "after --opts\n");
+}
+
+/* Every mistake of every source in one go. */
+static void test_all_at_once(void **state)
+{
+    const char *file;
+
+    (void)state;
+    support_file("base.yaml", "TRAIN:\n  EPOCHZ: 3\n  BASE_LR: [1]\n");
+    file = support_file("x.yaml", "BASE: base.yaml\n"
+                                  "TRAIN:\n"
+                                  "  EPOCHS: ten\n"
+                                  "  CLIP_GRAD: .nan\n"
+                                  "  LR_SCHEDULER: {NAME: cosin}\n"
+                                  "TRIAN: {X: 1}\n"
+                                  "DATA: {ZIP_MODE: true}\n"
+                                  "DATA:\n"
+                                  "  MEAN: [1, 2]\n");
+    support_says(
+        "--cfg %s --batch-size 0 --lr x --opts TRAIN.EPOCH 3 BASE y.yaml --epochz", file,
+        "error: argument --lr: invalid float value: 'x'\n"
+        "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"
+        "error: x.yaml:8:1: key DATA stands twice in its section, first in line 7\n"
+        "error: base.yaml:2:3: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n"
+        "error: base.yaml:3:3: TRAIN.BASE_LR must be a float, not [1] (a list)\n"
+        "error: x.yaml:3:3: TRAIN.EPOCHS must be an int, not 'ten'\n"
+        "error: x.yaml:6:1: unknown key TRIAN (did you mean TRAIN?)\n"
+        "error: --opts #1: unknown key TRAIN.EPOCH (did you mean TRAIN.EPOCHS?)\n"
+        "error: --opts #2: BASE works in files only; name several --cfg files\n"
+        "error: --batch-size: DATA.BATCH_SIZE must be in [1, 1048576], not 0\n"
+        "error: x.yaml:7:8: DATA.ZIP_MODE is not supported: zip files are not read: "
+        "unpack "
+        "them\n"
+        "error: x.yaml:4:3: TRAIN.CLIP_GRAD must be in [0, 1000000], not nan\n"
+        "error: x.yaml:5:18: TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, "
+        "step, "
+        "multistep, poly, onecycle, not 'cosin' (did you mean cosine?)\n");
+    support_cleanup();
+}
+
+/*
+ * A mistake hides no other: the rules between keys are checked beside wrong values. But a
+ * key that is wrong, or meant by one that is unknown, counts for no rule, and nothing is
+ * concluded from what was not given while something was not understood.
+ */
+static void test_rules_beside(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+
+    (void)state;
+    support_says(
+        "--no-amp AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x", NULL,
+        "error: --opts #4: SEED must be an int, not 'x'\n"
+        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n"
+        "error: --opts #3: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
+    support_says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
+                 "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
+    support_says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
+                 "error: --opts #1: TRAIN.EPOCHS must be at least 0, not -1\n");
+    support_says(
+        "TRAIN.EPOCHZ=400 TRAIN.WARMUP_EPOCHS=301", NULL,
+        "error: --opts #1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
+    support_says(
+        "--cfg %s --epochs 5", "/nowhere/x.yaml",
+        "error: --cfg: cannot read '/nowhere/x.yaml': No such file or directory\n");
+    assert_false(support_load(&cfg, &s, "TRAIN.EPOCHS=-1 TRAIN.BASE_LR=0.25", NULL));
+    assert_int_equal(cfg.train.epochs, 300);
+    assert_true(cfg.train.base_lr == 0.25);
+    config_release(&cfg);
+    strbuf_release(&s);
+}
+
+/* One row for each kind of check. */
+static void test_checks(void **state)
+{
+    static const char *const rows[][2] = {
+        {"SEED=-1", "SEED must be at least 0, not -1"},
+        {"SEED=9223372036854775807",
+         "SEED must be at most 1e+18, not 9223372036854775807"},
+        {"TRAIN.BASE_LR=nan", "TRAIN.BASE_LR must be in [0, 1000000], not nan"},
+        {"TRAIN.BASE_LR=inf", "TRAIN.BASE_LR must be in [0, 1000000], not inf"},
+        {"AMP.INIT_SCALE=0", "AMP.INIT_SCALE must be above 0, not 0.0"},
+        {"DATA.MEAN=[1,2]", "DATA.MEAN must have 3 items, not 2"},
+        {"DATA.STD=[1,0,1]", "DATA.STD must be in (0, 1000000], not 0.0"},
+        {"AUG.SCALE=[1,0.5]", "AUG.SCALE must be [least, largest]"},
+        {"AUG.RESIZE_SCALE=[1,0.5]", "AUG.RESIZE_SCALE must be [least, largest]"},
+        {"MODEL.SWIN.DEPTHS=[2,0]", "MODEL.SWIN.DEPTHS must be in [1, 1000], not 0"},
+        {"TRAIN.EPOCHS=None", "TRAIN.EPOCHS must be int, not None"},
+        {"TAG=None", "TAG must be str, not None"},
+        {"DEVICE=gpu", "DEVICE must be auto, cpu, ref, cuda or cuda:N, not 'gpu'"},
+        {"DEVICE=cuda:x", "DEVICE must be auto, cpu, ref, cuda or cuda:N, not 'cuda:x'"},
+        {"DATA.BATCH_SIZE=0", "DATA.BATCH_SIZE must be in [1, 1048576], not 0"},
+        {"DATA.BATCH_SIZE=most", "DATA.BATCH_SIZE must be an int or auto, not 'most'"},
+        {"TRAIN.EPOCHS=auto", "TRAIN.EPOCHS must be an int, not 'auto'"},
+        {"AMP.LOSS_SCALE=-1",
+         "AMP.LOSS_SCALE must be 'dynamic' or a number above 0, not '-1'"},
+        {"TRAIN.OPTIMIZER.NAME=fused_adam",
+         "TRAIN.OPTIMIZER.NAME fused_adam is Apex's name; every optimizer here is fused: "
+         "take adamw"},
+        {"TRAIN.OPTIMIZER.BETAS=[0.9,1]", "TRAIN.OPTIMIZER.BETAS must be below 1"},
+        {"VERSION=2", "VERSION must be 1, not 2"},
+        {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
+        {"TRAIN.EPOCHS=5",
+         "--opts #1: TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
+        {"TRAIN.START_EPOCH=301",
+         "--opts #1: TRAIN.START_EPOCH (301) is more than TRAIN.EPOCHS (300)"},
+        {"TRAIN.START_EPOCH=300",
+         "--opts #1: TRAIN.START_EPOCH (300) is all of TRAIN.EPOCHS (300)"},
+        {"TRAIN.LR_SCHEDULER.NAME=multistep",
+         "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 "
+         "to 32"},
+        {"--sched multistep --opts TRAIN.LR_SCHEDULER.MULTISTEPS=[30,30]",
+         "--opts #1: TRAIN.LR_SCHEDULER.MULTISTEPS must grow"},
+        {"--sched multistep --opts TRAIN.LR_SCHEDULER.MULTISTEPS=[19,30]",
+         "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (19) lies within the warm-up of 20 "
+         "epochs"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct strbuf s = STRBUF_INIT;
+        struct config cfg;
+
+        assert_false(support_load(&cfg, &s, rows[i][0], NULL));
+        if (!strstr(s.buf, rows[i][1]))
+            fail_msg("'%s' says\n%swant\n%s", rows[i][0], s.buf, rows[i][1]);
+        config_release(&cfg);
+        strbuf_release(&s);
+    }
+}
+
+static void test_good(void **state)
+{
+    static const char *const good[] = {
+        "DEVICE=cuda:12",
+        "DEVICE=ref",
+        "AMP.LOSS_SCALE=1024",
+        "AMP.LOSS_SCALE=1.5e3",
+        "MODEL.PRETRAINED=None",
+        "MODEL.TYPE=resnet MODEL.RESNET.ZERO_INIT_LAST=false",
+        "AUG.CUTMIX_MINMAX=[0.2,0.8]",
+        "AUG.CUTMIX_MINMAX=None",
+        "AMP.DTYPE=bfloat16",
+        "--epochs 20 --sched multistep --opts TRAIN.LR_SCHEDULER.MULTISTEPS 20,",
+        "AUG.COLOR_JITTER=0",
+        "TRAIN.CLIP_GRAD=0",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        support_says(good[i], NULL, "");
+}
+
+/* A text that may be empty takes None as empty; nullable keys keep it. */
+static void test_none(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+
+    (void)state;
+    assert_true(
+        support_load(&cfg, &s, "--cfg %s",
+                     support_file("n.yaml", "MODEL:\n  RESUME:\n  PRETRAINED: None\n"
+                                            "  SWIN: {QK_SCALE: 0.5}\n")));
+    assert_string_equal(cfg.model.resume, "");
+    assert_string_equal(cfg.model.pretrained, "");
+    assert_true(cfg.model.swin.qk_scale.has && cfg.model.swin.qk_scale.value == 0.5);
+    assert_string_equal(s.buf, "");
+    config_release(&cfg);
+    strbuf_release(&s);
+    support_cleanup();
+}
+
+/* Keys that are known and do nothing say so, once they are changed. */
+static void test_no_effect(void **state)
+{
+    (void)state;
+    support_says(
+        "FUSED_LAYERNORM=True", NULL,
+        "warning: --opts #1: FUSED_LAYERNORM has no effect: kernels are fused wherever a "
+        "kernel of the device can\n");
+    support_says("TRAIN.OPTIMIZER.MOMENTUM=0.5", NULL,
+                 "warning: --opts #1: TRAIN.OPTIMIZER.MOMENTUM has no effect: this "
+                 "TRAIN.OPTIMIZER.NAME does not read it\n");
+    support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
+}
+
+static void test_amp(void **state)
+{
+    static const struct {
+        const char *words;
+        int level; /* -1: a contradiction */
+    } rows[] = {
+        {"", 1},
+        {"--no-amp", 0},
+        {"--amp", 1},
+        {"AMP_OPT_LEVEL=O0", 0},
+        {"AMP_OPT_LEVEL=O1", 1},
+        {"AMP_OPT_LEVEL=O2", 2},
+        {"AMP_OPT_LEVEL=O3", 3},
+        {"--amp AMP_OPT_LEVEL=O3", 3},
+        {"--amp AMP_OPT_LEVEL=O0", -1},
+        {"--no-amp AMP_OPT_LEVEL=O0", 0},
+        {"--no-amp AMP_OPT_LEVEL=O1", -1},
+        {"--no-amp AMP_OPT_LEVEL=O3", -1},
+        {"--no-amp --opts AMP_OPT_LEVEL ''", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct strbuf s = STRBUF_INIT;
+        struct config cfg;
+        bool ok = support_load(&cfg, &s, rows[i].words, NULL);
+
+        if (ok != (rows[i].level >= 0) || (ok && config_amp_level(&cfg) != rows[i].level))
+            fail_msg("'%s': %d, level %d: %s", rows[i].words, ok, config_amp_level(&cfg),
+                     s.buf);
+        config_release(&cfg);
+        strbuf_release(&s);
+    }
+    support_says(
+        "--no-amp AMP_OPT_LEVEL=O2", NULL,
+        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
+}
+
+/* --- rows that the program's table does not have now
+ * ------------------------------------- */
+
+struct small {
+    int64_t new_key, plain;
+};
+
+static const struct schema small_table[] = {
+    {.key = "NEW_KEY",
+     FIELD_OF(struct small, new_key),
+     .def = "1",
+     .help = "h",
+     .renamed_from = "OLD.KEY"},
+    {.key = "PLAIN",
+     FIELD_OF(struct small, plain),
+     .def = "1",
+     .help = "h",
+     .deprecated = "use NEW_KEY"},
+    {.key = "GONE", .deprecated = "it did nothing"},
+    {0},
+};
+
+static void test_notes(void **state)
+{
+    struct cfgnode *tree = schema_tree(small_table);
+    struct problems p = {0};
+    struct strbuf s = STRBUF_INIT;
+    struct cmdline line = {0};
+    struct cmd_word file = {support_file("n.yaml", "OLD: {KEY: 5}\nPLAIN: 2\nGONE: 3\n"),
+                            ""};
+    struct small small = {0};
+    struct arena mem = {0};
+
+    (void)state;
+    line.cfg = &file;
+    line.ncfg = 1;
+    config_merge(tree, &line, &p);
+    config_check(tree, small_table, &p);
+    for (int i = 0; i < 2; i++)
+        schema_bind(&small_table[i], &cfgnode_find(tree, small_table[i].key)->value,
+                    &small, &mem);
+    assert_int_equal(small.new_key, 5);
+    assert_int_equal(small.plain, 2);
+    support_problems(&s, &p);
+    assert_non_null(strstr(s.buf,
+                           "n.yaml:1:7: Key OLD.KEY was renamed to NEW_KEY; please "
+                           "update your config.\n"));
+    assert_non_null(strstr(s.buf, "n.yaml:2:1: PLAIN is deprecated: use NEW_KEY\n"));
+    assert_non_null(strstr(s.buf,
+                           "n.yaml:3:1: Deprecated config key (ignoring): GONE: it "
+                           "did nothing\n"));
+    assert_null(strstr(s.buf, "error"));
+    strbuf_release(&s);
+    arena_release(&mem);
+    cfgnode_free(tree);
+    support_cleanup();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precedence),   cmocka_unit_test(test_flag_beats_opts),
+        cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
+        cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
+        cmocka_unit_test(test_amp),          cmocka_unit_test(test_notes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* The schema table: every row is sound, and Swin's keys have Swin's types and defaults.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "config/config.h"
+#include "config/schema.h"
+#include "tests/test.h"
+
+/* TRAIN.BASE_LR is spelled train.base_lr, and a key has one row, a flag one key. */
+static void test_rows(void **state)
+{
+    int n = 0;
+
+    (void)state;
+    for (const struct schema *row = schema_table; row->key; row++, n++) {
+        char low[128];
+        size_t len = strlen(row->key);
+
+        assert_true(len < sizeof(low));
+        for (size_t i = 0; i <= len; i++)
+            low[i] = (char)tolower((unsigned char)row->key[i]);
+        assert_string_equal(low, row->field);
+        assert_ptr_equal(schema_find(schema_table, row->key), row);
+        assert_non_null(row->help);
+        assert_true(row->offset < offsetof(struct config, mem));
+        if (row->type == SCHEMA_CHOICE)
+            assert_non_null(row->choices);
+        for (const struct schema *r = schema_table; row->flag && r < row; r++)
+            if (r->flag)
+                assert_string_not_equal(r->flag, row->flag);
+    }
+    assert_true(n > 180);
+}
+
+static void test_defaults_pass_their_checks(void **state)
+{
+    struct arena mem = {0};
+
+    (void)state;
+    for (const struct schema *row = schema_table; row->key; row++) {
+        struct strbuf why = STRBUF_INIT;
+        struct value v = schema_default(row, &mem);
+
+        if (!schema_check(row, &v, &why))
+            fail_msg("%s: default %s", row->key, why.buf);
+        strbuf_release(&why);
+    }
+    arena_release(&mem);
+}
+
+static void test_config_init(void **state)
+{
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    assert_int_equal(cfg.data.batch_size, 128);
+    assert_true(cfg.train.base_lr == 0.0005);
+    assert_true(cfg.train.optimizer.betas.item[1] == 0.999);
+    assert_int_equal(cfg.train.optimizer.name, OPTIMIZER_ADAMW);
+    assert_string_equal(cfg.model.name, "swin_tiny_patch4_window7_224");
+    assert_int_equal(cfg.model.swin.num_heads.item[3], 24);
+    assert_int_equal(cfg.model.swin_moe.moe_blocks.item[3].item[0], -1);
+    assert_false(cfg.model.swin.qk_scale.has);
+    assert_null(cfg.aug.cutmix_minmax.item);
+    assert_false(cfg.model.resnet.zero_init_last.has);
+    assert_int_equal(config_amp_level(&cfg), 1);
+    cfg.amp_enable = false;
+    assert_int_equal(config_amp_level(&cfg), 0);
+    cfg.amp_opt_level = AMP_OPT_LEVEL_O2;
+    assert_int_equal(config_amp_level(&cfg), 2);
+    config_release(&cfg);
+}
+
+/* An int key that also takes a word: into the field and back. */
+static void test_word(void **state)
+{
+    const struct schema *row = schema_find(schema_table, "DATA.BATCH_SIZE");
+    struct arena mem = {0};
+    struct strbuf type = STRBUF_INIT;
+    struct config cfg;
+    struct value v;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.BATCH_SIZE", "auto");
+    assert_int_equal(cfg.data.batch_size, BATCH_SIZE_AUTO);
+    v = schema_read(row, &cfg, &mem);
+    assert_int_equal(v.type, VALUE_STR);
+    assert_string_equal(v.s, "auto");
+    config_set(&cfg, "DATA.BATCH_SIZE", "7");
+    assert_int_equal(schema_read(row, &cfg, &mem).i, 7);
+    schema_add_type(&type, row);
+    assert_string_equal(type.buf, "int or auto");
+    strbuf_release(&type);
+    arena_release(&mem);
+    config_release(&cfg);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_defaults_pass_their_checks),
+        cmocka_unit_test(test_config_init),
+        cmocka_unit_test(test_word),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/*
+ * The loops of every instruction set that this processor has: half floats that are made
+ * and taken apart, every bit of them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "cpu/simd/loops.h"
+#include "tests/test.h"
+
+enum { ALL = 1 << 16, WIDTH = 64 };
+
+static const struct loops *const tables[] = {
+    &loops_base,
+#ifdef __x86_64__
+    &loops_avx2,
+    &loops_avx512,
+    &loops_avx512bf16,
+#endif
+};
+
+/* Those up to the best that the processor has: f(loops). */
+static void each(void (*f)(const struct loops *))
+{
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        f(tables[i]);
+        if (tables[i] == loops_best())
+            return;
+    }
+}
+
+/* What x becomes; AVX-512 BF16 takes what is smaller than a normal number for 0. */
+static bool right(uint16_t is, float x)
+{
+    if (isnan(x))
+        return isnan(bf16_to_float(is));
+    return is == bf16_from_float(x) || (fabsf(x) < 0x1p-126F && bf16_to_float(is) == 0);
+}
+
+static void check_cast(const struct loops *l)
+{
+    static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+    static float x[ALL];
+    static uint16_t y[ALL];
+
+    for (size_t k = 0; k < sizeof(low) / sizeof(*low); k++) {
+        for (uint32_t i = 0; i < ALL; i++) {
+            uint32_t u = i << 16 | low[k];
+
+            memcpy(&x[i], &u, sizeof(u));
+        }
+        l->cast(DTYPE_F32, DTYPE_BF16, x, y, ALL, false);
+        for (uint32_t i = 0; i < ALL; i++)
+            if (!right(y[i], x[i]))
+                fail_msg("%s: %08x becomes %04x", l->isa, i << 16 | low[k], y[i]);
+    }
+}
+
+static void test_cast(void **state)
+{
+    (void)state;
+    each(check_cast);
+}
+
+/* Times 1 and plus 0: every half float comes back, in its place, also from a short row.
+ */
+static void check_pairs(const struct loops *l)
+{
+    static uint16_t x[ALL] __attribute__((aligned(64))),
+        y[ALL] __attribute__((aligned(64)));
+    static const float zeros[WIDTH];
+    float ones[WIDTH];
+
+    for (int i = 0; i < WIDTH; i++)
+        ones[i] = 1;
+    for (int i = 0; i < ALL; i++)
+        x[i] = (uint16_t)i;
+    for (int past = 0; past < 2; past++)
+        for (int cut = 0; cut < WIDTH; cut++) {
+            struct bn_apply a = {.t = DTYPE_BF16,
+                                 .n = ALL - cut,
+                                 .width = WIDTH,
+                                 .x = x,
+                                 .y = y,
+                                 .mean = zeros,
+                                 .scale = ones,
+                                 .shift = zeros,
+                                 .past = past};
+
+            memset(y, 0xee, sizeof(y));
+            l->bn_apply(&a);
+            for (int i = 0; i < ALL; i++)
+                if (i < ALL - cut ? !right(y[i], bf16_to_float(x[i])) : y[i] != 0xeeee)
+                    fail_msg("%s: place %d of %d is %04x", l->isa, i, ALL - cut, y[i]);
+        }
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    each(check_pairs);
+}
+
+/*
+ * Sums over columns of which the last row has only some: the others get nothing. Wide
+ * enough for strips of all widths.
+ */
+static void check_columns(const struct loops *l, enum dtype t)
+{
+    enum { ROWS = 5, COLUMNS = 224 };
+
+    for (int cut = 0; cut < COLUMNS; cut++) {
+        float x[ROWS * COLUMNS], sum[COLUMNS] = {0};
+        uint16_t half[ROWS * COLUMNS];
+        int n = ROWS * COLUMNS - cut;
+
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            x[i] = (float)(i % COLUMNS + 1);
+            half[i] = bf16_from_float(x[i]);
+        }
+        l->column_sums(t, t == DTYPE_F32 ? (void *)x : (void *)half, n, COLUMNS, sum,
+                       cut % 2);
+        for (int c = 0; c < COLUMNS; c++) {
+            float must = (float)((c + 1) * (c < COLUMNS - cut ? ROWS : ROWS - 1));
+
+            if (!(sum[loops_place(t, l->lanes, c)] == must))
+                fail_msg("%s %s: column %d of %d numbers", l->isa, dtype_name(t), c, n);
+        }
+    }
+}
+
+static void check_sums(const struct loops *l)
+{
+    check_columns(l, DTYPE_F32);
+    check_columns(l, DTYPE_BF16);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    each(check_sums);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cast),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_sums),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/*
+ * What cuDNN would run on an H200, asked of the real library without a GPU: every
+ * convolution of a network has an engine within the limits, and its plan comes back from
+ * the folder of plans. Skipped, with a line, where there is no cuDNN.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "cuda/backend.h"
+#include "cuda/cudnn_region.h"
+#include "graph/autodiff.h"
+#include "graph/flat.h"
+#include "graph/precision.h"
+#include "models/table.h"
+#include "ops/normalize.h"
+#include "ops/table.h"
+#include "tests/cuda/ask_cudnn.h"
+#include "tests/test.h"
+
+/* What NVIDIA's library keeps of descriptors that it refused is not ours to free. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libcudnn\n";
+}
+
+struct net {
+    struct graph *graph;
+    struct builder b;
+    struct tensor *logits;
+};
+
+static void net_build(struct net *n, const char *model, int64_t batch, int size,
+                      bool training, enum dtype half)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find("resnet", model, &why);
+    struct model_options o = {.classes = m->classes};
+    int64_t dim[] = {batch, 3, size, size};
+    struct tensor *x;
+
+    *n = (struct net){.graph = graph_new(&graph_ops_default, training)};
+    n->b = (struct builder){.g = n->graph};
+    x = graph_input(&n->b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
+    x = normalize(&n->b, x, "input", .std = {1, 1, 1});
+    n->logits = model_build(&n->b, m, &o, x);
+    graph_output(n->graph, n->logits);
+    graph_flatten(n->graph);
+    if (training)
+        autodiff(&n->b, n->logits,
+                 graph_input(&n->b, "dy", DTYPE_F32, LAYOUT_PLAIN, n->logits->ndim,
+                             n->logits->dim));
+    if (half != DTYPE_F32)
+        precision(n->graph, AMP_O1, half);
+    strbuf_release(&why);
+}
+
+static void check_net(const char *model, int64_t batch, int size, bool training,
+                      enum dtype d, bool tf32)
+{
+    struct device *dev = ask_open();
+    struct net n;
+    struct program *p;
+    char what[80];
+    struct asked a;
+
+    dev->options.tf32 = tf32;
+    net_build(&n, model, batch, size, training, d);
+    p = ask_compile(n.graph, dev);
+    (void)snprintf(what, sizeof(what), "%s, batch %d, %s%s", model, (int)batch,
+                   tf32 ? "tf32" : dtype_name(d), training ? "" : ", inference");
+    a = ask_convs(p, what);
+    assert_true(a.convs > 0);
+    /* No engine copies the pixels, or halves of anything, to more channels. */
+    assert_true(a.workspace <= (size_t)(d == DTYPE_F32 ? 256 : 64) << 20);
+    program_free(p);
+    graph_free(n.graph);
+    backend_cuda.close(dev);
+}
+
+static void test_training(void **state)
+{
+    (void)state;
+    check_net("resnet18", 256, 224, true, DTYPE_F32, false);
+    check_net("resnet18", 256, 224, true, DTYPE_F32, true);
+    check_net("resnet50", 256, 224, true, DTYPE_F16, false);
+    check_net("resnet50", 256, 224, true, DTYPE_BF16, false);
+    check_net("resnext50_32x4d", 256, 224, true, DTYPE_F16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_F16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_BF16, false);
+    check_net("resnet20", 128, 32, true, DTYPE_F32, false);
+}
+
+/* In inference each convolution takes its batch norm, relu and shortcut along. */
+static void test_inference(void **state)
+{
+    (void)state;
+    check_net("resnet50", 256, 224, false, DTYPE_F16, false);
+    check_net("resnet50", 256, 224, false, DTYPE_BF16, false);
+    check_net("resnet50", 256, 224, false, DTYPE_F32, true);
+    check_net("resnet50", 256, 224, false, DTYPE_F32, false);
+}
+
+/* ---- the folder of plans ---- */
+
+static const struct cudnn_plan *plan_of(const struct program *p, int region)
+{
+    const struct region *r = p->region[region];
+
+    return r->kernel->run == cudnn_region_run
+               ? ((const struct cudnn_state *)r->state)->plan
+               : NULL;
+}
+
+/* Plans of a net; `want`: of an earlier start, which these must equal. Where there is a
+ * driver, some are of engines that would be compiled, which are not kept. */
+struct plans {
+    struct cudnn_plan plan[200];
+    int n, kept, from_cache;
+};
+
+static void collect(struct plans *to, const char *folder, const struct plans *want)
+{
+    struct device *dev = ask_open();
+    struct net n;
+    struct program *p;
+
+    dev->options.cache = folder;
+    net_build(&n, "resnet18", 64, 224, true, DTYPE_F16);
+    p = ask_compile(n.graph, dev);
+    *to = (struct plans){0};
+    for (int i = 0; i < p->nregion; i++) {
+        const struct cudnn_plan *plan = plan_of(p, i);
+
+        if (!plan)
+            continue;
+        to->plan[to->n++] = *plan;
+        to->kept += plan->desc != NULL;
+        to->from_cache += plan->from_cache;
+    }
+    for (int i = 0; want && i < to->n; i++) {
+        assert_int_equal(to->plan[i].engine, want->plan[i].engine);
+        assert_int_equal(to->plan[i].workspace, want->plan[i].workspace);
+        assert_string_equal(to->plan[i].notes, want->plan[i].notes);
+        assert_int_equal(to->plan[i].nuid, want->plan[i].nuid);
+    }
+    assert_int_equal(to->n, 59);
+    assert_true(to->kept == to->n || ask_driver());
+    program_free(p);
+    graph_free(n.graph);
+    backend_cuda.close(dev);
+}
+
+static void overwrite(const char *path, const char *text, size_t len)
+{
+    assert_int_equal(atomic_write_file(path, text, len), 0);
+}
+
+static void test_cache(void **state)
+{
+    char folder[] = "/tmp/trainc-plans-XXXXXX";
+    static struct plans none, first, second, third;
+    char **name, *path[2], *text[2], *digit;
+    size_t len[2];
+    int n;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    collect(&none, NULL, NULL);
+    collect(&first, folder, &none);
+    assert_int_equal(first.from_cache, 0);
+    collect(&second, folder, &none);
+    assert_int_equal(second.from_cache, second.kept);
+
+    /* Cut off, another plan's, and one digit of a plan changed. */
+    name = dir_list(folder, &n);
+    assert_true(n >= 20 && n < 59); /* equal layers share a plan */
+    for (int i = 0; i < 2; i++) {
+        path[i] = path_join(folder, name[i]);
+        text[i] = file_read(path[i], &len[i]);
+        assert_non_null(text[i]);
+    }
+    overwrite(path[0], text[0], len[0] / 2);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.kept);
+    collect(&third, folder, &none); /* it was written anew */
+    assert_int_equal(third.from_cache, third.kept);
+    overwrite(path[0], text[1], len[1]);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.kept);
+    digit = strstr(text[0], "engine\\\"");
+    assert_non_null(digit);
+    digit += strcspn(digit, "0123456789");
+    *digit = *digit == '1' ? '2' : '1';
+    overwrite(path[0], text[0], len[0]);
+    collect(&third, folder, &none);
+    assert_true(third.from_cache < third.kept);
+
+    for (int i = 0; i < n; i++) {
+        char *at = path_join(folder, name[i]);
+
+        assert_int_equal(unlink(at), 0);
+        free(at);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    for (int i = 0; i < 2; i++) {
+        free(path[i]);
+        free(text[i]);
+    }
+    dir_list_free(name, n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_cache),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

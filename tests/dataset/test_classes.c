@@ -1,0 +1,108 @@
+/* Class sets: the values of label pictures that they map, their names and colours. */
+#include "base/strbuf.h"
+#include "config/schema.h"
+#include "dataset/class_set.h"
+#include "dataset/label.h"
+#include "tests/test.h"
+
+/* The ids of the classes that Cityscapes evaluates, in the order of their train ids. */
+static const int evaluated[19] = {7,  8,  11, 12, 13, 17, 19, 20, 21, 22,
+                                  23, 24, 25, 26, 27, 28, 31, 32, 33};
+
+static void maps_of_cityscapes(void **state)
+{
+    uint8_t map[256];
+
+    (void)state;
+    for (int n = 19; n <= 20; n++) {
+        const struct class_set *s =
+            class_set_find(n == 19 ? "cityscapes19" : "cityscapes20");
+        int classes = 0, ignored = 0;
+
+        assert_int_equal(s->n, n);
+        class_set_map(s, n, false, map);
+        for (int c = 0; c < 19; c++) {
+            assert_int_equal(map[evaluated[c]], c);
+            assert_int_equal(class_set_value(s, c), evaluated[c]);
+        }
+        for (int v = 0; v < 256; v++) {
+            classes += map[v] < 19;
+            ignored += map[v] == LABEL_IGNORE;
+            assert_true(map[v] != 19);
+        }
+        assert_int_equal(classes, 19);
+        assert_int_equal(ignored, 34 - 19 + 1);
+        class_set_map(s, n, true, map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < 19 || v == 255 ? v : LABEL_NONE);
+    }
+    assert_int_equal(class_set_value(class_set_find("cityscapes20"), 19), 0);
+    for (int n = 34; n <= 35; n++) {
+        class_set_map(class_set_find(n == 34 ? "cityscapes34" : "cityscapes35"), n, false,
+                      map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < n || v == 255 ? v : LABEL_NONE);
+    }
+}
+
+static void maps_of_others(void **state)
+{
+    uint8_t map[256], rgb[3];
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    for (int n = 11; n <= 12; n++) {
+        class_set_map(class_set_find(n == 11 ? "camvid11" : "camvid12"), n, false, map);
+        for (int v = 0; v < 256; v++)
+            assert_int_equal(map[v], v < 11                ? v
+                                     : v == 11 || v == 255 ? LABEL_IGNORE
+                                                           : LABEL_NONE);
+    }
+    class_set_map(NULL, 3, false, map);
+    class_set_add_values(map, &s);
+    assert_string_equal(s.buf, "0 to 2 and 255");
+    strbuf_reset(&s);
+    class_set_map(NULL, 254, false, map);
+    class_set_add_values(map, &s);
+    assert_string_equal(s.buf, "0 to 253 and 255");
+    strbuf_release(&s);
+    for (int c = 0; c < 21; c++) { /* VOC's colours by rule and by the table */
+        uint8_t row[3];
+
+        class_set_colour(NULL, c, rgb);
+        class_set_colour(class_set_find("voc21"), c, row);
+        assert_memory_equal(rgb, row, 3);
+    }
+}
+
+/* The words of DATA.CLASS_SET are the sets of the table. */
+static void every_word_is_a_set(void **state)
+{
+    const struct schema *row = schema_find(schema_table, "DATA.CLASS_SET");
+    int n = 0;
+
+    (void)state;
+    for (const struct choice *c = row->choices; c->name; c++)
+        if (*c->name) {
+            const struct class_set *s = class_set_find(c->name);
+
+            assert_non_null(s);
+            for (int k = 0; k < s->n; k++)
+                assert_non_null(s->row[k].name);
+            assert_null(s->row[s->n].name);
+            n++;
+        }
+    assert_int_equal(n, 7);
+    assert_null(class_set_find("cityscapes"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(maps_of_cityscapes),
+        cmocka_unit_test(maps_of_others),
+        cmocka_unit_test(every_word_is_a_set),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* ImageFolder and class lists. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/dataset.h"
+#include "tests/child.h"
+#include "tests/make_folder.h"
+#include "tests/test.h"
+
+static void folder_finds_classes_and_files(void **state)
+{
+    char *dir = make_temp_dir(), *slash = xasprintf("%s/", dir);
+    static const char *const want[] = {
+        "B/1.JPG",         "a/10.png",      "a/2.jpeg",
+        "a/deep/er/x.ppm", "class10/0.bmp", "class10/1.webp",
+        "class2/0.gif",    "class2/1.tif",  "class2/2.TIFF"};
+    static const int label[] = {0, 1, 1, 1, 2, 2, 3, 3, 3};
+    struct strbuf name = STRBUF_INIT, why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    for (size_t i = 0; i < 9; i++)
+        make_file(dir, want[i], want[i], strlen(want[i]));
+    make_file(dir, ".ipynb_checkpoints/x.jpg", "", 0);
+    make_file(dir, "a/.hidden.jpg", "", 0);
+    make_file(dir, "a/notes.txt", "", 0);
+    make_file(dir, "stray.jpg", "", 0);
+    d = folder_open(slash);
+    assert_int_equal(d->nclass, 4);
+    assert_string_equal(d->class_name[0],
+                        "B"); /* byte order: capitals first, 10 before 2 */
+    assert_string_equal(d->class_name[2], "class10");
+    assert_int_equal(d->n, 9);
+    for (int64_t i = 0; i < 9; i++) {
+        strbuf_reset(&name);
+        dataset_describe(d, i, &name);
+        assert_string_equal(name.buf + strlen(dir) + 1, want[i]);
+        assert_int_equal(dataset_label(d, i), label[i]);
+        assert_int_equal(dataset_read(d, i, 1000, &bytes, &why), 0);
+        assert_int_equal(bytes.len, strlen(want[i]));
+        assert_memory_equal(bytes.data, want[i], bytes.len);
+    }
+    assert_int_equal(dataset_read(d, 0, 3, &bytes, &why), -1);
+    assert_string_equal(why.buf, "7 bytes, more than the limit of 3");
+    strbuf_reset(&why);
+    remove_temp_dir(dir);
+    assert_int_equal(dataset_read(d, 0, 1000, &bytes, &why), -1);
+    assert_non_null(strstr(why.buf, "No such file"));
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&name);
+    strbuf_release(&why);
+    free(slash);
+}
+
+static void open_and_leave(void *dir)
+{
+    dataset_close(folder_open(dir));
+}
+
+static void folder_mistakes_are_named(void **state)
+{
+    char *dir = make_temp_dir(), nowhere[] = "/nonexistent/train";
+
+    (void)state;
+    check_dies(open_and_leave, nowhere, "cannot open '/nonexistent/train'");
+    check_dies(open_and_leave, dir, "has no class folders");
+    make_picture(dir, "caf\xe9/1.jpg", 8, 8, 0);
+    check_dies(open_and_leave, dir, "the name of a class is no text in UTF-8");
+    remove_temp_dir(dir);
+    dir = make_temp_dir();
+    make_picture(dir, "cat/1.jpg", 8, 8, 0);
+    make_file(dir, "dog/readme.txt", "", 0);
+    make_file(dir, "cow/.x.jpg", "", 0);
+    check_dies(open_and_leave, dir, "no pictures in the class folders 'cow', 'dog'");
+    check_dies(open_and_leave, dir, "such as 'dog/readme.txt'"); /* what there is */
+    remove_temp_dir(dir);
+}
+
+/* A picture behind a link that leads nowhere is one that cannot be read, not none. */
+static void folder_counts_dead_links(void **state)
+{
+    char *dir = make_temp_dir(), *link = xasprintf("%s/a/dead.jpg", dir);
+    struct strbuf name = STRBUF_INIT, why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    make_file(dir, "a/1.jpg", "x", 1);
+    assert_int_equal(symlink("/nowhere/at/all.jpg", link), 0);
+    d = folder_open(dir);
+    assert_int_equal(d->n, 2);
+    dataset_describe(d, 1, &name);
+    assert_non_null(strstr(name.buf, "a/dead.jpg"));
+    assert_int_equal(dataset_read(d, 1, 1000, &bytes, &why), -1);
+    assert_non_null(strstr(why.buf, "No such file"));
+    remove_temp_dir(dir);
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&name);
+    strbuf_release(&why);
+    free(link);
+}
+
+static void folder_follows_links_but_not_for_ever(void **state)
+{
+    char *dir = make_temp_dir(), *link = path_join(dir, "data/a/link");
+    char *up = path_join(dir, "data/a/up"), *data = path_join(dir, "data");
+    struct dataset *d;
+
+    (void)state;
+    make_picture(dir, "data/a/1.jpg", 8, 8, 0);
+    make_picture(dir, "elsewhere/2.jpg", 8, 8, 0);
+    assert_int_equal(symlink("../../elsewhere", link), 0);
+    d = folder_open(data);
+    assert_int_equal(d->n, 2);
+    dataset_close(d);
+    assert_int_equal(symlink(".", up), 0);
+    check_dies(open_and_leave, data, "folders deep");
+    free(link);
+    free(up);
+    free(data);
+    remove_temp_dir(dir);
+}
+
+static void class_lists_are_compared(void **state)
+{
+    static const char *const abc[] = {"a", "b", "c"}, *const acd[] = {"a", "c", "d"},
+                             *const cab[] = {"c", "a", "b"};
+    static const char *const many[] = {"1", "2", "3", "4", "5", "6", "7"};
+    char name[1000] = {0};
+    const char *const endless = memset(name, 'x', sizeof(name) - 1);
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_true(dataset_same_classes("train", abc, 3, "val", abc, 3, &why));
+    assert_int_equal(why.len, 0);
+    assert_false(dataset_same_classes("train", abc, 3, "val", acd, 3, &why));
+    assert_string_equal(why.buf,
+                        "the classes of train (3) and of val (3) differ: only train "
+                        "has 'b'; only val has 'd'");
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", &endless, 1, "val", abc, 3, &why));
+    assert_true(why.len < 300);
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", abc, 2, "val", abc, 3, &why));
+    assert_string_equal(why.buf,
+                        "the classes of train (2) and of val (3) differ: only val "
+                        "has 'c'");
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("the checkpoint", abc, 3, "train", cab, 3, &why));
+    assert_non_null(strstr(why.buf, "the same names in another order"));
+    strbuf_reset(&why);
+    assert_false(dataset_same_classes("train", many, 7, "val", abc, 1, &why));
+    assert_non_null(strstr(why.buf, "only train has '1', '2', '3', '4', '5' and 2 more"));
+    strbuf_release(&why);
+}
+
+/* One sample is a function of split and index, its class shows in its mean colour. */
+static void synthetic_has_no_files(void **state)
+{
+    const struct synthetic_options o = {
+        .name = "train", .samples = 7, .classes = 3, .size = 16};
+    struct synthetic_options other = o;
+    struct dataset_bytes a = {0}, b = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct dataset *d = synthetic_open(&o), *e;
+    double mean[7] = {0};
+
+    (void)state;
+    other.split = 1;
+    other.samples = 100;
+    e = synthetic_open(&other);
+    assert_int_equal(d->n, 7);
+    assert_int_equal(d->nclass, 3);
+    assert_string_equal(d->class_name[2], "class000002");
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(dataset_label(d, i), i % 3);
+        assert_int_equal(dataset_read(d, i, 1000, &a, &why), 0);
+        assert_int_equal(dataset_read(e, i, 1000, &b, &why), 0);
+        assert_int_equal(a.len, 13 + 16 * 16 * 3);
+        assert_memory_equal(a.data, "P6 16 16 255\n", 13);
+        assert_memory_not_equal(a.data, b.data, a.len);
+        for (size_t k = 13; k < a.len; k++)
+            mean[i] += a.data[k] / 768.0;
+    }
+    for (int i = 3; i < 7; i++)
+        assert_true(mean[i] > mean[i - 3] - 8 && mean[i] < mean[i - 3] + 8);
+    assert_true(mean[0] < mean[1] - 8 || mean[0] > mean[1] + 8);
+    assert_int_equal(dataset_read(d, 6, 1000, &b, &why), 0);
+    assert_memory_equal(a.data, b.data, a.len);
+    assert_int_equal(dataset_read(d, 0, 700, &a, &why), -1);
+    assert_non_null(strstr(why.buf, "more than DATA.MAX_BYTES"));
+    strbuf_release(&why);
+    dataset_bytes_release(&a);
+    dataset_bytes_release(&b);
+    dataset_close(d);
+    dataset_close(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folder_finds_classes_and_files),
+        cmocka_unit_test(folder_mistakes_are_named),
+        cmocka_unit_test(folder_counts_dead_links),
+        cmocka_unit_test(folder_follows_links_but_not_for_ever),
+        cmocka_unit_test(class_lists_are_compared),
+        cmocka_unit_test(synthetic_has_no_files),
+    };
+
+    return cmocka_run_group_tests_name("dataset", tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* The loader: the same batches whatever the workers, resume, the cache, shutdown. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "tests/dataset/loader_run.h"
+#include "tests/make_folder.h"
+#include "tests/test.h"
+
+static void batches_do_not_depend_on_workers(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    uint64_t want[3][8], got[8];
+
+    (void)state;
+    for (int workers = 0; workers <= 4; workers += workers + 1) { /* 0, 1, 3 */
+        struct loader_options o = training_options(workers);
+        struct loader *l;
+
+        o.prefetch = 1 + workers;
+        l = loader_open(d, &o);
+        assert_int_equal(loader_batches(l), 4);
+        for (uint64_t e = 0; e < 3; e++) {
+            assert_int_equal(run_epoch(l, e, 0, got), 4);
+            if (workers == 0)
+                memcpy(want[e], got, sizeof(got));
+            assert_memory_equal(got, want[e], 4 * sizeof(got[0]));
+        }
+        assert_int_equal(loader_stats(l).samples, 3 * 4 * 8);
+        loader_close(l);
+    }
+    assert_true(want[0][0] != want[1][0]);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void an_epoch_resumes_in_the_middle(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(2);
+    struct loader *l = loader_open(d, &o);
+    uint64_t want[8], got[8];
+
+    (void)state;
+    run_epoch(l, 5, 0, want);
+    loader_start_epoch(l, 9, 0); /* abandoned at once, */
+    loader_start_epoch(l, 4, 1); /* after one batch, */
+    loader_release_batch(l, loader_next(l));
+    for (int64_t first = 0; first <= 4; first++) {
+        assert_int_equal(run_epoch(l, 5, first, got), 4 - first);
+        assert_memory_equal(got, want + first, (size_t)(4 - first) * sizeof(got[0]));
+    }
+    loader_start_epoch(l, 5, 0); /* and with a batch still held */
+    const struct batch *held = loader_next(l);
+    loader_start_epoch(l, 5, 2);
+    assert_true(hash_batch(held) == want[0]);
+    const struct batch *b = loader_next(l);
+    assert_true(hash_batch(b) == want[2]);
+    loader_release_batch(l, b);
+    loader_release_batch(l, held);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* Validation: every sample once, in order, the rest of the last batch empty. */
+static void the_last_batch_is_padded(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = {.transform = transform_for_evaluation(SIDE, 28),
+                               .batch = 8,
+                               .workers = 2,
+                               .prefetch = 3};
+    struct loader *l = loader_open(d, &o);
+    const struct batch *b;
+    int64_t at = 0;
+
+    (void)state;
+    assert_int_equal(loader_batches(l), 5);
+    loader_start_epoch(l, 0, 0);
+    while ((b = loader_next(l))) {
+        assert_int_equal(b->valid, b->number == 4 ? 5 : 8);
+        for (int i = 0; i < 8; i++) {
+            const uint8_t *p = b->pixel + i * SIDE * SIDE * 3;
+
+            if (at < PICTURES) {
+                assert_int_equal(b->sample[i], at);
+                assert_int_equal(b->label[i], dataset_label(d, at++));
+                continue;
+            }
+            assert_int_equal(b->sample[i], -1);
+            assert_int_equal(b->label[i], -1);
+            for (int k = 0; k < SIDE * SIDE * 3; k++)
+                assert_int_equal(p[k], 0);
+        }
+        loader_release_batch(l, b);
+    }
+    assert_int_equal(at, PICTURES);
+    assert_int_equal(loader_stats(l).samples, PICTURES);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* Two ranks see together what one sees alone, batch by batch. */
+static void ranks_share_an_epoch(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(1);
+    uint64_t one[8], two[2][8];
+
+    (void)state;
+    o.drop_last = false;
+    for (int rank = -1; rank < 2; rank++) {
+        struct loader *l;
+
+        o.rank = rank < 0 ? 0 : rank;
+        o.world = rank < 0 ? 1 : 2;
+        l = loader_open(d, &o);
+        assert_int_equal(run_epoch(l, 3, 0, rank < 0 ? one : two[rank]),
+                         rank < 0 ? 5 : 3);
+        loader_close(l);
+    }
+    for (int k = 0; k < 5; k++)
+        assert_true(one[k] == two[k % 2][k / 2]);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* Epochs abandoned at any time leave no trace in the next one. */
+static void abandoned_epochs_leave_no_trace(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(3);
+    struct loader *l = loader_open(d, &o);
+    uint64_t want[8], got[8];
+
+    (void)state;
+    run_epoch(l, 5, 0, want);
+    for (unsigned i = 0; i < 150; i++) {
+        loader_start_epoch(l, 6 + i, 0);
+        usleep(i * 7 % 250);
+        assert_int_equal(run_epoch(l, 5, i % 4, got), 4 - (int)(i % 4));
+        assert_memory_equal(got, want + i % 4, (4 - i % 4) * sizeof(got[0]));
+    }
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void the_cache_changes_nothing(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d;
+    uint64_t want[2][8], got[8];
+
+    (void)state;
+    damage_pictures(dir);
+    d = folder_open(dir);
+    /* some pictures may be shrunken, so not cached; no cache, one for some of the
+     * pictures, one for all */
+    for (int64_t bytes = 0; bytes <= 1 << 20;
+         bytes += bytes ? (1 << 20) - bytes : 50000) {
+        struct loader_options o = training_options(2);
+        struct loader *l;
+
+        o.cache_bytes = bytes;
+        o.transform.shrink_gap = 1;
+        l = loader_open(d, &o);
+        for (uint64_t e = 0; e < 4; e++) {
+            run_epoch(l, e % 2, 0, got);
+            if (bytes == 0)
+                memcpy(want[e % 2], got, sizeof(got));
+            assert_memory_equal(got, want[e % 2], 4 * sizeof(got[0]));
+        }
+        assert_true(loader_stats(l).cached_bytes <= bytes);
+        assert_true(bytes == 0 || loader_stats(l).cached_bytes > 40000);
+        loader_close(l);
+        if (bytes == 1 << 20)
+            break;
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void a_full_cache_needs_no_files(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(1);
+    struct loader *l;
+    uint64_t want[8], got[8];
+
+    (void)state;
+    o.drop_last = false;
+    o.cache_bytes = 1 << 20;
+    o.transform.shrink_gap = 0; /* else the largest pictures stay out */
+    l = loader_open(d, &o);
+    run_epoch(l, 0, 0, want);
+    remove_temp_dir(dir);
+    run_epoch(l, 0, 0, got);
+    assert_memory_equal(got, want, 5 * sizeof(got[0]));
+    assert_int_equal(loader_stats(l).bad_files, 0);
+    loader_close(l);
+    dataset_close(d);
+}
+
+static int allocated;
+
+static void *count_alloc(size_t size, void *arg)
+{
+    assert_ptr_equal(arg, &allocated);
+    allocated++;
+    return xmalloc(size);
+}
+
+static void count_free(void *p, void *arg)
+{
+    assert_ptr_equal(arg, &allocated);
+    allocated--;
+    free(p);
+}
+
+/* Closed with work under way, with batches ready, or never started. */
+static void closing_stops_at_once(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(4);
+
+    (void)state;
+    o.alloc = count_alloc;
+    o.free = count_free;
+    o.arg = &allocated;
+    for (int i = 0; i < 30; i++) {
+        struct loader *l = loader_open(d, &o);
+
+        assert_int_equal(allocated, 6); /* three slots: pixels and labels */
+        if (i % 3 > 0)
+            loader_start_epoch(l, 0, 0);
+        if (i % 3 > 1)
+            assert_non_null(loader_next(l));
+        if (i % 2)
+            usleep(300);
+        loader_close(l);
+        assert_int_equal(allocated, 0);
+    }
+    loader_close(NULL);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* The consumer's wait is measured. */
+static void waiting_is_measured(void **state)
+{
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    struct loader_options o = training_options(1);
+    struct loader *l = loader_open(d, &o);
+    uint64_t hash[8];
+    double first;
+
+    (void)state;
+    run_epoch(l, 0, 0, hash);
+    first = loader_stats(l).wait_seconds;
+    assert_true(first > 0 && first < 60);
+    loader_start_epoch(l, 1, 2); /* two batches, two slots: ready in a while */
+    usleep(200000);
+    for (int i = 0; i < 2; i++)
+        loader_release_batch(l, loader_next(l));
+    assert_true(loader_stats(l).wait_seconds - first < 0.1);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_do_not_depend_on_workers),
+        cmocka_unit_test(an_epoch_resumes_in_the_middle),
+        cmocka_unit_test(the_last_batch_is_padded),
+        cmocka_unit_test(ranks_share_an_epoch),
+        cmocka_unit_test(abandoned_epochs_leave_no_trace),
+        cmocka_unit_test(the_cache_changes_nothing),
+        cmocka_unit_test(a_full_cache_needs_no_files),
+        cmocka_unit_test(closing_stops_at_once),
+        cmocka_unit_test(waiting_is_measured),
+    };
+
+    return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
+}

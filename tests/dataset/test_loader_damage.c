@@ -1,0 +1,297 @@
+/* Files that cannot be read: left out, told in one order whatever the workers, too many
+ * of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "dataset/sampler.h"
+#include "tests/child.h"
+#include "tests/dataset/loader_run.h"
+#include "tests/make_folder.h"
+#include "tests/test.h"
+
+/* A second epoch over two damaged files, whose first one is the same for all workers. */
+static void with_damage(bool replace,
+                        void (*check)(const struct dataset *d,
+                                      const struct loader_options *o, struct loader *l))
+{
+    char *dir = make_pictures();
+    struct dataset *d;
+    uint64_t want[8], got[8];
+
+    damage_pictures(dir);
+    d = folder_open(dir);
+    for (int workers = 0; workers < 3; workers += 2) {
+        struct loader_options o = training_options(workers);
+        struct loader *l;
+
+        o.replace = replace;
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        run_epoch(l, 0, 0, got);
+        if (workers == 0)
+            memcpy(want, got, sizeof(got));
+        assert_memory_equal(want, got, 5 * sizeof(got[0]));
+        loader_start_epoch(l, 1, 0);
+        check(d, &o, l);
+        assert_int_equal(loader_stats(l).bad_files, 2); /* each counted once */
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void check_left_out(const struct dataset *d, const struct loader_options *o,
+                           struct loader *l)
+{
+    const struct batch *b;
+    int bad = 0;
+
+    (void)d, (void)o;
+    while ((b = loader_next(l))) {
+        int labelled = 0;
+
+        for (int i = 0; i < b->size; i++) {
+            bad += b->sample[i] >= 0 && b->label[i] < 0;
+            labelled += b->label[i] >= 0;
+            if (b->label[i] < 0)
+                assert_int_equal(b->pixel[i * SIDE * SIDE * 3 + 77], 0);
+        }
+        assert_int_equal(b->valid, labelled);
+        loader_release_batch(l, b);
+    }
+    assert_int_equal(bad, 2);
+    assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
+}
+
+static void damaged_files_are_left_out(void **state)
+{
+    (void)state;
+    with_damage(false, check_left_out);
+}
+
+static void check_replaced(const struct dataset *d, const struct loader_options *o,
+                           struct loader *l)
+{
+    struct sampler order = {o->seed, 1, d->n, o->shuffle};
+    const struct batch *b;
+    int replaced = 0;
+
+    while ((b = loader_next(l))) {
+        for (int i = 0; i < b->size; i++) {
+            int64_t at = b->number * b->size + i, k = 0;
+
+            if (at >= d->n) {
+                assert_int_equal(b->sample[i], -1);
+                continue;
+            }
+            while (sampler_at(&order, (at + k) % d->n) < 2) /* the damaged ones */
+                k++;
+            replaced += k > 0;
+            assert_int_equal(b->sample[i], sampler_at(&order, (at + k) % d->n));
+            assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
+        }
+        loader_release_batch(l, b);
+    }
+    assert_int_equal(replaced, 2);
+}
+
+/* In training: the next sample of the epoch that is sound, whatever the workers. */
+static void damaged_files_are_replaced(void **state)
+{
+    (void)state;
+    with_damage(true, check_replaced);
+}
+
+/* Three in a row: all of them become the one behind. */
+static void many_are_replaced(void **state)
+{
+    char *dir = make_pictures();
+    struct loader_options o = training_options(0);
+    struct dataset *d;
+    struct loader *l;
+    const struct batch *b;
+
+    (void)state;
+    damage_pictures(dir);
+    make_file(dir, "class0/06.jpg", "", 0);
+    o.shuffle = false;
+    o.replace = true;
+    d = folder_open(dir);
+    l = loader_open(d, &o);
+    loader_start_epoch(l, 0, 0);
+    b = loader_next(l);
+    assert_non_null(b);
+    for (int i = 0; i < b->size; i++)
+        assert_int_equal(b->sample[i], i < 3 ? 3 : i);
+    loader_release_batch(l, b);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+struct child_epoch {
+    const char *dir;
+    struct loader_options options;
+};
+
+static void run_child_epoch(void *arg)
+{
+    const struct child_epoch *e = arg;
+    struct dataset *d = folder_open(e->dir);
+    struct loader *l = loader_open(d, &e->options);
+    uint64_t hash[8];
+
+    run_epoch(l, 0, 0, hash);
+    if (loader_failure(l)) {
+        loader_start_epoch(l, 1, 0); /* no epoch has more batches */
+        assert_null(loader_next(l));
+        die("%s", loader_failure(l));
+    }
+    loader_close(l);
+    dataset_close(d);
+}
+
+/* Runs one epoch in a child; what it says on stderr, and its exit code. */
+static char *child_epoch(const char *dir, const struct loader_options *o, int *code)
+{
+    return child_run(run_child_epoch, &(struct child_epoch){dir, *o}, code);
+}
+
+/* Whatever thread finds what first: messages come in the order of the batches. */
+static void damage_is_told_in_order(void **state)
+{
+    char *dir = make_pictures(), *want = NULL;
+    struct loader_options o = training_options(0);
+
+    (void)state;
+    for (int i = 0; i < PICTURES; i += 2) {
+        char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
+
+        make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one costs more time */
+        free(name);
+    }
+    o.max_bad_share = 0.3;
+    for (int i = 0; i < 12; i++) {
+        int code;
+        char *text;
+
+        o.workers = i;
+        text = child_epoch(dir, &o, &code);
+        assert_int_equal(code, 1);
+        if (i == 0)
+            want = text;
+        assert_string_equal(text, want);
+        if (i > 0)
+            free(text);
+    }
+    free(want);
+    remove_temp_dir(dir);
+}
+
+/* Each damaged file is told once, with its own reason, whoever else was tried. */
+static void replaced_files_are_told_the_same(void **state)
+{
+    char *dir = make_pictures(), *text[2];
+    struct loader_options o = training_options(0);
+    int code;
+
+    (void)state;
+    for (int i = 0; i < PICTURES - 2; i++) {
+        char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
+
+        make_file(dir, name, "GIF89a", i % 2 ? 2 : 6);
+        free(name);
+    }
+    o.max_bad_share = 1;
+    for (int replace = 0; replace < 2; replace++) {
+        o.replace = replace;
+        text[replace] = child_epoch(dir, &o, &code);
+        assert_int_equal(code, 0);
+    }
+    assert_non_null(strstr(text[0], ".jpg"));
+    assert_string_equal(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+    remove_temp_dir(dir);
+}
+
+static void too_much_damage_ends_the_run(void **state)
+{
+    char *dir = make_pictures(), *text;
+    struct loader_options o = training_options(2);
+    int code;
+
+    (void)state;
+    damage_pictures(dir);
+    o.drop_last = false;
+    o.max_bad_share = 2.0 / PICTURES;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 0);
+    assert_non_null(strstr(text, "class0/00.jpg', left out: the file is empty"));
+    assert_non_null(strstr(text, "class0/03.jpg', left out: not a picture"));
+    free(text);
+    o.max_bad_share = 1.0 / PICTURES;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 1);
+    assert_non_null(
+        strstr(text, "2 of 37 files are damaged, more than the share of 0.027027"));
+    free(text);
+    o.max_bad_share = 1;
+    o.on_error = LOADER_FAIL;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 1);
+    assert_non_null(strstr(text, "cannot decode '"));
+    assert_null(strstr(text, "left out"));
+    free(text);
+    remove_temp_dir(dir);
+}
+
+/* At the same batch whatever the workers, and those before it are whole. */
+static void a_failed_loader_is_closed(void **state)
+{
+    char *dir = make_pictures(), *reason[2];
+    uint64_t hash[2][8];
+    int n[2];
+
+    (void)state;
+    damage_pictures(dir);
+    for (int k = 0; k < 2; k++) {
+        struct loader_options o = training_options(3 * k);
+        struct dataset *d = folder_open(dir);
+        struct loader *l;
+
+        o.max_bad_share = 1.0 / PICTURES;
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        assert_null(loader_failure(l));
+        n[k] = run_epoch(l, 0, 0, hash[k]);
+        assert_true(n[k] < loader_batches(l));
+        assert_int_equal(loader_stats(l).samples, n[k] * o.batch);
+        reason[k] = xstrdup(loader_failure(l));
+        loader_close(l);
+        dataset_close(d);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(hash[0], hash[1], (size_t)n[0] * sizeof(hash[0][0]));
+    assert_string_equal(reason[0], reason[1]);
+    free(reason[0]);
+    free(reason[1]);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damaged_files_are_left_out),
+        cmocka_unit_test(damaged_files_are_replaced),
+        cmocka_unit_test(many_are_replaced),
+        cmocka_unit_test(replaced_files_are_told_the_same),
+        cmocka_unit_test(damage_is_told_in_order),
+        cmocka_unit_test(a_failed_loader_is_closed),
+        cmocka_unit_test(too_much_damage_ends_the_run),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/*
+ * What is done to a graph before kernels see it: autodiff, frozen layers, the flat
+ * layout, precision and checkpointing, on toy ops. What the real ops compute is
+ * tests/ops/test_ops.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/autodiff.h"
+#include "graph/flat.h"
+#include "graph/precision.h"
+#include "graph/recompute.h"
+#include "tests/graph/toy_graph.h"
+#include "tests/test.h"
+
+static int count(const struct graph *g, const struct op *op, enum phase phase)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->nnode; i++)
+        n += g->node[i]->op == op && g->node[i]->phase == phase;
+    return n;
+}
+
+/* y = (x w) (x w) + u with w trained: dw = 2 x (x w) dy, summed from two branches. */
+static void gradients_are_summed(void **unused)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed"),
+                  *u = toy_weight(&b, "unused");
+    struct tensor *w = toy_weight(&b, "layer");
+    struct tensor *h = toy_two(&b, &toy_mul, x, w), *y = toy_two(&b, &toy_mul, h, h);
+    float want[TOY_LEN];
+
+    (void)unused;
+    graph_flatten(g);
+    autodiff(&b, y, seed);
+    assert_int_equal(count(g, &toy_add, PHASE_BACKWARD), 1);
+    assert_null(u->grad);
+    assert_int_equal(w->grad->memory, MEMORY_GRADS);
+    assert_int_equal(w->grad->offset, w->offset);
+    assert_null(x->grad); /* nobody trains the input */
+
+    struct program *p = program_compile(g, &toy_plain, NULL, NULL);
+    void **base = toy_bind(p);
+
+    toy_fill(p, x, 1), toy_fill(p, w, 2), toy_fill(p, seed, 3);
+    program_run(p);
+    for (int i = 0; i < TOY_LEN; i++) {
+        const float *xs = program_data(p, x), *ws = program_data(p, w),
+                    *dy = program_data(p, seed);
+
+        want[i] = 2 * xs[i] * xs[i] * ws[i] * dy[i];
+    }
+    toy_expect(program_data(p, w->grad), want);
+    toy_unbind(base);
+    program_free(p);
+    graph_free(g);
+}
+
+static void frozen_layers_cost_nothing(void **unused)
+{
+    char first[] = "first.*", nothing[] = "nothing", *pattern[] = {first, nothing};
+    int nodes[2];
+
+    (void)unused;
+    for (int frozen = 0; frozen < 2; frozen++) {
+        struct graph *g = graph_new(&toy_ops, true);
+        struct builder b = {.g = g};
+
+        graph_freeze(g, pattern, frozen ? 2 : 0);
+
+        struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed");
+        struct tensor *w1 = toy_weight(&b, "first"), *w2 = toy_weight(&b, "second");
+        struct tensor *h = toy_two(&b, &toy_mul, x, w1),
+                      *y = toy_two(&b, &toy_mul, h, w2);
+
+        graph_flatten(g);
+        autodiff(&b, y, seed);
+        nodes[frozen] = count(g, &toy_mul, PHASE_BACKWARD);
+        assert_true(w2->grad != NULL);
+        assert_int_equal(w1->grad == NULL, frozen);
+        if (frozen) {
+            assert_int_equal(g->freeze_hits[0], 1);
+            assert_int_equal(g->freeze_hits[1], 0);
+        }
+        graph_free(g);
+    }
+    assert_int_equal(nodes[0], 3); /* dw2, dh, dw1 */
+    assert_int_equal(nodes[1], 1); /* dw2 alone */
+}
+
+static void flat_layout_is_reversed_and_aligned(void **unused)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *a = toy_weight(&b, "a"), *z = toy_weight(&b, "z");
+    struct tensor *m = graph_buffer(&b, "a", "mean", 1, (const int64_t[]){3},
+                                    (struct init){.kind = INIT_ZERO});
+    struct tensor *stat = node(&b, &toy_add, "a", NULL, (struct tensor *[]){a, z}, 2);
+
+    (void)unused;
+    stat->statistic_of = m;
+    graph_flatten(g);
+    assert_int_equal(z->offset, 0);
+    assert_int_equal(a->offset, 64);
+    assert_int_equal(m->offset, 128);
+    assert_int_equal(g->flat->param_len, 32);
+    assert_int_equal(g->flat->weights_len, 48);
+    assert_int_equal(stat->memory, MEMORY_STATS);
+    assert_int_equal(stat->offset, 0);
+    assert_true(stat->root);
+    graph_free(g);
+}
+
+static void what_is_frozen_lies_behind_what_is_trained(void **unused)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    char last[] = "z.*", *pattern[] = {last};
+    struct tensor *a, *z;
+
+    (void)unused;
+    graph_freeze(g, pattern, 1);
+    a = toy_weight(&b, "a");
+    z = toy_weight(&b, "z");
+    graph_flatten(g);
+    assert_int_equal(a->offset, 0);
+    assert_int_equal(z->offset, 64);
+    assert_int_equal(g->flat->ntrained, 1);
+    assert_int_equal(g->flat->trained_len, 16);
+    assert_int_equal(g->flat->nparam, 2);
+    assert_int_equal(g->flat->param_len, 32);
+    graph_free(g);
+}
+
+static void casts_are_shared_and_gradients_stay_wide(void **unused)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed"),
+                  *w = toy_weight(&b, "layer");
+    struct tensor *h = toy_two(&b, &toy_mul, x, w), *y = toy_two(&b, &toy_mul, h, x);
+
+    (void)unused;
+    graph_flatten(g);
+    autodiff(&b, y, seed);
+    precision(g, AMP_O1, DTYPE_F16);
+    assert_int_equal(h->dtype, DTYPE_F16);
+    assert_int_equal(y->dtype, DTYPE_F16);
+    /* x, w and seed once each; and the gradient of w back to fp32 */
+    assert_int_equal(count(g, &toy_cast, PHASE_FORWARD), 2);
+    assert_int_equal(count(g, &toy_cast, PHASE_BACKWARD), 2);
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->memory == MEMORY_GRADS) {
+            assert_int_equal(g->tensor[i]->dtype, DTYPE_F32);
+            assert_int_equal(g->tensor[i]->offset, w->offset);
+        }
+    for (int i = 0; i < g->nnode; i++) { /* inputs have smaller indices */
+        assert_int_equal(g->node[i]->index, i);
+        for (int k = 0; k < g->node[i]->nin; k++)
+            if (g->node[i]->in[k]->producer)
+                assert_true(g->node[i]->in[k]->producer->index < i);
+    }
+    graph_free(g);
+}
+
+/* The add of two fp32 inputs: from O2 on, all that may be half is. */
+static void widest_inputs_count_below_o2(void **unused)
+{
+    static const enum dtype want[] = {DTYPE_F32, DTYPE_F32, DTYPE_BF16, DTYPE_BF16};
+
+    (void)unused;
+    for (int level = AMP_O0; level <= AMP_O3; level++) {
+        struct graph *g = graph_new(&toy_ops, true);
+        struct builder b = {.g = g};
+        struct tensor *x = toy_vec(&b, "x"), *y = toy_two(&b, &toy_add, x, x);
+
+        precision(g, (enum amp_level)level, DTYPE_BF16);
+        assert_int_equal(y->dtype, want[level]);
+        graph_free(g);
+    }
+}
+
+/* A chain of blocks h = h h + h, each a scope. Returns the gradient of the weight. */
+static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *arena)
+{
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed"),
+                  *w = toy_weight(&b, "layer");
+    struct tensor *h = toy_two(&b, &toy_mul, x, w);
+
+    for (int i = 0; i < 12; i++) {
+        struct tensor *in = h;
+
+        scope_begin(&b);
+        for (int k = 0; k < 4; k++)
+            h = toy_two(&b, &toy_mul, h, h);
+        h = toy_two(&b, &toy_add, h, in);
+        scope_end(&b);
+    }
+    graph_flatten(g);
+    autodiff(&b, h, seed);
+    if (use_checkpoint)
+        assert_int_equal(recompute(g), 12 * 3);
+
+    struct program *p = program_compile(g, &toy_plain, NULL, NULL);
+    void **base = toy_bind(p);
+
+    toy_fill(p, x, 1), toy_fill(p, w, 2), toy_fill(p, seed, 3);
+    program_run(p);
+    memcpy(dw, program_data(p, w->grad), TOY_LEN * sizeof(float));
+    *lower = p->lower_bound;
+    *arena = program_need(p, MEMORY_ARENA);
+    toy_unbind(base);
+    program_free(p);
+    graph_free(g);
+}
+
+static void checkpointing_saves_memory_and_changes_no_bit(void **unused)
+{
+    float dw[2][TOY_LEN];
+    size_t lower[2], arena[2];
+
+    (void)unused;
+    for (int i = 0; i < 2; i++)
+        chain(i, dw[i], &lower[i], &arena[i]);
+    assert_memory_equal(dw[0], dw[1], sizeof(dw[0]));
+    assert_true(lower[1] * 2 < lower[0]);
+    assert_true(arena[1] * 2 < arena[0]);
+    assert_true(arena[0] >= lower[0] && arena[1] >= lower[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_summed),
+        cmocka_unit_test(frozen_layers_cost_nothing),
+        cmocka_unit_test(flat_layout_is_reversed_and_aligned),
+        cmocka_unit_test(what_is_frozen_lies_behind_what_is_trained),
+        cmocka_unit_test(casts_are_shared_and_gradients_stay_wide),
+        cmocka_unit_test(widest_inputs_count_below_o2),
+        cmocka_unit_test(checkpointing_saves_memory_and_changes_no_bit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

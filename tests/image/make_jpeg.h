@@ -1,0 +1,21 @@
+/* JPEGs for tests, made by libjpeg from a formula: any size, sampling and colour space.
+ */
+#ifndef TESTS_IMAGE_MAKE_JPEG_H
+#define TESTS_IMAGE_MAKE_JPEG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct make_jpeg {
+    int w, h;
+    int quality;            /* 0: 90 */
+    int h_factor, v_factor; /* of the luma; 0: 2 and 2 (4:2:0) */
+    int progressive, arithmetic;
+    int cmyk; /* 1: CMYK, 2: the same as YCCK */
+    int seed; /* another picture */
+};
+
+/* The file's bytes; free() them. */
+uint8_t *make_jpeg(const struct make_jpeg *m, size_t *len);
+
+#endif

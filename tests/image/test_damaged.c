@@ -1,0 +1,371 @@
+/* Decoding files that are damaged, cut off, no pictures at all, or larger than allowed.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "tests/image/decode_picture.h"
+#include "tests/image/make_jpeg.h"
+#include "tests/test.h"
+
+/* A truncated JPEG fails whatever part of it is wanted; its reason is libjpeg's. */
+static void truncated_fails(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    struct image_part top = {0, 0, 20, 8, 1};
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct make_jpeg m = {.w = 173, .h = 131, .progressive = (int)k};
+        size_t len;
+        uint8_t *data = make_jpeg(&m, &len);
+
+        for (size_t cut = 1; cut < len - 2; cut += 17) {
+            assert_int_equal(decode_picture(d, data, cut, NULL, &img, &why), -1);
+            assert_true(why.len > 0);
+            assert_int_equal(decode_picture(d, data, cut, &top, &img, &why), -1);
+        }
+        assert_int_equal(decode_picture(d, data, len, &top, &img, &why), 0);
+        free(data);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+static void not_pictures_fail(void **state)
+{
+    static const struct {
+        const char *data, *reason;
+    } cases[] = {
+        {"", "empty"},
+        {"hello, I am a text", "starts with \"hello, I am a te\""},
+        {"\xff\xd8\xff\xe0", "Premature end"},
+        {"\xff\xd8\xff\xd9 and more", "JPEG"},
+        {"\x89PNG\r\n\x1a\n and no more", ""},
+        {"BM and no more", ""},
+        {"P6 -3 x", ""},
+        {"GIF89a", ""},
+        {"GIF89a\1\1\1\1\1\1\1;", "cannot be decoded"}, /* without a frame */
+    };
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int rc =
+            decode_picture(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
+
+        if (rc != -1 || why.len == 0 || !strstr(why.buf, cases[i].reason))
+            fail_msg("case %zu: rc %d, '%s'", i, rc, why.buf);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* A bit of a PNG: an error, or in a chunk that is not about pixels. Never other pixels.
+ */
+static void damaged_png_fails(void **state)
+{
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image good = {0}, img = {0};
+    int n, failed = 0, files = 0;
+    char **name = dir_list("tests/golden/image_decode", &n);
+
+    (void)state;
+    for (int f = 0; f < n; f++) {
+        char *path = path_join("tests/golden/image_decode", name[f]), *data;
+        bool png = strcmp(path_extension(path), ".png") == 0;
+        size_t len, step;
+
+        data = file_read(path, &len);
+        step = len / 97 + 1;
+        if (png)
+            assert_int_equal(decode_picture(d, data, len, NULL, &good, &why), 0);
+        for (size_t at = 8; png && at < len; at += step) {
+            data[at] ^= 4;
+            if (decode_picture(d, data, len, NULL, &img, &why) < 0)
+                failed++;
+            else
+                assert_memory_equal(img.pixel, good.pixel, good.stride * (size_t)good.h);
+            data[at] ^= 4;
+        }
+        if (png) {
+            assert_int_equal(decode_picture(d, data, len - 12, NULL, &img, &why), -1);
+            assert_string_equal(why.buf, "the file is cut off");
+        }
+        files += png;
+        free(data);
+        free(path);
+    }
+    assert_true(files > 3 && failed > 50 * files);
+    dir_list_free(name, n);
+    image_release(&good);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* The others, cut off anywhere. GIF's last bytes may be its end mark and a comment. */
+static void cut_off_fails(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t spare;
+    } files[] = {{"rgb.bmp", 0}, {"palette.gif", 1}, {"rgb.ppm", 0}, {"grey.pgm", 0}};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char *path = path_join("tests/golden/image_decode", files[i].name);
+        size_t len;
+        char *data = file_read(path, &len);
+
+        assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), 0);
+        for (size_t cut = 0; cut + files[i].spare < len; cut += 1 + cut / 50) {
+            char *copy = xmemdup(data, cut + !cut); /* so that a read behind is seen */
+
+            if (decode_picture(d, copy, cut, NULL, &img, &why) == 0)
+                fail_msg("%s: %zu of %zu bytes are a picture", files[i].name, cut, len);
+            free(copy);
+        }
+        assert_int_equal(
+            decode_picture(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
+        assert_string_equal(why.buf, "the file is cut off");
+        free(data);
+        free(path);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* A row of five indices of 4 bits into a palette of three colours. */
+static void bmp_colours_exist(void **state)
+{
+    enum { PIXELS = 14 + 40 + 3 * 4 };
+    uint8_t bmp[PIXELS + 4] = {"BM"};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    bmp[10] = PIXELS;
+    bmp[14] = 40;
+    bmp[18] = 5;
+    bmp[22] = bmp[26] = 1;
+    bmp[28] = 4;
+    memset(bmp + PIXELS - 4, 77, 4);
+    memcpy(bmp + PIXELS, "\x01\x21\x2f\xff", 4); /* behind the fifth is padding */
+    assert_int_equal(decode_picture(d, bmp, sizeof(bmp), NULL, &img, &why), 0);
+    assert_int_equal(img.w, 5);
+    assert_int_equal(img.pixel[3 * 4], 77);
+    bmp[PIXELS + 1] = 0x23;
+    assert_int_equal(decode_picture(d, bmp, sizeof(bmp), NULL, &img, &why), -1);
+    assert_string_equal(why.buf, "colour 3 of a palette of 3");
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *data,
+                        size_t n)
+{
+    uint8_t *at = png + len;
+    uint32_t crc;
+
+    at[2] = (uint8_t)(n >> 8);
+    at[3] = (uint8_t)n;
+    memcpy(at + 4, type, 4);
+    memcpy(at + 8, data, n);
+    crc = (uint32_t)crc32(0, at + 4, (uInt)n + 4);
+    for (int i = 0; i < 4; i++)
+        at[8 + n + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+    return len + 12 + n;
+}
+
+/* One pixel of colour 1 of a palette of `ncolour` bytes; behind the end stands another.
+ */
+static uint8_t *indexed_png(size_t ncolour, size_t behind, size_t *len)
+{
+    static const uint8_t header[13] = {0, 0, 0, 1, 0, 0, 0, 1, 8, 3};
+    static const uint8_t colour[] = {9, 9, 9, 50, 60, 70};
+    static const uint8_t pixels[] = {0, 1};
+    uint8_t png[1024] = {0}, packed[64];
+    uLongf npacked = sizeof(packed);
+
+    assert_int_equal(compress(packed, &npacked, pixels, sizeof(pixels)), Z_OK);
+    memcpy(png, "\x89PNG\r\n\x1a\n", 8);
+    *len = add_chunk(png, 8, "IHDR", header, sizeof(header));
+    if (ncolour)
+        *len = add_chunk(png, *len, "PLTE", colour, ncolour);
+    *len = add_chunk(png, *len, "IDAT", packed, npacked);
+    *len = add_chunk(png, *len, "IEND", "", 0);
+    png[*len + 2] = (uint8_t)(behind >> 8);
+    png[*len + 3] = (uint8_t)behind;
+    memcpy(png + *len + 4, "PLTE", 4);
+    *len += 12;
+    return xmemdup(png, *len); /* so that a read behind is seen */
+}
+
+/* What stands behind a PNG's end counts neither as its palette nor as damage. */
+static void png_ends_at_its_end(void **state)
+{
+    static const struct {
+        size_t colours, behind;
+        const char *reason; /* NULL: good */
+    } cases[] = {{6, 767, NULL},
+                 {6, 0, NULL},
+                 {0, 767, "no PLTE"},
+                 {0, 6, "no PLTE"},
+                 {4, 767, "invalid PLTE"}};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t len;
+        uint8_t *png = indexed_png(cases[i].colours, cases[i].behind, &len);
+        int rc = decode_picture(d, png, len, NULL, &img, &why);
+
+        if (cases[i].reason) {
+            assert_int_equal(rc, -1);
+            assert_string_equal(why.buf, cases[i].reason);
+        } else {
+            assert_int_equal(rc, 0);
+            assert_memory_equal(img.pixel, "\x32\x3c\x46", 3);
+        }
+        free(png);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+/* Where the start-of-frame says height and width. */
+static uint8_t *find_sof(uint8_t *data, size_t len)
+{
+    for (size_t i = 0; i + 9 < len; i++)
+        if (data[i] == 0xff && (data[i + 1] == 0xc0 || data[i + 1] == 0xc2))
+            return data + i + 5;
+    fail_msg("no start of frame");
+    return NULL;
+}
+
+/* The header of a PNG of 60000 x 60000 pixels, which stb_image by itself does not know.
+ */
+static void png_bombs_are_refused(void **state)
+{
+    static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60"
+                              "\x08\x02\0\0\0\0\0\0\0";
+    static const char line[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\x10\0\1"
+                               "\x08\x02\0\0\0\0\0\0\0";
+    struct image_limits limits = {.max_pixels = INT64_MAX, .max_bytes = 100000};
+    struct image_decoder *d = image_decoder_new(NULL),
+                         *loose = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    assert_int_equal(decode_picture(d, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "60000 x 60000 pixels, more than the limit"));
+    assert_int_equal(decode_picture(loose, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_int_equal(decode_picture(d, line, sizeof(line) - 1, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "1 x 1048577 pixels, more than 1048576 on a side"));
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+    image_decoder_free(loose);
+}
+
+static void bombs_are_refused(void **state)
+{
+    struct make_jpeg m = {.w = 64, .h = 48};
+    struct image_limits limits = {.max_pixels = 64 * 48, .max_bytes = 100000};
+    struct image_decoder *d = image_decoder_new(NULL),
+                         *strict = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    size_t len;
+    uint8_t *data = make_jpeg(&m, &len);
+
+    (void)state;
+    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), 0);
+    memset(find_sof(data, len), 0xff, 4); /* 65535 x 65535: beyond libjpeg itself */
+    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
+    memcpy(find_sof(data, len), "\x75\x30\x75\x30", 4); /* 30000 x 30000 */
+    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "30000 x 30000 pixels, more than the limit"));
+    memcpy(find_sof(data, len), "\x00\x31\x00\x40", 4); /* one row too many */
+    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), -1);
+    limits.max_bytes = (int64_t)len - 1;
+    image_decoder_free(strict);
+    strict = image_decoder_new(&limits);
+    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), -1);
+    assert_non_null(strstr(why.buf, "bytes, more than the limit"));
+    free(data);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+    image_decoder_free(strict);
+}
+
+/* Random damage: any outcome, but no crash, no leak, and the decoder works afterwards. */
+static void noise_does_no_harm(void **state)
+{
+    struct image_limits limits = {.max_pixels = 1 << 20};
+    struct image_decoder *d = image_decoder_new(&limits);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+    int failed = 0, n;
+    char **name = dir_list("tests/golden/image_decode", &n);
+
+    (void)state;
+    for (int f = 0; f < n; f++) {
+        char *path = path_join("tests/golden/image_decode", name[f]);
+        size_t len;
+        char *data = file_read(path, &len), *copy = xmalloc(len);
+
+        for (uint64_t i = 0; i < 60; i++) {
+            struct philox v = philox(3, PHILOX_TEST, (uint64_t)f, i);
+
+            memcpy(copy, data, len);
+            for (int k = 0; k < 3; k++)
+                copy[philox_below(v.v[k], (uint32_t)len)] = (char)(v.v[3] >> (8 * k));
+            failed += decode_picture(d, copy, len, NULL, &img, &why) < 0;
+        }
+        free(copy);
+        free(data);
+        free(path);
+    }
+    assert_true(failed > 100);
+    dir_list_free(name, n);
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(truncated_fails),     cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(damaged_png_fails),   cmocka_unit_test(cut_off_fails),
+        cmocka_unit_test(bmp_colours_exist),   cmocka_unit_test(png_bombs_are_refused),
+        cmocka_unit_test(bombs_are_refused),   cmocka_unit_test(noise_does_no_harm),
+        cmocka_unit_test(png_ends_at_its_end),
+    };
+
+    return cmocka_run_group_tests_name("image_damaged", tests, NULL, NULL);
+}

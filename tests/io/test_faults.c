@@ -1,0 +1,312 @@
+/*
+ * Checkpoints under failure: each system call of a write fails once, or the process dies
+ * there, and afterwards the file must be the old one or the new one, whole. The calls are
+ * caught by defining them here, in front of the C library's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/file.h"
+#include "io/safetensors.h"
+#include "tests/child.h"
+#include "tests/test.h"
+
+enum { DEATH = 99 }; /* the exit code of MODE_DIE */
+
+enum mode { MODE_OFF, MODE_COUNT, MODE_FAIL, MODE_DIE, MODE_SHORT, MODE_EINTR };
+
+static struct {
+    enum mode mode;
+    int at, calls, err;
+    char trace[64]; /* one letter a call */
+} fault;
+
+/* True if this call is the one that fails. Dies here in MODE_DIE. */
+static bool hit(char letter)
+{
+    bool now;
+
+    if (fault.mode == MODE_OFF)
+        return false;
+    if (fault.calls < (int)sizeof(fault.trace) - 1)
+        fault.trace[fault.calls] = letter;
+    now = fault.calls++ == fault.at;
+    if (now && fault.mode == MODE_DIE)
+        _exit(DEATH);
+    errno = fault.err;
+    return now && fault.mode == MODE_FAIL;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list ap;
+    int mode;
+
+    va_start(ap, flags);
+    mode = flags & O_CREAT ? va_arg(ap, int) : 0;
+    va_end(ap);
+    return hit('o') ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* Every other write is interrupted (MODE_EINTR), or all but one byte is left over. */
+static ssize_t some(long number, int fd, const void *data, size_t len, off_t offset)
+{
+    if (hit('w'))
+        return -1;
+    if (fault.mode == MODE_EINTR && fault.calls % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    if (fault.mode == MODE_SHORT && len > 1)
+        len = 1;
+    return syscall(number, fd, data, len, offset);
+}
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+    return some(SYS_write, fd, data, len, 0);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
+{
+    return some(SYS_pwrite64, fd, data, len, offset);
+}
+
+int fsync(int fd)
+{
+    return hit('s') ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+/* A close that fails has closed all the same, as on Linux. */
+int close(int fd)
+{
+    int rc = (int)syscall(SYS_close, fd);
+
+    return hit('c') ? -1 : rc;
+}
+
+int rename(const char *from, const char *to)
+{
+    return hit('r') ? -1 : (int)syscall(SYS_rename, from, to);
+}
+
+static char dir[] = "/tmp/trainc-test-XXXXXX";
+static char *file, *tmp;
+
+/* A checkpoint whose tensors and metadata all say `value`. */
+static int save(int64_t value, struct strbuf *why)
+{
+    struct safetensors_writer w = {0};
+    int64_t data[300], dims[] = {300};
+    int rc;
+
+    for (int i = 0; i < 300; i++)
+        data[i] = value;
+    safetensors_writer_meta(&w, "value", value ? "new" : "old");
+    safetensors_writer_add(&w, "a", SAFETENSORS_I64, 1, dims, data);
+    safetensors_writer_add(&w, "b", SAFETENSORS_I64, 1, dims, data);
+    rc = safetensors_writer_commit(&w, file, why);
+    safetensors_writer_release(&w);
+    return rc;
+}
+
+/* What is there, checksum and all: 0 old, 1 new, -1 neither. */
+static int load(void)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors s;
+    int64_t data[300];
+    int rc = -1;
+
+    if (!safetensors_open(&s, file, &why) && !safetensors_verify(&s, &why) &&
+        !safetensors_read(&s, safetensors_find(&s, "b"), data, &why))
+        rc = data[0] == 1 && data[299] == 1 &&
+                     !strcmp(safetensors_meta(&s, "value"), "new")
+                 ? 1
+             : !data[0] && !data[299] && !strcmp(safetensors_meta(&s, "value"), "old")
+                 ? 0
+                 : -1;
+    safetensors_close(&s);
+    strbuf_release(&why);
+    return rc;
+}
+
+/* save(1) over an old file with fault `mode` at call `at`; its return value. */
+static int save_with(enum mode mode, int at, int err, struct strbuf *why)
+{
+    int rc;
+
+    memset(&fault, 0, sizeof(fault));
+    fault.at = at;
+    fault.err = err;
+    fault.mode = mode;
+    rc = save(1, why);
+    fault.mode = MODE_OFF;
+    return rc;
+}
+
+static void put_old(void)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (save(0, &why))
+        fail_msg("%s", why.buf);
+    assert_int_equal(load(), 0);
+    strbuf_release(&why);
+}
+
+static int count_calls(void)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    put_old();
+    assert_int_equal(save_with(MODE_COUNT, -1, 0, &why), 0);
+    assert_int_equal(load(), 1);
+    strbuf_release(&why);
+    return fault.calls;
+}
+
+/* Data reach the disk before the name does, and the name before we say so. */
+static void test_order(void **state)
+{
+    (void)state;
+    assert_true(count_calls() > 8);
+    /* open; length, header, two tensors, checksum; fsync, close, rename; the directory */
+    assert_string_equal(fault.trace, "owwwwwscrosc");
+}
+
+static void test_each_call_fails(void **state)
+{
+    static const int errors[] = {ENOSPC, EIO, EDQUOT, EROFS, EACCES};
+    struct strbuf why = STRBUF_INIT;
+    int calls = count_calls(), renamed = (int)(strchr(fault.trace, 'r') - fault.trace);
+
+    (void)state;
+    for (int at = 0; at < calls; at++) {
+        int err = errors[at % 5], rc;
+
+        put_old();
+        strbuf_reset(&why);
+        rc = save_with(MODE_FAIL, at, err, &why);
+        if (at == calls - 1) /* closing the directory: nothing was lost */
+            assert_int_equal(rc, 0);
+        else if (rc != -1 || !strstr(why.buf, strerror(err)) || !strstr(why.buf, file))
+            fail_msg("call %d: %d '%s'", at, rc, why.buf);
+        assert_int_equal(load(), at > renamed);
+        assert_false(file_exists(tmp));
+    }
+    strbuf_release(&why);
+}
+
+static void save_and_die(void *at)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)save_with(MODE_DIE, *(const int *)at, 0, &why);
+}
+
+static void test_death_at_each_call(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    int calls = count_calls(), seen[2] = {0, 0};
+
+    (void)state;
+    for (int at = 0; at < calls; at++) {
+        int got;
+
+        put_old();
+        check_leaves(save_and_die, &at, DEATH, "");
+        got = load();
+        assert_true(got == 0 || got == 1);
+        seen[got]++;
+        /* and what the dead one left behind is no obstacle */
+        assert_int_equal(save(1, &why), 0);
+        assert_int_equal(load(), 1);
+        assert_false(file_exists(tmp));
+    }
+    assert_true(seen[0] > 5 && seen[1] > 1);
+    strbuf_release(&why);
+}
+
+static void test_short_writes(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    put_old();
+    assert_int_equal(save_with(MODE_SHORT, -1, 0, &why), 0);
+    assert_int_equal(load(), 1);
+    assert_true(fault.calls > 4800);
+    put_old();
+    assert_int_equal(save_with(MODE_EINTR, -1, 0, &why), 0);
+    assert_int_equal(load(), 1);
+    assert_true(fault.calls > 12); /* more than without */
+    strbuf_release(&why);
+}
+
+static void test_abandon(void **state)
+{
+    struct atomic_file f;
+
+    (void)state;
+    put_old();
+    atomic_open(&f, file);
+    atomic_write(&f, "x", 1);
+    assert_true(file_exists(tmp));
+    atomic_abandon(&f);
+    assert_false(file_exists(tmp));
+    assert_int_equal(load(), 0);
+}
+
+static void test_no_directory(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct atomic_file f;
+
+    (void)state;
+    atomic_open(&f, "/nonexistent/x");
+    atomic_write(&f, "x", 1);
+    assert_int_equal(atomic_commit(&f, &why), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_string_equal(why.buf,
+                        "cannot create '/nonexistent/x': No such file or directory");
+    strbuf_release(&why);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    file = path_join(dir, "last.safetensors");
+    tmp = xasprintf("%s.tmp", file);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    (void)unlink(file);
+    free(file);
+    free(tmp);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_each_call_fails),
+        cmocka_unit_test(test_death_at_each_call),
+        cmocka_unit_test(test_short_writes),
+        cmocka_unit_test(test_abandon),
+        cmocka_unit_test(test_no_directory),
+    };
+
+    return cmocka_run_group_tests(test, setup, teardown);
+}

@@ -1,0 +1,180 @@
+/* io/jsonl and io/csv: what is written, and what a resumed run keeps. */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "io/csv.h"
+#include "io/jsonl.h"
+#include "tests/child.h"
+#include "tests/test.h"
+
+static char dir[] = "/tmp/trainc-test-XXXXXX";
+static char *file;
+
+static const char *const column[] = {"epoch", "train_loss", "val_top1"};
+
+static void check(const char *want)
+{
+    char *got = file_read(file, NULL);
+
+    assert_non_null(got);
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static void put(const char *text)
+{
+    assert_int_equal(atomic_write_file(file, text, strlen(text)), 0);
+}
+
+static void add_step(struct jsonl *j, int64_t step, float loss)
+{
+    struct json_writer *w = jsonl_begin(j);
+
+    json_put_int(w, "step", step);
+    json_put_float(w, "loss", loss);
+    jsonl_end(j);
+}
+
+static void test_jsonl(void **state)
+{
+    struct jsonl j;
+
+    (void)state;
+    put("{\"step\":77}\n"); /* an earlier run's */
+    jsonl_open(&j, file, "step", -1);
+    add_step(&j, 1, 2.3f);
+    check("{\"step\":1,\"loss\":2.3}\n"); /* there at once */
+    add_step(&j, 2, NAN);
+    jsonl_close(&j);
+    check("{\"step\":1,\"loss\":2.3}\n{\"step\":2,\"loss\":null}\n");
+    jsonl_open(&j, file, "step", 1);
+    add_step(&j, 2, 1);
+    jsonl_close(&j);
+    check("{\"step\":1,\"loss\":2.3}\n{\"step\":2,\"loss\":1}\n");
+}
+
+static void test_jsonl_damaged(void **state)
+{
+    struct jsonl j;
+
+    (void)state;
+    put("{\"step\":1}\n{\"step\":1,\"step\":1}\nx\n\n{\"x\":1}\n{\"step\":1.0}\n[]\n"
+        "{\"step\":4}\n{\"step\":2,\"tag\":\"val\"}\n{\"step\":2}");
+    jsonl_open(&j, file, "step", 3);
+    add_step(&j, 3, 3);
+    jsonl_close(&j);
+    check("{\"step\":1}\n{\"step\":2,\"tag\":\"val\"}\n{\"step\":3,\"loss\":3}\n");
+    (void)unlink(file);
+    jsonl_open(&j, file, "step", 3); /* lost altogether: begin anew */
+    add_step(&j, 4, 1);
+    jsonl_close(&j);
+    check("{\"step\":4,\"loss\":1}\n");
+}
+
+static void test_csv(void **state)
+{
+    struct csv c;
+
+    (void)state;
+    put("epoch,old\n1,2\n");
+    csv_open(&c, file, column, 3, -1);
+    check("epoch,train_loss,val_top1\n");
+    csv_row(&c, (double[]){1, (double)2.3f, NAN});
+    csv_row(&c, (double[]){2, 1e-3, 12.5});
+    csv_row(&c, (double[]){10, 0.1, 1.0 / 3});
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n1,2.3,\n2,0.001,12.5\n10,0.1,0.3333333333333333\n");
+    csv_open(&c, file, column, 3, 2);
+    csv_row(&c, (double[]){3, 1, 1});
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n1,2.3,\n2,0.001,12.5\n3,1,1\n");
+    csv_open(&c, file, column, 3, 0); /* header once, rows none */
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n");
+}
+
+static void test_csv_damaged(void **state)
+{
+    struct csv c;
+
+    (void)state;
+    put("epoch,train_loss,val_top1\n1,2,3\nx,2,3\n2x,2,3\n\n2,2,3\n3,2");
+    csv_open(&c, file, column, 3, 9);
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n1,2,3\n2,2,3\n");
+    put("epoch,train_lo"); /* torn in its first line */
+    csv_open(&c, file, column, 3, 9);
+    csv_close(&c);
+    check("epoch,train_loss,val_top1\n");
+}
+
+/* Names of classes may hold anything: they stay one cell of one line. */
+static void test_csv_names(void **state)
+{
+    static const char *const odd[] = {"epoch", "a,b", "say \"x\"", "two\nlines"};
+    struct csv c;
+
+    (void)state;
+    put("");
+    csv_open(&c, file, odd, 4, -1);
+    csv_row(&c, (double[]){1, 2, 3, 4});
+    csv_close(&c);
+    check("epoch,\"a,b\",\"say \"\"x\"\"\",\"two lines\"\n1,2,3,4\n");
+    csv_open(&c, file, odd, 4, 1); /* a resumed run knows its header again */
+    csv_close(&c);
+    check("epoch,\"a,b\",\"say \"\"x\"\"\",\"two lines\"\n1,2,3,4\n");
+}
+
+static void open_other_columns(void *arg)
+{
+    struct csv c;
+
+    (void)arg;
+    csv_open(&c, file, column, 3, 9);
+}
+
+static void test_csv_other_columns(void **state)
+{
+    char *says = xasprintf("'%s' has the columns 'epoch,old'", file);
+
+    (void)state;
+    put("epoch,old\n1,2\n");
+    check_dies(open_other_columns, NULL, says);
+    check("epoch,old\n1,2\n");
+    free(says);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    file = path_join(dir, "x");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    (void)unlink(file);
+    free(file);
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_jsonl_damaged),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_damaged),
+        cmocka_unit_test(test_csv_other_columns),
+        cmocka_unit_test(test_csv_names),
+    };
+
+    return cmocka_run_group_tests(test, setup, teardown);
+}

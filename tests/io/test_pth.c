@@ -1,0 +1,362 @@
+/* io/pth: files of torch.save (scripts/golden/io_pth.py), whole and damaged. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/half.h"
+#include "io/pth.h"
+#include "io/weights_file.h"
+#include "tests/test.h"
+
+#define GOLDEN "tests/golden/io/"
+
+static char dir[] = "/tmp/trainc-test-XXXXXX";
+static char *copy; /* a damaged one */
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    copy = path_join(dir, "copy.pth");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    (void)unlink(copy);
+    free(copy);
+    return rmdir(dir);
+}
+
+static void open_good(struct pth *p, const char *path, bool average)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (pth_open(p, path, average, &why))
+        fail_msg("%s", why.buf);
+}
+
+/* The tensor's bytes, after a look at its dtype and its dims, which end with -1. */
+static void *read_tensor(const struct pth *p, const char *name, const char *dtype,
+                         const int *dims)
+{
+    const struct safetensors_tensor *t = strmap_get(&p->index, name);
+    struct strbuf why = STRBUF_INIT;
+    int n = 0;
+    void *data;
+
+    if (!t)
+        fail_msg("no tensor '%s'", name);
+    assert_string_equal(safetensors_dtype_name(t->dtype), dtype);
+    for (; dims[n] >= 0; n++)
+        assert_int_equal(t->dims[n], dims[n]);
+    assert_int_equal(t->ndim, n);
+    data = xcalloc(1, t->size + 1);
+    if (pth_read(p, t, data, &why))
+        fail_msg("%s", why.buf);
+    return data;
+}
+
+#define DIMS(...)                                                                        \
+    (const int[])                                                                        \
+    {                                                                                    \
+        __VA_ARGS__, -1                                                                  \
+    }
+
+static void check_floats(const struct pth *p, const char *name, const int *dims,
+                         const float *want, size_t n)
+{
+    float *got = read_tensor(p, name, "F32", dims);
+
+    for (size_t i = 0; i < n; i++)
+        if (!(got[i] == want[i]))
+            fail_msg("%s[%zu] is %g and should be %g", name, i, (double)got[i],
+                     (double)want[i]);
+    free(got);
+}
+
+/* Everything of weights(0) in the script. */
+static void check_weights(const struct pth *p)
+{
+    static const uint16_t f16[] = {0x3e00, 0xc000, 0x7bff},
+                          bf16[] = {0x3f80, 0x4000, 0xff80};
+    static const int64_t i64[] = {INT64_MIN, INT64_MAX};
+    static const uint8_t flags[] = {1, 0, 1};
+    static const double scalar = 0.1;
+    float rows[24], last[24];
+    void *got;
+
+    for (int i = 0; i < 24; i++) {
+        int c = i / 6, h = i / 3 % 2, w = i % 3;
+
+        rows[i] = (float)i;
+        last[i] = (float)((h * 3 + w) * 4 + c);
+    }
+    assert_int_equal(p->n, 12);
+    assert_string_equal(p->part, "");
+    check_floats(p, "f32", DIMS(2, 3), (const float[]){0, 0.25f, 0.5f, 0.75f, 1, 1.25f},
+                 6);
+    check_floats(p, "shared.rows", DIMS(4, 6), rows, 24);
+    check_floats(p, "shared.part", DIMS(2, 6), rows + 6, 12);
+    check_floats(p, "shared.columns", DIMS(3, 2), (const float[]){7, 13, 9, 15, 11, 17},
+                 6);
+    check_floats(p, "shared.channels_last", DIMS(1, 4, 2, 3), last, 24);
+    check_floats(p, "parameter", DIMS(2), (const float[]){0.5f, 0.5f}, 2);
+    check_floats(p, "empty", DIMS(0, 3), NULL, 0);
+    assert_memory_equal(got = read_tensor(p, "f16", "F16", DIMS(3)), f16, sizeof(f16));
+    free(got);
+    assert_memory_equal(got = read_tensor(p, "bf16", "BF16", DIMS(3)), bf16,
+                        sizeof(bf16));
+    free(got);
+    assert_memory_equal(got = read_tensor(p, "i64", "I64", DIMS(2)), i64, sizeof(i64));
+    free(got);
+    assert_memory_equal(got = read_tensor(p, "bool", "BOOL", DIMS(3)), flags,
+                        sizeof(flags));
+    free(got);
+    assert_memory_equal(got = read_tensor(p, "scalar", "F64", (const int[]){-1}), &scalar,
+                        sizeof(scalar));
+    free(got);
+}
+
+static void test_files(void **state)
+{
+    static const char *const file[] = {"zip.pth", "stream.pth", "protocol5.pth"};
+    struct pth p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+        char *path = path_join(GOLDEN, file[i]);
+
+        open_good(&p, path, true);
+        check_weights(&p);
+        pth_close(&p);
+        free(path);
+    }
+    open_good(&p, GOLDEN "float8.pth", true); /* of a storage without a type */
+    free(read_tensor(&p, "w", "F8_E4M3", DIMS(2)));
+    pth_close(&p);
+}
+
+/* Which part of a checkpoint it is. */
+static void test_checkpoints(void **state)
+{
+    static const struct {
+        const char *path;
+        bool average;
+        const char *part;
+        float first;
+        size_t n;
+    } row[] = {
+        {GOLDEN "timm.pth.tar", true, "state_dict_ema", 3, 2},
+        {GOLDEN "timm.pth.tar", false, "state_dict", 1, 1},
+        {GOLDEN "torchvision.pth", true, "model_ema", 3, 2},
+        {GOLDEN "torchvision.pth", false, "model", 1, 1},
+        {GOLDEN "tutorial.pth", true, "model_state_dict", 1, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct pth p;
+
+        open_good(&p, row[i].path, row[i].average);
+        assert_string_equal(p.part, row[i].part);
+        assert_int_equal(p.n, row[i].n);
+        check_floats(&p, "module.w", DIMS(2), &row[i].first, 1);
+        pth_close(&p);
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *path, *reason;
+    } row[] = {
+        {GOLDEN "module.pth", "a whole Python object"},
+        {GOLDEN "script.pth", "a TorchScript program"},
+        {GOLDEN "numbers.pth", "no state dict"},
+        {GOLDEN "settings.pth", "no state dict: it has no tensors"},
+        {GOLDEN "two.pth", "both 'net' and 'teacher' hold tensors"},
+        {GOLDEN "sparse.pth", "'s' is made by 'torch._utils _rebuild_sparse_tensor'"},
+        {GOLDEN "python.safetensors", "not a PyTorch file"},
+        {GOLDEN "nowhere.pth", "cannot open"},
+        {"tests", "not a file"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct strbuf why = STRBUF_INIT;
+        struct pth p;
+
+        assert_int_equal(pth_open(&p, row[i].path, true, &why), -1);
+        if (!strstr(why.buf, row[i].reason) || !strstr(why.buf, row[i].path))
+            fail_msg("'%s' instead of '%s'", why.buf, row[i].reason);
+        pth_close(&p);
+        strbuf_release(&why);
+    }
+}
+
+/* Without a sync: there are thousands. */
+static void write_copy(const char *data, size_t len)
+{
+    FILE *f;
+
+    (void)unlink(copy); /* cutting a file waits for the disk */
+    f = fopen(copy, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Opens the damaged copy and reads what there is; how many tensors did not fail. */
+static size_t read_copy(void)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct pth p;
+    size_t good = 0;
+
+    if (!pth_open(&p, copy, true, &why))
+        for (size_t i = 0; i < p.n; i++) {
+            char *data = xmalloc(p.tensor[i].size + 1);
+
+            good += !pth_read(&p, &p.tensor[i], data, &why);
+            free(data);
+        }
+    pth_close(&p);
+    strbuf_release(&why);
+    return good;
+}
+
+/* No damage crashes; a file that is cut off has no tensors, or fewer. */
+static void test_damaged(void **state)
+{
+    static const char *const file[] = {GOLDEN "zip.pth", GOLDEN "stream.pth",
+                                       GOLDEN "torchvision.pth"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+        size_t len = 0, good;
+        char *data = file_read(file[i], &len);
+
+        assert_non_null(data);
+        write_copy(data, len);
+        good = read_copy();
+        assert_true(good > 0);
+        for (size_t at = 0; at < len; at += 3) {
+            write_copy(data, at);
+            if (read_copy() >= good)
+                fail_msg("%s is whole after %zu of %zu bytes", file[i], at, len);
+        }
+        for (size_t at = 0; at < len; at++) {
+            char was = data[at];
+
+            data[at] = (char)(was ^ (1 << at % 8));
+            write_copy(data, len);
+            (void)read_copy();
+            data[at] = was;
+        }
+        free(data);
+    }
+}
+
+/* A wrong bit of a tensor that is a whole entry of the archive shows in its sum. */
+static void test_sum(void **state)
+{
+    static const float value[] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};
+    struct strbuf why = STRBUF_INIT;
+    struct pth p;
+    size_t len = 0, at = 0;
+    char *data = file_read(GOLDEN "zip.pth", &len);
+    float to[6];
+
+    (void)state;
+    assert_non_null(data);
+    while (at + sizeof(value) < len && memcmp(data + at, value, sizeof(value)) != 0)
+        at++;
+    assert_memory_equal(data + at, value, sizeof(value));
+    data[at + 5] ^= 4;
+    write_copy(data, len);
+    open_good(&p, copy, true);
+    assert_int_equal(pth_read(&p, strmap_get(&p.index, "f32"), to, &why), -1);
+    assert_non_null(strstr(why.buf, "data/0: CRC error"));
+    pth_close(&p);
+    strbuf_release(&why);
+    free(data);
+}
+
+/* Shapes and strides that lead out of a storage, by one byte of the pickle each. */
+static void test_outside(void **state)
+{
+    static const struct {
+        const char *text; /* of f32: its size or its stride */
+        int at;
+        char to;
+    } row[] = {
+        {"K\2K\3\x86", 3, 4},
+        {"K\3K\1\x86", 1, 4},
+        {"K\3K\1\x86", 3, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct strbuf why = STRBUF_INIT;
+        struct pth p;
+        size_t len = 0, n = strlen(row[i].text);
+        char *data = file_read(GOLDEN "stream.pth", &len);
+        char *at = data ? memmem(data, len, row[i].text, n) : NULL;
+
+        assert_non_null(at);
+        at[row[i].at] = row[i].to;
+        write_copy(data, len);
+        assert_int_equal(pth_open(&p, copy, true, &why), -1);
+        assert_non_null(strstr(why.buf, "tensor 'f32' lies outside of its storage"));
+        pth_close(&p);
+        strbuf_release(&why);
+        free(data);
+    }
+}
+
+/* Either kind of file through one door. */
+static void test_weights_file(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file f;
+    float to[6];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? GOLDEN "stream.pth" : GOLDEN "python.safetensors";
+
+        assert_int_equal(weights_file_open(&f, path, true, &why), 0);
+        assert_int_equal(f.torch, i);
+        assert_false(f.ours);
+        assert_string_equal(f.path, path);
+        assert_int_equal(f.n, i ? 12 : 6);
+        assert_null(weights_file_find(&f, "nothing"));
+        assert_int_equal(weights_file_read(&f, weights_file_find(&f, "f32"), to, &why),
+                         0);
+        assert_true(to[5] == 1.25f);
+        assert_int_equal(weights_file_meta(&f, "note") != NULL, !i);
+        weights_file_close(&f);
+    }
+    assert_int_equal(weights_file_open(&f, GOLDEN "nowhere.pth", true, &why), -1);
+    assert_non_null(strstr(why.buf, "cannot open"));
+    weights_file_close(&f);
+    strbuf_release(&why);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sum),          cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_weights_file),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,488 @@
+/*
+ * Every model of the table against the counts of timm's and the CIFAR nets, exactly;
+ * names and order of state-dict entries; how weights start; how names resolve.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "models/count.h"
+#include "models/init.h"
+#include "models/table.h"
+#include "ops/conv2d.h"
+#include "ops/dropout.h"
+#include "ops/table.h"
+#include "tests/test.h"
+
+struct row {
+    const char *name;
+    int classes, side;
+    int64_t params;
+    int tensors, entries;
+    int64_t decayed, macs, acts;
+};
+
+/* clang-format off */
+static const struct row rows[] = {
+    {"resnet18", 1000, 224, 11689512, 62, 122, 11678912, 1814073344, 2484712},
+    {"resnet34", 1000, 224, 21797672, 110, 218, 21779648, 3663761408, 3739112},
+    {"resnet50", 1000, 224, 25557032, 161, 320, 25502912, 4089184256, 11114984},
+    {"resnet101", 1000, 224, 44549160, 314, 626, 44442816, 7801405440, 16232936},
+    {"resnet152", 1000, 224, 60192808, 467, 932, 60040384, 11513626624, 22555112},
+    {"resnet18d", 1000, 224, 11708744, 68, 134, 11698016, 2053713920, 3287528},
+    {"resnet34d", 1000, 224, 21816904, 116, 230, 21798752, 3903401984, 4541928},
+    {"resnet50d", 1000, 224, 25576264, 167, 332, 25522016, 4328824832, 11917800},
+    {"resnet101d", 1000, 224, 44568392, 320, 638, 44461920, 8041046016, 17035752},
+    {"resnet152d", 1000, 224, 60212040, 473, 944, 60059488, 11753267200, 23357928},
+    {"resnext50_32x4d", 1000, 224, 25028904, 161, 320, 24959680, 4230479872, 14401512},
+    {"resnext101_32x8d", 1000, 224, 88791336, 314, 626, 88587456, 16414015488, 31210472},
+    {"wide_resnet50_2", 1000, 224, 68883240, 161, 320, 68814016, 11398021120, 14401512},
+    {"wide_resnet101_2", 1000, 224, 126886696, 314, 626, 126747840, 22753050624, 21225448},
+    {"seresnet50", 1000, 224, 28088024, 225, 384, 28017856, 4091699200, 11131032},
+    {"test_resnet", 1000, 160, 469688, 47, 92, 466608, 102547200, 640200},
+    {"resnet10t", 1000, 224, 5435488, 44, 86, 5428616, 1097259008, 2434536},
+    {"resnet14t", 1000, 224, 10081632, 59, 116, 10061192, 1676822528, 5796328},
+    {"resnet26", 1000, 224, 15995176, 89, 176, 15963328, 2342256640, 7351784},
+    {"resnet26d", 1000, 224, 16014408, 95, 188, 15982432, 2581897216, 8154600},
+    {"resnet26t", 1000, 256, 16011872, 95, 188, 15979912, 3330359296, 10519528},
+    {"resnet50c", 1000, 224, 25576264, 167, 332, 25522016, 4328824832, 11917800},
+    {"resnet50s", 1000, 224, 25680808, 167, 332, 25626304, 5444337664, 13523432},
+    {"resnet50t", 1000, 224, 25573728, 167, 332, 25519496, 4297213952, 11817448},
+    {"resnext50d_32x4d", 1000, 224, 25048136, 167, 332, 24978784, 4470120448, 15204328},
+    {"resnext101_32x4d", 1000, 224, 44177704, 314, 626, 44038848, 7969996800, 21225448},
+    {"resnext101_64x4d", 1000, 224, 83455272, 314, 626, 83251392, 15460270080, 31210472},
+    {"seresnet18", 1000, 224, 11779624, 94, 154, 11766976, 1814161408, 2486760},
+    {"seresnet34", 1000, 224, 21960416, 174, 282, 21938368, 3663920128, 3743136},
+    {"seresnet101", 1000, 224, 49326872, 446, 758, 49185984, 7806148608, 16267480},
+    {"seresnet152", 1000, 224, 66821848, 667, 1132, 66618560, 11520204800, 22605976},
+    {"seresnext26d_32x4d", 1000, 224, 16809512, 127, 220, 16761696, 2711740416, 10194888},
+    {"seresnext50_32x4d", 1000, 224, 27559896, 225, 384, 27474624, 4232994816, 14417560},
+    {"resnet20", 10, 32, 269722, 59, 116, 268336, 40551040, 188426},
+    {"resnet32", 10, 32, 464154, 95, 188, 461872, 68862592, 303114},
+    {"resnet44", 10, 32, 658586, 131, 260, 655408, 97174144, 417802},
+    {"resnet56", 10, 32, 853018, 167, 332, 848944, 125485696, 532490},
+    {"resnet110", 10, 32, 1727962, 329, 656, 1719856, 252887680, 1048586},
+    {"erfnet", 20, 1024, 2066836, 228, 345, 2053983, 26612727808, 127533056},
+    {"erfnet_encoder", 20, 1024, 1876624, 170, 257, 1865311, 21533425664, 79462400},
+};
+/* clang-format on */
+enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const struct model *find(const char *name)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m =
+        model_find(strncmp(name, "erfnet", 6) ? "resnet" : "erfnet", name, &why);
+
+    if (!m)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    return m;
+}
+
+static void check_row(const struct row *r)
+{
+    struct model_options o = {.classes = r->classes};
+    struct model_count c = model_count_image(
+        find(r->name), &o, 3, find(r->name)->height ? find(r->name)->height : r->side,
+        r->side);
+
+    print_message("%s\n", r->name);
+    assert_int_equal(c.params, r->params);
+    assert_int_equal(c.tensors, r->tensors);
+    assert_int_equal(c.entries, r->entries);
+    assert_int_equal(c.decayed, r->decayed);
+    assert_int_equal(c.macs, r->macs);
+    assert_int_equal(c.acts, r->acts);
+}
+
+static void test_counts(void **state)
+{
+    int models = 0;
+
+    (void)state;
+    for (int i = 0; i < NROWS; i++)
+        check_row(&rows[i]);
+    for (const struct model *m = model_table; m->name; m++)
+        models++;
+    assert_int_equal(models, NROWS); /* a new model needs a row here */
+}
+
+static void check_options(const char *name, struct model_options o, int channels,
+                          int side, int64_t params, int64_t macs)
+{
+    struct model_count c = model_count_image(find(name), &o, channels, side, side);
+
+    assert_int_equal(c.params, params);
+    if (macs)
+        assert_int_equal(c.macs, macs);
+}
+
+static void test_options(void **state)
+{
+    struct model_options c10 = {.classes = 10}, small = c10, option_b = c10, pad = c10;
+
+    (void)state;
+    check_options("resnet18", c10, 3, 224, 11181642, 1814073344 - INT64_C(990) * 512);
+    check_options("erfnet", (struct model_options){.classes = 19}, 3, 64, 2066642, 0);
+    check_options("erfnet_encoder", (struct model_options){.classes = 19}, 3, 64, 1876495,
+                  0);
+    check_options("resnet50", c10, 3, 224, 23528522, 4089184256 - INT64_C(990) * 2048);
+    check_options("resnet20", (struct model_options){.classes = 100}, 3, 32, 275572, 0);
+    check_options("resnet18", c10, 1, 224, 11181642 - 2 * 64 * 49, 0);
+    check_options("resnet50", (struct model_options){.classes = 1000}, 3, 288, 25557032,
+                  6758334464);
+    small.stem = RESNET_STEM_3X3;
+    check_options("resnet18", small, 3, 32, 11173962, 555422720);
+    option_b.shortcut = RESNET_SHORTCUT_CONV;
+    check_options("resnet20", option_b, 3, 32, 272474, 0);
+    check_options("resnet110", option_b, 3, 32, 1730714, 0);
+    /* Without downsampling convolutions: 3 in a basic net, 4 in a bottleneck net. */
+    pad.shortcut = RESNET_SHORTCUT_PAD;
+    check_options("resnet18", pad, 3, 224, 11181642 - 172032 - 2 * (128 + 256 + 512), 0);
+}
+
+/* Parameters and buffers in the order in which they were made: a state dict's. */
+static char *state_dict(const char *name)
+{
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){1, 3, 64, 64});
+    struct strbuf s = STRBUF_INIT;
+
+    model_build(&b, find(name), &(struct model_options){.classes = 1000}, x);
+    for (int i = 0; i < b.g->ntensor; i++) {
+        const struct tensor *t = b.g->tensor[i];
+
+        if (t->memory != MEMORY_WEIGHTS && t->kind != TENSOR_PARAM)
+            continue;
+        strbuf_addstr(&s, t->name);
+        if (!strstr(t->name, "num_batches_tracked"))
+            for (int d = 0; d < t->ndim; d++)
+                strbuf_addf(&s, "%c%" PRId64, d ? 'x' : ' ', t->dim[d]);
+        strbuf_addch(&s, '\n');
+    }
+    graph_free(b.g);
+    return strbuf_detach(&s);
+}
+
+static uint64_t fnv1a(const char *s)
+{
+    uint64_t h = 0xCBF29CE484222325u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001B3u;
+    return h;
+}
+
+static void check_whole(const char *name)
+{
+    char *path = xasprintf("tests/golden/models/%s.keys", name), *got = state_dict(name);
+    size_t len;
+    char *want = file_read(path, &len);
+
+    assert_non_null(want);
+    assert_string_equal(got, want);
+    free(want);
+    free(got);
+    free(path);
+}
+
+static void test_keys(void **state)
+{
+    char *text = file_read("tests/golden/models/keys.txt", &(size_t){0}), *save = NULL;
+    int lines = 0;
+
+    (void)state;
+    check_whole("resnet18");
+    check_whole("resnet50");
+    assert_non_null(text);
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+        char *name, *keys;
+        uint64_t want = strtoull(l, &name, 16);
+
+        keys = state_dict(name + 1);
+        if (fnv1a(keys) != want)
+            fail_msg("the state dict of%s is not timm's:\n%s", name, keys);
+        free(keys);
+        lines++;
+    }
+    assert_int_equal(lines, 33);
+    free(text);
+}
+
+/* A net of 10 classes with its flat weights. */
+struct filled {
+    struct graph *g;
+    float *w;
+};
+
+static struct filled fill(const char *name, struct model_options o, uint64_t seed)
+{
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){2, 3, 64, 64});
+    struct filled f = {.g = b.g};
+
+    o.classes = 10;
+    model_build(&b, find(name), &o, x);
+    graph_flatten(f.g);
+    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
+    memset(f.w, 0xff, (size_t)f.g->flat->weights_len * sizeof(float)); /* NaN */
+    init_weights(f.g->flat, seed, f.w);
+    return f;
+}
+
+static void filled_release(struct filled *f)
+{
+    free(f->w);
+    graph_free(f->g);
+}
+
+struct spread {
+    double mean, std, largest;
+    int64_t len;
+};
+
+static struct spread spread_of(const struct filled *f, const char *name)
+{
+    const struct tensor *t = graph_find(f->g, name);
+    const float *w;
+    struct spread s = {0};
+    double sum2 = 0;
+
+    assert_non_null(t);
+    w = f->w + t->offset / sizeof(float);
+    s.len = tensor_len(t);
+    for (int64_t i = 0; i < s.len; i++) {
+        s.mean += w[i] / (double)s.len;
+        sum2 += (double)w[i] * w[i] / (double)s.len;
+        s.largest = fmax(s.largest, fabs(w[i]));
+    }
+    s.std = sqrt(sum2 - s.mean * s.mean);
+    return s;
+}
+
+/* Standard deviation and mean within four standard errors of what was asked for. */
+static void check_spread(const struct filled *f, const char *name, double std,
+                         bool uniform)
+{
+    struct spread s = spread_of(f, name);
+    double error = 4 * std / sqrt((double)s.len), bound = std * sqrt(3);
+
+    if (!(fabs(s.mean) <= error) || !(fabs(s.std - std) <= error))
+        fail_msg("%s: mean %g, std %g, not 0, %g", name, s.mean, s.std, std);
+    if (uniform ? !(s.largest <= bound * 1.000001 && s.largest > bound * 0.98)
+                : !(s.largest > 2.5 * std))
+        fail_msg("%s: largest %g for std %g", name, s.largest, std);
+}
+
+static void check_constant(const struct filled *f, const char *name, double value)
+{
+    struct spread s = spread_of(f, name);
+
+    if (!(s.mean == value) || !(s.std == 0))
+        fail_msg("%s: mean %g, std %g, not all %g", name, s.mean, s.std, value);
+}
+
+static void test_init_own(void **state)
+{
+    struct filled f = fill("resnext50_32x4d", (struct model_options){0}, 1);
+
+    (void)state;
+    check_spread(&f, "conv1.weight", sqrt(2.0 / (64 * 49)), false);
+    check_spread(&f, "layer1.0.conv2.weight", sqrt(2.0 / (128 * 9)), false);
+    check_spread(&f, "layer2.0.downsample.0.weight", sqrt(2.0 / 512), false);
+    check_spread(&f, "fc.weight", 1 / sqrt(3 * 2048), true);
+    if (!(spread_of(&f, "fc.bias").largest <= 1 / sqrt(2048)))
+        fail();
+    check_constant(&f, "bn1.weight", 1);
+    check_constant(&f, "bn1.bias", 0);
+    check_constant(&f, "bn1.running_mean", 0);
+    check_constant(&f, "bn1.running_var", 1);
+    check_constant(&f, "bn1.num_batches_tracked", 0);
+    check_constant(&f, "layer1.0.bn2.weight", 1);
+    check_constant(&f, "layer1.0.downsample.1.weight", 1);
+    check_constant(&f, "layer1.0.bn3.weight", 0);
+    check_constant(&f, "layer4.2.bn3.weight", 0);
+    filled_release(&f);
+
+    f = fill("resnet56", (struct model_options){0}, 1);
+    check_spread(&f, "layer3.0.conv1.weight", sqrt(2.0 / (32 * 9)), false);
+    check_spread(&f, "fc.weight", sqrt(2.0 / 64), false);
+    if (!(spread_of(&f, "fc.bias").largest <= 1.0 / 8))
+        fail();
+    check_constant(&f, "layer3.8.bn2.weight", 1);
+    filled_release(&f);
+}
+
+static void check_scheme(enum init_rule init, double conv, double fc, bool uniform)
+{
+    struct filled f = fill("resnet18", (struct model_options){.init = init}, 1);
+
+    check_spread(&f, "layer2.0.conv1.weight", conv, uniform);
+    check_spread(&f, "fc.weight", fc, uniform);
+    filled_release(&f);
+}
+
+static void test_init_by_key(void **state)
+{
+    double in = 64 * 9, out = 128 * 9;
+    struct filled f;
+
+    (void)state;
+    check_scheme(INIT_RULE_KAIMING_NORMAL, sqrt(2 / out), sqrt(2.0 / 10), false);
+    check_scheme(INIT_RULE_KAIMING_UNIFORM, sqrt(2 / out), sqrt(2.0 / 10), true);
+    check_scheme(INIT_RULE_XAVIER_NORMAL, sqrt(2 / (in + out)), sqrt(2.0 / 522), false);
+    check_scheme(INIT_RULE_XAVIER_UNIFORM, sqrt(2 / (in + out)), sqrt(2.0 / 522), true);
+
+    f = fill("resnet18", (struct model_options){.zero_init_last = MODEL_SWITCH_OFF}, 1);
+    check_constant(&f, "layer2.0.bn2.weight", 1);
+    filled_release(&f);
+    f = fill("resnet20", (struct model_options){.zero_init_last = MODEL_SWITCH_ON}, 1);
+    check_constant(&f, "layer2.0.bn1.weight", 1);
+    check_constant(&f, "layer2.0.bn2.weight", 0);
+    filled_release(&f);
+}
+
+/* The same seed and name: the same numbers in another net; else: others. */
+static void test_init_is_a_function(void **state)
+{
+    struct filled a = fill("resnet18", (struct model_options){0}, 7),
+                  b = fill("resnet34", (struct model_options){0}, 7),
+                  c = fill("resnet18", (struct model_options){0}, 8);
+    size_t len = (size_t)a.g->flat->weights_len * sizeof(float);
+    const char *first = "layer1.0.conv1.weight", *second = "layer1.1.conv1.weight";
+    const float *wa = a.w + graph_find(a.g, first)->offset / sizeof(float),
+                *wb = b.w + graph_find(b.g, first)->offset / sizeof(float),
+                *wc = c.w + graph_find(c.g, first)->offset / sizeof(float),
+                *other = a.w + graph_find(a.g, second)->offset / sizeof(float);
+    float *again = xmalloc(len);
+
+    (void)state;
+    assert_memory_equal(wa, wb, 64 * 64 * 9 * sizeof(float));
+    assert_memory_not_equal(wa, wc, 64 * 64 * 9 * sizeof(float));
+    assert_memory_not_equal(wa, other, 64 * 64 * 9 * sizeof(float));
+    init_weights(a.g->flat, 7, again);
+    assert_memory_equal(a.w, again, len);
+    free(again);
+    filled_release(&a);
+    filled_release(&b);
+    filled_release(&c);
+}
+
+/* Rates of the residual branches: p * i / (n - 1); the first is not dropped at all. */
+static void test_drop_path(void **state)
+{
+    struct model_options o = {.drop_path = 0.2, .drop_rate = 0.5};
+    struct filled f = fill("resnet18", o, 1);
+    int paths = 0, drops = 0;
+
+    (void)state;
+    for (int i = 0; i < f.g->nnode; i++) {
+        const struct node *n = f.g->node[i];
+        const struct dropout_attrs *a = n->attrs;
+
+        drops += n->op == &op_dropout && a->rate == 0.5f;
+        if (n->op != &op_drop_path)
+            continue;
+        paths++;
+        assert_true(fabs(a->rate - 0.2 * paths / 7) < 1e-6);
+    }
+    assert_int_equal(paths, 7);
+    assert_int_equal(drops, 1);
+    filled_release(&f);
+}
+
+/*
+ * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The golden files
+ * are of pictures too small to tell 16 from more.
+ */
+static void test_dilations(void **state)
+{
+    static const int want[] = {2, 4, 8, 16, 2, 4, 8, 16};
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){1, 3, 64, 64});
+    int seen = 0;
+
+    (void)state;
+    model_build(&b, find("erfnet"), &(struct model_options){.classes = 20}, x);
+    for (int i = 0; i < b.g->nnode; i++) {
+        const struct node *n = b.g->node[i];
+        const struct conv2d_attrs *a = n->attrs;
+        int layer, high, second;
+
+        if (n->op != &op_conv2d)
+            continue;
+        if (sscanf(n->layer, "encoder.layers.%d.conv%dx%*d_%d", &layer, &high, &second) !=
+                3 ||
+            layer < 7 || second != 2) {
+            assert_true(a->dilation_h == 1 && a->dilation_w == 1);
+            continue;
+        }
+        assert_int_equal(a->dilation_h, high == 3 ? want[layer - 7] : 1);
+        assert_int_equal(a->dilation_w, high == 3 ? 1 : want[layer - 7]);
+        seen++;
+    }
+    assert_int_equal(seen, 16);
+    graph_free(b.g);
+}
+
+static void check_why(const char *type, const char *name, const char *part)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    assert_null(model_find(type, name, &why));
+    if (!strstr(why.buf, part))
+        fail_msg("'%s' does not say '%s'", why.buf, part);
+    strbuf_release(&why);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_ptr_equal(find("resnet50.a1_in1k"), find("resnet50"));
+    assert_ptr_equal(find("resnet50.tv2_in1k"), find("resnet50"));
+    assert_ptr_not_equal(find("resnet50d"), find("resnet50"));
+    check_why("resnet", "resnet5O", "did you mean resnet50?");
+    check_why("resnet", "resnet_50", "did you mean resnet50?");
+    check_why("resnet", "resnet", "did you mean resnet");
+    check_why("resnet", "vgg16", "'trainc models' lists them");
+    check_why("resnet", "", "no MODEL.NAME ''");
+    check_why("resnet", "resnet50.", "no tag ''");
+    check_why("resnet", "resnet50.a1", "a1_in1k");
+    check_why("resnet", "resnet20.a1_in1k", "it has: none");
+    check_why("swin", "swin_tiny_patch4_window7_224", "there are: resnet");
+    check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet: --model-type resnet)");
+}
+
+static void test_natural_order(void **state)
+{
+    (void)state;
+    assert_true(model_natural_order("resnet18", "resnet101") < 0);
+    assert_true(model_natural_order("resnet101", "resnet18") > 0);
+    assert_true(model_natural_order("resnet50", "resnet50d") < 0);
+    assert_true(model_natural_order("resnet50d", "resnet101") < 0);
+    assert_true(model_natural_order("resnext101_32x4d", "resnext101_32x8d") < 0);
+    assert_true(model_natural_order("resnext101_32x8d", "resnext101_64x4d") < 0);
+    assert_int_equal(model_natural_order("resnet50", "resnet50"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_keys),          cmocka_unit_test(test_init_own),
+        cmocka_unit_test(test_init_by_key),   cmocka_unit_test(test_init_is_a_function),
+        cmocka_unit_test(test_drop_path),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

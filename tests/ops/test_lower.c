@@ -1,0 +1,147 @@
+/*
+ * Batch norm in parts means what the whole means: every row of the op table on the
+ * reference, once as it is and once lowered.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cases/case_run.h"
+#include "ops/batchnorm.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/reference.h"
+#include "tests/test.h"
+
+static void lower(struct graph *g, struct device *dev)
+{
+    (void)dev;
+    batchnorm_lower(g);
+}
+
+static int count(const struct graph *g, const struct op *op)
+{
+    int n = 0;
+
+    for (int i = 0; i < g->nnode; i++)
+        n += g->node[i]->op == op;
+    return n;
+}
+
+/* The graph is whole: each node sees its inputs made before it, by who says so. */
+static void check_graph(const struct graph *g)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *n = g->node[i];
+
+        assert_int_equal(n->index, i);
+        assert_true(i == 0 || n->phase >= g->node[i - 1]->phase);
+        for (int k = 0; k < n->nin; k++) {
+            const struct node *from = n->in[k]->producer;
+
+            assert_true(!from || from->index < i);
+            assert_true(!from || from->out[n->in[k]->slot] == n->in[k]);
+        }
+    }
+}
+
+static void check_lowered(struct graph *g)
+{
+    int nodes = g->nnode, tensors = g->ntensor;
+
+    assert_int_equal(count(g, &op_batchnorm), 0);
+    assert_int_equal(count(g, &op_batchnorm_grad), 0);
+    assert_int_equal(count(g, &op_batchnorm_inference), 0);
+    check_graph(g);
+    batchnorm_lower(g);
+    assert_int_equal(g->nnode, nodes);
+    assert_int_equal(g->ntensor, tensors);
+}
+
+static int run_row(const struct op_case *row, const struct backend *backend,
+                   struct device *dev, const struct case_options *o, struct case_run *r,
+                   struct case_values *v)
+{
+    case_run_init(r, row, backend, dev, o);
+    program_run(r->program);
+    program_run(r->program);
+    case_fetch(r, v);
+    return count(r->graph, &op_batchnorm_apply);
+}
+
+static void compare(const struct op_case *row, enum dtype d,
+                    const struct case_value *want, const struct case_value *got)
+{
+    double step = d == DTYPE_F16 ? 1.0 / 1024 : d == DTYPE_BF16 ? 1.0 / 128 : 2e-6;
+    double top = 0, chain = d == DTYPE_F32 ? 10 : 4;
+
+    assert_int_equal(want->n, got->n);
+    assert_string_equal(want->name, got->name);
+    for (int64_t i = 0; i < want->n; i++)
+        top = fabs((double)want->v[i]) > top ? fabs((double)want->v[i]) : top;
+    for (int64_t i = 0; i < want->n; i++) {
+        double e = fabs((double)got->v[i] - (double)want->v[i]);
+
+        if (isnan(want->v[i]) && isnan(got->v[i]))
+            continue;
+        if (!(e <= step * top * (row->chain ? chain : 1) + 1e-6))
+            fail_msg("%s %s: %s[%lld]: %g whole, %g in parts", row->name, dtype_name(d),
+                     want->name, (long long)i, (double)want->v[i], (double)got->v[i]);
+    }
+}
+
+static int compare_row(const struct op_case *row, struct device *dev,
+                       const struct case_options *o)
+{
+    struct backend parts = backend_ref;
+    struct case_run a, b;
+    struct case_values want, got;
+    int applies;
+
+    parts.lower = lower;
+    (void)run_row(row, &backend_ref, dev, o, &a, &want);
+    applies = run_row(row, &parts, dev, o, &b, &got);
+    assert_int_equal(want.n, got.n);
+    for (int i = 0; i < want.n; i++)
+        compare(row, o->dtype, &want.item[i], &got.item[i]);
+    check_lowered(b.graph);
+    case_values_release(&want);
+    case_values_release(&got);
+    case_run_release(&a);
+    case_run_release(&b);
+    return applies;
+}
+
+static void test_rows(void **state)
+{
+    struct device *dev = backend_ref.open(&(const struct device_options){0});
+    int applies = 0;
+    const struct op_case *row;
+
+    (void)state;
+    for (int i = 0; (row = op_case_at(i)); i++) {
+        for (int d = DTYPE_F32; d <= DTYPE_BF16; d++) {
+            struct case_options o = {.dtype = (enum dtype)d, .round = (enum dtype)d};
+
+            if (row->wide && row->chain && d != DTYPE_F32)
+                continue; /* a relu at its kink turns over */
+            applies += compare_row(row, dev, &o);
+            o.mixed = true;
+            if (d != DTYPE_F32 && row->chain)
+                applies += compare_row(row, dev, &o);
+        }
+        applies += compare_row(
+            row, dev, &(const struct case_options){.nan = true, .dtype = DTYPE_F32});
+    }
+    backend_ref.close(dev);
+    print_message("%d batch norms\n", applies);
+    assert_true(applies > 150);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

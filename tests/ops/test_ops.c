@@ -1,0 +1,476 @@
+/*
+ * The op table. Two legs of three (the third is the whole model against PyTorch):
+ *   every row's reference gradient against central differences;
+ *   every row on every backend, in every dtype it takes, against the fp32 reference.
+ * Comparisons say what success is, so a NaN fails them; what was compared is counted.
+ *
+ *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
+ *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
+ *   TEST_FILTER="*name"   some tests of this program only
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "cases/case_run.h"
+#include "cases/op_bench.h"
+#include "cpu/backend.h"
+#include "cpu/device.h"
+#include "graph/flat.h"
+#include "ops/reference.h"
+#include "session/devices.h"
+#include "tests/ops/backends.h"
+#include "tests/test.h"
+
+/* ---- the reference against differences ---- */
+
+static const double DIFFERENCE_STEP = 2e-3, DIFFERENCE_TOLERANCE = 5e-3;
+
+struct differences {
+    struct case_run run;
+    struct device *dev;
+    int checked, wrong;
+};
+
+/* sum of out[0] * dy, whose gradient is what the backward nodes compute */
+static double loss(struct differences *d)
+{
+    const struct tensor *y = d->run.build.out[0];
+    const float *v, *dy = program_data(d->run.program, d->run.seed);
+    double sum = 0;
+
+    program_run(d->run.program);
+    v = program_data(d->run.program, y);
+    for (int64_t i = 0; i < tensor_len(y); i++)
+        sum += (double)v[i] * dy[i];
+    return sum;
+}
+
+static void check_element(struct differences *d, const struct tensor *t, int64_t i,
+                          float *x, double got)
+{
+    double at = *x, high, low, want;
+
+    *x = (float)(at + DIFFERENCE_STEP);
+    high = loss(d);
+    *x = (float)(at - DIFFERENCE_STEP);
+    low = loss(d);
+    *x = (float)at;
+    want = (high - low) / (2 * DIFFERENCE_STEP);
+    d->checked++;
+    if (!(fabs(want - got) <= DIFFERENCE_TOLERANCE * (1 + fabs(want)))) {
+        if (d->wrong++ < 4)
+            print_error("%s: d %s[%lld]: differences %g, gradient %g\n", d->run.row->name,
+                        t->name, (long long)i, want, got);
+    }
+}
+
+static void check_tensor(struct differences *d, const struct tensor *t)
+{
+    const struct program *p = d->run.program;
+    int64_t n = tensor_len(t);
+    float *x = program_data(p, t), *grad = calloc((size_t)n, sizeof(float));
+
+    (void)loss(d);
+    if (t->grad)
+        memcpy(grad, program_data(p, t->grad), (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n; i += 1 + n / 400)
+        check_element(d, t, i, &x[i], grad[i]);
+    free(grad);
+}
+
+static void check_row(struct differences *d)
+{
+    const struct graph *g = d->run.graph;
+
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->trainable)
+            check_tensor(d, g->tensor[i]);
+}
+
+static void test_differences(void **state)
+{
+    int rows = 0, checked = 0, wrong = 0;
+    struct device *dev = backend_ref.open(&(const struct device_options){0});
+    const struct op_case *row;
+
+    (void)state;
+    for (int i = 0; (row = op_case_at(i)); i++) {
+        struct differences d = {.dev = dev};
+
+        if (row->no_gradient || row->no_differences)
+            continue;
+        case_run_init(&d.run, row, &backend_ref, dev, &(const struct case_options){0});
+        check_row(&d);
+        case_run_release(&d.run);
+        assert_true(d.checked >= 4);
+        rows++;
+        checked += d.checked;
+        wrong += d.wrong;
+    }
+    backend_ref.close(dev);
+    print_message("differences: %d rows, %d elements\n", rows, checked);
+    assert_int_equal(wrong, 0);
+    assert_true(rows >= 45 && checked >= 4000);
+}
+
+/* ---- every backend against the reference ---- */
+
+struct tally {
+    int rows, values, nans, wrong, derived;
+    bool tiles; /* the device multiplies tiles of AMX */
+};
+
+/* TEST_TF32=1: fp32 alone, with products that may round their factors to 10 bits. */
+static bool tf32(void)
+{
+    const char *at = getenv("TEST_TF32");
+
+    return at && !strcmp(at, "1");
+}
+
+/* The unit roundoff of what is stored between ops, or of a factor. */
+static double roundoff(enum dtype d)
+{
+    if (d == DTYPE_F32 && tf32())
+        return 1.0 / 1024;
+    return d == DTYPE_BF16 ? 1.0 / 512 : d == DTYPE_F16 ? 1.0 / 4096 : 1.0 / 2e6;
+}
+
+/*
+ * Chains round after each op, and batch norm enlarges what was rounded before it. In a
+ * wide one some relu is so near its kink that rounding turns it over.
+ */
+static double tolerance_nmse(const struct op_case *row, enum dtype d)
+{
+    if (row->chain && row->wide && (d != DTYPE_F32 || tf32()))
+        return 0.03;
+    return (row->chain ? 100 : 4) * roundoff(d) * roundoff(d);
+}
+
+/* Largest error of one element, as a share of the largest element. */
+static double tolerance_max(const struct op_case *row, enum dtype d)
+{
+    if (row->chain && row->wide && (d != DTYPE_F32 || tf32()))
+        return 2;
+    return (row->chain ? 40 : 8) * roundoff(d);
+}
+
+static void compare_value(const struct op_case *row, enum dtype d, const char *who,
+                          const struct case_value *want, const struct case_value *got,
+                          struct tally *t)
+{
+    double error = 0, norm = 0, most = 0, top = 0;
+    bool nan_alike = true;
+    bool spreads = row->nan_spreads || (row->nan_spreads_on_tiles && t->tiles);
+
+    if (got->n != want->n) {
+        print_error("%s: %s: %s has %lld elements, not %lld\n", who, row->name,
+                    want->name, (long long)got->n, (long long)want->n);
+        t->wrong++;
+        return;
+    }
+    for (int64_t i = 0; i < want->n; i++) {
+        double w = want->v[i], e = got->v[i] - w;
+
+        nan_alike &= isnan(want->v[i]) ? isnan(got->v[i]) : spreads || !isnan(got->v[i]);
+        t->nans += isnan(want->v[i]);
+        t->values++;
+        if (isnan(w) || (spreads && isnan(e)))
+            continue;
+        error += e * e;
+        norm += w * w;
+        most = fabs(e) > most || isnan(e) ? fabs(e) : most;
+        top = fabs(w) > top ? fabs(w) : top;
+    }
+    if (!nan_alike || !(error <= tolerance_nmse(row, d) * norm + 1e-12) ||
+        !(most <= tolerance_max(row, d) * top + 1e-6)) {
+        print_error("%s: %s: %s: NMSE %g, largest error %g of %g%s\n", who, row->name,
+                    want->name, error / (norm + 1e-30), most, top,
+                    nan_alike ? "" : ", NaN in other places");
+        t->wrong++;
+    }
+}
+
+/* Two runs: the second shows what the first left behind. */
+static void run_row(const struct op_case *row, const struct backend *backend,
+                    struct device *dev, const struct case_options *o, struct case_run *r,
+                    struct case_values *v)
+{
+    case_run_init(r, row, backend, dev, o);
+    program_run(r->program);
+    program_run(r->program);
+    case_fetch(r, v);
+}
+
+/* Has this been said about the op? Records that it has. */
+static bool said(const struct backend *backend, const struct op *op)
+{
+    static struct {
+        const struct backend *backend;
+        const struct op *op;
+    } seen[256];
+    static int n;
+
+    for (int i = 0; i < n; i++)
+        if (seen[i].backend == backend && seen[i].op == op)
+            return true;
+    assert_true(n < 256);
+    seen[n].backend = backend;
+    seen[n++].op = op;
+    return false;
+}
+
+/* A backend that leaves an op to the reference says why, once. */
+static void say_fallbacks(const struct case_run *r)
+{
+    const struct program *p = r->program;
+
+    for (int i = 0; i < p->nregion && r->backend != &backend_ref; i++) {
+        const struct node *n = p->region[i]->anchor;
+
+        if (p->region[i]->kernel != &kernel_reference || said(r->backend, n->op))
+            continue;
+        print_message("%s: %s falls to the reference, in row '%s':\n", r->backend->name,
+                      n->op->name, r->row->name);
+        for (int k = 0; k < p->ndecline; k++)
+            if (p->decline[k].node == n)
+                print_message("    %s: %s\n", p->decline[k].kernel->name,
+                              p->decline[k].reason);
+    }
+}
+
+/* For comparing runs that must give the same bits. */
+static void write_hashes(const char *who, const struct op_case *row,
+                         const struct case_values *v)
+{
+    static FILE *to;
+
+    if (!to && getenv("TEST_VALUES"))
+        to = fopen(getenv("TEST_VALUES"), "w");
+    for (int i = 0; to && i < v->n; i++)
+        (void)fprintf(to, "%s: %s: %s %016llx\n", who, row->name, v->item[i].name,
+                      (unsigned long long)XXH3_64bits(v->item[i].v, (size_t)v->item[i].n *
+                                                                        sizeof(float)));
+    if (to)
+        (void)fflush(to);
+}
+
+/* What a step leaves of weights that were packed is what packing them again gives. */
+static void check_derived(const struct case_run *r, struct tally *t)
+{
+    size_t size = program_need(r->program, MEMORY_DERIVED);
+    char *left = calloc(1, size + 1), *packed = calloc(1, size + 1);
+
+    if (size && r->row->update) {
+        r->backend->copy_out(r->dev, left, r->base[MEMORY_DERIVED], size);
+        program_refresh(r->program);
+        r->backend->copy_out(r->dev, packed, r->base[MEMORY_DERIVED], size);
+        t->derived++;
+    }
+    if (memcmp(left, packed, size) != 0) {
+        print_error("%s: %s: derived weights are not those of the weights\n",
+                    r->backend->name, r->row->name);
+        t->wrong++;
+    }
+    free(left);
+    free(packed);
+}
+
+static void compare_row(const struct op_case *row, const struct backend *backend,
+                        struct device *dev, const struct case_options *options,
+                        struct tally *t)
+{
+    struct case_options o = *options;
+    enum dtype d = o.dtype;
+    struct device *ref = backend_ref.open(&(const struct device_options){0});
+    struct case_run want_run, got_run;
+    struct case_values want, got;
+    char who[64];
+
+    (void)snprintf(who, sizeof(who), "%s %s%s%s", backend->name, dtype_name(d),
+                   o.mixed ? " O1" : "", o.nan ? " NaN" : "");
+    o.round = d;
+    o.dtype = DTYPE_F32;
+    run_row(row, &backend_ref, ref, &o, &want_run, &want);
+    o.dtype = d;
+    run_row(row, backend, dev, &o, &got_run, &got);
+    if (!o.nan)
+        say_fallbacks(&got_run);
+    write_hashes(who, row, &got);
+    t->rows++;
+    if (want.n != got.n) {
+        print_error("%s: %s: %d results, not %d\n", who, row->name, got.n, want.n);
+        t->wrong++;
+    }
+    for (int i = 0; i < want.n && i < got.n; i++)
+        compare_value(row, d, who, &want.item[i], &got.item[i], t);
+    check_derived(&got_run, t);
+    case_values_release(&want);
+    case_values_release(&got);
+    case_run_release(&want_run);
+    case_run_release(&got_run);
+    backend_ref.close(ref);
+}
+
+static void compare_dtype(const struct backend *backend, struct device *dev, enum dtype d,
+                          struct tally *all)
+{
+    struct tally plain = {.tiles = all->tiles}, nan = plain;
+    const struct op_case *row;
+
+    for (int i = 0; (row = op_case_at(i)); i++) {
+        int nans = nan.nans;
+
+        compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
+        if (row->chain && d != DTYPE_F32)
+            compare_row(row, backend, dev,
+                        &(const struct case_options){.dtype = d, .mixed = true}, &plain);
+        compare_row(row, backend, dev,
+                    &(const struct case_options){.dtype = d, .nan = true}, &nan);
+        if (nan.nans == nans && !row->no_nan) {
+            print_error("%s: the reference loses a NaN\n", row->name);
+            nan.wrong++;
+        }
+    }
+    print_message("%s %s: %d rows, %d values; with NaN %d rows, %d NaNs\n", backend->name,
+                  dtype_name(d), plain.rows, plain.values, nan.rows, nan.nans);
+    if (plain.nans) {
+        print_error("%d NaNs without one in the input\n", plain.nans);
+        all->wrong++;
+    }
+    all->rows += plain.rows + nan.rows;
+    all->values += plain.values;
+    all->nans += nan.nans;
+    all->wrong += plain.wrong + nan.wrong;
+    all->derived += plain.derived;
+}
+
+static void compare_dtypes(const struct backend *backend, struct device *dev,
+                           struct tally *all)
+{
+    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    struct tally t = {.tiles = backend == &backend_cpu && dev->amx};
+
+    for (int k = 0; k < (tf32() ? 1 : 3); k++)
+        if (backend->has_dtype(dev, dtypes[k]))
+            compare_dtype(backend, dev, dtypes[k], &t);
+        else
+            print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
+    assert_true(t.derived > 0 || backend == &backend_ref || tf32());
+    assert_true(t.rows > (tf32() ? 60 : 110) && t.values > 20000 && t.nans > 600);
+    all->rows += t.rows;
+    all->wrong += t.wrong;
+}
+
+static void test_backend(const struct backend *backend, struct tally *all)
+{
+    struct device *dev = backend->open(&(const struct device_options){.tf32 = tf32()});
+
+    print_message("%s: %s\n", backend->name, backend->describe(dev));
+    compare_dtypes(backend, dev, all);
+    backend->close(dev);
+}
+
+static void test_backends(void **state)
+{
+    struct tally all = {0};
+
+    (void)state;
+    for (int i = 0; device_table[i]; i++)
+        if (backend_wanted(device_table[i]))
+            test_backend(device_table[i], &all);
+    assert_int_equal(all.wrong, 0);
+    assert_true(all.rows > 0);
+}
+
+/*
+ * What lesser processors than this one run: their loops, and ours without AMX. `past`:
+ * all processors with the stores that pass the cache, as if there were none.
+ */
+static void check_loops(bool past)
+{
+    static const struct loops *const tables[] = {
+        &loops_base, /* from the least to the best */
+#ifdef __x86_64__
+        &loops_avx2,
+        &loops_avx512,
+        &loops_avx512bf16,
+#endif
+    };
+    struct tally all = {0};
+    bool best = false;
+
+    if (!backend_wanted(&backend_cpu) || tf32())
+        skip();
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !best; i++) {
+        struct device *dev = backend_cpu.open(&(const struct device_options){0});
+
+        best = tables[i] == dev->loops;
+        if (!best || dev->amx || past) {
+            dev->loops = tables[i];
+            dev->amx &= best && past;
+            dev->cache = past ? 0 : dev->cache;
+            print_message("cpu: loops for %s%s\n", tables[i]->isa,
+                          past ? ", results pass the cache" : "");
+            compare_dtypes(&backend_cpu, dev, &all);
+        }
+        backend_cpu.close(dev);
+    }
+    assert_int_equal(all.wrong, 0);
+}
+
+static void test_loops(void **state)
+{
+    (void)state;
+    check_loops(false);
+}
+
+static void test_loops_past(void **state)
+{
+    (void)state;
+    check_loops(true);
+}
+
+/* ---- the same rows as a benchmark ---- */
+
+static void note_time(const struct op_time *t, void *arg)
+{
+    double *bytes = arg;
+
+    assert_true(t->seconds > 0 && t->seconds < 1);
+    *bytes += t->bytes;
+}
+
+static void test_bench(void **state)
+{
+    struct device *dev = backend_ref.open(&(const struct device_options){0});
+    const struct op_case *row;
+    double bytes = 0;
+    int i = 0;
+
+    (void)state;
+    while ((row = op_case_at(i)) && strcmp(row->name, "cross_entropy") != 0)
+        i++;
+    assert_non_null(row);
+    op_bench(row, &backend_ref, dev,
+             &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, NULL,
+             note_time, &bytes);
+    backend_ref.close(dev);
+    /* twice the logits, once their gradient, twice the labels, loss and its gradient */
+    assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_loops),       cmocka_unit_test(test_loops_past),
+        cmocka_unit_test(test_bench),
+    };
+
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/*
+ * What the keys of a configuration become in the graphs of a run: the attributes of the
+ * nodes that nobody but build.c writes. Nothing is compiled and nothing runs.
+ */
+#include <string.h>
+
+#include "ops/cross_entropy.h"
+#include "ops/mix.h"
+#include "ops/normalize.h"
+#include "ops/optimizer.h"
+#include "ops/reference.h"
+#include "ops/update_control.h"
+#include "session/build.h"
+#include "tests/test.h"
+
+struct built {
+    struct config cfg;
+    struct plan plan;
+    struct build build;
+};
+
+/* resnet20 in fp32, four batches an epoch; then keys and values up to NULL. */
+static void built_init(struct built *t, enum build_kind kind, const char *const *more)
+{
+    static const char *const common[][2] = {
+        {"MODEL.TYPE", "resnet"},         {"MODEL.NAME", "resnet20"},
+        {"DATA.IMG_SIZE", "32"},          {"DATA.BATCH_SIZE", "4"},
+        {"MODEL.DROP_PATH_RATE", "0"},    {"AMP_ENABLE", "False"},
+        {"MODEL.LABEL_SMOOTHING", "0.2"},
+    };
+
+    config_init(&t->cfg);
+    for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+        config_set(&t->cfg, common[i][0], common[i][1]);
+    for (; more && *more; more += 2)
+        config_set(&t->cfg, more[0], more[1]);
+    plan_init(&t->plan, &t->cfg, 16, NULL, &backend_ref, NULL);
+    build_init(&t->build, &t->cfg, &t->plan, kind, t->plan.mix);
+}
+
+static void built_release(struct built *t)
+{
+    build_release(&t->build);
+    config_release(&t->cfg);
+}
+
+/* The attributes of the only node of that op. */
+static const void *attrs_of(const struct built *t, const struct op *op)
+{
+    const struct graph *g = t->build.graph;
+    const void *attrs = NULL;
+    int found = 0;
+
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op == op) {
+            attrs = g->node[i]->attrs;
+            found++;
+        }
+    if (found != 1)
+        fail_msg("%d nodes are %s", found, op->name);
+    return attrs;
+}
+
+static void test_input(void **state)
+{
+    const struct normalize_attrs *a;
+    struct built t;
+
+    (void)state;
+    built_init(&t, BUILD_EVAL,
+               (const char *[]){"DATA.MEAN", "[0.1, 0.2, 0.3]", "DATA.STD",
+                                "[0.4, 0.5, 0.6]", NULL});
+    a = attrs_of(&t, &op_normalize);
+    assert_memory_equal(a->mean, ((const float[]){0.1f, 0.2f, 0.3f}), 3 * sizeof(float));
+    assert_memory_equal(a->std, ((const float[]){0.4f, 0.5f, 0.6f}), 3 * sizeof(float));
+    built_release(&t);
+}
+
+static void test_mix(void **state)
+{
+    static const struct {
+        const char *name;
+        int mode;
+    } modes[] = {{"batch", MIX_BATCH}, {"pair", MIX_PAIR}, {"elem", MIX_ELEM}};
+    const struct mix_attrs *a;
+    struct built t;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        built_init(&t, BUILD_TRAIN,
+                   (const char *[]){"AUG.MIXUP_MODE", modes[i].name, "AUG.MIXUP", "0.3",
+                                    "AUG.CUTMIX", "0.7", "AUG.MIXUP_PROB", "0.9",
+                                    "AUG.MIXUP_SWITCH_PROB", "0.6", "AUG.CUTMIX_MINMAX",
+                                    "[0.2, 0.8]", NULL});
+        a = attrs_of(&t, &op_mix);
+        assert_int_equal(a->mode, modes[i].mode);
+        assert_true(a->mixup == 0.3f && a->cutmix == 0.7f);
+        assert_true(a->prob == 0.9f && a->switch_prob == 0.6f);
+        assert_true(a->cutmix_min == 0.2f && a->cutmix_max == 0.8f);
+        built_release(&t);
+    }
+}
+
+/* The loss of an evaluation can be compared between runs: it is not smoothed. */
+static void test_smoothing(void **state)
+{
+    static const float want[] = {
+        [BUILD_TRAIN] = 0.2f, [BUILD_MICRO] = 0.2f, [BUILD_EVAL] = 0};
+
+    (void)state;
+    for (int kind = BUILD_TRAIN; kind <= BUILD_EVAL; kind++) {
+        const struct cross_entropy_attrs *a;
+        struct built t;
+
+        built_init(&t, (enum build_kind)kind,
+                   (const char *[]){"TRAIN.ACCUMULATION_STEPS", "2", NULL});
+        a = attrs_of(&t, &op_cross_entropy);
+        assert_true(a->smoothing == want[kind]);
+        built_release(&t);
+    }
+}
+
+/* The training graph with that optimizer. */
+static void built_optimizer(struct built *t, const char *name)
+{
+    built_init(t, BUILD_TRAIN,
+               (const char *[]){
+                   "TRAIN.OPTIMIZER.NAME", name, "TRAIN.OPTIMIZER.MOMENTUM", "0.7",
+                   "TRAIN.OPTIMIZER.ALPHA", "0.8", "TRAIN.OPTIMIZER.BETAS", "[0.6, 0.95]",
+                   "TRAIN.OPTIMIZER.EPS", "0.001", "TRAIN.WEIGHT_DECAY", "0.03",
+                   "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2", NULL});
+}
+
+/* Weight decay is as given, whatever the rate is: the optimizers multiply. */
+static void check_update(const struct built *t, const struct update *u)
+{
+    int decayed = 0;
+
+    assert_true(u->clip_value == 2);
+    assert_int_equal(u->nsegment, t->build.nsegment);
+    for (int i = 0; i < u->nsegment; i++) {
+        assert_true(u->segment[i].lr_scale == 1);
+        if (u->segment[i].weight_decay != 0)
+            assert_true(u->segment[i].weight_decay == 0.03f);
+        decayed += u->segment[i].weight_decay != 0;
+    }
+    assert_int_equal(decayed, 20); /* the convolutions and the classifier */
+}
+
+static void test_optimizers(void **state)
+{
+    const struct rmsprop_attrs *r;
+    const struct adam_attrs *a;
+    const struct sgd_attrs *s;
+    struct built t;
+
+    (void)state;
+    built_optimizer(&t, "sgd");
+    s = attrs_of(&t, &op_sgd);
+    assert_true(s->momentum == 0.7f && s->nesterov);
+    check_update(&t, &s->update);
+    built_release(&t);
+    built_optimizer(&t, "rmsprop");
+    r = attrs_of(&t, &op_rmsprop);
+    assert_true(r->alpha == 0.8 && r->momentum == 0.7 && r->eps == 0.001);
+    check_update(&t, &r->update);
+    built_release(&t);
+    for (int w = 0; w < 2; w++) {
+        built_optimizer(&t, w ? "adamw" : "adam");
+        a = attrs_of(&t, &op_adam);
+        assert_true(a->beta1 == 0.6 && a->beta2 == 0.95 && a->eps == 0.001);
+        assert_int_equal(a->decoupled, w);
+        check_update(&t, &a->update);
+        built_release(&t);
+    }
+    built_init(&t, BUILD_TRAIN,
+               (const char *[]){"TRAIN.OPTIMIZER.NAME", "sgd", "TRAIN.OPTIMIZER.NESTEROV",
+                                "False", NULL});
+    assert_false(((const struct sgd_attrs *)attrs_of(&t, &op_sgd))->nesterov);
+    built_release(&t);
+}
+
+/* Rates, clipping by norm and the average; RAMP_STEPS counts updates already. */
+static void test_control(void **state)
+{
+    const struct control_prepare_attrs *a;
+    struct built t;
+
+    (void)state;
+    built_init(&t, BUILD_TRAIN,
+               (const char *[]){"TRAIN.CLIP_GRAD", "3", "TRAIN.EMA.DECAY", "0.9",
+                                "TRAIN.EMA.RAMP_STEPS", "50", NULL});
+    a = attrs_of(&t, &op_control_prepare);
+    assert_true(a->clip_norm == 3);
+    assert_true(a->ema_decay == 0.9 && a->ema_ramp == 50);
+    assert_true(a->schedule.base == t.plan.schedule.base);
+    assert_int_equal(a->schedule.total, t.plan.updates);
+    built_release(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_input),     cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_smoothing), cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_control),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

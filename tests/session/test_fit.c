@@ -1,0 +1,247 @@
+/* Whether a run fits, what is said if not, and the largest batch: on a device that says
+ * whatever memory the test wants. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/reference.h"
+#include "session/fit.h"
+#include "tests/child.h"
+#include "tests/session/train_run.h"
+#include "tests/test.h"
+
+static size_t memory_free;
+enum { RESERVE = 1 << 20 };
+
+static bool memory(struct device *dev, struct device_memory *m)
+{
+    (void)dev;
+    *m = (struct device_memory){
+        .total = (size_t)1 << 40, .free = memory_free, .reserve = RESERVE};
+    return true;
+}
+
+/* A device that times candidates, unless it hurries. */
+static bool hurry(struct device *dev, bool on)
+{
+    (void)dev;
+    return on;
+}
+
+static struct backend backend;
+static bool times;
+
+/* resnet20 on 32x32 pixels, nothing compiled; the device says `free` bytes. */
+static void bare(struct session *s, struct config *cfg, size_t bytes)
+{
+    static const char *const set[][2] = {
+        {"MODEL.TYPE", "resnet"},      {"MODEL.NAME", "resnet20"},
+        {"DATA.IMG_SIZE", "32"},       {"MODEL.NUM_CLASSES", "10"},
+        {"AMP_ENABLE", "False"},       {"AUG.MIXUP", "0"},
+        {"AUG.CUTMIX", "0"},           {"DATA.BATCH_SIZE", "64"},
+        {"TRAIN.EMA.ENABLE", "False"},
+    };
+
+    config_init(cfg);
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+        config_set(cfg, set[i][0], set[i][1]);
+    backend = backend_ref;
+    backend.memory = memory;
+    backend.hurry = times ? hurry : NULL;
+    memory_free = bytes;
+    *s = (struct session){.cfg = cfg, .backend = &backend};
+    s->device = backend.open(&(const struct device_options){0});
+}
+
+static void done(struct session *s, struct config *cfg)
+{
+    session_drop(s);
+    backend.close(s->device);
+    config_release(cfg);
+}
+
+static const struct session_options train = {.train = true, .eval = true};
+
+static size_t need_of(int64_t batch, bool checkpoint)
+{
+    struct session s;
+    struct config cfg;
+    size_t need;
+
+    bare(&s, &cfg, 0);
+    cfg.data.batch_size = batch;
+    cfg.train.use_checkpoint = checkpoint;
+    session_compile(&s, &train);
+    need = fit_need(&s);
+    done(&s, &cfg);
+    return need;
+}
+
+/* What is said with the memory that `batch` needs, and 100 bytes more. */
+static void check_said(int64_t batch)
+{
+    size_t limit = need_of(batch, false) + 100;
+    struct strbuf why = STRBUF_INIT;
+    struct config cfg;
+    struct session s;
+    char fits[80];
+
+    bare(&s, &cfg, limit + RESERVE);
+    session_compile(&s, &train);
+    assert_false(fit_check(&s, &why));
+    (void)snprintf(fits, sizeof(fits), "the largest DATA.BATCH_SIZE that fits is %lld;",
+                   (long long)batch);
+    if (!strstr(why.buf, fits))
+        fail_msg("want '%s' in: %s", fits, why.buf);
+    assert_non_null(strstr(why.buf, "out of memory: this run needs"));
+    assert_non_null(strstr(why.buf, "arena "));
+    assert_non_null(strstr(why.buf, "libraries 1.0 MiB"));
+    assert_non_null(strstr(why.buf, "TRAIN.USE_CHECKPOINT True would need"));
+    assert_null(strchr(why.buf, '\n'));
+    strbuf_release(&why);
+    done(&s, &cfg);
+}
+
+static void test_said(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct config cfg;
+    struct session s;
+
+    (void)state;
+    check_said(56);
+    check_said(40);
+    check_said(16);
+    check_said(5);
+    check_said(1);
+    bare(&s, &cfg, need_of(64, false) + RESERVE);
+    session_compile(&s, &train);
+    assert_true(fit_check(&s, &why)); /* to the byte */
+    assert_int_equal(why.len, 0);
+    memory_free--;
+    assert_false(fit_check(&s, &why));
+    strbuf_reset(&why);
+    memory_free = RESERVE;
+    assert_false(fit_check(&s, &why));
+    assert_non_null(strstr(why.buf, "not even one image fits"));
+    strbuf_release(&why);
+    done(&s, &cfg);
+}
+
+static void test_checkpoint_saves(void **state)
+{
+    size_t plain = need_of(64, false), with = need_of(64, true);
+    struct strbuf why = STRBUF_INIT;
+    struct config cfg;
+    struct session s;
+    char percent[60];
+
+    (void)state;
+    assert_true(with < plain);
+    (void)snprintf(percent, sizeof(percent), ", %.0f %% less, and fit",
+                   100 - 100 * (double)(with + RESERVE) / (double)(plain + RESERVE));
+    bare(&s, &cfg, with + RESERVE);
+    session_compile(&s, &train);
+    assert_false(fit_check(&s, &why));
+    if (!strstr(why.buf, percent))
+        fail_msg("want '%s' in: %s", percent, why.buf);
+    strbuf_release(&why);
+    done(&s, &cfg);
+}
+
+static int64_t batch_of(size_t bytes, int64_t images)
+{
+    struct session_options o = train;
+    struct config cfg;
+    struct session s;
+    int64_t batch;
+
+    o.images = images;
+    bare(&s, &cfg, bytes + RESERVE);
+    cfg.data.batch_size = BATCH_SIZE_AUTO;
+    batch = fit_batch(&s, &o);
+    done(&s, &cfg);
+    return batch;
+}
+
+static void test_auto(void **state)
+{
+    static const int64_t batches[] = {3, 8, 24, 32, 40, 104, 264};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+        int64_t b = batches[i];
+
+        assert_int_equal(batch_of(need_of(b, false), 0), b);
+        if (b >= 8) /* one image more must not make it another batch */
+            assert_int_equal(batch_of(need_of(b + 1, false) + 10, 0), b);
+    }
+    assert_int_equal(batch_of(need_of(264, false), 100), 96);
+}
+
+/* Timing may choose engines with larger workspaces than those of the trials. */
+static void test_workspace(void **state)
+{
+    size_t limit = 268435456; /* CUDNN.WORKSPACE_LIMIT */
+
+    (void)state;
+    times = true;
+    assert_int_equal(batch_of(need_of(24, false) + limit, 0), 24);
+    times = false;
+    assert_true(batch_of(need_of(24, false) + limit, 0) > 24);
+}
+
+/* 2^31 elements at most: 32x32 pixels and 16 channels are 16384 for each image. */
+static void test_elements(void **state)
+{
+    (void)state;
+    assert_int_equal(batch_of((size_t)1 << 50, 0), 131064);
+}
+
+/* On a device whose memory is the host's: only what no machine has. */
+static void test_host(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct config cfg;
+    struct session s;
+
+    (void)state;
+    for (int huge = 0; huge < 2; huge++) {
+        bare(&s, &cfg, 0);
+        backend.memory = NULL;
+        if (huge)
+            config_set(&cfg, "DATA.IMG_SIZE", "32768"); /* about 100 TiB */
+        session_compile(&s, &train);
+        assert_true(fit_check(&s, &why) == !huge);
+        assert_true(huge || !why.len);
+        done(&s, &cfg);
+    }
+    assert_non_null(strstr(why.buf, "out of memory: this run needs"));
+    assert_non_null(strstr(why.buf, "are all that the machine has"));
+    assert_null(strstr(why.buf, "libraries"));
+    strbuf_release(&why);
+}
+
+static void nothing_fits(void *arg)
+{
+    (void)arg;
+    (void)batch_of(1000, 0);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    check_dies(nothing_fits, NULL, "not even one image fits");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_said),      cmocka_unit_test(test_checkpoint_saves),
+        cmocka_unit_test(test_auto),      cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_workspace),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/*
+ * Batches and snapshots in flight, on a device whose two lanes do nothing until somebody
+ * waits: what is given back too early, or read too early, shows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "session/inflight.h"
+#include "tests/test.h"
+
+struct event {
+    int recorded, done; /* times */
+};
+
+struct work {
+    enum { COPY, RECORD, WAIT } kind;
+    void *dst;
+    const void *src;
+    size_t size;
+    struct event *event;
+    int need; /* of the event */
+};
+
+struct device {
+    struct work lane[2][256];
+    int n[2], at[2];
+    int syncs, awaits;
+    int turn; /* which lane goes first */
+};
+
+static bool step(struct device *d, int lane)
+{
+    struct work *w = &d->lane[lane][d->at[lane]];
+
+    if (d->at[lane] == d->n[lane] || (w->kind == WAIT && w->event->done < w->need))
+        return false;
+    if (w->kind == COPY)
+        memcpy(w->dst, w->src, w->size);
+    if (w->kind == RECORD)
+        w->event->done++;
+    d->at[lane]++;
+    return true;
+}
+
+/* Whichever lane can go on: either may be far ahead of the other. */
+static bool go_on(struct device *d)
+{
+    d->turn++;
+    if (d->turn / 7 % 2)
+        return step(d, LANE_COPY) || step(d, LANE_RUN);
+    return step(d, LANE_RUN) || step(d, LANE_COPY);
+}
+
+static void add(struct device *d, enum lane lane, struct work w)
+{
+    assert_true(d->n[lane] < 256);
+    d->lane[lane][d->n[lane]++] = w;
+}
+
+static void *m_alloc(struct device *d, size_t size)
+{
+    (void)d;
+    return xcalloc(1, size);
+}
+
+static void m_free(struct device *d, void *p)
+{
+    (void)d;
+    free(p);
+}
+
+static void *m_event(struct device *d)
+{
+    (void)d;
+    return xcalloc(1, sizeof(struct event));
+}
+
+static void m_record(struct device *d, enum lane lane, void *event)
+{
+    struct event *e = event;
+
+    e->recorded++;
+    add(d, lane, (struct work){.kind = RECORD, .event = e});
+}
+
+static void m_wait(struct device *d, enum lane lane, void *event)
+{
+    struct event *e = event;
+
+    add(d, lane, (struct work){.kind = WAIT, .event = e, .need = e->recorded});
+}
+
+static bool m_done(struct device *d, void *event)
+{
+    const struct event *e = event;
+
+    (void)d;
+    return e->done == e->recorded;
+}
+
+static void m_await(struct device *d, void *event)
+{
+    d->awaits++;
+    while (!m_done(d, event))
+        assert_true(go_on(d));
+}
+
+static void m_copy(struct device *d, enum lane lane, void *dst, const void *src,
+                   size_t size)
+{
+    add(d, lane, (struct work){.kind = COPY, .dst = dst, .src = src, .size = size});
+}
+
+static void m_sync(struct device *d)
+{
+    d->syncs++;
+    while (go_on(d))
+        ;
+}
+
+static const struct backend_async lanes = {
+    .host_alloc = m_alloc,
+    .host_free = m_free,
+    .event_new = m_event,
+    .event_free = m_free,
+    .record = m_record,
+    .wait = m_wait,
+    .done = m_done,
+    .await = m_await,
+    .copy_in = m_copy,
+    .copy_out = m_copy,
+    .copy = m_copy,
+};
+static const struct backend mock = {
+    .alloc = m_alloc, .free = m_free, .sync = m_sync, .async = &lanes};
+
+enum { PIXELS = 24, LABELS = 8, RUNS = 20 };
+
+struct host {
+    char pixels[PIXELS], labels[LABELS];
+    bool lent;
+};
+
+static void take_back(void *owner, const void *token)
+{
+    struct host *h = (struct host *)owner + *(const int *)token;
+
+    assert_true(h->lent);
+    h->lent = false;
+    memset(h->pixels, 'x', PIXELS); /* the loader fills it again at once */
+    memset(h->labels, 'x', LABELS);
+}
+
+static int in_flight(const struct inflight *q)
+{
+    int n = 0;
+
+    for (int i = 0; i < INFLIGHT_RUNS; i++)
+        n += ((struct event *)q->finished[i])->recorded -
+             ((struct event *)q->finished[i])->done;
+    return n;
+}
+
+/* A "program": copies what it reads to the run's line of a log, and bumps the step. */
+static void test_lanes(void **state)
+{
+    static const int number[RUNS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,
+                                     10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+    struct device d = {0};
+    struct host host[RUNS] = {0};
+    char input[PIXELS + LABELS], seen[RUNS][PIXELS + LABELS];
+    struct control control[RUNS] = {0}, now = {0};
+    struct metrics metrics = {0};
+    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS};
+    struct inflight q;
+    struct snapshot s;
+    int next = 0, behind = 0;
+
+    (void)state;
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS));
+    for (int i = 0; i < RUNS; i++) {
+        struct lent_batch b = {host[i].pixels, host[i].labels, take_back, host,
+                               &number[i]};
+        int lent = 0;
+
+        memset(host[i].pixels, 'a' + i, PIXELS);
+        memset(host[i].labels, 'A' + i, LABELS);
+        host[i].lent = true;
+        inflight_room(&q);
+        assert_true(in_flight(&q) <= 1);
+        behind += i >= 2 && in_flight(&q) == 1;
+        inflight_input(&q, &to, &b);
+        for (int k = 0; k <= i; k++)
+            lent += host[k].lent;
+        assert_true(lent <= INFLIGHT_LENT);
+        m_copy(&d, LANE_RUN, seen[i], input, sizeof(input));
+        control[i].step = i + 1;
+        m_copy(&d, LANE_RUN, &now, &control[i], sizeof(now));
+        inflight_ran(&q, i % 4 == 3 ? NULL : &now, &metrics); /* some leave none */
+        while (inflight_next(&q, &s)) {
+            next += next % 4 == 3;
+            assert_int_equal(s.control.step, ++next);
+        }
+    }
+    assert_int_equal(d.syncs, 0);
+    assert_true(behind >= RUNS / 2); /* the device does not run dry */
+    assert_true(next >= RUNS - 3);
+    inflight_drain(&q);
+    while (inflight_next(&q, &s)) {
+        next += next % 4 == 3;
+        assert_int_equal(s.control.step, ++next);
+    }
+    assert_int_equal(next, RUNS - 1);
+    for (int i = 0; i < RUNS; i++) {
+        assert_false(host[i].lent);
+        for (int k = 0; k < PIXELS + LABELS; k++)
+            if (seen[i][k] != (k < PIXELS ? 'a' : 'A') + i)
+                fail_msg("run %d read '%c' at %d", i, seen[i][k], k);
+    }
+    inflight_release(&q);
+}
+
+/* A batch that is not lent has been copied when the call returns. */
+static void test_not_lent(void **state)
+{
+    struct device d = {0};
+    char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
+    char input[PIXELS + LABELS];
+    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS};
+    struct inflight q;
+
+    (void)state;
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS));
+    inflight_room(&q);
+    inflight_input(&q, &to, &(struct lent_batch){.pixels = pixels, .labels = labels});
+    memset(pixels, 0, PIXELS);
+    memset(labels, 0, LABELS);
+    inflight_ran(&q, NULL, NULL);
+    inflight_drain(&q);
+    assert_string_equal(input, "pixels");
+    assert_string_equal(input + PIXELS, "labels");
+    inflight_release(&q);
+}
+
+/* Of snapshots that nobody reads, the last ones are kept. */
+static void test_unread(void **state)
+{
+    struct device d = {0};
+    struct control now = {0};
+    struct metrics metrics = {0};
+    struct inflight q;
+    struct snapshot s;
+    int64_t steps = 0;
+
+    (void)state;
+    inflight_init(&q, &mock, &d, 256);
+    for (int i = 0; i < 11; i++) {
+        inflight_room(&q);
+        m_sync(&d);
+        now.step = i + 1;
+        inflight_ran(&q, &now, &metrics);
+    }
+    inflight_drain(&q);
+    for (int i = 0; inflight_next(&q, &s); i++) {
+        assert_int_equal(s.control.step, 11 - INFLIGHT_RUNS + i + 1);
+        steps = s.control.step;
+    }
+    assert_int_equal(steps, 11);
+    inflight_release(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_not_lent),
+        cmocka_unit_test(test_unread),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/*
+ * A run in numbers: Swin's scaled rates, counts of updates, which precision and loss
+ * scale a device gets, which parameters decay; the progress line; the table of devices.
+ */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "ops/reference.h"
+#include "ops/update.h"
+#include "session/build.h"
+#include "session/devices.h"
+#include "session/plan.h"
+#include "tests/child.h"
+#include "tests/session/train_run.h"
+#include "tests/test.h"
+#include "train/evaluate.h"
+#include "train/progress.h"
+
+static bool no_half(struct device *dev, enum dtype d)
+{
+    (void)dev;
+    return d == DTYPE_F32;
+}
+
+static bool has_bf16(struct device *dev, enum dtype d)
+{
+    (void)dev;
+    return d == DTYPE_F32 || d == DTYPE_BF16;
+}
+
+static const struct backend slow = {
+    .name = "slow", .has_dtype = no_half, .preferred_half = DTYPE_BF16};
+static const struct backend fast = {
+    .name = "fast", .has_dtype = has_bf16, .preferred_half = DTYPE_BF16};
+
+/* Keys and values up to NULL; `images` as for plan_init. */
+static struct plan plan_of(const struct backend *backend, int64_t images,
+                           const char *const *more)
+{
+    struct config cfg;
+    struct plan p;
+
+    config_init(&cfg);
+    config_set(&cfg, "MODEL.TYPE", "resnet");
+    config_set(&cfg, "MODEL.NAME", "resnet50");
+    for (; *more; more += 2)
+        config_set(&cfg, more[0], more[1]);
+    plan_init(&p, &cfg, images, NULL, backend, NULL);
+    config_release(&cfg);
+    return p;
+}
+
+static void assert_close(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-12 * fabs(want)))
+        fail_msg("%.17g, not %.17g", got, want);
+}
+
+/* Swin's defaults: one device x 128, and eight of them (as a batch of 1024). */
+static void test_scaled_rates(void **state)
+{
+    struct plan p = plan_of(&slow, 1281167, (const char *[]){NULL});
+
+    (void)state;
+    assert_close(p.schedule.base, 1.25e-4);
+    assert_close(p.schedule.warmup_start, 1.25e-7);
+    assert_close(p.schedule.min, 1.25e-6);
+    p = plan_of(&slow, 1281167, (const char *[]){"DATA.BATCH_SIZE", "1024", NULL});
+    assert_close(p.schedule.base, 1e-3);
+    assert_close(p.schedule.warmup_start, 1e-6);
+    assert_close(p.schedule.min, 1e-5);
+    assert_int_equal(p.updates_per_epoch, 1251);
+    assert_int_equal(p.warmup_updates, 25020);
+    assert_close(schedule_lr(&p.schedule, 12510), 5.005e-4);
+    p = plan_of(&slow, 1281167,
+                (const char *[]){"DATA.BATCH_SIZE", "256", "TRAIN.ACCUMULATION_STEPS",
+                                 "4", NULL});
+    assert_close(p.schedule.base, 1e-3);
+    assert_int_equal(p.updates_per_epoch, 1251);
+    p = plan_of(&slow, 1281167, (const char *[]){"TRAIN.SCALE_LR", "False", NULL});
+    assert_close(p.schedule.base, 5e-4);
+}
+
+static void test_counts(void **state)
+{
+    /* 103 images: 10 batches of 10, 3 updates of 3 batches and one of what is left. */
+    struct plan p =
+        plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.ACCUMULATION_STEPS", "3",
+                                 "TRAIN.EPOCHS", "7", NULL});
+
+    (void)state;
+    assert_int_equal(p.updates_per_epoch, 4);
+    assert_int_equal(p.updates, 28);
+    assert_int_equal(p.val_batch, 10);
+    /* Fewer batches than an update may take: one update, at the rate of a whole one. */
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "32", "TRAIN.ACCUMULATION_STEPS", "8",
+                                 "TRAIN.SCALE_LR_BASE", "256", NULL});
+    assert_int_equal(p.accumulation.group, 3);
+    assert_int_equal(p.updates_per_epoch, 1);
+    assert_close(p.lr_factor, 1);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "DATA.VAL_BATCH_SIZE", "4",
+                                 "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2",
+                                 NULL});
+    assert_int_equal(p.val_batch, 4);
+    assert_true(p.clip_norm == 0 && p.clip_value == 2);
+}
+
+static void test_precision(void **state)
+{
+    struct plan p = plan_of(&slow, 0, (const char *[]){NULL});
+
+    (void)state;
+    assert_int_equal(p.level, AMP_O0); /* auto, and the device has nothing fast */
+    assert_non_null(p.amp_remark);
+    assert_string_equal(p.compute, "fp32");
+    p = plan_of(&fast, 0, (const char *[]){NULL});
+    assert_int_equal(p.level, AMP_O1);
+    assert_null(p.amp_remark);
+    assert_string_equal(p.compute, "bf16");
+    assert_true(p.first_scale == 1 && !p.scaler.dynamic);
+    p = plan_of(&slow, 0, (const char *[]){"AMP.DTYPE", "bf16", NULL});
+    assert_int_equal(p.level, AMP_O1); /* asked for by name */
+    p = plan_of(&fast, 0, (const char *[]){"AMP_ENABLE", "False", NULL});
+    assert_int_equal(p.level, AMP_O0);
+    assert_null(p.amp_remark);
+}
+
+static void test_loss_scale(void **state)
+{
+    struct plan p = plan_of(&fast, 0, (const char *[]){"AMP.DTYPE", "fp16", NULL});
+
+    (void)state;
+    assert_true(p.scaler.dynamic && p.first_scale == 65536);
+    assert_true(p.scaler.growth == 2 && p.scaler.backoff == 0.5);
+    assert_int_equal(p.scaler.growth_interval, 2000);
+    p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP.GROWTH_FACTOR", "3",
+                                 "AMP.BACKOFF_FACTOR", "0.25", "AMP.GROWTH_INTERVAL", "7",
+                                 "AMP.MIN_SCALE", "2", NULL});
+    assert_true(p.scaler.growth == 3 && p.scaler.backoff == 0.25 && p.scaler.min == 2);
+    assert_int_equal(p.scaler.growth_interval, 7);
+    p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP_OPT_LEVEL", "O3", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 1);
+    p = plan_of(&fast, 0,
+                (const char *[]){"AMP.DTYPE", "fp16", "AMP.LOSS_SCALE", "128", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 128);
+    p = plan_of(&fast, 0, (const char *[]){"AMP.LOSS_SCALE", "4", NULL});
+    assert_true(!p.scaler.dynamic && p.first_scale == 4);
+}
+
+/* Epochs of ten updates: what is given in epochs becomes updates, the rest arrives. */
+static void test_schedule_keys(void **state)
+{
+    struct plan p =
+        plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "step", "TRAIN.LR_SCHEDULER.DECAY_EPOCHS", "7",
+                                 "TRAIN.LR_SCHEDULER.DECAY_RATE", "0.2", NULL});
+    const struct schedule *s = &p.schedule;
+
+    (void)state;
+    assert_int_equal(s->kind, SCHEDULE_STEP);
+    assert_int_equal(s->every, 70);
+    assert_true(s->rate == 0.2 && s->warmup_prefix);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "multistep", "TRAIN.LR_SCHEDULER.MULTISTEPS", "[3, 8]",
+                                 "TRAIN.LR_SCHEDULER.GAMMA", "0.3", NULL});
+    assert_int_equal(s->kind, SCHEDULE_MULTISTEP);
+    assert_true(s->rate == 0.3 && s->nmilestone == 2);
+    assert_true(s->milestone[0] == 30 && s->milestone[1] == 80);
+    p = plan_of(&slow, 103,
+                (const char *[]){"TRAIN.LR_SCHEDULER.NAME", "poly",
+                                 "TRAIN.LR_SCHEDULER.POWER", "2",
+                                 "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", "False",
+                                 "DATA.BATCH_SIZE", "10", NULL});
+    assert_true(s->power == 2 && !s->warmup_prefix);
+    p = plan_of(&slow, 103,
+                (const char *[]){"DATA.BATCH_SIZE", "10", "TRAIN.LR_SCHEDULER.NAME",
+                                 "onecycle", "TRAIN.LR_SCHEDULER.PCT_START", "0.4",
+                                 "TRAIN.LR_SCHEDULER.DIV_FACTOR", "5",
+                                 "TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", "50", NULL});
+    assert_true(s->pct_start == 0.4 && s->div == 5 && s->final_div == 50);
+}
+
+static void test_mix_keys(void **state)
+{
+    struct plan p = plan_of(&slow, 0, (const char *[]){NULL});
+
+    (void)state;
+    assert_true(p.mix && p.mix_off_epoch == INT64_MAX);
+    p = plan_of(&slow, 0,
+                (const char *[]){"AUG.MIXUP", "0", "AUG.CUTMIX", "0",
+                                 "AUG.MIXUP_OFF_EPOCH", "3", NULL});
+    assert_true(!p.mix && p.mix_off_epoch == 3);
+    p = plan_of(&slow, 0,
+                (const char *[]){"AUG.MIXUP", "0", "AUG.CUTMIX", "0", "AUG.CUTMIX_MINMAX",
+                                 "[0.2, 0.8]", NULL});
+    assert_true(p.mix); /* the sides of the box turn cutmix on */
+}
+
+/* 268,336 of resnet20's 269,722 elements: all but norms and the bias of fc. */
+static void test_decay_groups(void **state)
+{
+    struct run r;
+    int64_t decayed = 0, all = 0;
+
+    (void)state;
+    run_init(&r, NULL);
+    for (int i = 0; i < r.s.build[SESSION_TRAIN].nsegment; i++) {
+        const struct update_segment *s = &r.s.build[SESSION_TRAIN].segment[i];
+
+        all += s->len;
+        decayed += s->weight_decay > 0 ? s->len : 0;
+    }
+    assert_int_equal(all, 269722);
+    assert_int_equal(decayed, 268336);
+    run_release(&r);
+    run_init(&r, (const char *[]){"TRAIN.WEIGHT_DECAY_1D", "True", NULL});
+    for (int i = 0; i < r.s.build[SESSION_TRAIN].nsegment; i++)
+        assert_true(r.s.build[SESSION_TRAIN].segment[i].weight_decay > 0);
+    run_release(&r);
+}
+
+static void too_few(void *arg)
+{
+    (void)arg;
+    (void)plan_of(&slow, 30, (const char *[]){"DATA.BATCH_SIZE", "32", NULL});
+}
+
+static void no_batch_size(void *arg)
+{
+    (void)arg;
+    (void)plan_of(&slow, 30, (const char *[]){"DATA.BATCH_SIZE", "auto", NULL});
+}
+
+static void unfrozen(void *arg)
+{
+    (void)arg;
+    run_init(&(struct run){0}, (const char *[]){"TRAIN.FREEZE", "['layer9.*']", NULL});
+}
+
+static void no_device(void *arg)
+{
+    struct device_options o = {0};
+
+    (void)device_find(arg, &o);
+}
+
+static void test_refused(void **state)
+{
+    char tpu[] = "tpu:1";
+    struct device_options o = {0};
+
+    (void)state;
+    check_leaves(too_few, NULL, EXIT_USAGE, "30 images");
+    check_leaves(no_batch_size, NULL, EXIT_USAGE, "DATA.BATCH_SIZE auto");
+    check_leaves(unfrozen, NULL, EXIT_USAGE,
+                 "no parameter of resnet20 matches 'layer9.*'");
+    check_dies(no_device, tpu, "'tpu:1'");
+    assert_ptr_equal(device_find("ref", &o), &backend_ref);
+    assert_true(device_available(device_find("auto", &o), 0, NULL));
+}
+
+/* Samples whose loss was not finite are not averaged in as zeros. */
+static void test_mean_loss(void **state)
+{
+    const struct metrics then = {
+        .loss_sum = 4, .measured = 4, .count = 6, .nonfinite = 1};
+    const struct metrics now = {
+        .loss_sum = 10, .measured = 6, .count = 12, .nonfinite = 3};
+    const struct metrics none = {.count = 6, .nonfinite = 3};
+    struct metrics m = metrics_since(&now, &then);
+
+    (void)state;
+    if (!(fabs(metrics_loss(&m) - 3) < 1e-12))
+        fail_msg("the mean loss is %g, not 3", metrics_loss(&m));
+    assert_true(isnan(metrics_loss(&none)));
+}
+
+/* Nor do the rest of them make a good score. */
+static void test_score_loss(void **state)
+{
+    struct evaluation e = {.raw = {.loss_sum = 4, .measured = 4, .count = 4},
+                           .ema = {.loss_sum = 4, .measured = 4, .count = 6}};
+
+    (void)state;
+    e.ema.nonfinite = 1;
+    assert_close(evaluate_scores(&e, SESSION_RAW).value[SCORE_LOSS], 1);
+    assert_true(isnan(evaluate_scores(&e, SESSION_EMA).value[SCORE_LOSS]));
+}
+
+static void test_progress(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    progress_text(
+        &s, &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234", 0}, 100);
+    assert_string_equal(s.buf, "Train 3/30:  45%|#############                 | 176/390 "
+                               "[00:12<00:15, 1842 img/s, loss 1.234]");
+    strbuf_reset(&s); /* gone on with at 170: six in twelve seconds, and four left */
+    progress_text(&s, &(struct progress){"Train", 176, 180, 12, 1842, "", .initial = 170},
+                  100);
+    assert_non_null(strstr(s.buf, "176/180 [00:12<00:08,"));
+    strbuf_reset(&s);
+    progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, "", 0}, 40);
+    assert_true(s.len <= 39); /* never wider than the terminal */
+    strbuf_reset(&s);
+    progress_text(&s, &(struct progress){"Val", 10, 10, 4000, 5, "", 0}, 80);
+    assert_non_null(strstr(s.buf, "100%|####"));
+    assert_non_null(strstr(s.buf, "[1:06:40<00:00"));
+    strbuf_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_schedule_keys), cmocka_unit_test(test_mix_keys),
+        cmocka_unit_test(test_scaled_rates),  cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_precision),     cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_decay_groups),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_progress),      cmocka_unit_test(test_mean_loss),
+        cmocka_unit_test(test_score_loss),
+    };
+
+    return cmocka_run_group_tests(test, NULL, NULL);
+}

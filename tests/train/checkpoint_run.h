@@ -1,0 +1,23 @@
+/* What tests of checkpoints share: a folder of their own, and something to save. */
+#ifndef TESTS_TRAIN_CHECKPOINT_RUN_H
+#define TESTS_TRAIN_CHECKPOINT_RUN_H
+
+#include "tests/session/train_run.h"
+#include "train/checkpoint.h"
+
+extern const struct class_list ckpt_classes;
+extern const struct run_state ckpt_state;
+extern const char *const ckpt_adamw_ema[]; /* for run_init: AdamW and an average */
+
+/* Between setup and teardown: an empty folder, and the name of a checkpoint in it. */
+extern char ckpt_dir[64], ckpt_path[128];
+int ckpt_setup(void **state);
+int ckpt_teardown(void **state);
+
+void ckpt_write(struct run *r, const char *to);
+void ckpt_damage(const char *file, long at); /* one bit of the byte at `at` */
+
+/* Fails the test unless both runs have the same bits there. */
+void ckpt_same_array(struct run *a, struct run *b, enum memory m);
+
+#endif

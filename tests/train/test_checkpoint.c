@@ -1,0 +1,456 @@
+/*
+ * A checkpoint: everything comes back, names and order are timm's, damage is noticed, and
+ * what does not fit the run is refused.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "graph/flat.h"
+#include "io/safetensors.h"
+#include "tests/child.h"
+#include "tests/test.h"
+#include "tests/train/checkpoint_run.h"
+
+/* A counter in the average is that of the weights, so only parameters are compared. */
+static void assert_same_average(struct run *a, struct run *b)
+{
+    size_t size = run_bytes(a);
+    float *x = xcalloc(1, size), *y = xcalloc(1, size);
+
+    session_get(&a->s, MEMORY_EMA, x);
+    session_get(&b->s, MEMORY_EMA, y);
+    assert_memory_equal(x, y, (size_t)session_flat(&a->s)->param_len * sizeof(float));
+    free(x);
+    free(y);
+}
+
+static void test_round_trip(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct run a, b;
+    struct control c, d;
+
+    (void)state;
+    run_init(&a, ckpt_adamw_ema);
+    run_init(&b, ckpt_adamw_ema);
+    run_steps(&a, 3);
+    c = session_control(&a.s);
+    c.loss_scale = 1.0 / 3;
+    c.growth_count = 1234;
+    c.skipped = 7;
+    c.skipped_row = 2;
+    session_set_control(&a.s, &c);
+    ckpt_write(&a, ckpt_path);
+    assert_int_equal(checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why), 0);
+    assert_memory_equal(&got, &ckpt_state, offsetof(struct run_state, dynamic_scale));
+    c = session_control(&a.s);
+    d = session_control(&b.s);
+    assert_true(c.step == d.step && c.micro == d.micro && c.updates == d.updates);
+    assert_true(c.loss_scale == d.loss_scale && c.growth_count == d.growth_count);
+    assert_true(c.skipped == d.skipped && c.skipped_row == d.skipped_row);
+    assert_true(c.seed == d.seed);
+    assert_int_equal(b.s.micro, 3);
+    run_steps(&a, 2);
+    run_steps(&b, 2);
+    ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
+    ckpt_same_array(&a, &b, MEMORY_MOMENT1);
+    ckpt_same_array(&a, &b, MEMORY_MOMENT2);
+    assert_same_average(&a, &b);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* A run that began without an average: it starts from the weights of the file. */
+static void test_no_average(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct run a, b;
+    float *average;
+
+    (void)state;
+    run_init(&a, (const char *[]){"TRAIN.OPTIMIZER.NAME", "adamw", NULL});
+    run_init(&b, ckpt_adamw_ema);
+    run_steps(&a, 3);
+    ckpt_write(&a, ckpt_path);
+    assert_int_equal(checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why), 0);
+    average = xcalloc(1, run_bytes(&b));
+    session_get(&b.s, MEMORY_EMA, average);
+    assert_memory_equal(average, run_weights(&a), run_bytes(&a));
+    free(average);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* What any reader of safetensors finds. */
+static void test_file(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct safetensors_tensor *t;
+    const struct segment *seg;
+    struct safetensors f;
+    struct run a;
+    float *w, *flat;
+    int64_t count;
+
+    (void)state;
+    run_init(&a, ckpt_adamw_ema);
+    run_steps(&a, 2);
+    ckpt_write(&a, ckpt_path);
+    assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+    assert_int_equal(safetensors_verify(&f, &why), 0);
+    /* 59 parameters, 57 buffers; the average of all; two moments of parameters */
+    assert_int_equal(f.n, 116 + 116 + 59 + 59);
+    assert_string_equal(safetensors_meta(&f, "config"), "SEED: 0\n");
+    assert_non_null(strstr(safetensors_meta(&f, "classes"), "\"bee\""));
+    assert_non_null(safetensors_find(&f, "optimizer.exp_avg_sq.fc.weight"));
+
+    t = safetensors_find(&f, "layer1.0.bn1.num_batches_tracked");
+    assert_int_equal(t->dtype, SAFETENSORS_I64);
+    assert_int_equal(t->ndim, 0);
+    assert_int_equal(safetensors_read(&f, t, &count, &why), 0);
+    assert_int_equal(count, 2);
+    t = safetensors_find(&f, "ema.layer1.0.bn1.num_batches_tracked");
+    assert_int_equal(safetensors_read(&f, t, &count, &why), 0);
+    assert_int_equal(count, 2); /* a counter has no average */
+
+    t = safetensors_find(&f, "layer2.0.conv1.weight");
+    assert_int_equal(t->ndim, 4);
+    assert_int_equal(t->dims[0], 32); /* O, I, kH, kW */
+    assert_int_equal(t->dims[1], 16);
+    assert_int_equal(t->dims[3], 3);
+    w = xmalloc(t->size);
+    assert_int_equal(safetensors_read(&f, t, w, &why), 0);
+    flat = xmalloc(run_bytes(&a));
+    session_get(&a.s, MEMORY_WEIGHTS, flat);
+    seg = session_flat(&a.s)->segment;
+    while (strcmp(seg->tensor->name, t->name) != 0)
+        seg++;
+    for (int o = 0; o < 32; o++)
+        for (int i = 0; i < 16; i++)
+            for (int k = 0; k < 9; k++) /* in memory O, kH, kW, I */
+                assert_true(w[(o * 16 + i) * 9 + k] ==
+                            flat[seg->offset + (o * 9 + k) * 16 + i]);
+    free(w);
+    free(flat);
+    safetensors_close(&f);
+    run_release(&a);
+}
+
+/* A counter in memory is a float, and a file may bring any number into it. */
+static void test_counters(void **state)
+{
+    static const float was[] = {1e19f, -1, NAN, 7};
+    static const int64_t want[] = {INT64_MAX, 0, 0, 7};
+    struct strbuf why = STRBUF_INIT;
+    const struct segment *seg;
+    struct safetensors f;
+    int64_t count;
+    struct run r;
+
+    (void)state;
+    run_init(&r, NULL);
+    seg = session_flat(&r.s)->segment;
+    while (strcmp(seg->tensor->name, "bn1.num_batches_tracked") != 0)
+        seg++;
+    for (int i = 0; i < 4; i++) {
+        (void)run_weights(&r);
+        r.weights[seg->offset] = was[i];
+        session_set(&r.s, MEMORY_WEIGHTS, r.weights);
+        ckpt_write(&r, ckpt_path);
+        assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+        assert_int_equal(
+            safetensors_read(&f, safetensors_find(&f, seg->tensor->name), &count, &why),
+            0);
+        assert_true(count == want[i]);
+        safetensors_close(&f);
+    }
+    run_release(&r);
+}
+
+/* One bit anywhere, or a missing end: refused, and the session is as it was. */
+static void test_damage(void **state)
+{
+    static const long at[] = {9, 300, 20000, 1000000};
+    struct run_state got;
+    struct run a, b;
+    float *before;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, NULL);
+    run_steps(&a, 1);
+    before = xmemdup(run_weights(&b), run_bytes(&b));
+    for (int i = 0; i < 5; i++) {
+        struct strbuf why = STRBUF_INIT;
+
+        ckpt_write(&a, ckpt_path);
+        if (i < 4)
+            ckpt_damage(ckpt_path, at[i]);
+        else
+            assert_int_equal(truncate(ckpt_path, 1000000), 0);
+        assert_int_equal(checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why), -1);
+        assert_non_null(strstr(why.buf, ckpt_path));
+        assert_memory_equal(run_weights(&b), before, run_bytes(&b));
+        strbuf_release(&why);
+    }
+    free(before);
+    run_release(&a);
+    run_release(&b);
+}
+
+static void read_other_classes(void *arg)
+{
+    static const char *const other[] = {"ant", "bee", "cat", "dog",  "eel",
+                                        "fox", "gnu", "hen", "ibis", "yak"};
+    struct run *r = arg;
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+
+    (void)checkpoint_read(ckpt_path, &r->s, &got, &(struct class_list){other, 10}, &why);
+}
+
+/* The checkpoint at `ckpt_path` with another text in its metadata, and a right checksum.
+ */
+static void rewrite(const char *key, const char *text)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors_writer w = {0};
+    struct safetensors f;
+    char **data;
+
+    assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+    data = xcalloc(f.n, sizeof(*data));
+    for (size_t i = 0; i < f.meta.n; i++)
+        if (strcmp(f.meta.entry[i].key, "xxh3") != 0)
+            safetensors_writer_meta(
+                &w, f.meta.entry[i].key,
+                strcmp(f.meta.entry[i].key, key) != 0 ? f.meta.entry[i].value : text);
+    for (size_t i = 0; i < f.n; i++) {
+        const struct safetensors_tensor *t = &f.tensor[i];
+
+        data[i] = xmalloc(t->size);
+        assert_int_equal(safetensors_read(&f, t, data[i], &why), 0);
+        safetensors_writer_add(&w, t->name, t->dtype, t->ndim, t->dims, data[i]);
+    }
+    assert_int_equal(safetensors_writer_commit(&w, ckpt_path, &why), 0);
+    safetensors_writer_release(&w);
+    for (size_t i = 0; i < f.n; i++)
+        free(data[i]);
+    free(data);
+    safetensors_close(&f);
+}
+
+/* Another text in the state of a new checkpoint of `r` at `ckpt_path`. */
+static void rewrite_state(struct run *r, const char *was, const char *becomes)
+{
+    struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
+    const char *is, *at;
+    struct safetensors f;
+
+    ckpt_write(r, ckpt_path);
+    assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+    is = safetensors_meta(&f, "trainc");
+    at = strstr(is, was);
+    assert_non_null(at);
+    strbuf_add(&text, is, (size_t)(at - is));
+    strbuf_addf(&text, "%s%s", becomes, at + strlen(was));
+    safetensors_close(&f);
+    rewrite("trainc", text.buf);
+    strbuf_release(&text);
+}
+
+/* A checkpoint whose checksum is right, and whose state no run can have: passed over. */
+static void test_nonsense(void **state)
+{
+    static const struct {
+        const char *was, *becomes, *says;
+    } rows[] = {
+        {"\"epoch\":3", "\"epoch\":-3", "epoch is no number from 0 to 1000000000"},
+        {"\"epoch\":3", "\"epoch\":3.5", "epoch is no number"},
+        {"\"epoch\":3", "\"epoch\":4", "step 3 is not of epoch 4 with 1 updates"},
+        {"\"updates_per_epoch\":1", "\"updates_per_epoch\":4",
+         "step 3 is not of epoch 3"},
+        {"\"updates_per_epoch\":1", "\"updates_per_epoch\":9000000000000000000",
+         "updates_per_epoch is no number"},
+        {"\"micro\":3", "\"micro\":-1", "micro is no number"},
+        {"\"loss_scale\":1", "\"loss_scale\":0", "loss_scale is no number above 0"},
+        {"\"loss_scale\":1", "\"loss_scale\":1e39", "loss_scale is no number above 0"},
+        {"\"axis\":41", "\"axis\":-1", "axis is no number"},
+        {"\"updates\":3", "\"updates\":9000000000000000000", "updates is no number"},
+        {"\"growth_count\":0", "\"growth_count\":4294967296",
+         "growth_count is no number"},
+        {"\"top1\":2", "\"top1\":\"x\"", "top1 is no number"},
+        {"\"val_iou\":[0.5,", "\"val_iou\":[", "val_iou is no list of 10 numbers"},
+        {"\"val_iou\":", "\"val_iou\":0,\"other\":", "val_iou is no list of 10 numbers"},
+        {"\"best_top1\":61.7", "\"best_top1\":\"x\"", NULL},
+    };
+    struct run_state got;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct strbuf why = STRBUF_INIT;
+
+        rewrite_state(&a, rows[i].was, rows[i].becomes);
+        got = ckpt_state;
+        if (!rows[i].says) {
+            assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why),
+                             0);
+            assert_true(got.best_score == -1);
+            continue;
+        }
+        assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), -1);
+        if (!strstr(why.buf, ckpt_path) || !strstr(why.buf, rows[i].says))
+            fail_msg("'%s' does not say '%s'", why.buf, rows[i].says);
+        assert_memory_equal(&got, &ckpt_state, offsetof(struct run_state, dynamic_scale));
+        strbuf_release(&why);
+    }
+    run_release(&a);
+}
+
+/* Weights of another program, which have no checksum: no word of that. */
+static void test_weights_alone(void **state)
+{
+    static const char header[] =
+        "{\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}   ";
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    uint64_t len = sizeof(header) - 1;
+    FILE *f = fopen(ckpt_path, "wb");
+    struct run a;
+
+    (void)state;
+    assert_non_null(f);
+    assert_int_equal(fwrite(&len, sizeof(len), 1, f), 1);
+    assert_int_equal(fwrite(header, 1, len, f), len);
+    assert_int_equal(fwrite("1234", 1, 4, f), 4);
+    assert_int_equal(fclose(f), 0);
+    run_init(&a, NULL);
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), -1);
+    if (!strstr(why.buf, "' is no checkpoint of trainc, weights alone at best (--pretr"))
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    run_release(&a);
+}
+
+/* Files of before the loss scale, the window, the validation's update and its classes
+ * were told. */
+static void test_files_of_before(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct control c;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    rewrite_state(&a, "\"window\":", "\"other\":");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_memory_equal(&got.window, &got.train, sizeof(got.train));
+    rewrite_state(&a, ",\"val_step\":3", "");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.val_step, -1);
+    rewrite_state(&a, "\"val_iou\":", "\"other\":");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.val_iou.n, 0);
+    for (int dynamic = 0; dynamic < 2; dynamic++) {
+        c = session_control(&a.s);
+        c.loss_scale = dynamic ? 1024 : 1;
+        session_set_control(&a.s, &c);
+        rewrite_state(&a, "\"dynamic_scale\":false,", "");
+        assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+        assert_int_equal(got.dynamic_scale, dynamic);
+    }
+    run_release(&a);
+}
+
+/* Files of before it was stored: curves go on behind the updates that were done. */
+static void test_no_axis(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 3);
+    rewrite_state(&a, "\"axis\":41,", "");
+    assert_int_equal(checkpoint_read(ckpt_path, &a.s, &got, &ckpt_classes, &why), 0);
+    assert_int_equal(got.axis, 3);
+    run_release(&a);
+}
+
+static void read_as_sgd(void *arg)
+{
+    struct run *r = arg;
+    struct strbuf why = STRBUF_INIT;
+    struct run_state got;
+
+    (void)checkpoint_read(ckpt_path, &r->s, &got, &ckpt_classes, &why);
+}
+
+static void test_refused(void **state)
+{
+    struct run a, b;
+
+    (void)state;
+    run_init(&a, ckpt_adamw_ema);
+    run_init(&b, NULL);
+    ckpt_write(&a, ckpt_path);
+    check_dies(read_other_classes, &a, "yak");
+    check_dies(read_other_classes, &a, "jay");
+    check_dies(read_as_sgd, &b, "adamw");
+    rewrite("classes", "[\"ant\", 5]");
+    check_dies(read_other_classes, &a, "its class 1 has no name");
+    run_release(&a);
+    run_release(&b);
+}
+
+/* What is said of the room that a checkpoint takes, before there is anything to save. */
+static void test_size(void **state)
+{
+    struct session bare;
+    struct stat st;
+    struct run r;
+    size_t size;
+
+    (void)state;
+    run_init(&r, ckpt_adamw_ema);
+    ckpt_write(&r, ckpt_path);
+    session_init(&bare, &r.cfg,
+                 &(struct session_options){.train = true, .images = BATCH});
+    size = checkpoint_size(&bare);
+    assert_int_equal(stat(ckpt_path, &st), 0);
+    assert_in_range(size, (size_t)st.st_size * 9 / 10, (size_t)st.st_size * 11 / 10);
+    session_release(&bare);
+    run_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test_setup_teardown(test_round_trip, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_no_average, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_file, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_counters, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_damage, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_refused, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_nonsense, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_no_axis, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_weights_alone, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_files_of_before, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_size, ckpt_setup, ckpt_teardown),
+    };
+
+    return cmocka_run_group_tests(test, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* What DATA, AUG and TEST keys mean for the loader. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostmem.h"
+#include "tests/test.h"
+#include "train/data_config.h"
+
+static void training_defaults_are_swins(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
+    assert_int_equal(o.transform.w, 224);
+    assert_int_equal(o.transform.filter, RESIZE_BICUBIC);
+    assert_true(o.transform.scale[0] == 0.08 && o.transform.ratio[0] == 0.75);
+    assert_true(o.transform.flip.probability == 0.5);
+    assert_int_equal(o.transform.policy.ops, 2);
+    assert_true(o.transform.jitter[0] == 0); /* the policy replaces it */
+    assert_int_equal(o.transform.fill[0], 124);
+    assert_int_equal(o.transform.fill[2], 104);
+    assert_true(o.transform.erase.probability == 0.25);
+    assert_int_equal(o.transform.erase.mode, ERASE_PIXEL);
+    assert_int_equal(o.batch, 128);
+    assert_int_equal(o.workers, 8);
+    assert_int_equal(o.prefetch, 4);
+    assert_true(o.shuffle && o.drop_last);
+    assert_true(o.max_bad_share == 0.01 && o.on_error == LOADER_SKIP);
+    assert_int_equal(o.limits.max_pixels, 178956970);
+    assert_int_equal(o.cache_bytes, 0);
+    config_release(&cfg);
+}
+
+static void keys_reach_the_loader(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.IMG_SIZE", "32");
+    config_set(&cfg, "DATA.CACHE", "decoded");
+    config_set(&cfg, "DATA.ON_ERROR", "fail");
+    config_set(&cfg, "DATA.NUM_WORKERS", "0");
+    config_set(&cfg, "DATA.INTERPOLATION", "bilinear");
+    config_set(&cfg, "SEED", "77");
+    config_set(&cfg, "AUG.PAD_CROP", "5");
+    config_set(&cfg, "AUG.AUTO_AUGMENT", "none");
+    config_set(&cfg, "AUG.REMODE", "const");
+    config_set(&cfg, "AUG.HFLIP", "0.25");
+    config_set(&cfg, "AUG.HFLIP_MODE", "alternate");
+    config_set(&cfg, "AUG.PAD_MODE", "edge");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_PAD_CROP);
+    assert_int_equal(o.transform.pad, 5);
+    assert_int_equal(o.transform.h, 32);
+    assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
+    assert_int_equal(o.transform.policy.ops, 0);
+    assert_true(o.transform.jitter[2] == 0.4);
+    assert_int_equal(o.transform.erase.mode, ERASE_CONST);
+    assert_true(o.transform.flip.probability == 0.25 && o.transform.flip.alternate);
+    assert_int_equal(o.transform.pad_mode, PAD_EDGE);
+    assert_in_range(o.cache_bytes, 1, host_memory() / 2);
+    assert_int_equal(o.on_error, LOADER_FAIL);
+    assert_int_equal(o.workers, 0);
+    assert_int_equal(o.seed, 77);
+    config_set(&cfg, "AUG.CROP_MODE", "none");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+    assert_true(o.transform.flip.probability == 0.25 && o.shuffle);
+    assert_true(!o.transform.filter_random);
+    config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    config_set(&cfg, "AUG.INTERPOLATION", "random");
+    config_set(&cfg, "AUG.SCALE", "[0.2, 0.9]");
+    config_set(&cfg, "AUG.RATIO", "[0.5, 2.5]");
+    config_set(&cfg, "AUG.RECOUNT", "3");
+    config_set(&cfg, "DATA.PREFETCH", "6");
+    config_set(&cfg, "DATA.MAX_PIXELS", "1000");
+    config_set(&cfg, "DATA.MAX_BYTES", "2000");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
+    assert_true(o.transform.scale[0] == 0.2 && o.transform.scale[1] == 0.9);
+    assert_true(o.transform.ratio[0] == 0.5 && o.transform.ratio[1] == 2.5);
+    assert_int_equal(o.transform.erase.count, 3);
+    assert_true(o.transform.filter_random);
+    config_set(&cfg, "AUG.INTERPOLATION", "bicubic");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_true(o.transform.filter == RESIZE_BICUBIC && !o.transform.filter_random);
+    data_loader_options(&cfg, DATA_VAL, &o);
+    assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_int_equal(o.prefetch, 6);
+    assert_true(o.limits.max_pixels == 1000 && o.limits.max_bytes == 2000);
+    config_release(&cfg);
+}
+
+/* The table of resize sides of timm and Swin. */
+static void validation_resizes_as_timm_does(void **state)
+{
+    static const struct {
+        const char *size, *pct;
+        int resize;
+    } cases[] = {{"224", "0.875", 256}, {"224", "0.9", 248},   {"224", "0.95", 235},
+                 {"224", "0.965", 232}, {"160", "0.95", 168},  {"288", "1.0", 288},
+                 {"256", "0.875", 292}, {"192", "0.875", 219}, {"32", "1.0", 32}};
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        config_set(&cfg, "DATA.IMG_SIZE", cases[i].size);
+        config_set(&cfg, "DATA.CROP_PCT", cases[i].pct);
+        data_loader_options(&cfg, DATA_VAL, &o);
+        assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
+        assert_int_equal(o.transform.resize, cases[i].resize);
+        assert_true(o.transform.flip.probability == 0 && o.transform.policy.ops == 0);
+        assert_true(o.transform.erase.probability == 0 && o.transform.jitter[0] == 0);
+        assert_true(!o.shuffle && !o.drop_last);
+    }
+    config_set(&cfg, "DATA.VAL_BATCH_SIZE", "50");
+    config_set(&cfg, "TEST.CROP", "False");
+    data_loader_options(&cfg, DATA_VAL, &o);
+    assert_int_equal(o.batch, 50);
+    assert_int_equal(o.transform.kind, TRANSFORM_STRETCH);
+    config_release(&cfg);
+}
+
+static void mistakes_are_reported(void **state)
+{
+    struct config cfg;
+    struct problems p = {0};
+
+    (void)state;
+    config_init(&cfg);
+    data_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "DATA.DATA_PATH is empty"));
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    problems_release(&p);
+    data_check(&cfg, &p);
+    assert_int_equal(p.n, 0);
+    config_set(&cfg, "AUG.AUTO_AUGMENT", "rand-m9-x1");
+    config_set(&cfg, "AUG.CROP_MODE", "rrc");
+    config_set(&cfg, "AUG.PAD_CROP", "4");
+    data_check(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_int_equal(p.n, 2);
+    assert_non_null(
+        strstr(p.item[0].text, "AUG.AUTO_AUGMENT 'rand-m9-x1': 'x1' is none of"));
+    assert_non_null(strstr(p.item[1].text, "AUG.PAD_CROP has no effect"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+static void synthetic_needs_no_path(void **state)
+{
+    struct config cfg;
+    struct dataset *d;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    config_set(&cfg, "DATA.TRAIN_NUM_SAMPLES", "30");
+    config_set(&cfg, "DATA.VAL_NUM_SAMPLES", "20");
+    config_set(&cfg, "MODEL.NUM_CLASSES", "10");
+    for (int split = 0; split < 2; split++) {
+        d = data_open(&cfg, (enum data_split)split);
+        assert_int_equal(d->n, split ? 20 : 30);
+        assert_int_equal(d->nclass, 10);
+        assert_string_equal(d->name, split ? "synthetic val" : "synthetic train");
+        dataset_close(d);
+    }
+    config_release(&cfg);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_defaults_are_swins),
+        cmocka_unit_test(keys_reach_the_loader),
+        cmocka_unit_test(validation_resizes_as_timm_does),
+        cmocka_unit_test(mistakes_are_reported),
+        cmocka_unit_test(synthetic_needs_no_path),
+    };
+
+    return cmocka_run_group_tests_name("loader_config", tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* MODEL.PRETRAINED: state dicts as others write them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/half.h"
+#include "base/log.h"
+#include "graph/flat.h"
+#include "io/safetensors.h"
+#include "tests/child.h"
+#include "tests/test.h"
+#include "tests/train/checkpoint_run.h"
+#include "train/pretrained.h"
+
+static void load_pretrained(void *arg)
+{
+    pretrained_load(&((struct run *)arg)->s, ckpt_path);
+}
+
+/* Element k of a row-major tensor, where the memory is channels last. */
+static int64_t place_of(const struct tensor *t, int64_t k)
+{
+    int64_t in, area;
+
+    if (t->layout != LAYOUT_IMAGE)
+        return k;
+    in = t->dim[1];
+    area = t->dim[2] * t->dim[3];
+    return (k / (in * area) * area + k % area) * in + k / area % in;
+}
+
+static int64_t fc_inputs; /* of the classifier in the file; 0: those of the model */
+
+/* A state dict of `r` as others write it: bf16, a prefix, without `leave_out`. */
+static void write_state_dict(struct run *r, const char *prefix, const char *leave_out)
+{
+    const struct flat *f = session_flat(&r->s);
+    struct safetensors_writer w = {0};
+    struct strbuf why = STRBUF_INIT;
+    uint16_t *half = xcalloc((size_t)f->weights_len, sizeof(*half));
+
+    (void)run_weights(r);
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct segment *s = &f->segment[i];
+        const struct tensor *t = s->tensor;
+        char *name = xasprintf("%s%s", prefix, t->name);
+        int64_t dims[TENSOR_DIMS] = {0};
+
+        for (int64_t k = 0; k < s->len; k++)
+            half[s->offset + k] = bf16_from_float(r->weights[s->offset + place_of(t, k)]);
+        memcpy(dims, t->dim, (size_t)t->ndim * sizeof(*dims));
+        if (fc_inputs && !strcmp(t->name, "fc.weight"))
+            dims[1] = fc_inputs;
+        if (strcmp(t->name, leave_out) != 0 && !strstr(t->name, "num_batches"))
+            safetensors_writer_add(&w, name, SAFETENSORS_BF16, t->ndim, dims,
+                                   half + s->offset);
+        free(name);
+    }
+    assert_int_equal(safetensors_writer_commit(&w, ckpt_path, &why), 0);
+    safetensors_writer_release(&w);
+    free(half);
+}
+
+static void test_pretrained(void **state)
+{
+    static const char *const prefixes[] = {"_orig_mod.", "_orig_mod.module.", "model.",
+                                           "student.backbone."};
+    struct run a, b, c, d;
+    const struct flat *f;
+    int moved = 0;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, (const char *[]){"SEED", "7", NULL});
+    run_init(&c, (const char *[]){"MODEL.NUM_CLASSES", "5", NULL});
+    f = session_flat(&a.s);
+    run_steps(&a, 1);
+    write_state_dict(&a, "module.", "");
+    load_pretrained(&b);
+    (void)run_weights(&a);
+    (void)run_weights(&b);
+    for (int64_t i = 0; i < f->param_len; i++) {
+        assert_true(b.weights[i] == bf16_to_float(bf16_from_float(a.weights[i])));
+        moved += b.weights[i] != 0;
+    }
+    assert_true(moved > 200000);
+
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        run_init(&d, NULL);
+        write_state_dict(&a, prefixes[i], "");
+        load_pretrained(&d);
+        (void)run_weights(&d);
+        assert_memory_equal(b.weights, d.weights, (size_t)f->param_len * sizeof(float));
+        run_release(&d);
+    }
+
+    /* Another number of classes: the classifier stays, all else is loaded. */
+    load_pretrained(&c);
+    (void)run_weights(&c);
+    assert_string_equal(session_flat(&c.s)->segment[0].tensor->name, "fc.bias");
+    for (int i = 0; i < f->nparam; i++) {
+        const struct segment *s = &f->segment[i], *t = &session_flat(&c.s)->segment[i];
+
+        if (strncmp(s->tensor->name, "fc.", 3) != 0)
+            assert_memory_equal(b.weights + s->offset, c.weights + t->offset,
+                                (size_t)s->len * sizeof(float));
+    }
+
+    write_state_dict(&a, "", "layer3.1.conv2.weight");
+    check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    fc_inputs = 32; /* as many classes, of another model */
+    write_state_dict(&a, "", "");
+    check_dies(load_pretrained, &b, "does not fit resnet20: 1 of its tensors");
+    load_pretrained(&c); /* other classes: it starts afresh anyway */
+    fc_inputs = 0;
+    run_release(&a);
+    run_release(&b);
+    run_release(&c);
+}
+
+/* Patterns are of the model's names, also for what only the file has. */
+static void test_skip(void **state)
+{
+    struct run deep, strict, some;
+
+    (void)state;
+    run_init(&deep, (const char *[]){"MODEL.NAME", "resnet32", NULL});
+    run_init(&strict, NULL);
+    run_init(&some, (const char *[]){"MODEL.PRETRAINED_SKIP",
+                                     "['layer?.3.*', 'layer?.4.*']", NULL});
+    write_state_dict(&deep, "module.", "");
+    check_dies(load_pretrained, &strict, "does not fit resnet20: 60 of its tensors");
+    load_pretrained(&some);
+    (void)run_weights(&deep);
+    (void)run_weights(&some);
+    assert_true(some.weights[run_segment(&some, "layer1.0.conv1.weight")->offset] ==
+                bf16_to_float(bf16_from_float(
+                    deep.weights[run_segment(&deep, "layer1.0.conv1.weight")->offset])));
+    run_release(&deep);
+    run_release(&strict);
+    run_release(&some);
+}
+
+/* What is odd and no reason to end is told. */
+static void test_told(void **state)
+{
+    char *path = path_join(ckpt_dir, "log.txt"), *text;
+    struct run from, to;
+    size_t len;
+
+    (void)state;
+    run_init(&from, NULL);
+    run_init(&to, (const char *[]){"MODEL.PRETRAINED_SKIP",
+                                   "['layer1.*', 'bn1.extra', 'head.*']", NULL});
+    (void)run_weights(&from);
+    from.weights[run_segment(&from, "bn1.bias")->offset + 2] = INFINITY;
+    session_set(&from.s, MEMORY_WEIGHTS, from.weights);
+    write_state_dict(&from, "", "");
+    log_open(path);
+    load_pretrained(&to);
+    log_close();
+    text = file_read(path, &len);
+    assert_non_null(strstr(text, "pretrained: bn1.bias: 1 of 16 values are not finite"));
+    assert_null(strstr(strstr(text, "not finite") + 1, "not finite"));
+    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP: 'bn1.extra' is no name"));
+    assert_non_null(strstr(text, "MODEL.PRETRAINED_SKIP: 'head.*' is no name"));
+    assert_null(strstr(text, "'layer1.*'"));
+    free(text);
+    free(path);
+    run_release(&from);
+    run_release(&to);
+}
+
+/* Nothing remembers the weights that were there before: packed copies and averages. */
+static void test_forgets(void **state)
+{
+    struct run from, a, b;
+
+    (void)state;
+    run_init(&from, NULL);
+    write_state_dict(&from, "", "");
+    run_init(&a, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
+                                  "7", NULL});
+    run_init(&b, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
+                                  "8", NULL});
+    load_pretrained(&a);
+    load_pretrained(&b);
+    run_steps(&a, 1);
+    run_steps(&b, 1);
+    ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
+    ckpt_same_array(&a, &b, MEMORY_EMA);
+    run_release(&from);
+    run_release(&a);
+    run_release(&b);
+}
+
+/* ---- a checkpoint as torchvision's trainer writes it ---- */
+
+static void put_text(FILE *f, const char *s)
+{
+    uint32_t len = (uint32_t)strlen(s);
+
+    fputc('X', f);
+    (void)fwrite(&len, sizeof(len), 1, f);
+    (void)fwrite(s, 1, len, f);
+}
+
+static void put_int(FILE *f, int64_t v)
+{
+    fputs("\x8a\x08", f);
+    (void)fwrite(&v, sizeof(v), 1, f);
+}
+
+static int64_t segment_dim(const struct segment *s, int i)
+{
+    return s->tensor->ndim ? s->tensor->dim[i] : 1;
+}
+
+/* torch._utils._rebuild_tensor_v2(storage, 0, size, stride, False, None) */
+static void put_tensor(FILE *f, const struct segment *s, const char *key)
+{
+    int ndim = s->tensor->ndim ? s->tensor->ndim : 1;
+    int64_t stride = 1, strides[4];
+
+    for (int i = ndim; i-- > 0; stride *= segment_dim(s, i))
+        strides[i] = stride;
+    fputs("ctorch._utils\n_rebuild_tensor_v2\n((", f);
+    put_text(f, "storage");
+    fputs("ctorch\nFloatStorage\n", f);
+    put_text(f, key);
+    put_text(f, "cpu");
+    put_int(f, s->len);
+    fputs("tQK", f);
+    fputc(0, f);
+    fputc('(', f);
+    for (int i = 0; i < ndim; i++)
+        put_int(f, segment_dim(s, i));
+    fputs("t(", f);
+    for (int i = 0; i < ndim; i++)
+        put_int(f, strides[i]);
+    fputs("t\x89NtR", f);
+}
+
+/* {"model": {}, "model_ema": {"n_averaged": ..., "module.conv1.weight": ..., ...}} */
+static void put_object(FILE *f, const struct flat *w)
+{
+    char name[200], key[20];
+
+    fputs("\x80\x02}(", f);
+    put_text(f, "model");
+    fputc('}', f);
+    put_text(f, "model_ema");
+    fputs("}(", f);
+    for (int i = 0; i < w->nsegment; i++) {
+        (void)snprintf(name, sizeof(name), "module.%s", w->segment[i].tensor->name);
+        (void)snprintf(key, sizeof(key), "%d", i);
+        put_text(f, name);
+        put_tensor(f, &w->segment[i], key);
+        if (i == 0) {
+            put_text(f, "n_averaged");
+            put_tensor(f, &w->segment[i], key);
+        }
+    }
+    fputs("uu.\x80\x02](", f);
+    for (int i = 0; i < w->nsegment; i++) {
+        (void)snprintf(key, sizeof(key), "%d", i);
+        put_text(f, key);
+    }
+    fputs("e.", f);
+}
+
+static void write_torch(struct run *r)
+{
+    const struct flat *w = session_flat(&r->s);
+    FILE *f = fopen(ckpt_path, "wb");
+
+    assert_non_null(f);
+    (void)run_weights(r);
+    (void)fwrite("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 1, 15, f);
+    fputs("\x80\x02M\xe9\x03.\x80\x02}", f);
+    put_text(f, "little_endian");
+    fputs("\x88s.", f);
+    put_object(f, w);
+    for (int i = 0; i < w->nsegment; i++) {
+        const struct segment *s = &w->segment[i];
+
+        (void)fwrite(&s->len, sizeof(s->len), 1, f);
+        for (int64_t k = 0; k < s->len; k++)
+            (void)fwrite(r->weights + s->offset + place_of(s->tensor, k), sizeof(float),
+                         1, f);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_torch(void **state)
+{
+    struct run a, b;
+    const struct flat *f;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, (const char *[]){"SEED", "7", NULL});
+    run_steps(&a, 1);
+    write_torch(&a);
+    load_pretrained(&b);
+    (void)run_weights(&a);
+    (void)run_weights(&b);
+    f = session_flat(&a.s);
+    for (int64_t i = 0; i < f->weights_len; i++)
+        if (!(b.weights[i] == a.weights[i]))
+            fail_msg("weight %lld differs", (long long)i);
+    run_release(&a);
+    run_release(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pretrained, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_skip, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_told, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_forgets, ckpt_setup, ckpt_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
