@@ -1,6 +1,6 @@
 /*
- * The build functions of the rows in cases/rows_*.c. A row's attrs are those of the op that
- * its function is named for; layer, out and groups are filled in.
+ * The build functions of the rows in cases/rows_*.c. A row's attrs are those of the op
+ * that its function is named for; layer, out and groups are filled in.
  */
 #ifndef CASES_CASE_BUILD_H
 #define CASES_CASE_BUILD_H
