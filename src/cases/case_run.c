@@ -43,12 +43,8 @@ static void build(struct case_run *r)
     struct case_size size = o->bench ? r->row->bench : r->row->small;
 
     r->graph = b.g = graph_new(&graph_ops_default, !r->row->inference);
-    if (r->row->freeze) {
-        char **pattern = arena_new(&r->graph->arena, sizeof(*pattern));
-
-        pattern[0] = arena_strdup(&r->graph->arena, r->row->freeze);
-        graph_freeze(r->graph, pattern, 1);
-    }
+    if (r->row->freeze)
+        graph_freeze(r->graph, &r->row->freeze, 1);
     r->build = (struct case_build){.b = &b, .bench = o->bench};
     if (o->batch)
         size.dim[0] = o->batch;

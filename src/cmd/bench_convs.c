@@ -74,7 +74,7 @@ static void fill(struct device *dev, const struct backend *backend, char *to, si
 static void side_init(struct side *d, struct session *s, const struct backend *backend)
 {
     *d = (struct side){0};
-    build_init(&d->build, s->cfg, &s->plan, BUILD_TRAIN, false);
+    build_init(&d->build, &s->plan, BUILD_TRAIN, false);
     d->program = program_compile(d->build.graph, backend, s->device, NULL);
     for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
         size_t size = program_need(d->program, (enum memory)m);

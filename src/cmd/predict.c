@@ -333,7 +333,7 @@ static bool predict_one(struct predict *p, const struct predict_image *im)
     } else {
         session_eval(&p->session, p->pixels, p->labels);
         session_logits(&p->session, p->logits);
-        if (p->session.plan.task == MODEL_SEGMENT)
+        if (p->session.plan.model->task == MODEL_SEGMENT)
             segment(p, im, data, len);
         else
             print_top(p, path);

@@ -50,7 +50,7 @@ void graph_free(struct graph *g)
     free(g);
 }
 
-void graph_freeze(struct graph *g, char *const *pattern, int n)
+void graph_freeze(struct graph *g, const char *const *pattern, int n)
 {
     if (g->ntensor)
         BUG("graph_freeze comes first");

@@ -61,7 +61,7 @@ struct graph {
     int ntensor, tensor_cap;
     struct flat *flat; /* NULL before graph_flatten */
 
-    char *const *freeze; /* see graph_freeze */
+    const char *const *freeze; /* see graph_freeze */
     int nfreeze, *freeze_hits;
     struct reader_index *readers; /* made when asked for, dropped when a node is added */
 };
@@ -109,7 +109,7 @@ void scope_end(struct builder *b);
  * not trained, and a batch norm whose buffers match runs as in inference. The array must
  * outlive the graph. g->freeze_hits[i] counts the matches of pattern i.
  */
-void graph_freeze(struct graph *g, char *const *pattern, int n);
+void graph_freeze(struct graph *g, const char *const *pattern, int n);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);

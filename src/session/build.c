@@ -1,10 +1,7 @@
 #include "session/build.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/error.h"
 #include "dataset/dataset.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
@@ -25,48 +22,14 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
-#include "session/model_config.h"
 
 static struct tensor *build_input(struct build *t, struct builder *b,
-                                  const struct config *cfg, int64_t batch)
+                                  const struct plan *p, int64_t batch)
 {
-    struct normalize_attrs a = {.layer = "input"};
-    int64_t channels = cfg->model.in_chans;
+    int64_t dim[] = {batch, p->channels, p->height, p->width};
 
-    if (channels > cfg->data.mean.n || channels > cfg->data.std.n)
-        BUG("unchecked channels");
-    for (int64_t i = 0; i < channels; i++) {
-        a.mean[i] = (float)cfg->data.mean.item[i];
-        a.std[i] = (float)cfg->data.std.item[i];
-    }
-    t->pixels = graph_input(
-        b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4,
-        (const int64_t[]){batch, channels, config_height(cfg), config_width(cfg)});
-    return normalize_(b, t->pixels, &a);
-}
-
-static struct tensor *build_mix(struct builder *b, const struct config *cfg,
-                                struct tensor *x, struct tensor **lam)
-{
-    static const int mode[] = {
-        [MIXUP_MODE_BATCH] = MIX_BATCH,
-        [MIXUP_MODE_PAIR] = MIX_PAIR,
-        [MIXUP_MODE_ELEM] = MIX_ELEM,
-    };
-    struct mix_attrs a = {
-        .layer = "mixup",
-        .mixup = (float)cfg->aug.mixup,
-        .cutmix = (float)cfg->aug.cutmix,
-        .prob = (float)cfg->aug.mixup_prob,
-        .switch_prob = (float)cfg->aug.mixup_switch_prob,
-        .mode = mode[cfg->aug.mixup_mode],
-    };
-
-    if (cfg->aug.cutmix_minmax.item) {
-        a.cutmix_min = (float)cfg->aug.cutmix_minmax.item[0];
-        a.cutmix_max = (float)cfg->aug.cutmix_minmax.item[1];
-    }
-    return mix_(b, x, control_tensor(b), lam, &a);
+    t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
+    return normalize_(b, t->pixels, &p->input);
 }
 
 /* A label an image. */
@@ -96,22 +59,19 @@ static void build_segment(struct build *t, struct builder *b, const struct plan 
     (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE);
 }
 
-static void build_forward(struct build *t, struct builder *b, const struct config *cfg,
-                          const struct plan *p, bool training, bool mixes)
+static void build_forward(struct build *t, struct builder *b, const struct plan *p,
+                          bool training, bool mixes)
 {
-    const struct model *model = model_of_config(cfg);
-    struct model_options options = model_options_of_config(cfg);
-    float smoothing = training ? (float)cfg->model.label_smoothing : 0;
-    struct tensor *x, *lam = NULL;
+    struct tensor *x = build_input(t, b, p, training ? p->batch : p->val_batch);
+    struct tensor *lam = NULL;
 
-    x = build_input(t, b, cfg, training ? p->batch : p->val_batch);
     if (mixes)
-        x = build_mix(b, cfg, x, &lam);
-    t->logits = model_build(b, model, &options, x);
-    if (model->task == MODEL_SEGMENT)
+        x = mix_(b, x, control_tensor(b), &lam, &p->mixing);
+    t->logits = model_build(b, p->model, &p->options, x);
+    if (p->model->task == MODEL_SEGMENT)
         build_segment(t, b, p);
     else
-        build_classify(t, b, lam, smoothing);
+        build_classify(t, b, lam, training ? p->smoothing : 0);
     graph_flatten(b->g);
 }
 
@@ -134,7 +94,7 @@ bool build_decays(const struct tensor *t, bool decay_1d)
 }
 
 /* One for each parameter with a gradient: what is frozen or unused is not touched. */
-static void build_segments(struct build *t, const struct config *cfg)
+static void build_segments(struct build *t, const struct plan *p)
 {
     struct graph *g = t->graph;
 
@@ -147,16 +107,16 @@ static void build_segments(struct build *t, const struct config *cfg)
                 .offset = s->offset,
                 .len = s->len,
                 .lr_scale = 1,
-                .weight_decay = build_decays(s->tensor, cfg->train.weight_decay_1d)
-                                    ? (float)cfg->train.weight_decay
-                                    : 0,
+                .weight_decay =
+                    build_decays(s->tensor, p->decay_1d) ? (float)p->weight_decay : 0,
             };
     }
 }
 
-static void build_optimizer(struct build *t, struct builder *b, const struct config *cfg,
-                            const struct plan *p, struct tensor *grads)
+static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
+                            struct tensor *grads)
 {
+    const struct plan_optimizer *o = &p->optimizer;
     int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b),
                   *state[] = {
@@ -167,9 +127,7 @@ static void build_optimizer(struct build *t, struct builder *b, const struct con
         .nsegment = t->nsegment,
         .clip_value = (float)p->clip_value,
     };
-    double momentum = cfg->train.optimizer.momentum, eps = cfg->train.optimizer.eps;
-    int name = cfg->train.optimizer.name;
-    int nstate = name != OPTIMIZER_SGD ? 3 : momentum > 0 ? 2 : 1;
+    int nstate = o->name != OPTIMIZER_SGD ? 3 : o->momentum > 0 ? 2 : 1;
 
     if (p->level == AMP_O3)
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
@@ -177,18 +135,17 @@ static void build_optimizer(struct build *t, struct builder *b, const struct con
         state[i] =
             graph_state(b, i == 1 ? "moment1" : "moment2",
                         i == 1 ? MEMORY_MOMENT1 : MEMORY_MOMENT2, DTYPE_F32, 0, len);
-    if (name == OPTIMIZER_SGD) {
-        struct sgd_attrs a = {"sgd", u, (float)momentum, cfg->train.optimizer.nesterov};
+    if (o->name == OPTIMIZER_SGD) {
+        struct sgd_attrs a = {"sgd", u, (float)o->momentum, o->nesterov};
 
         optimizer(b, &op_sgd, &a, grads, control, state, nstate);
-    } else if (name == OPTIMIZER_RMSPROP) {
-        struct rmsprop_attrs a = {"rmsprop", u, cfg->train.optimizer.alpha, momentum,
-                                  eps};
+    } else if (o->name == OPTIMIZER_RMSPROP) {
+        struct rmsprop_attrs a = {"rmsprop", u, o->alpha, o->momentum, o->eps};
 
         optimizer(b, &op_rmsprop, &a, grads, control, state, nstate);
     } else {
-        const double *beta = cfg->train.optimizer.betas.item;
-        struct adam_attrs a = {"adam", u, beta[0], beta[1], eps, name == OPTIMIZER_ADAMW};
+        bool decoupled = o->name == OPTIMIZER_ADAMW;
+        struct adam_attrs a = {"adam", u, o->beta1, o->beta2, o->eps, decoupled};
 
         optimizer(b, &op_adam, &a, grads, control, state, nstate);
     }
@@ -202,8 +159,8 @@ static void build_ema(struct builder *b, struct tensor *control)
         control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
 }
 
-static void build_update(struct build *t, struct builder *b, const struct config *cfg,
-                         const struct plan *p, bool last)
+static void build_update(struct build *t, struct builder *b, const struct plan *p,
+                         bool last)
 {
     int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b);
@@ -211,8 +168,8 @@ static void build_update(struct build *t, struct builder *b, const struct config
     struct control_prepare_attrs prepare = {
         .schedule = p->schedule,
         .clip_norm = p->clip_norm,
-        .ema_decay = cfg->train.ema.decay,
-        .ema_ramp = cfg->train.ema.ramp_steps,
+        .ema_decay = p->ema_decay,
+        .ema_ramp = p->ema_ramp,
     };
 
     b->phase = PHASE_UPDATE;
@@ -226,10 +183,10 @@ static void build_update(struct build *t, struct builder *b, const struct config
     if (last) {
         grad_stats(b, grads, control);
         control_prepare_node(b, control, &prepare);
-        build_optimizer(t, b, cfg, p, grads);
+        build_optimizer(t, b, p, grads);
     }
     running_stats(b, control, p->accumulation, last);
-    if (last && cfg->train.ema.enable && cfg->train.ema.device == EMA_DEVICE_DEVICE)
+    if (last && p->ema_on_device)
         build_ema(b, control);
     if (last)
         control_finish_node(b, control, &p->scaler);
@@ -257,80 +214,36 @@ static void build_rounding(struct build *t)
     }
 }
 
-static void build_freeze(struct build *t, const struct config *cfg)
-{
-    const struct str_list *list = &cfg->train.freeze;
-
-    t->freeze = xcalloc((size_t)list->n + 1, sizeof(char *));
-    for (int i = 0; i < list->n; i++)
-        t->freeze[i] = xstrdup(list->item[i]);
-    graph_freeze(t->graph, t->freeze, list->n);
-}
-
-/* Is there a parameter below the layer of that name? */
-static bool is_layer(const struct flat *f, const char *name)
-{
-    size_t len = strlen(name);
-
-    for (int i = 0; i < f->nsegment; i++)
-        if (!strncmp(f->segment[i].tensor->name, name, len) &&
-            f->segment[i].tensor->name[len] == '.')
-            return true;
-    return false;
-}
-
-static void check_freeze(const struct build *t, const struct config *cfg)
-{
-    for (int i = 0; i < cfg->train.freeze.n; i++) {
-        const char *p = t->freeze[i];
-        bool layer = is_layer(t->graph->flat, p);
-
-        if (!t->graph->freeze_hits[i])
-            config_refuse(cfg, KEYS("TRAIN.FREEZE"),
-                          "TRAIN.FREEZE: no parameter of %s matches '%s'%s%s%s",
-                          cfg->model.name, p, layer ? " (did you mean '" : "",
-                          layer ? p : "", layer ? ".*'?)" : "");
-    }
-    if (!t->nsegment)
-        config_refuse(cfg, KEYS("TRAIN.FREEZE"), "TRAIN.FREEZE leaves nothing to train");
-}
-
-void build_init(struct build *t, const struct config *cfg, const struct plan *p,
-                enum build_kind kind, bool mixes)
+void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes)
 {
     bool training = kind != BUILD_EVAL;
     struct builder b = {0};
 
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
-    build_freeze(t, cfg); /* says where weights lie: the same in all programs */
+    /* says where weights lie: the same in all programs */
+    graph_freeze(t->graph, p->freeze, p->nfreeze);
+    build_forward(t, &b, p, training, training && mixes);
     if (training) {
         struct loss_scale_attrs seed = {"loss_scale", p->accumulation,
-                                        (int)cfg->amp.inject_overflow_at};
+                                        p->inject_overflow_at};
 
-        build_forward(t, &b, cfg, p, true, mixes);
         b.phase = PHASE_BACKWARD;
         autodiff(&b, t->loss, loss_scale_(&b, &seed));
-        build_segments(t, cfg);
-        check_freeze(t, cfg);
-        build_update(t, &b, cfg, p, kind == BUILD_TRAIN);
-    } else {
-        build_forward(t, &b, cfg, p, false, false);
+        build_segments(t, p);
+        build_update(t, &b, p, kind == BUILD_TRAIN);
     }
     precision(t->graph, p->level, p->half);
     if (!training)
         graph_output(t->graph, t->logits);
     if (training && p->level == AMP_O3)
         build_rounding(t);
-    if (training && cfg->train.use_checkpoint)
+    if (training && p->recompute)
         t->recomputed = recompute(t->graph);
 }
 
 void build_release(struct build *t)
 {
     graph_free(t->graph);
-    for (char **p = t->freeze; p && *p; p++)
-        free(*p);
-    free(t->freeze);
     *t = (struct build){0};
 }

@@ -28,14 +28,12 @@ struct build {
                             * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *logits, *loss;
     int recomputed;                 /* nodes that activation checkpointing duplicated */
-    char **freeze;                  /* the patterns, for the graph */
     struct update_segment *segment; /* of the optimizer, in the graph's arena */
     int nsegment;
 };
 
-/* Dies on an unknown model or a TRAIN.FREEZE pattern that matches nothing. */
-void build_init(struct build *t, const struct config *cfg, const struct plan *p,
-                enum build_kind kind, bool mixes);
+/* `mixes`: with mixup or cutmix, in training. The plan must outlive the build. */
+void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes);
 void build_release(struct build *t);
 
 /* Does weight decay apply? Not to 1-D tensors, biases and position tables. */

@@ -117,18 +117,88 @@ static void plan_schedule(struct plan *p, const struct config *cfg)
     plan_milestones(p, cfg);
 }
 
+static void plan_input(struct plan *p, const struct config *cfg)
+{
+    int channels = (int)cfg->model.in_chans;
+
+    if (channels > cfg->data.mean.n || channels > cfg->data.std.n)
+        BUG("unchecked channels");
+    p->channels = channels;
+    p->height = config_height(cfg);
+    p->width = config_width(cfg);
+    p->input.layer = "input";
+    for (int i = 0; i < channels; i++) {
+        p->input.mean[i] = (float)cfg->data.mean.item[i];
+        p->input.std[i] = (float)cfg->data.std.item[i];
+    }
+}
+
+static void plan_mixing(struct plan *p, const struct config *cfg)
+{
+    static const int mode[] = {
+        [MIXUP_MODE_BATCH] = MIX_BATCH,
+        [MIXUP_MODE_PAIR] = MIX_PAIR,
+        [MIXUP_MODE_ELEM] = MIX_ELEM,
+    };
+
+    p->mixing = (struct mix_attrs){
+        .layer = "mixup",
+        .mixup = (float)cfg->aug.mixup,
+        .cutmix = (float)cfg->aug.cutmix,
+        .prob = (float)cfg->aug.mixup_prob,
+        .switch_prob = (float)cfg->aug.mixup_switch_prob,
+        .mode = mode[cfg->aug.mixup_mode],
+    };
+    if (cfg->aug.cutmix_minmax.item) {
+        p->mixing.cutmix_min = (float)cfg->aug.cutmix_minmax.item[0];
+        p->mixing.cutmix_max = (float)cfg->aug.cutmix_minmax.item[1];
+    }
+    p->mix = p->model->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
+             (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
+    p->mix_off_epoch = cfg->aug.mixup_off_epoch ? cfg->aug.mixup_off_epoch : INT64_MAX;
+}
+
+static void plan_update(struct plan *p, const struct config *cfg)
+{
+    const struct config_train *t = &cfg->train;
+
+    p->optimizer = (struct plan_optimizer){
+        .name = t->optimizer.name,
+        .momentum = t->optimizer.momentum,
+        .alpha = t->optimizer.alpha,
+        .beta1 = t->optimizer.betas.item[0],
+        .beta2 = t->optimizer.betas.item[1],
+        .eps = t->optimizer.eps,
+        .nesterov = t->optimizer.nesterov,
+    };
+    *(t->clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) = t->clip_grad;
+    p->weight_decay = t->weight_decay;
+    p->decay_1d = t->weight_decay_1d;
+    p->ema = t->ema.enable;
+    p->ema_on_device = p->ema && t->ema.device == EMA_DEVICE_DEVICE;
+    p->ema_decay = t->ema.decay;
+    p->ema_ramp = t->ema.ramp_steps;
+}
+
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev)
 {
-    *p = (struct plan){.task = model_of_config(cfg)->task, .class_weight = class_weight};
+    *p = (struct plan){
+        .model = model_of_config(cfg),
+        .options = model_options_of_config(cfg),
+        .smoothing = (float)cfg->model.label_smoothing,
+        .class_weight = class_weight,
+        .freeze = cfg->train.freeze.item,
+        .nfreeze = cfg->train.freeze.n,
+        .recompute = cfg->train.use_checkpoint,
+        .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
+    };
+    plan_input(p, cfg);
+    plan_mixing(p, cfg);
     plan_counts(p, cfg, images);
     plan_schedule(p, cfg);
+    plan_update(p, cfg);
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
-    *(cfg->train.clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) =
-        cfg->train.clip_grad;
-    p->mix = p->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
-             (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
-    p->mix_off_epoch = cfg->aug.mixup_off_epoch ? cfg->aug.mixup_off_epoch : INT64_MAX;
 }

@@ -1,7 +1,8 @@
 /*
- * A run in numbers: what the configuration means for this data set and this device.
- * Nothing here is written back into the configuration, so a saved config.yaml can be run
- * again; derived.yaml holds these values.
+ * A run in numbers: all that the configuration means for this data set and this device.
+ * The graphs of a run are made from a plan alone (session/build.h). Nothing here is
+ * written back into the configuration, so a saved config.yaml can be run again;
+ * derived.yaml holds these values.
  *
  * Counting. A batch is DATA.BATCH_SIZE images; ACCUMULATION_STEPS of them make an update
  * (control.step), which is what schedules count. An epoch has floor(images / batch)
@@ -23,30 +24,59 @@
 #include "models/table.h"
 #include "ops/accumulation_formula.h"
 #include "ops/control_formula.h"
+#include "ops/mix.h"
+#include "ops/normalize.h"
+
+/* TRAIN.OPTIMIZER.*, of which each optimizer reads some. */
+struct plan_optimizer {
+    int name; /* OPTIMIZER_* of config/choices.h */
+    double momentum, alpha, beta1, beta2, eps;
+    bool nesterov;
+};
 
 struct plan {
-    enum model_task task;
-    const float *class_weight; /* of the loss, a number a class; NULL: each 1 */
+    const struct model *model;
+    struct model_options options;
     int64_t batch, val_batch;
+    int channels, height, width; /* of the images that the model sees */
+    struct normalize_attrs input;
+    bool mix;              /* mixup or cutmix before mix_off_epoch */
+    int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
+    struct mix_attrs mixing;
+
+    float smoothing;           /* of the labels in training */
+    const float *class_weight; /* of the loss, one per class; NULL: each 1 */
+
+    const char *const *freeze; /* patterns of TRAIN.FREEZE; the configuration's */
+    int nfreeze;
+    bool recompute; /* activation checkpointing */
+
     struct accumulation accumulation; /* .group is 1 without, and no more than .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
     struct schedule schedule; /* rates already multiplied */
+    struct plan_optimizer optimizer;
     double clip_norm, clip_value;
+    double weight_decay;
+    bool decay_1d; /* weight decay of vectors, too */
+
+    bool ema, ema_on_device; /* is there one? does the training graph update it? */
+    double ema_decay;
+    double ema_ramp; /* updates */
+
     enum amp_level level;
     enum dtype half;        /* of no meaning at O0 */
     const char *compute;    /* "fp32", "fp16" or "bf16": what most arithmetic is */
     const char *amp_remark; /* a line for the log, or NULL */
     struct scaler scaler;
-    double first_scale;    /* the loss scale before the first update */
-    bool mix;              /* mixup or cutmix before mix_off_epoch */
-    int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
+    double first_scale; /* the loss scale before the first update */
+    int inject_overflow_at;
 };
 
 /*
  * `images`: of the training set; 0: unknown, one epoch is one update (bench, summary).
  * Mistakes that only show now (fewer images than a batch) are usage errors.
- * `class_weight` is the caller's, as long as the plan lives.
+ * `cfg` and `class_weight` must outlive the plan.
  */
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,

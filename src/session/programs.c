@@ -5,6 +5,36 @@
 #include "graph/flat.h"
 #include "session/parts.h"
 
+/* Is there a parameter below the layer of that name? */
+static bool is_layer(const struct flat *f, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = 0; i < f->nsegment; i++)
+        if (!strncmp(f->segment[i].tensor->name, name, len) &&
+            f->segment[i].tensor->name[len] == '.')
+            return true;
+    return false;
+}
+
+/* Each pattern of TRAIN.FREEZE must name something, and not all together everything. */
+static void check_freeze(const struct session *s, const struct build *t)
+{
+    for (int i = 0; i < s->plan.nfreeze; i++) {
+        const char *p = s->plan.freeze[i];
+        bool layer = is_layer(t->graph->flat, p);
+
+        if (!t->graph->freeze_hits[i])
+            config_refuse(s->cfg, KEYS("TRAIN.FREEZE"),
+                          "TRAIN.FREEZE: no parameter of %s matches '%s'%s%s%s",
+                          s->cfg->model.name, p, layer ? " (did you mean '" : "",
+                          layer ? p : "", layer ? ".*'?)" : "");
+    }
+    if (!t->nsegment)
+        config_refuse(s->cfg, KEYS("TRAIN.FREEZE"),
+                      "TRAIN.FREEZE leaves nothing to train");
+}
+
 static void compile(struct session *s, enum session_program which)
 {
     static const enum build_kind kind[] = {
@@ -17,7 +47,9 @@ static void compile(struct session *s, enum session_program which)
 
     if (which == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
-    build_init(&s->build[which], s->cfg, &s->plan, kind[which], s->mixing);
+    build_init(&s->build[which], &s->plan, kind[which], s->mixing);
+    if (kind[which] != BUILD_EVAL)
+        check_freeze(s, &s->build[which]);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
             !flat_same(s->build[i].graph->flat, s->build[which].graph->flat))
@@ -40,7 +72,7 @@ void session_compile(struct session *s, const struct session_options *o)
         session_compile_train(s);
     if (o->eval)
         compile(s, SESSION_EVAL);
-    if (o->eval && s->cfg->train.ema.enable)
+    if (o->eval && s->plan.ema)
         compile(s, SESSION_EVAL_EMA);
 }
 
@@ -70,8 +102,7 @@ const struct flat *session_flat(const struct session *s)
 
 bool session_host_average(const struct session *s)
 {
-    return s->cfg->train.ema.enable &&
-           (s->cfg->train.ema.device == EMA_DEVICE_CPU || !s->program[SESSION_TRAIN]);
+    return s->plan.ema && (!s->plan.ema_on_device || !s->program[SESSION_TRAIN]);
 }
 
 /* Where an average in host memory is copied to be evaluated: the end of the arena. */

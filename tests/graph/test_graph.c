@@ -61,7 +61,7 @@ static void gradients_are_summed(void **unused)
 
 static void frozen_layers_cost_nothing(void **unused)
 {
-    char first[] = "first.*", nothing[] = "nothing", *pattern[] = {first, nothing};
+    static const char *const pattern[] = {"first.*", "nothing"};
     int nodes[2];
 
     (void)unused;
@@ -118,7 +118,7 @@ static void what_is_frozen_lies_behind_what_is_trained(void **unused)
 {
     struct graph *g = graph_new(&toy_ops, true);
     struct builder b = {.g = g};
-    char last[] = "z.*", *pattern[] = {last};
+    static const char *const pattern[] = {"z.*"};
     struct tensor *a, *z;
 
     (void)unused;

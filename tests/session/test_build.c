@@ -35,7 +35,7 @@ static void built_init(struct built *t, enum build_kind kind, const char *const 
     for (; more && *more; more += 2)
         config_set(&t->cfg, more[0], more[1]);
     plan_init(&t->plan, &t->cfg, 16, NULL, &backend_ref, NULL);
-    build_init(&t->build, &t->cfg, &t->plan, kind, t->plan.mix);
+    build_init(&t->build, &t->plan, kind, t->plan.mix);
 }
 
 static void built_release(struct built *t)
