@@ -4,8 +4,7 @@
  *
  *   NAME                      weights and buffers, timm's names and order of dims
  *   ema.NAME                  their average, with TRAIN.EMA
- *   optimizer.MOMENT.NAME     MOMENT is torch's: momentum_buffer, exp_avg, exp_avg_sq,
- * ...
+ *   optimizer.MOMENT.NAME     MOMENT is torch's: momentum_buffer, exp_avg, ...
  *
  * Metadata: "trainc" (JSON: version, epoch, step, control, metrics of the epoch under
  * way, best results), "classes" (JSON, in the order of the labels), "class_weights"
@@ -19,24 +18,7 @@
 #include "base/strbuf.h"
 #include "session/session.h"
 #include "train/class_list.h"
-#include "train/scores.h"
-#include "train/segmentation.h"
-
-/* Where a run stands beside its arrays. */
-struct run_state {
-    int64_t epoch; /* epochs finished, validation included */
-    int64_t updates_per_epoch;
-    int64_t axis;          /* output_axis of the last update */
-    struct metrics train;  /* of the epoch under way */
-    struct metrics window; /* the same at the last line of the log */
-    double best_score;     /* score_best() of the weights that validated best; -1: none */
-    int64_t best_epoch;
-    double train_loss; /* the last one; NaN: none */
-    struct scores val, ema;
-    struct class_iou val_iou;
-    int64_t val_step;   /* the update that these are of; -1: none */
-    bool dynamic_scale; /* the loss scale was found by the run that wrote the file */
-};
+#include "train/run_state.h"
 
 /* 0, or -1 with a reason; then a file that was there before is intact. */
 int checkpoint_write(const char *path, const struct session *s,
@@ -53,19 +35,10 @@ checkpoint_size(const struct session *s); /* bytes, about; before session_alloc,
 int checkpoint_read(const char *path, struct session *s, struct run_state *state,
                     const struct class_list *classes, struct strbuf *why);
 
-/*
- * Updates tried since the run began. A resumed run whose epochs have fewer updates goes
- * back to an earlier step, but not to an earlier one of these.
- */
-static inline int64_t checkpoint_done(const struct control *c)
-{
-    return c->updates + c->skipped;
-}
-
 /* How far the run was; looks at the header only. -1 and a reason. */
 struct checkpoint_mark {
     int64_t step, epoch;
-    int64_t done; /* updates tried; unlike step it never goes back (checkpoint_done) */
+    int64_t done; /* updates tried; unlike step it never goes back (run_state_done) */
     bool average; /* it has an average of the weights */
 };
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);

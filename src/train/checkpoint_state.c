@@ -184,8 +184,8 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     r->dynamic_scale = json_object_get(o, "dynamic_scale")
                            ? json_is_true(json_object_get(o, "dynamic_scale"))
                            : c->loss_scale != 1; /* files of before it was told */
-    if (r->axis < checkpoint_done(c))            /* files of before it was stored */
-        r->axis = checkpoint_done(c);
+    if (r->axis < run_state_done(c))             /* files of before it was stored */
+        r->axis = run_state_done(c);
     if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
         strbuf_addstr(why, "loss_scale is no number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||

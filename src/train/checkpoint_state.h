@@ -6,7 +6,8 @@
 #define TRAIN_CHECKPOINT_STATE_H
 
 #include "io/json.h"
-#include "train/checkpoint.h"
+#include "session/session.h"
+#include "train/run_state.h"
 
 enum { CHECKPOINT_VERSION = 1 };
 

@@ -12,7 +12,8 @@
 #include "config/config.h"
 #include "config/problems.h"
 #include "dataset/loader.h"
-#include "train/checkpoint.h"
+#include "session/session.h"
+#include "train/class_list.h"
 
 struct feed {
     const struct config *cfg;

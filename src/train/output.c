@@ -300,7 +300,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     char *metrics = path_join(o->dir, "metrics.jsonl");
     struct control c = session_control(s);
 
-    o->ahead = checkpoint_done(&c) - step;
+    o->ahead = run_state_done(&c) - step;
     o->shift = state->axis > step ? state->axis - step : 0;
     o->task = s->plan.model->task;
     o->classes = classes;

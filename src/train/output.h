@@ -18,7 +18,7 @@
 #include "io/jsonl.h"
 #include "io/tensorboard.h"
 #include "session/session.h"
-#include "train/checkpoint.h"
+#include "train/run_state.h"
 #include "train/scores.h"
 #include "train/segmentation.h"
 

@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-#include "train/checkpoint.h"
+#include "train/class_list.h"
+#include "train/run_state.h"
 #include "train/scores.h"
 #include "train/segmentation.h"
 

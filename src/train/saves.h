@@ -53,7 +53,7 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
 
 bool saves_exist(const char *dir);
 
-/* checkpoint_done() of the newest sound checkpoint; -1: there is none. */
+/* run_state_done() of the newest sound checkpoint; -1: there is none. */
 int64_t saves_newest(const char *dir);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/output.h"
 #include "train/pictures.h"

@@ -117,7 +117,7 @@ static void adopt(struct trainer *t)
 static void check_later(const struct trainer *t)
 {
     struct control c = session_control(&t->session);
-    int64_t now = checkpoint_done(&c), later = saves_newest(t->output.dir);
+    int64_t now = run_state_done(&c), later = saves_newest(t->output.dir);
 
     if (later > now)
         config_refuse(t->cfg, KEYS("MODEL.RESUME"),
