@@ -1,35 +1,29 @@
 /* Formats told apart, limits checked, the rest left to one file for each. */
 #include <ctype.h>
 #include <stdbool.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "image/decoder.h"
 #include "image/image.h"
 
 /* A line of more pixels needs tables of more memory than its pixels when resized. */
 enum { DECODE_SIDE = 1 << 20 };
 
-/* All but JPEG, whose decoder is kept from picture to picture. */
-static const struct decode_format {
-    bool (*is)(const void *data, size_t len);
-    int (*open)(const void *data, size_t len, int *w, int *h, struct strbuf *why);
-    int (*read)(const void *data, size_t len, const struct image_part *part,
-                struct image *img, struct strbuf *why);
-} formats[] = {
-    {stb_is, stb_open, stb_read},
-    {pnm_is, pnm_open, pnm_read},
-    {webp_is, webp_open, webp_read},
-    {tiff_is, tiff_open, tiff_read},
-};
+#define DECODER_POINTER(name) &decoder_##name,
+
+static const struct decoder *const decoders[] = {DECODER_TABLE(DECODER_POINTER)};
+
+enum { DECODERS = sizeof(decoders) / sizeof(decoders[0]) };
 
 struct image_decoder {
     struct image_limits limits;
-    struct jpeg *jpeg;
-    const void *data; /* of the open picture; NULL: none */
-    size_t len;
-    const struct decode_format *format; /* NULL: JPEG */
+    const struct decoder *format; /* of the open image */
+    struct decoder_file file;     /* the open image; data NULL: none is open */
     int w, h;
+    void *state[DECODERS]; /* of each format */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits)
@@ -48,7 +42,9 @@ struct image_decoder *image_decoder_new(const struct image_limits *limits)
     struct image_decoder *d = xcalloc(1, sizeof(*d));
 
     d->limits = image_limits_or_default(limits);
-    d->jpeg = jpeg_new();
+    for (int i = 0; i < DECODERS; i++)
+        if (decoders[i]->state_new)
+            d->state[i] = decoders[i]->state_new();
     return d;
 }
 
@@ -56,7 +52,9 @@ void image_decoder_free(struct image_decoder *d)
 {
     if (!d)
         return;
-    jpeg_free(d->jpeg);
+    for (int i = 0; i < DECODERS; i++)
+        if (decoders[i]->state_free)
+            decoders[i]->state_free(d->state[i]);
     free(d);
 }
 
@@ -65,7 +63,10 @@ static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
 {
     size_t n = len < 16 ? len : 16;
 
-    strbuf_addstr(why, "not a picture that we know: it starts with \"");
+    strbuf_addstr(why, "no image of a known format (");
+    for (int i = 0; i < DECODERS; i++)
+        strbuf_addf(why, "%s%s", i ? ", " : "", decoders[i]->name);
+    strbuf_addstr(why, "): it starts with \"");
     for (size_t i = 0; i < n; i++) {
         if (isprint(p[i]) && p[i] != '"' && p[i] != '\\')
             strbuf_addch(why, (char)p[i]);
@@ -76,12 +77,43 @@ static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
     return -1;
 }
 
-static const struct decode_format *decode_find(const void *data, size_t len)
+/* The row; DECODERS: none. */
+static int decode_row(const void *data, size_t len)
 {
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (formats[i].is(data, len))
-            return &formats[i];
-    return NULL;
+    int i = 0;
+
+    while (i < DECODERS && !decoders[i]->is(data, len))
+        i++;
+    return i;
+}
+
+const struct decoder *decoder_find(const void *data, size_t len)
+{
+    int i = decode_row(data, len);
+
+    return i < DECODERS ? decoders[i] : NULL;
+}
+
+bool image_has_extension(const char *path)
+{
+    const char *dot = path_extension(path);
+
+    for (int i = 0; i < DECODERS; i++)
+        for (const char *const *known = decoders[i]->extension; *known; known++)
+            if (strcasecmp(dot, *known) == 0)
+                return true;
+    return false;
+}
+
+void image_add_extensions(struct strbuf *s)
+{
+    const char *between = "";
+
+    for (int i = 0; i < DECODERS; i++)
+        for (const char *const *known = decoders[i]->extension; *known; known++) {
+            strbuf_addf(s, "%s%s", between, *known);
+            between = ", ";
+        }
 }
 
 static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
@@ -106,9 +138,9 @@ static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why)
 {
-    int rc;
+    int i;
 
-    d->data = NULL;
+    d->file.data = NULL;
     if (len == 0) {
         strbuf_addstr(why, "the file is empty");
         return -1;
@@ -118,17 +150,16 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
                     (long long)d->limits.max_bytes);
         return -1;
     }
-    d->format = decode_find(data, len);
-    if (d->format)
-        rc = d->format->open(data, len, &d->w, &d->h, why);
-    else if (jpeg_is(data, len))
-        rc = jpeg_open(d->jpeg, data, len, &d->w, &d->h, why);
-    else
-        rc = decode_unknown(data, len, why);
-    if (rc < 0 || decode_check_size(d, why) < 0)
+    i = decode_row(data, len);
+    if (i == DECODERS)
+        return decode_unknown(data, len, why);
+    d->format = decoders[i];
+    d->file = (struct decoder_file){data, len, d->state[i]};
+    if (d->format->open(&d->file, &d->w, &d->h, why) < 0 ||
+        decode_check_size(d, why) < 0) {
+        d->file.data = NULL;
         return -1;
-    d->data = data;
-    d->len = len;
+    }
     *w = d->w;
     *h = d->h;
     return 0;
@@ -136,27 +167,25 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
 
 int image_decoder_shrinks(const struct image_decoder *d)
 {
-    return d->data && !d->format;
+    return d->file.data && d->format->shrinks;
 }
 
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
                        struct image *img, struct strbuf *why)
 {
     struct image_part all = {0, 0, d->w, d->h, 1};
-    const void *data = d->data;
+    struct decoder_file file = d->file;
 
-    if (!data)
-        BUG("image_decoder_read without an open picture");
+    if (!file.data)
+        BUG("image_decoder_read without an open image");
     if (!part)
         part = &all;
     if (part->x < 0 || part->y < 0 || part->w <= 0 || part->h <= 0 ||
         part->x > d->w - part->w || part->y > d->h - part->h)
-        BUG("part %d,%d %dx%d outside a picture of %dx%d", part->x, part->y, part->w,
+        BUG("part %d,%d %dx%d outside an image of %dx%d", part->x, part->y, part->w,
             part->h, d->w, d->h);
-    if (part->shrink != 1 && d->format)
-        BUG("only JPEG can be decoded at 1/%d", part->shrink);
-    d->data = NULL;
-    if (!d->format)
-        return jpeg_read(d->jpeg, part, img, why);
-    return d->format->read(data, d->len, part, img, why);
+    if (part->shrink != 1 && !d->format->shrinks)
+        BUG("%s cannot be decoded at 1/%d", d->format->name, part->shrink);
+    d->file.data = NULL;
+    return d->format->read(&file, part, img, why);
 }

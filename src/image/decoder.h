@@ -1,10 +1,8 @@
 /*
- * What decode.c knows of the formats: one file for each library (jpeg.c, stb.c, webp.c,
- * tiff.c) and for PGM and PPM (pnm.c), the same calls. Private to src/image.
- *
- * NAME_open reads the size in the header and takes no memory for pixels; NAME_read reads
- * a part that lies in the picture. Both return -1 with a reason. NAME_is looks at the
- * first bytes.
+ * What decode.c knows of the file formats of images: a row each, in the file of the
+ * library that reads it (jpeg.c, stb.c, webp.c, tiff.c) or of our own reader (pnm.c). A
+ * new format is its file, which defines decoder_NAME, and a word in DECODER_TABLE;
+ * nothing else names it. Private to src/image.
  */
 #ifndef IMAGE_DECODER_H
 #define IMAGE_DECODER_H
@@ -12,6 +10,41 @@
 #include <stdbool.h>
 
 #include "image/image.h"
+
+/* A file in memory, and what the format keeps from one file to the next. */
+struct decoder_file {
+    const void *data;
+    size_t len;
+    void *state; /* of state_new; NULL: the format keeps nothing */
+};
+
+struct decoder {
+    const char *name;         /* "JPEG", for messages */
+    const char *extension[8]; /* of file names, in lower case: ".jpg"; NULL ends them */
+    bool lossy;               /* always: such a file cannot hold class values */
+    bool shrinks;             /* read() can decode at 1/2, 1/4 and 1/8 */
+
+    /* By the first bytes, which no two formats may share. */
+    bool (*is)(const void *data, size_t len);
+    /* One for each image_decoder; both NULL: nothing is kept. */
+    void *(*state_new)(void);
+    void (*state_free)(void *state);
+    /* The size in the header, without memory for pixels. -1 with a reason. */
+    int (*open)(const struct decoder_file *f, int *w, int *h, struct strbuf *why);
+    /* After open() of the same file: a part that lies in the image, as
+     * image_decoder_read. -1 with a reason. */
+    int (*read)(const struct decoder_file *f, const struct image_part *part,
+                struct image *img, struct strbuf *why);
+};
+
+/* All formats, in the order in which they are tried and listed. */
+#define DECODER_TABLE(ROW)                                                               \
+    ROW(jpeg) ROW(png) ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm)
+#define DECODER_DECLARE(name) extern const struct decoder decoder_##name;
+DECODER_TABLE(DECODER_DECLARE)
+
+/* The format of a file that starts so; NULL: none of the table. */
+const struct decoder *decoder_find(const void *data, size_t len);
 
 /*
  * What is left of `white` in one colour by so much ink, both in [0, 255]:
@@ -23,35 +56,5 @@ static inline uint8_t decoder_ink(unsigned ink, unsigned white)
 
     return (uint8_t)(white - (((t >> 8) + t) >> 8));
 }
-
-struct jpeg;
-
-struct jpeg *jpeg_new(void);
-void jpeg_free(struct jpeg *j);
-bool jpeg_is(const void *data, size_t len);
-int jpeg_open(struct jpeg *j, const void *data, size_t len, int *w, int *h,
-              struct strbuf *why);
-int jpeg_read(struct jpeg *j, const struct image_part *part, struct image *img,
-              struct strbuf *why);
-
-bool stb_is(const void *data, size_t len);
-int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
-int stb_read(const void *data, size_t len, const struct image_part *part,
-             struct image *img, struct strbuf *why);
-
-bool pnm_is(const void *data, size_t len);
-int pnm_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
-int pnm_read(const void *data, size_t len, const struct image_part *part,
-             struct image *img, struct strbuf *why);
-
-bool webp_is(const void *data, size_t len);
-int webp_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
-int webp_read(const void *data, size_t len, const struct image_part *part,
-              struct image *img, struct strbuf *why);
-
-bool tiff_is(const void *data, size_t len);
-int tiff_open(const void *data, size_t len, int *w, int *h, struct strbuf *why);
-int tiff_read(const void *data, size_t len, const struct image_part *part,
-              struct image *img, struct strbuf *why);
 
 #endif

@@ -40,6 +40,7 @@
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,11 @@ struct image_part {
     int x, y, w, h;
     int shrink;
 };
+
+/* Is it called as files of a format that can be read are, in upper or lower case? */
+bool image_has_extension(const char *path);
+/* ".jpg, .jpeg, .png, ...": all of them, for messages. */
+void image_add_extensions(struct strbuf *s);
 
 struct image_decoder;
 

@@ -90,7 +90,7 @@ static int jpeg_guard(struct jpeg *j, void (*fn)(struct jpeg *), struct strbuf *
     return 0;
 }
 
-struct jpeg *jpeg_new(void)
+static void *jpeg_new(void)
 {
     struct jpeg *j = xcalloc(1, sizeof(*j));
 
@@ -103,16 +103,16 @@ struct jpeg *jpeg_new(void)
     return j;
 }
 
-void jpeg_free(struct jpeg *j)
+static void jpeg_free(void *state)
 {
-    if (!j)
-        return;
+    struct jpeg *j = state;
+
     jpeg_destroy_decompress(&j->c);
     free(j->row);
     free(j);
 }
 
-bool jpeg_is(const void *data, size_t len)
+static bool jpeg_is(const void *data, size_t len)
 {
     return len >= 3 && !memcmp(data, "\xff\xd8\xff", 3);
 }
@@ -128,11 +128,12 @@ static void jpeg_header(struct jpeg *j)
     j->in_header = false;
 }
 
-int jpeg_open(struct jpeg *j, const void *data, size_t len, int *w, int *h,
-              struct strbuf *why)
+static int jpeg_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
-    j->data = data;
-    j->len = len;
+    struct jpeg *j = f->state;
+
+    j->data = f->data;
+    j->len = f->len;
     if (jpeg_guard(j, jpeg_header, why) < 0)
         return -1;
     *w = (int)j->c.image_width;
@@ -241,9 +242,10 @@ static void jpeg_pixels(struct jpeg *j)
     jpeg_abort_decompress(&j->c);
 }
 
-int jpeg_read(struct jpeg *j, const struct image_part *part, struct image *img,
-              struct strbuf *why)
+static int jpeg_read(const struct decoder_file *f, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
 {
+    struct jpeg *j = f->state;
     /* libjpeg's own memory: at most the coefficients of a progressive file, 16 bits each.
      */
     int64_t pixels = (int64_t)j->c.image_width * j->c.image_height;
@@ -253,3 +255,15 @@ int jpeg_read(struct jpeg *j, const struct image_part *part, struct image *img,
     j->img = img;
     return jpeg_guard(j, jpeg_pixels, why);
 }
+
+const struct decoder decoder_jpeg = {
+    .name = "JPEG",
+    .extension = {".jpg", ".jpeg", ".jpe"},
+    .lossy = true,
+    .shrinks = true,
+    .is = jpeg_is,
+    .state_new = jpeg_new,
+    .state_free = jpeg_free,
+    .open = jpeg_open,
+    .read = jpeg_read,
+};

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "image/decoder.h"
 #include "image/label.h"
 
 struct png {
@@ -140,12 +141,15 @@ static void png_rows(struct png *g)
 
 static int png_refuse(const uint8_t *data, size_t len, struct strbuf *why)
 {
+    const struct decoder *format = decoder_find(data, len);
+
     if (len == 0)
         strbuf_addstr(why, "the file is empty");
-    else if (len > 2 && data[0] == 0xff && data[1] == 0xd8)
-        strbuf_addstr(why, "a JPEG, which changes class values: labels must be PNGs");
+    else if (format)
+        strbuf_addf(why, "%s, %s: label maps must be PNGs", format->name,
+                    format->lossy ? "which changes class values" : "not a PNG");
     else
-        strbuf_addstr(why, "not a PNG: labels must be PNGs");
+        strbuf_addstr(why, "not a PNG: label maps must be PNGs");
     return -1;
 }
 

@@ -15,7 +15,7 @@ struct pnm {
     const uint8_t *sample;
 };
 
-bool pnm_is(const void *data, size_t len)
+static bool pnm_is(const void *data, size_t len)
 {
     return len >= 2 && (!memcmp(data, "P5", 2) || !memcmp(data, "P6", 2));
 }
@@ -55,11 +55,11 @@ static int pnm_header(struct pnm *p, const uint8_t *d, size_t len, struct strbuf
     return 0;
 }
 
-int pnm_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+static int pnm_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     struct pnm p;
 
-    if (pnm_header(&p, data, len, why) < 0)
+    if (pnm_header(&p, f->data, f->len, why) < 0)
         return -1;
     *w = p.w;
     *h = p.h;
@@ -88,17 +88,17 @@ static void pnm_row(const struct pnm *p, const uint8_t *s, int w, uint8_t *to)
             to[c] = pnm_value(p, s + (p->channels == 3 ? c * p->bytes : 0));
 }
 
-int pnm_read(const void *data, size_t len, const struct image_part *part,
-             struct image *img, struct strbuf *why)
+static int pnm_read(const struct decoder_file *f, const struct image_part *part,
+                    struct image *img, struct strbuf *why)
 {
-    const uint8_t *d = data;
+    const uint8_t *d = f->data;
     struct pnm p;
     size_t size;
 
-    if (pnm_header(&p, data, len, why) < 0)
+    if (pnm_header(&p, d, f->len, why) < 0)
         return -1;
     size = (size_t)p.channels * (size_t)p.bytes;
-    if ((size_t)p.w * (size_t)p.h > (size_t)(d + len - p.sample) / size) {
+    if ((size_t)p.w * (size_t)p.h > (size_t)(d + f->len - p.sample) / size) {
         strbuf_addstr(why, "the file is cut off");
         return -1;
     }
@@ -111,3 +111,11 @@ int pnm_read(const void *data, size_t len, const struct image_part *part,
                 part->w, img->pixel + (size_t)y * img->stride);
     return 0;
 }
+
+const struct decoder decoder_pnm = {
+    .name = "PPM",
+    .extension = {".ppm", ".pgm"},
+    .is = pnm_is,
+    .open = pnm_open,
+    .read = pnm_read,
+};

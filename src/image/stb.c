@@ -239,52 +239,62 @@ static bool stb_starts(const void *data, size_t len, const char *magic, size_t n
     return len >= n && !memcmp(data, magic, n);
 }
 
-bool stb_is(const void *data, size_t len)
+static bool stb_is_png(const void *data, size_t len)
 {
-    return stb_starts(data, len, "\x89PNG\r\n\x1a\n", 8) ||
-           stb_starts(data, len, "BM", 2) || stb_starts(data, len, "GIF8", 4);
+    return stb_starts(data, len, "\x89PNG\r\n\x1a\n", 8);
 }
 
-int stb_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+static bool stb_is_bmp(const void *data, size_t len)
+{
+    return stb_starts(data, len, "BM", 2);
+}
+
+static bool stb_is_gif(const void *data, size_t len)
+{
+    return stb_starts(data, len, "GIF8", 4);
+}
+
+/* Sides as stb_image finds them. */
+static int stb_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     int channels;
 
-    if (len > INT_MAX) {
-        strbuf_addf(why, "%zu bytes, more than stb_image can read", len);
+    if (f->len > INT_MAX) {
+        strbuf_addf(why, "%zu bytes, more than stb_image can read", f->len);
         return -1;
     }
     stb_allowed = 1 << 20;
-    if (!stb_png_size(data, len, w, h) &&
-        !stbi_info_from_memory(data, (int)len, w, h, &channels))
+    if (!stbi_info_from_memory(f->data, (int)f->len, w, h, &channels))
         return stb_fail(why);
-    if (*(const uint8_t *)data == 'B' && *h < 0 && *h > INT_MIN)
+    return 0;
+}
+
+static int stb_open_png(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
+{
+    if (f->len <= INT_MAX && stb_png_size(f->data, f->len, w, h))
+        return 0;
+    return stb_open(f, w, h, why);
+}
+
+static int stb_open_bmp(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
+{
+    if (stb_open(f, w, h, why) < 0)
+        return -1;
+    if (*h < 0 && *h > INT_MIN)
         *h = -*h; /* the rows go down */
     return 0;
 }
 
-static int stb_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
+/* The part of the image of w x h, of which all is sound. */
+static int stb_read(const uint8_t *data, size_t len, int w, int h,
+                    const struct image_part *part, struct image *img, struct strbuf *why)
 {
-    return *d == 0x89  ? stb_png_check(d, len, why)
-           : *d == 'B' ? stb_bmp_check(d, len, w, h, why)
-                       : stb_gif_check(d, len, why);
-}
+    int channels;
+    uint8_t *pixel;
 
-int stb_read(const void *data, size_t len, const struct image_part *part,
-             struct image *img, struct strbuf *why)
-{
-    int w, h, channels;
-    uint8_t *pixel, *filled = NULL;
-
-    if (stb_open(data, len, &w, &h, why) < 0)
-        return -1;
-    if (stb_check(data, len, w, h, why) < 0)
-        return -1;
-    if (*(const uint8_t *)data == 0x89)
-        filled = stb_png_fill(data, &len);
     /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
     stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);
-    pixel = stbi_load_from_memory(filled ? filled : data, (int)len, &w, &h, &channels, 3);
-    free(filled);
+    pixel = stbi_load_from_memory(data, (int)len, &w, &h, &channels, 3);
     if (!pixel)
         return stb_fail(why);
     image_resize_room(img, part->w, part->h);
@@ -297,3 +307,62 @@ int stb_read(const void *data, size_t len, const struct image_part *part,
     free(pixel);
     return 0;
 }
+
+static int stb_read_png(const struct decoder_file *f, const struct image_part *part,
+                        struct image *img, struct strbuf *why)
+{
+    size_t len = f->len;
+    uint8_t *filled;
+    int w, h, rc;
+
+    if (stb_open_png(f, &w, &h, why) < 0 || stb_png_check(f->data, len, why) < 0)
+        return -1;
+    filled = stb_png_fill(f->data, &len);
+    rc = stb_read(filled ? filled : f->data, len, w, h, part, img, why);
+    free(filled);
+    return rc;
+}
+
+static int stb_read_bmp(const struct decoder_file *f, const struct image_part *part,
+                        struct image *img, struct strbuf *why)
+{
+    int w, h;
+
+    if (stb_open_bmp(f, &w, &h, why) < 0 || stb_bmp_check(f->data, f->len, w, h, why) < 0)
+        return -1;
+    return stb_read(f->data, f->len, w, h, part, img, why);
+}
+
+static int stb_read_gif(const struct decoder_file *f, const struct image_part *part,
+                        struct image *img, struct strbuf *why)
+{
+    int w, h;
+
+    if (stb_open(f, &w, &h, why) < 0 || stb_gif_check(f->data, f->len, why) < 0)
+        return -1;
+    return stb_read(f->data, f->len, w, h, part, img, why);
+}
+
+const struct decoder decoder_png = {
+    .name = "PNG",
+    .extension = {".png"},
+    .is = stb_is_png,
+    .open = stb_open_png,
+    .read = stb_read_png,
+};
+
+const struct decoder decoder_bmp = {
+    .name = "BMP",
+    .extension = {".bmp"},
+    .is = stb_is_bmp,
+    .open = stb_open_bmp,
+    .read = stb_read_bmp,
+};
+
+const struct decoder decoder_gif = {
+    .name = "GIF",
+    .extension = {".gif"},
+    .is = stb_is_gif,
+    .open = stb_open,
+    .read = stb_read_gif,
+};

@@ -26,7 +26,7 @@ struct tiff_source {
     char reason[200];
 };
 
-bool tiff_is(const void *data, size_t len)
+static bool tiff_is(const void *data, size_t len)
 {
     return len >= 4 && (!memcmp(data, "II*\0", 4) || !memcmp(data, "MM\0*", 4) ||
                         !memcmp(data, "II+\0", 4) || !memcmp(data, "MM\0+", 4));
@@ -151,10 +151,10 @@ static TIFF *tiff_start(struct tiff_source *s, size_t allowed, struct strbuf *wh
     return NULL;
 }
 
-int tiff_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
-    struct tiff_source s = {.data = data, .len = len};
-    TIFF *t = tiff_start(&s, 16 * len + (1 << 16), why);
+    struct tiff_source s = {.data = f->data, .len = f->len};
+    TIFF *t = tiff_start(&s, 16 * f->len + (1 << 16), why);
     int rc = t ? tiff_size(t, w, h, why) : -1;
 
     if (t)
@@ -259,19 +259,27 @@ static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *pa
     return good && !*s->reason ? 0 : tiff_fail(s, why);
 }
 
-int tiff_read(const void *data, size_t len, const struct image_part *part,
-              struct image *img, struct strbuf *why)
+static int tiff_read(const struct decoder_file *f, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
 {
-    struct tiff_source s = {.data = data, .len = len};
+    struct tiff_source s = {.data = f->data, .len = f->len};
     int w, h, rc = -1;
     TIFF *t;
 
-    if (tiff_open(data, len, &w, &h, why) < 0)
+    if (tiff_open(f, &w, &h, why) < 0)
         return -1;
-    t = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * len, why);
+    t = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * f->len, why);
     if (t) {
         rc = tiff_part(t, &s, part, img, why);
         TIFFClose(t);
     }
     return rc;
 }
+
+const struct decoder decoder_tiff = {
+    .name = "TIFF",
+    .extension = {".tif", ".tiff"},
+    .is = tiff_is,
+    .open = tiff_open,
+    .read = tiff_read,
+};

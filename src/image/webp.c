@@ -21,7 +21,7 @@ struct webp_box {
     int x0, y0, x1, y1;
 };
 
-bool webp_is(const void *data, size_t len)
+static bool webp_is(const void *data, size_t len)
 {
     const uint8_t *d = data;
 
@@ -59,14 +59,14 @@ static bool webp_is_cut(const uint8_t *d, size_t len)
 }
 
 /* Of an animation the size is that of the canvas. */
-int webp_open(const void *data, size_t len, int *w, int *h, struct strbuf *why)
+static int webp_open(const struct decoder_file *file, int *w, int *h, struct strbuf *why)
 {
     WebPBitstreamFeatures f;
     VP8StatusCode status;
 
-    if (webp_is_cut(data, len))
+    if (webp_is_cut(file->data, file->len))
         return webp_fail(VP8_STATUS_NOT_ENOUGH_DATA, why);
-    status = WebPGetFeatures(data, len, &f);
+    status = WebPGetFeatures(file->data, file->len, &f);
     if (status != VP8_STATUS_OK)
         return webp_fail(status, why);
     *w = f.width;
@@ -132,10 +132,10 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
 }
 
 /* The demuxer has seen that the frames lie on the canvas and have the size they say. */
-int webp_read(const void *data, size_t len, const struct image_part *part,
-              struct image *img, struct strbuf *why)
+static int webp_read(const struct decoder_file *file, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
 {
-    WebPData all = {data, len};
+    WebPData all = {file->data, file->len};
     WebPDemuxer *demux = WebPDemux(&all);
     WebPIterator f;
     int rc = -1;
@@ -151,3 +151,11 @@ int webp_read(const void *data, size_t len, const struct image_part *part,
     WebPDemuxDelete(demux);
     return rc;
 }
+
+const struct decoder decoder_webp = {
+    .name = "WebP",
+    .extension = {".webp"},
+    .is = webp_is,
+    .open = webp_open,
+    .read = webp_read,
+};

@@ -230,7 +230,7 @@ static void too_much_damage_ends_the_run(void **state)
     text = child_epoch(dir, &o, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "class0/00.jpg', left out: the file is empty"));
-    assert_non_null(strstr(text, "class0/03.jpg', left out: not a picture"));
+    assert_non_null(strstr(text, "class0/03.jpg', left out: no image of a known format"));
     free(text);
     o.max_bad_share = 1.0 / PICTURES;
     text = child_epoch(dir, &o, &code);

@@ -268,7 +268,8 @@ static void damage_is_named(void **state)
                                  "pixels, and its label '"));
     assert_non_null(strstr(text, "lab/01.png (train.txt:2)' has 30 x 26"));
     assert_non_null(strstr(text, "lab/02.png (train.txt:3)': the file is cut off"));
-    assert_non_null(strstr(text, "im/03.jpg (train.txt:4)', left out: not a picture"));
+    assert_non_null(
+        strstr(text, "im/03.jpg (train.txt:4)', left out: no image of a known format"));
     assert_non_null(
         strstr(text, "4 of 11 files are damaged, more than the share of 0.3"));
     free(text);

@@ -69,8 +69,9 @@ static void refuse_pictures(void **state)
     refuse("tests/golden/image_decode/greyalpha.png", "a grey picture with alpha");
     refuse("tests/golden/image_decode/grey16.png", "a 16-bit grey picture");
     refuse("tests/golden/image_decode/rgb16.png", "an RGB picture");
-    refuse("tests/golden/image_decode/rgb.jpg", "a JPEG, which changes class values");
-    refuse("tests/golden/image_decode/rgb.bmp", "not a PNG");
+    refuse("tests/golden/image_decode/rgb.jpg",
+           "JPEG, which changes class values: label maps must be PNGs");
+    refuse("tests/golden/image_decode/rgb.bmp", "BMP, not a PNG");
 }
 
 static void refuse_damage(void **state)

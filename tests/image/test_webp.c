@@ -140,7 +140,8 @@ static void cut_off_fails(void **state)
             char *copy = xmemdup(data, cut); /* so that a read behind is seen */
 
             decode_refuse(NULL, copy, cut,
-                          cut < 12 ? "not a picture" : "the file is cut off");
+                          cut < 12 ? "no image of a known format"
+                                   : "the file is cut off");
             if (cut >= 12 && files[i].still) {
                 copy[4] = (char)(cut - 8);
                 copy[5] = (char)((cut - 8) >> 8);
