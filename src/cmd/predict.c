@@ -53,12 +53,12 @@ struct predict {
     float *logits;
 };
 
-/* Is this, found in a folder, a picture to look at? A pipe might never end. */
+/* Is this, found in a folder, an image to look at? A pipe might never end. */
 static bool wanted(const char *path)
 {
     struct stat st;
 
-    if (!folder_is_picture(path))
+    if (!image_has_extension(path))
         return false;
     if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
         return true;
@@ -79,7 +79,7 @@ static void add_images(struct predict *p, const char *path, size_t root, int dep
     n = all;
     if (n < 0)
         die("cannot open '%s': %s", path, strerror(errno));
-    folder_check_depth(path, depth);
+    dataset_check_depth(path, depth);
     if (folder && root && file_same(path, p->out)) /* its own pictures */
         n = 0;
     for (int i = 0; i < n; i++) {
@@ -363,6 +363,14 @@ static void check_names(const struct predict *p)
     strmap_release(&seen);
 }
 
+_Noreturn static void no_images(const char *folder)
+{
+    struct strbuf known = STRBUF_INIT;
+
+    image_add_extensions(&known);
+    usage("'%s' has no images: no name ends in %s", folder, known.buf);
+}
+
 static int predict_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
@@ -374,7 +382,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
         n = p.nimage;
         add_images(&p, line->arg[i].text, 0, 0);
         if (p.nimage == n)
-            usage("'%s' has no pictures", line->arg[i].text);
+            no_images(line->arg[i].text);
     }
     if (model_of_config(cfg)->task == MODEL_SEGMENT) {
         check_names(&p);
@@ -427,7 +435,7 @@ const struct verb cmd_predict = {
     .name = "predict",
     .help = "say what single images show: classes, or label pictures",
     .about =
-        "Images are prepared as in validation; of a folder all pictures below it are "
+        "Images are prepared as in validation; of a folder all images below it are "
         "taken. A classifier prints the five most "
         "likely classes of each image with their probabilities. A model that "
         "segments writes NAME_labels.png, of the image's own size with one class a "

@@ -74,14 +74,14 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
 /*
  * ImageFolder: dir/CLASS/.../FILE, at any depth, links followed. Classes are the folders
  * of `dir` in byte order (torchvision's order; timm's natural order puts class2 before
- * class10), samples follow class by class in byte order of their paths. Pictures are told
- * by their extension, in upper or lower case: jpg, jpeg, jpe, png, bmp, gif, ppm, pgm,
- * tif, tiff, webp. Hidden files and folders are passed over; what else is left out is
- * noted in the log. A class folder without a picture is an error.
+ * class10), samples follow class by class in byte order of their paths. Images are told
+ * by their names (image_has_extension). Hidden files and folders are passed over; what
+ * else is left out is noted in the log. A class folder without an image is an error.
  */
 struct dataset *folder_open(const char *dir);
-bool folder_is_picture(const char *name);             /* by its extension, as above */
-void folder_check_depth(const char *path, int depth); /* dies where links go around */
+
+/* For walks over folders: ends the program where links go around. */
+void dataset_check_depth(const char *path, int depth);
 
 /* What the values of label pictures mean. */
 struct label_options {

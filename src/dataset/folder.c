@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,8 +15,7 @@
 #include "base/utf8.h"
 #include "dataset/dataset.h"
 #include "dataset/read.h"
-
-enum { FOLDER_DEPTH = 32 }; /* a link to a folder above would go on for ever */
+#include "image/image.h"
 
 struct folder {
     struct dataset base;
@@ -29,21 +27,9 @@ struct folder {
     struct arena mem;
     int fd; /* of the folder: files are opened below it */
 
-    int64_t other;           /* files that are not pictures */
+    int64_t other;           /* files that are not images */
     const char *other_first; /* one of them */
 };
-
-bool folder_is_picture(const char *name)
-{
-    static const char *const known[] = {".jpg", ".jpeg", ".jpe", ".png",  ".bmp", ".gif",
-                                        ".ppm", ".pgm",  ".tif", ".tiff", ".webp"};
-    const char *dot = path_extension(name);
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcasecmp(dot, known[i]) == 0)
-            return true;
-    return false;
-}
 
 /* DT_DIR, DT_REG, or what it is. Most file systems tell without a stat. */
 static int folder_kind(const char *path, const struct dirent *e)
@@ -52,7 +38,7 @@ static int folder_kind(const char *path, const struct dirent *e)
 
     if (e->d_type != DT_UNKNOWN && e->d_type != DT_LNK)
         return e->d_type;
-    if (stat(path, &st) < 0 && folder_is_picture(path))
+    if (stat(path, &st) < 0 && image_has_extension(path))
         return DT_REG; /* counts, so that reading it fails, which is told and counted */
     if (stat(path, &st) < 0) {
         log_warning("'%s' is left out: %s", path, strerror(errno));
@@ -65,7 +51,7 @@ static void folder_add(struct folder *f, const char *path, int32_t label)
 {
     const char *below = path + strlen(f->base.name) + 1;
 
-    if (!folder_is_picture(path)) {
+    if (!image_has_extension(path)) {
         if (!f->other++)
             f->other_first = arena_strdup(&f->mem, below);
         return;
@@ -85,19 +71,13 @@ static DIR *folder_opendir(const char *path)
     return d;
 }
 
-void folder_check_depth(const char *path, int depth)
-{
-    if (depth > FOLDER_DEPTH)
-        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
-}
-
-/* All pictures below `path`, in any order. */
+/* All images below `path`, in any order. */
 static void folder_walk(struct folder *f, const char *path, int32_t label, int depth)
 {
     DIR *d = folder_opendir(path);
     struct dirent *e;
 
-    folder_check_depth(path, depth);
+    dataset_check_depth(path, depth);
     while ((e = readdir(d))) {
         char *below;
         int kind;
@@ -158,7 +138,7 @@ static void folder_find_classes(struct folder *f)
                 path);
         else if (kind == DT_DIR)
             folder_add_class(f, e->d_name, &cap);
-        else if (kind == DT_REG && folder_is_picture(e->d_name))
+        else if (kind == DT_REG && image_has_extension(e->d_name))
             beside++;
         free(path);
     }
@@ -225,6 +205,18 @@ static void folder_close(struct dataset *d)
     free(f);
 }
 
+static void folder_warn_other(const struct folder *f)
+{
+    struct strbuf known = STRBUF_INIT;
+
+    if (!f->other)
+        return;
+    image_add_extensions(&known);
+    log_warning("'%s': left out: files whose names do not end in %s (%lld), such as '%s'",
+                f->base.name, known.buf, (long long)f->other, f->other_first);
+    strbuf_release(&known);
+}
+
 static const struct dataset_type folder_type = {
     .name = "folder",
     .label = folder_label,
@@ -257,11 +249,7 @@ struct dataset *folder_open(const char *dir)
         count[c] = d->n - before;
         free(path);
     }
-    if (f->other)
-        log_warning(
-            "'%s': left out: files with no ending of a picture that can be read (%lld), "
-            "such as '%s'",
-            d->name, (long long)f->other, f->other_first);
+    folder_warn_other(f);
     folder_check_counts(f, count);
     free(count);
     qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);

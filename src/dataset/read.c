@@ -8,6 +8,15 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+
+enum { READ_DEPTH = 32 }; /* a link to a folder above would go on for ever */
+
+void dataset_check_depth(const char *path, int depth)
+{
+    if (depth > READ_DEPTH)
+        die("'%s' lies %d folders deep: a link to a folder above?", path, depth);
+}
 
 /* The rest of an open file into out; its size is checked against the limit first. */
 static int read_open_file(int fd, int64_t limit, struct dataset_bytes *out,

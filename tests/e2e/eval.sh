@@ -110,7 +110,7 @@ timeout 60 "$trainc" predict "${best[@]}" around >log 2>&1
 [ $? = 1 ] && grep -q "folders deep: a link to a folder above" log || fail "predict of a folder with links around"
 mkdir -p nothing/.hidden
 "$trainc" predict "${best[@]}" nothing >log 2>&1
-[ $? = 2 ] && grep -q "'nothing' has no pictures" log || fail "predict of an empty folder"
+[ $? = 2 ] && grep -q "'nothing' has no images: no name ends in .jpg, " log || fail "predict of an empty folder"
 
 # The weights alone, as timm has them.
 "$trainc" export --weights $run/last.safetensors --out alone.safetensors >log 2>&1 || fail "export"
