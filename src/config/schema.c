@@ -486,7 +486,10 @@ const struct schema schema_table[] = {
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
         .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
     ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",
-        .flag = "--aa", .metavar = "POLICY", .help = "augmentation policy; none: none"),
+        .flag = "--aa", .metavar = "POLICY",
+        .help =
+            "augmentation policy: rand-m9-mstd0.5-inc1, original, originalr, v0, v0r, "
+            "ta_wide; none: none"),
     ROW("AUG.REPROB", aug.reprob, .def = "0.25", RANGE(0, 1), .flag = "--reprob",
         .help = "random erasing: probability"),
     ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = words_remodes,

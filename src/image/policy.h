@@ -1,9 +1,17 @@
 /*
- * RandAugment in timm's dialect (Cubuk et al. 2019, arXiv 1909.13719; timm
- * data/auto_augment.py): n operations per picture, drawn with replacement from 15, each
- * applied with probability p at a magnitude of N(m, mstd), cut to 0 .. mmax.
+ * Policies of augmentation: operations on colours and geometry, drawn for each image. One
+ * row of the table in policy.c for each family:
  *
- * "rand-m9-mstd0.5-inc1" is read as timm reads it: parts behind dashes, in any order,
+ *   rand-...            RandAugment (Cubuk et al. 2019, arXiv 1909.13719) in timm's
+ * dialect: n operations, drawn with replacement from 15, each applied with probability p
+ * at a magnitude of N(m, mstd), cut to 0 .. mmax original, originalr, v0, v0r [-mstdS]
+ *                       AutoAugment (Cubuk et al. 2018, arXiv 1805.09501): one of 25
+ * pairs of operations, each with its probability and magnitude; the dialects are timm's,
+ * -r posterizes more as the magnitude grows ta_wide             TrivialAugmentWide
+ * (Mueller and Hutter 2021, arXiv 2103.10158) as torchvision has it: one of 14 operations
+ * at one of 31 magnitudes
+ *
+ * "rand-m9-mstd0.5-inc1" is read as timm reads it: parts after dashes, in any order,
  *   mN magnitude (10)   nN operations (2)   pP probability (0.5)   mmaxN bound (10)
  *   mstdS deviation of the magnitude (0; above 100: uniform in 0 .. m)
  *   incN  operations that grow stronger with the magnitude, whatever N is
@@ -17,11 +25,11 @@
 
 #include "base/strbuf.h"
 #include "image/augment.h"
-#include "image/resize.h"
-#include "image/warp.h"
+#include "image/policy_ops.h"
 
 struct policy {
-    int ops; /* per picture; 0: no policy */
+    const struct policy_kind *kind; /* NULL: no policy */
+    int ops;                        /* per image */
     double magnitude, deviation, bound, probability;
     bool increasing;
 };
@@ -29,40 +37,65 @@ struct policy {
 /* "", "none" and "None" are no policy. -1 and a reason if the text is not understood. */
 int policy_parse(struct policy *p, const char *text, struct strbuf *why);
 
-enum policy_op { /* in timm's order */
-                 POLICY_AUTO_CONTRAST,
-                 POLICY_EQUALIZE,
-                 POLICY_INVERT,
-                 POLICY_ROTATE,
-                 POLICY_POSTERIZE,
-                 POLICY_SOLARIZE,
-                 POLICY_SOLARIZE_ADD,
-                 POLICY_COLOR,
-                 POLICY_CONTRAST,
-                 POLICY_BRIGHTNESS,
-                 POLICY_SHARPNESS,
-                 POLICY_SHEAR_X,
-                 POLICY_SHEAR_Y,
-                 POLICY_TRANSLATE_X,
-                 POLICY_TRANSLATE_Y,
-                 POLICY_OPS
-};
-
-struct policy_canvas {
-    uint8_t *pixel; /* w * h of RGB, no padding */
-    int w, h;
-    uint8_t fill[3];  /* what comes in from outside */
-    uint8_t *scratch; /* as many bytes as the picture */
-    struct warp_canvas *warp;
-};
-
-/* One operation at magnitude m (of 10); `sign` is 1 or -1 where the operation has one. */
-void policy_apply_op(struct policy_canvas *c, enum policy_op op, bool increasing,
-                     double m, int sign, enum resize_filter filter);
-
-/* All of them for a sample. filter: bicubic or bilinear; filter_random: drawn for each.
- */
+/* All of it for an image. filter: bicubic or bilinear; filter_random: drawn for each. */
 void policy_apply(const struct policy *p, const struct augment_key *k,
                   struct policy_canvas *c, enum resize_filter filter, bool filter_random);
+
+/* A family of policies; its file has the functions, policy.c the table. */
+struct policy_kind {
+    const char *name;
+    /* The text after the name, empty or from a dash on; -1 and a reason. */
+    int (*parse)(struct policy *p, const char *rest, struct strbuf *why);
+    void (*apply)(const struct policy *p, const struct augment_key *k,
+                  struct policy_canvas *c, enum resize_filter filter, bool filter_random);
+    /* AutoAugment: its pairs, and how strong a magnitude of each operation is. */
+    const struct policy_pair *pairs;
+    enum policy_levels levels;
+};
+
+int policy_rand_parse(struct policy *p, const char *rest, struct strbuf *why);
+void policy_rand_apply(const struct policy *p, const struct augment_key *k,
+                       struct policy_canvas *c, enum resize_filter filter,
+                       bool filter_random);
+
+enum { POLICY_PAIRS = 25 };
+
+struct policy_pair {
+    struct policy_member {
+        enum policy_op op;
+        float probability;
+        int magnitude; /* of 10 */
+    } member[2];
+};
+
+extern const struct policy_pair policy_pairs_original[POLICY_PAIRS],
+    policy_pairs_v0[POLICY_PAIRS];
+int policy_auto_parse(struct policy *p, const char *rest, struct strbuf *why);
+void policy_auto_apply(const struct policy *p, const struct augment_key *k,
+                       struct policy_canvas *c, enum resize_filter filter,
+                       bool filter_random);
+
+int policy_trivial_parse(struct policy *p, const char *rest, struct strbuf *why);
+void policy_trivial_apply(const struct policy *p, const struct augment_key *k,
+                          struct policy_canvas *c, enum resize_filter filter,
+                          bool filter_random);
+
+/* The operation of one of torchvision's choices, and its argument in one of the bins. */
+enum { POLICY_TRIVIAL_OPS = 14, POLICY_TRIVIAL_BINS = 31 };
+enum policy_op policy_trivial_op(int choice, int bin, int sign, double *argument);
+
+/* Draws 2 i and 2 i + 1 of a sample are those of operation i. */
+struct policy_draw {
+    uint32_t choice;  /* which operation, or which pair */
+    double chance;    /* in [0, 1): applied if below its probability */
+    uint32_t size[2]; /* of the magnitude */
+    int sign;
+    enum resize_filter filter;
+};
+struct policy_draw policy_draw(const struct augment_key *k, int i,
+                               enum resize_filter filter, bool filter_random);
+
+/* timm's noise on a magnitude: N(m, deviation), cut to 0 .. bound. */
+double policy_magnitude(const struct policy *p, double m, const struct policy_draw *d);
 
 #endif

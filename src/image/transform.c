@@ -303,7 +303,7 @@ static void transform_jitter(const struct transform *t, const struct augment_key
 static void transform_finish(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, uint8_t *dst)
 {
-    if (t->policy.ops > 0) {
+    if (t->policy.kind) {
         struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h, .warp = &m->warp};
 
         image_resize_room(&m->scratch, t->w, t->h);
@@ -398,7 +398,7 @@ void transform_label(struct transformer *m, const struct transform *t,
     int d = t->label_divisor, lw = t->w / d, lh = t->h / d;
     struct transform_plan p;
 
-    if (t->kind == TRANSFORM_PAD_CROP || t->policy.ops > 0)
+    if (t->kind == TRANSFORM_PAD_CROP || t->policy.kind)
         BUG("label pictures are not padded, and know no policies");
     transform_plan(t, k, w, h, &p);
     if (lw > m->column_cap) {

@@ -61,7 +61,7 @@ void data_check(const struct config *cfg, struct problems *p)
                      "(--data-path DIR)");
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
         config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
-    else if (policy.ops && !scene_config(cfg) && cfg->aug.color_jitter > 0 &&
+    else if (policy.kind && !scene_config(cfg) && cfg->aug.color_jitter > 0 &&
              !config_is_default(cfg, "AUG.COLOR_JITTER"))
         problems_warn(p, config_where(cfg, "AUG.COLOR_JITTER"),
                       "AUG.COLOR_JITTER has no effect: AUG.AUTO_AUGMENT takes its place");
@@ -177,7 +177,7 @@ static void data_augment(const struct config *cfg, struct transform *t)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < 3; c++) {
         t->fill[c] = model_mean_byte(cfg, c);
-        t->jitter[c] = t->policy.ops ? 0 : cfg->aug.color_jitter;
+        t->jitter[c] = t->policy.kind ? 0 : cfg->aug.color_jitter;
     }
     while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)
         mode++;

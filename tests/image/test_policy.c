@@ -1,6 +1,7 @@
 /* RandAugment against timm's, its parser, its draws; random erasing. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +38,11 @@ static void operations_equal_timm(void **state)
         at += sizeof(g);
         limit = g.op == POLICY_ROTATE || g.op >= POLICY_SHEAR_X;
         memcpy(pixel, data, BYTES);
-        policy_apply_op(&c, (enum policy_op)g.op, g.increasing, (double)g.magnitude,
-                        g.sign, g.bicubic ? RESIZE_BICUBIC : RESIZE_BILINEAR);
+        policy_act(&c, (enum policy_op)g.op,
+                   policy_argument(&c, (enum policy_op)g.op,
+                                   g.increasing ? POLICY_INCREASING : POLICY_PLAIN,
+                                   (double)g.magnitude, g.sign),
+                   g.bicubic ? RESIZE_BICUBIC : RESIZE_BILINEAR);
         for (int i = 0; i < BYTES; i++, at++)
             if (!(abs(pixel[i] - (uint8_t)data[at]) <= limit))
                 fail_msg(
@@ -68,17 +72,22 @@ static void policies_are_parsed(void **state)
     assert_true(p.increasing && p.magnitude == 10);
     assert_int_equal(policy_parse(&p, "rand", &why), 0);
     assert_int_equal(policy_parse(&p, "none", &why), 0);
-    assert_int_equal(p.ops, 0);
+    assert_null(p.kind);
     assert_int_equal(policy_parse(&p, "", &why), 0);
-    assert_int_equal(p.ops, 0);
+    assert_null(p.kind);
+    assert_int_equal(policy_parse(&p, "originalr-mstd0.5", &why), 0);
+    assert_true(p.ops == 2 && p.deviation == 0.5 && p.bound == 10);
+    assert_int_equal(policy_parse(&p, "ta_wide", &why), 0);
+    assert_int_equal(p.ops, 1);
     assert_int_equal(why.len, 0);
 }
 
 static void bad_policies_are_refused(void **state)
 {
     static const char *const bad[] = {
-        "random",  "augmix-m3", "rand-",       "rand-m",   "rand-x3",  "rand-m9-",
-        "rand-n0", "rand-p2",   "rand-m9junk", "rand-n99", "rand-m-9", "rand-mstd"};
+        "random",  "augmix-m3", "rand-",       "rand-m",   "rand-x3",    "rand-m9-",
+        "rand-n0", "rand-p2",   "rand-m9junk", "rand-n99", "rand-m-9",   "rand-mstd",
+        "v0-m9",   "v0-mstd",   "original-",   "v1",       "ta_wide-n2", "ta"};
     struct policy p;
     struct strbuf why = STRBUF_INIT;
 
@@ -116,6 +125,90 @@ static void policies_are_drawn(void **state)
     assert_true(same > n * 0.23 && same < n * 0.33);
     image_release(&img);
     warp_canvas_release(&warp);
+}
+
+/* Each pair of AutoAugment with its probabilities, and the arguments that timm makes of
+ * its magnitudes, for both signs. */
+static void pairs_are_timms(void **state)
+{
+    const struct policy_canvas c = {.w = 200, .h = 100};
+    struct policy p;
+    struct strbuf why = STRBUF_INIT;
+    char name[16];
+    int pair, member, op, lines = 0;
+    double probability, plus, minus;
+    FILE *f = fopen("tests/golden/image_policy/pairs.txt", "r");
+
+    (void)state;
+    assert_non_null(f);
+    while (fscanf(f, "%15s %d %d %d %lf %lf %lf", name, &pair, &member, &op, &probability,
+                  &plus, &minus) == 7) {
+        const struct policy_member *m;
+
+        assert_int_equal(policy_parse(&p, name, &why), 0);
+        m = &p.kind->pairs[pair].member[member];
+        assert_int_equal(m->op, op);
+        assert_true(fabs((double)m->probability - probability) < 1e-6);
+        for (int sign = -1; sign <= 1; sign += 2) {
+            double got = policy_argument(&c, m->op, p.kind->levels, m->magnitude, sign);
+
+            if (!(fabs(got - (sign > 0 ? plus : minus)) < 1e-9))
+                fail_msg("%s, pair %d, member %d: %g", name, pair, member, got);
+        }
+        lines++;
+    }
+    assert_int_equal(lines, 4 * POLICY_PAIRS * 2);
+    (void)fclose(f);
+}
+
+/* Exact for the operations on colours; one grey level for the geometric ones. */
+static void trivial_operations_equal_torchvision(void **state)
+{
+    size_t len, at = BYTES;
+    char *data = file_read("tests/golden/image_policy/torchvision.bin", &len);
+    uint8_t pixel[BYTES], scratch[BYTES];
+    struct warp_canvas warp = {0};
+    struct policy_canvas c = {pixel, W, H, {0, 0, 0}, scratch, &warp};
+    int cases = 0;
+
+    (void)state;
+    assert_non_null(data);
+    for (; at < len; cases++) {
+        int32_t g[3]; /* choice, bin, sign */
+        double argument;
+        enum policy_op op;
+        int limit;
+
+        memcpy(g, data + at, sizeof(g));
+        at += sizeof(g);
+        op = policy_trivial_op(g[0], g[1], g[2], &argument);
+        limit = op == POLICY_ROTATE || op == POLICY_SHEAR_X || op == POLICY_SHEAR_Y;
+        memcpy(pixel, data, BYTES);
+        policy_act(&c, op, argument, RESIZE_BILINEAR);
+        for (int i = 0; i < BYTES; i++, at++)
+            if (!(abs(pixel[i] - (uint8_t)data[at]) <= limit))
+                fail_msg("choice %d, bin %d, sign %d: byte %d is %d, not %d", g[0], g[1],
+                         g[2], i, pixel[i], (uint8_t)data[at]);
+    }
+    assert_true(cases > 60);
+    warp_canvas_release(&warp);
+    free(data);
+}
+
+/* All 14 operations come up alike, and a policy is a function of its key. */
+static void trivial_choices_are_drawn(void **state)
+{
+    int seen[POLICY_TRIVIAL_OPS] = {0}, n = 14000;
+
+    (void)state;
+    for (int s = 0; s < n; s++) {
+        struct augment_key key = {6, 1, s};
+        struct policy_draw d = policy_draw(&key, 0, RESIZE_BILINEAR, false);
+
+        seen[philox_below(d.choice, POLICY_TRIVIAL_OPS)]++;
+    }
+    for (int i = 0; i < POLICY_TRIVIAL_OPS; i++)
+        assert_true(seen[i] > 850 && seen[i] < 1150);
 }
 
 static const double mean[3] = {0.485, 0.456, 0.406}, std[3] = {0.229, 0.224, 0.225};
@@ -259,6 +352,9 @@ int main(void)
         cmocka_unit_test(policies_are_parsed),
         cmocka_unit_test(bad_policies_are_refused),
         cmocka_unit_test(policies_are_drawn),
+        cmocka_unit_test(pairs_are_timms),
+        cmocka_unit_test(trivial_operations_equal_torchvision),
+        cmocka_unit_test(trivial_choices_are_drawn),
         cmocka_unit_test(boxes_have_their_distribution),
         cmocka_unit_test(boxes_are_filled_with_noise),
         cmocka_unit_test(boxes_of_one_colour),

@@ -1,0 +1,63 @@
+/*
+ * The operations that policies of augmentation draw from (policy.h), in place on an
+ * image.
+ */
+#ifndef IMAGE_POLICY_OPS_H
+#define IMAGE_POLICY_OPS_H
+
+#include <stdint.h>
+
+#include "image/resize.h"
+#include "image/warp.h"
+
+enum policy_op { /* in timm's order */
+                 POLICY_AUTO_CONTRAST,
+                 POLICY_EQUALIZE,
+                 POLICY_INVERT,
+                 POLICY_ROTATE,
+                 POLICY_POSTERIZE,
+                 POLICY_SOLARIZE,
+                 POLICY_SOLARIZE_ADD,
+                 POLICY_COLOR,
+                 POLICY_CONTRAST,
+                 POLICY_BRIGHTNESS,
+                 POLICY_SHARPNESS,
+                 POLICY_SHEAR_X,
+                 POLICY_SHEAR_Y,
+                 POLICY_TRANSLATE_X,
+                 POLICY_TRANSLATE_Y,
+                 POLICY_OPS,
+                 POLICY_IDENTITY = POLICY_OPS
+};
+
+struct policy_canvas {
+    uint8_t *pixel; /* w * h of RGB, no padding */
+    int w, h;
+    uint8_t fill[3];  /* what comes in from outside */
+    uint8_t *scratch; /* as many bytes as the image */
+    struct warp_canvas *warp;
+};
+
+/* What a magnitude of 0 to 10 means where timm's dialects differ. */
+enum policy_levels {
+    POLICY_PLAIN,      /* enhance 0.1 + 1.8 m/10, keep 4 m/10 bits, threshold 256 m/10 */
+    POLICY_INCREASING, /* enhance 1 +- 0.9 m/10, 4 - 4 m/10 bits, 256 - 256 m/10 */
+    POLICY_ORIGINAL,   /* as plain, but keep 4 + 4 m/10 bits */
+    POLICY_ORIGINAL_R  /* as plain, but keep 4 - 4 m/10 bits */
+};
+
+/* The argument of policy_act() for magnitude m; `sign` is 1 or -1 and used where the
+ * operation has one. */
+double policy_argument(const struct policy_canvas *c, enum policy_op op,
+                       enum policy_levels levels, double m, int sign);
+
+/*
+ * One operation with its argument: degrees counter-clockwise; bits to keep; threshold;
+ * what is added below 128; factor of an enhancement (1: as it was); shear factor; pixels
+ * that the image moves to the left or upward. AutoContrast, Equalize and Invert have
+ * none.
+ */
+void policy_act(struct policy_canvas *c, enum policy_op op, double argument,
+                enum resize_filter filter);
+
+#endif
