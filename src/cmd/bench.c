@@ -244,6 +244,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
         data_check_split(cfg, DATA_TRAIN, p);
     } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
+        data_check_names(cfg, p);
     }
     if (cfg->eval_mode || cfg->throughput_mode)
         problems_warn(

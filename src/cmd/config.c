@@ -8,6 +8,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "train/data_config.h"
 
 static const struct cmd_flag config_flags[] = {
     {"--diff", NULL, "only what differs from the defaults"},
@@ -44,7 +45,7 @@ static void config_check_arg(const char *name, struct problems *p)
 static void config_check_args(const struct config *cfg, const struct cmdline *line,
                               struct problems *p)
 {
-    (void)cfg;
+    data_check_names(cfg, p);
     if (line->narg && cmdline_has(line, "--diff"))
         problems_error(p, "--diff", "has no effect with a KEY");
     for (int i = 0; i < line->narg; i++)

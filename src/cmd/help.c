@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/schema.h"
+#include "dataset/class_set.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
 
@@ -172,6 +173,27 @@ void help_verb(const struct verb *v)
  * --------------------------------------------------------------------------------------
  */
 
+static void list_class_sets(void)
+{
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        line(s->name, s->help);
+}
+
+/* Keys whose values are names of rows of tables, which config cannot see. */
+static const struct help_table {
+    const char *key;
+    void (*list)(void);
+} help_tables[] = {
+    {"DATA.CLASS_SET", list_class_sets},
+};
+
+static void help_rows(const char *key)
+{
+    for (size_t i = 0; i < sizeof(help_tables) / sizeof(help_tables[0]); i++)
+        if (!strcmp(help_tables[i].key, key))
+            help_tables[i].list();
+}
+
 static void help_key(const struct schema *row)
 {
     struct strbuf s = STRBUF_INIT;
@@ -194,6 +216,7 @@ static void help_key(const struct schema *row)
         printf("  no effect: %s\n", row->no_effect);
     if (row->unsupported)
         printf("  only the default is supported: %s\n", row->unsupported);
+    help_rows(row->key);
     strbuf_release(&s);
 }
 

@@ -398,6 +398,20 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
     return bad ? EXIT_FAILED : EXIT_OK;
 }
 
+static void refuse_server_ids(struct problems *p)
+{
+    struct strbuf sets = STRBUF_INIT;
+
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        if (s->has_ids)
+            strbuf_addf(&sets, "%s%s", sets.len ? " or " : "", s->name);
+    problems_error(p, "--server-ids",
+                   "DATA.CLASS_SET must be %s, whose classes have ids beside their "
+                   "indices",
+                   sets.buf);
+    strbuf_release(&sets);
+}
+
 static void predict_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
@@ -408,6 +422,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     model_check(cfg, p);
     device_check(cfg, p);
     data_check_input(cfg, p);
+    data_check_names(cfg, p);
     if (!weights)
         problems_error(p, NULL, "no weights: give --weights FILE");
     else if (!file_exists(weights))
@@ -418,9 +433,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
         if (!file_exists(line->arg[i].text))
             problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
-        problems_error(p, "--server-ids",
-                       "DATA.CLASS_SET must be cityscapes19 or cityscapes20, whose "
-                       "classes have ids (those of cityscapes34 and 35 are ids already)");
+        refuse_server_ids(p);
 }
 
 static const struct cmd_flag predict_flags[] = {

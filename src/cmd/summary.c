@@ -22,6 +22,7 @@
 #include "session/fit.h"
 #include "session/model_config.h"
 #include "session/session.h"
+#include "train/data_config.h"
 
 /* The training program of a configuration, compiled for a device. */
 struct summary {
@@ -359,6 +360,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
     model_check(cfg, p);
+    data_check_names(cfg, p);
     run_check_writable(line, "--json", p);
 }
 

@@ -233,8 +233,7 @@ const struct schema schema_table[] = {
         .help = "largest image file in bytes; larger ones count as damaged"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, .def = "True",
         .help = "refuse a checkpoint whose class list is not the data set's"),
-    ROW("DATA.CLASS_SET", data.class_set, .choices = words_class_sets,
-        .flag = "--class-set",
+    ROW("DATA.CLASS_SET", data.class_set, .flag = "--class-set", .metavar = "NAME",
         .help = "segmentation: names and label values of the classes; empty: values 0 "
                 "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
     ROW("DATA.CLASS_NAMES", data.class_names, .def = "[]",

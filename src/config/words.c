@@ -52,18 +52,6 @@ const struct choice words_caches[] = {
     {0},
 };
 
-const struct choice words_class_sets[] = {
-    {"", 0, NULL},
-    {"cityscapes19", 0, NULL},
-    {"cityscapes20", 0, NULL},
-    {"cityscapes34", 0, NULL},
-    {"cityscapes35", 0, NULL},
-    {"camvid11", 0, NULL},
-    {"camvid12", 0, NULL},
-    {"voc21", 0, NULL},
-    {0},
-};
-
 const struct choice words_label_kinds[] = {
     {"ids", LABELS_IDS, NULL},
     {"train_ids", LABELS_TRAIN_IDS, NULL},

@@ -15,7 +15,6 @@ extern const struct choice words_interpolations[];
 extern const struct choice words_cache_modes[];
 extern const struct choice words_on_errors[];
 extern const struct choice words_caches[];
-extern const struct choice words_class_sets[];
 extern const struct choice words_label_kinds[];
 extern const struct choice words_inits[];
 extern const struct choice words_stems[];

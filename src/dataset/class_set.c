@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "image/label.h"
 
 #define ROAD          128, 64, 128
@@ -57,14 +58,21 @@
     {"car", 8, {64, 0, 128}}, {"pedestrian", 9, {64, 64, 0}},                             \
     {"bicyclist", 10, {0, 128, 192}}
 
-static const struct class_set class_sets[] = {
-    {"cityscapes19", 19, {CITYSCAPES_EVALUATED}, .last = 33, .has_ids = true},
-    {"cityscapes20", 20, {CITYSCAPES_EVALUATED, {"void", -1, {0}}}, .last = 33, .has_ids = true},
-    {"cityscapes34", 34, {CITYSCAPES_IDS}, .last = 33},
-    {"cityscapes35", 35, {CITYSCAPES_IDS, {"license plate", 34, {CAR}}}, .last = 34},
-    {"camvid11", 11, {CAMVID}, .last = 11},
-    {"camvid12", 12, {CAMVID, {"void", -1, {0}}}, .last = 11},
-    {"voc21", 21, {
+const struct class_set class_set_table[] = {
+    {"cityscapes19", "the classes that Cityscapes evaluates (train ids 0 to 18)",
+     19, {CITYSCAPES_EVALUATED}, .last = 33, .has_ids = true},
+    {"cityscapes20", "those of cityscapes19, and void as in ERFNet's own set-up: never a label",
+     20, {CITYSCAPES_EVALUATED, {"void", -1, {0}}}, .last = 33, .has_ids = true},
+    {"cityscapes34", "Cityscapes' label ids 0 to 33 themselves",
+     34, {CITYSCAPES_IDS}, .last = 33},
+    {"cityscapes35", "those of cityscapes34, and 34 for the licence plate (-1, which no PNG can hold)",
+     35, {CITYSCAPES_IDS, {"license plate", 34, {CAR}}}, .last = 34},
+    {"camvid11", "CamVid's 11 classes; 11 is void and ignored",
+     11, {CAMVID}, .last = 11},
+    {"camvid12", "those of camvid11, and void: never a label",
+     12, {CAMVID, {"void", -1, {0}}}, .last = 11},
+    {"voc21", "PASCAL VOC; the borders of objects (255) are ignored",
+     21, {
         {"background", 0, {0}}, {"aeroplane", 1, {128, 0, 0}}, {"bicycle", 2, {0, 128, 0}},
         {"bird", 3, {128, 128, 0}}, {"boat", 4, {0, 0, 128}}, {"bottle", 5, {128, 0, 128}},
         {"bus", 6, {0, 128, 128}}, {"car", 7, {128, 128, 128}}, {"cat", 8, {64, 0, 0}},
@@ -74,15 +82,34 @@ static const struct class_set class_sets[] = {
         {"person", 15, {192, 128, 128}}, {"pottedplant", 16, {0, 64, 0}},
         {"sheep", 17, {128, 64, 0}}, {"sofa", 18, {0, 192, 0}}, {"train", 19, {128, 192, 0}},
         {"tvmonitor", 20, {0, 64, 128}}}, .last = 20},
+    {.name = NULL},
 };
 /* clang-format on */
 
 const struct class_set *class_set_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(class_sets) / sizeof(class_sets[0]); i++)
-        if (strcmp(class_sets[i].name, name) == 0)
-            return &class_sets[i];
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        if (strcmp(s->name, name) == 0)
+            return s;
     return NULL;
+}
+
+bool class_set_known(const char *name, struct strbuf *why)
+{
+    struct suggest near;
+
+    if (!*name || class_set_find(name))
+        return true;
+    suggest_init(&near, name);
+    strbuf_addstr(why, "must be empty or one of ");
+    for (const struct class_set *s = class_set_table; s->name; s++) {
+        strbuf_addf(why, "%s%s", s == class_set_table ? "" : ", ", s->name);
+        suggest_try(&near, s->name);
+    }
+    strbuf_addf(why, ", not '%s'", name);
+    if (near.best)
+        strbuf_addf(why, " (did you mean %s?)", near.best);
+    return false;
 }
 
 void class_set_map(const struct class_set *s, int classes, bool train_ids,

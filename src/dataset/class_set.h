@@ -1,15 +1,7 @@
 /*
  * Class sets: which values of label files are which classes, what the classes are called
- * and how they are painted. One table, in class_set.c.
- *
- *   cityscapes19   the classes that Cityscapes evaluates (train ids 0..18)
- *   cityscapes20   the same with a 20th output for "void", as ERFNet has it; nothing is
- *                  labelled so: what is void is ignored
- *   cityscapes34   the label ids 0..33 themselves
- *   cityscapes35   and 34, for the licence plate (id -1, which a PNG cannot hold)
- *   camvid11       CamVid's 11 classes; 11 is void and ignored
- *   camvid12       the same with a 12th output for void, which is ignored as well
- *   voc21          PASCAL VOC; the borders of objects (255) are ignored
+ * and how they are painted. One table, in class_set.c; a new set is a row there, and
+ * nothing else names it. `trainc help DATA.CLASS_SET` lists them.
  *
  * In every set 255 is ignored. The names, ids and colours of Cityscapes are those of
  * cityscapesScripts (helpers/labels.py), those of CamVid are SegNet's.
@@ -26,6 +18,7 @@ enum { LABEL_NONE = 254 }; /* in a map: no class has this value, and it is not i
 
 struct class_set {
     const char *name; /* DATA.CLASS_SET */
+    const char *help; /* a line for the list of sets */
     int n;            /* outputs of the model */
     struct class_row {
         const char *name;
@@ -36,8 +29,15 @@ struct class_set {
     bool has_ids; /* Cityscapes: label files may hold train ids instead */
 };
 
-/* NULL: there is no such set. */
+/* Ends with a row without a name. */
+extern const struct class_set class_set_table[];
+
+/* NULL: there is no such set, or the name is empty. */
 const struct class_set *class_set_find(const char *name);
+
+/* Is it the name of a set, or empty? Else what it must be and what was probably meant are
+ * appended to `why`. */
+bool class_set_known(const char *name, struct strbuf *why);
 
 /*
  * What each value of a label file becomes: a class, LABEL_IGNORE, or LABEL_NONE. For no

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hostmem.h"
+#include "dataset/class_set.h"
 #include "session/model_config.h"
 #include "train/scene_config.h"
 
@@ -34,6 +35,15 @@ void data_check_input(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
                      "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
                      (long long)cfg->model.in_chans);
+}
+
+void data_check_names(const struct config *cfg, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (!class_set_known(cfg->data.class_set, &why))
+        config_blame(cfg, p, KEYS("DATA.CLASS_SET"), "DATA.CLASS_SET %s", why.buf);
+    strbuf_release(&why);
 }
 
 /* Crops that are padded, or of the middle, have no size and shape of their own. */
@@ -78,6 +88,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");
     data_check_input(cfg, p);
+    data_check_names(cfg, p);
     scene_check(cfg, p);
     strbuf_release(&why);
 }

@@ -13,7 +13,10 @@ enum data_split { DATA_TRAIN, DATA_VAL };
 
 /* What is wrong with the DATA and AUG keys: for the check() of a verb that reads data. */
 void data_check(const struct config *cfg, struct problems *p);
-/* Are pictures what the model takes? Part of data_check. */
+/* Names that only their tables know: DATA.CLASS_SET. Part of data_check; for the check()
+ * of other verbs that read these keys. */
+void data_check_names(const struct config *cfg, struct problems *p);
+/* Are images what the model takes? Part of data_check. */
 void data_check_input(const struct config *cfg, struct problems *p);
 /* Is the folder of the split there? Nothing in it is read. */
 void data_check_split(const struct config *cfg, enum data_split split,

@@ -1,6 +1,7 @@
 /* Class sets: the values of label pictures that they map, their names and colours. */
+#include <string.h>
+
 #include "base/strbuf.h"
-#include "config/schema.h"
 #include "dataset/class_set.h"
 #include "dataset/label.h"
 #include "tests/test.h"
@@ -75,25 +76,47 @@ static void maps_of_others(void **state)
     }
 }
 
-/* The words of DATA.CLASS_SET are the sets of the table. */
-static void every_word_is_a_set(void **state)
+/* Each row of the table by itself. */
+static void rows_are_whole(void **state)
 {
-    const struct schema *row = schema_find(schema_table, "DATA.CLASS_SET");
-    int n = 0;
+    struct strbuf why = STRBUF_INIT;
+    uint8_t map[256];
 
     (void)state;
-    for (const struct choice *c = row->choices; c->name; c++)
-        if (*c->name) {
-            const struct class_set *s = class_set_find(c->name);
+    for (const struct class_set *s = class_set_table; s->name; s++) {
+        int classes = 0, valued = 0;
 
-            assert_non_null(s);
-            for (int k = 0; k < s->n; k++)
-                assert_non_null(s->row[k].name);
-            assert_null(s->row[s->n].name);
-            n++;
+        assert_ptr_equal(class_set_find(s->name), s); /* of no row before it */
+        assert_true(class_set_known(s->name, &why));
+        assert_true(s->help && *s->help);
+        class_set_map(s, s->n, false, map);
+        for (int k = 0; k < s->n; k++) {
+            assert_non_null(s->row[k].name);
+            valued += s->row[k].value >= 0;
         }
-    assert_int_equal(n, 7);
+        assert_null(s->row[s->n].name);
+        for (int v = 0; v < 256; v++)
+            classes += map[v] < s->n;
+        assert_int_equal(classes, valued); /* no two classes share a value */
+    }
+    assert_int_equal(why.len, 0);
+    strbuf_release(&why);
+}
+
+static void unknown_names_are_told_the_rows(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
     assert_null(class_set_find("cityscapes"));
+    assert_null(class_set_find(""));
+    assert_true(class_set_known("", &why));
+    assert_int_equal(why.len, 0);
+    assert_false(class_set_known("cityscape19", &why));
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        assert_non_null(strstr(why.buf, s->name));
+    assert_non_null(strstr(why.buf, "not 'cityscape19' (did you mean cityscapes19?)"));
+    strbuf_release(&why);
 }
 
 int main(void)
@@ -101,7 +124,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_of_cityscapes),
         cmocka_unit_test(maps_of_others),
-        cmocka_unit_test(every_word_is_a_set),
+        cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(unknown_names_are_told_the_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,25 @@ static void mistakes_are_reported(void **state)
     config_release(&cfg);
 }
 
+static void names_are_those_of_the_tables(void **state)
+{
+    struct config cfg;
+    struct problems p = {0};
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.CLASS_SET", "camvid11");
+    data_check_names(&cfg, &p);
+    assert_int_equal(p.n, 0);
+    config_set(&cfg, "DATA.CLASS_SET", "camvid13");
+    data_check_names(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "DATA.CLASS_SET must be empty or one of"));
+    assert_non_null(strstr(p.item[0].text, "(did you mean camvid11?)"));
+    problems_release(&p);
+    config_release(&cfg);
+}
+
 static void synthetic_needs_no_path(void **state)
 {
     struct config cfg;
@@ -186,6 +205,7 @@ int main(void)
         cmocka_unit_test(keys_reach_the_loader),
         cmocka_unit_test(validation_resizes_as_timm_does),
         cmocka_unit_test(mistakes_are_reported),
+        cmocka_unit_test(names_are_those_of_the_tables),
         cmocka_unit_test(synthetic_needs_no_path),
     };
 
