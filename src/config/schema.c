@@ -495,6 +495,11 @@ const struct schema schema_table[] = {
         .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes, at most"),
+    ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
+        .metavar = "N",
+        .help =
+            "repeated augmentation: times that an epoch has each of its images, which "
+            "are as many times fewer; 0, 1: off"),
     ROW("AUG.MIXUP", aug.mixup, .def = "0.8", RANGE(0, 1000), .flag = "--mixup",
         .help = "mixup: alpha; 0: off"),
     ROW("AUG.CUTMIX", aug.cutmix, .def = "1.0", RANGE(0, 1000), .flag = "--cutmix",

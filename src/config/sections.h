@@ -99,7 +99,7 @@ struct config_aug {
     const char *auto_augment;
     double reprob;
     const char *remode;
-    int64_t recount;
+    int64_t recount, repeats;
     double mixup, cutmix;
     struct float_list cutmix_minmax; /* .item NULL: None */
     double mixup_prob, mixup_switch_prob;

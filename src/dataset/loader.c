@@ -161,11 +161,27 @@ static bool loader_take(struct loader *l, struct ticket *t)
 /* Places of a batch that are filled with other samples look at so many, as timm does. */
 enum { REPLACEMENTS = 50 };
 
+static struct sampler loader_order(const struct loader *l, uint64_t epoch)
+{
+    return (struct sampler){l->o.seed, epoch, l->source.data->n, l->o.shuffle,
+                            l->o.repeats};
+}
+
+/* The epoch of augmentation's key: the copies of a sample look different. */
+static uint64_t loader_augmented(const struct loader *l, uint64_t epoch,
+                                 const struct sampler *order, int64_t position)
+{
+    uint64_t repeats = l->o.repeats > 1 ? (uint64_t)l->o.repeats : 1;
+
+    return epoch * repeats + (uint64_t)sampler_copy(order, position);
+}
+
 /* One place of a batch; returns the reason if the file of its *sample is damaged. */
 static char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b,
                          int at, int64_t *sample)
 {
-    struct sampler order = {l->o.seed, b->epoch, l->source.data->n, l->o.shuffle};
+    struct sampler order = loader_order(l, b->epoch);
+    int64_t positions = sampler_len(&order);
     int tries = l->o.replace ? REPLACEMENTS : 0;
     int64_t position = (b->number * l->o.world + l->o.rank) * l->o.batch + at;
     size_t size = loader_sample_size(l), mask_size = loader_mask_size(l);
@@ -174,11 +190,12 @@ static char *loader_fill(struct loader *l, struct loader_worker *w, struct batch
     struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
 
     b->label[at] = -1;
-    b->sample[at] = *sample = position < order.n ? sampler_at(&order, position) : -1;
-    for (int k = 0; *sample >= 0 && k <= tries && k < order.n; k++) {
-        int64_t i = sampler_at(&order, (position + k) % order.n);
+    b->sample[at] = *sample = position < positions ? sampler_at(&order, position) : -1;
+    for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
+        int64_t other = (position + k) % positions, i = sampler_at(&order, other);
 
-        if (loader_sample(w, &l->source, b->epoch, i, pixel, mask, k ? &others : &why))
+        if (loader_sample(w, &l->source, loader_augmented(l, b->epoch, &order, other), i,
+                          pixel, mask, k ? &others : &why))
             continue;
         b->sample[at] = i;
         b->label[at] = dataset_label(l->source.data, i);
@@ -272,7 +289,7 @@ static void loader_check_options(const struct dataset *d, const struct loader_op
 struct loader *loader_open(const struct dataset *d, const struct loader_options *o)
 {
     struct loader *l = xcalloc(1, sizeof(*l));
-    int64_t step;
+    int64_t step, positions;
 
     l->o = *o;
     l->o.world = o->world ? o->world : 1;
@@ -283,7 +300,8 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
     loader_check_options(d, &l->o);
     l->o.limits = image_limits_or_default(&o->limits);
     step = (int64_t)l->o.batch * l->o.world;
-    l->batches = (d->n + (o->drop_last ? 0 : step - 1)) / step;
+    positions = sampler_len(&(struct sampler){.n = d->n, .repeats = o->repeats});
+    l->batches = (positions + (o->drop_last ? 0 : step - 1)) / step;
     l->bad = xcalloc((size_t)d->n, 1);
     l->source = (struct loader_source){
         .data = d, .transform = &l->o.transform, .limits = l->o.limits, .seed = o->seed};

@@ -52,6 +52,7 @@ struct loader_options {
     int held;     /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
     bool shuffle;    /* the order of sampler.h; else that of the data set */
+    int repeats;     /* of each sample in an epoch, as sampler.h says; 0: 1 */
     bool drop_last;  /* leave out a batch that cannot be filled */
     int rank, world; /* this process takes batches rank, rank + world, ...; 0, 0: alone */
 

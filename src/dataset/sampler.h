@@ -6,6 +6,11 @@
  * It is a Feistel network over the next power of four, whose rounds are Philox with the
  * stream PHILOX_SHUFFLE, walked again while it lands outside 0 .. n-1 (Black and Rogaway,
  * "Ciphers with arbitrary finite domains", CT-RSA 2002).
+ *
+ * Repeated augmentation (Hoffer et al. 2019, arXiv 1901.09335), as timm's
+ * RepeatAugSampler: the permutation's samples come `repeats` times in a row each, and an
+ * epoch is as long as before, but a multiple of 256 if there are that many; so it sees n
+ * / repeats samples.
  */
 #ifndef DATASET_SAMPLER_H
 #define DATASET_SAMPLER_H
@@ -17,9 +22,14 @@ struct sampler {
     uint64_t seed, epoch;
     int64_t n;
     bool shuffle; /* false: position i is sample i */
+    int repeats;  /* copies of each sample; 0: one */
 };
 
-/* The sample at a position in 0 .. n-1. */
+/* Positions of an epoch. */
+int64_t sampler_len(const struct sampler *s);
+
+/* The sample at a position in 0 .. sampler_len() - 1, and which of its copies it is. */
 int64_t sampler_at(const struct sampler *s, int64_t position);
+int sampler_copy(const struct sampler *s, int64_t position);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hostmem.h"
 #include "dataset/class_set.h"
+#include "dataset/sampler.h"
 #include "session/model_config.h"
 #include "train/scene_config.h"
 
@@ -252,6 +253,11 @@ static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
     return data_memory() / (split == DATA_TRAIN ? 2 : 8);
 }
 
+int64_t data_epoch_images(const struct config *cfg, int64_t samples)
+{
+    return sampler_len(&(struct sampler){.n = samples, .repeats = (int)cfg->aug.repeats});
+}
+
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o)
 {
@@ -267,6 +273,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .prefetch = (int)cfg->data.prefetch,
         .seed = (uint64_t)cfg->seed,
         .shuffle = train,
+        .repeats = train ? (int)cfg->aug.repeats : 1,
         .drop_last = train,
         .replace = train,
         .limits = {cfg->data.max_pixels, cfg->data.max_bytes},

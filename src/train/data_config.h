@@ -29,6 +29,9 @@ void data_check_split(const struct config *cfg, enum data_split split,
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 
+/* Images of an epoch of training over so many samples: AUG.REPEATS may cut it. */
+int64_t data_epoch_images(const struct config *cfg, int64_t samples);
+
 /*
  * Training: shuffled, augmented, no partial batch. Validation: resize and centre crop in
  * the order of the files; the whole picture as large as it fits IMG_WIDTH x IMG_HEIGHT,

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "train/data_config.h"
 #include "train/pictures.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
@@ -185,11 +186,12 @@ void trainer_start(struct trainer *t)
     bool resumed;
 
     feed_open(&t->feed, cfg, true);
-    session_init(&t->session, cfg,
-                 &(struct session_options){.train = true,
-                                           .eval = true,
-                                           .images = t->feed.train->n,
-                                           .class_weight = t->feed.class_weight});
+    session_init(
+        &t->session, cfg,
+        &(struct session_options){.train = true,
+                                  .eval = true,
+                                  .images = data_epoch_images(cfg, t->feed.train->n),
+                                  .class_weight = t->feed.class_weight});
     output_prepare(&t->output, cfg);
     progress_init(cfg->log.progress);
     t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,

@@ -68,6 +68,37 @@ static void an_epoch_resumes_in_the_middle(void **state)
 }
 
 /* Validation: every sample once, in order, the rest of the last batch empty. */
+/* Copies of a sample stand side by side and are augmented each in its own way. */
+static void copies_look_different(void **state)
+{
+    struct loader_options o = training_options(2);
+    char *dir = make_pictures();
+    struct dataset *d = folder_open(dir);
+    const struct batch *b;
+    struct loader *l;
+    int pairs = 0;
+
+    (void)state;
+    o.repeats = 2;
+    l = loader_open(d, &o);
+    loader_start_epoch(l, 3, 0);
+    while ((b = loader_next(l))) {
+        size_t size = (size_t)o.transform.w * (size_t)o.transform.h * 3;
+
+        for (int i = 0; i + 1 < b->size; i += 2, pairs++) {
+            assert_int_equal(b->sample[i], b->sample[i + 1]);
+            assert_int_equal(b->label[i], b->label[i + 1]);
+            assert_memory_not_equal(b->pixel + (size_t)i * size,
+                                    b->pixel + ((size_t)i + 1) * size, size);
+        }
+        loader_release_batch(l, b);
+    }
+    assert_true(pairs >= 16);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 static void the_last_batch_is_padded(void **state)
 {
     char *dir = make_pictures();
@@ -286,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_do_not_depend_on_workers),
         cmocka_unit_test(an_epoch_resumes_in_the_middle),
+        cmocka_unit_test(copies_look_different),
         cmocka_unit_test(the_last_batch_is_padded),
         cmocka_unit_test(ranks_share_an_epoch),
         cmocka_unit_test(abandoned_epochs_leave_no_trace),

@@ -13,7 +13,7 @@ static void every_sample_once(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct sampler s = {7, 3, sizes[k], true};
+        struct sampler s = {7, 3, sizes[k], true, 0};
         uint8_t *seen = xcalloc((size_t)s.n, 1);
 
         for (int64_t p = 0; p < s.n; p++) {
@@ -37,7 +37,7 @@ static int differing(const struct sampler *a, const struct sampler *b)
 
 static void the_key_is_seed_and_epoch(void **state)
 {
-    struct sampler s = {1, 1, 1000, true}, seed = s, epoch = s, plain = s, high = s;
+    struct sampler s = {1, 1, 1000, true, 0}, seed = s, epoch = s, plain = s, high = s;
 
     (void)state;
     seed.seed = 2;
@@ -52,11 +52,33 @@ static void the_key_is_seed_and_epoch(void **state)
     assert_int_equal(sampler_at(&plain, 123), 123);
 }
 
+/* Copies side by side, as many positions as before but whole groups of 256, and n / r of
+ * the samples. */
+static void samples_are_repeated(void **state)
+{
+    struct sampler s = {7, 3, 1000, true, 3}, once = s, few = s;
+    int seen[1000] = {0}, different = 0;
+
+    (void)state;
+    once.repeats = 0;
+    few.n = 10;
+    assert_int_equal(sampler_len(&once), 1000);
+    assert_int_equal(sampler_len(&few), 10);
+    assert_int_equal(sampler_len(&s), 768);
+    for (int64_t p = 0; p < 768; p++) {
+        assert_int_equal(sampler_at(&s, p), sampler_at(&once, p / 3));
+        assert_int_equal(sampler_copy(&s, p), p % 3);
+        assert_int_equal(sampler_copy(&once, p), 0);
+        different += seen[sampler_at(&s, p)]++ == 0;
+    }
+    assert_int_equal(different, 256);
+}
+
 /* The same order for ever: a resumed run depends on it. */
 static void the_order_is_fixed(void **state)
 {
     static const int64_t want[] = {85499, 400141, 83139, 45303, 1006892};
-    struct sampler s = {42, 5, 1281167, true};
+    struct sampler s = {42, 5, 1281167, true, 0};
 
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -74,7 +96,7 @@ static void orders_are_fair(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < EPOCHS; e++) {
-        struct sampler s = {9, e, N, true};
+        struct sampler s = {9, e, N, true, 0};
 
         for (int64_t p = 0; p < N; p++) {
             int64_t i = sampler_at(&s, p);
@@ -103,7 +125,7 @@ static void all_orders_occur(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < 3000; e++) {
-        struct sampler s = {1, e, 5, true};
+        struct sampler s = {1, e, 5, true, 0};
         int code = 0;
 
         for (int p = 0; p < 5; p++)
@@ -116,8 +138,11 @@ static void all_orders_occur(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_once),  cmocka_unit_test(the_key_is_seed_and_epoch),
-        cmocka_unit_test(the_order_is_fixed), cmocka_unit_test(orders_are_fair),
+        cmocka_unit_test(every_sample_once),
+        cmocka_unit_test(the_key_is_seed_and_epoch),
+        cmocka_unit_test(samples_are_repeated),
+        cmocka_unit_test(the_order_is_fixed),
+        cmocka_unit_test(orders_are_fair),
         cmocka_unit_test(all_orders_occur),
     };
 
