@@ -72,16 +72,20 @@ struct op {
      */
     void (*grad)(struct builder *b, const struct node *n);
 
-    /* Floating-point operations; multiply-accumulates of conv and matmul (NULL: 0). */
+    /* Floating-point operations; multiply-accumulates of conv and matmul (NULL: 0), and
+     * how many elements those make (NULL: the first output's). */
     int64_t (*flops)(const struct node *n);
     int64_t (*macs)(const struct node *n);
+    int64_t (*acts)(const struct node *n);
 
     /*
      * The reference: plain C, sums in double, no SIMD, no threads. Floating-point tensors
      * are seen as float whatever their dtype: ops/reference.c converts around the call.
-     * s->in and s->out follow n->in and n->out (made tensors, then written state).
+     * s->in and s->out follow n->in and n->out (made tensors, then written state);
+     * s->workspace has the bytes that ref_scratch asks for (NULL: none), aligned to 64.
      */
     void (*ref)(const struct step *s);
+    size_t (*ref_scratch)(const struct node *n);
 };
 
 #ifdef __cplusplus

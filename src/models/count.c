@@ -26,7 +26,7 @@ struct model_count model_count(const struct graph *g)
         if (n->phase != PHASE_FORWARD || !n->op->macs)
             continue;
         c.macs += n->op->macs(n);
-        c.acts += tensor_len(n->out[0]);
+        c.acts += n->op->acts ? n->op->acts(n) : tensor_len(n->out[0]);
     }
     return c;
 }

@@ -30,7 +30,7 @@ static size_t scratch_needed(const struct node *n)
     for (int i = 0; i < n->nout; i++) /* an output of several may be unwanted */
         if (dtype_is_half(n->out[i]->dtype) || n->op->nout > 1)
             size += wide_size(n->out[i]);
-    return size;
+    return size + (n->op->ref_scratch ? n->op->ref_scratch(n) : 0);
 }
 
 static const char *reference_claim(struct region *r, struct graph *g, struct node *n,
@@ -108,6 +108,7 @@ static void reference_run(struct step *s, struct device *dev)
     }
     view.in = st->in;
     view.out = st->out;
+    view.workspace = at;
     n->op->ref(&view);
     for (int i = 0; i < n->nout; i++)
         if (s->out[i] && dtype_is_half(n->out[i]->dtype))
