@@ -17,6 +17,7 @@
 #include "ops/mix.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
+#include "ops/window_attention.h"
 
 /* Each ends with name == NULL. */
 extern const struct op_case rows_input[];
@@ -25,6 +26,7 @@ extern const struct op_case rows_batchnorm[];
 extern const struct op_case rows_pointwise[];
 extern const struct op_case rows_pool[];
 extern const struct op_case rows_dropout[];
+extern const struct op_case rows_attention[];
 extern const struct op_case rows_loss[];
 extern const struct op_case rows_update[];
 extern const struct op_case rows_chains[];
@@ -36,11 +38,12 @@ extern const struct op_case rows_wide_chains[];
     {                                                                                    \
         __VA_ARGS__                                                                      \
     }
-#define CONV(...)    .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
-#define MIX(...)     .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
-#define MAXPOOL(...) .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
-#define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
-#define UP(...)      .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
+#define CONV(...)          .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
+#define MIX(...)           .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
+#define MAXPOOL(...)       .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
+#define AVGPOOL(...)       .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
+#define UP(...)            .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
+#define ATTENTION(fn, ...) .build = case_##fn, ATTRS(window_attention_attrs, __VA_ARGS__)
 #define LOSS2D(...)                                                                      \
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \
@@ -80,13 +83,18 @@ extern const struct op_case rows_wide_chains[];
 #define STAGE1_WIDE .bench = {.dim = {16, 256, 56, 56}, .out = 64}
 #define STAGE2      .bench = {.dim = {16, 128, 28, 28}, .out = 128}
 /* Road scenes: batch 4 at 480 x 360, halved once, twice, three times. */
-#define SCENE1  .bench = {.dim = {4, 16, 180, 240}, .out = 12}
-#define SCENE2  .bench = {.dim = {4, 64, 90, 120}, .out = 16}
-#define SCENE3  .bench = {.dim = {4, 128, 45, 60}, .out = 64}
-#define DOWN1   .bench = {.dim = {4, 3, 360, 480}, .out = 16}
-#define DOWN2   .bench = {.dim = {4, 16, 180, 240}, .out = 64}
-#define DOWN3   .bench = {.dim = {4, 64, 90, 120}, .out = 128}
-#define PIXELS  .bench = {.dim = {4, 12, 360, 480}}
+#define SCENE1 .bench = {.dim = {4, 16, 180, 240}, .out = 12}
+#define SCENE2 .bench = {.dim = {4, 64, 90, 120}, .out = 16}
+#define SCENE3 .bench = {.dim = {4, 128, 45, 60}, .out = 64}
+#define DOWN1  .bench = {.dim = {4, 3, 360, 480}, .out = 16}
+#define DOWN2  .bench = {.dim = {4, 16, 180, 240}, .out = 64}
+#define DOWN3  .bench = {.dim = {4, 64, 90, 120}, .out = 128}
+#define PIXELS .bench = {.dim = {4, 12, 360, 480}}
+/* Features of qkv: Swin-T at 224, SwinV2-T at 256, ViT-S at 224, batch 8. */
+#define SWIN1   .bench = {.dim = {8, 56, 56, 288}, .out = 3}
+#define SWIN3   .bench = {.dim = {8, 14, 14, 1152}, .out = 12}
+#define SWINV2  .bench = {.dim = {8, 64, 64, 288}, .out = 3}
+#define VIT     .bench = {.dim = {8, 1, 197, 1152}, .out = 6}
 #define CLASSES .bench = {.dim = {256, 1000}}
 
 #endif

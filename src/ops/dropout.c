@@ -13,7 +13,7 @@ static const struct attr dropout_attr_table[] = {
 };
 
 /* FNV-1a, without the sign bit */
-static int salt_of(const char *layer)
+int dropout_salt(const char *layer)
 {
     uint32_t h = 2166136261u;
 
@@ -27,7 +27,7 @@ struct tensor *dropout_(struct builder *b, struct tensor *x, const struct op *op
 {
     struct dropout_attrs r = *a;
 
-    r.salt = salt_of(r.layer);
+    r.salt = dropout_salt(r.layer);
     if (!b->g->training || r.rate == 0)
         return x;
 

@@ -31,6 +31,7 @@
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/update_control.h"
+#include "ops/window_attention.h"
 
 const struct op *const op_table[] = {
     /* input */
@@ -77,6 +78,8 @@ const struct op *const op_table[] = {
     &op_dropout,
     &op_dropout2d,
     &op_drop_path,
+    &op_window_attention,
+    &op_window_attention_grad,
 
     /* loss */
     &op_cross_entropy,

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Golden files of window attention, from timm.
+
+    scripts/golden/attention.py tests/golden/ops
+
+writes attention.safetensors: for each case qkv, the parameters, y and all gradients of
+timm's Swin and SwinV2 blocks (roll, padding, partition and back included) and of its ViT
+attention. The blocks' own qkv layer is replaced by one that looks the features up: pixels
+carry their number, and padding, which is zero, gets row 0. Then what comes out of the
+block before its last layer is the result for just these features. Computed in fp64 from
+numbers that fp32 has. Needs torch and timm.
+"""
+import os
+import sys
+
+import torch
+from safetensors.torch import save_file
+from timm.models.swin_transformer import SwinTransformerBlock
+from timm.models.swin_transformer_v2 import SwinTransformerV2Block
+from timm.models.vision_transformer import Attention
+
+# name: kind, images, height, width, channels, heads, window, shift
+CASES = {
+    "plain": ("v1", 2, 4, 6, 8, 2, (2, 3), (0, 0)),
+    "shift": ("v1", 1, 6, 9, 6, 1, (3, 3), (1, 1)),
+    "odd": ("v1", 1, 5, 7, 8, 2, (3, 4), (0, 0)),
+    "odd_shift": ("v1", 2, 6, 5, 6, 2, (4, 2), (2, 1)),
+    "one_direction": ("v1", 1, 5, 7, 6, 2, (3, 3), (0, 1)),
+    "swin": ("v1", 1, 9, 16, 8, 2, (7, 7), (3, 3)),
+    "cosine": ("v2", 1, 6, 6, 8, 2, (3, 3), (1, 1)),
+    "cosine_odd": ("v2", 1, 5, 6, 12, 3, (2, 4), (1, 2)),
+    "vit": ("vit", 2, 1, 9, 12, 3, (1, 9), (0, 0)),
+}
+
+
+def rounded(x):
+    return x.float().double()
+
+
+class Features(torch.nn.Module):
+    """Row 0 for padding, row i + 1 for pixel i."""
+
+    def __init__(self, pixels, features):
+        super().__init__()
+        self.table = torch.nn.Parameter(rounded(torch.randn(pixels + 1, features)))
+
+    def forward(self, x):
+        return self.table[x[..., 0].round().long()]
+
+
+def block(kind, height, width, channels, heads, window, shift):
+    if kind == "vit":
+        return Attention(channels, heads, qkv_bias=False)
+    if kind == "v1":
+        b = SwinTransformerBlock(channels, (height, width), heads, window_size=window,
+                                 shift_size=shift, qkv_bias=False, always_partition=True)
+    else:
+        b = SwinTransformerV2Block(channels, (height, width), heads, window_size=window,
+                                   shift_size=shift, qkv_bias=False)
+    # timm takes the shift away where the window is not less than the map
+    assert tuple(b.shift_size) == tuple(shift) and tuple(b.window_size) == tuple(window)
+    return b
+
+
+def run(out, name, kind, images, height, width, channels, heads, window, shift):
+    torch.manual_seed(len(name) + channels)
+    b = block(kind, height, width, channels, heads, window, shift)
+    attn = b if kind == "vit" else b.attn
+    pixels = images * height * width
+    attn.qkv = Features(pixels, 3 * channels)
+    attn.proj = torch.nn.Identity()
+    numbers = torch.arange(1, pixels + 1, dtype=torch.float64)
+    x = numbers.reshape(images, height, width, 1).repeat(1, 1, 1, channels)
+    if kind == "vit":
+        y = attn(x[:, 0])[:, None]
+    else:
+        if kind == "v1":
+            torch.nn.init.normal_(attn.relative_position_bias_table)
+        else:
+            with torch.no_grad():  # one of them above the clamp
+                attn.logit_scale.copy_(torch.linspace(0.5, 5.5, heads).view(heads, 1, 1))
+            raw = attn.cpb_mlp(attn.relative_coords_table).view(-1, heads)
+            table = rounded(16 * torch.sigmoid(raw)).detach().requires_grad_()
+            attn.cpb_mlp = Inverse(table)
+        for p in attn.parameters():
+            p.data = rounded(p.data)
+        y = b._attn(x)
+    dy = rounded(torch.randn_like(y))
+    y.backward(dy)
+    rows = attn.qkv.table
+    shape = (images, height, width, 3 * channels)
+    t = {"qkv": rows[1:].reshape(shape), "dqkv": rows.grad[1:].reshape(shape),
+         "pad": rows[0], "dpad": rows.grad[0], "y": y, "dy": dy}
+    if kind == "v1":
+        t["table"] = attn.relative_position_bias_table
+        t["dtable"] = attn.relative_position_bias_table.grad
+    if kind == "v2":
+        t["table"], t["dtable"] = table, table.grad
+        t["logit_scale"], t["dlogit_scale"] = attn.logit_scale, attn.logit_scale.grad
+    out.update({f"{name}.{k}": v.detach().float().contiguous().clone() for k, v in t.items()})
+
+
+class Inverse(torch.nn.Module):
+    """In place of the coordinates' network: what 16 sigmoid() turns into the table."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, coordinates):
+        return torch.logit(self.table / 16)
+
+
+def main():
+    out = {}
+    torch.set_default_dtype(torch.float64)
+    for name, case in CASES.items():
+        run(out, name, *case)
+    path = os.path.join(sys.argv[1], "attention.safetensors")
+    os.makedirs(sys.argv[1], exist_ok=True)
+    save_file(out, path)
+    print(f"{path}: {len(CASES)} cases, {os.path.getsize(path)} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+/* The build functions of cases/rows_attention.c. */
+#include "cases/case_build.h"
+
+#include "ops/window_attention.h"
+
+/* dim is that of qkv, out the heads. */
+static struct window_attention_attrs begin(struct case_build *c,
+                                           const struct op_case *row,
+                                           const struct case_size *s, struct tensor **qkv)
+{
+    struct window_attention_attrs a = *(const struct window_attention_attrs *)row->attrs;
+
+    a.layer = "attn";
+    a.heads = s->out;
+    *qkv = case_tensor(c, "qkv", DTYPE_F32, LAYOUT_PLAIN, 4, s->dim, CASE_SIGNED);
+    return a;
+}
+
+static void add_table(struct case_build *c, const struct case_size *s,
+                      struct window_attention_attrs *a)
+{
+    int64_t table[] = {(2 * a->window_h - 1) * (2 * a->window_w - 1), a->heads};
+
+    a->table = case_tensor(c, "table", DTYPE_F32, LAYOUT_PLAIN, 2, table, CASE_SIGNED);
+    a->pad = case_tensor(c, "pad", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[3], CASE_SIGNED);
+}
+
+void case_attention(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct tensor *qkv;
+    struct window_attention_attrs a = begin(c, row, s, &qkv);
+
+    case_output(c, window_attention_(c->b, qkv, &a));
+}
+
+/* Swin's */
+void case_window_attention(struct case_build *c, const struct op_case *row,
+                           const struct case_size *s)
+{
+    struct tensor *qkv;
+    struct window_attention_attrs a = begin(c, row, s, &qkv);
+
+    add_table(c, s, &a);
+    case_output(c, window_attention_(c->b, qkv, &a));
+}
+
+/* Swin's without biases: padding is zeros. */
+void case_unbiased_attention(struct case_build *c, const struct op_case *row,
+                             const struct case_size *s)
+{
+    struct tensor *qkv;
+    struct window_attention_attrs a = begin(c, row, s, &qkv);
+
+    case_output(c, window_attention_(c->b, qkv, &a));
+}
+
+/* SwinV2's */
+void case_cosine_attention(struct case_build *c, const struct op_case *row,
+                           const struct case_size *s)
+{
+    struct tensor *qkv;
+    struct window_attention_attrs a = begin(c, row, s, &qkv);
+    int64_t heads[] = {a.heads, 1, 1};
+
+    add_table(c, s, &a);
+    a.logit_scale =
+        case_tensor(c, "logit_scale", DTYPE_F32, LAYOUT_PLAIN, 3, heads, CASE_SIGNED);
+    case_output(c, window_attention_(c->b, qkv, &a));
+}

@@ -1,0 +1,14 @@
+/* The reference of ops/window_attention.h, in a file of its own. */
+#ifndef OPS_WINDOW_ATTENTION_REF_H
+#define OPS_WINDOW_ATTENTION_REF_H
+
+#include <stddef.h>
+
+struct node;
+struct step;
+
+void window_attention_ref(const struct step *s);
+void window_attention_grad_ref(const struct step *s);
+size_t window_attention_scratch(const struct node *n); /* of both */
+
+#endif
