@@ -46,6 +46,7 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
                               struct problems *p)
 {
     data_check_names(cfg, p);
+    data_check_keys(cfg, p);
     if (line->narg && cmdline_has(line, "--diff"))
         problems_error(p, "--diff", "has no effect with a KEY");
     for (int i = 0; i < line->narg; i++)

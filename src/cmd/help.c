@@ -12,6 +12,7 @@
 #include "config/dump.h"
 #include "config/schema.h"
 #include "dataset/class_set.h"
+#include "dataset/table.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
 
@@ -57,6 +58,44 @@ static void line(const char *name, const char *help)
     }
     printf("%*s", HELP_COLUMN - column, "");
     wrap(help, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void list_class_sets(void)
+{
+    for (const struct class_set *s = class_set_table; s->name; s++)
+        line(s->name, s->help);
+}
+
+static void list_storages(void)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    for (const struct storage *const *row = storage_table; *row; row++) {
+        strbuf_reset(&s);
+        strbuf_addstr(&s, (*row)->name);
+        for (const char *const *a = (*row)->alias; *a; a++)
+            strbuf_addf(&s, ", %s", *a);
+        line(s.buf, (*row)->help);
+    }
+    strbuf_release(&s);
+}
+
+/* Keys whose values are names of the rows of a table that config cannot see. */
+static const struct help_table {
+    const char *key;
+    void (*list)(void);
+} help_tables[] = {
+    {"DATA.CLASS_SET", list_class_sets},
+    {"DATA.DATASET", list_storages},
+};
+
+/* NULL: the values are no names of a table. */
+static const struct help_table *table_of(const struct schema *row)
+{
+    for (size_t i = 0; i < sizeof(help_tables) / sizeof(help_tables[0]); i++)
+        if (!strcmp(help_tables[i].key, row->key))
+            return &help_tables[i];
+    return NULL;
 }
 
 /* --- flags
@@ -113,7 +152,10 @@ static void help_flag(const struct schema *row)
         add_negations(&name, row);
     else
         add_metavar(&name, row);
-    strbuf_addf(&help, "%s: %s (default: ", row->key, row->help);
+    strbuf_addf(&help, "%s: %s (", row->key, row->help);
+    if (table_of(row))
+        strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
+    strbuf_addstr(&help, "default: ");
     add_default(&help, row);
     strbuf_addch(&help, ')');
     line(name.buf, help.buf);
@@ -173,27 +215,6 @@ void help_verb(const struct verb *v)
  * --------------------------------------------------------------------------------------
  */
 
-static void list_class_sets(void)
-{
-    for (const struct class_set *s = class_set_table; s->name; s++)
-        line(s->name, s->help);
-}
-
-/* Keys whose values are names of rows of tables, which config cannot see. */
-static const struct help_table {
-    const char *key;
-    void (*list)(void);
-} help_tables[] = {
-    {"DATA.CLASS_SET", list_class_sets},
-};
-
-static void help_rows(const char *key)
-{
-    for (size_t i = 0; i < sizeof(help_tables) / sizeof(help_tables[0]); i++)
-        if (!strcmp(help_tables[i].key, key))
-            help_tables[i].list();
-}
-
 static void help_key(const struct schema *row)
 {
     struct strbuf s = STRBUF_INIT;
@@ -216,7 +237,8 @@ static void help_key(const struct schema *row)
         printf("  no effect: %s\n", row->no_effect);
     if (row->unsupported)
         printf("  only the default is supported: %s\n", row->unsupported);
-    help_rows(row->key);
+    if (table_of(row))
+        table_of(row)->list();
     strbuf_release(&s);
 }
 

@@ -115,9 +115,6 @@ static void check_family_keys(const struct config *cfg, struct problems *p)
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
     static const char average[] = "TRAIN.EMA.ENABLE is False";
-    static const char whole[] = "a data set is read whole; only DATA.DATASET synthetic "
-                                "has as many as are asked for";
-    bool made_up = !strcmp(cfg->data.dataset, "synthetic");
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
@@ -136,6 +133,4 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
                "TRAIN.CLASS_WEIGHTS is not auto");
-    check_read(cfg, p, "DATA.TRAIN_NUM_SAMPLES", made_up, whole);
-    check_read(cfg, p, "DATA.VAL_NUM_SAMPLES", made_up, whole);
 }

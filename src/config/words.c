@@ -20,13 +20,6 @@ const struct choice words_amp_dtypes[] = {
     {0},
 };
 
-const struct choice words_datasets[] = {
-    {"imagenet", 0, NULL},  {"imagenet22K", 0, NULL},
-    {"folder", 0, NULL},    {"cityscapes", 0, NULL},
-    {"list", 0, NULL},      {"voc", 0, NULL},
-    {"synthetic", 0, NULL}, {0},
-};
-
 const struct choice words_interpolations[] = {
     {"bilinear", INTERPOLATION_BILINEAR, NULL},
     {"bicubic", INTERPOLATION_BICUBIC, NULL},

@@ -10,7 +10,6 @@
 
 extern const struct choice words_amp_opt_levels[];
 extern const struct choice words_amp_dtypes[];
-extern const struct choice words_datasets[];
 extern const struct choice words_interpolations[];
 extern const struct choice words_cache_modes[];
 extern const struct choice words_on_errors[];

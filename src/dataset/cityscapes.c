@@ -1,4 +1,8 @@
-/* Cityscapes' folders; dataset.h says which files are whose. */
+/*
+ * DATA.DATASET cityscapes: leftImg8bit/SPLIT/CITY/NAME_leftImg8bit.png (or .jpg) and
+ * gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png, joined by CITY/NAME, in byte order. An
+ * image without its label map, or a label map without its image, ends the program.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,25 +77,55 @@ static void check_partners(const struct strmap *a, const struct side *as,
     strbuf_release(&names);
 }
 
-struct dataset *cityscapes_open(const char *root, const char *split,
-                                const struct label_options *o)
+static const char *const side_folder[] = {"leftImg8bit", "gtFine"};
+
+static char *side_dir(const struct dataset_source *s, int side)
+{
+    return xasprintf("%s/%s/%s", s->path, side_folder[side], s->split);
+}
+
+static bool cityscapes_check(const struct dataset_source *s, struct strbuf *why)
+{
+    bool is = true;
+
+    for (int side = 0; is && side < 2; side++) {
+        char *dir = side_dir(s, side);
+
+        is = file_is_dir(dir);
+        if (!is)
+            strbuf_addf(why, "there is no folder '%s'", dir);
+        free(dir);
+    }
+    return is;
+}
+
+static bool cityscapes_probe(const struct dataset_source *s)
+{
+    struct strbuf unused = STRBUF_INIT;
+    bool is = cityscapes_check(s, &unused);
+
+    strbuf_release(&unused);
+    return is;
+}
+
+static struct dataset *cityscapes_open(const struct dataset_source *s)
 {
     struct pairs *p;
-    struct side image = {.folder = "leftImg8bit",
+    struct side image = {.dir = side_dir(s, 0),
+                         .folder = side_folder[0],
                          .ending = "_leftImg8bit.png",
                          .ending_2 = "_leftImg8bit.jpg"};
-    struct side label = {.folder = "gtFine",
-                         .ending = o->train_ids ? "_gtFine_labelTrainIds.png"
-                                                : "_gtFine_labelIds.png"};
+    struct side label = {.dir = side_dir(s, 1),
+                         .folder = side_folder[1],
+                         .ending = s->labels.train_ids ? "_gtFine_labelTrainIds.png"
+                                                       : "_gtFine_labelIds.png"};
     struct strmap images = {0}, labels = {0};
 
-    image.dir = xasprintf("%s/%s/%s", root, image.folder, split);
-    label.dir = xasprintf("%s/%s/%s", root, label.folder, split);
-    p = pairs_new(root, image.dir, o);
-    list_side(&image, split, p, &images);
-    list_side(&label, split, p, &labels);
+    p = pairs_new(s, image.dir);
+    list_side(&image, s->split, p, &images);
+    list_side(&label, s->split, p, &labels);
     if (images.n == 0)
-        die("'%s' has no pictures: they are expected as CITY/NAME%s", image.dir,
+        die("'%s' has no images: they are expected as CITY/NAME%s", image.dir,
             image.ending);
     check_partners(&images, &image, &labels, &label);
     check_partners(&labels, &label, &images, &image);
@@ -104,3 +138,14 @@ struct dataset *cityscapes_open(const char *root, const char *split,
     free(label.dir);
     return &p->base;
 }
+
+const struct storage storage_cityscapes = {
+    .name = "cityscapes",
+    .help = "label maps of Cityscapes: leftImg8bit/SPLIT/CITY/NAME_leftImg8bit.png and "
+            "gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png",
+    .labels = STORAGE_LABEL_MAPS,
+    .reads = pairs_reads,
+    .probe = cityscapes_probe,
+    .check = cityscapes_check,
+    .open = cityscapes_open,
+};

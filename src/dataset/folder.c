@@ -1,4 +1,11 @@
-/* ImageFolder: a folder a class. dataset.h says what counts. */
+/*
+ * DATA.DATASET folder, torchvision's ImageFolder: SPLIT/CLASS/.../IMAGE at any depth,
+ * links followed. Classes are the folders of SPLIT in byte order (torchvision's order;
+ * timm's natural order puts class2 before class10), samples follow class by class in byte
+ * order of their paths. Images are told by their names (image_has_extension). Hidden
+ * files and folders are passed over; what else is left out is noted in the log. A class
+ * folder without an image is an error.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +20,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "dataset/dataset.h"
 #include "dataset/read.h"
+#include "dataset/table.h"
 #include "image/image.h"
 
 struct folder {
@@ -218,24 +225,90 @@ static void folder_warn_other(const struct folder *f)
 }
 
 static const struct dataset_type folder_type = {
-    .name = "folder",
     .label = folder_label,
     .read = folder_read,
     .describe = folder_describe,
     .close = folder_close,
 };
 
-struct dataset *folder_open(const char *dir)
+static char *folder_of(const struct dataset_source *s)
+{
+    return s->split && *s->split ? path_join(s->path, s->split) : xstrdup(s->path);
+}
+
+/* "; it has 'test', 'train'", or nothing */
+static void folder_add_others(struct strbuf *s, const char *dir)
+{
+    enum { SHOWN = 6 };
+    int n, shown = 0;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n && shown < SHOWN; i++) {
+        char *path = path_join(dir, name[i]);
+
+        if (name[i][0] != '.' && file_is_dir(path))
+            strbuf_addf(s, "%s'%s'", shown++ ? ", " : "; it has ", name[i]);
+        free(path);
+    }
+    if (shown == SHOWN)
+        strbuf_addstr(s, ", ...");
+    dir_list_free(name, n);
+}
+
+static bool folder_check(const struct dataset_source *s, struct strbuf *why)
+{
+    char *dir = folder_of(s);
+    bool is = file_is_dir(dir);
+
+    if (!is) {
+        strbuf_addf(why, "'%s' has no folder '%s'", s->path, s->split);
+        folder_add_others(why, s->path);
+    }
+    free(dir);
+    return is;
+}
+
+/* Does one of the first entries have an image's name or, with `below`, is one of them a
+ * folder with such an entry? */
+static bool folder_has_image(const char *dir, bool below)
+{
+    enum { LOOKS = 100 };
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    bool has = false;
+
+    for (int looks = 0; d && !has && looks < LOOKS && (e = readdir(d)); looks++) {
+        char *path = path_join(dir, e->d_name);
+
+        if (e->d_name[0] != '.')
+            has = below ? folder_has_image(path, false) : image_has_extension(e->d_name);
+        free(path);
+    }
+    if (d)
+        closedir(d);
+    return has;
+}
+
+static bool folder_probe(const struct dataset_source *s)
+{
+    char *dir = folder_of(s);
+    bool has = folder_has_image(dir, true);
+
+    free(dir);
+    return has;
+}
+
+static struct dataset *folder_open(const struct dataset_source *s)
 {
     struct folder *f = xcalloc(1, sizeof(*f));
     struct dataset *d = &f->base;
-    size_t len = strlen(dir);
+    size_t len;
     int64_t *count;
 
-    while (len > 1 && dir[len - 1] == '/')
-        len--;
     d->type = &folder_type;
-    d->name = xstrndup(dir, len);
+    d->name = folder_of(s);
+    for (len = strlen(d->name); len > 1 && d->name[len - 1] == '/'; len--)
+        d->name[len - 1] = '\0';
     folder_find_classes(f);
     f->fd = open(d->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->fd < 0)
@@ -255,3 +328,13 @@ struct dataset *folder_open(const char *dir)
     qsort(f->file, (size_t)d->n, sizeof(*f->file), folder_compare_files);
     return d;
 }
+
+const struct storage storage_folder = {
+    .name = "folder",
+    .alias = {"imagenet", "imagenet22K"}, /* Swin's */
+    .help = "a folder for each class: SPLIT/CLASS/.../IMAGE",
+    .labels = STORAGE_CLASSES,
+    .probe = folder_probe,
+    .check = folder_check,
+    .open = folder_open,
+};

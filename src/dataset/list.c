@@ -1,4 +1,14 @@
-/* List files of pictures and their label pictures; dataset.h says what they look like. */
+/*
+ * DATA.DATASET list: SPLIT.txt with "image label" on each line or, if that is not there,
+ * SPLITImages.txt and SPLITLabels.txt with a name on each line. Names are paths below the
+ * root, or start with a slash; a name with spaces needs a tab between the two. Empty
+ * lines and lines that start with # do not count.
+ *
+ * All files must be there. Names are compared without folder, extension and the usual
+ * endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If an image's label map
+ * stands on another line, the lists are shifted, and the program ends with both lines.
+ */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +19,7 @@
 #include "base/strmap.h"
 #include "dataset/list_file.h"
 #include "dataset/pairs.h"
+#include "image/image.h"
 
 /* Cuts "image label" in two; at the tab if there is one. */
 static char *list_cut(const struct list_file *l, const struct line *at)
@@ -126,38 +137,105 @@ static void list_check_ids(const struct pairs *p, const struct label_options *o)
             p->base.name, (long long)n, other, o->train_ids ? "train_ids" : "ids");
 }
 
-struct dataset *list_open(const char *root, const char *split,
-                          const struct label_options *o)
+/* The files that a split may have: "image label" in one, or each in its own. */
+enum { LIST_PAIRS, LIST_IMAGES, LIST_LABELS, LISTS };
+
+static const char *const list_ending[LISTS] = {".txt", "Images.txt", "Labels.txt"};
+
+static char *list_name(const struct dataset_source *s, int which)
 {
-    char *one = xasprintf("%s.txt", split), *two[2], *name;
-    struct list_file pair, image, label;
-    bool both = list_file_read(&pair, root, one), images, labels;
+    return xasprintf("%s%s", s->split, list_ending[which]);
+}
+
+static bool list_has(const struct dataset_source *s, int which)
+{
+    char *name = list_name(s, which), *path = path_join(s->path, name);
+    bool has = file_exists(path) && !file_is_dir(path);
+
+    free(name);
+    free(path);
+    return has;
+}
+
+static bool list_check(const struct dataset_source *s, struct strbuf *why)
+{
+    if (list_has(s, LIST_PAIRS) || (list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS)))
+        return true;
+    strbuf_addf(why, "'%s' has no list: neither %s%s nor %s%s and %s%s", s->path,
+                s->split, list_ending[0], s->split, list_ending[1], s->split,
+                list_ending[2]);
+    return false;
+}
+
+/* Are there names of two images on the first line that counts? */
+static bool list_has_pairs(const struct dataset_source *s)
+{
+    char *name = list_name(s, LIST_PAIRS), *path = path_join(s->path, name);
+    char line[4096] = "", *end;
+    FILE *f = fopen(path, "r");
+    bool has;
+
+    while (f && fgets(line, sizeof(line), f) && (*line == '#' || *line == '\n'))
+        *line = '\0';
+    if (f)
+        fclose(f);
+    free(name);
+    free(path);
+    line[strcspn(line, "\r\n")] = '\0';
+    end = line + strcspn(line, strchr(line, '\t') ? "\t" : " ");
+    has = *end && image_has_extension(end);
+    *end = '\0';
+    return has && image_has_extension(line);
+}
+
+static bool list_probe(const struct dataset_source *s)
+{
+    if (list_has(s, LIST_PAIRS))
+        return list_has_pairs(s);
+    return list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS);
+}
+
+static struct dataset *list_open(const struct dataset_source *s)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct list_file file[LISTS];
+    bool is[LISTS], both;
     struct pairs *p;
 
-    two[0] = xasprintf("%sImages.txt", split);
-    two[1] = xasprintf("%sLabels.txt", split);
-    images = list_file_read(&image, root, two[0]);
-    labels = list_file_read(&label, root, two[1]);
-    if (!both && !(images && labels))
-        die("'%s' has no list: neither %s nor %s and %s", root, one, two[0], two[1]);
-    if (both && (images || labels))
-        die("'%s' has %s and %s: which is meant?", root, one, images ? two[0] : two[1]);
-    name = both ? pair.path : image.path;
-    p = pairs_new(root, name, o);
+    if (!list_check(s, &why))
+        die("%s", why.buf);
+    for (int i = 0; i < LISTS; i++) {
+        char *name = list_name(s, i);
+
+        is[i] = list_file_read(&file[i], s->path, name);
+        free(name);
+    }
+    both = is[LIST_PAIRS];
+    if (both && (is[LIST_IMAGES] || is[LIST_LABELS]))
+        die("'%s' has %s%s and %s%s: which is meant?", s->path, s->split, list_ending[0],
+            s->split, list_ending[is[LIST_IMAGES] ? LIST_IMAGES : LIST_LABELS]);
+    p = pairs_new(s, file[both ? LIST_PAIRS : LIST_IMAGES].path);
     if (both)
-        list_one_file(p, &pair);
+        list_one_file(p, &file[LIST_PAIRS]);
     else
-        list_two_files(p, &image, &label);
+        list_two_files(p, &file[LIST_IMAGES], &file[LIST_LABELS]);
     if (p->base.n == 0)
-        die("'%s' names no pictures", name);
+        die("'%s' names no images", p->base.name);
     pairs_check_files(p);
     list_check_names(p);
-    list_check_ids(p, o);
-    list_file_release(&pair);
-    list_file_release(&image);
-    list_file_release(&label);
-    free(one);
-    free(two[0]);
-    free(two[1]);
+    list_check_ids(p, &s->labels);
+    for (int i = 0; i < LISTS; i++)
+        list_file_release(&file[i]);
     return &p->base;
 }
+
+const struct storage storage_list = {
+    .name = "list",
+    .help = "label maps: SPLIT.txt with 'IMAGE LABEL' on each line, or SPLITImages.txt "
+            "and SPLITLabels.txt with a name on each",
+    .labels = STORAGE_LABEL_MAPS,
+    .reads = pairs_reads,
+    .probe = list_probe,
+    .check = list_check,
+    .open = list_open,
+};

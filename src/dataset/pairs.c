@@ -91,7 +91,6 @@ static void pairs_close(struct dataset *d)
 }
 
 static const struct dataset_type pairs_type = {
-    .name = "pairs",
     .label = pairs_class,
     .read = pairs_read,
     .describe = pairs_describe,
@@ -101,8 +100,13 @@ static const struct dataset_type pairs_type = {
     .stamp_label = pairs_stamp_label,
 };
 
-struct pairs *pairs_new(const char *root, const char *name, const struct label_options *o)
+const char *const pairs_reads[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABELS",
+                                   NULL};
+
+struct pairs *pairs_new(const struct dataset_source *s, const char *name)
 {
+    const struct label_options *o = &s->labels;
+    const char *root = s->path;
     struct pairs *p = xcalloc(1, sizeof(*p));
     struct dataset *d = &p->base;
     size_t len = strlen(root);
@@ -119,13 +123,13 @@ struct pairs *pairs_new(const char *root, const char *name, const struct label_o
     d->nclass = o->set ? o->set->n : o->classes;
     d->class_name = xcalloc((size_t)d->nclass, sizeof(*d->class_name));
     for (int c = 0; c < d->nclass; c++) {
-        struct strbuf s = STRBUF_INIT;
+        struct strbuf text = STRBUF_INIT;
 
         if (o->names)
-            strbuf_addstr(&s, o->names[c]);
+            strbuf_addstr(&text, o->names[c]);
         else
-            class_set_add_name(o->set, c, &s);
-        d->class_name[c] = strbuf_detach(&s);
+            class_set_add_name(o->set, c, &text);
+        d->class_name[c] = strbuf_detach(&text);
     }
     class_set_map(o->set, o->classes, o->train_ids, d->map);
     return p;

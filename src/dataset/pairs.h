@@ -1,12 +1,12 @@
 /*
- * Samples that are two files, a picture and its label picture: what cityscapes.c,
- * list.c and voc.c share. Private to src/dataset.
+ * Samples that are two files, an image and its label map: what the storages of label maps
+ * share. Private to src/dataset.
  */
 #ifndef DATASET_PAIRS_H
 #define DATASET_PAIRS_H
 
 #include "base/arena.h"
-#include "dataset/dataset.h"
+#include "dataset/table.h"
 
 struct pairs {
     struct dataset base;
@@ -21,9 +21,11 @@ struct pairs {
     const char *image_list, *label_list; /* for messages: "train.txt"; NULL: none */
 };
 
-/* `name` is the data set's. Dies if there is no folder `root`. */
-struct pairs *pairs_new(const char *root, const char *name,
-                        const struct label_options *o);
+/* Of storages of pairs: storage.reads. */
+extern const char *const pairs_reads[];
+
+/* `name` is the data set's. Dies if there is no folder s->path. */
+struct pairs *pairs_new(const struct dataset_source *s, const char *name);
 
 /* The two names are copied. */
 void pairs_add(struct pairs *p, const struct pair *pair);

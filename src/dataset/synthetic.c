@@ -1,6 +1,8 @@
 /*
- * DATA.DATASET synthetic: noise around a colour of each class, as PPM files that exist
- * only while they are read. All the same goes through the loader as for real pictures.
+ * DATA.DATASET synthetic: noise around a colour of the class (sample index modulo the
+ * number of classes) or, with label maps, fields of all classes, as PPM and PNG files
+ * that exist only while they are read. All the same goes through the loader as for files.
+ * What is in sample i is a function of the split's number, the size and i.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "dataset/class_set.h"
-#include "dataset/dataset.h"
+#include "dataset/table.h"
 #include "image/encode.h"
 
 enum { COLOURS = 128, NOISE = 128 };
@@ -131,16 +133,14 @@ static void synthetic_close(struct dataset *d)
     free(d);
 }
 
-static const struct dataset_type synthetic_type = {
-    .name = "synthetic",
+static const struct dataset_type synthetic_classes = {
     .label = synthetic_label,
     .read = synthetic_read,
     .describe = synthetic_describe,
     .close = synthetic_close,
 };
 
-static const struct dataset_type synthetic_scenes = {
-    .name = "synthetic",
+static const struct dataset_type synthetic_label_maps = {
     .label = synthetic_no_label,
     .read = synthetic_read,
     .describe = synthetic_describe,
@@ -149,22 +149,35 @@ static const struct dataset_type synthetic_scenes = {
     .describe_label = synthetic_describe,
 };
 
-struct dataset *synthetic_open(const struct synthetic_options *o)
+static struct dataset *synthetic_open(const struct dataset_source *o)
 {
     struct synthetic *s = xcalloc(1, sizeof(*s));
     struct dataset *d = &s->base;
 
-    d->type = o->labels ? &synthetic_scenes : &synthetic_type;
-    d->name = xasprintf("synthetic %s", o->name);
+    d->type = o->label_maps ? &synthetic_label_maps : &synthetic_classes;
+    d->name = xasprintf("synthetic %s", o->split);
     d->n = o->samples;
-    d->nclass = o->classes;
-    d->class_name = xcalloc((size_t)o->classes, sizeof(*d->class_name));
-    for (int i = 0; i < o->classes; i++)
+    d->nclass = o->labels.classes;
+    d->class_name = xcalloc((size_t)d->nclass, sizeof(*d->class_name));
+    for (int i = 0; i < d->nclass; i++)
         d->class_name[i] = xasprintf("class%06d", i);
-    s->split = o->split;
-    s->w = o->size;
-    s->h = o->height ? o->height : o->size;
-    s->labels = o->labels;
-    class_set_map(NULL, o->classes, false, d->map);
+    s->split = o->number;
+    s->w = o->width;
+    s->h = o->height;
+    s->labels = o->label_maps;
+    class_set_map(NULL, d->nclass, false, d->map);
     return d;
 }
+
+static const char *const synthetic_reads[] = {"DATA.TRAIN_NUM_SAMPLES",
+                                              "DATA.VAL_NUM_SAMPLES", NULL};
+
+const struct storage storage_synthetic = {
+    .name = "synthetic",
+    .help = "no files: coloured noise, to try whether things work; for a model that "
+            "segments, fields with label maps",
+    .labels = STORAGE_EITHER,
+    .generated = true,
+    .reads = synthetic_reads,
+    .open = synthetic_open,
+};

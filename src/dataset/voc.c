@@ -1,4 +1,8 @@
-/* PASCAL VOC's folders; dataset.h says which files are whose. */
+/*
+ * DATA.DATASET voc, PASCAL VOC: ImageSets/Segmentation/SPLIT.txt names the images, one
+ * per line: NAME is JPEGImages/NAME.jpg and SegmentationClass/NAME.png. All must be
+ * there.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +12,45 @@
 #include "dataset/list_file.h"
 #include "dataset/pairs.h"
 
-struct dataset *voc_open(const char *root, const char *split,
-                         const struct label_options *o)
+static char *voc_list(const struct dataset_source *s)
 {
-    char *name = xasprintf("ImageSets/Segmentation/%s.txt", split);
+    return xasprintf("ImageSets/Segmentation/%s.txt", s->split);
+}
+
+static bool voc_probe(const struct dataset_source *s)
+{
+    char *name = voc_list(s), *path = path_join(s->path, name);
+    bool is = file_exists(path) && !file_is_dir(path);
+
+    free(name);
+    free(path);
+    return is;
+}
+
+static bool voc_check(const struct dataset_source *s, struct strbuf *why)
+{
+    char *name = voc_list(s);
+    bool is = voc_probe(s);
+
+    if (!is)
+        strbuf_addf(why, "there is no '%s/%s', which names the images of the split",
+                    s->path, name);
+    free(name);
+    return is;
+}
+
+static struct dataset *voc_open(const struct dataset_source *s)
+{
+    char *name = voc_list(s);
+    struct strbuf why = STRBUF_INIT;
     struct list_file list;
     struct pairs *p;
 
-    if (!list_file_read(&list, root, name))
-        die("there is no '%s/%s', which names the pictures of the split", root, name);
-    p = pairs_new(root, list.path, o);
+    if (!voc_check(s, &why))
+        die("%s", why.buf);
+    if (!list_file_read(&list, s->path, name))
+        die("'%s/%s' is gone", s->path, name);
+    p = pairs_new(s, list.path);
     for (int i = 0; i < list.n; i++) {
         const struct line *at = &list.line[i];
 
@@ -30,10 +63,21 @@ struct dataset *voc_open(const char *root, const char *split,
                               at->number, at->number});
     }
     if (list.n == 0)
-        die("'%s' names no pictures", list.path);
+        die("'%s' names no images", list.path);
     p->image_list = p->label_list = arena_strdup(&p->mem, name);
     pairs_check_files(p);
     list_file_release(&list);
     free(name);
     return &p->base;
 }
+
+const struct storage storage_voc = {
+    .name = "voc",
+    .help = "label maps of PASCAL VOC: ImageSets/Segmentation/SPLIT.txt names "
+            "JPEGImages/NAME.jpg and SegmentationClass/NAME.png",
+    .labels = STORAGE_LABEL_MAPS,
+    .reads = pairs_reads,
+    .probe = voc_probe,
+    .check = voc_check,
+    .open = voc_open,
+};

@@ -9,6 +9,7 @@
 #include "base/hostmem.h"
 #include "dataset/class_set.h"
 #include "dataset/sampler.h"
+#include "dataset/table.h"
 #include "session/model_config.h"
 #include "train/scene_config.h"
 
@@ -17,11 +18,6 @@ _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
                    (int)PAD_MODE_REFLECT == (int)PAD_REFLECT &&
                    (int)PAD_MODE_SYMMETRIC == (int)PAD_SYMMETRIC,
                "config and image");
-
-static bool data_has_files(const struct config *cfg)
-{
-    return strcmp(cfg->data.dataset, "synthetic") != 0;
-}
 
 static bool data_pads(const struct config *cfg)
 {
@@ -44,7 +40,26 @@ void data_check_names(const struct config *cfg, struct problems *p)
 
     if (!class_set_known(cfg->data.class_set, &why))
         config_blame(cfg, p, KEYS("DATA.CLASS_SET"), "DATA.CLASS_SET %s", why.buf);
+    strbuf_reset(&why);
+    if (!storage_known(cfg->data.dataset, &why))
+        config_blame(cfg, p, KEYS("DATA.DATASET"), "DATA.DATASET %s", why.buf);
     strbuf_release(&why);
+}
+
+void data_check_keys(const struct config *cfg, struct problems *p)
+{
+    const struct storage *row = storage_find(cfg->data.dataset);
+
+    if (!row)
+        return;
+    for (const struct storage *const *other = storage_table; *other; other++)
+        for (const char *const *key = (*other)->reads; key && *key; key++)
+            if (!storage_reads(row, *key) && !scene_refuses(cfg, *key))
+                config_warn_unread(cfg, p, *key, "DATA.DATASET %s does not read it",
+                                   cfg->data.dataset);
+    if (row->generated)
+        config_warn_unread(cfg, p, "DATA.DATA_PATH",
+                           "DATA.DATASET %s makes its images itself", cfg->data.dataset);
 }
 
 /* Crops that are padded, or of the middle, have no size and shape of their own. */
@@ -63,10 +78,11 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
 
 void data_check(const struct config *cfg, struct problems *p)
 {
+    const struct storage *row = storage_find(cfg->data.dataset);
     struct policy policy;
     struct strbuf why = STRBUF_INIT;
 
-    if (data_has_files(cfg) && !*cfg->data.data_path)
+    if (row && !row->generated && !*cfg->data.data_path)
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
                      "DATA.DATA_PATH is empty: the folder of the data set is needed "
                      "(--data-path DIR)");
@@ -90,91 +106,69 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_unread(cfg, p, "AUG.RATIO");
     data_check_input(cfg, p);
     data_check_names(cfg, p);
+    data_check_keys(cfg, p);
     scene_check(cfg, p);
     strbuf_release(&why);
 }
 
-/* "; it has 'test' and 'train'", or nothing */
-static void data_add_folders(struct strbuf *s, const char *dir)
+static struct dataset_source data_source(const struct config *cfg, enum data_split split)
 {
-    enum { SHOWN = 6 };
-    int n, shown = 0;
-    char **name = dir_list(dir, &n);
+    bool train = split == DATA_TRAIN, label_maps = scene_config(cfg);
+    const struct str_list *names = &cfg->data.class_names;
 
-    for (int i = 0; i < n && shown < SHOWN; i++) {
-        char *path = path_join(dir, name[i]);
-
-        if (name[i][0] != '.' && file_is_dir(path))
-            strbuf_addf(s, "%s'%s'", shown++ ? ", " : "; it has ", name[i]);
-        free(path);
-    }
-    if (shown == SHOWN)
-        strbuf_addstr(s, ", ...");
-    dir_list_free(name, n);
+    return (struct dataset_source){
+        .path = cfg->data.data_path,
+        .split = train ? cfg->data.train_split : cfg->data.val_split,
+        .labels = {.set = class_set_find(cfg->data.class_set),
+                   .classes = (int)cfg->model.num_classes,
+                   .names = names->n ? names->item : NULL,
+                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
+        .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,
+        .width = label_maps ? config_width(cfg) : (int)cfg->data.img_size,
+        .height = label_maps ? config_height(cfg) : (int)cfg->data.img_size,
+        .number = split,
+        .label_maps = label_maps,
+    };
 }
 
 void data_check_split(const struct config *cfg, enum data_split split, struct problems *p)
 {
-    bool train = split == DATA_TRAIN;
-    const char *root = cfg->data.data_path;
-    const char *key = train ? "DATA.TRAIN_SPLIT" : "DATA.VAL_SPLIT";
-    const char *name = train ? cfg->data.train_split : cfg->data.val_split;
-    struct strbuf others = STRBUF_INIT;
-    bool scene = scene_config(cfg);
-    char *path = scene ? scene_path(cfg, name) : path_join(root, name);
+    const char *key = split == DATA_TRAIN ? "DATA.TRAIN_SPLIT" : "DATA.VAL_SPLIT";
+    const struct storage *row = storage_find(cfg->data.dataset);
+    struct dataset_source s = data_source(cfg, split);
+    struct strbuf why = STRBUF_INIT, guess = STRBUF_INIT;
 
-    if (!data_has_files(cfg) || !*root || (scene ? file_exists(path) : file_is_dir(path)))
-        ;
-    else if (scene && file_is_dir(root))
+    if (!row || row->generated || !*s.path)
+        return;
+    if (!row->probe(&s))
+        storage_add_guess(row, &s, &guess);
+    if (!file_exists(s.path))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH: there is no '%s' (%s, DATA.DATASET %s)", path, key,
-                     cfg->data.dataset);
-    else if (!file_is_dir(root))
+                     "DATA.DATA_PATH: there is no folder '%s'", s.path);
+    else if (!file_is_dir(s.path) && !row->probe(&s))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH: there is no folder '%s'", root);
-    else {
-        data_add_folders(&others, root);
+                     "DATA.DATA_PATH: '%s' is no folder%s%s", s.path,
+                     guess.len ? ": " : "", guess.len ? guess.buf : "");
+    else if (!row->check(&s, &why))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH", key),
-                     "DATA.DATA_PATH: '%s' has no folder '%s' (%s)%s", root, name, key,
-                     others.buf ? others.buf : "");
-    }
-    strbuf_release(&others);
-    free(path);
-}
-
-static struct dataset *data_open_synthetic(const struct config *cfg,
-                                           enum data_split split, const char *name)
-{
-    bool scene = scene_config(cfg);
-
-    return synthetic_open(&(struct synthetic_options){
-        .name = name,
-        .split = split,
-        .samples =
-            split == DATA_TRAIN ? cfg->data.train_num_samples : cfg->data.val_num_samples,
-        .classes = (int)cfg->model.num_classes,
-        .size = scene ? config_width(cfg) : (int)cfg->data.img_size,
-        .height = scene ? config_height(cfg) : 0,
-        .labels = scene,
-    });
+                     "DATA.DATA_PATH: %s (%s, DATA.DATASET %s)%s%s", why.buf, key,
+                     cfg->data.dataset, guess.len ? ": " : "",
+                     guess.len ? guess.buf : "");
+    else if (guess.len)
+        problems_warn(p, config_where(cfg, "DATA.DATASET"), "DATA.DATA_PATH: %s, not %s",
+                      guess.buf, cfg->data.dataset);
+    strbuf_release(&why);
+    strbuf_release(&guess);
 }
 
 struct dataset *data_open(const struct config *cfg, enum data_split split)
 {
-    const char *name = split == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
-    struct dataset *d;
-    char *path;
+    const struct storage *row = storage_find(cfg->data.dataset);
+    struct dataset_source s = data_source(cfg, split);
 
-    if (!data_has_files(cfg))
-        return data_open_synthetic(cfg, split, name);
-    if (!*cfg->data.data_path)
+    if (row && !row->generated && !*s.path)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
-    if (scene_config(cfg))
-        return scene_open(cfg, name);
-    path = path_join(cfg->data.data_path, name);
-    d = folder_open(path);
-    free(path);
-    return d;
+    return dataset_open(cfg->data.dataset, &s);
 }
 
 static void data_augment(const struct config *cfg, struct transform *t)
@@ -286,6 +280,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
 void data_histogram(const struct config *cfg, const struct dataset *train,
                     struct histogram *h)
 {
+    const struct storage *row = storage_find(cfg->data.dataset);
     struct transform t = data_transform(cfg, DATA_VAL);
     struct histogram_options o = {
         .w = t.w,
@@ -294,7 +289,7 @@ void data_histogram(const struct config *cfg, const struct dataset *train,
         .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
-        .cache = data_has_files(cfg) ? cfg->data.data_path : NULL,
+        .cache = *cfg->data.data_path && !row->generated ? cfg->data.data_path : NULL,
     };
 
     histogram_count(h, train, &o);

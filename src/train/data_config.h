@@ -13,19 +13,19 @@ enum data_split { DATA_TRAIN, DATA_VAL };
 
 /* What is wrong with the DATA and AUG keys: for the check() of a verb that reads data. */
 void data_check(const struct config *cfg, struct problems *p);
-/* Names that only their tables know: DATA.CLASS_SET. Part of data_check; for the check()
- * of other verbs that read these keys. */
+/* Parts of data_check, for the check() of other verbs: the names that only their tables
+ * know, DATA.DATASET and DATA.CLASS_SET; keys that the storage does not read. */
 void data_check_names(const struct config *cfg, struct problems *p);
+void data_check_keys(const struct config *cfg, struct problems *p);
 /* Are images what the model takes? Part of data_check. */
 void data_check_input(const struct config *cfg, struct problems *p);
-/* Is the folder of the split there? Nothing in it is read. */
+/* Is the split there? No sample is read; what the folder looks like is told, too. */
 void data_check_split(const struct config *cfg, enum data_split split,
                       struct problems *p);
 
 /*
- * DATA_PATH/TRAIN_SPLIT or DATA_PATH/VAL_SPLIT, for data_check()ed keys. Ends the program
- * if it cannot be read (dataset/dataset.h). DATA.DATASET synthetic has the classes of
- * MODEL.NUM_CLASSES and pictures of IMG_SIZE. The caller closes it.
+ * The split below DATA_PATH by the storage DATA.DATASET, for data_check()ed keys. Ends
+ * the program if it cannot be read (dataset/table.h). The caller closes it.
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 

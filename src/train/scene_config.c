@@ -1,18 +1,10 @@
 #include "train/scene_config.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
 #include "dataset/class_set.h"
+#include "dataset/table.h"
 #include "session/model_config.h"
-
-static bool is_dataset(const struct config *cfg, const char *name)
-{
-    return strcmp(cfg->data.dataset, name) == 0;
-}
 
 /* NULL if there is no such model: model_check says so. */
 static const struct model *find_model(const struct config *cfg)
@@ -26,12 +18,17 @@ static const struct model *find_model(const struct config *cfg)
 
 bool scene_config(const struct config *cfg)
 {
+    const struct storage *row = storage_find(cfg->data.dataset);
     const struct model *m = find_model(cfg);
 
-    if (is_dataset(cfg, "list") || is_dataset(cfg, "cityscapes") ||
-        is_dataset(cfg, "voc"))
-        return true;
-    return is_dataset(cfg, "synthetic") && m && m->task == MODEL_SEGMENT;
+    if (!row || row->labels != STORAGE_EITHER)
+        return row && row->labels == STORAGE_LABEL_MAPS;
+    return m && m->task == MODEL_SEGMENT;
+}
+
+static bool reads(const struct config *cfg, const char *key)
+{
+    return storage_reads(storage_find(cfg->data.dataset), key);
 }
 
 /* Can it be a line's part, in a table or a file name? */
@@ -47,16 +44,14 @@ static bool is_name(const char *text)
 static void check_names(const struct config *cfg, struct problems *p)
 {
     const struct str_list *names = &cfg->data.class_names;
-    const char *why = NULL;
 
-    if (names->n == 0)
+    if (names->n == 0 || !reads(cfg, "DATA.CLASS_NAMES"))
         return;
     if (*cfg->data.class_set)
-        why = "DATA.CLASS_SET has names of its own: leave one of them empty";
-    else if (is_dataset(cfg, "synthetic"))
-        why = "synthetic pictures have no classes that could be named";
-    if (why)
-        config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"), "DATA.CLASS_NAMES: %s", why);
+        config_blame(
+            cfg, p, KEYS("DATA.CLASS_NAMES"),
+            "DATA.CLASS_NAMES: DATA.CLASS_SET has names of its own: leave one of "
+            "them empty");
     else if (names->n != cfg->model.num_classes)
         config_blame(cfg, p, KEYS("DATA.CLASS_NAMES"),
                      "DATA.CLASS_NAMES has %d names, and MODEL.NUM_CLASSES is %lld",
@@ -80,7 +75,7 @@ static void check_classes(const struct config *cfg, struct problems *p)
     const struct class_set *set = class_set_find(cfg->data.class_set);
     long long classes = cfg->model.num_classes;
 
-    if (set && set->n != classes)
+    if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET"))
         config_blame(cfg, p, KEYS("DATA.CLASS_SET"),
                      "DATA.CLASS_SET %s has %d classes, and MODEL.NUM_CLASSES is %lld",
                      set->name, set->n, classes);
@@ -135,81 +130,66 @@ static void check_augmentation(const struct config *cfg, struct problems *p)
                      cfg->aug.crop_mode != CROP_MODE_NONE);
 }
 
-/* The other way round: keys of label pictures, and the data are whole images' labels. */
+/* Keys of label maps; without them they must have their defaults. */
+static const char *const label_keys[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES",
+                                         "DATA.LABELS", "AUG.SHIFT", "AUG.RESIZE_SCALE"};
+
+enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
+
+bool scene_refuses(const struct config *cfg, const char *key)
+{
+    int i = 0;
+
+    while (i < LABEL_KEYS && strcmp(label_keys[i], key) != 0)
+        i++;
+    return i < LABEL_KEYS && !scene_config(cfg);
+}
+
+static void say_no_labels(const struct config *cfg, const struct model *m,
+                          struct problems *p)
+{
+    struct strbuf others = STRBUF_INIT;
+
+    for (const struct storage *const *row = storage_table; *row; row++)
+        if ((*row)->labels != STORAGE_CLASSES)
+            strbuf_addf(&others, "%s%s", others.len ? ", " : "", (*row)->name);
+    config_blame(cfg, p, KEYS("DATA.DATASET"),
+                 "DATA.DATASET %s has no label maps, which %s needs; these have: %s",
+                 cfg->data.dataset, m->name, others.buf);
+    strbuf_release(&others);
+}
+
+/* The other way round: the data are whole images' labels. */
 static void check_images(const struct config *cfg, const struct model *m,
                          struct problems *p)
 {
-    static const char *const key[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABELS",
-                                      "AUG.SHIFT", "AUG.RESIZE_SCALE"};
-    const double *factor = cfg->aug.resize_scale.item;
-    bool used[] = {*cfg->data.class_set, cfg->data.class_names.n,
-                   cfg->data.labels != LABELS_IDS, cfg->aug.shift,
-                   factor[0] != 1 || factor[1] != 1};
-
-    for (int i = 0; i < 5; i++)
-        if (used[i])
-            config_blame(cfg, p, KEYS(key[i]),
-                         "%s is for label pictures, which DATA.DATASET %s does not "
-                         "have",
-                         key[i], cfg->data.dataset);
+    for (int i = 0; i < LABEL_KEYS; i++)
+        if (!config_is_default(cfg, label_keys[i]))
+            config_blame(cfg, p, KEYS(label_keys[i]),
+                         "%s is for label maps, which DATA.DATASET %s does not have",
+                         label_keys[i], cfg->data.dataset);
     if (m && m->task == MODEL_SEGMENT)
-        config_blame(cfg, p, KEYS("DATA.DATASET"),
-                     "DATA.DATASET %s has no label pictures, which %s needs: "
-                     "cityscapes, voc or list",
-                     cfg->data.dataset, m->name);
+        say_no_labels(cfg, m, p);
 }
 
 void scene_check(const struct config *cfg, struct problems *p)
 {
     const struct model *m = find_model(cfg);
 
+    if (!storage_find(cfg->data.dataset))
+        return;
     if (!scene_config(cfg)) {
         check_images(cfg, m, p);
         return;
     }
     if (m && m->task != MODEL_SEGMENT)
         config_blame(cfg, p, KEYS("DATA.DATASET"),
-                     "DATA.DATASET %s has label pictures, and %s labels whole images",
+                     "DATA.DATASET %s has label maps, and %s labels whole images",
                      cfg->data.dataset, m->name);
     check_classes(cfg, p);
     check_names(cfg, p);
     check_augmentation(cfg, p);
     check_unread(cfg, p);
-}
-
-char *scene_path(const struct config *cfg, const char *split)
-{
-    const char *root = cfg->data.data_path;
-    char *one, *two;
-
-    if (is_dataset(cfg, "voc"))
-        return xasprintf("%s/ImageSets/Segmentation/%s.txt", root, split);
-    if (!is_dataset(cfg, "list"))
-        return xasprintf("%s/leftImg8bit/%s", root, split);
-    one = xasprintf("%s/%s.txt", root, split);
-    two = xasprintf("%s/%sImages.txt", root, split);
-    if (file_exists(one) || !file_exists(two)) {
-        free(two);
-        return one;
-    }
-    free(one);
-    return two;
-}
-
-struct dataset *scene_open(const struct config *cfg, const char *split)
-{
-    struct label_options o = {
-        .set = class_set_find(cfg->data.class_set),
-        .classes = (int)cfg->model.num_classes,
-        .names = cfg->data.class_names.n ? cfg->data.class_names.item : NULL,
-        .train_ids = cfg->data.labels == LABELS_TRAIN_IDS,
-    };
-
-    if (is_dataset(cfg, "voc"))
-        return voc_open(cfg->data.data_path, split, &o);
-    if (is_dataset(cfg, "list"))
-        return list_open(cfg->data.data_path, split, &o);
-    return cityscapes_open(cfg->data.data_path, split, &o);
 }
 
 struct transform scene_transform(const struct config *cfg, bool train)

@@ -1,25 +1,21 @@
 /*
- * What data_config.h does for data with label pictures: DATA.DATASET cityscapes, list and
- * voc, and synthetic for a model that segments.
+ * What data_config.h does for data with label maps.
  */
 #ifndef TRAIN_SCENE_CONFIG_H
 #define TRAIN_SCENE_CONFIG_H
 
 #include "config/config.h"
 #include "config/problems.h"
-#include "dataset/dataset.h"
 #include "image/transform.h"
-#include "train/data_config.h"
 
-/* Does the configuration describe label pictures? */
+/* Does the configuration describe label maps? Those of a storage that has no others, or
+ * of one that has both if the model segments. */
 bool scene_config(const struct config *cfg);
 
+/* What is wrong with the keys of label maps, or that they are set without label maps. */
 void scene_check(const struct config *cfg, struct problems *p);
-
-/* The folder or list file of the split, whose name ends in `name`; a heap string. */
-char *scene_path(const struct config *cfg, const char *split);
-
-struct dataset *scene_open(const struct config *cfg, const char *split);
+/* Without label maps: is it a key that scene_check wants to be left at its default? */
+bool scene_refuses(const struct config *cfg, const char *key);
 
 /* Of training, or with `train` false of validation. */
 struct transform scene_transform(const struct config *cfg, bool train);

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "dataset/dataset.h"
 #include "tests/child.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -31,7 +31,7 @@ static void folder_finds_classes_and_files(void **state)
     make_file(dir, "a/.hidden.jpg", "", 0);
     make_file(dir, "a/notes.txt", "", 0);
     make_file(dir, "stray.jpg", "", 0);
-    d = folder_open(slash);
+    d = open_folder(slash);
     assert_int_equal(d->nclass, 4);
     assert_string_equal(d->class_name[0],
                         "B"); /* byte order: capitals first, 10 before 2 */
@@ -61,7 +61,7 @@ static void folder_finds_classes_and_files(void **state)
 
 static void open_and_leave(void *dir)
 {
-    dataset_close(folder_open(dir));
+    dataset_close(open_folder(dir));
 }
 
 static void folder_mistakes_are_named(void **state)
@@ -94,7 +94,7 @@ static void folder_counts_dead_links(void **state)
     (void)state;
     make_file(dir, "a/1.jpg", "x", 1);
     assert_int_equal(symlink("/nowhere/at/all.jpg", link), 0);
-    d = folder_open(dir);
+    d = open_folder(dir);
     assert_int_equal(d->n, 2);
     dataset_describe(d, 1, &name);
     assert_non_null(strstr(name.buf, "a/dead.jpg"));
@@ -118,7 +118,7 @@ static void folder_follows_links_but_not_for_ever(void **state)
     make_picture(dir, "data/a/1.jpg", 8, 8, 0);
     make_picture(dir, "elsewhere/2.jpg", 8, 8, 0);
     assert_int_equal(symlink("../../elsewhere", link), 0);
-    d = folder_open(data);
+    d = open_folder(data);
     assert_int_equal(d->n, 2);
     dataset_close(d);
     assert_int_equal(symlink(".", up), 0);
@@ -165,18 +165,21 @@ static void class_lists_are_compared(void **state)
 /* One sample is a function of split and index, its class shows in its mean colour. */
 static void synthetic_has_no_files(void **state)
 {
-    const struct synthetic_options o = {
-        .name = "train", .samples = 7, .classes = 3, .size = 16};
-    struct synthetic_options other = o;
+    const struct dataset_source o = {.split = "train",
+                                     .samples = 7,
+                                     .labels = {.classes = 3},
+                                     .width = 16,
+                                     .height = 16};
+    struct dataset_source other = o;
     struct dataset_bytes a = {0}, b = {0};
     struct strbuf why = STRBUF_INIT;
-    struct dataset *d = synthetic_open(&o), *e;
+    struct dataset *d = dataset_open("synthetic", &o), *e;
     double mean[7] = {0};
 
     (void)state;
-    other.split = 1;
+    other.number = 1;
     other.samples = 100;
-    e = synthetic_open(&other);
+    e = dataset_open("synthetic", &other);
     assert_int_equal(d->n, 7);
     assert_int_equal(d->nclass, 3);
     assert_string_equal(d->class_name[2], "class000002");

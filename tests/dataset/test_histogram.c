@@ -12,6 +12,7 @@
 #include "dataset/class_set.h"
 #include "dataset/histogram.h"
 #include "tests/child.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -62,7 +63,7 @@ static struct histogram_options plain(const char *cache)
 
 static struct histogram count(const char *dir, const struct histogram_options *o)
 {
-    struct dataset *d = list_open(dir, "train", &nine);
+    struct dataset *d = open_labels("list", dir, &nine);
     struct histogram h;
 
     histogram_count(&h, d, o);
@@ -137,7 +138,7 @@ static void kept_beside_the_data(void **state)
     assert_false(count(dir, &o).cached);
     assert_int_equal(files_in(dir), 2);
     o.divisor = 1;
-    d = list_open(dir, "train", &ten); /* other meaning */
+    d = open_labels("list", dir, &ten); /* other meaning */
     histogram_count(&other, d, &o);
     assert_false(other.cached);
     dataset_close(d);

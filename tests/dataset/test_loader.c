@@ -6,13 +6,14 @@
 
 #include "base/alloc.h"
 #include "tests/dataset/loader_run.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
 static void batches_do_not_depend_on_workers(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     uint64_t want[3][8], got[8];
 
     (void)state;
@@ -40,7 +41,7 @@ static void batches_do_not_depend_on_workers(void **state)
 static void an_epoch_resumes_in_the_middle(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(2);
     struct loader *l = loader_open(d, &o);
     uint64_t want[8], got[8];
@@ -73,7 +74,7 @@ static void copies_look_different(void **state)
 {
     struct loader_options o = training_options(2);
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     const struct batch *b;
     struct loader *l;
     int pairs = 0;
@@ -102,7 +103,7 @@ static void copies_look_different(void **state)
 static void the_last_batch_is_padded(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = {.transform = transform_for_evaluation(SIDE, 28),
                                .batch = 8,
                                .workers = 2,
@@ -142,7 +143,7 @@ static void the_last_batch_is_padded(void **state)
 static void ranks_share_an_epoch(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
     uint64_t one[8], two[2][8];
 
@@ -168,7 +169,7 @@ static void ranks_share_an_epoch(void **state)
 static void abandoned_epochs_leave_no_trace(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(3);
     struct loader *l = loader_open(d, &o);
     uint64_t want[8], got[8];
@@ -194,7 +195,7 @@ static void the_cache_changes_nothing(void **state)
 
     (void)state;
     damage_pictures(dir);
-    d = folder_open(dir);
+    d = open_folder(dir);
     /* some pictures may be shrunken, so not cached; no cache, one for some of the
      * pictures, one for all */
     for (int64_t bytes = 0; bytes <= 1 << 20;
@@ -224,7 +225,7 @@ static void the_cache_changes_nothing(void **state)
 static void a_full_cache_needs_no_files(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
     struct loader *l;
     uint64_t want[8], got[8];
@@ -263,7 +264,7 @@ static void count_free(void *p, void *arg)
 static void closing_stops_at_once(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(4);
 
     (void)state;
@@ -292,7 +293,7 @@ static void closing_stops_at_once(void **state)
 static void waiting_is_measured(void **state)
 {
     char *dir = make_pictures();
-    struct dataset *d = folder_open(dir);
+    struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
     struct loader *l = loader_open(d, &o);
     uint64_t hash[8];

@@ -8,6 +8,7 @@
 #include "dataset/sampler.h"
 #include "tests/child.h"
 #include "tests/dataset/loader_run.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -21,7 +22,7 @@ static void with_damage(bool replace,
     uint64_t want[8], got[8];
 
     damage_pictures(dir);
-    d = folder_open(dir);
+    d = open_folder(dir);
     for (int workers = 0; workers < 3; workers += 2) {
         struct loader_options o = training_options(workers);
         struct loader *l;
@@ -118,7 +119,7 @@ static void many_are_replaced(void **state)
     make_file(dir, "class0/06.jpg", "", 0);
     o.shuffle = false;
     o.replace = true;
-    d = folder_open(dir);
+    d = open_folder(dir);
     l = loader_open(d, &o);
     loader_start_epoch(l, 0, 0);
     b = loader_next(l);
@@ -139,7 +140,7 @@ struct child_epoch {
 static void run_child_epoch(void *arg)
 {
     const struct child_epoch *e = arg;
-    struct dataset *d = folder_open(e->dir);
+    struct dataset *d = open_folder(e->dir);
     struct loader *l = loader_open(d, &e->options);
     uint64_t hash[8];
 
@@ -259,7 +260,7 @@ static void a_failed_loader_is_closed(void **state)
     damage_pictures(dir);
     for (int k = 0; k < 2; k++) {
         struct loader_options o = training_options(3 * k);
-        struct dataset *d = folder_open(dir);
+        struct dataset *d = open_folder(dir);
         struct loader *l;
 
         o.max_bad_share = 1.0 / PICTURES;

@@ -10,6 +10,7 @@
 #include "dataset/label.h"
 #include "dataset/loader.h"
 #include "tests/child.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -118,7 +119,7 @@ static void batches_are_the_transforms(void **state)
 {
     static const double factors[][2] = {{0.5, 2}, {1, 1}, {0, 0}, {1.5, 1.5}};
     char *dir = make_data();
-    struct dataset *d = list_open(dir, "train", &nine);
+    struct dataset *d = open_labels("list", dir, &nine);
 
     (void)state;
     for (int c = 0; c < 4 * 2 * 2 * 2; c++) { /* factors, cache, divisor, workers */
@@ -151,7 +152,7 @@ static void large_pictures_in_the_cache(void **state)
     make_picture(dir, "a.jpg", 400, 240, 3);
     make_label(dir, "a.png", 400, 240, v);
     make_file(dir, "train.txt", "a.jpg a.png\n", 12);
-    d = list_open(dir, "train", &nine);
+    d = open_labels("list", dir, &nine);
     for (int factor = 1; factor <= 2; factor++)
         for (int c = 0; c < 4; c++, run++) {
             struct loader_options o = training(0, 1);
@@ -195,7 +196,7 @@ static void damage(const char *dir)
 static void damaged_pairs_are_left_out(void **state)
 {
     char *dir = make_data();
-    struct dataset *d = list_open(dir, "train", &nine);
+    struct dataset *d = open_labels("list", dir, &nine);
 
     (void)state;
     damage(dir);
@@ -235,7 +236,7 @@ static void damaged_pairs_are_left_out(void **state)
 
 static void run_in_order(void *dir)
 {
-    struct dataset *d = list_open(dir, "train", &nine);
+    struct dataset *d = open_labels("list", dir, &nine);
     struct loader_options o = training(2, 1);
     const struct batch *b;
     struct loader *l;
@@ -278,13 +279,13 @@ static void damage_is_named(void **state)
 
 static void synthetic_scenes(void **state)
 {
-    struct synthetic_options s = {.name = "train",
-                                  .samples = 5,
-                                  .classes = CLASSES,
-                                  .size = W,
-                                  .height = H,
-                                  .labels = true};
-    struct dataset *d = synthetic_open(&s);
+    struct dataset_source s = {.split = "train",
+                               .samples = 5,
+                               .labels = {.classes = CLASSES},
+                               .width = W,
+                               .height = H,
+                               .label_maps = true};
+    struct dataset *d = dataset_open("synthetic", &s);
     struct loader_options o = training(2, 1);
     struct loader *l;
     const struct batch *b;

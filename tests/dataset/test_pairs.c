@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "dataset/class_set.h"
-#include "dataset/dataset.h"
 #include "dataset/label.h"
 #include "tests/child.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -56,7 +56,7 @@ static void cityscapes_joins_by_name(void **state)
                                dir, pass ? "labelTrainIds.png" : "labelIds.png");
 
         o.train_ids = pass;
-        d = cityscapes_open(dir, "train", &o);
+        d = open_labels("cityscapes", dir, &o);
         assert_int_equal(d->n, 3);
         assert_int_equal(d->nclass, 19);
         assert_string_equal(d->class_name[18], "bicycle");
@@ -82,7 +82,7 @@ static void open_cityscapes(void *dir)
 {
     struct label_options o = cityscapes19();
 
-    dataset_close(cityscapes_open(dir, "train", &o));
+    dataset_close(open_labels("cityscapes", dir, &o));
 }
 
 static void cityscapes_mistakes(void **state)
@@ -120,7 +120,7 @@ static struct dataset *open_camvid(const char *dir)
 {
     struct label_options o = {.set = class_set_find("camvid11"), .classes = 11};
 
-    return list_open(dir, "train", &o);
+    return open_labels("list", dir, &o);
 }
 
 static void open_list(void *dir)
@@ -189,7 +189,7 @@ static void open_voc(void *dir)
 {
     struct label_options o = {.set = class_set_find("voc21"), .classes = 21};
 
-    dataset_close(voc_open(dir, "train", &o));
+    dataset_close(open_labels("voc", dir, &o));
 }
 
 static void voc_is_read(void **state)
@@ -215,9 +215,9 @@ static void voc_is_read(void **state)
         free(label);
     }
     make_text(dir, "ImageSets/Segmentation/train.txt", "\n");
-    check_dies(open_voc, dir, "train.txt' names no pictures");
+    check_dies(open_voc, dir, "train.txt' names no images");
     make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000039\n2007_000032\n");
-    d = voc_open(dir, "train", &o);
+    d = open_labels("voc", dir, &o);
     assert_int_equal(d->n, 2);
     assert_string_equal(d->class_name[20], "tvmonitor");
     dataset_describe(d, 0, &s);
@@ -252,7 +252,7 @@ static void classes_are_named(void **state)
     (void)state;
     make_files(dir);
     make_text(dir, "train.txt", "images/a.jpg labels/a_L.png\n");
-    d = list_open(dir, "train", &o);
+    d = open_labels("list", dir, &o);
     assert_int_equal(d->nclass, 3);
     for (int c = 0; c < 3; c++)
         assert_string_equal(d->class_name[c], names[c]);
@@ -268,7 +268,7 @@ static void list_mistakes(void **state)
     check_dies(open_list, dir, "has no list: neither train.txt nor");
     make_files(dir);
     make_text(dir, "train.txt", "# nothing\n");
-    check_dies(open_list, dir, "train.txt' names no pictures");
+    check_dies(open_list, dir, "train.txt' names no images");
     make_text(dir, "train.txt", "images/a.jpg labels/a_L.png\nimages/b.jpg\n");
     check_dies(open_list, dir,
                "train.txt:2: 'image label' is expected, not 'images/b.jpg'");
@@ -292,7 +292,7 @@ static void open_ids(void *dir)
 {
     struct label_options o = {.set = class_set_find("cityscapes19"), .classes = 19};
 
-    dataset_close(list_open(dir, "train", &o));
+    dataset_close(open_labels("list", dir, &o));
 }
 
 static void open_train_ids(void *dir)
@@ -300,7 +300,7 @@ static void open_train_ids(void *dir)
     struct label_options o = {
         .set = class_set_find("cityscapes19"), .classes = 19, .train_ids = true};
 
-    dataset_close(list_open(dir, "train", &o));
+    dataset_close(open_labels("list", dir, &o));
 }
 
 static void names_tell_the_kind_of_labels(void **state)
@@ -378,8 +378,7 @@ static void label_values_are_checked(void **state)
     assert_string_equal(why.buf, want.buf);
     strbuf_reset(&why);
     assert_int_equal(dataset_label_picture(d, 2, &limits, &bytes, &r, &why), -1);
-    assert_non_null(
-        strstr(why.buf, "images/c.jpg (train.txt:3)': a JPEG, which changes"));
+    assert_non_null(strstr(why.buf, "images/c.jpg (train.txt:3)': JPEG, which changes"));
     strbuf_release(&why);
     strbuf_release(&want);
     label_reader_release(&r);
@@ -399,7 +398,7 @@ static void pipes_are_refused(void **state)
     (void)state;
     assert_int_equal(mkfifo(pipe, 0600), 0);
     make_text(dir, "train.txt", "a.png a.png\n");
-    d = list_open(dir, "train", &(struct label_options){.classes = 2});
+    d = open_labels("list", dir, &(struct label_options){.classes = 2});
     assert_int_equal(dataset_read(d, 0, 1000, &bytes, &why), -1);
     assert_string_equal(why.buf, "not a file");
     dataset_close(d);

@@ -186,7 +186,7 @@ refused "unknown keys" "TRAIN.EPOCH .*TRAIN.BASELR" "${args[@]}" --tag refused \
 refused "no such file" "nowhere.yaml" --cfg nowhere.yaml
 refused "no such data" "--data-path: DATA.DATA_PATH: there is no folder 'nowhere'" \
   "${args[@]}" --data-path nowhere --tag refused
-refused "no such split" "'shapes' has no folder 'test' (DATA.VAL_SPLIT); it has 'train', 'val'" \
+refused "no such split" "'shapes' has no folder 'test'; it has 'train', 'val' (DATA.VAL_SPLIT, DATA.DATASET folder)" \
   "${args[@]}" --val-split test --tag refused
 refused "sides of label pictures" "sees squares of DATA.IMG_SIZE" "${args[@]}" --tag refused \
   --opts DATA.IMG_WIDTH=512 DATA.IMG_HEIGHT=512

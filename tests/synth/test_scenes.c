@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "dataset/class_set.h"
-#include "dataset/dataset.h"
 #include "dataset/label.h"
+#include "dataset/table.h"
 #include "synth/scenes.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
@@ -90,12 +90,14 @@ static void folders_are_cityscapes(void **state)
         struct dataset *d[2];
 
         for (int t = 0; t < 2; t++)
-            d[t] = cityscapes_open(out, split ? "val" : "train",
-                                   &(struct label_options){
-                                       .set = class_set_find("cityscapes19"),
-                                       .classes = 19,
-                                       .train_ids = t,
-                                   });
+            d[t] = dataset_open("cityscapes",
+                                &(struct dataset_source){
+                                    .path = out,
+                                    .split = split ? "val" : "train",
+                                    .labels = {.set = class_set_find("cityscapes19"),
+                                               .classes = 19,
+                                               .train_ids = t},
+                                });
         assert_int_equal(d[0]->n, split ? 2 : 5);
         for (int64_t i = 0; i < d[0]->n; i++) {
             for (int t = 0; t < 2; t++)

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/hostmem.h"
+#include "dataset/table.h"
+#include "tests/make_folder.h"
 #include "tests/test.h"
 #include "train/data_config.h"
 
@@ -174,11 +177,76 @@ static void names_are_those_of_the_tables(void **state)
     assert_non_null(strstr(p.item[0].text, "DATA.CLASS_SET must be empty or one of"));
     assert_non_null(strstr(p.item[0].text, "(did you mean camvid11?)"));
     problems_release(&p);
+    config_set(&cfg, "DATA.CLASS_SET", "");
+    for (const struct storage *const *row = storage_table; *row; row++) {
+        config_set(&cfg, "DATA.DATASET", (*row)->name);
+        data_check_names(&cfg, &p);
+        assert_int_equal(p.n, 0);
+    }
+    config_set(&cfg, "DATA.DATASET", "imagenet21k");
+    data_check_names(&cfg, &p);
+    assert_int_equal(p.nerror, 1);
+    assert_non_null(strstr(p.item[0].text, "DATA.DATASET must be one of folder, "));
+    assert_non_null(strstr(p.item[0].text, "(did you mean imagenet22K?)"));
+    problems_release(&p);
+    data_check(&cfg, &p); /* nothing else can be said of it */
+    data_check_split(&cfg, DATA_TRAIN, &p);
+    assert_int_equal(p.nerror, 1);
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+static void check_train(const struct config *cfg, int errors, const char *what)
+{
+    struct problems p = {0};
+
+    data_check_split(cfg, DATA_TRAIN, &p);
+    assert_int_equal(p.nerror, errors);
+    assert_int_equal(p.n, what != NULL);
+    if (what && !strstr(p.item[0].text, what))
+        fail_msg("'%s' does not say '%s'", p.item[0].text, what);
+    problems_release(&p);
+}
+
+/* What is not there is named, and so is what the folder looks like. */
+static void a_split_is_looked_for(void **state)
+{
+    char *dir = make_temp_dir(), *list = path_join(dir, "train.txt");
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.DATA_PATH", "/nonexistent");
+    check_train(&cfg, 1, "there is no folder '/nonexistent'");
+    config_set(&cfg, "DATA.DATA_PATH", dir);
+    check_train(&cfg, 1,
+                "has no folder 'train' (DATA.TRAIN_SPLIT, DATA.DATASET imagenet)");
+    config_set(&cfg, "DATA.DATASET", "cityscapes");
+    check_train(&cfg, 1,
+                "/leftImg8bit/train' (DATA.TRAIN_SPLIT, DATA.DATASET cityscapes)");
+    make_file(dir, "leftImg8bit/train/x", "", 0);
+    check_train(&cfg, 1, "/gtFine/train' (DATA.TRAIN_SPLIT, DATA.DATASET cityscapes)");
+    make_file(dir, "train.txt", "im/1.jpg la/1.png\n", 18);
+    check_train(&cfg, 1, "cityscapes): '/");
+    check_train(&cfg, 1, "' looks like DATA.DATASET list");
+    config_set(&cfg, "DATA.DATASET", "list");
+    check_train(&cfg, 0, NULL);
+    make_picture(dir, "train/1.jpg", 8, 8, 0); /* a folder without classes */
+    config_set(&cfg, "DATA.DATASET", "folder");
+    check_train(&cfg, 0, "looks like DATA.DATASET list, not folder");
+    config_set(&cfg, "DATA.DATA_PATH", list);
+    check_train(&cfg, 1, "looks like DATA.DATASET list with a split 'train'");
+    config_set(&cfg, "DATA.DATASET", "synthetic");
+    check_train(&cfg, 0, NULL);
+    free(list);
+    remove_temp_dir(dir);
     config_release(&cfg);
 }
 
 static void synthetic_needs_no_path(void **state)
 {
+    struct dataset_bytes bytes[2] = {{0}};
+    struct strbuf why = STRBUF_INIT;
     struct config cfg;
     struct dataset *d;
 
@@ -193,8 +261,14 @@ static void synthetic_needs_no_path(void **state)
         assert_int_equal(d->n, split ? 20 : 30);
         assert_int_equal(d->nclass, 10);
         assert_string_equal(d->name, split ? "synthetic val" : "synthetic train");
+        assert_int_equal(dataset_read(d, 0, 1 << 20, &bytes[split], &why), 0);
         dataset_close(d);
     }
+    assert_int_equal(bytes[0].len, bytes[1].len);
+    assert_memory_not_equal(bytes[0].data, bytes[1].data, bytes[0].len);
+    dataset_bytes_release(&bytes[0]);
+    dataset_bytes_release(&bytes[1]);
+    strbuf_release(&why);
     config_release(&cfg);
 }
 
@@ -206,6 +280,7 @@ int main(void)
         cmocka_unit_test(validation_resizes_as_timm_does),
         cmocka_unit_test(mistakes_are_reported),
         cmocka_unit_test(names_are_those_of_the_tables),
+        cmocka_unit_test(a_split_is_looked_for),
         cmocka_unit_test(synthetic_needs_no_path),
     };
 

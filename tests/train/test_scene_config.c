@@ -85,7 +85,7 @@ static void what_does_not_fit_is_said(void **state)
     expect("MODEL.NUM_CLASSES", "20", "cityscapes19 has 19 classes");
     expect("DATA.DATASET", "voc", NULL);
     expect("DATA.CLASS_NAMES", "[a, b]", "DATA.CLASS_SET has names of its own");
-    expect("DATA.DATASET", "folder", "DATA.CLASS_SET is for label pictures");
+    expect("DATA.DATASET", "folder", "DATA.CLASS_SET is for label maps");
     expect("MODEL.NAME", "erfnet_encoder", NULL);
     expect("AUG.REPROB", "0.25", NULL); /* the default, as in a saved config.yaml */
     expect("AUG.REPROB", "0.5", "AUG.REPROB is not for label pictures");

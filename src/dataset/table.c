@@ -1,0 +1,110 @@
+/* The table of all storages, and what is asked of it. */
+#include "dataset/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/suggest.h"
+
+/* A row each; a new one is its file and a word here. */
+#define STORAGES(ROW) ROW(folder) ROW(list) ROW(cityscapes) ROW(voc) ROW(synthetic)
+
+#define STORAGE_DECLARE(name) extern const struct storage storage_##name;
+#define STORAGE_POINTER(name) &storage_##name,
+
+STORAGES(STORAGE_DECLARE)
+
+const struct storage *const storage_table[] = {STORAGES(STORAGE_POINTER) NULL};
+
+static bool storage_is(const struct storage *row, const char *name)
+{
+    bool is = strcmp(row->name, name) == 0;
+
+    for (const char *const *a = row->alias; !is && *a; a++)
+        is = strcmp(*a, name) == 0;
+    return is;
+}
+
+const struct storage *storage_find(const char *name)
+{
+    for (const struct storage *const *row = storage_table; *row; row++)
+        if (storage_is(*row, name))
+            return *row;
+    return NULL;
+}
+
+bool storage_known(const char *name, struct strbuf *why)
+{
+    const char *between = "must be one of ";
+    struct suggest near;
+
+    if (storage_find(name))
+        return true;
+    suggest_init(&near, name);
+    for (const struct storage *const *row = storage_table; *row; row++) {
+        strbuf_addf(why, "%s%s", between, (*row)->name);
+        suggest_try(&near, (*row)->name);
+        between = ", ";
+        for (const char *const *a = (*row)->alias; *a; a++) {
+            strbuf_addf(why, "%s%s", between, *a);
+            suggest_try(&near, *a);
+        }
+    }
+    strbuf_addf(why, ", not '%s'", name);
+    if (near.best)
+        strbuf_addf(why, " (did you mean %s?)", near.best);
+    return false;
+}
+
+bool storage_reads(const struct storage *row, const char *key)
+{
+    for (const char *const *k = row->reads; k && *k; k++)
+        if (strcmp(*k, key) == 0)
+            return true;
+    return false;
+}
+
+/* The first row whose probe knows the source; NULL: none. */
+static const struct storage *storage_probe(const struct storage *except,
+                                           const struct dataset_source *s)
+{
+    for (const struct storage *const *row = storage_table; *row; row++)
+        if (*row != except && (*row)->probe && (*row)->probe(s))
+            return *row;
+    return NULL;
+}
+
+void storage_add_guess(const struct storage *row, const struct dataset_source *s,
+                       struct strbuf *out)
+{
+    const struct storage *other = storage_probe(row, s);
+    struct dataset_source above = *s;
+    char *dir, *split;
+
+    if (other)
+        strbuf_addf(out, "'%s' looks like DATA.DATASET %s", s->path, other->name);
+    if (other || file_is_dir(s->path))
+        return;
+    above.path = dir = path_dirname(s->path);
+    split = xstrdup(path_basename(s->path));
+    split[strlen(split) - strlen(path_extension(split))] = '\0';
+    above.split = split;
+    other = storage_probe(NULL, &above);
+    if (other)
+        strbuf_addf(out, "'%s' looks like DATA.DATASET %s with a split '%s'", dir,
+                    other->name, split);
+    free(dir);
+    free(split);
+}
+
+struct dataset *dataset_open(const char *name, const struct dataset_source *s)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (!storage_known(name, &why))
+        usage("DATA.DATASET %s", why.buf);
+    return storage_find(name)->open(s);
+}

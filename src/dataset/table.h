@@ -1,0 +1,93 @@
+/*
+ * The storages: how a data set lies on a disk, a row each. DATA.DATASET names one.
+ *
+ *   struct dataset_source s = {.path = "/data/voc", .split = "train", .labels = {...}};
+ *   const struct storage *row = storage_find("voc");
+ *   if (!row->check(&s, &why))
+ *       ... why.buf says what is not there ...
+ *   struct dataset *d = row->open(&s);
+ *
+ * A new storage is its file, which defines storage_NAME, and a word in table.c; nothing
+ * else in the tree names it. `trainc help DATA.DATASET` lists them.
+ */
+#ifndef DATASET_TABLE_H
+#define DATASET_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "dataset/dataset.h"
+
+/* What the values of label maps mean. */
+struct label_options {
+    const struct class_set *set; /* NULL: values 0 .. classes - 1 */
+    int classes;
+    const char *const *names; /* of each class; NULL: those of the set */
+    bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
+};
+
+/* What to open: one split of a data set. Texts stay the caller's, and must stay. */
+struct dataset_source {
+    const char *path;            /* DATA.DATA_PATH */
+    const char *split;           /* "train"; empty or NULL: the path is the split's */
+    struct label_options labels; /* generated classes: `classes` alone */
+
+    /* Of generated data alone, which are functions of these and the sample's index. */
+    int64_t samples;
+    int width, height; /* pixels */
+    uint32_t number;   /* of the split: other splits, other images */
+    bool label_maps;   /* STORAGE_EITHER: not a class per image */
+};
+
+enum storage_labels {
+    STORAGE_CLASSES,    /* a class per image */
+    STORAGE_LABEL_MAPS, /* a class per pixel */
+    STORAGE_EITHER      /* what dataset_source.label_maps says */
+};
+
+struct storage {
+    const char *name;     /* DATA.DATASET */
+    const char *alias[4]; /* other names of the same; NULL ends them */
+    const char *help;     /* one line: which files are whose */
+    enum storage_labels labels;
+    bool generated; /* made while it is read: no files, so path, check and probe are not
+                     * used, and it has as many samples as are asked for */
+
+    /* The keys that it reads and some other storage does not; NULL ends them, and NULL
+     * alone is none. Others' keys are told to have no effect. */
+    const char *const *reads;
+
+    /* Does the source look like this storage? A quick look, which takes no other for its
+     * own and never ends the program: for hints. */
+    bool (*probe)(const struct dataset_source *s);
+    /* Before hours of work: is the split there? The path is. Nothing is read. False, and
+     * `why` gets what is missing: "'/data' has no folder 'train'". */
+    bool (*check)(const struct dataset_source *s, struct strbuf *why);
+    /* Ends the program if the data set cannot be read. For dataset_close(). */
+    struct dataset *(*open)(const struct dataset_source *s);
+};
+
+/* Ends with NULL; in the order of the help. */
+extern const struct storage *const storage_table[];
+
+/* By a name or an alias; NULL: there is none. */
+const struct storage *storage_find(const char *name);
+
+/* Is there such a storage? Else "must be one of ..., not 'x'" is appended to `why`, with
+ * what was probably meant. */
+bool storage_known(const char *name, struct strbuf *why);
+
+bool storage_reads(const struct storage *row, const char *key);
+
+/*
+ * What else the source may be: "'/data' looks like DATA.DATASET list", by the probes of
+ * all rows but `row`; of a file also by the folder that it lies in. Nothing if none fits.
+ */
+void storage_add_guess(const struct storage *row, const struct dataset_source *s,
+                       struct strbuf *out);
+
+/* Opens by name; ends with usage() if there is no such storage. */
+struct dataset *dataset_open(const char *name, const struct dataset_source *s);
+
+#endif

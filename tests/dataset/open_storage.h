@@ -1,0 +1,14 @@
+/* Data sets by the name of their storage, for tests that make their files. */
+#ifndef TESTS_DATASET_OPEN_STORAGE_H
+#define TESTS_DATASET_OPEN_STORAGE_H
+
+#include "dataset/table.h"
+
+/* DATA.DATASET folder, of class folders in `dir`. */
+struct dataset *open_folder(const char *dir);
+
+/* The split "train" below `dir` of a storage of label maps. */
+struct dataset *open_labels(const char *storage, const char *dir,
+                            const struct label_options *o);
+
+#endif
