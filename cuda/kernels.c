@@ -28,6 +28,7 @@ const struct kernel *const cuda_kernels[] = {
 
     /* loss */
     &cuda_cross_entropy,
+    &cuda_bce,
     &cuda_metrics,
     &cuda_cross_entropy2d,
     &cuda_confusion,

@@ -4,6 +4,7 @@
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/bce.h"
 #include "ops/cast.h"
 #include "ops/concat.h"
 #include "ops/confusion.h"
@@ -288,6 +289,32 @@ void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
     lam->trainable = false;
     a.layer = "loss";
     case_output(c, cross_entropy_(c->b, z, y, lam, &a));
+}
+
+void case_bce(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct bce_attrs a = *(const struct bce_attrs *)row->attrs;
+    struct tensor *z =
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+
+    a.layer = "loss";
+    case_output(c,
+                bce_(c->b, z, labels(c, s->dim[0], (int)s->dim[1], row->fill), NULL, &a));
+}
+
+void case_bce_lam(struct case_build *c, const struct op_case *row,
+                  const struct case_size *s)
+{
+    struct bce_attrs a = *(const struct bce_attrs *)row->attrs;
+    struct tensor *z =
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+    struct tensor *lam =
+        case_tensor(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+
+    lam->trainable = false;
+    a.layer = "loss";
+    case_output(c, bce_(c->b, z, y, lam, &a));
 }
 
 void case_cross_entropy2d(struct case_build *c, const struct op_case *row,

@@ -39,6 +39,8 @@ case_build_fn case_unbiased_attention;
 case_build_fn case_cosine_attention;
 case_build_fn case_cross_entropy;
 case_build_fn case_cross_entropy_lam;
+case_build_fn case_bce;
+case_build_fn case_bce_lam;
 case_build_fn case_cross_entropy2d;
 case_build_fn case_confusion;
 case_build_fn case_head;

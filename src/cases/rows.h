@@ -9,6 +9,7 @@
 
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
+#include "ops/bce.h"
 #include "ops/conv2d.h"
 #include "ops/conv_transpose2d.h"
 #include "ops/cross_entropy.h"
@@ -48,6 +49,7 @@ extern const struct op_case rows_wide_chains[];
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \
     .build = case_head, .chain = true, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
+#define BCE(...)  .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
 #define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
 /* Parts of an op, with what they would get from its other parts as inputs. */

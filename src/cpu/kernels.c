@@ -62,6 +62,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_dropout,
     &cpu_mix,
     &cpu_cross_entropy,
+    &cpu_bce,
     &cpu_optimizer,
 
     &notice,

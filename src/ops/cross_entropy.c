@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
+#include "ops/label_targets.h"
 #include "ops/log_sum_exp.h"
 
 static const struct attr cross_entropy_attr_table[] = {
@@ -69,67 +69,30 @@ static int64_t cross_entropy_flops(const struct node *n)
     return 5 * tensor_len(n->in[CROSS_ENTROPY_LOGITS]);
 }
 
-struct targets {
-    const int32_t *label;
-    const float *lam; /* or NULL */
-    int64_t samples, classes;
-    double smoothing;
-};
-
-static struct targets targets_of(const struct step *s, int lam)
+static struct label_targets targets_of(const struct step *s, int lam)
 {
     const struct cross_entropy_attrs *a = s->node->attrs;
     const struct tensor *z = s->node->in[CROSS_ENTROPY_LOGITS];
 
-    return (struct targets){.label = s->in[CROSS_ENTROPY_LABELS],
-                            .lam = s->node->nin > lam ? s->in[lam] : NULL,
-                            .samples = z->dim[0],
-                            .classes = z->dim[1],
-                            .smoothing = (double)a->smoothing};
-}
-
-static bool valid(const struct targets *t, int64_t i)
-{
-    int32_t own = t->label[i], partner = t->label[t->samples - 1 - i];
-
-    if (own >= t->classes || own < -1)
-        BUG("label %d of %lld classes", own, (long long)t->classes);
-    return own >= 0 && (!t->lam || partner >= 0);
-}
-
-static int64_t count_valid(const struct targets *t)
-{
-    int64_t n = 0;
-
-    for (int64_t i = 0; i < t->samples; i++)
-        n += valid(t, i);
-    return n;
-}
-
-static double target(const struct targets *t, int64_t i, int64_t k)
-{
-    double off = t->smoothing / (double)t->classes, on = 1 - t->smoothing;
-    double lam = t->lam ? (double)t->lam[i] : 1, sum = off;
-
-    if (t->label[i] == k)
-        sum += lam * on;
-    if (t->lam && t->label[t->samples - 1 - i] == k)
-        sum += (1 - lam) * on;
-    return sum;
+    return (struct label_targets){.label = s->in[CROSS_ENTROPY_LABELS],
+                                  .lam = s->node->nin > lam ? s->in[lam] : NULL,
+                                  .samples = z->dim[0],
+                                  .classes = z->dim[1],
+                                  .smoothing = (double)a->smoothing};
 }
 
 static void cross_entropy_ref(const struct step *s)
 {
-    struct targets t = targets_of(s, CROSS_ENTROPY_LAM);
-    int64_t n = count_valid(&t);
+    struct label_targets t = targets_of(s, CROSS_ENTROPY_LAM);
+    int64_t n = label_count_valid(&t);
     double loss = 0;
 
     for (int64_t i = 0; i < t.samples; i++) {
         const float *z = (const float *)s->in[CROSS_ENTROPY_LOGITS] + i * t.classes;
         double lse = log_sum_exp(z, t.classes);
 
-        for (int64_t k = 0; k < t.classes && valid(&t, i); k++)
-            loss += target(&t, i, k) * (lse - z[k]);
+        for (int64_t k = 0; k < t.classes && label_valid(&t, i); k++)
+            loss += label_target(&t, i, k) * (lse - z[k]);
     }
     *(float *)s->out[0] = n ? (float)(loss / (double)n) : 0;
 }
@@ -157,18 +120,19 @@ static const char *cross_entropy_grad_shape(struct node *n)
 /* dz = (softmax(z) - target) dloss / valid */
 static void cross_entropy_grad_ref(const struct step *s)
 {
-    struct targets t = targets_of(s, CROSS_ENTROPY_GRAD_LAM);
-    int64_t n = count_valid(&t);
+    struct label_targets t = targets_of(s, CROSS_ENTROPY_GRAD_LAM);
+    int64_t n = label_count_valid(&t);
     double scale = n ? *(const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS] / (double)n : 0;
 
     for (int64_t i = 0; i < t.samples; i++) {
         const float *z = (const float *)s->in[CROSS_ENTROPY_GRAD_LOGITS] + i * t.classes;
         float *dz = (float *)s->out[0] + i * t.classes;
         double lse = log_sum_exp(z, t.classes);
-        bool counts = valid(&t, i);
+        bool counts = label_valid(&t, i);
 
         for (int64_t k = 0; k < t.classes; k++)
-            dz[k] = counts ? (float)((exp(z[k] - lse) - target(&t, i, k)) * scale) : 0;
+            dz[k] =
+                counts ? (float)((exp(z[k] - lse) - label_target(&t, i, k)) * scale) : 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/bce.h"
 #include "ops/bias_grad.h"
 #include "ops/cast.h"
 #include "ops/concat.h"
@@ -84,6 +85,8 @@ const struct op *const op_table[] = {
     /* loss */
     &op_cross_entropy,
     &op_cross_entropy_grad,
+    &op_bce,
+    &op_bce_grad,
     &op_cross_entropy2d,
     &op_cross_entropy2d_grad,
     &op_metrics,

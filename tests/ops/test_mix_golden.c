@@ -7,6 +7,7 @@
 
 #include "graph/kernel.h"
 #include "io/json.h"
+#include "ops/bce.h"
 #include "ops/control.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
@@ -165,6 +166,48 @@ static size_t check_pixels(const json_t *o, const char *name)
     return compared;
 }
 
+/* timm's BinaryCrossEntropy (tests/golden/train/bce.json). */
+static void test_bce(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    json_t *o = json_parse_file("tests/golden/train/bce.json", &why);
+    const json_t *cases = json_object_get(o, "cases");
+    size_t compared = 0;
+
+    (void)state;
+    assert_int_equal(json_array_size(cases), 8);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *want = json_array_get(cases, i);
+        const json_t *lam = json_object_get(want, "lam");
+        const json_t *threshold = json_object_get(want, "threshold");
+        struct bce_attrs a = {.layer = "loss",
+                              .smoothing = (float)number(want, "smoothing"),
+                              .threshold = (float)json_number_value(threshold),
+                              .has_threshold = json_is_number(threshold),
+                              .sum_classes = json_is_true(json_object_get(want, "sum"))};
+        struct builder b = builder_of_test();
+        struct tensor *z = input(&b, DTYPE_F32, json_object_get(o, "shape"));
+        struct tensor *in[3] = {
+            z, graph_input(&b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, z->dim),
+            graph_input(&b, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, z->dim)};
+        float logits[MOST], share[MOST];
+        int32_t label[MOST];
+        uint8_t narrow[MOST];
+
+        read(o, "logits", z, logits);
+        read_labels(o, label, narrow);
+        if (json_is_array(lam))
+            read(want, "lam", in[BCE_LAM], share);
+        compared +=
+            check_loss(want, "bce", &b, &op_bce, &op_bce_grad, &a, in,
+                       (void *[]){logits, label, share}, json_is_array(lam) ? 3 : 2);
+        graph_free(b.g);
+    }
+    assert_int_equal(compared, 8 * 20);
+    json_decref(o);
+    strbuf_release(&why);
+}
+
 static void test_losses(void **state)
 {
     const json_t *list = json_object_get(golden, "loss");
@@ -267,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_bce),
         cmocka_unit_test(test_mix),
     };
 
