@@ -28,7 +28,7 @@
 #include "train/data_config.h"
 #include "train/paint.h"
 #include "train/pretrained.h"
-#include "train/scene_config.h"
+#include "train/segment_config.h"
 
 enum { TOP = 5 };
 
@@ -160,7 +160,7 @@ static void predict_open(struct predict *p, struct config *cfg, const char *weig
     p->set = class_set_find(cfg->data.class_set);
     data_loader_options(cfg, DATA_VAL, &o);
     p->transform = model_of_config(cfg)->task == MODEL_SEGMENT
-                       ? scene_transform(cfg, false)
+                       ? segment_transform(cfg, false)
                        : o.transform;
     p->limits = o.limits;
     transformer_init(&p->transformer, &p->limits);

@@ -11,7 +11,7 @@
 #include "dataset/sampler.h"
 #include "dataset/table.h"
 #include "session/model_config.h"
-#include "train/scene_config.h"
+#include "train/segment_config.h"
 
 _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
                    (int)PAD_MODE_EDGE == (int)PAD_EDGE &&
@@ -54,7 +54,7 @@ void data_check_keys(const struct config *cfg, struct problems *p)
         return;
     for (const struct storage *const *other = storage_table; *other; other++)
         for (const char *const *key = (*other)->reads; key && *key; key++)
-            if (!storage_reads(row, *key) && !scene_refuses(cfg, *key))
+            if (!storage_reads(row, *key) && !segment_refuses(cfg, *key))
                 config_warn_unread(cfg, p, *key, "DATA.DATASET %s does not read it",
                                    cfg->data.dataset);
     if (row->generated)
@@ -68,7 +68,7 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
 {
     bool none = cfg->aug.crop_mode == CROP_MODE_NONE;
 
-    if ((none || data_pads(cfg)) && !scene_config(cfg) && config_where(cfg, key) &&
+    if ((none || data_pads(cfg)) && !segment_config(cfg) && config_where(cfg, key) &&
         !config_is_default(cfg, key))
         problems_warn(p, config_where(cfg, key),
                       "%s has no effect: training crops are %s (AUG.CROP_MODE%s)", key,
@@ -88,7 +88,7 @@ void data_check(const struct config *cfg, struct problems *p)
                      "(--data-path DIR)");
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
         config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
-    else if (policy.kind && !scene_config(cfg) && cfg->aug.color_jitter > 0 &&
+    else if (policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
              !config_is_default(cfg, "AUG.COLOR_JITTER"))
         problems_warn(p, config_where(cfg, "AUG.COLOR_JITTER"),
                       "AUG.COLOR_JITTER has no effect: AUG.AUTO_AUGMENT takes its place");
@@ -107,13 +107,13 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_input(cfg, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
-    scene_check(cfg, p);
+    segment_check(cfg, p);
     strbuf_release(&why);
 }
 
 static struct dataset_source data_source(const struct config *cfg, enum data_split split)
 {
-    bool train = split == DATA_TRAIN, label_maps = scene_config(cfg);
+    bool train = split == DATA_TRAIN, label_maps = segment_config(cfg);
     const struct str_list *names = &cfg->data.class_names;
 
     return (struct dataset_source){
@@ -208,8 +208,8 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     struct transform t = transform_for_evaluation(size, (int)(size / cfg->data.crop_pct));
     bool train = split == DATA_TRAIN;
 
-    if (scene_config(cfg))
-        return scene_transform(cfg, train);
+    if (segment_config(cfg))
+        return segment_transform(cfg, train);
     if (train && data_pads(cfg)) {
         t = transform_for_small_training(size);
         t.pad = (int)cfg->aug.pad_crop;

@@ -35,10 +35,10 @@ int64_t data_epoch_images(const struct config *cfg, int64_t samples);
 /*
  * Training: shuffled, augmented, no partial batch. Validation: resize and centre crop in
  * the order of the files; the whole picture as large as it fits IMG_WIDTH x IMG_HEIGHT,
- * with label pictures (scene_config.h), else the shorter side is IMG_SIZE / CROP_PCT, cut
- * to an integer, or with TEST.CROP False the whole picture becomes the input. A policy in
- * AUG.AUTO_AUGMENT replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change
- * the result, for instance to set rank and world or an allocator.
+ * with label pictures (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT,
+ * cut to an integer, or with TEST.CROP False the whole picture becomes the input. A
+ * policy in AUG.AUTO_AUGMENT replaces AUG.COLOR_JITTER, as in timm and Swin. The caller
+ * may change the result, for instance to set rank and world or an allocator.
  */
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);

@@ -1,4 +1,4 @@
-#include "train/scene_config.h"
+#include "train/segment_config.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const struct model *find_model(const struct config *cfg)
     return m;
 }
 
-bool scene_config(const struct config *cfg)
+bool segment_config(const struct config *cfg)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
     const struct model *m = find_model(cfg);
@@ -136,13 +136,13 @@ static const char *const label_keys[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES",
 
 enum { LABEL_KEYS = sizeof(label_keys) / sizeof(label_keys[0]) };
 
-bool scene_refuses(const struct config *cfg, const char *key)
+bool segment_refuses(const struct config *cfg, const char *key)
 {
     int i = 0;
 
     while (i < LABEL_KEYS && strcmp(label_keys[i], key) != 0)
         i++;
-    return i < LABEL_KEYS && !scene_config(cfg);
+    return i < LABEL_KEYS && !segment_config(cfg);
 }
 
 static void say_no_labels(const struct config *cfg, const struct model *m,
@@ -172,13 +172,13 @@ static void check_images(const struct config *cfg, const struct model *m,
         say_no_labels(cfg, m, p);
 }
 
-void scene_check(const struct config *cfg, struct problems *p)
+void segment_check(const struct config *cfg, struct problems *p)
 {
     const struct model *m = find_model(cfg);
 
     if (!storage_find(cfg->data.dataset))
         return;
-    if (!scene_config(cfg)) {
+    if (!segment_config(cfg)) {
         check_images(cfg, m, p);
         return;
     }
@@ -192,7 +192,7 @@ void scene_check(const struct config *cfg, struct problems *p)
     check_unread(cfg, p);
 }
 
-struct transform scene_transform(const struct config *cfg, bool train)
+struct transform segment_transform(const struct config *cfg, bool train)
 {
     struct transform t = transform_for_scenes(config_width(cfg), config_height(cfg));
 

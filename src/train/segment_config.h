@@ -1,8 +1,8 @@
 /*
  * What data_config.h does for data with label maps.
  */
-#ifndef TRAIN_SCENE_CONFIG_H
-#define TRAIN_SCENE_CONFIG_H
+#ifndef TRAIN_SEGMENT_CONFIG_H
+#define TRAIN_SEGMENT_CONFIG_H
 
 #include "config/config.h"
 #include "config/problems.h"
@@ -10,14 +10,14 @@
 
 /* Does the configuration describe label maps? Those of a storage that has no others, or
  * of one that has both if the model segments. */
-bool scene_config(const struct config *cfg);
+bool segment_config(const struct config *cfg);
 
 /* What is wrong with the keys of label maps, or that they are set without label maps. */
-void scene_check(const struct config *cfg, struct problems *p);
-/* Without label maps: is it a key that scene_check wants to be left at its default? */
-bool scene_refuses(const struct config *cfg, const char *key);
+void segment_check(const struct config *cfg, struct problems *p);
+/* Without label maps: is it a key that segment_check wants to be left at its default? */
+bool segment_refuses(const struct config *cfg, const char *key);
 
 /* Of training, or with `train` false of validation. */
-struct transform scene_transform(const struct config *cfg, bool train);
+struct transform segment_transform(const struct config *cfg, bool train);
 
 #endif

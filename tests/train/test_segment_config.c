@@ -8,7 +8,7 @@
 #include "tests/test.h"
 #include "train/class_weights.h"
 #include "train/data_config.h"
-#include "train/scene_config.h"
+#include "train/segment_config.h"
 
 static void set_erfnet(struct config *cfg)
 {
@@ -65,7 +65,7 @@ static void expect(const char *key, const char *value, const char *why)
 
     set_erfnet(&cfg);
     config_set(&cfg, key, value);
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     if ((p.nerror > 0) != (why != NULL))
         fail_msg("%s %s: %d mistakes, first '%s'", key, value, p.nerror,
                  p.n ? p.item[0].text : "");
@@ -110,7 +110,7 @@ static void what_is_not_read_is_said(void **state)
     set_erfnet(&cfg);
     for (int i = 0; i < 4; i++)
         config_set(&cfg, unread[i][0], unread[i][1]);
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 0);
     assert_int_equal(p.n, 4);
     for (int i = 0; i < 4; i++) {
@@ -123,7 +123,7 @@ static void what_is_not_read_is_said(void **state)
     set_erfnet(&cfg);
     config_set(&cfg, "DATA.CLASS_SET", "");
     config_set(&cfg, "DATA.LABELS", "train_ids");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.n, 1);
     assert_non_null(strstr(p.item[0].text, "DATA.LABELS has no effect"));
     problems_release(&p);
@@ -141,7 +141,7 @@ static void raw_ids_are_no_train_ids(void **state)
     config_set(&cfg, "DATA.CLASS_SET", "cityscapes34");
     config_set(&cfg, "MODEL.NUM_CLASSES", "34");
     config_set(&cfg, "DATA.LABELS", "train_ids");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text, "train_ids are 19 classes"));
     problems_release(&p);
@@ -158,21 +158,21 @@ static void names_are_counted(void **state)
     config_set(&cfg, "DATA.CLASS_SET", "");
     config_set(&cfg, "MODEL.NUM_CLASSES", "3");
     config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road, rest]");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 0);
     config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road]");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text,
                            "DATA.CLASS_NAMES has 2 names, and MODEL.NUM_CLASSES is 3"));
     problems_release(&p);
     config_set(&cfg, "DATA.CLASS_NAMES", "[sky, road, sky]");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 1);
     assert_non_null(strstr(p.item[0].text, "classes 0 and 2 are both called 'sky'"));
     problems_release(&p);
     config_set(&cfg, "DATA.CLASS_NAMES", "['sky', 'the\\nroad', '']");
-    scene_check(&cfg, &p);
+    segment_check(&cfg, &p);
     assert_int_equal(p.nerror, 2);
     assert_non_null(
         strstr(p.item[0].text, "the name of class 1 is empty or has control"));
@@ -191,14 +191,14 @@ static void synthetic_follows_the_model(void **state)
     (void)state;
     set_erfnet(&cfg);
     config_set(&cfg, "DATA.DATASET", "synthetic");
-    assert_true(scene_config(&cfg));
+    assert_true(segment_config(&cfg));
     d = data_open(&cfg, DATA_TRAIN);
     assert_true(dataset_has_labels(d));
     assert_int_equal(d->nclass, 19);
     dataset_close(d);
     config_set(&cfg, "MODEL.TYPE", "resnet");
     config_set(&cfg, "MODEL.NAME", "resnet18");
-    assert_false(scene_config(&cfg));
+    assert_false(segment_config(&cfg));
     config_release(&cfg);
 }
 
