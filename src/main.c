@@ -15,9 +15,10 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "config/config.h"
 #include "config/foreign.h"
-#include "config/load.h"
 #include "config/print.h"
+#include "config/schema.h"
 #include "cpu/spin.h"
 
 /* Started without them, we would write messages into the files that take their places. */
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
     }
 
     const struct verb *v = choose_verb(argc, argv, &first);
-    struct cmd_spec spec = {schema_table, v->flags, v->max_args, false};
+    struct cmd_spec spec = {schema_table, v->flags, v->max_args};
 
     cmdline_parse(&line, &spec, argc - first, argv + first, &p);
     if (line.help)

@@ -22,8 +22,7 @@ static bool is_below(const struct schema *row, const char *name)
 {
     size_t len = strlen(name);
 
-    return row->type != SCHEMA_GONE && !strncmp(row->key, name, len) &&
-           (!row->key[len] || row->key[len] == '.');
+    return !strncmp(row->key, name, len) && (!row->key[len] || row->key[len] == '.');
 }
 
 static void config_check_arg(const char *name, struct problems *p)
@@ -58,19 +57,14 @@ static void print_keys(const struct config *cfg, const char *name)
 {
     for (const struct schema *row = schema_table; row->key; row++) {
         struct strbuf s = STRBUF_INIT;
-        struct arena mem = {0};
 
         if (!is_below(row, name))
             continue;
         if (strcmp(row->key, name) != 0)
             strbuf_addf(&s, "%s: ", row->key);
-
-        struct value v = schema_read(row, cfg, &mem);
-
-        value_add_yaml(&s, &v);
+        value_add_yaml(&s, config_get(cfg, row->key));
         puts(s.buf);
         strbuf_release(&s);
-        arena_release(&mem);
     }
 }
 

@@ -124,15 +124,6 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
     }
 }
 
-static void add_default(struct strbuf *s, const struct schema *row)
-{
-    struct arena mem = {0};
-    struct value def = schema_default(row, &mem);
-
-    value_add_yaml(s, &def);
-    arena_release(&mem);
-}
-
 /* ", --no-x" for each long name, and its other name. */
 static void add_negations(struct strbuf *s, const struct schema *row)
 {
@@ -156,7 +147,7 @@ static void help_flag(const struct schema *row)
     if (table_of(row))
         strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
     strbuf_addstr(&help, "default: ");
-    add_default(&help, row);
+    value_add_yaml(&help, config_default(row->key));
     strbuf_addch(&help, ')');
     line(name.buf, help.buf);
     strbuf_release(&name);
@@ -228,7 +219,7 @@ static void help_key(const struct schema *row)
         schema_add_range(&s, row);
     }
     strbuf_addstr(&s, "; default ");
-    add_default(&s, row);
+    value_add_yaml(&s, config_default(row->key));
     if (row->flag)
         strbuf_addf(&s, "; flag %s", row->flag);
     printf("  ");
@@ -250,7 +241,7 @@ static int help_section(const char *name)
 
     for (const struct schema *row = schema_table; row->key; row++) {
         if (strncasecmp(row->key, name, len) != 0 ||
-            (row->key[len] && row->key[len] != '.') || row->type == SCHEMA_GONE)
+            (row->key[len] && row->key[len] != '.'))
             continue;
         help_key(row);
         n++;

@@ -153,8 +153,9 @@ static void predict_open(struct predict *p, struct config *cfg, const char *weig
     struct loader_options o;
     const struct tensor *z;
 
-    cfg->data.batch_size = cfg->data.val_batch_size = 1;
-    cfg->train.ema.enable = false;
+    config_set(cfg, "DATA.BATCH_SIZE", "1");
+    config_set(cfg, "DATA.VAL_BATCH_SIZE", "1");
+    config_set(cfg, "TRAIN.EMA.ENABLE", "False");
     p->cfg = cfg;
     p->classes = (int)cfg->model.num_classes;
     p->set = class_set_find(cfg->data.class_set);

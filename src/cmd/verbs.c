@@ -20,14 +20,13 @@ bool verb_reads(const struct verb *v, const char *key)
     return !k || *k || !strcmp(key, "LOG.LEVEL");
 }
 
-/* Unknown keys and those of old were reported. */
+/* Unknown keys were reported. */
 static void check_set(const struct verb *v, const struct config *cfg,
-                      const struct cmd_set *set, struct problems *p)
+                      const struct cfgnode_pair *set, struct problems *p)
 {
     const struct schema *row = schema_find(schema_table, set->name);
 
-    if (row && row->type != SCHEMA_GONE && !verb_reads(v, row->key) &&
-        !config_is_default(cfg, row->key))
+    if (row && !verb_reads(v, row->key) && !config_is_default(cfg, row->key))
         problems_warn(p, set->where, "%s has no effect: trainc %s does not read it",
                       set->name, v->name);
 }

@@ -70,7 +70,8 @@ static void add_word(struct cmd_word **array, int *n, struct atword w, struct ar
     (*array)[(*n)++] = (struct cmd_word){w.text, w.where};
 }
 
-static void add_set(struct cmd_set **array, int *n, struct cmd_set set, struct arena *mem)
+static void add_set(struct cfgnode_pair **array, int *n, struct cfgnode_pair set,
+                    struct arena *mem)
 {
     if (is_full(*n))
         *array = roomy(mem, *array, *n, sizeof(**array));
@@ -113,7 +114,7 @@ static void set_key(struct parser *ps, const struct flag_name *name, const char 
     struct cmdline *line = ps->line;
     const struct flag *flag = name->flag;
     int before = ps->p->nerror;
-    struct cmd_set set = {.name = flag->row->key, .text = text};
+    struct cfgnode_pair set = {.name = flag->row->key, .text = text};
 
     set.where =
         arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
@@ -238,7 +239,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         break;
     case FLAG_OWN:
         add_set(&line->own, &line->nown,
-                (struct cmd_set){flag->own->flag, value, at.where}, &line->mem);
+                (struct cfgnode_pair){flag->own->flag, value, at.where}, &line->mem);
         break;
     case FLAG_CFG:
         add_word(&line->cfg, &line->ncfg, w, &line->mem);
@@ -285,7 +286,7 @@ static bool say_foreign(struct parser *ps, const struct atword *at, const char *
     struct strbuf s = STRBUF_INIT;
     struct atword w;
 
-    if (!here || ps->spec->known_only)
+    if (!here)
         return false;
     strbuf_addstr(&s, at->text);
     while (value && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
@@ -325,7 +326,7 @@ static void set_opt(struct parser *ps, const char *key, const char *value,
                     const struct atword *at)
 {
     struct cmdline *line = ps->line;
-    struct cmd_set set = {.name = key};
+    struct cfgnode_pair set = {.name = key};
 
     ps->nopts++;
     set.where = at->file ? arena_printf(&line->mem, "%s: --opts", at->where)
@@ -401,7 +402,7 @@ static void unknown_flag(struct parser *ps, struct atword w)
     const char *near = flags_suggest(&ps->flags, w.text, &line->mem);
     const struct flag_name *meant =
         near ? flags_exact(&ps->flags, near, strlen(near)) : NULL;
-    bool open = !ps->spec->known_only && !strchr(w.text, '=') && ps->i < ps->n;
+    bool open = !strchr(w.text, '=') && ps->i < ps->n;
     const char *next = open ? ps->word[ps->i].text : "";
 
     add_word(&line->rest, &line->nrest, w, &line->mem);
@@ -446,7 +447,7 @@ void cmdline_parse(struct cmdline *line, const struct cmd_spec *spec, int argc,
                                  arena_printf(&line->mem, "argument %d", i + 1), NULL});
     while (ps.i < ps.n && !line->help && !line->version)
         word(&ps);
-    if (line->nrest && !spec->known_only && !line->help && !line->version)
+    if (line->nrest && !line->help && !line->version)
         unrecognized(&ps);
     flags_release(&ps.flags);
     free(ps.word);
@@ -458,7 +459,7 @@ void cmdline_release(struct cmdline *line)
     *line = (struct cmdline){0};
 }
 
-static const struct cmd_set *own(const struct cmdline *line, const char *flag)
+static const struct cfgnode_pair *own(const struct cmdline *line, const char *flag)
 {
     size_t len = strlen(flag);
 
@@ -473,7 +474,7 @@ static const struct cmd_set *own(const struct cmdline *line, const char *flag)
 
 const char *cmdline_value(const struct cmdline *line, const char *flag)
 {
-    const struct cmd_set *set = own(line, flag);
+    const struct cfgnode_pair *set = own(line, flag);
 
     return set ? set->text : NULL;
 }

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "config/problems.h"
+#include "config/cfgnode.h"
 
 struct schema;
 
@@ -35,17 +35,12 @@ struct cmd_word {
     const char *where; /* "argument 3", or "train.args:2:1" */
 };
 
-/* One key that is set, or one flag of the verb's. */
-struct cmd_set {
-    const char *name; /* key, or flag as the verb spells it */
-    const char *text; /* NULL: a switch */
-    const char *where;
-};
-
 struct cmdline {
     struct cmd_word *cfg, *arg, *rest; /* --cfg files; positionals; what was not known */
     int ncfg, narg, nrest;
-    struct cmd_set *opt, *flag, *own; /* --opts; flags of the schema; the verb's */
+    /* --opts; flags of the schema, by the names of their keys; the verb's own, as the
+     * verb spells them, their text NULL if they are switches. */
+    struct cfgnode_pair *opt, *flag, *own;
     int nopt, nflag, nown;
     const char *print;  /* --print-config: "" or "diff"; else NULL */
     bool help, version; /* -h, --version came before any mistake; nothing else counts */
@@ -57,7 +52,6 @@ struct cmd_spec {
     const struct schema *schema;
     const struct cmd_flag *flags; /* may be NULL */
     int max_args;                 /* positional arguments */
-    bool known_only;              /* parse_known_args: what is not known goes to rest */
 };
 
 /* argv[0] is the first argument, not the program. */

@@ -5,16 +5,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
 #include "config/literal.h"
 
 enum { SHOWN = 200 }; /* bytes of a value in a message */
 
 static const double exact = 9007199254740992.0; /* 2^53 */
-
-struct decl decl_of(const struct value *v)
-{
-    return (struct decl){.type = v->type};
-}
 
 static const char *article(enum value_type type)
 {
@@ -209,9 +205,8 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     if (v.type != VALUE_LIST && v.type != VALUE_TUPLE) {
         struct strbuf wanted = STRBUF_INIT;
 
-        strbuf_addf(&wanted, "a %s", value_type_name(d->type));
-        if (d->item)
-            strbuf_addf(&wanted, " of %s", value_type_name(d->item));
+        strbuf_addf(&wanted, "a %s of %s", value_type_name(d->type),
+                    value_type_name(d->item));
         (void)refuse(wanted.buf, in, why);
         strbuf_release(&wanted);
         return false;
@@ -224,7 +219,7 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
         if (!ok)
             strbuf_addf(why, "a %s: its item %d must be %s", value_type_name(d->type), i,
                         item_why.buf);
-        if (ok && d->item && list.list.item[i].type == VALUE_NONE) {
+        if (ok && list.list.item[i].type == VALUE_NONE) {
             strbuf_addf(why, "a %s: its item %d is None", value_type_name(d->type), i);
             ok = false;
         }
@@ -236,20 +231,12 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     return true;
 }
 
-/* No declared type: what the text says, decoded once as yacs does, if not in quotes. */
-static struct value decode(struct arena *a, const struct value *in)
-{
-    if (in->type != VALUE_STR || in->quoted)
-        return value_copy(a, in);
-    return literal_parse(a, in->s);
-}
-
 /* To a key of texts None is that word alone; to others what Python reads as None. */
 static bool is_none(struct arena *a, const struct decl *d, const struct value *in)
 {
     if (in->type != VALUE_STR)
         return in->type == VALUE_NONE;
-    if (d->type == VALUE_STR || d->type == VALUE_NONE)
+    if (d->type == VALUE_STR)
         return !in->quoted && !strcmp(in->s, "None");
     return meaning(a, in).type == VALUE_NONE;
 }
@@ -262,7 +249,7 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
 
     if (in->type == VALUE_NODE) {
         strbuf_addf(why, "%s%s, not a section", article(d->type),
-                    d->type ? value_type_name(d->type) : "value");
+                    value_type_name(d->type));
         return false;
     }
     if (!is_none(a, d, in)) {
@@ -284,14 +271,11 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
             ok = to_list(a, d, in, &v, why);
             break;
         default:
-            v = decode(a, in);
-            break;
+            BUG("a key of type %s", value_type_name(d->type));
         }
     }
     if (!ok)
         return false;
-    if (v.type == VALUE_OTHER)
-        return refuse("None, a bool, int, float, str, list or tuple", in, why);
     v.text = in->text ? arena_strdup(a, in->text) : NULL;
     v.quoted = in->quoted;
     *out = v;

@@ -11,16 +11,13 @@
 
 #include "config/value.h"
 
-/* What a key may hold. VALUE_NONE: not known yet, anything. */
+/* What a key may hold. */
 struct decl {
     enum value_type type;
-    enum value_type item, item2; /* of lists, and lists of lists; VALUE_NONE: anything */
+    enum value_type item, item2; /* of lists, and lists of lists */
     const char *word;            /* a text that VALUE_INT takes too and keeps, or NULL */
     bool words;                  /* a list: a text without quotes is kept as it is */
 };
-
-/* The type that a default value declares; items are left open, as in yacs. */
-struct decl decl_of(const struct value *v);
 
 /*
  * Reads `in` as `d` into *out (which keeps in->text). false: *out is untouched and `why`

@@ -6,74 +6,69 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "config/cfgnode.h"
 #include "config/problems.h"
 #include "config/schema.h"
 
+void config_bind(struct config *cfg, struct cfgnode *tree)
+{
+    *cfg = (struct config){.tree = tree};
+    for (const struct schema *row = schema_table; row->key; row++)
+        schema_bind(row, config_get(cfg, row->key), cfg, tree->mem);
+}
+
 void config_init(struct config *cfg)
 {
-    memset(cfg, 0, sizeof(*cfg));
-    for (const struct schema *row = schema_table; row->key; row++) {
-        struct value v = schema_default(row, &cfg->mem);
+    struct cfgnode *tree = cfgnode_clone(config_defaults());
 
-        schema_bind(row, &v, cfg, &cfg->mem);
-    }
+    cfgnode_freeze(tree);
+    config_bind(cfg, tree);
 }
 
 void config_release(struct config *cfg)
 {
-    arena_release(&cfg->mem);
-    memset(cfg, 0, sizeof(*cfg));
+    cfgnode_free(cfg->tree);
+    *cfg = (struct config){0};
 }
 
 void config_set(struct config *cfg, const char *key, const char *text)
 {
-    const struct schema *row = schema_find(schema_table, key);
-    struct strbuf why = STRBUF_INIT;
-    struct value v;
+    struct cfgnode_pair pair = {key, text, NULL};
+    struct problems p = {0};
 
-    if (!row)
-        usage("unknown key %s", key);
+    cfgnode_defrost(cfg->tree);
+    cfgnode_merge_list(cfg->tree, &pair, 1, &p);
+    config_check(cfg->tree, &p);
+    cfgnode_freeze(cfg->tree);
+    if (p.nerror)
+        usage("%s", p.item[0].text);
+    problems_release(&p);
+    schema_bind(schema_find(schema_table, key), config_get(cfg, key), cfg,
+                cfg->tree->mem);
+}
 
-    struct decl d = schema_decl(row);
-    struct value in = value_str(&cfg->mem, text);
+static const struct cfgnode_entry *entry(const struct config *cfg, const char *key)
+{
+    const struct cfgnode_entry *e = cfgnode_find(cfg->tree, key);
 
-    in.text = in.s;
-    if (!coerce(&cfg->mem, &d, &in, &v, &why))
-        usage("%s must be %s", key, why.buf);
-    if (!schema_check(row, &v, &why))
-        usage("%s %s", key, why.buf);
-    schema_bind(row, &v, cfg, &cfg->mem);
-    strbuf_release(&why);
+    if (!e || e->node)
+        BUG("no key %s", key);
+    return e;
+}
+
+const struct value *config_get(const struct config *cfg, const char *key)
+{
+    return &entry(cfg, key)->value;
 }
 
 const char *config_where(const struct config *cfg, const char *key)
 {
-    const struct schema *row = schema_find(schema_table, key);
-
-    if (!row)
-        BUG("no key %s", key);
-    return cfg->source ? cfg->source[row - schema_table].where : NULL;
+    return entry(cfg, key)->where;
 }
 
 bool config_is_default(const struct config *cfg, const char *key)
 {
-    const struct schema *row = schema_find(schema_table, key);
-    struct arena mem = {0};
-    struct value is, def;
-    bool same;
-
-    if (!row)
-        BUG("no key %s", key);
-    is = schema_read(row, cfg, &mem);
-    def = schema_default(row, &mem);
-    same = value_equal(&is, &def);
-    arena_release(&mem);
-    return same;
-}
-
-static bool is_bad(const struct config *cfg, const char *key)
-{
-    return cfg->source && cfg->source[schema_find(schema_table, key) - schema_table].bad;
+    return value_equal(config_get(cfg, key), config_default(key));
 }
 
 static const char *first_where(const struct config *cfg, const char *const *keys)
@@ -92,7 +87,7 @@ void config_blame(const struct config *cfg, struct problems *p, const char *cons
     va_list ap;
 
     for (int i = 0; keys[i]; i++)
-        if (is_bad(cfg, keys[i]) || (cfg->doubt && !config_where(cfg, keys[i])))
+        if (entry(cfg, keys[i])->bad || (cfg->doubt && !config_where(cfg, keys[i])))
             return;
     va_start(ap, fmt);
     if (vasprintf(&text, fmt, ap) < 0)

@@ -2,17 +2,22 @@
  * The configuration of a run, typed: what every other module reads. A field is spelled
  * as its key in lower case: TRAIN.BASE_LR is cfg->train.base_lr. Types, ranges, defaults
  * and help are in the one table of config/schema.c; a new key is a row there and a field
- * here.
+ * here. Every configuration takes the one path of config/load.c:
  *
- *   struct config cfg;
- *   config_init(&cfg);                           every key at its default
- *   config_set(&cfg, "TRAIN.BASE_LR", "0.1");    one key, from text
- *   config_release(&cfg);
+ *   tree = cfgnode_clone(config_defaults());            the schema as a tree
+ *   cfgnode_merge_file(tree, "a.yaml", "--cfg", p);     each --cfg, its BASE files first
+ *   cfgnode_merge_list(tree, line->opt, line->nopt, p); --opts
+ *   cfgnode_merge_list(tree, flag, 1, p);               each flag: the last that counts
+ *   cfgnode_interpolate(tree, p);                       ${KEY}, ${env:NAME}
+ *   config_check(tree, p);                              each key by its row
+ *   cfgnode_freeze(tree);
+ *   config_bind(cfg, tree);                             the fields of this struct
+ *   config_check_rules(cfg, p);                         keys against each other
  *
  * Integers are int64_t, numbers double, texts const char * (never NULL), a key with
  * choices an int that holds one of the enum values of config/choices.h. Texts and lists
- * live in cfg->mem; a test may point a field at memory of its own. Values are the input:
- * nothing here is scaled by batch size or resolved to a path.
+ * live as long as cfg->tree; a test may point a field at memory of its own. Values are
+ * the input: nothing here is scaled by batch size or resolved to a path.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -20,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "config/choices.h"
 #include "config/sections.h"
 
@@ -46,23 +50,42 @@ struct config {
     struct config_test test;
     struct config_log log;
 
-    /* Not keys; last. What config_load knows of each row of schema_table; else NULL. */
-    struct config_source {
-        const char *where; /* "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: default */
-        const char *raw;   /* the text before ${...} was replaced; NULL: none was */
-        bool bad;          /* a mistake was found in it, and reported */
-    } * source;
+    /* Not keys; last. */
+    struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
     bool doubt; /* something was not understood: what has no place may have been meant */
-    struct arena mem;
 };
 
-void config_init(struct config *cfg);
+struct cmdline;
+struct cfgnode;
+struct problems;
+struct value;
+
+/*
+ *   struct problems p = {0};
+ *   struct config cfg;
+ *   bool ok = config_load(&cfg, &line, &p);
+ *   problems_print(&p);
+ *   if (!ok) exit(EXIT_USAGE);
+ *
+ * All mistakes are in `p`. If there are some (false), *cfg has the defaults in their
+ * place: good for more checks with config_blame(), and not for a run. Nothing but the
+ * configuration files is read.
+ */
+bool config_load(struct config *cfg, const struct cmdline *line, struct problems *p);
 void config_release(struct config *cfg);
 
-/* For programs and tests. Dies if the key is unknown or the value not allowed. */
+/* The fields from a checked tree, which is the configuration's from then on. */
+void config_bind(struct config *cfg, struct cfgnode *tree);
+
+void config_init(struct config *cfg); /* every key at its default */
+
+/* One key of a configuration, from text. Dies if the key is unknown or the value not
+ * allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);
 
-/* What set the key: "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
+/* By the name of a key, "MODEL.SWIN.DEPTHS": its value, as the tree has it; what set it:
+ * "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
+const struct value *config_get(const struct config *cfg, const char *key);
 const char *config_where(const struct config *cfg, const char *key);
 /* Has the key its default value, whoever set it? So it is in a saved config.yaml. */
 bool config_is_default(const struct config *cfg, const char *key);
@@ -72,7 +95,6 @@ bool config_is_default(const struct config *cfg, const char *key);
  * of the first of them that was set. Says nothing if one of them was reported already, or
  * in doubt if one of them was not set, so that each mistake is told once.
  */
-struct problems;
 #define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
 __attribute__((format(printf, 4, 5))) void config_blame(const struct config *cfg,
                                                         struct problems *p,
@@ -86,7 +108,7 @@ config_refuse(const struct config *cfg, const char *const *keys, const char *fmt
 
 /*
  * Rules between keys, once each is good by itself: AMP_ENABLE against AMP_OPT_LEVEL, the
- * milestones and the warm-up, ... config_load calls it.
+ * milestones and the warm-up, ...
  */
 void config_check_rules(const struct config *cfg, struct problems *p);
 

@@ -159,7 +159,16 @@ const char *flags_suggest(const struct flags *f, const char *text, struct arena 
     return s.best ? arena_strdup(mem, s.best) : NULL;
 }
 
-const char *flag_slashed(const struct flag *flag, struct arena *mem)
+const char *flag_long(const struct flag *flag, struct arena *mem)
+{
+    const char *start = strstr(flag->names, "--");
+    char *name = arena_strdup(mem, start ? start : flag->names);
+
+    name[strcspn(name, ", ")] = '\0';
+    return name;
+}
+
+static const char *slashed(const struct flag *flag, struct arena *mem)
 {
     struct strbuf s = STRBUF_INIT;
     const char *text;
@@ -174,18 +183,9 @@ const char *flag_slashed(const struct flag *flag, struct arena *mem)
     return text;
 }
 
-const char *flag_long(const struct flag *flag, struct arena *mem)
-{
-    const char *start = strstr(flag->names, "--");
-    char *name = arena_strdup(mem, start ? start : flag->names);
-
-    name[strcspn(name, ", ")] = '\0';
-    return name;
-}
-
 const char *flag_argument(const struct flag *flag, struct arena *mem)
 {
-    return arena_printf(mem, "argument %s", flag_slashed(flag, mem));
+    return arena_printf(mem, "argument %s", slashed(flag, mem));
 }
 
 static void check_choice(const struct flag *flag, const char *word, struct arena *mem,

@@ -59,10 +59,8 @@ bool flag_wants_value(const struct flag *flag);
 void flag_check(const struct flag *flag, const char *text, struct arena *mem,
                 struct problems *p);
 
-/* "argument -b/--batch-size", "-b/--batch-size", for messages; "--batch-size", the first
- * long name. */
+/* "argument -b/--batch-size", for messages; "--batch-size", the first long name. */
 const char *flag_argument(const struct flag *flag, struct arena *mem);
-const char *flag_slashed(const struct flag *flag, struct arena *mem);
 const char *flag_long(const struct flag *flag, struct arena *mem);
 
 #endif

@@ -174,7 +174,7 @@ const char *foreign_key(const struct schema *schema, const char *text, struct ar
     if (len < 5 || strncmp(text, "--", 2) != 0)
         return NULL;
     for (const struct schema *row = schema; row->key; row++) {
-        if (row->type == SCHEMA_GONE || !names_key(row->key, text + 2, len - 2))
+        if (!names_key(row->key, text + 2, len - 2))
             continue;
         if (found) /* several sections have one of that name */
             return NULL;

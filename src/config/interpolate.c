@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/load.h"
+#include "config/cfgnode.h"
 
 enum { DEPTH_MAX = 20, TEXT_MAX = 65536 };
 
@@ -13,10 +13,10 @@ struct interpolation {
     int depth;
 };
 
-static bool resolve(struct interpolation *ip, const char *key, struct cfgnode_entry *e);
+static bool resolve(struct interpolation *ip, struct cfgnode_entry *e);
 
-static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e,
-                    const char *key, char *name, struct strbuf *out)
+static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e, char *name,
+                    struct strbuf *out)
 {
     char *comma = strchr(name, ',');
     const char *text;
@@ -27,7 +27,7 @@ static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e,
     if (!text && comma)
         text = comma + 1;
     if (!text) {
-        problems_error(ip->p, e->where, "%s: the environment has no %s", key, name);
+        problems_error(ip->p, e->where, "%s: the environment has no %s", e->name, name);
         return false;
     }
     strbuf_addstr(out, text);
@@ -35,28 +35,28 @@ static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e,
 }
 
 static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
-                    const char *key, const char *name, struct strbuf *out)
+                    const char *name, struct strbuf *out)
 {
     struct cfgnode_entry *other = cfgnode_find(ip->tree, name);
 
     if (!other || other->node) {
-        problems_error(ip->p, e->where, "%s: ${%s} is no key", key, name);
+        problems_error(ip->p, e->where, "%s: ${%s} is no key", e->name, name);
         return false;
     }
     for (int i = 0; i < ip->depth; i++) {
         if (strcmp(ip->open[i], name) != 0 && ip->depth < DEPTH_MAX)
             continue;
-        problems_error(ip->p, e->where, "%s: ${%s} leads back to itself", key, name);
+        problems_error(ip->p, e->where, "%s: ${%s} leads back to itself", e->name, name);
         return false;
     }
-    if (other->pending && !resolve(ip, name, other))
+    if (other->pending && !resolve(ip, other))
         return false;
     value_add_str(out, &other->value);
     return true;
 }
 
-static bool substitute(struct interpolation *ip, const char *key,
-                       const struct cfgnode_entry *e, struct strbuf *out)
+static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
+                       struct strbuf *out)
 {
     const char *text = e->value.text, *start;
     bool ok = true;
@@ -67,31 +67,31 @@ static bool substitute(struct interpolation *ip, const char *key,
 
         strbuf_add(out, text, (size_t)(start - text));
         if (!start[len]) {
-            problems_error(ip->p, e->where, "%s: ${ without }", key);
+            problems_error(ip->p, e->where, "%s: ${ without }", e->name);
             return false;
         }
         strbuf_add(&name, start + 2, len - 2);
-        ok = !strncmp(name.buf, "env:", 4) ? add_env(ip, e, key, name.buf + 4, out)
-                                           : add_key(ip, e, key, name.buf, out);
+        ok = !strncmp(name.buf, "env:", 4) ? add_env(ip, e, name.buf + 4, out)
+                                           : add_key(ip, e, name.buf, out);
         strbuf_release(&name);
     }
     strbuf_addstr(out, text);
     if (ok && out->len > TEXT_MAX)
-        problems_error(ip->p, e->where, "%s grows to %zu bytes, more than %d", key,
+        problems_error(ip->p, e->where, "%s grows to %zu bytes, more than %d", e->name,
                        out->len, TEXT_MAX);
     return ok && out->len <= TEXT_MAX;
 }
 
 /* The value keeps the raw text in .text, for the saved configuration. */
-static bool resolve(struct interpolation *ip, const char *key, struct cfgnode_entry *e)
+static bool resolve(struct interpolation *ip, struct cfgnode_entry *e)
 {
     struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
     const char *raw = e->value.text;
     struct value v;
     bool ok;
 
-    ip->open[ip->depth++] = key;
-    ok = substitute(ip, key, e, &out);
+    ip->open[ip->depth++] = e->name;
+    ok = substitute(ip, e, &out);
     ip->depth--;
     if (ok) {
         struct value in = value_str(ip->tree->mem, out.buf);
@@ -104,7 +104,7 @@ static bool resolve(struct interpolation *ip, const char *key, struct cfgnode_en
             e->value.text = raw;
             e->pending = false;
         } else {
-            problems_error(ip->p, e->where, "%s must be %s", key, why.buf);
+            problems_error(ip->p, e->where, "%s must be %s", e->name, why.buf);
         }
     }
     strbuf_release(&out);
@@ -112,26 +112,16 @@ static bool resolve(struct interpolation *ip, const char *key, struct cfgnode_en
     return ok;
 }
 
-static void walk(struct interpolation *ip, const struct cfgnode *n, struct strbuf *path)
+static void walk(struct interpolation *ip, const struct cfgnode *n)
 {
-    for (int i = 0; i < n->n; i++) {
-        size_t len = path->len;
-
-        strbuf_addf(path, "%s%s", len ? "." : "", n->entry[i].key);
+    for (int i = 0; i < n->n; i++)
         if (n->entry[i].node)
-            walk(ip, n->entry[i].node, path);
+            walk(ip, n->entry[i].node);
         else if (n->entry[i].pending)
-            (void)resolve(ip, path->buf, &n->entry[i]);
-        path->len = len;
-        path->buf[len] = '\0';
-    }
+            (void)resolve(ip, &n->entry[i]);
 }
 
-void config_interpolate(struct cfgnode *tree, struct problems *p)
+void cfgnode_interpolate(struct cfgnode *n, struct problems *p)
 {
-    struct interpolation ip = {.tree = tree, .p = p};
-    struct strbuf path = STRBUF_INIT;
-
-    walk(&ip, tree, &path);
-    strbuf_release(&path);
+    walk(&(struct interpolation){.tree = n, .p = p}, n);
 }

@@ -2,16 +2,15 @@
 
 #include <string.h>
 
+#include "config/cfgnode.h"
 #include "config/dump.h"
 #include "config/schema.h"
 
 struct printer {
     struct strbuf *s;
-    const struct config *cfg;
     int flags;
     const char *section; /* of the line before: "MODEL.SWIN" of MODEL.SWIN.APE, ... */
     size_t section_len;
-    struct arena mem;
 };
 
 /* MODEL: and below it SWIN: where the key's sections differ from those before. */
@@ -44,8 +43,6 @@ static int open_sections(struct printer *pr, const char *key)
 
 static void add_comment(struct printer *pr, const struct schema *row, int indent)
 {
-    struct value def = schema_default(row, &pr->mem);
-
     strbuf_addf(pr->s, "%*s# %s (", indent, "", row->help);
     schema_add_type(pr->s, row);
     if (row->min < row->max) {
@@ -53,60 +50,50 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
         schema_add_range(pr->s, row);
     }
     strbuf_addstr(pr->s, "; default ");
-    value_add_yaml(pr->s, &def);
+    value_add_yaml(pr->s, config_default(row->key));
     strbuf_addstr(pr->s, ")\n");
 }
 
-static void add_value(struct printer *pr, const struct schema *row,
-                      const struct config_source *src)
+static void add_value(struct printer *pr, const struct cfgnode_entry *e)
 {
-    struct value v = schema_read(row, pr->cfg, &pr->mem);
+    const struct value empty = {.type = VALUE_LIST};
+    const struct value *v = &e->value;
+    struct value raw = {.type = VALUE_STR, .s = v->text};
+    bool replaced = v->text && strstr(v->text, "${");
 
-    if (!strcmp(row->key, "BASE"))
-        v = value_list(&pr->mem, VALUE_LIST, 0);
-    if (src && src->raw) {
-        struct value raw = value_str(&pr->mem, src->raw);
-
-        value_add_yaml(pr->s, &raw);
-    } else {
-        value_add_yaml(pr->s, &v);
-    }
-    if (!(pr->flags & CONFIG_PRINT_WHERE) || !src || !src->where)
+    if (!strcmp(e->name, "BASE"))
+        v = &empty;
+    value_add_yaml(pr->s, replaced ? &raw : v);
+    if (!(pr->flags & CONFIG_PRINT_WHERE) || !e->where)
         return;
     strbuf_addstr(pr->s, "  # ");
-    if (src->raw) {
+    if (replaced) {
         struct strbuf was = STRBUF_INIT;
 
-        value_add_repr(&was, &v);
+        value_add_repr(&was, v);
         yaml_add_comment(pr->s, was.buf);
         strbuf_addstr(pr->s, ", ");
         strbuf_release(&was);
     }
-    yaml_add_comment(pr->s, src->where);
+    yaml_add_comment(pr->s, e->where);
 }
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags)
 {
-    struct printer pr = {.s = s, .cfg = cfg, .flags = flags, .section = ""};
+    struct printer pr = {.s = s, .flags = flags, .section = ""};
 
     for (const struct schema *row = schema_table; row->key; row++) {
-        struct value def, v;
         int depth;
 
-        if (row->type == SCHEMA_GONE)
-            continue;
-        def = schema_default(row, &pr.mem);
-        v = schema_read(row, cfg, &pr.mem);
         if (flags & CONFIG_PRINT_DIFF &&
-            (value_equal(&def, &v) || !strcmp(row->key, "BASE")))
+            (config_is_default(cfg, row->key) || !strcmp(row->key, "BASE")))
             continue;
         depth = open_sections(&pr, row->key);
         if (flags & CONFIG_PRINT_HELP)
             add_comment(&pr, row, 2 * depth);
         strbuf_addf(s, "%*s%s: ", 2 * depth, "",
                     pr.section_len ? row->key + pr.section_len + 1 : row->key);
-        add_value(&pr, row, cfg->source ? &cfg->source[row - schema_table] : NULL);
+        add_value(&pr, cfgnode_find(cfg->tree, row->key));
         strbuf_addch(s, '\n');
     }
-    arena_release(&pr.mem);
 }

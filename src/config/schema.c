@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "config/words.h"
 
 /* A device that is not here: the name of a description that we have, or a JSON file. */
@@ -42,6 +43,22 @@ static const char *check_loss_scale(const char *text)
     return *text && !*end && f > 0 && f < INFINITY ? NULL
                                                    : "'dynamic' or a number above 0";
 }
+
+/* .type and .offset both come from the field, so the row and the struct cannot differ. */
+#define FIELD(f)                                                                         \
+    .field = #f, .offset = offsetof(struct config, f),                                   \
+    .type = _Generic(((struct config *)0)->f,                                            \
+                     bool: SCHEMA_BOOL,                                                  \
+                     int: SCHEMA_CHOICE,                                                 \
+                     int64_t: SCHEMA_INT,                                                \
+                     double: SCHEMA_FLOAT,                                               \
+                     const char *: SCHEMA_STR,                                           \
+                     struct bool_opt: SCHEMA_BOOL_OPT,                                   \
+                     struct float_opt: SCHEMA_FLOAT_OPT,                                 \
+                     struct int_list: SCHEMA_INT_LIST,                                   \
+                     struct float_list: SCHEMA_FLOAT_LIST,                               \
+                     struct str_list: SCHEMA_STR_LIST,                                   \
+                     struct int_table: SCHEMA_INT_TABLE)
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): keys are joined, fields are named */
 #define ROW(KEY, f, ...)                                                                 \

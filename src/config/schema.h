@@ -1,9 +1,6 @@
 /*
  * The schema: one row a key, and everything that is known about the key. YAML, flags,
  * checks, --help, `trainc config` and the saved config.yaml are made from it.
- *
- * A row without FIELD is a key that once existed: with .deprecated it is skipped with a
- * warning. Tests have tables of their own; the program's is schema_table.
  */
 #ifndef CONFIG_SCHEMA_H
 #define CONFIG_SCHEMA_H
@@ -13,10 +10,12 @@
 #include <stdint.h>
 
 #include "config/coerce.h"
-#include "config/config.h"
+
+struct cfgnode;
+struct config;
+struct problems;
 
 enum schema_type {
-    SCHEMA_GONE,
     SCHEMA_BOOL,
     SCHEMA_INT,
     SCHEMA_FLOAT,
@@ -54,28 +53,9 @@ struct schema {
     const char *no_flag; /* another name of its --no- form */
     const char *metavar; /* of the flag; NULL: made from the type */
     const char *help;
-    const char *renamed_from; /* the old key: forwarded with a warning */
-    const char *deprecated;   /* a warning when it is given: why it will go */
-    const char *no_effect;    /* a warning when it differs from the default: why */
-    const char *unsupported;  /* an error when it differs from the default: why */
+    const char *no_effect;   /* a warning when it differs from the default: why */
+    const char *unsupported; /* an error when it differs from the default: why */
 };
-
-/* .type and .offset both come from the field, so the row and the struct cannot differ. */
-#define FIELD_OF(s, f)                                                                   \
-    .field = #f, .offset = offsetof(s, f),                                               \
-    .type = _Generic(((s *)0)->f,                                                        \
-                     bool: SCHEMA_BOOL,                                                  \
-                     int: SCHEMA_CHOICE,                                                 \
-                     int64_t: SCHEMA_INT,                                                \
-                     double: SCHEMA_FLOAT,                                               \
-                     const char *: SCHEMA_STR,                                           \
-                     struct bool_opt: SCHEMA_BOOL_OPT,                                   \
-                     struct float_opt: SCHEMA_FLOAT_OPT,                                 \
-                     struct int_list: SCHEMA_INT_LIST,                                   \
-                     struct float_list: SCHEMA_FLOAT_LIST,                               \
-                     struct str_list: SCHEMA_STR_LIST,                                   \
-                     struct int_table: SCHEMA_INT_TABLE)
-#define FIELD(f) FIELD_OF(struct config, f)
 
 extern const struct schema schema_table[]; /* a row without key ends it */
 
@@ -84,19 +64,20 @@ const struct schema *schema_find(const struct schema *table, const char *key);
 /* What the key may hold, for coerce(); choices are texts until they are bound. */
 struct decl schema_decl(const struct schema *row);
 
-/* The default, as a value of schema_decl's type. */
-struct value schema_default(const struct schema *row, struct arena *a);
+/* All keys as a tree, each at its default: frozen, to be cloned. One of its values. */
+const struct cfgnode *config_defaults(void);
+const struct value *config_default(const char *key);
 
-/* Whether `v`, of schema_decl's type, is allowed; else `why` gets "must be in [0, 1],
- * not 7". */
-bool schema_check(const struct schema *row, const struct value *v, struct strbuf *why);
+/*
+ * Choices, ranges, None, and what a row says of a value beside its default (no effect,
+ * unsupported). A value that is not allowed, and one that has ${...} still, is marked as
+ * bad and becomes the default.
+ */
+void config_check(struct cfgnode *tree, struct problems *p);
 
-/* Writes a checked value into the field; texts and lists are copied to `mem`. */
-void schema_bind(const struct schema *row, const struct value *v, void *config,
+/* A checked value into the field; lists are copied to `mem`, texts are not. */
+void schema_bind(const struct schema *row, const struct value *v, struct config *cfg,
                  struct arena *mem);
-
-/* The field's value, of schema_decl's type; texts are not copied. */
-struct value schema_read(const struct schema *row, const void *config, struct arena *mem);
 
 /* The words of a key, "a, b, c"; the nearest of them, or NULL. */
 void schema_add_choices(struct strbuf *s, const struct choice *choices);

@@ -101,8 +101,8 @@ static void check_family_keys(const struct config *cfg, struct problems *p)
         const char *family = row->key + strlen(model);
         size_t len;
 
-        if (row->type == SCHEMA_GONE || row->no_effect ||
-            strncmp(row->key, model, strlen(model)) != 0 || !strchr(family, '.'))
+        if (row->no_effect || strncmp(row->key, model, strlen(model)) != 0 ||
+            !strchr(family, '.'))
             continue;
         len = strcspn(family, ".");
         check_read(cfg, p, row->key,

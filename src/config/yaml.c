@@ -366,7 +366,7 @@ static bool fill_key(struct reader *r, struct cfgnode *n, const struct item *map
     if (it->kind == ITEM_MAP) /* !!set, !!omap */
         return tagged(r, n->mem, it, &v);
     return value_of(r, n->mem, it, depth + 1, false, &v) &&
-           cfgnode_set(n, key->text, &v, place(r, key->line, key->col), r->p);
+           cfgnode_set(n, key->text, &v, place(r, key->line, key->col));
 }
 
 /*

@@ -13,9 +13,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/dump.h"
-#include "config/load.h"
 #include "config/print.h"
+#include "config/schema.h"
 #include "train/saves.h"
 
 /* Keys that do not change what is learned, only how it is watched, stored or fed. */
@@ -64,17 +66,15 @@ static bool is_neutral(const struct schema *row)
 static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
                     const struct config *is)
 {
-    struct arena mem = {0};
-    struct value a = schema_read(row, was, &mem), b = schema_read(row, is, &mem);
+    const struct value *a = config_get(was, row->key), *b = config_get(is, row->key);
 
-    if (!value_equal(&a, &b)) {
-        strbuf_addf(s, "%s%s (", s->len ? ", " : "", row->key);
-        value_add_yaml(s, &a);
-        strbuf_addstr(s, " there, ");
-        value_add_yaml(s, &b);
-        strbuf_addstr(s, " here)");
-    }
-    arena_release(&mem);
+    if (value_equal(a, b))
+        return;
+    strbuf_addf(s, "%s%s (", s->len ? ", " : "", row->key);
+    value_add_yaml(s, a);
+    strbuf_addstr(s, " there, ");
+    value_add_yaml(s, b);
+    strbuf_addstr(s, " here)");
 }
 
 /* Appends the keys in which the saved configuration differs, of neutral ones `also`. */
@@ -90,7 +90,7 @@ static void compare_config(struct strbuf *s, const char *path, const struct conf
         strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
     else
         for (const struct schema *row = schema_table; row->key; row++)
-            if (row->type != SCHEMA_GONE && (!is_neutral(row) || !strcmp(row->key, also)))
+            if (!is_neutral(row) || !strcmp(row->key, also))
                 add_key(s, row, &saved, cfg);
     problems_release(&p);
     config_release(&saved);

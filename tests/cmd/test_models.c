@@ -9,7 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/load.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/schema.h"
 #include "io/json.h"
 #include "models/count.h"

@@ -7,12 +7,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "config/load.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/schema.h"
 
 int verb_run(const struct verb *v, const char *const *words)
 {
-    struct cmd_spec spec = {schema_table, v->flags, v->max_args, false};
+    struct cmd_spec spec = {schema_table, v->flags, v->max_args};
     struct problems p = {0};
     struct cmdline line;
     struct config cfg;

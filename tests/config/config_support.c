@@ -8,25 +8,41 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/literal.h"
-#include "config/load.h"
+#include "config/schema.h"
 #include "config/yaml.h"
 #include "tests/test.h"
 
 enum { ARGC_MAX = 60 };
 
-/* Texts that Python would read as something else become that: (1, 2), None. */
-static void decode_leaves(struct cfgnode *n)
+static struct decl decl_of(const struct value *v)
+{
+    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE;
+
+    return (struct decl){
+        .type = v->type == VALUE_NONE ? VALUE_STR : v->type,
+        .item = list && v->list.n ? v->list.item[0].type : VALUE_STR,
+    };
+}
+
+/*
+ * Makes a tree that was read one with types: each leaf has that of its value, once texts
+ * that Python would read as something else have become that: (1, 2), None.
+ */
+static void declare(struct cfgnode *n, const char *section, struct arena *mem)
 {
     for (int i = 0; i < n->n; i++) {
         struct cfgnode_entry *e = &n->entry[i];
 
-        if (e->node)
-            decode_leaves(e->node);
-        else if (e->value.type == VALUE_STR && !e->value.quoted)
-            e->value = literal_parse(n->mem, e->value.s);
-        e->decl = decl_of(&e->value);
+        e->name = *section ? arena_printf(mem, "%s.%s", section, e->key) : e->key;
         e->where = NULL;
+        if (e->node)
+            declare(e->node, e->name, mem);
+        else if (e->value.type == VALUE_STR && !e->value.quoted)
+            e->value = literal_parse(mem, e->value.s);
+        e->decl = decl_of(&e->value);
     }
 }
 
@@ -37,47 +53,30 @@ struct cfgnode *support_tree(const char *yaml)
 
     assert_non_null(n);
     assert_int_equal(p.n, 0);
-    decode_leaves(n);
+    declare(n, "", n->mem);
     return n;
 }
 
-bool support_merge_list(struct cfgnode *n, const char *pairs, struct problems *p)
+void support_merge_list(struct cfgnode *n, const char *pairs, struct problems *p)
 {
-    struct arena mem = {0};
-    char *text = xstrdup(pairs);
-    struct value item[32];
-    int len = 0;
-    bool ok;
+    char *text = xstrdup(pairs), *save = NULL;
 
-    for (char *pair = text, *next; pair && *pair; pair = next) {
-        char *eq = strchr(pair, '=');
+    for (char *w = strtok_r(text, "|", &save); w; w = strtok_r(NULL, "|", &save)) {
+        struct cfgnode_pair pair = {w, strchr(w, '=') + 1, NULL};
 
-        next = strchr(pair, '|');
-        if (next)
-            *next++ = '\0';
-        if (eq)
-            *eq = '\0';
-        item[len++] = value_str(&mem, pair);
-        if (!eq)
-            continue;
-        item[len] = value_str(&mem, eq + 1);
-        item[len].text = item[len].s;
-        len++;
+        *strchr(w, '=') = '\0';
+        cfgnode_merge_list(n, &pair, 1, p);
     }
-    ok = cfgnode_merge_list(n, item, len, p);
     free(text);
-    arena_release(&mem);
-    return ok;
 }
 
-bool support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p)
+void support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p)
 {
-    int before = p->nerror;
     struct cfgnode *from = yaml_read_text(yaml, strlen(yaml), "f.yaml", p);
-    bool ok = from && p->nerror == before && cfgnode_merge(n, from, p);
 
+    if (from)
+        cfgnode_merge(n, from, p);
     cfgnode_free(from);
-    return ok;
 }
 
 void support_problems(struct strbuf *s, struct problems *p)
@@ -153,7 +152,7 @@ void support_cleanup(void)
 bool support_load(struct config *cfg, struct strbuf *says, const char *words,
                   const char *file)
 {
-    struct cmd_spec spec = {schema_table, NULL, 0, false};
+    struct cmd_spec spec = {schema_table, NULL, 0};
     char *text = xstrdup(words), *argv[ARGC_MAX], *save = NULL;
     struct problems p = {0};
     struct cmdline line;

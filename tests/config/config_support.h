@@ -8,12 +8,13 @@
 #include "base/strbuf.h"
 #include "config/cfgnode.h"
 
-/* A tree whose leaves have the types of their values, tuples included: "T: (1, 2)". */
+/* A tree whose leaves have the types of their values, tuples included: "T: (1, 2)"; a
+ * list holds what its first item is, None a text. */
 struct cfgnode *support_tree(const char *yaml);
 
-/* Merges "KEY=VALUE|KEY=VALUE" as merge_from_list does; the values are texts. */
-bool support_merge_list(struct cfgnode *n, const char *pairs, struct problems *p);
-bool support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p);
+/* Merges "KEY=VALUE|KEY=VALUE"; the text of a file. */
+void support_merge_list(struct cfgnode *n, const char *pairs, struct problems *p);
+void support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p);
 
 /* "error: a\nwarning: b\n", in the caller's strbuf; empties `p`. */
 void support_problems(struct strbuf *s, struct problems *p);

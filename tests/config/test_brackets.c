@@ -58,7 +58,7 @@ static const struct {
 
 static void test_rows(void **state)
 {
-    struct cmd_spec spec = {.schema = schema_table, .known_only = true};
+    struct cmd_spec spec = {.schema = schema_table};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -24,10 +24,10 @@ static const struct cmd_flag own[] = {
 enum { ARGC_MAX = 40 };
 
 /* Words are separated by |. A line ends with what it says, if anything. */
-static void parse(struct cmdline *line, const char *words, int max_args, bool known,
+static void parse(struct cmdline *line, const char *words, int max_args,
                   struct problems *p)
 {
-    struct cmd_spec spec = {schema_table, own, max_args, known};
+    struct cmd_spec spec = {schema_table, own, max_args};
     char *text = xstrdup(words), *argv[ARGC_MAX];
     int argc = 0;
 
@@ -42,7 +42,8 @@ static void parse(struct cmdline *line, const char *words, int max_args, bool kn
     free(text);
 }
 
-static void add_sets(struct strbuf *s, const char *what, const struct cmd_set *set, int n)
+static void add_sets(struct strbuf *s, const char *what, const struct cfgnode_pair *set,
+                     int n)
 {
     for (int i = 0; i < n; i++)
         strbuf_addf(s, "%s%s%s%s%s", s->len ? " " : "", what, set[i].name,
@@ -238,13 +239,13 @@ static const struct row rows[] = {
      "error: argument --print-config: ignored explicit argument 'x'\n"},
 };
 
-static void compare(const struct row *row, int max_args, bool known)
+static void compare(const struct row *row, int max_args)
 {
     struct strbuf got = STRBUF_INIT, says = STRBUF_INIT;
     struct problems p = {0};
     struct cmdline line;
 
-    parse(&line, row->words, max_args, known, &p);
+    parse(&line, row->words, max_args, &p);
     show(&got, &line);
     support_problems(&says, &p);
     if (strcmp(got.buf, row->want) != 0 || strcmp(says.buf, row->says) != 0)
@@ -259,7 +260,7 @@ static void test_rows(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        compare(&rows[i], 0, false);
+        compare(&rows[i], 0);
 }
 
 /* A verb with positional arguments; numbers and texts with blanks are some. */
@@ -296,25 +297,7 @@ static void test_positionals(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
-        compare(&some[i], 2, false);
-}
-
-/* parse_known_args: what is left, in order; known flags are still checked. */
-static void test_known(void **state)
-{
-    static const struct row some[] = {
-        {"foo|--sweep|lr|-b|3|--xyz=1",
-         "DATA.BATCH_SIZE=3 rest:foo rest:--sweep rest:lr "
-         "rest:--xyz=1",
-         ""},
-        {"--sweep|-b|x", "rest:--sweep",
-         "error: argument -b/--batch-size: invalid int value: 'x'\n"},
-        {"--experiment|a|-e", "rest:--experiment rest:a rest:-e", ""},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
-        compare(&some[i], 0, true);
+        compare(&some[i], 2);
 }
 
 /* No flag that there is counts as another trainer's. */
@@ -344,7 +327,7 @@ static void test_own_values(void **state)
     struct cmdline line;
 
     (void)state;
-    parse(&line, "--json|a|--json|b|-q", 0, false, &p);
+    parse(&line, "--json|a|--json|b|-q", 0, &p);
     assert_string_equal(cmdline_value(&line, "--json"), "b");
     assert_true(cmdline_has(&line, "--quiet"));
     assert_true(cmdline_has(&line, "-q"));
@@ -366,7 +349,7 @@ static void at_file(const char *path, const char *want, const char *says)
     struct cmdline line;
 
     (void)snprintf(words, sizeof(words), "-q|@%s|-v", path);
-    parse(&line, words, 3, false, &p);
+    parse(&line, words, 3, &p);
     show(&got, &line);
     support_problems(&text, &p);
     assert_string_equal(got.buf, want);
@@ -443,7 +426,7 @@ static void test_at_file_mistakes(void **state)
 static void test_many(void **state)
 {
     enum { MANY = 20000 };
-    struct cmd_spec spec = {schema_table, own, MANY, false};
+    struct cmd_spec spec = {schema_table, own, MANY};
     char **argv = xcalloc(MANY, sizeof(*argv)), word[] = "x.jpg";
     struct rusage before, after;
     struct problems p = {0};
@@ -472,7 +455,7 @@ static void test_where(void **state)
     (void)state;
     (void)snprintf(words, sizeof(words), "--opts|A|1|B=2|-b|3|--no_amp|@%s",
                    support_file("a.args", "\n --lr 0.1 C=1"));
-    parse(&line, words, 0, false, &p);
+    parse(&line, words, 0, &p);
     assert_string_equal(line.opt[0].where, "--opts #1");
     assert_string_equal(line.opt[1].where, "--opts #2");
     assert_string_equal(line.flag[0].where, "--batch-size");
@@ -487,15 +470,10 @@ static void test_where(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_positionals),
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_at_file),
-        cmocka_unit_test(test_at_file_mistakes),
-        cmocka_unit_test(test_where),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_positionals),
+        cmocka_unit_test(test_foreign), cmocka_unit_test(test_own_values),
+        cmocka_unit_test(test_at_file), cmocka_unit_test(test_at_file_mistakes),
+        cmocka_unit_test(test_where),   cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

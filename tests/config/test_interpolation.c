@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/load.h"
+#include "config/config.h"
 #include "config/print.h"
 #include "tests/config/config_support.h"
 #include "tests/test.h"

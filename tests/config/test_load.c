@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/load.h"
+#include "config/cfgnode.h"
+#include "config/config.h"
 #include "config/print.h"
 #include "tests/config/config_support.h"
 #include "tests/test.h"
@@ -45,6 +46,12 @@ static void test_precedence(void **state)
     assert_string_equal(config_where(&cfg, "DATA.BATCH_SIZE"), "--opts #2");
     assert_string_equal(config_where(&cfg, "DATA.IMG_SIZE"), "--img-size");
     assert_null(config_where(&cfg, "THREADS"));
+
+    /* the tree says the same as the fields, and stays as it is */
+    assert_int_equal(config_get(&cfg, "DATA.IMG_SIZE")->i, 5);
+    assert_true(config_is_default(&cfg, "THREADS"));
+    assert_false(config_is_default(&cfg, "SEED"));
+    assert_true(cfg.tree->frozen);
     config_release(&cfg);
     strbuf_release(&s);
     support_cleanup();
@@ -165,6 +172,8 @@ static void test_checks(void **state)
          "take adamw"},
         {"TRAIN.OPTIMIZER.BETAS=[0.9,1]", "TRAIN.OPTIMIZER.BETAS must be below 1"},
         {"VERSION=2", "VERSION must be 1, not 2"},
+        {"--opts batch_size 3", "unknown key batch_size (did you mean DATA.BATCH_SIZE?)"},
+        {"--opts lr 3", "unknown key lr (did you mean TRAIN.BASE_LR?)"},
         {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
         {"TRAIN.EPOCHS=5",
          "--opts #1: TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)"},
@@ -237,6 +246,20 @@ static void test_none(void **state)
     support_cleanup();
 }
 
+/* Several words for one value are one word in the tree, so that they compare equal. */
+static void test_first_word(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+
+    (void)state;
+    assert_true(support_load(&cfg, &s, "AMP.DTYPE=bfloat16", NULL));
+    assert_int_equal(cfg.amp.dtype, AMP_DTYPE_BF16);
+    assert_string_equal(config_get(&cfg, "AMP.DTYPE")->s, "bf16");
+    config_release(&cfg);
+    strbuf_release(&s);
+}
+
 /* Keys that are known and do nothing say so, once they are changed. */
 static void test_no_effect(void **state)
 {
@@ -289,64 +312,6 @@ static void test_amp(void **state)
         "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
 }
 
-/* --- rows that the program's table does not have now
- * ------------------------------------- */
-
-struct small {
-    int64_t new_key, plain;
-};
-
-static const struct schema small_table[] = {
-    {.key = "NEW_KEY",
-     FIELD_OF(struct small, new_key),
-     .def = "1",
-     .help = "h",
-     .renamed_from = "OLD.KEY"},
-    {.key = "PLAIN",
-     FIELD_OF(struct small, plain),
-     .def = "1",
-     .help = "h",
-     .deprecated = "use NEW_KEY"},
-    {.key = "GONE", .deprecated = "it did nothing"},
-    {0},
-};
-
-static void test_notes(void **state)
-{
-    struct cfgnode *tree = schema_tree(small_table);
-    struct problems p = {0};
-    struct strbuf s = STRBUF_INIT;
-    struct cmdline line = {0};
-    struct cmd_word file = {support_file("n.yaml", "OLD: {KEY: 5}\nPLAIN: 2\nGONE: 3\n"),
-                            ""};
-    struct small small = {0};
-    struct arena mem = {0};
-
-    (void)state;
-    line.cfg = &file;
-    line.ncfg = 1;
-    config_merge(tree, &line, &p);
-    config_check(tree, small_table, &p);
-    for (int i = 0; i < 2; i++)
-        schema_bind(&small_table[i], &cfgnode_find(tree, small_table[i].key)->value,
-                    &small, &mem);
-    assert_int_equal(small.new_key, 5);
-    assert_int_equal(small.plain, 2);
-    support_problems(&s, &p);
-    assert_non_null(strstr(s.buf,
-                           "n.yaml:1:7: Key OLD.KEY was renamed to NEW_KEY; please "
-                           "update your config.\n"));
-    assert_non_null(strstr(s.buf, "n.yaml:2:1: PLAIN is deprecated: use NEW_KEY\n"));
-    assert_non_null(strstr(s.buf,
-                           "n.yaml:3:1: Deprecated config key (ignoring): GONE: it "
-                           "did nothing\n"));
-    assert_null(strstr(s.buf, "error"));
-    strbuf_release(&s);
-    arena_release(&mem);
-    cfgnode_free(tree);
-    support_cleanup();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,7 +319,7 @@ int main(void)
         cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
         cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
         cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
-        cmocka_unit_test(test_amp),          cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_amp),          cmocka_unit_test(test_first_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

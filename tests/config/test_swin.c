@@ -8,8 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "config/config.h"
 #include "config/literal.h"
-#include "config/load.h"
+#include "config/schema.h"
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
@@ -59,13 +60,13 @@ static void default_row(char **field)
     if (!row)
         fail_msg("there is no key %s", field[0]);
 
-    struct value v = literal_parse(&mem, field[1]), def = schema_default(row, &mem);
+    struct value v = literal_parse(&mem, field[1]);
 
     if (!same_type(row, v.type))
         fail_msg("%s is not a %s", field[0], value_type_name(v.type));
     if (v.type == VALUE_TUPLE)
         v.type = VALUE_LIST;
-    value_add_repr(&got, &def);
+    value_add_repr(&got, config_default(row->key));
     value_add_repr(&want, &v);
     if (strcmp(got.buf, want.buf) != 0)
         fail_msg("%s is %s, want %s", field[0], got.buf, want.buf);
@@ -83,24 +84,12 @@ static void test_defaults(void **state)
 /* --- configurations
  * -------------------------------------------------------------------------- */
 
-static void expect(struct cfgnode *want, const char *key, const char *text)
-{
-    struct problems p = {0};
-    struct arena mem = {0};
-    struct value v = value_str(&mem, text);
-
-    v.text = v.s;
-    cfgnode_merge_pair(want, key, &v, NULL, &p);
-    assert_int_equal(p.n, 0);
-    arena_release(&mem);
-}
-
-static void expect_family(struct cfgnode *want, const char *section, const char *key,
+static void expect_family(struct config *want, const char *section, const char *key,
                           const char *text)
 {
     char *full = xasprintf("MODEL.%s.%s", section, key);
 
-    expect(want, full, text);
+    config_set(want, full, text);
     free(full);
 }
 
@@ -126,63 +115,57 @@ enum {
 };
 
 /* The defaults with what the table says of the file. */
-static struct cfgnode *expected(char **f)
+static void expected(struct config *want, char **f)
 {
-    struct cfgnode *want = schema_tree(schema_table);
     char *save = NULL;
 
-    expect(want, "MODEL.TYPE", f[TYPE]);
-    expect(want, "MODEL.NAME", f[NAME]);
-    expect(want, "DATA.IMG_SIZE", f[IMG_SIZE]);
+    config_init(want);
+    config_set(want, "MODEL.TYPE", f[TYPE]);
+    config_set(want, "MODEL.NAME", f[NAME]);
+    config_set(want, "DATA.IMG_SIZE", f[IMG_SIZE]);
     expect_family(want, f[FAMILY], "EMBED_DIM", f[EMBED_DIM]);
     expect_family(want, f[FAMILY], "DEPTHS", f[DEPTHS]);
     expect_family(want, f[FAMILY], "NUM_HEADS", f[NUM_HEADS]);
     expect_family(want, f[FAMILY], "WINDOW_SIZE", f[WINDOW_SIZE]);
-    expect(want, "MODEL.DROP_PATH_RATE", f[DROP_PATH]);
-    expect(want, "TRAIN.EPOCHS", f[EPOCHS]);
-    expect(want, "TRAIN.WARMUP_EPOCHS", f[WARMUP]);
-    expect(want, "TRAIN.WEIGHT_DECAY", f[WEIGHT_DECAY]);
-    expect(want, "TRAIN.BASE_LR", f[BASE_LR]);
-    expect(want, "TRAIN.WARMUP_LR", f[WARMUP_LR]);
-    expect(want, "TRAIN.MIN_LR", f[MIN_LR]);
+    config_set(want, "MODEL.DROP_PATH_RATE", f[DROP_PATH]);
+    config_set(want, "TRAIN.EPOCHS", f[EPOCHS]);
+    config_set(want, "TRAIN.WARMUP_EPOCHS", f[WARMUP]);
+    config_set(want, "TRAIN.WEIGHT_DECAY", f[WEIGHT_DECAY]);
+    config_set(want, "TRAIN.BASE_LR", f[BASE_LR]);
+    config_set(want, "TRAIN.WARMUP_LR", f[WARMUP_LR]);
+    config_set(want, "TRAIN.MIN_LR", f[MIN_LR]);
     for (char *w = strtok_r(f[OTHER], " ", &save); w; w = strtok_r(NULL, " ", &save)) {
         char *eq = strchr(w, '=');
 
         if (!eq)
             continue; /* "-": nothing else */
         *eq = '\0';
-        expect(want, w, eq + 1);
+        config_set(want, w, eq + 1);
     }
-    return want;
 }
 
 static void config_row(char **f)
 {
-    struct cfgnode *want = expected(f), *tree = schema_tree(schema_table);
     char *path = xasprintf("configs/%s.yaml", f[FILE_]);
-    struct problems p = {0};
     struct strbuf says = STRBUF_INIT;
+    struct config cfg, want;
 
-    cfgnode_merge_chain(tree, path, "--cfg", &p);
-    config_check(tree, schema_table, &p);
-    if (p.nerror) {
-        support_problems(&says, &p);
+    expected(&want, f);
+    if (!support_load(&cfg, &says, "--cfg %s", path))
         fail_msg("%s", says.buf);
-    }
     for (const struct schema *row = schema_table; row->key; row++) {
         struct strbuf a = STRBUF_INIT, b = STRBUF_INIT;
 
-        value_add_repr(&a, &cfgnode_find(tree, row->key)->value);
-        value_add_repr(&b, &cfgnode_find(want, row->key)->value);
+        value_add_repr(&a, config_get(&cfg, row->key));
+        value_add_repr(&b, config_get(&want, row->key));
         if (strcmp(a.buf, b.buf) != 0)
             fail_msg("%s: %s is %s, want %s", path, row->key, a.buf, b.buf);
         strbuf_release(&a);
         strbuf_release(&b);
     }
-    problems_release(&p);
     strbuf_release(&says);
-    cfgnode_free(want);
-    cfgnode_free(tree);
+    config_release(&cfg);
+    config_release(&want);
     free(path);
 }
 

@@ -308,7 +308,7 @@ static struct cfgnode *load_chain(const char *path, struct strbuf *says)
     struct cfgnode *n = support_tree("BASE: ['']\nA: 0\nB: 0\nC: 0\nD: 0\n");
     struct problems p = {0};
 
-    cfgnode_merge_chain(n, path, "--cfg", &p);
+    cfgnode_merge_file(n, path, "--cfg", &p);
     support_problems(says, &p);
     return n;
 }
@@ -443,25 +443,6 @@ static void test_base_value(void **state)
     support_cleanup();
 }
 
-/* merge_from_file is all or nothing, and knows nothing of BASE. */
-static void test_merge_file(void **state)
-{
-    struct cfgnode *n = support_tree("A: 0\nB: 0\n"), *before = cfgnode_clone(n);
-    struct problems p = {0};
-
-    (void)state;
-    assert_true(cfgnode_merge_file(n, support_file("a.yaml", "A: 1\n"), &p));
-    assert_int_equal(cfgnode_find(n, "A")->value.i, 1);
-    assert_false(cfgnode_merge_file(n, support_file("b.yaml", "A: 2\nB: 2\nB: 3\n"), &p));
-    assert_false(cfgnode_merge_file(n, support_file("c.yaml", "A: 2\nC: 2\n"), &p));
-    assert_int_equal(cfgnode_find(n, "A")->value.i, 1);
-    assert_int_equal(p.nerror, 2);
-    problems_release(&p);
-    cfgnode_free(n);
-    cfgnode_free(before);
-    support_cleanup();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,7 +452,7 @@ int main(void)
         cmocka_unit_test(test_deep),        cmocka_unit_test(test_files),
         cmocka_unit_test(test_base),        cmocka_unit_test(test_base_value),
         cmocka_unit_test(test_base_bomb),   cmocka_unit_test(test_base_mistakes),
-        cmocka_unit_test(test_merge_file),  cmocka_unit_test(test_base_piped),
+        cmocka_unit_test(test_base_piped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "config/load.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/print.h"
+#include "config/schema.h"
 
 enum { ARGS = 16 };
 
@@ -15,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct cmd_flag own[] = {{"--json", "FILE", "a file"},
                                           {"-q, --quiet", NULL, "a switch"},
                                           {NULL, NULL, NULL}};
-    struct cmd_spec spec = {schema_table, own, 2, size % 2};
+    struct cmd_spec spec = {schema_table, own, 2};
     char *text = xmalloc(size + 1), *argv[ARGS], *rest;
     struct problems p = {0};
     struct cmdline line;

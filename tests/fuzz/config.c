@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#include "config/load.h"
+#include "config/cmdline.h"
+#include "config/config.h"
 #include "config/print.h"
+#include "config/schema.h"
 
 static bool load(struct config *cfg, const char *path)
 {

@@ -64,10 +64,10 @@ static void every_pixel_is_labelled(void **state)
 static int run(char *out)
 {
     struct cmd_word arg = {"scenes", "argument 1"};
-    struct cmd_set own[] = {{"--out", out, ""},
-                            {"--train", "5", ""},
-                            {"--val", "2", ""},
-                            {"--size", "64", ""}};
+    struct cfgnode_pair own[] = {{"--out", out, ""},
+                                 {"--train", "5", ""},
+                                 {"--val", "2", ""},
+                                 {"--size", "64", ""}};
     struct cmdline line = {.arg = &arg, .narg = 1, .own = own, .nown = 4};
     struct config cfg = {.seed = 3};
 

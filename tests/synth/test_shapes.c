@@ -143,10 +143,10 @@ static void test_jpeg(void **state)
 static int run(char *out, int64_t seed)
 {
     struct cmd_word arg = {"shapes", "argument 1"};
-    struct cmd_set own[] = {{"--out", out, ""},
-                            {"--classes", "3", ""},
-                            {"--train", "10", ""},
-                            {"--val", "4", ""}};
+    struct cfgnode_pair own[] = {{"--out", out, ""},
+                                 {"--classes", "3", ""},
+                                 {"--train", "10", ""},
+                                 {"--val", "4", ""}};
     struct cmdline line = {.arg = &arg, .narg = 1, .own = own, .nown = 4};
     struct config cfg = {.seed = seed};
 

@@ -1,4 +1,4 @@
-/* BASE: files that a configuration file builds on. */
+/* cfgnode_merge_file: a file, after the files that its BASE names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,15 +72,23 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
     free(dir);
 }
 
+/* BASE, and _BASE_, which becomes BASE. What the bases set for it does not count. */
 static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
 {
-    static const char *const name[] = {"BASE", "_BASE_"};
+    const struct cfgnode_entry *first = NULL;
 
-    for (int i = 0; i < 2; i++) {
-        struct cfgnode_entry *e = cfgnode_entry(from, name[i]);
+    for (int i = 0; i < from->n; i++) {
+        struct cfgnode_entry *e = &from->entry[i];
 
-        if (!e || e->node)
+        if (strcmp(e->key, "BASE") != 0 && strcmp(e->key, "_BASE_") != 0)
             continue;
+        if (first)
+            problems_error(c->p, e->where,
+                           "_BASE_ and BASE are one key: give one of them");
+        first = e;
+        if (e->node)
+            continue;
+        e->key = "BASE";
         if (e->value.type != VALUE_LIST) { /* one name is a list of one */
             struct value list =
                 value_list(from->mem, VALUE_LIST, e->value.type != VALUE_NONE);
@@ -92,22 +100,6 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
         for (int j = 0; j < e->value.list.n; j++)
             load_base(c, file, &e->value.list.item[j], e->where);
     }
-}
-
-/* _BASE_ is another name of BASE. What the bases set for it does not count. */
-static void rename_base(struct cfgnode *from, struct problems *p)
-{
-    struct cfgnode_entry *e = cfgnode_entry(from, "_BASE_");
-    struct value v;
-
-    if (!e || e->node)
-        return;
-    v = e->value;
-    if (cfgnode_entry(from, "BASE"))
-        problems_error(p, e->where, "_BASE_ and BASE are one key: give one of them");
-    else
-        (void)cfgnode_set(from, "BASE", &v, e->where, p);
-    (void)cfgnode_remove(from, "_BASE_", p);
 }
 
 static void chain_load(struct chain *c, const char *path, const char *where)
@@ -130,16 +122,15 @@ static void chain_load(struct chain *c, const char *path, const char *where)
         c->open[c->depth++].path = path;
         load_bases(c, path, from);
         free(c->open[--c->depth].real);
-        rename_base(from, c->p);
-        cfgnode_merge_some(c->into, from, c->p);
+        cfgnode_merge(c->into, from, c->p);
         cfgnode_free(from);
     } else {
         free(real);
     }
 }
 
-void cfgnode_merge_chain(struct cfgnode *into, const char *path, const char *where,
-                         struct problems *p)
+void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *where,
+                        struct problems *p)
 {
     struct chain c = {.into = into, .p = p};
 

@@ -1,0 +1,159 @@
+/* Each key by itself: choices, ranges, None, and what its row says of it. */
+#include <string.h>
+
+#include "config/cfgnode.h"
+#include "config/schema.h"
+
+static bool check_number(const struct schema *row, const struct value *v, double x,
+                         struct strbuf *why)
+{
+    bool limited = row->min < row->max || row->min > 0;
+
+    if (!limited || (x <= row->max && (row->above ? x > row->min : x >= row->min)))
+        return true;
+    strbuf_addstr(why, "must be ");
+    if (schema_is_open(row) && x > row->max)
+        strbuf_addf(why, "at most %.15g", row->max);
+    else
+        strbuf_addstr(why, row->min < row->max && !schema_is_open(row) ? "in " : "");
+    if (!schema_is_open(row) || !(x > row->max))
+        schema_add_range(why, row);
+    strbuf_addstr(why, ", not ");
+    value_add_repr(why, v);
+    return false;
+}
+
+static bool check_value(const struct schema *row, const struct value *v,
+                        struct strbuf *why);
+
+static bool check_list(const struct schema *row, const struct value *v,
+                       struct strbuf *why)
+{
+    if (row->len && v->list.n != row->len) {
+        strbuf_addf(why, "must have %d items, not %d", row->len, v->list.n);
+        return false;
+    }
+    for (int i = 0; i < v->list.n; i++)
+        if (!check_value(row, &v->list.item[i], why))
+            return false;
+    return true;
+}
+
+static bool check_text(const struct schema *row, const struct value *v,
+                       struct strbuf *why)
+{
+    const char *wanted = row->check ? row->check(v->s) : NULL, *near;
+
+    if (row->choices) {
+        const struct choice *c = row->choices;
+
+        while (c->name && strcmp(c->name, v->s) != 0)
+            c++;
+        if (c->name && c->refuse)
+            strbuf_addf(why, "%s %s", v->s, c->refuse);
+        if (c->name)
+            return !c->refuse;
+        strbuf_addstr(why, "must be one of ");
+        schema_add_choices(why, row->choices);
+    } else if (wanted) {
+        strbuf_addf(why, "must be %s", wanted);
+    } else {
+        return true;
+    }
+    strbuf_addstr(why, ", not ");
+    value_add_repr(why, v);
+    if (row->choices && (near = schema_near_choice(row->choices, v->s)))
+        strbuf_addf(why, " (did you mean %s?)", near);
+    return false;
+}
+
+static bool check_value(const struct schema *row, const struct value *v,
+                        struct strbuf *why)
+{
+    switch (v->type) {
+    case VALUE_NONE:
+        if (row->nullable)
+            return true;
+        strbuf_addstr(why, "must be ");
+        schema_add_type(why, row);
+        strbuf_addstr(why, ", not None");
+        return false;
+    case VALUE_INT:
+        return check_number(row, v, (double)v->i, why);
+    case VALUE_FLOAT:
+        return check_number(row, v, v->f, why);
+    case VALUE_STR:
+        return check_text(row, v, why);
+    case VALUE_LIST:
+    case VALUE_TUPLE:
+        return check_list(row, v, why);
+    default:
+        return true;
+    }
+}
+
+/* None for a text whose default is empty means empty: RESUME: null. */
+static void none_is_empty(const struct schema *row, struct value *v)
+{
+    const struct value *def = config_default(row->key);
+
+    if (v->type == VALUE_NONE && !row->nullable && def->type == VALUE_STR && !*def->s)
+        *v = *def;
+}
+
+/* float16 is fp16: the first word of a value stands for all of them. */
+static void first_word(const struct schema *row, struct value *v)
+{
+    const struct choice *is = row->choices, *c = row->choices;
+
+    if (row->type != SCHEMA_CHOICE)
+        return;
+    while (strcmp(is->name, v->s) != 0)
+        is++;
+    while (c->refuse || c->value != is->value)
+        c++;
+    v->s = c->name;
+}
+
+static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
+                        struct problems *p)
+{
+    bool same = value_equal(config_default(row->key), &e->value);
+
+    if (!same && row->no_effect)
+        problems_warn(p, e->where, "%s has no effect: %s", row->key, row->no_effect);
+    if (!same && row->unsupported)
+        problems_error(p, e->where, "%s is not supported: %s", row->key,
+                       row->unsupported);
+}
+
+static void check_row(const struct schema *row, struct cfgnode_entry *e,
+                      struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    int before = p->nerror;
+
+    none_is_empty(row, &e->value);
+    if (check_value(row, &e->value, &why)) {
+        first_word(row, &e->value);
+        check_notes(row, e, p);
+    } else {
+        problems_error(p, e->where, "%s %s", row->key, why.buf);
+        p->nkey += p->nerror - before;
+        e->bad = true;
+    }
+    strbuf_release(&why);
+}
+
+void config_check(struct cfgnode *tree, struct problems *p)
+{
+    for (const struct schema *row = schema_table; row->key; row++) {
+        struct cfgnode_entry *e = cfgnode_find(tree, row->key);
+
+        if (!e->pending)
+            check_row(row, e, p);
+        e->bad |= e->pending;
+        if (e->bad)
+            e->value = *config_default(row->key);
+    }
+}
