@@ -29,6 +29,8 @@ endif
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
+# The largest functions: with -O2 -g a compiler takes minutes for each instruction set.
+$B/src/cpu/simd/%.o: override CFLAGS += -O1 -g1
 endif
 ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
 # The thread sanitizer does not see how gcc's libgomp synchronises: each parallel region
