@@ -1,6 +1,7 @@
 /*
- * cast: one read and one write of each element: 6 bytes between fp32 and a half. Eight
- * elements a thread, so that the narrower side moves 16 bytes at once.
+ * cast, and a view that must be a copy: one read and one write of each element: 6 bytes
+ * between fp32 and a half. Eight elements a thread, so that the narrower side moves 16
+ * bytes at once.
  */
 #include "cuda/cast.h"
 
@@ -10,6 +11,7 @@
 #include "cuda/vec.h"
 #include "graph/kernel.h"
 #include "ops/cast.h"
+#include "ops/view.h"
 
 enum { BLOCK = 256, EACH = 8 };
 
@@ -68,8 +70,8 @@ void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *s
 static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *)
 {
-    if (n->op != &op_cast)
-        return "not a cast";
+    if (n->op != &op_cast && n->op != &op_view)
+        return "not a cast, nor a view that is a copy";
 
     region_take(r, n);
     (void)region_read(r, n->in[CAST_X]);

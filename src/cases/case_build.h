@@ -63,6 +63,9 @@ case_build_fn case_down_up;
 case_build_fn case_residual;
 case_build_fn case_se;
 case_build_fn case_weights;
+case_build_fn case_view;
+case_build_fn case_view_output;
+case_build_fn case_views;
 
 /* Appends an input, filled so; fp32 ones want gradients. */
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
@@ -70,6 +73,10 @@ struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dt
                            enum case_fill fill);
 
 struct tensor *case_image(struct case_build *c, const char *name, const int64_t *dim,
+                          enum case_fill fill);
+
+/* Plain, of as many dims as are not 0. */
+struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,
                           enum case_fill fill);
 
 /* Labels of the pixels of [N,K,H,W]; a label of -1 is 255. */

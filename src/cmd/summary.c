@@ -45,12 +45,13 @@ static void count_activations(struct summary *s)
         const struct region *region = s->program->region[r];
 
         for (int i = 0; i < region->nread; i++)
-            read[region->read[i]->id] |= region->anchor->phase != PHASE_FORWARD;
+            read[tensor_base(region->read[i])->id] |=
+                region->anchor->phase != PHASE_FORWARD;
     }
     for (int i = 0; i < g->ntensor; i++) {
         const struct tensor *t = g->tensor[i];
 
-        if (t->memory != MEMORY_ARENA || !t->producer ||
+        if (t->memory != MEMORY_ARENA || t->alias_of || !t->producer ||
             t->producer->phase != PHASE_FORWARD)
             continue;
         s->stored += tensor_room(t);

@@ -1,9 +1,10 @@
-/* Casts between fp32 and bf16 that no neighbour took. */
+/* Casts between fp32 and bf16 that no neighbour took, and views that must be copies. */
 #include "ops/cast.h"
 
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
+#include "ops/view.h"
 
 struct job {
     const struct device *dev;
@@ -15,8 +16,8 @@ static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *dev)
 {
     (void)g, (void)dev;
-    if (n->op != &op_cast)
-        return "not a cast";
+    if (n->op != &op_cast && n->op != &op_view)
+        return "not a cast, nor a view that is a copy";
     if (!cpu_dtype(n->in[CAST_X]) || !cpu_dtype(n->out[0]))
         return "fp32 and bf16 only";
 

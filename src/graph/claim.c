@@ -85,7 +85,7 @@ static void check_reads(const struct program *p)
         const struct region *r = p->region[i];
 
         for (int k = 0; k < r->nread; k++) {
-            const struct tensor *t = r->read[k];
+            const struct tensor *t = tensor_base(r->read[k]);
             const struct node *from = t->producer;
 
             if (!from)
@@ -101,7 +101,7 @@ static void check_reads(const struct program *p)
 static void check_roots(const struct program *p)
 {
     for (int i = 0; i < p->graph->ntensor; i++) {
-        const struct tensor *t = p->graph->tensor[i];
+        const struct tensor *t = tensor_base(p->graph->tensor[i]);
 
         if (!t->root || !t->producer)
             continue;
@@ -126,10 +126,9 @@ void compile_claim(struct program *p, bool keep_declines)
 
         if (n->region)
             continue;
-        if (is_needed(g, n))
+        n->dead = !is_needed(g, n);
+        if (!n->dead && !node_is_alias(n))
             claim_node(p, n);
-        else
-            n->dead = true;
         if (!keep_declines)
             p->ndecline = kept;
     }

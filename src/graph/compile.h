@@ -17,6 +17,18 @@ struct derived {
 };
 
 /*
+ * views.c: says of which tensor each view has the bytes, and places that tensor where a
+ * view of it must lie.
+ */
+void compile_views(struct graph *g);
+
+/* The node only shows its input in other dims: no kernel runs for it. */
+static inline bool node_is_alias(const struct node *n)
+{
+    return n->op->view && n->out[0]->alias_of;
+}
+
+/*
  * claim.c: walks the nodes from last to first; marks what nobody needs dead, asks the
  * kernels for everything else, checks that regions write what others read.
  */

@@ -54,6 +54,10 @@ struct kernel {
  * What claim() may ask. tensor_stored: must region r write t if it takes t's producer,
  * because it is a root or somebody outside of r reads it? Ask after region_take of the
  * readers that r takes. tensor_only_reader: its one reader, if it is no root; or NULL.
+ *
+ * Views are no obstacle: tensor_base() of an input is the tensor in front of them, whose
+ * producer may be taken, and tensor_stored() of that tensor looks at the readers of its
+ * views. A region may read a view or its base, but it writes the base only.
  */
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r);
 struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);

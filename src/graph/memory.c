@@ -25,6 +25,7 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Of each tensor that is no view: views are read where it lies. */
 static int *last_reads(const struct program *p)
 {
     int *last = xmalloc(((size_t)p->graph->ntensor + 1) * sizeof(*last));
@@ -33,7 +34,7 @@ static int *last_reads(const struct program *p)
         last[i] = -1;
     for (int i = 0; i < p->nregion; i++)
         for (int k = 0; k < p->region[i]->nread; k++)
-            last[p->region[i]->read[k]->id] = i;
+            last[tensor_base(p->region[i]->read[k])->id] = i;
     return last;
 }
 
@@ -46,12 +47,12 @@ static int inplace_block(const struct pass *m, const struct region *r, int o,
 
     if (r->inplace[o] < 0)
         return -1;
-    from = r->read[r->inplace[o]];
+    from = tensor_base(r->read[r->inplace[o]]);
     if (from->memory != MEMORY_ARENA || m->block_of[from->id] < 0 ||
         last[from->id] != r->order || tensor_room(to) > tensor_room(from))
         return -1;
     for (int k = 0; k < r->nread; k++)
-        seen += m->block_of[r->read[k]->id] == m->block_of[from->id];
+        seen += m->block_of[tensor_base(r->read[k])->id] == m->block_of[from->id];
     return seen == 1 && m->block[m->block_of[from->id]].last == r->order
                ? m->block_of[from->id]
                : -1;
@@ -220,6 +221,18 @@ static size_t plan(struct pass *m)
     return best;
 }
 
+static void place_views(const struct graph *g)
+{
+    for (int i = 0; i < g->ntensor; i++) {
+        struct tensor *t = g->tensor[i];
+
+        if (t->alias_of) {
+            t->memory = t->alias_of->memory;
+            t->offset = t->alias_of->offset;
+        }
+    }
+}
+
 static void add_need(struct program *p, enum memory m, size_t end)
 {
     if (p->need[m] < end)
@@ -256,6 +269,7 @@ void compile_memory(struct program *p)
     for (int i = 0; i < p->graph->ntensor; i++)
         if (m.block && m.block_of[i] >= 0)
             p->graph->tensor[i]->offset = m.block[m.block_of[i]].offset;
+    place_views(p->graph);
     sum_needs(p);
     free(m.block_of);
     free(m.block);

@@ -49,6 +49,7 @@ struct attr {
  * WIDEST  the widest type among the inputs, for all of them: add, batch norm, relu
  * Slots in the masks f32_in and f32_out are always fp32 (bit i: slot i): statistics,
  * weights of norms, gradients of parameters; they take no part in WIDEST.
+ * A view has the type of what it shows.
  */
 enum precision { PRECISION_WIDEST, PRECISION_HALF, PRECISION_F32 };
 
@@ -59,6 +60,7 @@ struct op {
     int nout; /* outputs that the node makes; written state comes behind them */
     enum precision precision;
     unsigned f32_in, f32_out;
+    bool view; /* out[0] is in[0] in other dims: nothing is computed, see graph/views.c */
 
     /*
      * Checks inputs and attributes and gives every out[] its dims, layout and dtype

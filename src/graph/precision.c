@@ -20,6 +20,8 @@ static enum dtype compute_dtype(const struct pass *p, const struct node *n)
 {
     enum precision class = n->op->precision;
 
+    if (n->op->view)
+        return n->in[0]->dtype;
     if (class == PRECISION_F32)
         return DTYPE_F32;
     if (class == PRECISION_HALF || p->level >= AMP_O2)

@@ -54,6 +54,7 @@ struct program *program_compile(struct graph *g, const struct backend *backend,
             g->tensor[i]->memory = MEMORY_NONE; /* compiled before */
     if (backend->lower)
         backend->lower(g, dev);
+    compile_views(g);
     compile_claim(p, o && o->keep_declines);
     compile_schedule(p);
     compile_memory(p);

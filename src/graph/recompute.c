@@ -26,7 +26,8 @@ static bool is_kept(const struct graph *g, const struct tensor *t)
 
         if (!n)
             return false;
-        if (n->phase == PHASE_FORWARD && n->scope != from->scope)
+        if (n->phase == PHASE_FORWARD &&
+            (n->scope != from->scope || (n->op->view && is_kept(g, n->out[0]))))
             return true;
     }
 }

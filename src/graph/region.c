@@ -32,7 +32,7 @@ bool tensor_stored(const struct graph *g, const struct tensor *t, const struct r
     if (t->claimed_reads > own) /* also through a duplicate of the reader */
         return true;
     for (int i = 0; (n = tensor_reader(g, t, i)); i++)
-        if (node_free(n))
+        if (node_is_alias(n) ? tensor_stored(g, n->out[0], r) : node_free(n))
             return true;
     return false;
 }

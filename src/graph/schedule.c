@@ -42,9 +42,12 @@ static void place(struct pass *s, struct region *r)
     if (r->order == OPEN)
         BUG("regions need each other: %s at '%s'", r->kernel->name, r->anchor->layer);
     r->order = OPEN;
-    for (int i = 0; i < r->nread; i++)
-        if (r->read[i]->producer && r->read[i]->producer->region != r)
-            place(s, r->read[i]->producer->region);
+    for (int i = 0; i < r->nread; i++) {
+        const struct node *from = tensor_base(r->read[i])->producer;
+
+        if (from && from->region != r)
+            place(s, from->region);
+    }
     r->order = s->n;
     s->order[s->n++] = r;
 }

@@ -26,6 +26,11 @@ size_t tensor_room(const struct tensor *t)
     return t->room > size ? t->room : size;
 }
 
+struct tensor *tensor_base(struct tensor *t)
+{
+    return t->alias_of ? t->alias_of : t;
+}
+
 bool tensor_same(const struct tensor *a, const struct tensor *b)
 {
     return a->layout == b->layout && a->ndim == b->ndim &&

@@ -76,8 +76,9 @@ struct tensor {
     int ndim;
     int64_t dim[TENSOR_DIMS];
 
-    struct node *producer; /* NULL: input, parameter, state, control */
-    int slot;              /* producer->out[slot] is this tensor */
+    struct node *producer;   /* NULL: input, parameter, state, control */
+    int slot;                /* producer->out[slot] is this tensor */
+    struct tensor *alias_of; /* a view: whose bytes it has, set when it is compiled */
 
     bool trainable;  /* parameters: false once frozen */
     bool frozen;     /* parameters and buffers: a freeze pattern names it */
@@ -96,6 +97,9 @@ struct tensor {
 int64_t tensor_len(const struct tensor *t); /* elements */
 size_t tensor_size(const struct tensor *t); /* bytes */
 size_t tensor_room(const struct tensor *t); /* bytes that it gets in the arena */
+/* The tensor that t is a view of, of several views in a row the first; t if it is none.
+ */
+struct tensor *tensor_base(struct tensor *t);
 bool tensor_same(const struct tensor *a, const struct tensor *b); /* dims and layout */
 bool tensor_is_float(const struct tensor *t);
 

@@ -32,6 +32,7 @@
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/update_control.h"
+#include "ops/view.h"
 #include "ops/window_attention.h"
 
 const struct op *const op_table[] = {
@@ -64,6 +65,7 @@ const struct op *const op_table[] = {
     &op_sigmoid_grad,
     &op_add,
     &op_cast,
+    &op_view,
     &op_scale_channels,
     &op_scale_channels_scale_grad,
     &op_maxpool2d,

@@ -1,0 +1,55 @@
+/* The rows of ops on tokens, [B,H,W,C] and the like. */
+#include "cases/case_build.h"
+
+#include "ops/add.h"
+#include "ops/image.h"
+#include "ops/relu.h"
+#include "ops/sigmoid.h"
+#include "ops/view.h"
+
+struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,
+                          enum case_fill fill)
+{
+    int ndim = 0;
+
+    while (ndim < 4 && dim[ndim])
+        ndim++;
+    return case_tensor(c, name, DTYPE_F32, LAYOUT_PLAIN, ndim, dim, fill);
+}
+
+/* Input and output both have their places, and so have their gradients: copies. */
+void case_view(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    (void)row;
+    case_output(c, view_tokens(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "view"));
+}
+
+/* What is in front of the view is computed in the output's place. */
+void case_view_output(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    struct tensor *x = sigmoid(c->b, case_plain(c, "x", s->dim, CASE_SIGNED), "sigmoid");
+
+    (void)row;
+    case_output(c, view_image(c->b, x, "view"));
+}
+
+/* Views of views, of a tensor that others read before and behind them. */
+void case_views(struct case_build *c, const struct op_case *row,
+                const struct case_size *s)
+{
+    struct tensor *x = relu(c->b, case_image(c, "x", s->dim, CASE_STEPS), "relu"), *y;
+    int64_t flat[] = {x->dim[IMAGE_N], x->dim[IMAGE_H] * x->dim[IMAGE_W],
+                      x->dim[IMAGE_C]};
+
+    (void)row;
+    y = view_tokens(c->b, x, "tokens");
+    y = view_plain(c->b, y, "flat", 3, flat);
+    y = sigmoid(c->b, y, "sigmoid");
+    y = view_plain(c->b, y, "square", 4,
+                   (const int64_t[]){x->dim[IMAGE_N], x->dim[IMAGE_H], x->dim[IMAGE_W],
+                                     x->dim[IMAGE_C]});
+    y = view_image(c->b, y, "image");
+    y = add(c->b, y, relu(c->b, x, "again"), "add");
+    case_output(c, add(c->b, y, x, "add2"));
+}

@@ -1,0 +1,33 @@
+/*
+ * view: the same elements in the same order under other dims.
+ *
+ *   x = view_tokens(&b, x, "norm")                  image [N,C,H,W] -> plain [N,H,W,C]
+ *   x = view_image(&b, x, "norm")                   plain [N,H,W,C] -> image [N,C,H,W]
+ *   x = view_plain(&b, x, "flatten", 3, dim)        plain -> plain of as many elements
+ *
+ * Images are stored channels last, so none of them moves anything: the result has the
+ * bytes of x, and no kernel runs (graph/views.c says when one has to copy). The result
+ * has the type of x; the gradient is a view of dy. A view that changes nothing is x.
+ */
+#ifndef OPS_VIEW_H
+#define OPS_VIEW_H
+
+#include "graph/graph.h"
+
+struct view_attrs {
+    const char *layer;
+    int layout; /* enum layout of the result */
+    int ndim;
+    int64_t dim[TENSOR_DIMS];
+};
+
+enum { VIEW_X };
+
+struct tensor *view_tokens(struct builder *b, struct tensor *x, const char *layer);
+struct tensor *view_image(struct builder *b, struct tensor *x, const char *layer);
+struct tensor *view_plain(struct builder *b, struct tensor *x, const char *layer,
+                          int ndim, const int64_t *dim);
+
+extern const struct op op_view;
+
+#endif
