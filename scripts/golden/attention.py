@@ -7,8 +7,10 @@ writes attention.safetensors: for each case qkv, the parameters, y and all gradi
 timm's Swin and SwinV2 blocks (roll, padding, partition and back included) and of its ViT
 attention. The blocks' own qkv layer is replaced by one that looks the features up: pixels
 carry their number, and padding, which is zero, gets row 0. Then what comes out of the
-block before its last layer is the result for just these features. Computed in fp64 from
-numbers that fp32 has. Needs torch and timm.
+block before its last layer is the result for just these features. Beside them SwinV2's
+network of coordinates, with its gradients, and Swin-MLP's mixing as PyTorch's own padding
+and grouped convolution make it. Computed in fp64 from numbers that fp32 has. Needs torch
+and timm.
 """
 import os
 import sys
@@ -16,7 +18,7 @@ import sys
 import torch
 from safetensors.torch import save_file
 from timm.models.swin_transformer import SwinTransformerBlock
-from timm.models.swin_transformer_v2 import SwinTransformerV2Block
+from timm.models.swin_transformer_v2 import SwinTransformerV2Block, WindowAttention
 from timm.models.vision_transformer import Attention
 
 # name: kind, images, height, width, channels, heads, window, shift
@@ -35,6 +37,17 @@ CASES = {
 
 def rounded(x):
     return x.float().double()
+
+
+# name: window, pretrained window, heads
+TABLES = {"cpb": ((2, 3), (0, 0), 2), "cpb_pretrained": ((3, 2), (5, 4), 1)}
+
+# name: images, height, width, channels, heads, window, shift
+MIXES = {
+    "mix": (2, 4, 6, 4, 2, (2, 3), 0),
+    "mix_shift": (1, 6, 9, 6, 3, (3, 3), 1),
+    "mix_large_shift": (2, 4, 8, 2, 1, (4, 4), 3),
+}
 
 
 class Features(torch.nn.Module):
@@ -97,6 +110,50 @@ def run(out, name, kind, images, height, width, channels, heads, window, shift):
     if kind == "v2":
         t["table"], t["dtable"] = table, table.grad
         t["logit_scale"], t["dlogit_scale"] = attn.logit_scale, attn.logit_scale.grad
+    save(out, name, t)
+
+
+def run_table(out, name, window, pretrained, heads):
+    torch.manual_seed(heads)
+    attn = WindowAttention(heads * 4, window, heads, pretrained_window_size=pretrained)
+    for p in attn.cpb_mlp.parameters():
+        torch.nn.init.uniform_(p, -0.5, 0.5)
+        p.data = rounded(p.data)
+    raw = attn.cpb_mlp(attn.relative_coords_table).view(-1, heads)
+    y = 16 * torch.sigmoid(raw)
+    dy = rounded(torch.randn_like(y))
+    y.backward(dy)
+    t = {"y": y, "dy": dy}
+    for key, p in attn.cpb_mlp.named_parameters():
+        t[key], t["d" + key] = p, p.grad
+    save(out, name, t)
+
+
+def run_mix(out, name, images, height, width, channels, heads, window, shift):
+    torch.manual_seed(channels)
+    (wh, ww), n = window, window[0] * window[1]
+    conv = torch.nn.Conv1d(heads * n, heads * n, 1, groups=heads)
+    for p in conv.parameters():
+        p.data = rounded(p.data)
+    x = rounded(torch.randn(images, height, width, channels)).requires_grad_()
+    y = x
+    if shift:
+        y = torch.nn.functional.pad(y, (0, 0, ww - shift, shift, wh - shift, shift))
+    h, w = y.shape[1] // wh, y.shape[2] // ww
+    y = y.reshape(images, h, wh, w, ww, heads, channels // heads)
+    y = y.permute(0, 1, 3, 5, 2, 4, 6).reshape(-1, heads * n, channels // heads)
+    y = conv(y).reshape(images, h, w, heads, wh, ww, channels // heads)
+    y = y.permute(0, 1, 4, 2, 5, 3, 6).reshape(images, h * wh, w * ww, channels)
+    if shift:
+        y = y[:, wh - shift:-shift, ww - shift:-shift]
+    dy = rounded(torch.randn_like(y))
+    y.backward(dy)
+    save(out, name, {"x": x, "dx": x.grad, "y": y, "dy": dy,
+                     "weight": conv.weight, "dweight": conv.weight.grad,
+                     "bias": conv.bias, "dbias": conv.bias.grad})
+
+
+def save(out, name, t):
     out.update({f"{name}.{k}": v.detach().float().contiguous().clone() for k, v in t.items()})
 
 
@@ -116,10 +173,14 @@ def main():
     torch.set_default_dtype(torch.float64)
     for name, case in CASES.items():
         run(out, name, *case)
+    for name, case in TABLES.items():
+        run_table(out, name, *case)
+    for name, case in MIXES.items():
+        run_mix(out, name, *case)
     path = os.path.join(sys.argv[1], "attention.safetensors")
     os.makedirs(sys.argv[1], exist_ok=True)
     save_file(out, path)
-    print(f"{path}: {len(CASES)} cases, {os.path.getsize(path)} bytes")
+    print(f"{path}: {len(CASES) + len(TABLES) + len(MIXES)} cases, {os.path.getsize(path)} bytes")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 /* The build functions of cases/rows_attention.c. */
 #include "cases/case_build.h"
 
+#include "ops/cpb_table.h"
+#include "ops/qkv_bias.h"
 #include "ops/window_attention.h"
+#include "ops/window_mix.h"
 
 /* dim is that of qkv, out the heads. */
 static struct window_attention_attrs begin(struct case_build *c,
@@ -67,4 +70,39 @@ void case_cosine_attention(struct case_build *c, const struct op_case *row,
     a.logit_scale =
         case_tensor(c, "logit_scale", DTYPE_F32, LAYOUT_PLAIN, 3, heads, CASE_SIGNED);
     case_output(c, window_attention_(c->b, qkv, &a));
+}
+
+/* Weights alone: no inputs. */
+void case_cpb_table(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct cpb_table_attrs a = *(const struct cpb_table_attrs *)row->attrs;
+
+    a.layer = "cpb_mlp";
+    a.heads = s->out;
+    case_output(c, cpb_table_(c->b, &a));
+}
+
+void case_qkv_bias(struct case_build *c, const struct op_case *row,
+                   const struct case_size *s)
+{
+    struct tensor *q =
+        case_tensor(c, "q", DTYPE_F32, LAYOUT_PLAIN, 1, s->dim, CASE_SIGNED);
+    struct tensor *v =
+        case_tensor(c, "v", DTYPE_F32, LAYOUT_PLAIN, 1, s->dim, CASE_SIGNED);
+
+    (void)row;
+    case_output(c, qkv_bias(c->b, q, v, "attn"));
+}
+
+void case_window_mix(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct window_mix_attrs a = *(const struct window_mix_attrs *)row->attrs;
+    struct tensor *x =
+        case_tensor(c, "x", DTYPE_F32, LAYOUT_PLAIN, 4, s->dim, CASE_SIGNED);
+
+    a.layer = "mix";
+    a.heads = s->out;
+    case_output(c, window_mix_(c->b, x, &a));
 }

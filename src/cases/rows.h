@@ -12,6 +12,7 @@
 #include "ops/bce.h"
 #include "ops/conv2d.h"
 #include "ops/conv_transpose2d.h"
+#include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/maxpool2d.h"
@@ -19,6 +20,7 @@
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
 #include "ops/window_attention.h"
+#include "ops/window_mix.h"
 
 /* Each ends with name == NULL. */
 extern const struct op_case rows_input[];
@@ -46,6 +48,8 @@ extern const struct op_case rows_wide_chains[];
 #define AVGPOOL(...)       .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
 #define UP(...)            .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
 #define ATTENTION(fn, ...) .build = case_##fn, ATTRS(window_attention_attrs, __VA_ARGS__)
+#define CPB(...)           .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)
+#define WIN_MIX(...)       .build = case_window_mix, ATTRS(window_mix_attrs, __VA_ARGS__)
 #define LOSS2D(...)                                                                      \
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \
@@ -94,10 +98,12 @@ extern const struct op_case rows_wide_chains[];
 #define DOWN3  .bench = {.dim = {4, 64, 90, 120}, .out = 128}
 #define PIXELS .bench = {.dim = {4, 12, 360, 480}}
 /* Features of qkv: Swin-T at 224, SwinV2-T at 256, ViT-S at 224, batch 8. */
-#define SWIN1   .bench = {.dim = {8, 56, 56, 288}, .out = 3}
-#define SWIN3   .bench = {.dim = {8, 14, 14, 1152}, .out = 12}
-#define SWINV2  .bench = {.dim = {8, 64, 64, 288}, .out = 3}
-#define VIT     .bench = {.dim = {8, 1, 197, 1152}, .out = 6}
+#define SWIN1  .bench = {.dim = {8, 56, 56, 288}, .out = 3}
+#define SWIN3  .bench = {.dim = {8, 14, 14, 1152}, .out = 12}
+#define SWINV2 .bench = {.dim = {8, 64, 64, 288}, .out = 3}
+#define VIT    .bench = {.dim = {8, 1, 197, 1152}, .out = 6}
+/* Features of Swin-MLP-T/C24 at 256. */
+#define SWINMLP .bench = {.dim = {8, 64, 64, 96}, .out = 4}
 #define CLASSES .bench = {.dim = {256, 1000}}
 
 #endif

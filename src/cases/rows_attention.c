@@ -1,7 +1,7 @@
 /*
- * The rows of attention. Maps that are and are not whole windows, shifted or not, square
- * and other windows; then sizes that fill vectors: windows of Swin (49 and 144 tokens),
- * SwinV2 (64) and ViT (197).
+ * The rows of attention and of what goes with it. Maps that are and are not whole
+ * windows, shifted or not, square and other windows; then sizes that fill vectors:
+ * windows of Swin (49 and 144 tokens), SwinV2 (64) and ViT (197).
  */
 #include "cases/rows.h"
 
@@ -90,6 +90,42 @@ const struct op_case rows_attention[] = {
      ATTENTION(cosine_attention, .window_h = 16, .window_w = 16),
      .small = {.dim = {1, 16, 16, 192}, .out = 2},
      SWINV2,
+     WIDE},
+
+    /* most units are near the kink of relu for some offset */
+    {.name = "cpb_table",
+     CPB(.window_h = 2, .window_w = 3),
+     .small = {.out = 3},
+     .bench = {.out = 3},
+     .no_differences = true,
+     .no_nan = true},
+    {.name = "cpb_table pretrained",
+     CPB(.window_h = 8, .window_w = 8, .pretrained_h = 6, .pretrained_w = 12),
+     .small = {.out = 24},
+     .bench = {.out = 24},
+     .no_differences = true,
+     .no_nan = true},
+    {.name = "qkv_bias",
+     .build = case_qkv_bias,
+     .small = {.dim = {7}},
+     .bench = {.dim = {768}}},
+    {.name = "window_mix",
+     WIN_MIX(.window_h = 2, .window_w = 3),
+     .small = {.dim = {2, 4, 6, 6}, .out = 2},
+     SWINMLP},
+    {.name = "window_mix shift",
+     WIN_MIX(.window_h = 3, .window_w = 3, .shift = 1),
+     .small = {.dim = {1, 6, 9, 10}, .out = 2},
+     SWINMLP},
+    {.name = "window_mix of 64",
+     WIN_MIX(.window_h = 8, .window_w = 8, .shift = 4),
+     .small = {.dim = {2, 16, 16, 96}, .out = 4},
+     SWINMLP,
+     WIDE},
+    {.name = "window_mix of 49",
+     WIN_MIX(.window_h = 7, .window_w = 7, .shift = 3),
+     .small = {.dim = {1, 14, 14, 128}, .out = 4},
+     SWINMLP,
      WIDE},
     {.name = NULL},
 };

@@ -12,6 +12,7 @@
 #include "ops/concat.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
+#include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/dropout.h"
@@ -27,6 +28,7 @@
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
 #include "ops/pad_shortcut.h"
+#include "ops/qkv_bias.h"
 #include "ops/relu.h"
 #include "ops/running_stats.h"
 #include "ops/scale_channels.h"
@@ -34,6 +36,7 @@
 #include "ops/update_control.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
+#include "ops/window_mix.h"
 
 const struct op *const op_table[] = {
     /* input */
@@ -83,6 +86,13 @@ const struct op *const op_table[] = {
     &op_drop_path,
     &op_window_attention,
     &op_window_attention_grad,
+    &op_cpb_table,
+    &op_cpb_table_grad,
+    &op_qkv_bias,
+    &op_qkv_bias_grad,
+    &op_window_mix,
+    &op_window_mix_data_grad,
+    &op_window_mix_weight_grad,
 
     /* loss */
     &op_cross_entropy,

@@ -11,8 +11,10 @@
 #include "cases/case_build.h"
 #include "cases/case_run.h"
 #include "io/safetensors.h"
+#include "ops/cpb_table.h"
 #include "ops/reference.h"
 #include "ops/window_attention.h"
+#include "ops/window_mix.h"
 #include "session/devices.h"
 #include "tests/ops/backends.h"
 #include "tests/test.h"
@@ -26,17 +28,24 @@ struct golden_case {
     const char *name;
     case_build_fn *build;
     struct case_size size;
-    struct window_attention_attrs attrs;
+    const void *attrs;
+    const char *params; /* before the names of parameters, which golden names lack */
 };
 
 #define SIZE(b, h, w, features, heads)                                                   \
     {                                                                                    \
         .dim = {b, h, w, features}, .out = (heads)                                       \
     }
+/* Attributes, and what is before the names of parameters. */
+#define ATTRS(type, layer, ...) &(const struct type){__VA_ARGS__}, layer
 #define WINDOW(h, w, sh, sw)                                                             \
-    {                                                                                    \
-        .window_h = (h), .window_w = (w), .shift_h = (sh), .shift_w = (sw)               \
-    }
+    ATTRS(window_attention_attrs, "", .window_h = (h), .window_w = (w), .shift_h = (sh), \
+          .shift_w = (sw))
+#define CPB(h, w, ph, pw)                                                                \
+    ATTRS(cpb_table_attrs, "cpb_mlp.", .window_h = (h), .window_w = (w),                 \
+          .pretrained_h = (ph), .pretrained_w = (pw))
+#define MIX(h, w, s)                                                                     \
+    ATTRS(window_mix_attrs, "mix.", .window_h = (h), .window_w = (w), .shift = (s))
 
 static const struct golden_case cases[] = {
     {"plain", case_window_attention, SIZE(2, 4, 6, 24, 2), WINDOW(2, 3, 0, 0)},
@@ -48,6 +57,11 @@ static const struct golden_case cases[] = {
     {"cosine", case_cosine_attention, SIZE(1, 6, 6, 24, 2), WINDOW(3, 3, 1, 1)},
     {"cosine_odd", case_cosine_attention, SIZE(1, 5, 6, 36, 3), WINDOW(2, 4, 1, 2)},
     {"vit", case_attention, SIZE(2, 1, 9, 36, 3), WINDOW(0, 0, 0, 0)},
+    {"cpb", case_cpb_table, {.out = 2}, CPB(2, 3, 0, 0)},
+    {"cpb_pretrained", case_cpb_table, {.out = 1}, CPB(3, 2, 5, 4)},
+    {"mix", case_window_mix, SIZE(2, 4, 6, 4, 2), MIX(2, 3, 0)},
+    {"mix_shift", case_window_mix, SIZE(1, 6, 9, 6, 3), MIX(3, 3, 1)},
+    {"mix_large_shift", case_window_mix, SIZE(2, 4, 8, 2, 1), MIX(4, 4, 3)},
 };
 
 /* Reads "case.d what" (d: "d" or ""); how many numbers it has. */
@@ -96,16 +110,35 @@ static void compare(const struct case_run *r, const struct golden_case *c,
                      what, (long long)i, (double)got[i], (double)want[i]);
 }
 
+/* Each parameter, or each of their gradients. */
+static void params(const struct case_run *r, const struct golden_case *c, bool gradients)
+{
+    const struct graph *g = r->graph;
+    size_t skip = strlen(c->params);
+
+    for (int i = 0; i < g->ntensor; i++) {
+        const struct tensor *t = g->tensor[i];
+
+        if (t->kind != TENSOR_PARAM)
+            continue;
+        if (gradients)
+            compare(r, c, t->grad, "d", t->name + skip);
+        else
+            give(r, c, t, "", t->name + skip);
+    }
+}
+
 static void run_case(const struct golden_case *c, const struct backend *backend,
                      struct device *dev)
 {
     const struct op_case row = {
-        .name = c->name, .build = c->build, .small = c->size, .attrs = &c->attrs};
+        .name = c->name, .build = c->build, .small = c->size, .attrs = c->attrs};
     struct case_run r;
 
     case_run_init(&r, &row, backend, dev, &(const struct case_options){0});
     for (int i = 0; i < r.build.ninput; i++)
         give(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
+    params(&r, c, false);
     give(&r, c, r.seed, "", "dy");
     program_run(r.program);
     if (backend->sync)
@@ -113,6 +146,7 @@ static void run_case(const struct golden_case *c, const struct backend *backend,
     compare(&r, c, r.build.out[0], "", "y");
     for (int i = 0; i < r.build.ninput; i++)
         compare(&r, c, r.build.input[i].tensor->grad, "d", r.build.input[i].tensor->name);
+    params(&r, c, true);
     case_run_release(&r);
 }
 
@@ -170,6 +204,19 @@ static void test_grid(void **state)
     assert_int_equal(window_grid_pixel(&two, 3, 3), 0);
 }
 
+static void test_coordinates(void **state)
+{
+    static const float want[] = {0,         0.366512f, 0.572069f, 0.715614f,
+                                 0.826016f, 0.915745f, 0.991335f, 1.056642f};
+
+    (void)state;
+    for (int t = 0; t < 8; t++) {
+        assert_true(fabsf(cpb_coordinate(t, 8) - want[t]) < 1e-6f);
+        assert_true(fabsf(cpb_coordinate(-t, 8) + want[t]) < 1e-6f);
+    }
+    assert_true(cpb_coordinate(0, 1) == 0);
+}
+
 /* q = k = 0 and v_j = the j-th unit vector: y_ij is what dropout makes of 1 / 8. */
 static void test_dropout(void **state)
 {
@@ -208,9 +255,9 @@ static void test_dropout(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grid),
-                                       cmocka_unit_test(test_dropout),
-                                       cmocka_unit_test(test_timm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grid), cmocka_unit_test(test_coordinates),
+        cmocka_unit_test(test_dropout), cmocka_unit_test(test_timm)};
     struct strbuf why = STRBUF_INIT;
     int failed;
 
