@@ -5,7 +5,8 @@
 #ifndef CONFIG_ATFILE_H
 #define CONFIG_ATFILE_H
 
-#include "config/cmdline.h"
+#include "base/arena.h"
+#include "config/problems.h"
 
 /* A file that is being read, for the check of cycles; NULL: the command line itself. */
 struct atfile {

@@ -5,6 +5,12 @@
 #ifndef CONFIG_CHOICES_H
 #define CONFIG_CHOICES_H
 
+struct choice {
+    const char *name; /* NULL ends the array */
+    int value;
+    const char *refuse; /* a word that is known and not supported: why */
+};
+
 enum { /* AMP_OPT_LEVEL; '' leaves it to AMP_ENABLE */
        AMP_OPT_LEVEL_EMPTY = -1,
        AMP_OPT_LEVEL_O0,

@@ -1,18 +1,20 @@
 /*
- * The configuration of a run, typed: what every other module reads. A field is spelled
- * as its key in lower case: TRAIN.BASE_LR is cfg->train.base_lr. Types, ranges, defaults
- * and help are in the one table of config/schema.c; a new key is a row there and a field
- * here. Every configuration takes the one path of config/load.c:
+ * The configuration of a run, typed: what every other module reads. Each has taken the
+ * one path of config/load.c:
  *
- *   tree = cfgnode_clone(config_defaults());            the schema as a tree
- *   cfgnode_merge_file(tree, "a.yaml", "--cfg", p);     each --cfg, its BASE files first
- *   cfgnode_merge_list(tree, line->opt, line->nopt, p); --opts
- *   cfgnode_merge_list(tree, flag, 1, p);               each flag: the last that counts
- *   cfgnode_interpolate(tree, p);                       ${KEY}, ${env:NAME}
- *   config_check(tree, p);                              each key by its row
+ *   tree = cfgnode_clone(config_defaults());             defaults.c, of schema.c's rows
+ *   cfgnode_merge_file(tree, "a.yaml", "--cfg", p);      merge_file.c, yaml.c; each --cfg
+ *   cfgnode_merge_list(tree, line->opt, line->nopt, p);  merge.c; --opts
+ *   cfgnode_merge_list(tree, flag, 1, p);                each flag: the last that counts
+ *   cfgnode_interpolate(tree, p);                        interpolate.c; ${KEY}
+ *   config_check(tree, p);                               check.c; each key by its row
  *   cfgnode_freeze(tree);
- *   config_bind(cfg, tree);                             the fields of this struct
- *   config_check_rules(cfg, p);                         keys against each other
+ *   config_bind(cfg, tree);                              bind.c; the fields
+ *   config_check_rules(cfg, p);                          rules.c, unread.c; keys together
+ *
+ * A field of struct config (config/sections.h) is spelled as its key in lower case:
+ * TRAIN.BASE_LR is cfg->train.base_lr. Types, ranges, defaults and help are in the one
+ * table of config/schema.c; a new key is a row there and a field.
  *
  * Integers are int64_t, numbers double, texts const char * (never NULL), a key with
  * choices an int that holds one of the enum values of config/choices.h. Texts and lists
@@ -23,37 +25,9 @@
 #define CONFIG_CONFIG_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "config/choices.h"
 #include "config/sections.h"
-
-struct config {
-    struct str_list base;
-    bool enable_amp, amp_enable;
-    int amp_opt_level; /* as given; config_amp_level() resolves it */
-    const char *output, *tag;
-    int64_t save_freq, print_freq, seed;
-    bool eval_mode, throughput_mode;
-    int64_t local_rank;
-    bool fused_window_process, fused_layernorm;
-    const char *device; /* auto, cpu, ref, cuda, cuda:N, h200 or FILE.json */
-    int64_t threads, version;
-
-    struct config_amp amp;
-    struct config_cuda cuda;
-    struct config_cudnn cudnn;
-    struct config_data data;
-    struct config_model model;
-    struct config_train train;
-    struct config_aug aug;
-    struct config_test test;
-    struct config_log log;
-
-    /* Not keys; last. */
-    struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
-    bool doubt; /* something was not understood: what has no place may have been meant */
-};
 
 struct cmdline;
 struct cfgnode;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/config.h"
+#include "config/sections.h"
 #include "config/words.h"
 
 /* A device that is not here: the name of a description that we have, or a JSON file. */

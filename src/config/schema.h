@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/choices.h"
 #include "config/coerce.h"
 
 struct cfgnode;
@@ -27,12 +28,6 @@ enum schema_type {
     SCHEMA_FLOAT_LIST,
     SCHEMA_STR_LIST,
     SCHEMA_INT_TABLE,
-};
-
-struct choice {
-    const char *name; /* NULL ends the array */
-    int value;
-    const char *refuse; /* a word that is known and not supported: why */
 };
 
 struct schema {

@@ -1,6 +1,6 @@
 /*
- * The sections of struct config, one struct each: DATA, MODEL, TRAIN, ... What a key
- * means is said in its row in config/schema.c.
+ * struct config, a field for each key, and its sections: DATA, MODEL, TRAIN, ... What a
+ * key means is said in its row in config/schema.c.
  */
 #ifndef CONFIG_SECTIONS_H
 #define CONFIG_SECTIONS_H
@@ -122,6 +122,33 @@ struct config_log {
     bool tensorboard;
     int progress;
     int64_t pictures;
+};
+
+struct config {
+    struct str_list base;
+    bool enable_amp, amp_enable;
+    int amp_opt_level; /* as given; config_amp_level() resolves it */
+    const char *output, *tag;
+    int64_t save_freq, print_freq, seed;
+    bool eval_mode, throughput_mode;
+    int64_t local_rank;
+    bool fused_window_process, fused_layernorm;
+    const char *device; /* auto, cpu, ref, cuda, cuda:N, h200 or FILE.json */
+    int64_t threads, version;
+
+    struct config_amp amp;
+    struct config_cuda cuda;
+    struct config_cudnn cudnn;
+    struct config_data data;
+    struct config_model model;
+    struct config_train train;
+    struct config_aug aug;
+    struct config_test test;
+    struct config_log log;
+
+    /* Not keys; last. */
+    struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
+    bool doubt; /* something was not understood: what has no place may have been meant */
 };
 
 #endif

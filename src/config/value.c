@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "config/literal.h"
 
 struct value value_none(void)
 {

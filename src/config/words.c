@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "base/log.h"
-#include "config/choices.h"
 
 const struct choice words_amp_opt_levels[] = {
     {"", AMP_OPT_LEVEL_EMPTY, NULL}, {"O0", AMP_OPT_LEVEL_O0, NULL},

@@ -6,7 +6,7 @@
 #ifndef CONFIG_WORDS_H
 #define CONFIG_WORDS_H
 
-#include "config/schema.h"
+#include "config/choices.h"
 
 extern const struct choice words_amp_opt_levels[];
 extern const struct choice words_amp_dtypes[];
