@@ -113,15 +113,13 @@ static void set_key(struct parser *ps, const struct flag_name *name, const char 
 {
     struct cmdline *line = ps->line;
     const struct flag *flag = name->flag;
-    int before = ps->p->nerror;
     struct cfgnode_pair set = {.name = flag->row->key, .text = text};
 
     set.where =
         arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
     if (at->file)
         set.where = arena_printf(&line->mem, "%s: %s", at->where, set.where);
-    flag_check(flag, text, &line->mem, ps->p);
-    if (ps->p->nerror == before)
+    if (flag_check(flag, text, &line->mem, ps->p))
         add_set(&line->flag, &line->nflag, set, &line->mem);
 }
 
@@ -262,7 +260,7 @@ static bool short_flags(struct parser *ps, struct atword at)
 
     for (; *c; c++) {
         char name[3] = {'-', *c, '\0'};
-        const struct flag_name *f = flags_find(&ps->flags, name, 2, ps->p);
+        const struct flag_name *f = flags_exact(&ps->flags, name, 2);
 
         if (!f && c == at.text + 1)
             return false;
@@ -301,22 +299,23 @@ static bool say_foreign(struct parser *ps, const struct atword *at, const char *
 static bool flag(struct parser *ps, struct atword at)
 {
     size_t len = strcspn(at.text, "=");
-    int before = ps->p->nerror;
     const struct flag_name *name = flags_exact(&ps->flags, at.text, len);
-    bool value;
+    bool value, several;
     const char *here = name ? NULL : foreign_flag(at.text, &value);
 
     if (here && say_foreign(ps, &at, here, value))
         return true;
-    name = flags_find(&ps->flags, at.text, len, ps->p);
+    name = flags_find(&ps->flags, at.text, len, ps->p, &several);
     if (name)
         use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
-    else if (ps->p->nerror > before && !at.text[len])
+    else if (several && !at.text[len])
         (void)next_value(ps, &at); /* of the ambiguous flag: no second mistake */
-    here = name ? NULL : foreign_key(ps->spec->schema, at.text, &ps->line->mem);
-    if (here && ps->p->nerror == before && say_foreign(ps, &at, here, !at.text[len]))
+    if (name || several)
         return true;
-    return name || ps->p->nerror > before || (at.text[1] != '-' && short_flags(ps, at));
+    here = foreign_key(ps->spec->schema, at.text, &ps->line->mem);
+    if (here && say_foreign(ps, &at, here, !at.text[len]))
+        return true;
+    return at.text[1] != '-' && short_flags(ps, at);
 }
 
 /* --- --opts

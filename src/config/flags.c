@@ -120,10 +120,11 @@ const struct flag_name *flags_exact(const struct flags *f, const char *text, siz
 }
 
 const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
-                                   struct problems *p)
+                                   struct problems *p, bool *several)
 {
     const struct flag_name *found = flags_exact(f, text, len);
 
+    *several = false;
     if (found)
         return found;
     if (len < 3 || strncmp(text, "--", 2) != 0)
@@ -136,6 +137,7 @@ const struct flag_name *flags_find(const struct flags *f, const char *text, size
             continue;
         if (found && !same_meaning(found, name)) {
             ambiguous(f, text, len, p);
+            *several = true;
             return NULL;
         }
         if (!found)
@@ -188,7 +190,7 @@ const char *flag_argument(const struct flag *flag, struct arena *mem)
     return arena_printf(mem, "argument %s", slashed(flag, mem));
 }
 
-static void check_choice(const struct flag *flag, const char *word, struct arena *mem,
+static bool check_choice(const struct flag *flag, const char *word, struct arena *mem,
                          struct problems *p)
 {
     const struct choice *c = flag->row->choices;
@@ -205,9 +207,10 @@ static void check_choice(const struct flag *flag, const char *word, struct arena
                        near ? "'?" : "");
     }
     strbuf_release(&s);
+    return c->name != NULL;
 }
 
-void flag_check(const struct flag *flag, const char *text, struct arena *mem,
+bool flag_check(const struct flag *flag, const char *text, struct arena *mem,
                 struct problems *p)
 {
     const struct schema *row = flag->row;
@@ -217,15 +220,14 @@ void flag_check(const struct flag *flag, const char *text, struct arena *mem,
 
     in.text = in.s;
     if (strstr(text, "${"))
-        return;
-    if (coerce(mem, &d, &in, &v, &why)) {
-        if (row->choices && v.type == VALUE_STR)
-            check_choice(flag, v.s, mem, p);
-    } else if (d.type == VALUE_LIST) {
+        return true;
+    if (coerce(mem, &d, &in, &v, &why))
+        return !row->choices || v.type != VALUE_STR || check_choice(flag, v.s, mem, p);
+    if (d.type == VALUE_LIST)
         problems_error(p, flag_argument(flag, mem), "must be %s", why.buf);
-    } else {
+    else
         problems_error(p, flag_argument(flag, mem), "invalid %s value: '%s'",
                        value_type_name(d.type), text);
-    }
     strbuf_release(&why);
+    return false;
 }

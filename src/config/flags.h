@@ -40,10 +40,10 @@ void flags_release(struct flags *f);
 
 /*
  * The flag of the first `len` bytes of `text`: its name, with _ for -, or the beginning
- * of just one long name. NULL: none; if several begin so, they are reported.
+ * of just one long name. NULL: none; if *several begin so, they are reported.
  */
 const struct flag_name *flags_find(const struct flags *f, const char *text, size_t len,
-                                   struct problems *p);
+                                   struct problems *p, bool *several);
 
 /* The flag whose name is just this; NULL: none. */
 const struct flag_name *flags_exact(const struct flags *f, const char *text, size_t len);
@@ -55,8 +55,8 @@ bool flag_is_bool(const struct flag *flag); /* takes no value, or =true */
 bool flag_is_list(const struct flag *flag); /* takes one value or several */
 bool flag_wants_value(const struct flag *flag);
 
-/* Says what argparse says of a wrong type or word; ranges are checked later. */
-void flag_check(const struct flag *flag, const char *text, struct arena *mem,
+/* Says what argparse says of a wrong type or word (false); ranges are checked later. */
+bool flag_check(const struct flag *flag, const char *text, struct arena *mem,
                 struct problems *p);
 
 /* "argument -b/--batch-size", for messages; "--batch-size", the first long name. */
