@@ -1,9 +1,9 @@
 /*
- * sgd, adam and rmsprop, with the moving average and the half copy of the weights, in one
- * pass over the flat arrays; and the average alone.
+ * The optimizers, with the EMA and the half copy of the weights, in one pass over the
+ * flat arrays; and the EMA alone. The formulas are those of ops/optimizer_list.h.
  *
- * Bytes of an element: gradient 4, weight 8, each moment 8, average 8, half copy 2: 30
- * for SGD with momentum and average, 38 for Adam. Nothing is reset here: gradients are
+ * Bytes of an element: gradient 4, weight 8, each moment 8, EMA 8, half copy 2: 30 with
+ * one moment, 38 with two. Nothing is reset here: gradients are
  * overwritten by each backward phase and their sum by the first batch of an update.
  *
  * The host cuts the arrays into pieces of one segment each, or of what only the average
@@ -29,12 +29,10 @@
 #include "cuda/weights.h"
 #include "graph/flat.h"
 #include "graph/kernel.h"
-#include "ops/adam_formula.h"
 #include "ops/cast.h"
 #include "ops/ema.h"
 #include "ops/ema_formula.h"
-#include "ops/rmsprop_formula.h"
-#include "ops/sgd_formula.h"
+#include "ops/optimizer_list.h"
 
 enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64 };
 
@@ -44,8 +42,18 @@ struct piece {
     int segment; /* or -1: only the average */
 };
 
+/* A formula: how it runs, and the bytes of a rule. */
+struct optimizer_kind {
+    const struct op *op;
+    void (*run)(struct step *s, struct device *dev);
+    size_t rule;
+};
+
+static const struct optimizer_kind *kind_of(const struct op *op);
+
 struct optimizer_state {
     const struct node *update, *average; /* either may be NULL */
+    const struct optimizer_kind *kind;
     enum dtype half;
     bool copies; /* a half copy may be wanted */
     int pieces;  /* blocks */
@@ -53,19 +61,6 @@ struct optimizer_state {
 };
 
 /* ---- what is claimed ---- */
-
-static const struct update *update_of(const struct node *n)
-{
-    const void *a = n->attrs;
-
-    if (n->op == &op_sgd)
-        return &((const struct sgd_attrs *)a)->update;
-    if (n->op == &op_adam)
-        return &((const struct adam_attrs *)a)->update;
-    if (n->op == &op_rmsprop)
-        return &((const struct rmsprop_attrs *)a)->update;
-    return nullptr;
-}
 
 static bool overlap(const struct tensor *a, const struct tensor *b)
 {
@@ -100,7 +95,7 @@ static struct node *optimizer_before(const struct graph *g, const struct node *a
         struct node *n = g->node[i];
         const struct tensor *w = n->nout ? n->out[UPDATE_WEIGHTS] : nullptr;
 
-        if (!update_of(n))
+        if (!optimizer_attrs(n))
             continue;
         if (w->memory != all->memory || w->offset != all->offset ||
             tensor_size(w) > tensor_size(all) || !node_free(n))
@@ -150,10 +145,16 @@ static void cut(struct pieces *p, int64_t at, int64_t end, int segment)
     }
 }
 
+/* NULL: the EMA alone. */
+static const struct update *update_of(const struct optimizer_state *st)
+{
+    return st->update ? &optimizer_attrs(st->update)->update : nullptr;
+}
+
 /* All segments of the update; between and behind them what the average alone takes. */
 static void cut_all(struct pieces *p, const struct optimizer_state *st)
 {
-    const struct update *u = st->update ? update_of(st->update) : nullptr;
+    const struct update *u = update_of(st);
     int64_t at = 0, end = st->average ? tensor_len(st->average->out[0]) : 0;
 
     for (int i = 0; u && i < u->nsegment; i++) {
@@ -180,15 +181,12 @@ static void make_tables(struct region *r, struct optimizer_state *st, struct dev
     if (!st->update)
         return;
 
-    const struct update *u = update_of(st->update);
-    size_t rule = sizeof(struct adam_rule);
+    const struct update *u = update_of(st);
 
-    rule = sizeof(struct sgd_rule) > rule ? sizeof(struct sgd_rule) : rule;
-    rule = sizeof(struct rmsprop_rule) > rule ? sizeof(struct rmsprop_rule) : rule;
     if (u->nsegment)
         st->derived_segments =
             cuda_table(r, dev, u->segment, (size_t)u->nsegment * sizeof(u->segment[0]));
-    region_workspace(r, (size_t)u->nsegment * rule);
+    region_workspace(r, (size_t)u->nsegment * st->kind->rule);
 }
 
 static bool aligned(const struct node *n)
@@ -215,14 +213,15 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     struct optimizer_state *st = (struct optimizer_state *)region_state(r);
     struct node *update = n;
 
-    if (!update_of(n) && n->op != &op_ema)
-        return "neither an optimizer nor a moving average";
+    if (!optimizer_attrs(n) && n->op != &op_ema)
+        return "neither an optimizer nor an EMA";
     if (n->op == &op_ema)
         update = optimizer_before(g, n);
     if ((update && !aligned(update)) || !aligned(n))
         return "an array starts inside of 16 bytes";
 
     st->update = update;
+    st->kind = kind_of(update ? update->op : nullptr);
     st->average = n->op == &op_ema ? n : nullptr;
     if (update)
         take(r, update);
@@ -238,51 +237,38 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
 
 /* ---- kernels ---- */
 
-struct sgd_kind {
-    using attrs = struct sgd_attrs;
-    using rule = struct sgd_rule;
+#define KIND(NAME)                                                                       \
+    struct NAME##_kind {                                                                 \
+        using rule = struct NAME##_rule;                                                 \
+                                                                                         \
+        __device__ static rule make(const struct optimizer_attrs &a,                      \
+                                    const update_segment *s, const control *c)           \
+        {                                                                                \
+            return NAME##_rule(&a, s, c);                                                \
+        }                                                                                \
+        __device__ static void element(float *w, float *m1, float *m2, float g,          \
+                                       const rule &r)                                    \
+        {                                                                                \
+            NAME##_element(w, m1, m2, g, &r);                                            \
+        }                                                                                \
+    };
+OPTIMIZER_LIST(KIND)
 
-    __device__ static rule make(const attrs &a, const update_segment *s, const control *c)
-    {
-        return sgd_rule(&a.update, s, c, a.momentum, a.nesterov != 0);
-    }
-    __device__ static void element(float *w, float *m1, float *, float g, const rule &r)
-    {
-        sgd_element(w, m1, g, &r);
-    }
-};
+/* The EMA alone: no segment, so no rule. */
+struct no_kind {
+    struct rule {};
 
-struct adam_kind {
-    using attrs = struct adam_attrs;
-    using rule = struct adam_rule;
-
-    __device__ static rule make(const attrs &a, const update_segment *s, const control *c)
+    __device__ static rule make(const struct optimizer_attrs &, const update_segment *,
+                                const control *)
     {
-        return adam_rule(&a.update, s, c, a.beta1, a.beta2, a.eps, a.decoupled != 0);
+        return {};
     }
-    __device__ static void element(float *w, float *m1, float *m2, float g, const rule &r)
-    {
-        adam_element(w, m1, m2, g, &r);
-    }
-};
-
-struct rmsprop_kind {
-    using attrs = struct rmsprop_attrs;
-    using rule = struct rmsprop_rule;
-
-    __device__ static rule make(const attrs &a, const update_segment *s, const control *c)
-    {
-        return rmsprop_rule(&a.update, s, c, a.alpha, a.momentum, a.eps);
-    }
-    __device__ static void element(float *w, float *m1, float *m2, float g, const rule &r)
-    {
-        rmsprop_element(w, m1, m2, g, &r);
-    }
+    __device__ static void element(float *, float *, float *, float, const rule &) {}
 };
 
 template <class K>
 __global__ void __launch_bounds__(RULES_BLOCK)
-    optimizer_rules(typename K::attrs a, const update_segment *s, int n, const control *c,
+    optimizer_rules(struct optimizer_attrs a, const update_segment *s, int n, const control *c,
                     typename K::rule *rules)
 {
     int i = (int)(blockIdx.x * RULES_BLOCK + threadIdx.x);
@@ -396,11 +382,11 @@ template <class K> static void update_run(struct step *s, struct device *dev)
 
     if (!st->pieces)
         return;
-    if (st->update && update_of(st->update)->nsegment) {
-        int n = update_of(st->update)->nsegment;
-        typename K::attrs a = *(const typename K::attrs *)st->update->attrs;
+    if (st->update && update_of(st)->nsegment) {
+        int n = update_of(st)->nsegment;
 
-        LAUNCH(dev, optimizer_rules<K>, cuda_blocks(n, RULES_BLOCK, 1), RULES_BLOCK, 0, a,
+        LAUNCH(dev, optimizer_rules<K>, cuda_blocks(n, RULES_BLOCK, 1), RULES_BLOCK, 0,
+               *optimizer_attrs(st->update),
                (const update_segment *)s->derived[st->derived_segments], n, c, rules);
     }
     if (st->half == DTYPE_BF16)
@@ -411,16 +397,22 @@ template <class K> static void update_run(struct step *s, struct device *dev)
                arrays_of<f16>(s), pieces, (const rule *)rules, c);
 }
 
+#define KIND_ROW(NAME) {&op_##NAME, update_run<NAME##_kind>, sizeof(NAME##_kind::rule)},
+static const struct optimizer_kind kinds[] = {
+    OPTIMIZER_LIST(KIND_ROW){nullptr, update_run<no_kind>, 0}};
+
+static const struct optimizer_kind *kind_of(const struct op *op)
+{
+    const struct optimizer_kind *k = kinds;
+
+    while (k->op && k->op != op)
+        k++;
+    return k;
+}
+
 static void optimizer_run(struct step *s, struct device *dev)
 {
-    const struct optimizer_state *st = (const struct optimizer_state *)s->state;
-
-    if (st->update && st->update->op == &op_adam)
-        update_run<adam_kind>(s, dev);
-    else if (st->update && st->update->op == &op_rmsprop)
-        update_run<rmsprop_kind>(s, dev);
-    else
-        update_run<sgd_kind>(s, dev); /* the average alone needs no rule */
+    ((const struct optimizer_state *)s->state)->kind->run(s, dev);
 }
 
 extern const struct kernel cuda_optimizer = {

@@ -56,17 +56,17 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
     struct tensor *state[] = {whole(b, "all weights", MEMORY_WEIGHTS, len),
                               whole(b, "moment1", MEMORY_MOMENT1, len),
                               whole(b, "moment2", MEMORY_MOMENT2, len)};
-    struct sgd_attrs sgd = {"sgd", update, u->momentum, u->nesterov};
-    struct adam_attrs adam = {"adam", update, 0.9, 0.99, 1e-3, u->decoupled};
-    struct rmsprop_attrs rmsprop = {"rmsprop", update, 0.9, (double)u->momentum, 1e-3};
+    struct hyperparameters h = {
+        .momentum = (double)u->momentum,
+        .alpha = 0.9,
+        .beta1 = 0.9,
+        .beta2 = 0.99,
+        .eps = 1e-3,
+        .nesterov = u->nesterov,
+    };
 
-    sgd.update.clip_value = u->clip_value;
-    if (u->optimizer == CASE_SGD)
-        optimizer(b, &op_sgd, &sgd, grads, control, state, u->momentum > 0 ? 2 : 1);
-    else if (u->optimizer == CASE_ADAM)
-        optimizer(b, &op_adam, &adam, grads, control, state, 3);
-    else
-        optimizer(b, &op_rmsprop, &rmsprop, grads, control, state, 3);
+    update.clip_value = u->clip_value;
+    optimizer_node(b, optimizer_find(u->optimizer), &update, &h, grads, control, state);
 }
 
 void case_update_phase(struct builder *b, const struct case_update *u)

@@ -52,9 +52,9 @@ struct case_size {
 
 /* An update phase behind the backward nodes: an optimizer with all that goes with it. */
 struct case_update {
-    enum { CASE_SGD, CASE_ADAM, CASE_RMSPROP } optimizer;
+    const char *optimizer; /* the name of its row */
     float momentum, clip_norm, clip_value;
-    int nesterov, decoupled;
+    bool nesterov;
     struct accumulation accumulation;
 };
 

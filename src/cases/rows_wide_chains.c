@@ -2,10 +2,10 @@
 #include "cases/rows.h"
 
 const struct op_case rows_wide_chains[] = {
-    {.name = "sgd wide", UPDATE_WIDE(.optimizer = CASE_SGD, .momentum = 0.9f)},
+    {.name = "sgd wide", UPDATE_WIDE(.optimizer = "sgd", .momentum = 0.9f)},
     {.name = "sgd accumulated wide",
-     UPDATE_WIDE(.optimizer = CASE_SGD, .clip_norm = 1, .accumulation = {.group = 2})},
-    {.name = "adamw wide", UPDATE_WIDE(.optimizer = CASE_ADAM, .decoupled = 1)},
+     UPDATE_WIDE(.optimizer = "sgd", .clip_norm = 1, .accumulation = {.group = 2})},
+    {.name = "adamw wide", UPDATE_WIDE(.optimizer = "adamw")},
     {.name = "conv bn relu wide",
      WIDE,
      .build = case_conv_bn_relu,

@@ -25,6 +25,7 @@
 #include "io/json.h"
 #include "session/devices.h"
 #include "session/model_config.h"
+#include "session/optimizer_config.h"
 #include "session/session.h"
 #include "train/data_config.h"
 
@@ -244,6 +245,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
         data_check_split(cfg, DATA_TRAIN, p);
     } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
+        optimizer_config_check(cfg, p);
         data_check_names(cfg, p);
     }
     if (cfg->eval_mode || cfg->throughput_mode)

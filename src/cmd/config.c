@@ -8,6 +8,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "session/optimizer_config.h"
 #include "train/data_config.h"
 
 static const struct cmd_flag config_flags[] = {
@@ -44,6 +45,7 @@ static void config_check_arg(const char *name, struct problems *p)
 static void config_check_args(const struct config *cfg, const struct cmdline *line,
                               struct problems *p)
 {
+    optimizer_config_check(cfg, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     if (line->narg && cmdline_has(line, "--diff"))

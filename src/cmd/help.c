@@ -13,6 +13,7 @@
 #include "config/schema.h"
 #include "dataset/class_set.h"
 #include "dataset/table.h"
+#include "ops/optimizer.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
 
@@ -80,6 +81,12 @@ static void list_storages(void)
     strbuf_release(&s);
 }
 
+static void list_optimizers(void)
+{
+    for (const struct optimizer *o = optimizer_table; o->name; o++)
+        line(o->name, o->help);
+}
+
 /* Keys whose values are names of the rows of a table that config cannot see. */
 static const struct help_table {
     const char *key;
@@ -87,6 +94,7 @@ static const struct help_table {
 } help_tables[] = {
     {"DATA.CLASS_SET", list_class_sets},
     {"DATA.DATASET", list_storages},
+    {"TRAIN.OPTIMIZER.NAME", list_optimizers},
 };
 
 /* NULL: the values are no names of a table. */
@@ -206,6 +214,21 @@ void help_verb(const struct verb *v)
  * --------------------------------------------------------------------------------------
  */
 
+/* Which of the optimizers read a key, if it is for some of them. */
+static void help_optimizers(const char *key)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    for (const struct optimizer *o = optimizer_table; o->name; o++)
+        if (optimizer_reads(o, key))
+            strbuf_addf(&s, "%s%s", s.len ? ", " : "read by ", o->name);
+    if (s.len) {
+        printf("  ");
+        wrap(s.buf, 2, 2);
+    }
+    strbuf_release(&s);
+}
+
 static void help_key(const struct schema *row)
 {
     struct strbuf s = STRBUF_INIT;
@@ -228,6 +251,7 @@ static void help_key(const struct schema *row)
         printf("  no effect: %s\n", row->no_effect);
     if (row->unsupported)
         printf("  only the default is supported: %s\n", row->unsupported);
+    help_optimizers(row->key);
     if (table_of(row))
         table_of(row)->list();
     strbuf_release(&s);

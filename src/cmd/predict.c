@@ -24,6 +24,7 @@
 #include "io/weights_file.h"
 #include "session/devices.h"
 #include "session/model_config.h"
+#include "session/optimizer_config.h"
 #include "session/session.h"
 #include "train/data_config.h"
 #include "train/paint.h"
@@ -421,6 +422,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
     run_point_to_config(line, weights ? weights : cfg->model.resume, p);
     model_check(cfg, p);
+    optimizer_config_check(cfg, p);
     device_check(cfg, p);
     data_check_input(cfg, p);
     data_check_names(cfg, p);

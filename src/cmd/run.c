@@ -11,6 +11,7 @@
 #include "config/problems.h"
 #include "session/devices.h"
 #include "session/model_config.h"
+#include "session/optimizer_config.h"
 #include "train/data_config.h"
 #include "train/output.h"
 #include "train/result.h"
@@ -48,6 +49,7 @@ static bool goes_on(const struct config *cfg)
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     model_check(cfg, p);
+    optimizer_config_check(cfg, p);
     device_check(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))

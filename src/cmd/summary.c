@@ -21,6 +21,7 @@
 #include "models/count.h"
 #include "session/fit.h"
 #include "session/model_config.h"
+#include "session/optimizer_config.h"
 #include "session/session.h"
 #include "train/data_config.h"
 
@@ -361,6 +362,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
     model_check(cfg, p);
+    optimizer_config_check(cfg, p);
     data_check_names(cfg, p);
     run_check_writable(line, "--json", p);
 }

@@ -76,8 +76,8 @@ static void check_schedule(const struct config *cfg, struct problems *p)
     check_milestones(cfg, p);
 }
 
-/* At 1, Adam divides by zero. */
-static void check_betas(const struct config *cfg, struct problems *p)
+/* At 1 nothing new is ever taken, and 1 - beta is divided by. */
+static void check_decays(const struct config *cfg, struct problems *p)
 {
     const struct float_list *betas = &cfg->train.optimizer.betas;
 
@@ -85,6 +85,9 @@ static void check_betas(const struct config *cfg, struct problems *p)
         if (!(betas->item[i] < 1))
             config_blame(cfg, p, KEYS("TRAIN.OPTIMIZER.BETAS"),
                          "TRAIN.OPTIMIZER.BETAS must be below 1");
+    if (!(cfg->train.optimizer.alpha < 1))
+        config_blame(cfg, p, KEYS("TRAIN.OPTIMIZER.ALPHA"),
+                     "TRAIN.OPTIMIZER.ALPHA must be below 1");
 }
 
 void config_check_rules(const struct config *cfg, struct problems *p)
@@ -92,7 +95,7 @@ void config_check_rules(const struct config *cfg, struct problems *p)
     check_amp(cfg, p);
     check_scale(cfg, p);
     check_schedule(cfg, p);
-    check_betas(cfg, p);
+    check_decays(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
     check_ordered(cfg, "AUG.RESIZE_SCALE", &cfg->aug.resize_scale, p);
     check_ordered(cfg, "AUG.RATIO", &cfg->aug.ratio, p);

@@ -77,7 +77,7 @@ struct config_train {
         double power, pct_start, div_factor, final_div_factor;
     } lr_scheduler;
     struct {
-        int name;
+        const char *name;
         double eps;
         struct float_list betas;
         double momentum;

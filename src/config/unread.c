@@ -13,20 +13,6 @@ static void check_read(const struct config *cfg, struct problems *p, const char 
         config_warn_unread(cfg, p, key, "%s", why);
 }
 
-static void check_optimizer_keys(const struct config *cfg, struct problems *p)
-{
-    int name = cfg->train.optimizer.name;
-    bool sgd = name == OPTIMIZER_SGD;
-    bool adam = name == OPTIMIZER_ADAM || name == OPTIMIZER_ADAMW;
-    static const char why[] = "this TRAIN.OPTIMIZER.NAME does not read it";
-
-    check_read(cfg, p, "TRAIN.OPTIMIZER.BETAS", adam, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.MOMENTUM", !adam, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.NESTEROV", sgd, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.EPS", !sgd, why);
-    check_read(cfg, p, "TRAIN.OPTIMIZER.ALPHA", name == OPTIMIZER_RMSPROP, why);
-}
-
 static void check_scheduler_keys(const struct config *cfg, struct problems *p)
 {
     static const struct {
@@ -118,7 +104,6 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
-    check_optimizer_keys(cfg, p);
     check_scheduler_keys(cfg, p);
     check_scaler_keys(cfg, p);
     check_augmentation_keys(cfg, p);

@@ -83,16 +83,6 @@ const struct choice words_clip_modes[] = {
     {0},
 };
 
-const struct choice words_optimizers[] = {
-    {"sgd", OPTIMIZER_SGD, NULL},
-    {"adamw", OPTIMIZER_ADAMW, NULL},
-    {"adam", OPTIMIZER_ADAM, NULL},
-    {"rmsprop", OPTIMIZER_RMSPROP, NULL},
-    {"fused_adam", 0, "is Apex's name; every optimizer here is fused: take adamw"},
-    {"fused_lamb", 0, "is Apex's LAMB, which trainc does not have: take adamw"},
-    {0},
-};
-
 const struct choice words_lr_schedulers[] = {
     {"cosine", LR_SCHEDULER_COSINE, NULL},
     {"linear", LR_SCHEDULER_LINEAR, NULL},

@@ -19,7 +19,6 @@ extern const struct choice words_inits[];
 extern const struct choice words_stems[];
 extern const struct choice words_shortcuts[];
 extern const struct choice words_clip_modes[];
-extern const struct choice words_optimizers[];
 extern const struct choice words_lr_schedulers[];
 extern const struct choice words_ema_devices[];
 extern const struct choice words_class_weights[];

@@ -7,37 +7,28 @@
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
-#include "ops/adam_formula.h"
 #include "ops/control_formula.h"
 #include "ops/ema.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
-#include "ops/rmsprop_formula.h"
-#include "ops/sgd_formula.h"
 
 enum { BLOCK = 4096 }; /* elements whose squares make one partial sum */
 
 struct optimizer_state {
-    const struct update *update; /* NULL: no optimizer */
+    const struct update_loop *loop; /* NULL: no optimizer */
 };
 
 struct job {
     const struct device *dev;
     struct step *s;
-    const struct update *update;
     double *partial; /* of grad_stats, one for each block */
 };
 
-static const struct update *update_of(const struct node *n)
+static const struct update_loop *loop_of(const struct device *dev, const struct op *op)
 {
-    const void *a = n->attrs;
-
-    if (n->op == &op_sgd)
-        return &((const struct sgd_attrs *)a)->update;
-    if (n->op == &op_adam)
-        return &((const struct adam_attrs *)a)->update;
-    if (n->op == &op_rmsprop)
-        return &((const struct rmsprop_attrs *)a)->update;
+    for (const struct update_loop *l = dev->loops->update; l->op; l++)
+        if (l->op == op)
+            return l;
     return NULL;
 }
 
@@ -46,12 +37,12 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
 {
     struct optimizer_state *st = region_state(r);
 
-    (void)g, (void)dev;
-    if (!update_of(n) && n->op != &op_ema && n->op != &op_grads_accumulate &&
+    (void)g;
+    st->loop = loop_of(dev, n->op);
+    if (!st->loop && n->op != &op_ema && n->op != &op_grads_accumulate &&
         n->op != &op_grad_stats)
         return "no pass over flat arrays";
 
-    st->update = update_of(n);
     region_take_alone(r, n);
     if (n->op == &op_grad_stats)
         region_workspace(r, (size_t)(tensor_len(n->in[0]) / BLOCK + 1) * sizeof(double));
@@ -62,37 +53,20 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
 static void update_some(const struct job *j, const struct update_segment *seg, int64_t at,
                         int64_t n)
 {
-    const struct node *node = j->s->node;
-    const struct control *c = j->s->in[UPDATE_CONTROL];
-    const struct update *u = j->update;
+    const struct optimizer_state *st = j->s->state;
     const float *g = (const float *)j->s->in[UPDATE_GRADS] + at;
     float *w = (float *)j->s->out[UPDATE_WEIGHTS] + at;
     float *m1 = j->s->nout > UPDATE_MOMENT1 ? (float *)j->s->out[UPDATE_MOMENT1] + at : w;
     float *m2 = j->s->nout > UPDATE_MOMENT2 ? (float *)j->s->out[UPDATE_MOMENT2] + at : w;
 
-    if (node->op == &op_sgd) {
-        const struct sgd_attrs *a = node->attrs;
-        struct sgd_rule r = sgd_rule(u, seg, c, a->momentum, a->nesterov);
-
-        j->dev->loops->sgd(w, m1, g, n, &r);
-    } else if (node->op == &op_adam) {
-        const struct adam_attrs *a = node->attrs;
-        struct adam_rule r =
-            adam_rule(u, seg, c, a->beta1, a->beta2, a->eps, a->decoupled);
-
-        j->dev->loops->adam(w, m1, m2, g, n, &r);
-    } else {
-        const struct rmsprop_attrs *a = node->attrs;
-        struct rmsprop_rule r = rmsprop_rule(u, seg, c, a->alpha, a->momentum, a->eps);
-
-        j->dev->loops->rmsprop(w, m1, m2, g, n, &r);
-    }
+    st->loop->run(j->s->node->attrs, seg, j->s->in[UPDATE_CONTROL], w, m1, m2, g, n);
 }
 
 static void update_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    const struct update *u = j->update;
+    const struct optimizer_attrs *a = j->s->node->attrs;
+    const struct update *u = &a->update;
 
     for (int i = 0; i < u->nsegment; i++) {
         const struct update_segment *seg = &u->segment[i];
@@ -150,8 +124,7 @@ static void grad_stats_run(struct step *s, struct device *dev)
 
 static void optimizer_run(struct step *s, struct device *dev)
 {
-    const struct optimizer_state *st = s->state;
-    struct job j = {.dev = dev, .s = s, .update = st->update};
+    struct job j = {.dev = dev, .s = s};
     const struct op *op = s->node->op;
     int64_t n = tensor_len(s->out_tensor[0]);
 

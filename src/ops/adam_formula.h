@@ -13,43 +13,41 @@
 #include "ops/update.h"
 
 struct adam_rule { /* of one segment in one update */
+    struct update_rule update;
     float step, root, eps, one_beta1, beta2, one_beta2;
     float l2, keep; /* Adam's weight decay; AdamW's factor 1 - lr wd */
-    float multiplier, clip;
-    int round;
 };
 
-HOST_DEVICE static inline struct adam_rule
-adam_rule(const struct update *u, const struct update_segment *s, const struct control *c,
-          double beta1, double beta2, double eps, bool decoupled)
+HOST_DEVICE static inline struct adam_rule adam_rule(const struct optimizer_attrs *a,
+                                                     const struct update_segment *s,
+                                                     const struct control *c)
 {
-    double t = (double)(c->updates + 1), lr = c->lr * (double)s->lr_scale;
+    const struct hyperparameters *h = &a->h;
+    double t = (double)(c->updates + 1), lr = update_lr(s, c);
     double wd = (double)s->weight_decay;
     struct adam_rule r;
 
-    r.step = (float)(lr / (1 - pow(beta1, t)));
-    r.root = (float)(1 / sqrt(1 - pow(beta2, t)));
-    r.eps = (float)eps;
-    r.one_beta1 = (float)(1 - beta1);
-    r.beta2 = (float)beta2;
-    r.one_beta2 = (float)(1 - beta2);
-    r.l2 = decoupled ? 0 : (float)wd;
-    r.keep = decoupled ? (float)(1 - lr * wd) : 1;
-    r.multiplier = (float)c->grad_multiplier;
-    r.clip = u->clip_value;
-    r.round = s->round ? u->round : UPDATE_ROUND_NONE;
+    r.update = update_rule(&a->update, s, c);
+    r.step = (float)(lr / (1 - pow(h->beta1, t)));
+    r.root = (float)(1 / sqrt(1 - pow(h->beta2, t)));
+    r.eps = (float)h->eps;
+    r.one_beta1 = (float)(1 - h->beta1);
+    r.beta2 = (float)h->beta2;
+    r.one_beta2 = (float)(1 - h->beta2);
+    r.l2 = a->decoupled ? 0 : (float)wd;
+    r.keep = a->decoupled ? (float)(1 - lr * wd) : 1;
     return r;
 }
 
 HOST_DEVICE static inline void adam_element(float *w, float *m, float *v, float g,
                                             const struct adam_rule *r)
 {
-    float d = update_gradient(g, r->multiplier, r->clip) + r->l2 * *w;
+    float d = update_gradient(g, &r->update) + r->l2 * *w;
 
     *m += r->one_beta1 * (d - *m);
     *v = r->beta2 * *v + r->one_beta2 * d * d;
     *w = update_rounded(r->keep * *w - r->step * *m / (sqrtf(*v) * r->root + r->eps),
-                        r->round);
+                        r->update.round);
 }
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * The optimizers as nodes; arrays and rules are in ops/update.h, arithmetic in
- * ops/sgd_formula.h, ops/adam_formula.h and ops/rmsprop_formula.h.
+ * The optimizers: a row each, and the node that every one of them is. Arrays and segments
+ * are in ops/update.h, the arithmetic in a header for each formula.
  *
- * state[]: weights, then moments. sgd: one moment (none if momentum is 0); adam: mean and
- * mean square; rmsprop: momentum and mean square. Moments are zero before the first
- * update. `.update.segment` is not copied: it lives in the graph's arena.
+ *   const struct optimizer *o = optimizer_find("adamw");
+ *   struct hyperparameters h = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+ *   optimizer_node(b, o, &update, &h, grads, control, state);
+ *
+ * A new optimizer is a row in ops/optimizer_table.c and, if its arithmetic is new, a
+ * formula (ops/optimizer_list.h says what belongs to one). Nothing else names it: the
+ * reference, the loops of the CPU and the kernels of CUDA are made from the list.
  */
 #ifndef OPS_OPTIMIZER_H
 #define OPS_OPTIMIZER_H
@@ -12,35 +16,58 @@
 #include "graph/graph.h"
 #include "ops/update.h"
 
-struct sgd_attrs {
-    const char *layer;
-    struct update update;
-    float momentum;
-    int nesterov;
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct strbuf;
+
+enum { OPTIMIZER_MOMENTS = 2, OPTIMIZER_STATES = UPDATE_MOMENT1 + OPTIMIZER_MOMENTS };
+
+struct optimizer {
+    const char *name; /* TRAIN.OPTIMIZER.NAME, any case; how checkpoints spell it */
+    const char *help;
+    const struct op *op;
+    bool decoupled; /* of optimizer_attrs */
+    bool momentum;  /* its moment is a momentum, so there is none if that is 0 */
+    /* As PyTorch's state dict calls them, state[UPDATE_MOMENT1] first; NULL: none. */
+    const char *moment[OPTIMIZER_MOMENTS];
+    int flops; /* of an element */
+    /* The keys of TRAIN.OPTIMIZER that it reads, NULL at the end. Those of other rows are
+     * told to have no effect. */
+    const char *const *reads;
 };
 
-struct adam_attrs {
-    const char *layer;
-    struct update update;
-    double beta1, beta2, eps;
-    int decoupled; /* AdamW */
-};
+/* Ends with a row without a name; in the order of the help. */
+extern const struct optimizer optimizer_table[];
 
-struct rmsprop_attrs {
-    const char *layer;
-    struct update update;
-    double alpha, momentum, eps;
-};
+/* NULL: there is no such optimizer. */
+const struct optimizer *optimizer_find(const char *name);
 
-extern const struct op op_sgd, op_adam, op_rmsprop;
+/* Is there one? Else "must be one of ..., not 'x'" is appended to `why`, with what was
+ * probably meant. */
+bool optimizer_known(const char *name, struct strbuf *why);
 
-/* `op` is one of them, `attrs` of its type; state as above. */
-void optimizer(struct builder *b, const struct op *op, const void *attrs,
-               struct tensor *grads, struct tensor *control, struct tensor *const *state,
-               int nstate);
+bool optimizer_reads(const struct optimizer *o, const char *key);
 
-/* For the ops themselves: sizes and segments are sound; the operations of an update. */
-const char *optimizer_check(const struct node *n, const struct update *u, int nstate);
-int64_t optimizer_elements(const struct update *u);
+/* How many of o->moment there are: 0 to OPTIMIZER_MOMENTS. */
+int optimizer_moments(const struct optimizer *o, const struct hyperparameters *h);
+
+/* state: weights, then the moments. u->segment is not copied: it lives as long as the
+ * graph. Hyperparameters that make no sense end the program. */
+void optimizer_node(struct builder *b, const struct optimizer *o, const struct update *u,
+                    const struct hyperparameters *h, struct tensor *grads,
+                    struct tensor *control, struct tensor *const *state);
+
+/* The attributes of an optimizer's node; NULL: n is something else. */
+const struct optimizer_attrs *optimizer_attrs(const struct node *n);
+
+/* Of the ops: shape and flops. */
+const char *optimizer_shape(struct node *n);
+int64_t optimizer_flops(const struct node *n);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,37 +11,35 @@
 #include "ops/update.h"
 
 struct rmsprop_rule { /* of one segment in one update */
-    float lr, weight_decay, momentum, alpha, one_alpha, eps, multiplier, clip;
-    int round;
+    struct update_rule update;
+    float lr, weight_decay, momentum, alpha, one_alpha, eps;
 };
 
 HOST_DEVICE static inline struct rmsprop_rule
-rmsprop_rule(const struct update *u, const struct update_segment *s,
-             const struct control *c, double alpha, double momentum, double eps)
+rmsprop_rule(const struct optimizer_attrs *a, const struct update_segment *s,
+             const struct control *c)
 {
     struct rmsprop_rule r;
 
-    r.lr = (float)(c->lr * (double)s->lr_scale);
+    r.update = update_rule(&a->update, s, c);
+    r.lr = (float)update_lr(s, c);
     r.weight_decay = s->weight_decay;
-    r.momentum = (float)momentum;
-    r.alpha = (float)alpha;
-    r.one_alpha = (float)(1 - alpha);
-    r.eps = (float)eps;
-    r.multiplier = (float)c->grad_multiplier;
-    r.clip = u->clip_value;
-    r.round = s->round ? u->round : UPDATE_ROUND_NONE;
+    r.momentum = (float)a->h.momentum;
+    r.alpha = (float)a->h.alpha;
+    r.one_alpha = (float)(1 - a->h.alpha);
+    r.eps = (float)a->h.eps;
     return r;
 }
 
-/* `v` is the momentum, zero at first; `s` the mean square. */
+/* `v` is the momentum, `s` the mean square. */
 HOST_DEVICE static inline void rmsprop_element(float *w, float *v, float *s, float g,
                                                const struct rmsprop_rule *r)
 {
-    float d = update_gradient(g, r->multiplier, r->clip) + r->weight_decay * *w;
+    float d = update_gradient(g, &r->update) + r->weight_decay * *w;
 
     *s = r->alpha * *s + r->one_alpha * d * d;
     *v = r->momentum * *v + d / (sqrtf(*s) + r->eps);
-    *w = update_rounded(*w - r->lr * *v, r->round);
+    *w = update_rounded(*w - r->lr * *v, r->update.round);
 }
 
 #endif

@@ -10,39 +10,37 @@
 #include "ops/update.h"
 
 struct sgd_rule { /* of one segment in one update */
-    float lr, weight_decay, momentum, multiplier, clip;
+    struct update_rule update;
+    float lr, weight_decay, momentum;
     bool nesterov;
-    int round;
 };
 
-HOST_DEVICE static inline struct sgd_rule sgd_rule(const struct update *u,
+HOST_DEVICE static inline struct sgd_rule sgd_rule(const struct optimizer_attrs *a,
                                                    const struct update_segment *s,
-                                                   const struct control *c,
-                                                   float momentum, bool nesterov)
+                                                   const struct control *c)
 {
     struct sgd_rule r;
 
-    r.lr = (float)(c->lr * (double)s->lr_scale);
+    r.update = update_rule(&a->update, s, c);
+    r.lr = (float)update_lr(s, c);
     r.weight_decay = s->weight_decay;
-    r.momentum = momentum;
-    r.multiplier = (float)c->grad_multiplier;
-    r.clip = u->clip_value;
-    r.nesterov = nesterov;
-    r.round = s->round ? u->round : UPDATE_ROUND_NONE;
+    r.momentum = (float)a->h.momentum;
+    r.nesterov = a->h.nesterov;
     return r;
 }
 
-/* `v` is the momentum; it is zero and stays so when momentum is 0. */
-HOST_DEVICE static inline void sgd_element(float *w, float *v, float g,
+/* `v` is the momentum; without momentum there is none. */
+HOST_DEVICE static inline void sgd_element(float *w, float *v, float *none, float g,
                                            const struct sgd_rule *r)
 {
-    float d = update_gradient(g, r->multiplier, r->clip) + r->weight_decay * *w;
+    float d = update_gradient(g, &r->update) + r->weight_decay * *w;
 
+    (void)none;
     if (r->momentum > 0) {
         *v = r->momentum * *v + d;
         d = r->nesterov ? d + r->momentum * *v : *v;
     }
-    *w = update_rounded(*w - r->lr * d, r->round);
+    *w = update_rounded(*w - r->lr * d, r->update.round);
 }
 
 #endif

@@ -26,7 +26,7 @@
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
-#include "ops/optimizer.h"
+#include "ops/optimizer_list.h"
 #include "ops/pad_shortcut.h"
 #include "ops/qkv_bias.h"
 #include "ops/relu.h"
@@ -37,6 +37,8 @@
 #include "ops/view.h"
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
+
+#define ROW(NAME) &op_##NAME,
 
 const struct op *const op_table[] = {
     /* input */
@@ -109,10 +111,7 @@ const struct op *const op_table[] = {
     &op_grads_accumulate,
     &op_grad_stats,
     &op_control_prepare,
-    &op_sgd,
-    &op_adam,
-    &op_rmsprop,
-    &op_running_stats,
+    OPTIMIZER_LIST(ROW) & op_running_stats,
     &op_stats_commit,
     &op_ema,
     &op_control_finish,

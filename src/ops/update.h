@@ -2,7 +2,8 @@
  * What all optimizers share. An optimizer is one node over the flat arrays
  *
  *   in     grads (fp32, [trained_len]), control
- *   state  weights, moments (fp32, [trained_len] each)
+ *   state  weights, moments (fp32, [trained_len] each); moments are zero before the first
+ *          update
  *
  * and does nothing if control->overflow is set. Only the elements of its segments are
  * touched; segments ascend and do not overlap, and each has its own weight decay and
@@ -12,7 +13,7 @@
  * in control->grad_multiplier) and by value. `round` is the level O3: the new weight is
  * rounded to the half type, so that no master weight with more bits exists.
  *
- * Compiled for host and device but for the builder.
+ * Compiled for host and device.
  */
 #ifndef OPS_UPDATE_H
 #define OPS_UPDATE_H
@@ -40,14 +41,52 @@ struct update {
     float clip_value; /* largest |gradient| of an element; 0: no limit */
 };
 
+/* Of TRAIN.OPTIMIZER. An optimizer takes what its row says (ops/optimizers.c). */
+struct hyperparameters {
+    double momentum, alpha, beta1, beta2, eps;
+    bool nesterov;
+};
+
+/* Of the node of every optimizer. */
+struct optimizer_attrs {
+    const char *layer;
+    struct update update;
+    struct hyperparameters h;
+    bool decoupled; /* weight decay beside the gradient, where a formula has both */
+};
+
 enum { UPDATE_GRADS, UPDATE_CONTROL };                   /* in[] of an optimizer */
 enum { UPDATE_WEIGHTS, UPDATE_MOMENT1, UPDATE_MOMENT2 }; /* out[] */
 
-HOST_DEVICE static inline float update_gradient(float g, float multiplier, float clip)
+/* Of one segment in one update: how its gradients are read and its weights stored. */
+struct update_rule {
+    float multiplier, clip;
+    int round;
+};
+
+HOST_DEVICE static inline struct update_rule update_rule(const struct update *u,
+                                                         const struct update_segment *s,
+                                                         const struct control *c)
 {
-    g *= multiplier;
-    if (clip > 0)
-        g = g > clip ? clip : g < -clip ? -clip : g;
+    struct update_rule r;
+
+    r.multiplier = (float)c->grad_multiplier;
+    r.clip = u->clip_value;
+    r.round = s->round ? u->round : UPDATE_ROUND_NONE;
+    return r;
+}
+
+HOST_DEVICE static inline double update_lr(const struct update_segment *s,
+                                           const struct control *c)
+{
+    return c->lr * (double)s->lr_scale;
+}
+
+HOST_DEVICE static inline float update_gradient(float g, const struct update_rule *r)
+{
+    g *= r->multiplier;
+    if (r->clip > 0)
+        g = g > r->clip ? r->clip : g < -r->clip ? -r->clip : g;
     return g;
 }
 

@@ -116,39 +116,22 @@ static void build_segments(struct build *t, const struct plan *p)
 static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
                             struct tensor *grads)
 {
-    const struct plan_optimizer *o = &p->optimizer;
-    int64_t len = b->g->flat->trained_len;
-    struct tensor *control = control_tensor(b),
-                  *state[] = {
-                      graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0, len), NULL,
-                      NULL};
+    static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2};
+    int moments = optimizer_moments(p->optimizer, &p->hyperparameters);
+    struct tensor *state[OPTIMIZER_STATES] = {NULL};
     struct update u = {
         .segment = t->segment,
         .nsegment = t->nsegment,
         .clip_value = (float)p->clip_value,
     };
-    int nstate = o->name != OPTIMIZER_SGD ? 3 : o->momentum > 0 ? 2 : 1;
 
     if (p->level == AMP_O3)
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
-    for (int i = 1; i < nstate; i++)
-        state[i] =
-            graph_state(b, i == 1 ? "moment1" : "moment2",
-                        i == 1 ? MEMORY_MOMENT1 : MEMORY_MOMENT2, DTYPE_F32, 0, len);
-    if (o->name == OPTIMIZER_SGD) {
-        struct sgd_attrs a = {"sgd", u, (float)o->momentum, o->nesterov};
-
-        optimizer(b, &op_sgd, &a, grads, control, state, nstate);
-    } else if (o->name == OPTIMIZER_RMSPROP) {
-        struct rmsprop_attrs a = {"rmsprop", u, o->alpha, o->momentum, o->eps};
-
-        optimizer(b, &op_rmsprop, &a, grads, control, state, nstate);
-    } else {
-        bool decoupled = o->name == OPTIMIZER_ADAMW;
-        struct adam_attrs a = {"adam", u, o->beta1, o->beta2, o->eps, decoupled};
-
-        optimizer(b, &op_adam, &a, grads, control, state, nstate);
-    }
+    for (int i = 0; i <= moments; i++)
+        state[i] = graph_state(b, i ? p->optimizer->moment[i - 1] : "weights", memory[i],
+                               DTYPE_F32, 0, b->g->flat->trained_len);
+    optimizer_node(b, p->optimizer, &u, &p->hyperparameters, grads, control_tensor(b),
+                   state);
 }
 
 static void build_ema(struct builder *b, struct tensor *control)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "session/model_config.h"
+#include "session/optimizer_config.h"
 
 static void plan_amp(struct plan *p, const struct config *cfg,
                      const struct backend *backend, struct device *dev)
@@ -162,15 +163,8 @@ static void plan_update(struct plan *p, const struct config *cfg)
 {
     const struct config_train *t = &cfg->train;
 
-    p->optimizer = (struct plan_optimizer){
-        .name = t->optimizer.name,
-        .momentum = t->optimizer.momentum,
-        .alpha = t->optimizer.alpha,
-        .beta1 = t->optimizer.betas.item[0],
-        .beta2 = t->optimizer.betas.item[1],
-        .eps = t->optimizer.eps,
-        .nesterov = t->optimizer.nesterov,
-    };
+    p->optimizer = optimizer_of_config(cfg);
+    p->hyperparameters = hyperparameters_of_config(cfg);
     *(t->clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) = t->clip_grad;
     p->weight_decay = t->weight_decay;
     p->decay_1d = t->weight_decay_1d;

@@ -26,13 +26,7 @@
 #include "ops/control_formula.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
-
-/* TRAIN.OPTIMIZER.*, of which each optimizer reads some. */
-struct plan_optimizer {
-    int name; /* OPTIMIZER_* of config/choices.h */
-    double momentum, alpha, beta1, beta2, eps;
-    bool nesterov;
-};
+#include "ops/optimizer.h"
 
 struct plan {
     const struct model *model;
@@ -55,7 +49,8 @@ struct plan {
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
     struct schedule schedule; /* rates already multiplied */
-    struct plan_optimizer optimizer;
+    const struct optimizer *optimizer;
+    struct hyperparameters hyperparameters;
     double clip_norm, clip_value;
     double weight_decay;
     bool decay_1d; /* weight decay of vectors, too */

@@ -12,7 +12,7 @@
 #include "train/class_weights.h"
 #include "train/statedict.h"
 
-enum { ARRAYS = 4 };
+enum { ARRAYS = 2 + OPTIMIZER_MOMENTS };
 
 /* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
 struct array {
@@ -21,31 +21,18 @@ struct array {
     bool params_only;
 };
 
-/* How many, with torch's names for them. */
-static int moments_of(const struct config *cfg, const char *name[2])
-{
-    bool adam = cfg->train.optimizer.name == OPTIMIZER_ADAM ||
-                cfg->train.optimizer.name == OPTIMIZER_ADAMW;
-
-    name[0] = adam ? "exp_avg" : "momentum_buffer";
-    name[1] = adam ? "exp_avg_sq" : "square_avg";
-    if (cfg->train.optimizer.name == OPTIMIZER_SGD)
-        return cfg->train.optimizer.momentum > 0 ? 1 : 0;
-    return 2;
-}
-
 static int arrays_of(const struct session *s, bool ema, struct array a[ARRAYS])
 {
-    static const enum memory moment[] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
-    const char *name[2] = {"", ""};
-    int n = 0, moments = moments_of(s->cfg, name);
+    static const enum memory moment[OPTIMIZER_MOMENTS] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
+    const struct optimizer *o = s->plan.optimizer;
+    int n = 0, moments = optimizer_moments(o, &s->plan.hyperparameters);
 
     a[n++] = (struct array){.memory = MEMORY_WEIGHTS};
     if (ema)
         a[n++] = (struct array){.memory = MEMORY_EMA, .name = "ema."};
     for (int i = 0; i < moments; i++) {
         a[n] = (struct array){.memory = moment[i], .params_only = true};
-        (void)snprintf(a[n++].name, sizeof(a->name), "optimizer.%s.", name[i]);
+        (void)snprintf(a[n++].name, sizeof(a->name), "optimizer.%s.", o->moment[i]);
     }
     return n;
 }
@@ -210,10 +197,10 @@ static void check_owner(const struct safetensors *file, const json_t *o,
         die("'%s' holds the model %s, and this run trains %s", file->in.path,
             model ? model : "?", s->cfg->model.name);
     if (s->program[SESSION_TRAIN] &&
-        (!optimizer || strcmp(optimizer, checkpoint_optimizer(s->cfg)) != 0))
+        (!optimizer || strcmp(optimizer, s->plan.optimizer->name) != 0))
         die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
             "(MODEL.PRETRAINED takes its weights alone)",
-            file->in.path, optimizer ? optimizer : "?", checkpoint_optimizer(s->cfg));
+            file->in.path, optimizer ? optimizer : "?", s->plan.optimizer->name);
 }
 
 /* One tensor of the file into its place of `flat`. */

@@ -3,18 +3,6 @@
 #include <float.h>
 #include <math.h>
 
-const char *checkpoint_optimizer(const struct config *cfg)
-{
-    static const char *const name[] = {
-        [OPTIMIZER_SGD] = "sgd",
-        [OPTIMIZER_ADAMW] = "adamw",
-        [OPTIMIZER_ADAM] = "adam",
-        [OPTIMIZER_RMSPROP] = "rmsprop",
-    };
-
-    return name[cfg->train.optimizer.name];
-}
-
 static void put_metrics(struct json_writer *w, const char *key, const struct metrics *m)
 {
     json_begin_object(w, key);
@@ -64,7 +52,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_begin_object(&w, NULL);
     json_put_int(&w, "version", CHECKPOINT_VERSION);
     json_put_string(&w, "model", s->cfg->model.name);
-    json_put_string(&w, "optimizer", checkpoint_optimizer(s->cfg));
+    json_put_string(&w, "optimizer", s->plan.optimizer->name);
     json_put_int(&w, "epoch", r->epoch);
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);

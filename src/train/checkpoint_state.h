@@ -11,8 +11,6 @@
 
 enum { CHECKPOINT_VERSION = 1 };
 
-const char *checkpoint_optimizer(const struct config *cfg); /* its name there */
-
 void checkpoint_state_put(struct strbuf *text, const struct session *s,
                           const struct run_state *r);
 

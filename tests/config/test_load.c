@@ -167,10 +167,8 @@ static void test_checks(void **state)
         {"TRAIN.EPOCHS=auto", "TRAIN.EPOCHS must be an int, not 'auto'"},
         {"AMP.LOSS_SCALE=-1",
          "AMP.LOSS_SCALE must be 'dynamic' or a number above 0, not '-1'"},
-        {"TRAIN.OPTIMIZER.NAME=fused_adam",
-         "TRAIN.OPTIMIZER.NAME fused_adam is Apex's name; every optimizer here is fused: "
-         "take adamw"},
         {"TRAIN.OPTIMIZER.BETAS=[0.9,1]", "TRAIN.OPTIMIZER.BETAS must be below 1"},
+        {"TRAIN.OPTIMIZER.ALPHA=1", "TRAIN.OPTIMIZER.ALPHA must be below 1"},
         {"VERSION=2", "VERSION must be 1, not 2"},
         {"--opts batch_size 3", "unknown key batch_size (did you mean DATA.BATCH_SIZE?)"},
         {"--opts lr 3", "unknown key lr (did you mean TRAIN.BASE_LR?)"},
@@ -268,9 +266,9 @@ static void test_no_effect(void **state)
         "FUSED_LAYERNORM=True", NULL,
         "warning: --opts #1: FUSED_LAYERNORM has no effect: kernels are fused wherever a "
         "kernel of the device can\n");
-    support_says("TRAIN.OPTIMIZER.MOMENTUM=0.5", NULL,
-                 "warning: --opts #1: TRAIN.OPTIMIZER.MOMENTUM has no effect: this "
-                 "TRAIN.OPTIMIZER.NAME does not read it\n");
+    support_says("TRAIN.LR_SCHEDULER.GAMMA=0.5", NULL,
+                 "warning: --opts #1: TRAIN.LR_SCHEDULER.GAMMA has no effect: this "
+                 "TRAIN.LR_SCHEDULER.NAME does not read it\n");
     support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
 }
 

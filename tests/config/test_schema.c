@@ -63,7 +63,7 @@ static void test_config_init(void **state)
     assert_int_equal(cfg.data.batch_size, 128);
     assert_true(cfg.train.base_lr == 0.0005);
     assert_true(cfg.train.optimizer.betas.item[1] == 0.999);
-    assert_int_equal(cfg.train.optimizer.name, OPTIMIZER_ADAMW);
+    assert_string_equal(cfg.train.optimizer.name, "adamw");
     assert_string_equal(cfg.model.name, "swin_tiny_patch4_window7_224");
     assert_int_equal(cfg.model.swin.num_heads.item[3], 24);
     assert_int_equal(cfg.model.swin_moe.moe_blocks.item[3].item[0], -1);

@@ -49,6 +49,8 @@ static const struct kernel *const kernels[] = {
     &cuda_grad_stats, &cuda_optimizer, &cuda_running_stats, &cuda_control, &rest, NULL,
 };
 
+static const struct optimizer *sgd;
+
 struct setting {
     bool halves, average, two_averages, accumulates;
 };
@@ -76,7 +78,7 @@ static void build_update(struct builder *b, const struct setting *s)
     struct tensor *weights = flat(b, "all", MEMORY_WEIGHTS, all);
     struct accumulation accumulation = {s->accumulates ? 4 : 0, 0};
     static struct update_segment segment = {.offset = 0, .len = 8, .lr_scale = 1};
-    struct sgd_attrs sgd = {"sgd", {.segment = &segment, .nsegment = 1}, 0.9f, 0};
+    struct update update = {.segment = &segment, .nsegment = 1};
 
     b->phase = PHASE_UPDATE;
     if (s->accumulates) {
@@ -87,7 +89,8 @@ static void build_update(struct builder *b, const struct setting *s)
     }
     grad_stats(b, grads, control);
     control_prepare_node(b, control, &(const struct control_prepare_attrs){0});
-    optimizer(b, &op_sgd, &sgd, grads, control, state, 2);
+    optimizer_node(b, sgd, &update, &(const struct hyperparameters){.momentum = 0.9},
+                   grads, control, state);
     running_stats(b, control, accumulation, true);
     if (s->two_averages)
         ema(b, weights, control, flat(b, "other", MEMORY_MOMENT2, all));
@@ -144,7 +147,7 @@ static void test_one_pass(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.halves = true, .average = true});
-    assert_int_equal(at(&c, &op_sgd), at(&c, &op_ema));
+    assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
     assert_true(at(&c, &op_running_stats) < at(&c, &op_ema)); /* which averages them */
     assert_int_equal(at(&c, &op_control_prepare), at(&c, &op_grad_stats));
     assert_true(at(&c, &op_control_prepare) < at(&c, &op_running_stats));
@@ -158,7 +161,7 @@ static void test_without_average(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.halves = true});
-    assert_true(at(&c, &op_sgd) < at(&c, &op_running_stats));
+    assert_true(at(&c, sgd->op) < at(&c, &op_running_stats));
     release(&c);
 }
 
@@ -170,8 +173,8 @@ static void test_reader_between(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.average = true, .two_averages = true});
-    assert_true(at(&c, &op_sgd) < at(&c, &op_ema));
-    assert_true(at(&c, &op_running_stats) < at(&c, &op_sgd));
+    assert_true(at(&c, sgd->op) < at(&c, &op_ema));
+    assert_true(at(&c, &op_running_stats) < at(&c, sgd->op));
     release(&c);
 }
 
@@ -183,7 +186,7 @@ static void test_accumulation(void **state)
     compile(&c, &(const struct setting){.average = true, .accumulates = true});
     assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_grad_stats));
     assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_control_prepare));
-    assert_int_equal(at(&c, &op_sgd), at(&c, &op_ema));
+    assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
     assert_true(at(&c, &op_stats_commit) < at(&c, &op_ema));
     assert_true(at(&c, &op_running_stats) < at(&c, &op_stats_commit));
     release(&c);
@@ -226,6 +229,8 @@ int main(void)
         cmocka_unit_test(test_reader_between), cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_half_copy),
     };
+
+    sgd = optimizer_find("sgd");
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,8 @@
 
 enum { CLASSES = 6, IGNORE = 255, STEPS = 3 }; /* as in the script */
 
-static const struct adam_attrs adam = {
-    .layer = "adam", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-2};
+static const struct hyperparameters hyperparameters = {
+    .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-2};
 static const double rate = 1e-4, decay = 1e-1;
 
 /* Every parameter with a gradient: the unused head stays as it is. */
@@ -62,12 +62,12 @@ static void build_update(struct builder *b)
                                                          .every = STEPS,
                                                          .rate = 1,
                                                          .base = rate}};
-    struct adam_attrs a = adam;
+    struct update u = segments(b->g);
 
     grad_stats(b, grads, control);
     control_prepare_node(b, control, &prepare);
-    a.update = segments(b->g);
-    optimizer(b, &op_adam, &a, grads, control, state, 3);
+    optimizer_node(b, optimizer_find("adam"), &u, &hyperparameters, grads, control,
+                   state);
     running_stats(b, control, (struct accumulation){.group = 1}, true);
     control_finish_node(b, control, &(struct scaler){.dynamic = false});
 }

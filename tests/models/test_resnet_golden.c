@@ -36,9 +36,8 @@ enum { CLASSES = 10, STEPS = 3 };
  * than in a recipe, so that three steps show it.
  */
 static const double sgd_lr = 0.02, sgd_decay = 0.5, adamw_lr = 1e-3, adamw_decay = 5;
-static const struct sgd_attrs sgd = {.layer = "sgd", .momentum = 0.9f, .nesterov = 1};
-static const struct adam_attrs adamw = {
-    .layer = "adamw", .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4, .decoupled = 1};
+static const struct hyperparameters hyperparameters = {
+    .momentum = 0.9, .nesterov = true, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4};
 
 /* The nets that the table has not. */
 static const struct model nets[] = {
@@ -108,18 +107,14 @@ static void build_update(struct builder *b, enum kind kind)
     struct control_prepare_attrs prepare = {
         .layer = "prepare",
         .schedule = {.kind = SCHEDULE_STEP, .total = STEPS, .every = STEPS, .rate = 1}};
-    struct sgd_attrs s = sgd;
-    struct adam_attrs a = adamw;
+    bool sgd = kind == KIND_SGD;
+    struct update u = segments(b->g, sgd ? sgd_decay : adamw_decay);
 
-    prepare.schedule.base = kind == KIND_SGD ? sgd_lr : adamw_lr;
+    prepare.schedule.base = sgd ? sgd_lr : adamw_lr;
     grad_stats(b, grads, control);
     control_prepare_node(b, control, &prepare);
-    s.update = segments(b->g, sgd_decay);
-    a.update = segments(b->g, adamw_decay);
-    if (kind == KIND_SGD)
-        optimizer(b, &op_sgd, &s, grads, control, state, 2);
-    else
-        optimizer(b, &op_adam, &a, grads, control, state, 3);
+    optimizer_node(b, optimizer_find(sgd ? "sgd" : "adamw"), &u, &hyperparameters, grads,
+                   control, state);
     running_stats(b, control, (struct accumulation){.group = 1}, true);
     control_finish_node(b, control, &(struct scaler){.dynamic = false});
 }

@@ -12,6 +12,7 @@
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 #include "ops/optimizer.h"
+#include "ops/table.h"
 #include "ops/update_control.h"
 #include "tests/test.h"
 #include "tests/train/run_last.h"
@@ -83,30 +84,20 @@ static int compare(const char *name, const json_t *list, const float *got)
 
 static void build(struct fixture *f, const json_t *o, const struct update_segment *seg)
 {
-    const char *op = json_string_value(json_object_get(o, "op"));
+    const struct optimizer *row =
+        optimizer_find(json_string_value(json_object_get(o, "op")));
     struct update u = {seg, 2, UPDATE_ROUND_NONE, (float)number(o, "value")};
+    struct hyperparameters h = {
+        .momentum = number(o, "momentum"),
+        .alpha = number(o, "alpha"),
+        .beta1 = number(o, "beta1"),
+        .beta2 = number(o, "beta2"),
+        .eps = number(o, "eps"),
+        .nesterov = json_is_true(json_object_get(o, "nesterov")),
+    };
 
-    if (!strcmp(op, "sgd")) {
-        struct sgd_attrs a = {op, u, (float)number(o, "momentum"),
-                              json_is_true(json_object_get(o, "nesterov"))};
-
-        optimizer(&f->b, &op_sgd, &a, f->grads, f->control, f->state,
-                  a.momentum > 0 ? 2 : 1);
-    } else if (!strcmp(op, "rmsprop")) {
-        struct rmsprop_attrs a = {op, u, number(o, "alpha"), number(o, "momentum"),
-                                  number(o, "eps")};
-
-        optimizer(&f->b, &op_rmsprop, &a, f->grads, f->control, f->state, 3);
-    } else {
-        struct adam_attrs a = {op,
-                               u,
-                               number(o, "beta1"),
-                               number(o, "beta2"),
-                               number(o, "eps"),
-                               !strcmp(op, "adamw")};
-
-        optimizer(&f->b, &op_adam, &a, f->grads, f->control, f->state, 3);
-    }
+    assert_non_null(row);
+    optimizer_node(&f->b, row, &u, &h, f->grads, f->control, f->state);
 }
 
 /* grad_stats, control_prepare, the optimizer and control_finish, loss scale 8. */
@@ -172,6 +163,29 @@ static void test_golden(void **state)
     strbuf_release(&why);
 }
 
+/* What a row says of itself is sound, and names are looked up in any case. */
+static void test_rows(void **state)
+{
+    const struct hyperparameters some = {.momentum = 0.9}, none = {0};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    for (const struct optimizer *o = optimizer_table; o->name; o++) {
+        assert_ptr_equal(optimizer_find(o->name), o); /* no name twice */
+        assert_non_null(op_find(o->op->name));
+        assert_true(o->flops > 0 && *o->help && o->reads[0]);
+        assert_true(optimizer_moments(o, &some) >= 1);
+        assert_int_equal(optimizer_moments(o, &none),
+                         o->momentum ? 0 : optimizer_moments(o, &some));
+    }
+    assert_ptr_equal(optimizer_find("AdamW"), optimizer_find("adamw"));
+    assert_true(optimizer_known("SGD", &why));
+    assert_int_equal(why.len, 0);
+    assert_false(optimizer_known("sgb", &why));
+    assert_non_null(strstr(why.buf, "not 'sgb' (did you mean sgd?)"));
+    strbuf_release(&why);
+}
+
 static void fill(float *x, int n, float first)
 {
     for (int i = 0; i < n; i++)
@@ -191,19 +205,19 @@ static void fill_memory(struct memory_of_test *m)
 static void with_each_optimizer(void (*check)(struct fixture *f),
                                 const struct update *update)
 {
-    const struct sgd_attrs sgd = {"sgd", *update, 0.9f, 1};
-    const struct adam_attrs adam = {"adam", *update, 0.9, 0.999, 1e-8, 1};
-    const struct rmsprop_attrs rmsprop = {"rmsprop", *update, 0.9, 0.9, 1e-8};
-    const struct op *const op[] = {&op_sgd, &op_adam, &op_rmsprop};
-    const void *const attrs[] = {&sgd, &adam, &rmsprop};
+    const struct hyperparameters h = {.momentum = 0.9,
+                                      .alpha = 0.9,
+                                      .beta1 = 0.9,
+                                      .beta2 = 0.999,
+                                      .eps = 1e-8,
+                                      .nesterov = true};
 
-    for (int i = 0; i < 3; i++) {
+    for (const struct optimizer *o = optimizer_table; o->name; o++) {
         struct fixture f;
 
         fixture_init(&f);
         fill_memory(&f.m);
-        optimizer(&f.b, op[i], attrs[i], f.grads, f.control, f.state,
-                  op[i] == &op_sgd ? 2 : 3);
+        optimizer_node(&f.b, o, update, &h, f.grads, f.control, f.state);
         check(&f);
         graph_free(f.g);
     }
@@ -281,7 +295,7 @@ static void test_lr_scale(void **state)
         {0, 4, 1, 0, false},
         {4, 4, 2, 0, false},
     };
-    const struct sgd_attrs a = {"sgd", {seg, 2, 0, 0}, 0, 0};
+    const struct hyperparameters plain = {0};
     struct fixture f;
 
     (void)state;
@@ -290,7 +304,8 @@ static void test_lr_scale(void **state)
     f.m.control.grad_multiplier = 1;
     for (int i = 0; i < 8; i++)
         f.m.grads[i] = 1;
-    optimizer(&f.b, &op_sgd, &a, f.grads, f.control, f.state, 1);
+    optimizer_node(&f.b, optimizer_find("sgd"), &(struct update){seg, 2, 0, 0}, &plain,
+                   f.grads, f.control, f.state);
     run_optimizer(&f);
     for (int i = 0; i < 8; i++)
         assert_true(f.m.weights[i] == (i < 4 ? -0.25f : -0.5f));
@@ -439,11 +454,12 @@ static void test_accumulate(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_golden),   cmocka_unit_test(test_skipped),
-        cmocka_unit_test(test_frozen),   cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_lr_scale), cmocka_unit_test(test_grad_stats),
-        cmocka_unit_test(test_scaler),   cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_ema),      cmocka_unit_test(test_accumulate),
+        cmocka_unit_test(test_golden),     cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_skipped),    cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_rounded),    cmocka_unit_test(test_lr_scale),
+        cmocka_unit_test(test_grad_stats), cmocka_unit_test(test_scaler),
+        cmocka_unit_test(test_clip),       cmocka_unit_test(test_ema),
+        cmocka_unit_test(test_accumulate),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);

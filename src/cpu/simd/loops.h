@@ -26,9 +26,19 @@
 #include "cpu/simd/gemm_args.h"
 #include "cpu/simd/loops_args.h"
 
-struct sgd_rule;
-struct adam_rule;
-struct rmsprop_rule;
+struct control;
+struct op;
+struct optimizer_attrs;
+struct update_segment;
+
+/* An optimizer by its formula in ops/, for n elements of a segment. Arrays do not
+ * overlap; a moment that the optimizer does not have is never touched. */
+struct update_loop {
+    const struct op *op;
+    void (*run)(const struct optimizer_attrs *a, const struct update_segment *s,
+                const struct control *c, float *w, float *m1, float *m2, const float *g,
+                int64_t n);
+};
 
 struct loops {
     const char *isa;
@@ -120,12 +130,7 @@ struct loops {
      * bf16 with AVX-512 BF16 only. */
     void (*pack)(const struct pack *p, int64_t lo, int64_t hi);
 
-    /* Updates of n elements by the formulas of ops/; arrays do not overlap. */
-    void (*sgd)(float *w, float *v, const float *g, int64_t n, const struct sgd_rule *r);
-    void (*adam)(float *w, float *m, float *v, const float *g, int64_t n,
-                 const struct adam_rule *r);
-    void (*rmsprop)(float *w, float *v, float *s, const float *g, int64_t n,
-                    const struct rmsprop_rule *r);
+    const struct update_loop *update; /* of all optimizers; op NULL ends them */
     void (*ema)(float *e, const float *w, int64_t n, float rate);
     void (*accumulate)(float *sum, const float *g, int64_t n, bool first);
     double (*squares)(const float *g, int64_t n); /* the sum of g^2 */

@@ -1,0 +1,103 @@
+/* The rows of the optimizers, and the ops with their reference, made from the list. */
+#include "graph/kernel.h"
+#include "ops/optimizer.h"
+#include "ops/optimizer_list.h"
+
+#define READS(...)                                                                       \
+    (const char *const[])                                                                \
+    {                                                                                    \
+        __VA_ARGS__, NULL                                                                \
+    }
+#define KEY(name) "TRAIN.OPTIMIZER." name
+
+const struct optimizer optimizer_table[] = {
+    {
+        .name = "adamw",
+        .help = "Adam with decoupled weight decay (torch)",
+        .op = &op_adam,
+        .decoupled = true,
+        .moment = {"exp_avg", "exp_avg_sq"},
+        .flops = 15,
+        .reads = READS(KEY("BETAS"), KEY("EPS")),
+    },
+    {
+        .name = "adam",
+        .help = "Adam; weight decay is part of the gradient (torch)",
+        .op = &op_adam,
+        .moment = {"exp_avg", "exp_avg_sq"},
+        .flops = 15,
+        .reads = READS(KEY("BETAS"), KEY("EPS")),
+    },
+    {
+        .name = "sgd",
+        .help = "SGD with momentum (torch)",
+        .op = &op_sgd,
+        .momentum = true,
+        .moment = {"momentum_buffer"},
+        .flops = 7,
+        .reads = READS(KEY("MOMENTUM"), KEY("NESTEROV")),
+    },
+    {
+        .name = "rmsprop",
+        .help = "RMSprop with momentum (torch)",
+        .op = &op_rmsprop,
+        .moment = {"momentum_buffer", "square_avg"},
+        .flops = 13,
+        .reads = READS(KEY("ALPHA"), KEY("EPS"), KEY("MOMENTUM")),
+    },
+    {.name = NULL},
+};
+
+/* ---- the reference ---- */
+
+struct arrays {
+    float *w, *m1, *m2; /* a moment that is not there: w, and nobody looks */
+    const float *g;
+};
+
+typedef void segment_fn(const struct optimizer_attrs *a, const struct update_segment *s,
+                        const struct control *c, const struct arrays *x);
+
+static void reference(const struct step *s, segment_fn *segment)
+{
+    const struct optimizer_attrs *a = s->node->attrs;
+    const struct control *c = s->in[UPDATE_CONTROL];
+    float *w = s->out[UPDATE_WEIGHTS];
+    int n = s->node->nout;
+    struct arrays x = {
+        .w = w,
+        .m1 = n > UPDATE_MOMENT1 ? s->out[UPDATE_MOMENT1] : w,
+        .m2 = n > UPDATE_MOMENT2 ? s->out[UPDATE_MOMENT2] : w,
+        .g = s->in[UPDATE_GRADS],
+    };
+
+    for (int i = 0; i < a->update.nsegment && !c->overflow; i++)
+        segment(a, &a->update.segment[i], c, &x);
+}
+
+#define REFERENCE(NAME)                                                                  \
+    static void NAME##_segment(const struct optimizer_attrs *a,                          \
+                               const struct update_segment *s, const struct control *c,  \
+                               const struct arrays *x)                                   \
+    {                                                                                    \
+        struct NAME##_rule r = NAME##_rule(a, s, c);                                     \
+                                                                                         \
+        for (int64_t i = s->offset; i < s->offset + s->len; i++)                         \
+            NAME##_element(&x->w[i], &x->m1[i], &x->m2[i], x->g[i], &r);                 \
+    }                                                                                    \
+    static void NAME##_ref(const struct step *s)                                         \
+    {                                                                                    \
+        reference(s, NAME##_segment);                                                    \
+    }
+OPTIMIZER_LIST(REFERENCE)
+
+#define OP(NAME)                                                                         \
+    const struct op op_##NAME = {                                                        \
+        .name = #NAME,                                                                   \
+        .attrs_size = sizeof(struct optimizer_attrs),                                    \
+        .precision = PRECISION_F32,                                                      \
+        .shape = optimizer_shape,                                                        \
+        .flops = optimizer_flops,                                                        \
+        .ref = NAME##_ref,                                                               \
+    };
+OPTIMIZER_LIST(OP)

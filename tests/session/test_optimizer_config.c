@@ -1,0 +1,74 @@
+/* The keys of TRAIN.OPTIMIZER against the rows of the optimizers. */
+#include <string.h>
+
+#include "config/schema.h"
+#include "session/optimizer_config.h"
+#include "tests/test.h"
+
+static const char section[] = "TRAIN.OPTIMIZER.";
+
+/* Each key is read by somebody, and each that is read exists. */
+static void test_keys(void **state)
+{
+    int n = 0;
+
+    (void)state;
+    for (const struct schema *row = schema_table; row->key; row++) {
+        bool read = !strcmp(row->key, "TRAIN.OPTIMIZER.NAME");
+
+        if (strncmp(row->key, section, strlen(section)) != 0)
+            continue;
+        for (const struct optimizer *o = optimizer_table; o->name; o++)
+            read |= optimizer_reads(o, row->key);
+        if (!read)
+            fail_msg("no optimizer reads %s", row->key);
+        n++;
+    }
+    assert_true(n >= 6);
+    for (const struct optimizer *o = optimizer_table; o->name; o++)
+        for (const char *const *key = o->reads; *key; key++)
+            if (!schema_find(schema_table, *key))
+                fail_msg("%s reads %s, which is no key", o->name, *key);
+}
+
+/* What is wrong with the name; NULL: nothing. Keys that have no effect need a place where
+ * they were set: tests/golden/config/cli.txt. */
+static void check_name(const char *name, const char *want)
+{
+    struct problems p = {0};
+    struct config cfg;
+
+    config_init(&cfg);
+    config_set(&cfg, "TRAIN.OPTIMIZER.NAME", name);
+    optimizer_config_check(&cfg, &p);
+    assert_int_equal(p.nerror, want ? 1 : 0);
+    if (want && !strstr(p.item[0].text, want))
+        fail_msg("'%s', not '%s'", p.item[0].text, want);
+    if (!want)
+        assert_string_equal(optimizer_of_config(&cfg)->name, "adamw");
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    check_name("adamw", NULL);
+    check_name("AdamW", NULL);
+    check_name("adamm", "TRAIN.OPTIMIZER.NAME must be one of adamw, ");
+    check_name("rmspop", ", not 'rmspop' (did you mean rmsprop?)");
+    check_name("", ", not ''");
+    check_name("fused_adam",
+               "TRAIN.OPTIMIZER.NAME fused_adam is Apex's name; every optimizer here is "
+               "fused: take adamw");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
