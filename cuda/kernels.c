@@ -23,6 +23,9 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_add,
     &cuda_dropout,
     &cuda_concat,
+    &cuda_patch_merge,
+    &cuda_tokens,
+    &cuda_position,
     &cuda_bias_grad,
     &cuda_mix,
 

@@ -29,6 +29,7 @@ extern const struct op_case rows_batchnorm[];
 extern const struct op_case rows_pointwise[];
 extern const struct op_case rows_pool[];
 extern const struct op_case rows_tokens[];
+extern const struct op_case rows_patches[];
 extern const struct op_case rows_dropout[];
 extern const struct op_case rows_attention[];
 extern const struct op_case rows_loss[];

@@ -28,11 +28,14 @@
 #include "ops/normalize.h"
 #include "ops/optimizer_list.h"
 #include "ops/pad_shortcut.h"
+#include "ops/patch_merge.h"
+#include "ops/position.h"
 #include "ops/qkv_bias.h"
 #include "ops/relu.h"
 #include "ops/running_stats.h"
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
+#include "ops/tokens.h"
 #include "ops/update_control.h"
 #include "ops/view.h"
 #include "ops/window_attention.h"
@@ -83,6 +86,13 @@ const struct op *const op_table[] = {
     &op_pad_shortcut_grad,
     &op_concat,
     &op_channel_slice,
+    &op_patch_merge,
+    &op_patch_merge_grad,
+    &op_prepend_token,
+    &op_slice_tokens,
+    &op_slice_tokens_grad,
+    &op_add_position,
+    &op_batch_sum,
     &op_dropout,
     &op_dropout2d,
     &op_drop_path,
