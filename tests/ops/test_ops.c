@@ -211,13 +211,30 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
     }
 }
 
-/* Two runs: the second shows what the first left behind. */
+/* Memory whose values no step needs from the one before: NaN. */
+static void forget(struct case_run *r)
+{
+    static const enum memory memory[] = {MEMORY_ARENA, MEMORY_OUTPUT};
+
+    for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++) {
+        size_t size = program_need(r->program, memory[i]);
+        char *nan = malloc(size + 1);
+
+        memset(nan, 0xff, size);
+        if (size)
+            r->backend->copy_in(r->dev, r->base[memory[i]], nan, size);
+        free(nan);
+    }
+}
+
+/* Two runs: the second shows what the first left behind, and what a step leaves out. */
 static void run_row(const struct op_case *row, const struct backend *backend,
                     struct device *dev, const struct case_options *o, struct case_run *r,
                     struct case_values *v)
 {
     case_run_init(r, row, backend, dev, o);
     program_run(r->program);
+    forget(r);
     program_run(r->program);
     case_fetch(r, v);
 }
