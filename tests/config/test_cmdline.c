@@ -228,7 +228,7 @@ static const struct row rows[] = {
      "error: argument --opts: expected at least one argument\n"
      "error: unrecognized arguments: --epochz (did you mean --epochs?)\n"},
     /* the same mistake twice is one, and makes no other */
-    {"--mix|1|--mix|2", "",
+    {"--mix|1|--mix=2|--mix", "",
      "error: ambiguous option: --mix could match --mixup, --mixup-prob, "
      "--mixup-switch-prob, --mixup-mode, --mixup-off-epoch\n"},
     {"-b|x|-b|x", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
