@@ -17,14 +17,6 @@ void config_bind(struct config *cfg, struct cfgnode *tree)
         schema_bind(row, config_get(cfg, row->key), cfg, tree->mem);
 }
 
-void config_init(struct config *cfg)
-{
-    struct cfgnode *tree = cfgnode_clone(config_defaults());
-
-    cfgnode_freeze(tree);
-    config_bind(cfg, tree);
-}
-
 void config_release(struct config *cfg)
 {
     cfgnode_free(cfg->tree);

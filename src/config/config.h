@@ -51,8 +51,6 @@ void config_release(struct config *cfg);
 /* The fields from a checked tree, which is the configuration's from then on. */
 void config_bind(struct config *cfg, struct cfgnode *tree);
 
-void config_init(struct config *cfg); /* every key at its default */
-
 /* One key of a configuration, from text. Dies if the key is unknown or the value not
  * allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);

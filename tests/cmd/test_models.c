@@ -16,6 +16,7 @@
 #include "models/count.h"
 #include "session/model_config.h"
 #include "tests/cmd/verb_run.h"
+#include "tests/config_init.h"
 #include "tests/test.h"
 
 static char *temp_path(void)

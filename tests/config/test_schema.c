@@ -7,6 +7,7 @@
 #include "config/cfgnode.h"
 #include "config/config.h"
 #include "config/schema.h"
+#include "tests/config_init.h"
 #include "tests/test.h"
 
 /* TRAIN.BASE_LR is spelled train.base_lr, and a key has one row, a flag one key. */

@@ -12,6 +12,7 @@
 #include "config/literal.h"
 #include "config/schema.h"
 #include "tests/config/config_support.h"
+#include "tests/config_init.h"
 #include "tests/test.h"
 
 #define GOLDEN "tests/golden/config/"

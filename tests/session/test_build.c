@@ -11,6 +11,7 @@
 #include "ops/reference.h"
 #include "ops/update_control.h"
 #include "session/build.h"
+#include "tests/config_init.h"
 #include "tests/test.h"
 
 struct built {

@@ -7,6 +7,7 @@
 #include "ops/reference.h"
 #include "session/fit.h"
 #include "tests/child.h"
+#include "tests/config_init.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 

@@ -3,6 +3,7 @@
 
 #include "config/schema.h"
 #include "session/optimizer_config.h"
+#include "tests/config_init.h"
 #include "tests/test.h"
 
 static const char section[] = "TRAIN.OPTIMIZER.";

@@ -12,6 +12,7 @@
 #include "session/devices.h"
 #include "session/plan.h"
 #include "tests/child.h"
+#include "tests/config_init.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 #include "train/evaluate.h"

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hostmem.h"
 #include "dataset/table.h"
+#include "tests/config_init.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 #include "train/data_config.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/child.h"
+#include "tests/config_init.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 #include "train/class_weights.h"
