@@ -32,6 +32,7 @@
 
 #include "config/cmdline.h"
 #include "config/config.h"
+#include "config/names.h"
 
 struct verb {
     const char *name;
@@ -58,6 +59,9 @@ bool verb_reads(const struct verb *v, const char *key);
 /* Warns of the keys that the command line sets and the verb does not read. */
 void verb_check_read(const struct verb *v, const struct config *cfg,
                      const struct cmdline *line, struct problems *p);
+
+/* The names that a key's text may be, where a table of another module has them. */
+names_of_key cmd_key_names;
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */
 void help_overview(void);

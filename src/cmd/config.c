@@ -8,6 +8,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "train/data_config.h"
 
@@ -45,6 +46,7 @@ static void config_check_arg(const char *name, struct problems *p)
 static void config_check_args(const struct config *cfg, const struct cmdline *line,
                               struct problems *p)
 {
+    (void)model_options_check(cfg, p);
     optimizer_config_check(cfg, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
@@ -84,7 +86,7 @@ static int config_run(struct config *cfg, const struct cmdline *line)
     for (int i = 0; i < line->narg; i++)
         print_keys(cfg, line->arg[i].text);
     if (!line->narg) {
-        config_print(&s, cfg, flags);
+        config_print_names(&s, cfg, flags, cmd_key_names);
         fputs(s.buf, stdout);
     }
     strbuf_release(&s);

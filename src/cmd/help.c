@@ -111,8 +111,9 @@ static const struct help_table *table_of(const struct schema *row)
 
 static void add_metavar(struct strbuf *s, const struct schema *row)
 {
-    const char *last = strrchr(row->key, '.');
+    const char *last = strrchr(row->key, '.'), *name;
     const char *sep = "{";
+    struct names names;
 
     strbuf_addch(s, ' ');
     if (row->metavar) {
@@ -122,6 +123,14 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
             if (c->refuse || !*c->name)
                 continue;
             strbuf_addf(s, "%s%s", sep, c->name);
+            sep = ",";
+        }
+        strbuf_addch(s, '}');
+    } else if (cmd_key_names(row->key, &names)) {
+        for (int i = 0; (name = names.at(names.table, i)); i++) {
+            if (!*name)
+                continue;
+            strbuf_addf(s, "%s%s", sep, name);
             sep = ",";
         }
         strbuf_addch(s, '}');
@@ -236,7 +245,7 @@ static void help_key(const struct schema *row)
     printf("%s\n", row->key);
     printf("  ");
     wrap(row->help, 2, 2);
-    schema_add_type(&s, row);
+    names_add_type(&s, row, cmd_key_names);
     if (row->min < row->max) {
         strbuf_addstr(&s, !schema_is_open(row) ? " in " : " ");
         schema_add_range(&s, row);

@@ -25,7 +25,7 @@ static void print_row(const struct model *m)
     struct strbuf params = STRBUF_INIT;
 
     strbuf_add_grouped(&params, c.params);
-    printf("%-20s %-8s %13s %8.2f %5d %8d  %s%s\n", m->name, m->type, params.buf,
+    printf("%-20s %-8s %13s %8.2f %5d %8d  %s%s\n", m->name, m->family->type, params.buf,
            (double)c.macs / 1e9, m->size, m->classes, m->recipe ? "configs/" : "-",
            m->recipe ? m->recipe : "");
     strbuf_release(&params);
@@ -49,11 +49,13 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     size_t n = 0, cap = 0;
 
     (void)cfg;
-    for (const struct model *m = model_table; m->name; m++) {
-        if (fnmatch(glob, m->name, 0))
-            continue;
-        GROW(row, n, cap);
-        row[n++] = m;
+    for (int i = 0; model_families[i]; i++) {
+        for (const struct model *m = model_families[i]->models; m->name; m++) {
+            if (fnmatch(glob, m->name, 0))
+                continue;
+            GROW(row, n, cap);
+            row[n++] = m;
+        }
     }
     if (!n)
         usage("no model's name matches '%s'", glob);

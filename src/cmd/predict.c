@@ -161,7 +161,7 @@ static void predict_open(struct predict *p, struct config *cfg, const char *weig
     p->classes = (int)cfg->model.num_classes;
     p->set = class_set_find(cfg->data.class_set);
     data_loader_options(cfg, DATA_VAL, &o);
-    p->transform = model_of_config(cfg)->task == MODEL_SEGMENT
+    p->transform = model_of_config(cfg)->family->task == MODEL_SEGMENT
                        ? segment_transform(cfg, false)
                        : o.transform;
     p->limits = o.limits;
@@ -335,7 +335,7 @@ static bool predict_one(struct predict *p, const struct predict_image *im)
     } else {
         session_eval(&p->session, p->pixels, p->labels);
         session_logits(&p->session, p->logits);
-        if (p->session.plan.model->task == MODEL_SEGMENT)
+        if (p->session.plan.model->family->task == MODEL_SEGMENT)
             segment(p, im, data, len);
         else
             print_top(p, path);
@@ -386,7 +386,7 @@ static int predict_run(struct config *cfg, const struct cmdline *line)
         if (p.nimage == n)
             no_images(line->arg[i].text);
     }
-    if (model_of_config(cfg)->task == MODEL_SEGMENT) {
+    if (model_of_config(cfg)->family->task == MODEL_SEGMENT) {
         check_names(&p);
         if (dir_make_all(p.out))
             die("cannot make the folder '%s': %s", p.out, strerror(errno));

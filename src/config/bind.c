@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "config/fields.h"
+#include "base/fields.h"
 #include "config/schema.h"
 
 static struct int_list bind_ints(const struct value *v, struct arena *mem)
@@ -49,10 +49,9 @@ static int choice_value(const struct schema *row, const char *word)
     BUG("%s: unchecked word '%s'", row->key, word);
 }
 
-void schema_bind(const struct schema *row, const struct value *v, struct config *cfg,
+void schema_bind(const struct schema *row, const struct value *v, void *field,
                  struct arena *mem)
 {
-    void *field = (char *)cfg + row->offset;
     bool has = v->type != VALUE_NONE;
 
     switch (row->type) {

@@ -34,20 +34,6 @@ enum { CACHE_NONE, CACHE_DECODED };
 /* DATA.LABELS: what the values of Cityscapes' label files are */
 enum { LABELS_IDS, LABELS_TRAIN_IDS };
 
-enum { /* MODEL.INIT of convolutions and linear layers; '' is the model's own */
-       INIT_MODEL,
-       INIT_KAIMING_NORMAL,
-       INIT_KAIMING_UNIFORM,
-       INIT_XAVIER_NORMAL,
-       INIT_XAVIER_UNIFORM
-};
-
-/* MODEL.RESNET.STEM: AUTO is what the model's name says. 3X3: stride 1, no pooling */
-enum { STEM_AUTO, STEM_7X7, STEM_3X3, STEM_DEEP, STEM_DEEP64, STEM_TIERED };
-
-/* MODEL.RESNET.SHORTCUT where the size changes; PAD: CIFAR's option A, no parameters */
-enum { SHORTCUT_AUTO, SHORTCUT_CONV, SHORTCUT_AVG, SHORTCUT_PAD };
-
 /* TRAIN.CLIP_MODE */
 enum { CLIP_MODE_NORM, CLIP_MODE_VALUE };
 

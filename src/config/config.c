@@ -10,11 +10,18 @@
 #include "config/problems.h"
 #include "config/schema.h"
 
+static void bind(struct config *cfg, const struct schema *row)
+{
+    if (row->field)
+        schema_bind(row, config_get(cfg, row->key), (char *)cfg + row->offset,
+                    cfg->tree->mem);
+}
+
 void config_bind(struct config *cfg, struct cfgnode *tree)
 {
     *cfg = (struct config){.tree = tree};
     for (const struct schema *row = schema_table; row->key; row++)
-        schema_bind(row, config_get(cfg, row->key), cfg, tree->mem);
+        bind(cfg, row);
 }
 
 void config_release(struct config *cfg)
@@ -35,8 +42,7 @@ void config_set(struct config *cfg, const char *key, const char *text)
     if (p.nerror)
         usage("%s", p.item[0].text);
     problems_release(&p);
-    schema_bind(schema_find(schema_table, key), config_get(cfg, key), cfg,
-                cfg->tree->mem);
+    bind(cfg, schema_find(schema_table, key));
 }
 
 static const struct cfgnode_entry *entry(const struct config *cfg, const char *key)

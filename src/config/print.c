@@ -9,6 +9,7 @@
 struct printer {
     struct strbuf *s;
     int flags;
+    names_of_key *names_of;
     const char *section; /* of the line before: "MODEL.SWIN" of MODEL.SWIN.APE, ... */
     size_t section_len;
 };
@@ -44,7 +45,7 @@ static int open_sections(struct printer *pr, const char *key)
 static void add_comment(struct printer *pr, const struct schema *row, int indent)
 {
     strbuf_addf(pr->s, "%*s# %s (", indent, "", row->help);
-    schema_add_type(pr->s, row);
+    names_add_type(pr->s, row, pr->names_of);
     if (row->min < row->max) {
         strbuf_addstr(pr->s, !schema_is_open(row) ? " in " : " ");
         schema_add_range(pr->s, row);
@@ -80,7 +81,13 @@ static void add_value(struct printer *pr, const struct cfgnode_entry *e)
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags)
 {
-    struct printer pr = {.s = s, .flags = flags, .section = ""};
+    config_print_names(s, cfg, flags, NULL);
+}
+
+void config_print_names(struct strbuf *s, const struct config *cfg, int flags,
+                        names_of_key *names_of)
+{
+    struct printer pr = {.s = s, .flags = flags, .names_of = names_of, .section = ""};
 
     for (const struct schema *row = schema_table; row->key; row++) {
         int depth;

@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 #include "config/config.h"
+#include "config/names.h"
 
 enum {
     CONFIG_PRINT_DIFF = 1,  /* only keys that differ from their default */
@@ -16,5 +17,8 @@ enum {
 };
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags);
+/* The same where names_of knows more choices to tell of than the schema has. */
+void config_print_names(struct strbuf *s, const struct config *cfg, int flags,
+                        names_of_key *names_of);
 
 #endif

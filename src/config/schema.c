@@ -65,39 +65,44 @@ static const char *check_loss_scale(const char *text)
     {                                                                                    \
         .key = KEY, FIELD(f), __VA_ARGS__                                                \
     }
+/* A key of a model family, which has its own place for the value: models/options.h. */
+#define FAMILY_ROW(KEY, TYPE, ...)                                                       \
+    {                                                                                    \
+        .key = KEY, .type = SCHEMA_##TYPE, __VA_ARGS__                                   \
+    }
 #define RANGE(a, b) .min = (a), .max = (b)
 #define ABOVE(a, b) .min = (a), .max = (b), .above = true
 #define NO_LIMIT    1e18
 #define EPOCHS      1e9 /* times the updates of an epoch, it is still an int64_t */
 
-#define SWIN_ROWS(KEY, f)                                                                \
-    ROW(KEY ".PATCH_SIZE", f.patch_size, .def = "4", RANGE(1, 1024),                     \
-        .help = "side of a patch in pixels"),                                            \
-        ROW(KEY ".IN_CHANS", f.in_chans, .def = "3", RANGE(1, 1024),                     \
-            .help = "channels of the input"),                                            \
-        ROW(KEY ".EMBED_DIM", f.embed_dim, .def = "96", RANGE(1, 65536),                 \
-            .help = "channels of the first stage; each stage doubles them"),             \
-        ROW(KEY ".DEPTHS", f.depths, .def = "[2, 2, 6, 2]", RANGE(1, 1000),              \
-            .help = "blocks in each stage"),                                             \
-        ROW(KEY ".NUM_HEADS", f.num_heads, .def = "[3, 6, 12, 24]", RANGE(1, 65536),     \
-            .help = "attention heads in each stage"),                                    \
-        ROW(KEY ".WINDOW_SIZE", f.window_size, .def = "7", RANGE(1, 1024),               \
-            .help = "side of an attention window in tokens"),                            \
-        ROW(KEY ".MLP_RATIO", f.mlp_ratio, .def = "4.0", ABOVE(0, 64),                   \
-            .help = "hidden channels of the MLP over its inputs"),                       \
-        ROW(KEY ".APE", f.ape, .def = "False",                                           \
-            .help = "add an absolute position embedding"),                               \
-        ROW(KEY ".PATCH_NORM", f.patch_norm, .def = "True",                              \
-            .help = "layer norm after the patch embedding")
-#define QKV_BIAS_ROW(KEY, f)                                                             \
-    ROW(KEY ".QKV_BIAS", f.qkv_bias, .def = "True",                                      \
-        .help = "bias of the query, key and value projections")
-#define QK_SCALE_ROW(KEY, f)                                                             \
-    ROW(KEY ".QK_SCALE", f.qk_scale, .def = "None", .nullable = true,                    \
-        .help = "factor of the attention logits; None: 1/sqrt(head width)")
-#define WINDOW_SIZES_ROW(KEY, f)                                                         \
-    ROW(KEY ".PRETRAINED_WINDOW_SIZES", f.pretrained_window_sizes,                       \
-        .def = "[0, 0, 0, 0]", RANGE(0, 1024),                                           \
+#define SWIN_ROWS(KEY)                                                                   \
+    FAMILY_ROW(KEY ".PATCH_SIZE", INT, .def = "4", RANGE(1, 1024),                       \
+               .help = "side of a patch in pixels"),                                     \
+        FAMILY_ROW(KEY ".IN_CHANS", INT, .def = "3", RANGE(1, 1024),                     \
+                   .help = "channels of the input"),                                     \
+        FAMILY_ROW(KEY ".EMBED_DIM", INT, .def = "96", RANGE(1, 65536),                  \
+                   .help = "channels of the first stage; each stage doubles them"),      \
+        FAMILY_ROW(KEY ".DEPTHS", INT_LIST, .def = "[2, 2, 6, 2]", RANGE(1, 1000),       \
+                   .help = "blocks in each stage"),                                      \
+        FAMILY_ROW(KEY ".NUM_HEADS", INT_LIST, .def = "[3, 6, 12, 24]", RANGE(1, 65536), \
+                   .help = "attention heads in each stage"),                             \
+        FAMILY_ROW(KEY ".WINDOW_SIZE", INT, .def = "7", RANGE(1, 1024),                  \
+                   .help = "side of an attention window in tokens"),                     \
+        FAMILY_ROW(KEY ".MLP_RATIO", FLOAT, .def = "4.0", ABOVE(0, 64),                  \
+                   .help = "hidden channels of the MLP over its inputs"),                \
+        FAMILY_ROW(KEY ".APE", BOOL, .def = "False",                                     \
+                   .help = "add an absolute position embedding"),                        \
+        FAMILY_ROW(KEY ".PATCH_NORM", BOOL, .def = "True",                               \
+                   .help = "layer norm after the patch embedding")
+#define QKV_BIAS_ROW(KEY)                                                                \
+    FAMILY_ROW(KEY ".QKV_BIAS", BOOL, .def = "True",                                     \
+               .help = "bias of the query, key and value projections")
+#define QK_SCALE_ROW(KEY)                                                                \
+    FAMILY_ROW(KEY ".QK_SCALE", FLOAT_OPT, .def = "None", .nullable = true,              \
+               .help = "factor of the attention logits; None: 1/sqrt(head width)")
+#define WINDOW_SIZES_ROW(KEY)                                                            \
+    FAMILY_ROW(                                                                          \
+        KEY ".PRETRAINED_WINDOW_SIZES", INT_LIST, .def = "[0, 0, 0, 0]", RANGE(0, 1024), \
         .help = "window sizes of the pretrained weights in each stage; 0: as now")
 
 /* NOLINTEND(bugprone-macro-parentheses) */
@@ -301,65 +306,61 @@ const struct schema schema_table[] = {
     ROW("MODEL.LABEL_SMOOTHING", model.label_smoothing, .def = "0.1", RANGE(0, 1),
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
-    ROW("MODEL.INIT", model.init, .choices = words_inits, .flag = "--init",
+    ROW("MODEL.INIT", model.init, .flag = "--init",
         .help = "initial weights; empty: the model's own"),
-    ROW("MODEL.RESNET.STEM", model.resnet.stem, .def = "auto", .choices = words_stems,
-        .help = "first layers; auto: the model's own"),
-    ROW("MODEL.RESNET.SHORTCUT", model.resnet.shortcut, .def = "auto",
-        .choices = words_shortcuts,
-        .help = "shortcut where the size changes; auto: the model's own"),
-    ROW("MODEL.RESNET.ZERO_INIT_LAST", model.resnet.zero_init_last, .def = "None",
-        .nullable = true,
-        .help = "zero the last gamma of each branch; None: the model's own"),
+    FAMILY_ROW("MODEL.RESNET.STEM", STR, .def = "auto",
+               .help = "first layers; auto: the model's own"),
+    FAMILY_ROW("MODEL.RESNET.SHORTCUT", STR, .def = "auto",
+               .help = "shortcut where the size changes; auto: the model's own"),
+    FAMILY_ROW("MODEL.RESNET.ZERO_INIT_LAST", BOOL_OPT, .def = "None", .nullable = true,
+               .help = "zero the last gamma of each branch; None: the model's own"),
 
     /* Swin */
-    SWIN_ROWS("MODEL.SWIN", model.swin),
-    QKV_BIAS_ROW("MODEL.SWIN", model.swin),
-    QK_SCALE_ROW("MODEL.SWIN", model.swin),
-    SWIN_ROWS("MODEL.SWINV2", model.swinv2),
-    QKV_BIAS_ROW("MODEL.SWINV2", model.swinv2),
-    WINDOW_SIZES_ROW("MODEL.SWINV2", model.swinv2),
-    SWIN_ROWS("MODEL.SWIN_MLP", model.swin_mlp),
-    SWIN_ROWS("MODEL.SWIN_MOE", model.swin_moe),
-    QKV_BIAS_ROW("MODEL.SWIN_MOE", model.swin_moe),
-    QK_SCALE_ROW("MODEL.SWIN_MOE", model.swin_moe),
-    WINDOW_SIZES_ROW("MODEL.SWIN_MOE", model.swin_moe),
-    ROW("MODEL.SWIN_MOE.MLP_FC2_BIAS", model.swin_moe.mlp_fc2_bias, .def = "True",
-        .help = "bias of the second MLP layer"),
-    ROW("MODEL.SWIN_MOE.INIT_STD", model.swin_moe.init_std, .def = "0.02", ABOVE(0, 1),
-        .help = "standard deviation of the initial weights"),
-    ROW("MODEL.SWIN_MOE.MOE_BLOCKS", model.swin_moe.moe_blocks,
-        .def = "[[-1], [-1], [-1], [-1]]", RANGE(-1, 1000),
-        .help = "blocks with experts in each stage; -1: none"),
-    ROW("MODEL.SWIN_MOE.NUM_LOCAL_EXPERTS", model.swin_moe.num_local_experts, .def = "1",
-        RANGE(-65536, 65536), .help = "experts per device; negative: devices per expert"),
-    ROW("MODEL.SWIN_MOE.TOP_VALUE", model.swin_moe.top_value, .def = "1", RANGE(1, 65536),
-        .help = "experts that a token is sent to"),
-    ROW("MODEL.SWIN_MOE.CAPACITY_FACTOR", model.swin_moe.capacity_factor, .def = "1.25",
-        RANGE(-1e6, 1e6), .help = "tokens that an expert takes, over the mean"),
-    ROW("MODEL.SWIN_MOE.COSINE_ROUTER", model.swin_moe.cosine_router, .def = "False",
-        .help = "route by cosine similarity"),
-    ROW("MODEL.SWIN_MOE.NORMALIZE_GATE", model.swin_moe.normalize_gate, .def = "False",
-        .help = "make the gates of a token sum to 1"),
-    ROW("MODEL.SWIN_MOE.USE_BPR", model.swin_moe.use_bpr, .def = "True",
-        .help = "batch prioritised routing"),
-    ROW("MODEL.SWIN_MOE.IS_GSHARD_LOSS", model.swin_moe.is_gshard_loss, .def = "False",
-        .help = "GShard's auxiliary loss"),
-    ROW("MODEL.SWIN_MOE.GATE_NOISE", model.swin_moe.gate_noise, .def = "1.0",
-        RANGE(0, 1e6), .help = "noise of the gate"),
-    ROW("MODEL.SWIN_MOE.COSINE_ROUTER_DIM", model.swin_moe.cosine_router_dim,
-        .def = "256", RANGE(1, 65536), .help = "width of the cosine router's projection"),
-    ROW("MODEL.SWIN_MOE.COSINE_ROUTER_INIT_T", model.swin_moe.cosine_router_init_t,
-        .def = "0.5", ABOVE(0, 1e6), .help = "first temperature of the cosine router"),
-    ROW("MODEL.SWIN_MOE.MOE_DROP", model.swin_moe.moe_drop, .def = "0.0", RANGE(0, 1),
-        .help = "dropout in the experts"),
-    ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", model.swin_moe.aux_loss_weight, .def = "0.01",
-        RANGE(0, 1e6), .help = "weight of the auxiliary loss"),
-    ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", model.simmim.norm_target.enable,
-        .def = "False", .no_effect = simmim, .help = "normalise SimMIM's targets"),
-    ROW("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", model.simmim.norm_target.patch_size,
-        .def = "47", RANGE(1, 65536), .no_effect = simmim,
-        .help = "window of that normalisation"),
+    SWIN_ROWS("MODEL.SWIN"),
+    QKV_BIAS_ROW("MODEL.SWIN"),
+    QK_SCALE_ROW("MODEL.SWIN"),
+    SWIN_ROWS("MODEL.SWINV2"),
+    QKV_BIAS_ROW("MODEL.SWINV2"),
+    WINDOW_SIZES_ROW("MODEL.SWINV2"),
+    SWIN_ROWS("MODEL.SWIN_MLP"),
+    SWIN_ROWS("MODEL.SWIN_MOE"),
+    QKV_BIAS_ROW("MODEL.SWIN_MOE"),
+    QK_SCALE_ROW("MODEL.SWIN_MOE"),
+    WINDOW_SIZES_ROW("MODEL.SWIN_MOE"),
+    FAMILY_ROW("MODEL.SWIN_MOE.MLP_FC2_BIAS", BOOL, .def = "True",
+               .help = "bias of the second MLP layer"),
+    FAMILY_ROW("MODEL.SWIN_MOE.INIT_STD", FLOAT, .def = "0.02", ABOVE(0, 1),
+               .help = "standard deviation of the initial weights"),
+    FAMILY_ROW("MODEL.SWIN_MOE.MOE_BLOCKS", INT_TABLE, .def = "[[-1], [-1], [-1], [-1]]",
+               RANGE(-1, 1000), .help = "blocks with experts in each stage; -1: none"),
+    FAMILY_ROW("MODEL.SWIN_MOE.NUM_LOCAL_EXPERTS", INT, .def = "1", RANGE(-65536, 65536),
+               .help = "experts per device; negative: devices per expert"),
+    FAMILY_ROW("MODEL.SWIN_MOE.TOP_VALUE", INT, .def = "1", RANGE(1, 65536),
+               .help = "experts that a token is sent to"),
+    FAMILY_ROW("MODEL.SWIN_MOE.CAPACITY_FACTOR", FLOAT, .def = "1.25", RANGE(-1e6, 1e6),
+               .help = "tokens that an expert takes, over the mean"),
+    FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER", BOOL, .def = "False",
+               .help = "route by cosine similarity"),
+    FAMILY_ROW("MODEL.SWIN_MOE.NORMALIZE_GATE", BOOL, .def = "False",
+               .help = "make the gates of a token sum to 1"),
+    FAMILY_ROW("MODEL.SWIN_MOE.USE_BPR", BOOL, .def = "True",
+               .help = "batch prioritised routing"),
+    FAMILY_ROW("MODEL.SWIN_MOE.IS_GSHARD_LOSS", BOOL, .def = "False",
+               .help = "GShard's auxiliary loss"),
+    FAMILY_ROW("MODEL.SWIN_MOE.GATE_NOISE", FLOAT, .def = "1.0", RANGE(0, 1e6),
+               .help = "noise of the gate"),
+    FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER_DIM", INT, .def = "256", RANGE(1, 65536),
+               .help = "width of the cosine router's projection"),
+    FAMILY_ROW("MODEL.SWIN_MOE.COSINE_ROUTER_INIT_T", FLOAT, .def = "0.5", ABOVE(0, 1e6),
+               .help = "first temperature of the cosine router"),
+    FAMILY_ROW("MODEL.SWIN_MOE.MOE_DROP", FLOAT, .def = "0.0", RANGE(0, 1),
+               .help = "dropout in the experts"),
+    FAMILY_ROW("MODEL.SWIN_MOE.AUX_LOSS_WEIGHT", FLOAT, .def = "0.01", RANGE(0, 1e6),
+               .help = "weight of the auxiliary loss"),
+    FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.ENABLE", BOOL, .def = "False",
+               .no_effect = simmim, .help = "normalise SimMIM's targets"),
+    FAMILY_ROW("MODEL.SIMMIM.NORM_TARGET.PATCH_SIZE", INT, .def = "47", RANGE(1, 65536),
+               .no_effect = simmim, .help = "window of that normalisation"),
 
     /* training */
     ROW("TRAIN.START_EPOCH", train.start_epoch, .def = "0", RANGE(0, EPOCHS),

@@ -32,7 +32,8 @@ enum schema_type {
 
 struct schema {
     const char *key;
-    const char *field; /* the C field as text; lower case of the key, a test checks */
+    const char *field; /* the C field as text; lower case of the key, a test checks;
+                        * NULL: a key that a model family alone reads, by its name */
     size_t offset;
     enum schema_type type;
     int len;                      /* items of a list, if fixed */
@@ -70,8 +71,9 @@ const struct value *config_default(const char *key);
  */
 void config_check(struct cfgnode *tree, struct problems *p);
 
-/* A checked value into the field; lists are copied to `mem`, texts are not. */
-void schema_bind(const struct schema *row, const struct value *v, struct config *cfg,
+/* A checked value into a field, whose type is the row's; lists are copied to `mem`, texts
+ * are not. */
+void schema_bind(const struct schema *row, const struct value *v, void *field,
                  struct arena *mem);
 
 /* The words of a key, "a, b, c"; the nearest of them, or NULL. */

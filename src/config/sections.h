@@ -5,8 +5,7 @@
 #ifndef CONFIG_SECTIONS_H
 #define CONFIG_SECTIONS_H
 
-#include "config/fields.h"
-#include "config/section_model.h"
+#include "base/fields.h"
 
 struct config_amp {
     int dtype;
@@ -50,6 +49,15 @@ struct config_data {
     const char *class_set;
     struct str_list class_names;
     int labels;
+};
+
+/* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */
+struct config_model {
+    const char *type, *name, *pretrained, *resume;
+    struct str_list pretrained_skip;
+    int64_t num_classes, in_chans;
+    double drop_rate, drop_path_rate, label_smoothing;
+    const char *init;
 };
 
 struct config_train {

@@ -1,10 +1,8 @@
 /* Keys that somebody has set and that other keys keep from being read. */
 #include <string.h>
-#include <strings.h>
 
 #include "config/config.h"
 #include "config/problems.h"
-#include "config/schema.h"
 
 static void check_read(const struct config *cfg, struct problems *p, const char *key,
                        bool read, const char *why)
@@ -78,26 +76,6 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
                    "only one of AUG.MIXUP and AUG.CUTMIX is on");
 }
 
-/* MODEL.RESNET.STEM is of MODEL.TYPE resnet. */
-static void check_family_keys(const struct config *cfg, struct problems *p)
-{
-    static const char model[] = "MODEL.";
-
-    for (const struct schema *row = schema_table; row->key; row++) {
-        const char *family = row->key + strlen(model);
-        size_t len;
-
-        if (row->no_effect || strncmp(row->key, model, strlen(model)) != 0 ||
-            !strchr(family, '.'))
-            continue;
-        len = strcspn(family, ".");
-        check_read(cfg, p, row->key,
-                   strlen(cfg->model.type) == len &&
-                       !strncasecmp(cfg->model.type, family, len),
-                   "this MODEL.TYPE does not read it");
-    }
-}
-
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
     static const char average[] = "TRAIN.EMA.ENABLE is False";
@@ -107,7 +85,6 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     check_scheduler_keys(cfg, p);
     check_scaler_keys(cfg, p);
     check_augmentation_keys(cfg, p);
-    check_family_keys(cfg, p);
     check_read(cfg, p, "TRAIN.CLIP_MODE", cfg->train.clip_grad > 0,
                "TRAIN.CLIP_GRAD is 0");
     check_read(cfg, p, "DATA.CROP_PCT", cfg->test.crop, "TEST.CROP is False");

@@ -50,33 +50,6 @@ const struct choice words_label_kinds[] = {
     {0},
 };
 
-const struct choice words_inits[] = {
-    {"", INIT_MODEL, NULL},
-    {"kaiming_normal", INIT_KAIMING_NORMAL, NULL},
-    {"kaiming_uniform", INIT_KAIMING_UNIFORM, NULL},
-    {"xavier_normal", INIT_XAVIER_NORMAL, NULL},
-    {"xavier_uniform", INIT_XAVIER_UNIFORM, NULL},
-    {0},
-};
-
-const struct choice words_stems[] = {
-    {"auto", STEM_AUTO, NULL},
-    {"7x7", STEM_7X7, NULL},
-    {"3x3", STEM_3X3, NULL},
-    {"deep", STEM_DEEP, NULL},
-    {"deep64", STEM_DEEP64, NULL},
-    {"tiered", STEM_TIERED, NULL},
-    {0},
-};
-
-const struct choice words_shortcuts[] = {
-    {"auto", SHORTCUT_AUTO, NULL},
-    {"conv", SHORTCUT_CONV, NULL},
-    {"avg", SHORTCUT_AVG, NULL},
-    {"pad", SHORTCUT_PAD, NULL},
-    {0},
-};
-
 const struct choice words_clip_modes[] = {
     {"norm", CLIP_MODE_NORM, NULL},
     {"value", CLIP_MODE_VALUE, NULL},

@@ -10,6 +10,8 @@
 #include "ops/maxpool2d.h"
 #include "ops/relu.h"
 
+enum { SIDE = 8 }; /* what sides of images are multiples of */
+
 static const float eps = 1e-3f;
 
 static char *at(struct builder *b, const char *prefix, const char *suffix)
@@ -114,18 +116,68 @@ static void unused_head(struct builder *b, int64_t channels, int64_t classes)
     (void)graph_param(b, "encoder.output_conv", "bias", LAYOUT_PLAIN, 1, &classes, init);
 }
 
-struct tensor *erfnet_build(struct builder *b, const void *arch,
-                            const struct model_options *o, struct tensor *x)
+static struct tensor *erfnet_build(struct builder *b, const void *arch,
+                                   const struct model_options *o, struct tensor *x)
 {
     const struct erfnet *a = arch;
 
-    if (x->dim[2] % 8 || x->dim[3] % 8)
-        usage("erfnet: images are %lld x %lld, but both sides must be multiples of 8",
-              (long long)x->dim[2], (long long)x->dim[3]);
+    if (x->dim[2] % SIDE || x->dim[3] % SIDE)
+        usage("erfnet: images are %lld x %lld, but both sides must be multiples of %d",
+              (long long)x->dim[2], (long long)x->dim[3], SIDE);
     x = encoder(b, x, a->drop);
     if (a->encoder_only)
-        return conv2d(b, x, "encoder.output_conv", .out = o->classes, .kernel = 1,
+        return conv2d(b, x, "encoder.output_conv", .out = (int)o->classes, .kernel = 1,
                       .bias = 1, .init = INIT_RULE_PYTORCH);
     unused_head(b, x->dim[1], o->classes);
-    return decoder(b, x, o->classes);
+    return decoder(b, x, (int)o->classes);
 }
+
+static const char *const *erfnet_check(const struct model *m,
+                                       const struct model_options *o, int height,
+                                       int width, struct strbuf *why)
+{
+    static const char *const sides[] = {"DATA.IMG_SIZE", "DATA.IMG_WIDTH",
+                                        "DATA.IMG_HEIGHT", NULL};
+
+    (void)o;
+    if (height % SIDE == 0 && width % SIDE == 0)
+        return NULL;
+    strbuf_addf(why,
+                "the input of %s is %d x %d pixels, width and height must be multiples "
+                "of %d (DATA.IMG_WIDTH, DATA.IMG_HEIGHT)",
+                m->name, width, height, SIDE);
+    return sides;
+}
+
+/* Made for Cityscapes. Pixels in [0, 1], neither shifted nor scaled. */
+#define ERFNET(...)                                                                      \
+    .family = &erfnet_family, .classes = 20, .size = 1024, .height = 512, .crop_pct = 1, \
+    .bilinear = true, .mean = {0, 0, 0}, .std = {1, 1, 1}, .tags = "",                   \
+    .arch = &(const struct erfnet)                                                       \
+    {                                                                                    \
+        .drop = {0.03f, 0.3f}, __VA_ARGS__                                               \
+    }
+
+static const struct model models[] = {
+    {.name = "erfnet",
+     ERFNET(.encoder_only = false),
+     .label_divisor = 1,
+     .recipe = "erfnet.yaml"},
+    {.name = "erfnet_encoder",
+     ERFNET(.encoder_only = true),
+     .label_divisor = 8,
+     .recipe = "cityscapes/encoder.yaml"},
+    {0},
+};
+
+/* Rates of dropout and initial weights are its own. */
+static const char *const reads[] = {"MODEL.NUM_CLASSES", NULL};
+
+const struct model_family erfnet_family = {
+    .type = "erfnet",
+    .task = MODEL_SEGMENT,
+    .models = models,
+    .reads = reads,
+    .build = erfnet_build,
+    .check = erfnet_check,
+};

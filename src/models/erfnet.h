@@ -11,22 +11,15 @@
 #ifndef MODELS_ERFNET_H
 #define MODELS_ERFNET_H
 
-#include <stdbool.h>
+#include "models/table.h"
 
-#include "graph/graph.h"
-#include "models/options.h"
-
+/* What a row of its models says of the net. */
 struct erfnet {
     bool encoder_only; /* logits at an eighth of the size, by encoder.output_conv */
     float drop[2];     /* dropout2d of the encoder's blocks with 64 and 128 channels */
 };
 
-/*
- * x is an image batch [N, C, H, W], H and W multiples of 8; returns logits [N, classes,
- * H, W], or [N, classes, H/8, W/8] of the encoder. `arch` is a struct erfnet. Every
- * residual block is a checkpoint scope.
- */
-struct tensor *erfnet_build(struct builder *b, const void *arch,
-                            const struct model_options *o, struct tensor *x);
+/* Sides of the images are multiples of 8. Every residual block is a checkpoint scope. */
+extern const struct model_family erfnet_family;
 
 #endif

@@ -1,41 +1,101 @@
 /*
- * What a run may choose about a model, each family what it has: the MODEL.* keys with the
- * names of their values. Zero is the model's own choice, so {.classes = 10} is complete.
+ * What a run may choose about a model: options that all families share, and a struct of
+ * each family's own. Both are filled from the configuration by walking a table of keys
+ * (session/model_options.c); nothing else knows which keys a family has. Defaults, ranges
+ * and help of the keys are in config/schema.c.
+ *
+ * How a family declares its keys, in its own header and file:
+ *
+ *   struct swin_options {
+ *       int64_t window_size;
+ *       struct int_list depths;      DEPTHS [2, 2, 6, 2]
+ *       struct float_opt qk_scale;   None: .has is false
+ *       int pooling;                 a choice, one of enum swin_pooling
+ *   };
+ *
+ *   static const struct option_choice poolings[] = {
+ *       {"avg", SWIN_POOLING_AVG}, {"token", SWIN_POOLING_TOKEN}, {0}};
+ *   static const struct option options[] = {
+ *       OPTION("MODEL.SWIN.WINDOW_SIZE", struct swin_options, window_size),
+ *       OPTION("MODEL.SWIN.DEPTHS", struct swin_options, depths),
+ *       OPTION("MODEL.SWIN.QK_SCALE", struct swin_options, qk_scale),
+ *       OPTION_CHOICES("MODEL.SWIN.POOLING", struct swin_options, pooling, poolings),
+ *       {0}};
+ *
+ *   const struct model_family swin_family = {
+ *       .options = options, .options_size = sizeof(struct swin_options), ...};
+ *
+ * and a row FAMILY_ROW(KEY, TYPE, ...) of the schema for each key, where a choice is a
+ * text: its names are here alone.
  */
 #ifndef MODELS_OPTIONS_H
 #define MODELS_OPTIONS_H
 
+#include <stddef.h>
+
+#include "base/fields.h"
 #include "ops/init.h"
 
-/* MODEL.RESNET.STEM */
-enum resnet_stem {
-    RESNET_STEM_OWN,
-    RESNET_STEM_7X7,    /* stride 2, then a max pool of stride 2 */
-    RESNET_STEM_3X3,    /* stride 1, no pool: for small images */
-    RESNET_STEM_DEEP,   /* three 3x3 of widths w, w, 2w; w is half of stage 1's planes */
-    RESNET_STEM_DEEP64, /* the same, twice as wide */
-    RESNET_STEM_TIERED  /* widths 3w/4, w, 2w */
+enum option_type {
+    OPTION_BOOL = 1,
+    OPTION_INT,
+    OPTION_FLOAT,
+    OPTION_TEXT,
+    OPTION_CHOICE, /* an int; .choices has the values of the names */
+    OPTION_BOOL_OPT,
+    OPTION_FLOAT_OPT,
+    OPTION_INT_LIST,
+    OPTION_FLOAT_LIST
 };
 
-/* MODEL.RESNET.SHORTCUT: what a shortcut does where the size or the width changes. */
-enum resnet_shortcut {
-    RESNET_SHORTCUT_OWN,
-    RESNET_SHORTCUT_CONV, /* 1x1 convolution with the block's stride (option B) */
-    RESNET_SHORTCUT_AVG,  /* 2x2 average pool, then a 1x1 convolution */
-    RESNET_SHORTCUT_PAD   /* every stride-th pixel, zero channels (option A) */
+struct option_choice {
+    const char *name; /* NULL ends the array */
+    int value;
 };
 
-/* A switch that a model sets for itself if the run does not. */
-enum model_switch { MODEL_SWITCH_OWN, MODEL_SWITCH_OFF, MODEL_SWITCH_ON };
+struct option {
+    const char *key; /* NULL ends the table */
+    size_t offset;   /* of the member */
+    enum option_type type;
+    const struct option_choice *choices;
+};
 
+/* .type comes from the member, so the row and the struct cannot differ. */
+#define OPTION_OF(KEY, s, member)                                                        \
+    .key = (KEY), .offset = offsetof(s, member),                                         \
+    .type = _Generic(((s *)0)->member,                                                   \
+                     bool: OPTION_BOOL,                                                  \
+                     int64_t: OPTION_INT,                                                \
+                     double: OPTION_FLOAT,                                               \
+                     const char *: OPTION_TEXT,                                          \
+                     int: OPTION_CHOICE,                                                 \
+                     struct bool_opt: OPTION_BOOL_OPT,                                   \
+                     struct float_opt: OPTION_FLOAT_OPT,                                 \
+                     struct int_list: OPTION_INT_LIST,                                   \
+                     struct float_list: OPTION_FLOAT_LIST)
+#define OPTION(KEY, s, member)                                                           \
+    {                                                                                    \
+        OPTION_OF(KEY, s, member)                                                        \
+    }
+#define OPTION_CHOICES(KEY, s, member, names)                                            \
+    {                                                                                    \
+        OPTION_OF(KEY, s, member), .choices = (names)                                    \
+    }
+
+/* Zero is the model's own choice, so {.classes = 10} is complete. */
 struct model_options {
-    int classes;
-    double drop_rate;    /* of the dropout before the classifier */
-    double drop_path;    /* of the last block; block i of n has drop_path * i / (n - 1) */
-    enum init_rule init; /* weights of convolutions and linear layers */
-    enum resnet_stem stem;
-    enum resnet_shortcut shortcut;
-    enum model_switch zero_init_last; /* the last BN weight of each residual branch */
+    int64_t classes;
+    double drop_rate; /* of the dropout before the classifier */
+    double drop_path; /* of the last block; block i of n has drop_path * i / (n - 1) */
+    int init;         /* enum init_rule: weights of convolutions and linear layers */
+    /* The struct of the model's family; NULL: the model's own choice in all of it. */
+    const void *family;
 };
+
+/* Their keys. Which of them a family heeds, it says itself: model_family.reads. */
+extern const struct option model_common_options[];
+
+/* NULL if the table, which may be NULL, has no such key. */
+const struct option *option_find(const struct option *table, const char *key);
 
 #endif

@@ -18,7 +18,7 @@ struct net {
     struct builder *b;
     const struct resnet *arch;
     const struct model_options *o;
-    enum resnet_shortcut shortcut;
+    int stem, shortcut; /* enum resnet_stem, resnet_shortcut */
     int zero_last, conv_init;
     int block, nblock; /* running number in the whole net, for drop path */
 };
@@ -58,7 +58,7 @@ static struct tensor *stem(struct net *r, struct tensor *x)
 {
     int planes = r->arch->planes[0], w = planes / 2;
 
-    switch (r->o->stem ? r->o->stem : r->arch->stem) {
+    switch (r->stem) {
     case RESNET_STEM_3X3:
         return conv_bn(r, x, "", "conv1", "bn1", "act1", .out = planes, .kernel = 3);
     case RESNET_STEM_DEEP:
@@ -162,19 +162,23 @@ static struct tensor *stages(struct net *r, struct tensor *x)
     return x;
 }
 
-struct tensor *resnet_build(struct builder *b, const void *arch,
-                            const struct model_options *o, struct tensor *x)
+static struct tensor *resnet_build(struct builder *b, const void *arch,
+                                   const struct model_options *o, struct tensor *x)
 {
+    static const struct resnet_options own;
     const struct resnet *a = arch;
-    enum init_rule own = a->cifar ? INIT_RULE_KAIMING_FAN_IN : INIT_RULE_DEFAULT;
-    enum init_rule init = o->init ? o->init : own;
+    const struct resnet_options *f = o->family ? o->family : &own;
+    int init = o->init    ? o->init
+               : a->cifar ? INIT_RULE_KAIMING_FAN_IN
+                          : INIT_RULE_DEFAULT;
     struct net r = {
         .b = b,
         .arch = a,
         .o = o,
-        .shortcut = o->shortcut ? o->shortcut : a->shortcut,
-        .conv_init = (int)init,
-        .zero_last = o->zero_init_last ? o->zero_init_last == MODEL_SWITCH_ON : !a->cifar,
+        .stem = f->stem ? f->stem : (int)a->stem,
+        .shortcut = f->shortcut ? f->shortcut : (int)a->shortcut,
+        .conv_init = init,
+        .zero_last = f->zero_init_last.has ? f->zero_init_last.value : !a->cifar,
     };
 
     for (int s = 0; s < RESNET_STAGES; s++)
@@ -183,5 +187,43 @@ struct tensor *resnet_build(struct builder *b, const void *arch,
     x = stages(&r, x);
     x = global_avgpool(b, x, "global_pool");
     x = dropout(b, x, "drop", .rate = (float)o->drop_rate);
-    return linear(b, x, "fc", .out = o->classes, .bias = 1, .init = (int)init);
+    return linear(b, x, "fc", .out = (int)o->classes, .bias = 1, .init = init);
 }
+
+static const struct option_choice stems[] = {
+    {"auto", RESNET_STEM_OWN},
+    {"7x7", RESNET_STEM_7X7},
+    {"3x3", RESNET_STEM_3X3},
+    {"deep", RESNET_STEM_DEEP},
+    {"deep64", RESNET_STEM_DEEP64},
+    {"tiered", RESNET_STEM_TIERED},
+    {0},
+};
+
+static const struct option_choice shortcuts[] = {
+    {"auto", RESNET_SHORTCUT_OWN},
+    {"conv", RESNET_SHORTCUT_CONV},
+    {"avg", RESNET_SHORTCUT_AVG},
+    {"pad", RESNET_SHORTCUT_PAD},
+    {0},
+};
+
+static const struct option options[] = {
+    OPTION_CHOICES("MODEL.RESNET.STEM", struct resnet_options, stem, stems),
+    OPTION_CHOICES("MODEL.RESNET.SHORTCUT", struct resnet_options, shortcut, shortcuts),
+    OPTION("MODEL.RESNET.ZERO_INIT_LAST", struct resnet_options, zero_init_last),
+    {0},
+};
+
+static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
+                                    "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
+
+const struct model_family resnet_family = {
+    .type = "resnet",
+    .task = MODEL_CLASSIFY,
+    .models = resnet_models,
+    .reads = reads,
+    .options = options,
+    .options_size = sizeof(struct resnet_options),
+    .build = resnet_build,
+};

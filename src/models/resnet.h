@@ -11,10 +11,35 @@
 
 #include <stdbool.h>
 
-#include "graph/graph.h"
-#include "models/options.h"
+#include "models/table.h"
 
 enum { RESNET_STAGES = 4 };
+
+/* MODEL.RESNET.STEM */
+enum resnet_stem {
+    RESNET_STEM_OWN,
+    RESNET_STEM_7X7,    /* stride 2, then a max pool of stride 2 */
+    RESNET_STEM_3X3,    /* stride 1, no pool: for small images */
+    RESNET_STEM_DEEP,   /* three 3x3 of widths w, w, 2w; w is half of stage 1's planes */
+    RESNET_STEM_DEEP64, /* the same, twice as wide */
+    RESNET_STEM_TIERED  /* widths 3w/4, w, 2w */
+};
+
+/* MODEL.RESNET.SHORTCUT: what a shortcut does where the size or the width changes. */
+enum resnet_shortcut {
+    RESNET_SHORTCUT_OWN,
+    RESNET_SHORTCUT_CONV, /* 1x1 convolution with the block's stride (option B) */
+    RESNET_SHORTCUT_AVG,  /* 2x2 average pool, then a 1x1 convolution */
+    RESNET_SHORTCUT_PAD   /* every stride-th pixel, zero channels (option A) */
+};
+
+/* MODEL.RESNET.*; zero is the model's own choice. */
+struct resnet_options {
+    int stem, shortcut;             /* enum resnet_stem, resnet_shortcut */
+    struct bool_opt zero_init_last; /* the last BN weight of each residual branch */
+};
+
+/* What a row of resnet_models says of its net. */
 
 struct resnet {
     const char *block; /* a letter a stage: B basic (expansion 1), N bottleneck (4) */
@@ -26,11 +51,9 @@ struct resnet {
     bool cifar; /* three stages; He initialisation by fan-in, last BN not zeroed */
 };
 
-/*
- * x is an image batch [N, C, H, W] of any size and C; returns logits [N, classes].
- * `arch` is a struct resnet. Every residual block is a checkpoint scope.
+/* Images of any size and number of channels. Every residual block is a checkpoint scope.
  */
-struct tensor *resnet_build(struct builder *b, const void *arch,
-                            const struct model_options *o, struct tensor *x);
+extern const struct model_family resnet_family;
+extern const struct model resnet_models[];
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The models that can be built by name, one row each.
+ * The families of models, one row each, and the models of each that can be built by name.
  *
  *   const struct model *m = model_find("resnet", "resnet50", &why);
  *   struct tensor *logits = model_build(&b, m, &options, x);
@@ -7,6 +7,10 @@
  * A name is timm's: architecture, or architecture.tag ("resnet50.a1_in1k"), where the tag
  * names published weights and thereby the row's default input, and builds the same net.
  * CIFAR nets, which timm does not have, are resnet20, 32, 44, 56 and 110.
+ *
+ * A new family is NAME.h and NAME.c, which define `const struct model_family
+ * NAME_family`, NAME_models.c with its models where they are many, a row in table.c, and
+ * its keys (models/options.h).
  */
 #ifndef MODELS_TABLE_H
 #define MODELS_TABLE_H
@@ -23,12 +27,12 @@ enum model_task {
 };
 
 struct model {
-    const char *name, *type; /* MODEL.NAME, MODEL.TYPE */
-    const char *tags;        /* of public weights, the default first; "" if none */
-    const char *recipe;      /* the file that trains it, below configs/; NULL if none */
-    int classes;             /* of the data that it was made for */
-    enum model_task task;
-    int label_divisor; /* MODEL_SEGMENT: sides of the input over those of the logits */
+    const char *name; /* MODEL.NAME */
+    const struct model_family *family;
+    const char *tags;   /* of public weights, the default first; "" if none */
+    const char *recipe; /* the file that trains it, below configs/; NULL if none */
+    int classes;        /* of the data that it was made for */
+    int label_divisor;  /* MODEL_SEGMENT: sides of the input over those of the logits */
 
     /* Input of training, and evaluation as in timm: resize to size / crop_pct, crop. */
     int size;   /* pixels: width, and height if that is 0 */
@@ -37,13 +41,34 @@ struct model {
     bool bilinear; /* else bicubic */
     double mean[3], std[3];
 
-    struct tensor *(*build)(struct builder *b, const void *arch,
-                            const struct model_options *o, struct tensor *x);
-    const void *arch;
+    const void *arch; /* for the family's build() */
 };
 
-/* Ends with a row without a name. */
-extern const struct model model_table[];
+struct model_family {
+    const char *type; /* MODEL.TYPE */
+    enum model_task task;
+    const struct model *models;   /* a row without a name ends them */
+    const char *const *reads;     /* keys of model_common_options that it heeds, NULL
+                                   * at the end; others must not be changed */
+    const struct option *options; /* keys of its own; NULL: none */
+    size_t options_size;          /* of the struct that they fill */
+
+    /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. */
+    struct tensor *(*build)(struct builder *b, const void *arch,
+                            const struct model_options *o, struct tensor *x);
+
+    /*
+     * Rules between options, and what sizes of images there may be. NULL if all is well;
+     * else the keys to blame, NULL at the end, with the reason in `why`. May be NULL.
+     */
+    const char *const *(*check)(const struct model *m, const struct model_options *o,
+                                int height, int width, struct strbuf *why);
+};
+
+extern const struct model_family *const model_families[]; /* NULL ends it */
+
+/* NULL if there is none of MODEL.TYPE `type`. */
+const struct model_family *model_family_find(const char *type);
 
 /*
  * The row of MODEL.TYPE `type` and MODEL.NAME `name`. NULL with the reason, and what was
@@ -51,10 +76,7 @@ extern const struct model model_table[];
  */
 const struct model *model_find(const char *type, const char *name, struct strbuf *why);
 
-bool model_type_known(const char *type);
-
-/* Logits [N, options->classes] of the images x. Options that a family does not have are
- * not read; session/model_config.h refuses them. */
+/* Logits [N, options->classes] of the images x. */
 struct tensor *model_build(struct builder *b, const struct model *m,
                            const struct model_options *o, struct tensor *x);
 

@@ -68,7 +68,7 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     if (mixes)
         x = mix_(b, x, control_tensor(b), &lam, &p->mixing);
     t->logits = model_build(b, p->model, &p->options, x);
-    if (p->model->task == MODEL_SEGMENT)
+    if (p->model->family->task == MODEL_SEGMENT)
         build_segment(t, b, p);
     else
         build_classify(t, b, lam, training ? p->smoothing : 0);

@@ -154,7 +154,7 @@ static void plan_mixing(struct plan *p, const struct config *cfg)
         p->mixing.cutmix_min = (float)cfg->aug.cutmix_minmax.item[0];
         p->mixing.cutmix_max = (float)cfg->aug.cutmix_minmax.item[1];
     }
-    p->mix = p->model->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
+    p->mix = p->model->family->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
              (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
     p->mix_off_epoch = cfg->aug.mixup_off_epoch ? cfg->aug.mixup_off_epoch : INT64_MAX;
 }
@@ -180,7 +180,6 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
 {
     *p = (struct plan){
         .model = model_of_config(cfg),
-        .options = model_options_of_config(cfg),
         .smoothing = (float)cfg->model.label_smoothing,
         .class_weight = class_weight,
         .freeze = cfg->train.freeze.item,
@@ -188,6 +187,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
         .recompute = cfg->train.use_checkpoint,
         .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
     };
+    p->options = model_options_of_config(cfg, &p->mem);
     plan_input(p, cfg);
     plan_mixing(p, cfg);
     plan_counts(p, cfg, images);
@@ -195,4 +195,10 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_update(p, cfg);
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
+}
+
+void plan_release(struct plan *p)
+{
+    arena_release(&p->mem);
+    *p = (struct plan){0};
 }

@@ -66,6 +66,8 @@ struct plan {
     struct scaler scaler;
     double first_scale; /* the loss scale before the first update */
     int inject_overflow_at;
+
+    struct arena mem; /* of `options` */
 };
 
 /*
@@ -76,5 +78,6 @@ struct plan {
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev);
+void plan_release(struct plan *p);
 
 #endif

@@ -91,6 +91,7 @@ void session_drop(struct session *s)
 {
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         session_drop_program(s, (enum session_program)i);
+    plan_release(&s->plan);
 }
 
 const struct flat *session_flat(const struct session *s)

@@ -40,7 +40,7 @@ static void put_iou(struct json_writer *w, const struct class_iou *iou)
 
 static const char *best_key(const struct session *s)
 {
-    return s->plan.model->task == MODEL_SEGMENT ? "best_miou" : "best_top1";
+    return s->plan.model->family->task == MODEL_SEGMENT ? "best_miou" : "best_top1";
 }
 
 void checkpoint_state_put(struct strbuf *text, const struct session *s,

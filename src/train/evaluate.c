@@ -49,7 +49,7 @@ static struct segmentation *segmentation_of(const struct session *s,
 
 static void finish(const struct session *s, const struct feed *f, struct evaluation *e)
 {
-    bool segments = s->plan.model->task == MODEL_SEGMENT;
+    bool segments = s->plan.model->family->task == MODEL_SEGMENT;
 
     e->raw = session_eval_metrics(s, SESSION_RAW);
     e->ema = session_eval_metrics(s, SESSION_EMA);

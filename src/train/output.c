@@ -302,7 +302,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
 
     o->ahead = run_state_done(&c) - step;
     o->shift = state->axis > step ? state->axis - step : 0;
-    o->task = s->plan.model->task;
+    o->task = s->plan.model->family->task;
     o->classes = classes;
     open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */
     write_text(o, "config.yaml", o->config);

@@ -139,7 +139,7 @@ int pictures_write(const struct pictures *p, struct session *s, const struct fee
     const struct batch *b;
     int written = 0;
 
-    if (!p->n || s->plan.model->task != MODEL_SEGMENT)
+    if (!p->n || s->plan.model->family->task != MODEL_SEGMENT)
         return 0;
     if (dir_make_all(p->dir)) {
         log_warning("no pictures: cannot make the folder '%s': %s", p->dir,

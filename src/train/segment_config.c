@@ -23,7 +23,7 @@ bool segment_config(const struct config *cfg)
 
     if (!row || row->labels != STORAGE_EITHER)
         return row && row->labels == STORAGE_LABEL_MAPS;
-    return m && m->task == MODEL_SEGMENT;
+    return m && m->family->task == MODEL_SEGMENT;
 }
 
 static bool reads(const struct config *cfg, const char *key)
@@ -168,7 +168,7 @@ static void check_images(const struct config *cfg, const struct model *m,
             config_blame(cfg, p, KEYS(label_keys[i]),
                          "%s is for label maps, which DATA.DATASET %s does not have",
                          label_keys[i], cfg->data.dataset);
-    if (m && m->task == MODEL_SEGMENT)
+    if (m && m->family->task == MODEL_SEGMENT)
         say_no_labels(cfg, m, p);
 }
 
@@ -182,7 +182,7 @@ void segment_check(const struct config *cfg, struct problems *p)
         check_images(cfg, m, p);
         return;
     }
-    if (m && m->task != MODEL_SEGMENT)
+    if (m && m->family->task != MODEL_SEGMENT)
         config_blame(cfg, p, KEYS("DATA.DATASET"),
                      "DATA.DATASET %s has label maps, and %s labels whole images",
                      cfg->data.dataset, m->name);

@@ -49,7 +49,7 @@ static bool validate(struct trainer *t)
 /* Is this the best so far, with the weights or with their average? */
 static bool judge(struct trainer *t)
 {
-    enum score which = score_best(t->session.plan.model->task);
+    enum score which = score_best(t->session.plan.model->family->task);
     double score = t->val.val.value[which];
     bool best;
 

@@ -75,7 +75,7 @@ void trainer_window_clock(struct trainer *t)
 
 double trainer_right(const struct trainer *t, const struct metrics *m)
 {
-    if (t->session.plan.model->task == MODEL_SEGMENT)
+    if (t->session.plan.model->family->task == MODEL_SEGMENT)
         return m->count ? (double)m->top1 / (double)m->count : (double)NAN;
     return metrics_percent(m, m->top1);
 }

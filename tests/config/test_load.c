@@ -237,7 +237,7 @@ static void test_none(void **state)
                                             "  SWIN: {QK_SCALE: 0.5}\n")));
     assert_string_equal(cfg.model.resume, "");
     assert_string_equal(cfg.model.pretrained, "");
-    assert_true(cfg.model.swin.qk_scale.has && cfg.model.swin.qk_scale.value == 0.5);
+    assert_true(config_get(&cfg, "MODEL.SWIN.QK_SCALE")->f == 0.5);
     assert_string_equal(s.buf, "");
     config_release(&cfg);
     strbuf_release(&s);

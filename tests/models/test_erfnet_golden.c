@@ -84,8 +84,9 @@ static void build(struct trial *t, bool encoder_only, const json_t *j)
     t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
                        (const int64_t[]){golden_int(j, "batch"), 3,
                                          golden_int(j, "height"), golden_int(j, "side")});
-    t->logits = erfnet_build(&b, &(const struct erfnet){.encoder_only = encoder_only},
-                             &(const struct model_options){.classes = CLASSES}, t->x);
+    t->logits =
+        erfnet_family.build(&b, &(const struct erfnet){.encoder_only = encoder_only},
+                            &(const struct model_options){.classes = CLASSES}, t->x);
     t->labels = graph_input(
         &b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
         (const int64_t[]){t->x->dim[0], t->logits->dim[2], t->logits->dim[3]});

@@ -18,15 +18,18 @@ static double first_loss(const char *name, int64_t batch, int64_t side, int64_t 
     struct config cfg;
     struct session s;
     struct metrics m;
+    char number[24];
     uint8_t *pixels = xmalloc((size_t)(batch * side * side * 3));
     int32_t *labels = xmalloc((size_t)batch * sizeof(*labels));
 
+    (void)snprintf(number, sizeof(number), "%lld", (long long)classes);
     config_init(&cfg);
-    cfg.model.type = "resnet";
-    cfg.model.name = name;
-    cfg.model.num_classes = classes;
-    cfg.model.drop_path_rate = cfg.model.label_smoothing = 0;
-    cfg.model.resnet.zero_init_last = (struct bool_opt){.value = zero_last, .has = true};
+    config_set(&cfg, "MODEL.TYPE", "resnet");
+    config_set(&cfg, "MODEL.NAME", name);
+    config_set(&cfg, "MODEL.NUM_CLASSES", number);
+    config_set(&cfg, "MODEL.DROP_PATH_RATE", "0");
+    config_set(&cfg, "MODEL.RESNET.ZERO_INIT_LAST", zero_last ? "True" : "False");
+    cfg.model.label_smoothing = 0;
     cfg.aug.mixup = cfg.aug.cutmix = 0;
     cfg.data.batch_size = batch;
     cfg.data.img_size = side;

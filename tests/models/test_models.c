@@ -13,7 +13,7 @@
 #include "base/strbuf.h"
 #include "models/count.h"
 #include "models/init.h"
-#include "models/table.h"
+#include "models/resnet.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
 #include "ops/table.h"
@@ -108,8 +108,11 @@ static void test_counts(void **state)
     (void)state;
     for (int i = 0; i < NROWS; i++)
         check_row(&rows[i]);
-    for (const struct model *m = model_table; m->name; m++)
-        models++;
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++) {
+            assert_ptr_equal(m->family, model_families[i]);
+            models++;
+        }
     assert_int_equal(models, NROWS); /* a new model needs a row here */
 }
 
@@ -125,6 +128,9 @@ static void check_options(const char *name, struct model_options o, int channels
 
 static void test_options(void **state)
 {
+    static const struct resnet_options stem = {.stem = RESNET_STEM_3X3},
+                                       conv = {.shortcut = RESNET_SHORTCUT_CONV},
+                                       none = {.shortcut = RESNET_SHORTCUT_PAD};
     struct model_options c10 = {.classes = 10}, small = c10, option_b = c10, pad = c10;
 
     (void)state;
@@ -137,13 +143,13 @@ static void test_options(void **state)
     check_options("resnet18", c10, 1, 224, 11181642 - 2 * 64 * 49, 0);
     check_options("resnet50", (struct model_options){.classes = 1000}, 3, 288, 25557032,
                   6758334464);
-    small.stem = RESNET_STEM_3X3;
+    small.family = &stem;
     check_options("resnet18", small, 3, 32, 11173962, 555422720);
-    option_b.shortcut = RESNET_SHORTCUT_CONV;
+    option_b.family = &conv;
     check_options("resnet20", option_b, 3, 32, 272474, 0);
     check_options("resnet110", option_b, 3, 32, 1730714, 0);
     /* Without downsampling convolutions: 3 in a basic net, 4 in a bottleneck net. */
-    pad.shortcut = RESNET_SHORTCUT_PAD;
+    pad.family = &none;
     check_options("resnet18", pad, 3, 224, 11181642 - 172032 - 2 * (128 + 256 + 512), 0);
 }
 
@@ -321,7 +327,7 @@ static void test_init_own(void **state)
     filled_release(&f);
 }
 
-static void check_scheme(enum init_rule init, double conv, double fc, bool uniform)
+static void check_scheme(int init, double conv, double fc, bool uniform)
 {
     struct filled f = fill("resnet18", (struct model_options){.init = init}, 1);
 
@@ -332,6 +338,8 @@ static void check_scheme(enum init_rule init, double conv, double fc, bool unifo
 
 static void test_init_by_key(void **state)
 {
+    static const struct resnet_options off = {.zero_init_last = {false, true}},
+                                       on = {.zero_init_last = {true, true}};
     double in = 64 * 9, out = 128 * 9;
     struct filled f;
 
@@ -341,10 +349,10 @@ static void test_init_by_key(void **state)
     check_scheme(INIT_RULE_XAVIER_NORMAL, sqrt(2 / (in + out)), sqrt(2.0 / 522), false);
     check_scheme(INIT_RULE_XAVIER_UNIFORM, sqrt(2 / (in + out)), sqrt(2.0 / 522), true);
 
-    f = fill("resnet18", (struct model_options){.zero_init_last = MODEL_SWITCH_OFF}, 1);
+    f = fill("resnet18", (struct model_options){.family = &off}, 1);
     check_constant(&f, "layer2.0.bn2.weight", 1);
     filled_release(&f);
-    f = fill("resnet20", (struct model_options){.zero_init_last = MODEL_SWITCH_ON}, 1);
+    f = fill("resnet20", (struct model_options){.family = &on}, 1);
     check_constant(&f, "layer2.0.bn1.weight", 1);
     check_constant(&f, "layer2.0.bn2.weight", 0);
     filled_release(&f);

@@ -42,14 +42,14 @@ static const struct hyperparameters hyperparameters = {
 /* The nets that the table has not. */
 static const struct model nets[] = {
     {.name = "resnext",
-     .build = resnet_build,
+     .family = &resnet_family,
      .arch = &(const struct resnet){.block = "NNNN",
                                     .depth = {1, 2, 1, 1},
                                     .planes = {64, 24, 32, 32},
                                     .groups = 4,
                                     .base = 32}},
     {.name = "se_tiered",
-     .build = resnet_build,
+     .family = &resnet_family,
      .arch = &(const struct resnet){.block = "BBBB",
                                     .depth = {1, 1, 1, 1},
                                     .planes = {16, 16, 32, 48},

@@ -42,6 +42,7 @@ static void built_init(struct built *t, enum build_kind kind, const char *const 
 static void built_release(struct built *t)
 {
     build_release(&t->build);
+    plan_release(&t->plan);
     config_release(&t->cfg);
 }
 

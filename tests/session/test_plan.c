@@ -48,6 +48,7 @@ static struct plan plan_of(const struct backend *backend, int64_t images,
     for (; *more; more += 2)
         config_set(&cfg, more[0], more[1]);
     plan_init(&p, &cfg, images, NULL, backend, NULL);
+    arena_release(&p.mem); /* what the numbers do not need */
     config_release(&cfg);
     return p;
 }

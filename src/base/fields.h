@@ -1,9 +1,10 @@
 /*
- * What a field of struct config may be, beside int64_t, double, bool, const char * and
- * the int of a choice: lists, and values that may be None.
+ * What a field may be that a key of the configuration fills, beside int64_t, double, bool
+ * and const char *: lists, and values that may be None. Fields of struct config and the
+ * options of a model family (models/options.h) have these types.
  */
-#ifndef CONFIG_FIELDS_H
-#define CONFIG_FIELDS_H
+#ifndef BASE_FIELDS_H
+#define BASE_FIELDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,28 @@
+#include "models/options.h"
+
+#include <string.h>
+
+static const struct option_choice inits[] = {
+    {"", INIT_RULE_DEFAULT},
+    {"kaiming_normal", INIT_RULE_KAIMING_NORMAL},
+    {"kaiming_uniform", INIT_RULE_KAIMING_UNIFORM},
+    {"xavier_normal", INIT_RULE_XAVIER_NORMAL},
+    {"xavier_uniform", INIT_RULE_XAVIER_UNIFORM},
+    {0},
+};
+
+const struct option model_common_options[] = {
+    OPTION("MODEL.NUM_CLASSES", struct model_options, classes),
+    OPTION("MODEL.DROP_RATE", struct model_options, drop_rate),
+    OPTION("MODEL.DROP_PATH_RATE", struct model_options, drop_path),
+    OPTION_CHOICES("MODEL.INIT", struct model_options, init, inits),
+    {0},
+};
+
+const struct option *option_find(const struct option *table, const char *key)
+{
+    for (const struct option *o = table; o && o->key; o++)
+        if (!strcmp(o->key, key))
+            return o;
+    return NULL;
+}

@@ -1,0 +1,175 @@
+/* From keys to the options of a model: walks the tables of models/options.h. */
+#include <string.h>
+
+#include "base/error.h"
+#include "config/schema.h"
+#include "session/model_config.h"
+
+/* What the schema has for an option of each type. */
+static const enum schema_type schema_types[] = {
+    [OPTION_BOOL] = SCHEMA_BOOL,
+    [OPTION_INT] = SCHEMA_INT,
+    [OPTION_FLOAT] = SCHEMA_FLOAT,
+    [OPTION_TEXT] = SCHEMA_STR,
+    [OPTION_CHOICE] = SCHEMA_STR,
+    [OPTION_BOOL_OPT] = SCHEMA_BOOL_OPT,
+    [OPTION_FLOAT_OPT] = SCHEMA_FLOAT_OPT,
+    [OPTION_INT_LIST] = SCHEMA_INT_LIST,
+    [OPTION_FLOAT_LIST] = SCHEMA_FLOAT_LIST,
+};
+
+static const struct schema *row_of(const struct option *o)
+{
+    const struct schema *row = schema_find(schema_table, o->key);
+
+    if (!row || row->type != schema_types[o->type] ||
+        (o->type == OPTION_CHOICE) != (o->choices != NULL))
+        BUG("the option %s is no such key of the schema", o->key);
+    return row;
+}
+
+static const char *choice_at(const void *table, int i)
+{
+    const struct option_choice *choices = table;
+
+    return choices[i].name;
+}
+
+static struct names choice_names(const struct option *o)
+{
+    return (struct names){choice_at, o->choices};
+}
+
+static int choice_value(const struct option *o, const char *name)
+{
+    struct names names = choice_names(o);
+    int i = names_find(&names, name);
+
+    if (i < 0)
+        BUG("%s was not checked", o->key);
+    return o->choices[i].value;
+}
+
+static void fill(const struct option *table, const struct config *cfg, void *options,
+                 struct arena *mem)
+{
+    for (const struct option *o = table; o && o->key; o++) {
+        const struct value *v = config_get(cfg, o->key);
+        const struct schema *row = row_of(o);
+        void *member = (char *)options + o->offset;
+
+        if (o->choices)
+            *(int *)member = choice_value(o, v->s);
+        else
+            schema_bind(row, v, member, mem);
+    }
+}
+
+struct model_options model_options_of_config(const struct config *cfg, struct arena *mem)
+{
+    const struct model_family *f = model_of_config(cfg)->family;
+    struct model_options o = {0};
+
+    fill(model_common_options, cfg, &o, mem);
+    if (f->options) {
+        void *own = arena_new(mem, f->options_size);
+
+        fill(f->options, cfg, own, mem);
+        o.family = own;
+    }
+    return o;
+}
+
+static bool check_choices(const struct option *table, const struct config *cfg,
+                          struct problems *p)
+{
+    bool ok = true;
+
+    for (const struct option *o = table; o && o->key; o++) {
+        struct names names = choice_names(o);
+
+        if (o->choices &&
+            !names_check(&names, cfg, p, o->key, config_get(cfg, o->key)->s))
+            ok = false;
+    }
+    return ok;
+}
+
+static bool heeds(const struct model_family *f, const char *key)
+{
+    for (int i = 0; f->reads[i]; i++)
+        if (!strcmp(f->reads[i], key))
+            return true;
+    return false;
+}
+
+static bool is_off(const struct value *v)
+{
+    return v->type == VALUE_FLOAT ? v->f == 0 : v->type == VALUE_STR && !*v->s;
+}
+
+/* Defaults are Swin's; what was changed must not be passed over. */
+static void check_common(const struct model_family *f, const struct config *cfg,
+                         struct problems *p)
+{
+    for (const struct option *o = model_common_options; o->key; o++) {
+        const struct value *v = config_get(cfg, o->key);
+        struct strbuf text = STRBUF_INIT;
+
+        value_add_str(&text, v);
+        if (!heeds(f, o->key) && !is_off(v) && !config_is_default(cfg, o->key))
+            config_blame(cfg, p, KEYS(o->key),
+                         "%s %s: models of MODEL.TYPE %s have their own", o->key,
+                         text.buf, f->type);
+        strbuf_release(&text);
+    }
+}
+
+/* MODEL.RESNET.STEM is of MODEL.TYPE resnet. */
+static void check_unread(const struct model_family *f, const struct config *cfg,
+                         struct problems *p)
+{
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const char *dot = strchr(row->key, '.');
+        bool family = dot && strchr(dot + 1, '.') && !strncmp(row->key, "MODEL.", 6);
+
+        if (family && !row->no_effect && !option_find(f->options, row->key))
+            config_warn_unread(cfg, p, row->key, "this MODEL.TYPE does not read it");
+    }
+}
+
+bool model_options_check(const struct config *cfg, struct problems *p)
+{
+    const struct model_family *f = model_family_find(cfg->model.type);
+    bool ok = check_choices(model_common_options, cfg, p);
+
+    for (int i = 0; model_families[i]; i++)
+        ok &= check_choices(model_families[i]->options, cfg, p);
+    if (f)
+        check_common(f, cfg, p);
+    if (f && !p->nerror)
+        check_unread(f, cfg, p);
+    return ok;
+}
+
+static const char *type_at(const void *table, int i)
+{
+    const struct model_family *const *families = table;
+
+    return families[i] ? families[i]->type : NULL;
+}
+
+bool model_key_names(const char *key, struct names *names)
+{
+    const struct option *o = option_find(model_common_options, key);
+
+    for (int i = 0; !o && model_families[i]; i++)
+        o = option_find(model_families[i]->options, key);
+    if (!strcmp(key, "MODEL.TYPE"))
+        *names = (struct names){type_at, model_families};
+    else if (o && o->choices)
+        *names = choice_names(o);
+    else
+        return false;
+    return true;
+}
