@@ -51,6 +51,8 @@ struct schema {
     const char *help;
     const char *no_effect;   /* a warning when it differs from the default: why */
     const char *unsupported; /* an error when it differs from the default: why */
+    bool neutral;            /* does not change what is learned, only how that is watched,
+                              * stored or fed: a run may go on with another value */
 };
 
 extern const struct schema schema_table[]; /* a row without key ends it */

@@ -20,49 +20,6 @@
 #include "config/schema.h"
 #include "train/saves.h"
 
-/* Keys that do not change what is learned, only how it is watched, stored or fed. */
-static const char *const neutral[] = {
-    "OUTPUT",
-    "TAG",
-    "BASE",
-    "DEVICE",
-    "THREADS",
-    "EVAL_MODE",
-    "THROUGHPUT_MODE",
-    "SAVE_FREQ",
-    "PRINT_FREQ",
-    "AMP.MAX_SKIPS",
-    "CUDA.GRAPH",
-    "CUDNN.CACHE",
-    "DATA.DATA_PATH",
-    "DATA.VAL_BATCH_SIZE",
-    "DATA.NUM_WORKERS",
-    "DATA.PREFETCH",
-    "DATA.CACHE",
-    "DATA.ON_ERROR",
-    "DATA.MAX_BAD_SHARE",
-    "DATA.CHECK_CLASSES",
-    "MODEL.PRETRAINED",
-    "MODEL.PRETRAINED_SKIP",
-    "MODEL.RESUME",
-    "TRAIN.MAX_STEPS",
-    "TRAIN.USE_CHECKPOINT",
-    "TRAIN.AUTO_RESUME",
-    "TRAIN.EVAL_FREQ",
-    "TRAIN.SAVE_STEPS",
-    "TRAIN.KEEP_CHECKPOINTS",
-    "TRAIN.SIGNAL_EXIT_CODE",
-    "TRAIN.EMA.DEVICE",
-};
-
-static bool is_neutral(const struct schema *row)
-{
-    for (size_t i = 0; i < sizeof(neutral) / sizeof(neutral[0]); i++)
-        if (!strcmp(row->key, neutral[i]))
-            return true;
-    return row->no_effect || !strncmp(row->key, "LOG.", 4);
-}
-
 static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
                     const struct config *is)
 {
@@ -90,7 +47,7 @@ static void compare_config(struct strbuf *s, const char *path, const struct conf
         strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
     else
         for (const struct schema *row = schema_table; row->key; row++)
-            if (!is_neutral(row) || !strcmp(row->key, also))
+            if ((!row->neutral && !row->no_effect) || !strcmp(row->key, also))
                 add_key(s, row, &saved, cfg);
     problems_release(&p);
     config_release(&saved);

@@ -100,6 +100,46 @@ static void test_word(void **state)
     config_release(&cfg);
 }
 
+/* Keys that two runs may differ in and still be one: a checkpoint of theirs goes on. */
+static void test_neutral(void **state)
+{
+    static const struct {
+        const char *key;
+        bool neutral;
+    } rows[] = {
+        {"OUTPUT", true},
+        {"DEVICE", true},
+        {"TRAIN.EVAL_FREQ", true},
+        {"TRAIN.MAX_STEPS", true},
+        {"DATA.NUM_WORKERS", true},
+        {"DATA.DATA_PATH", true},
+        {"MODEL.RESUME", true},
+        {"SEED", false},
+        {"DATA.BATCH_SIZE", false},
+        {"DATA.DATASET", false},
+        {"MODEL.NAME", false},
+        {"MODEL.RESNET.STEM", false},
+        {"TRAIN.EPOCHS", false},
+        {"TRAIN.BASE_LR", false},
+        {"TRAIN.OPTIMIZER.NAME", false},
+        {"AUG.MIXUP", false},
+        {"AMP_OPT_LEVEL", false},
+    };
+    int n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (schema_find(schema_table, rows[i].key)->neutral != rows[i].neutral)
+            fail_msg("%s", rows[i].key);
+    for (const struct schema *row = schema_table; row->key; row++) {
+        if (!strncmp(row->key, "AUG.", 4) || !strncmp(row->key, "TRAIN.OPTIMIZER.", 16))
+            assert_false(row->neutral);
+        if (!strncmp(row->key, "LOG.", 4) && ++n)
+            assert_true(row->neutral);
+    }
+    assert_true(n >= 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_defaults_pass_their_checks),
         cmocka_unit_test(test_config_init),
         cmocka_unit_test(test_word),
+        cmocka_unit_test(test_neutral),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
