@@ -62,6 +62,8 @@ void verb_check_read(const struct verb *v, const struct config *cfg,
 
 /* The names that a key's text may be, where a table of another module has them. */
 names_of_key cmd_key_names;
+/* Which rows read a key that others do not: "adamw, adam"; nothing if there are none. */
+void cmd_add_readers(struct strbuf *s, const char *key);
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */
 void help_overview(void);

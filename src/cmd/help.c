@@ -11,9 +11,6 @@
 #include "cmd/cmd.h"
 #include "config/dump.h"
 #include "config/schema.h"
-#include "dataset/class_set.h"
-#include "dataset/table.h"
-#include "ops/optimizer.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
 
@@ -61,49 +58,29 @@ static void line(const char *name, const char *help)
     wrap(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void list_class_sets(void)
+/* Does `trainc help KEY` have a line for each of the values? */
+static bool has_lines(const char *key, struct names *names)
 {
-    for (const struct class_set *s = class_set_table; s->name; s++)
-        line(s->name, s->help);
+    return cmd_key_names(key, names) && names->at(names->table, 0).help;
 }
 
-static void list_storages(void)
+/* The names of one row beside each other, and its help. */
+static void help_rows(const struct names *names)
 {
     struct strbuf s = STRBUF_INIT;
+    struct named row, next;
 
-    for (const struct storage *const *row = storage_table; *row; row++) {
+    for (int i = 0; (row = names->at(names->table, i)).name; i++) {
+        next = names->at(names->table, i + 1);
+        if (row.refuse)
+            continue;
+        strbuf_addf(&s, "%s%s", s.len ? ", " : "", row.name);
+        if (next.name && next.help == row.help)
+            continue;
+        line(s.buf, row.help);
         strbuf_reset(&s);
-        strbuf_addstr(&s, (*row)->name);
-        for (const char *const *a = (*row)->alias; *a; a++)
-            strbuf_addf(&s, ", %s", *a);
-        line(s.buf, (*row)->help);
     }
     strbuf_release(&s);
-}
-
-static void list_optimizers(void)
-{
-    for (const struct optimizer *o = optimizer_table; o->name; o++)
-        line(o->name, o->help);
-}
-
-/* Keys whose values are names of the rows of a table that config cannot see. */
-static const struct help_table {
-    const char *key;
-    void (*list)(void);
-} help_tables[] = {
-    {"DATA.CLASS_SET", list_class_sets},
-    {"DATA.DATASET", list_storages},
-    {"TRAIN.OPTIMIZER.NAME", list_optimizers},
-};
-
-/* NULL: the values are no names of a table. */
-static const struct help_table *table_of(const struct schema *row)
-{
-    for (size_t i = 0; i < sizeof(help_tables) / sizeof(help_tables[0]); i++)
-        if (!strcmp(help_tables[i].key, row->key))
-            return &help_tables[i];
-    return NULL;
 }
 
 /* --- flags
@@ -111,9 +88,10 @@ static const struct help_table *table_of(const struct schema *row)
 
 static void add_metavar(struct strbuf *s, const struct schema *row)
 {
-    const char *last = strrchr(row->key, '.'), *name;
+    const char *last = strrchr(row->key, '.');
     const char *sep = "{";
     struct names names;
+    struct named value;
 
     strbuf_addch(s, ' ');
     if (row->metavar) {
@@ -127,10 +105,10 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
         }
         strbuf_addch(s, '}');
     } else if (cmd_key_names(row->key, &names)) {
-        for (int i = 0; (name = names.at(names.table, i)); i++) {
-            if (!*name)
+        for (int i = 0; (value = names.at(names.table, i)).name; i++) {
+            if (value.refuse || !*value.name)
                 continue;
-            strbuf_addf(s, "%s%s", sep, name);
+            strbuf_addf(s, "%s%s", sep, value.name);
             sep = ",";
         }
         strbuf_addch(s, '}');
@@ -152,6 +130,7 @@ static void add_negations(struct strbuf *s, const struct schema *row)
 
 static void help_flag(const struct schema *row)
 {
+    struct names names;
     struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
     bool is_bool = row->type == SCHEMA_BOOL || row->type == SCHEMA_BOOL_OPT;
 
@@ -161,7 +140,7 @@ static void help_flag(const struct schema *row)
     else
         add_metavar(&name, row);
     strbuf_addf(&help, "%s: %s (", row->key, row->help);
-    if (table_of(row))
+    if (has_lines(row->key, &names))
         strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
     strbuf_addstr(&help, "default: ");
     value_add_yaml(&help, config_default(row->key));
@@ -223,17 +202,14 @@ void help_verb(const struct verb *v)
  * --------------------------------------------------------------------------------------
  */
 
-/* Which of the optimizers read a key, if it is for some of them. */
-static void help_optimizers(const char *key)
+static void help_readers(const char *key)
 {
     struct strbuf s = STRBUF_INIT;
 
-    for (const struct optimizer *o = optimizer_table; o->name; o++)
-        if (optimizer_reads(o, key))
-            strbuf_addf(&s, "%s%s", s.len ? ", " : "read by ", o->name);
+    cmd_add_readers(&s, key);
     if (s.len) {
-        printf("  ");
-        wrap(s.buf, 2, 2);
+        printf("  read by");
+        wrap(s.buf, 2, 9);
     }
     strbuf_release(&s);
 }
@@ -241,11 +217,13 @@ static void help_optimizers(const char *key)
 static void help_key(const struct schema *row)
 {
     struct strbuf s = STRBUF_INIT;
+    struct names names;
+    bool lines = has_lines(row->key, &names);
 
     printf("%s\n", row->key);
     printf("  ");
     wrap(row->help, 2, 2);
-    names_add_type(&s, row, cmd_key_names);
+    names_add_type(&s, row, lines ? NULL : cmd_key_names);
     if (row->min < row->max) {
         strbuf_addstr(&s, !schema_is_open(row) ? " in " : " ");
         schema_add_range(&s, row);
@@ -260,9 +238,9 @@ static void help_key(const struct schema *row)
         printf("  no effect: %s\n", row->no_effect);
     if (row->unsupported)
         printf("  only the default is supported: %s\n", row->unsupported);
-    help_optimizers(row->key);
-    if (table_of(row))
-        table_of(row)->list();
+    help_readers(row->key);
+    if (lines)
+        help_rows(&names);
     strbuf_release(&s);
 }
 

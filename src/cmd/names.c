@@ -1,17 +1,40 @@
 /* Keys whose values are the names of rows, and the modules that have the tables. */
 #include <stddef.h>
+#include <string.h>
 
 #include "cmd/cmd.h"
+#include "dataset/class_set.h"
+#include "dataset/table.h"
+#include "ops/optimizer.h"
 #include "session/model_config.h"
 
-static names_of_key *const owners[] = {
-    model_key_names,
+static const struct {
+    const char *key;
+    const struct names *names;
+} tables[] = {
+    {"DATA.CLASS_SET", &class_set_names},
+    {"DATA.DATASET", &storage_names},
+    {"MODEL.TYPE", &model_family_names},
+    {"TRAIN.OPTIMIZER.NAME", &optimizer_names},
 };
 
 bool cmd_key_names(const char *key, struct names *names)
 {
-    for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
-        if (owners[i](key, names))
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (!strcmp(tables[i].key, key)) {
+            *names = *tables[i].names;
             return true;
-    return false;
+        }
+    return model_key_names(key, names);
+}
+
+/* A row that reads the key while others do not. */
+void cmd_add_readers(struct strbuf *s, const char *key)
+{
+    struct named row;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        for (int k = 0; (row = tables[i].names->at(tables[i].names->table, k)).name; k++)
+            if (named_reads(&row, key))
+                strbuf_addf(s, "%s%s", s->len ? ", " : "", row.name);
 }

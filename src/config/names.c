@@ -1,66 +1,34 @@
 #include "config/names.h"
 
-#include <string.h>
-
-#include "base/suggest.h"
 #include "config/config.h"
-#include "config/problems.h"
 #include "config/schema.h"
+#include "config/value.h"
 
-static const char *name_at(const struct names *names, int i)
+static void check_unread(const struct names *names, int row, const struct config *cfg,
+                         struct problems *p, const char *key)
 {
-    return names->at(names->table, i);
-}
+    struct named own = names->at(names->table, row), other;
 
-void names_add(struct strbuf *s, const struct names *names)
-{
-    const char *name;
-
-    for (int i = 0; (name = name_at(names, i)); i++)
-        strbuf_addf(s, "%s%s", i ? ", " : "", *name ? name : "''");
-}
-
-int names_find(const struct names *names, const char *name)
-{
-    const char *other;
-
-    for (int i = 0; (other = name_at(names, i)); i++)
-        if (!strcmp(other, name))
-            return i;
-    return -1;
-}
-
-static const char *nearest(const struct names *names, const char *wanted)
-{
-    struct suggest s;
-    const char *name;
-
-    suggest_init(&s, wanted);
-    for (int i = 0; (name = name_at(names, i)); i++)
-        if (*name)
-            suggest_try(&s, name);
-    return s.best;
+    for (int i = 0; (other = names->at(names->table, i)).name; i++)
+        for (const char *const *k = other.reads; k && *k; k++)
+            if (!named_reads(&own, *k))
+                config_warn_unread(cfg, p, *k, "%s %s does not read it", key, own.name);
 }
 
 bool names_check(const struct names *names, const struct config *cfg, struct problems *p,
-                 const char *key, const char *value)
+                 const char *key)
 {
-    struct value v = {.type = VALUE_STR, .s = value};
+    const char *value = config_get(cfg, key)->s;
     struct strbuf why = STRBUF_INIT;
-    const char *near;
+    bool known = names_known(names, value, &why);
+    int row = names_find(names, value);
 
-    if (names_find(names, value) >= 0)
-        return true;
-    near = nearest(names, value);
-    strbuf_addf(&why, "%s must be one of ", key);
-    names_add(&why, names);
-    strbuf_addstr(&why, ", not ");
-    value_add_repr(&why, &v);
-    if (near)
-        strbuf_addf(&why, " (did you mean %s?)", near);
-    config_blame(cfg, p, KEYS(key), "%s", why.buf);
+    if (!known)
+        config_blame(cfg, p, KEYS(key), "%s %s", key, why.buf);
+    else if (row >= 0)
+        check_unread(names, row, cfg, p, key);
     strbuf_release(&why);
-    return false;
+    return known;
 }
 
 void names_add_type(struct strbuf *s, const struct schema *row, names_of_key *names_of)
@@ -68,7 +36,7 @@ void names_add_type(struct strbuf *s, const struct schema *row, names_of_key *na
     struct names names;
 
     if (names_of && names_of(row->key, &names)) {
-        strbuf_addstr(s, "one of ");
+        strbuf_addf(s, "%sone of ", names.empty ? "empty or " : "");
         names_add(s, &names);
     } else {
         schema_add_type(s, row);

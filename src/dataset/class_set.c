@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/suggest.h"
 #include "image/label.h"
 
 #define ROAD          128, 64, 128
@@ -94,23 +93,15 @@ const struct class_set *class_set_find(const char *name)
     return NULL;
 }
 
-bool class_set_known(const char *name, struct strbuf *why)
+static struct named class_set_at(const void *table, int i)
 {
-    struct suggest near;
+    const struct class_set *row = (const struct class_set *)table + i;
 
-    if (!*name || class_set_find(name))
-        return true;
-    suggest_init(&near, name);
-    strbuf_addstr(why, "must be empty or one of ");
-    for (const struct class_set *s = class_set_table; s->name; s++) {
-        strbuf_addf(why, "%s%s", s == class_set_table ? "" : ", ", s->name);
-        suggest_try(&near, s->name);
-    }
-    strbuf_addf(why, ", not '%s'", name);
-    if (near.best)
-        strbuf_addf(why, " (did you mean %s?)", near.best);
-    return false;
+    return (struct named){.name = row->name, .help = row->help};
 }
+
+const struct names class_set_names = {
+    .at = class_set_at, .table = class_set_table, .empty = true};
 
 void class_set_map(const struct class_set *s, int classes, bool train_ids,
                    uint8_t map[256])

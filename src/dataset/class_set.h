@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strbuf.h"
+#include "base/names.h"
 
 enum { LABEL_NONE = 254 }; /* in a map: no class has this value, and it is not ignored */
 
@@ -35,9 +35,7 @@ extern const struct class_set class_set_table[];
 /* NULL: there is no such set, or the name is empty. */
 const struct class_set *class_set_find(const char *name);
 
-/* Is it the name of a set, or empty? Else what it must be and what was probably meant are
- * appended to `why`. */
-bool class_set_known(const char *name, struct strbuf *why);
+extern const struct names class_set_names;
 
 /*
  * What each value of a label file becomes: a class, LABEL_IGNORE, or LABEL_NONE. For no

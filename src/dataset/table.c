@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/suggest.h"
 
 /* A row each; a new one is its file and a word here. */
 #define STORAGES(ROW) ROW(folder) ROW(list) ROW(cityscapes) ROW(voc) ROW(synthetic)
@@ -36,28 +35,23 @@ const struct storage *storage_find(const char *name)
     return NULL;
 }
 
-bool storage_known(const char *name, struct strbuf *why)
+/* A row's name, then its aliases. */
+static struct named storage_at(const void *table, int i)
 {
-    const char *between = "must be one of ";
-    struct suggest near;
+    const struct storage *const *row = table;
 
-    if (storage_find(name))
-        return true;
-    suggest_init(&near, name);
-    for (const struct storage *const *row = storage_table; *row; row++) {
-        strbuf_addf(why, "%s%s", between, (*row)->name);
-        suggest_try(&near, (*row)->name);
-        between = ", ";
-        for (const char *const *a = (*row)->alias; *a; a++) {
-            strbuf_addf(why, "%s%s", between, *a);
-            suggest_try(&near, *a);
-        }
+    for (; *row; row++) {
+        if (i == 0)
+            return (struct named){.name = (*row)->name, .help = (*row)->help};
+        i--;
+        for (const char *const *a = (*row)->alias; *a; a++)
+            if (i-- == 0)
+                return (struct named){.name = *a, .help = (*row)->help};
     }
-    strbuf_addf(why, ", not '%s'", name);
-    if (near.best)
-        strbuf_addf(why, " (did you mean %s?)", near.best);
-    return false;
+    return (struct named){0};
 }
+
+const struct names storage_names = {.at = storage_at, .table = storage_table};
 
 bool storage_reads(const struct storage *row, const char *key)
 {
@@ -104,7 +98,7 @@ struct dataset *dataset_open(const char *name, const struct dataset_source *s)
 {
     struct strbuf why = STRBUF_INIT;
 
-    if (!storage_known(name, &why))
+    if (!names_known(&storage_names, name, &why))
         usage("DATA.DATASET %s", why.buf);
     return storage_find(name)->open(s);
 }

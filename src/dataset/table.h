@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strbuf.h"
+#include "base/names.h"
 #include "dataset/dataset.h"
 
 /* What the values of label maps mean. */
@@ -74,9 +74,7 @@ extern const struct storage *const storage_table[];
 /* By a name or an alias; NULL: there is none. */
 const struct storage *storage_find(const char *name);
 
-/* Is there such a storage? Else "must be one of ..., not 'x'" is appended to `why`, with
- * what was probably meant. */
-bool storage_known(const char *name, struct strbuf *why);
+extern const struct names storage_names; /* aliases included */
 
 bool storage_reads(const struct storage *row, const char *key);
 

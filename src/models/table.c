@@ -16,6 +16,15 @@ const struct model_family *const model_families[] = {
     NULL,
 };
 
+static struct named family_at(const void *table, int i)
+{
+    const struct model_family *const *row = table;
+
+    return (struct named){.name = row[i] ? row[i]->type : NULL};
+}
+
+const struct names model_family_names = {.at = family_at, .table = model_families};
+
 const struct model_family *model_family_find(const char *type)
 {
     for (int i = 0; model_families[i]; i++)

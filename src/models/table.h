@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "base/strbuf.h"
+#include "base/names.h"
 #include "graph/graph.h"
 #include "models/options.h"
 
@@ -66,6 +66,8 @@ struct model_family {
 };
 
 extern const struct model_family *const model_families[]; /* NULL ends it */
+
+extern const struct names model_family_names;
 
 /* NULL if there is none of MODEL.TYPE `type`. */
 const struct model_family *model_family_find(const char *type);

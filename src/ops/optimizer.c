@@ -1,12 +1,27 @@
 /* What the optimizers share: looking up rows, the node and its checks. */
 #include "ops/optimizer.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/strbuf.h"
-#include "base/suggest.h"
+
+/* After the rows, what Swin's configurations call the optimizers of Apex. */
+static struct named optimizer_at(const void *table, int i)
+{
+    static const char why[] = "is Apex's name; every optimizer here is fused: take adamw";
+    static const struct named apex[] = {{.name = "fused_adam", .refuse = why},
+                                        {.name = "fused_lamb", .refuse = why},
+                                        {0}};
+    const struct optimizer *o = table;
+
+    for (; o->name; o++)
+        if (i-- == 0)
+            return (struct named){.name = o->name, .help = o->help, .reads = o->reads};
+    return apex[i];
+}
+
+const struct names optimizer_names = {
+    .at = optimizer_at, .table = optimizer_table, .any_case = true};
 
 const struct optimizer *optimizer_find(const char *name)
 {
@@ -14,49 +29,6 @@ const struct optimizer *optimizer_find(const char *name)
         if (!strcasecmp(o->name, name))
             return o;
     return NULL;
-}
-
-/* What Swin's configurations call the optimizers of Apex. */
-static bool add_apex(const char *name, struct strbuf *why)
-{
-    static const char *const row[][2] = {{"fused_adam", "adamw"},
-                                         {"fused_lamb", "adamw"}};
-
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        if (!strcasecmp(row[i][0], name)) {
-            strbuf_addf(why, "%s is Apex's name; every optimizer here is fused: take %s",
-                        row[i][0], row[i][1]);
-            return true;
-        }
-    return false;
-}
-
-bool optimizer_known(const char *name, struct strbuf *why)
-{
-    struct suggest near;
-
-    if (optimizer_find(name))
-        return true;
-    if (add_apex(name, why))
-        return false;
-    suggest_init(&near, name);
-    strbuf_addstr(why, "must be one of ");
-    for (const struct optimizer *o = optimizer_table; o->name; o++) {
-        strbuf_addf(why, "%s%s", o == optimizer_table ? "" : ", ", o->name);
-        suggest_try(&near, o->name);
-    }
-    strbuf_addf(why, ", not '%s'", name);
-    if (near.best)
-        strbuf_addf(why, " (did you mean %s?)", near.best);
-    return false;
-}
-
-bool optimizer_reads(const struct optimizer *o, const char *key)
-{
-    for (const char *const *k = o->reads; *k; k++)
-        if (!strcmp(*k, key))
-            return true;
-    return false;
 }
 
 int optimizer_moments(const struct optimizer *o, const struct hyperparameters *h)

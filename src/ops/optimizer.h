@@ -13,6 +13,7 @@
 #ifndef OPS_OPTIMIZER_H
 #define OPS_OPTIMIZER_H
 
+#include "base/names.h"
 #include "graph/graph.h"
 #include "ops/update.h"
 
@@ -44,11 +45,7 @@ extern const struct optimizer optimizer_table[];
 /* NULL: there is no such optimizer. */
 const struct optimizer *optimizer_find(const char *name);
 
-/* Is there one? Else "must be one of ..., not 'x'" is appended to `why`, with what was
- * probably meant. */
-bool optimizer_known(const char *name, struct strbuf *why);
-
-bool optimizer_reads(const struct optimizer *o, const char *key);
+extern const struct names optimizer_names;
 
 /* How many of o->moment there are: 0 to OPTIMIZER_MOMENTS. */
 int optimizer_moments(const struct optimizer *o, const struct hyperparameters *h);

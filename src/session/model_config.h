@@ -30,7 +30,7 @@ struct model_options model_options_of_config(const struct config *cfg, struct ar
  */
 bool model_options_check(const struct config *cfg, struct problems *p);
 
-/* The choices of MODEL keys. */
+/* The choices of options. */
 names_of_key model_key_names;
 
 /* A channel of DATA.MEAN as a grey level: what fills places without a picture. */

@@ -28,16 +28,16 @@ static const struct schema *row_of(const struct option *o)
     return row;
 }
 
-static const char *choice_at(const void *table, int i)
+static struct named choice_at(const void *table, int i)
 {
     const struct option_choice *choices = table;
 
-    return choices[i].name;
+    return (struct named){.name = choices[i].name};
 }
 
 static struct names choice_names(const struct option *o)
 {
-    return (struct names){choice_at, o->choices};
+    return (struct names){.at = choice_at, .table = o->choices};
 }
 
 static int choice_value(const struct option *o, const char *name)
@@ -88,8 +88,7 @@ static bool check_choices(const struct option *table, const struct config *cfg,
     for (const struct option *o = table; o && o->key; o++) {
         struct names names = choice_names(o);
 
-        if (o->choices &&
-            !names_check(&names, cfg, p, o->key, config_get(cfg, o->key)->s))
+        if (o->choices && !names_check(&names, cfg, p, o->key))
             ok = false;
     }
     return ok;
@@ -152,24 +151,13 @@ bool model_options_check(const struct config *cfg, struct problems *p)
     return ok;
 }
 
-static const char *type_at(const void *table, int i)
-{
-    const struct model_family *const *families = table;
-
-    return families[i] ? families[i]->type : NULL;
-}
-
 bool model_key_names(const char *key, struct names *names)
 {
     const struct option *o = option_find(model_common_options, key);
 
     for (int i = 0; !o && model_families[i]; i++)
         o = option_find(model_families[i]->options, key);
-    if (!strcmp(key, "MODEL.TYPE"))
-        *names = (struct names){type_at, model_families};
-    else if (o && o->choices)
+    if (o && o->choices)
         *names = choice_names(o);
-    else
-        return false;
-    return true;
+    return o && o->choices;
 }

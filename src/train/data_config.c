@@ -36,14 +36,8 @@ void data_check_input(const struct config *cfg, struct problems *p)
 
 void data_check_names(const struct config *cfg, struct problems *p)
 {
-    struct strbuf why = STRBUF_INIT;
-
-    if (!class_set_known(cfg->data.class_set, &why))
-        config_blame(cfg, p, KEYS("DATA.CLASS_SET"), "DATA.CLASS_SET %s", why.buf);
-    strbuf_reset(&why);
-    if (!storage_known(cfg->data.dataset, &why))
-        config_blame(cfg, p, KEYS("DATA.DATASET"), "DATA.DATASET %s", why.buf);
-    strbuf_release(&why);
+    (void)names_check(&class_set_names, cfg, p, "DATA.CLASS_SET");
+    (void)names_check(&storage_names, cfg, p, "DATA.DATASET");
 }
 
 void data_check_keys(const struct config *cfg, struct problems *p)

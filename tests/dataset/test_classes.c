@@ -87,7 +87,7 @@ static void rows_are_whole(void **state)
         int classes = 0, valued = 0;
 
         assert_ptr_equal(class_set_find(s->name), s); /* of no row before it */
-        assert_true(class_set_known(s->name, &why));
+        assert_true(names_known(&class_set_names, s->name, &why));
         assert_true(s->help && *s->help);
         class_set_map(s, s->n, false, map);
         for (int k = 0; k < s->n; k++) {
@@ -110,9 +110,9 @@ static void unknown_names_are_told_the_rows(void **state)
     (void)state;
     assert_null(class_set_find("cityscapes"));
     assert_null(class_set_find(""));
-    assert_true(class_set_known("", &why));
+    assert_true(names_known(&class_set_names, "", &why));
     assert_int_equal(why.len, 0);
-    assert_false(class_set_known("cityscape19", &why));
+    assert_false(names_known(&class_set_names, "cityscape19", &why));
     for (const struct class_set *s = class_set_table; s->name; s++)
         assert_non_null(strstr(why.buf, s->name));
     assert_non_null(strstr(why.buf, "not 'cityscape19' (did you mean cityscapes19?)"));

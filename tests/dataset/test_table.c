@@ -134,11 +134,11 @@ static void rows_are_whole(void **state)
             assert_ptr_equal(storage_find(*a), row);
         for (const char *const *key = row->reads; key && *key; key++)
             assert_non_null(schema_find(schema_table, *key));
-        assert_true(storage_known(row->name, &why));
+        assert_true(names_known(&storage_names, row->name, &why));
     }
     assert_int_equal(why.len, 0);
     assert_null(storage_find("imagenet2"));
-    assert_false(storage_known("citiscapes", &why));
+    assert_false(names_known(&storage_names, "citiscapes", &why));
     for (const struct storage *const *at = storage_table; *at; at++)
         assert_non_null(strstr(why.buf, (*at)->name));
     assert_non_null(strstr(why.buf, "imagenet22K"));

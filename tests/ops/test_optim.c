@@ -179,9 +179,9 @@ static void test_rows(void **state)
                          o->momentum ? 0 : optimizer_moments(o, &some));
     }
     assert_ptr_equal(optimizer_find("AdamW"), optimizer_find("adamw"));
-    assert_true(optimizer_known("SGD", &why));
+    assert_true(names_known(&optimizer_names, "SGD", &why));
     assert_int_equal(why.len, 0);
-    assert_false(optimizer_known("sgb", &why));
+    assert_false(names_known(&optimizer_names, "sgb", &why));
     assert_non_null(strstr(why.buf, "not 'sgb' (did you mean sgd?)"));
     strbuf_release(&why);
 }
