@@ -21,6 +21,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_cast_kernel,
     &cuda_pointwise,
     &cuda_add,
+    &cuda_scale_by,
     &cuda_dropout,
     &cuda_concat,
     &cuda_patch_merge,

@@ -1,13 +1,21 @@
-/* Patches merged, tokens put before others, positions added. */
+/* Patches merged, tokens put before others, positions added; multiples. */
 #include "cases/case_build.h"
 #include "ops/patch_merge.h"
 #include "ops/position.h"
+#include "ops/scale_by.h"
 #include "ops/tokens.h"
 
 static struct tensor *tokens(struct case_build *c, const struct case_size *s)
 {
     return case_tensor(c, "x", DTYPE_F32, LAYOUT_PLAIN, s->dim[3] ? 4 : 3, s->dim,
                        CASE_SIGNED);
+}
+
+void case_scale_by(struct case_build *c, const struct op_case *row,
+                   const struct case_size *s)
+{
+    (void)row;
+    case_output(c, scale_by(c->b, tokens(c, s), "scale_by", .factor = 0.75f));
 }
 
 void case_patch_merge(struct case_build *c, const struct op_case *row,

@@ -1,4 +1,5 @@
-/* The rows of patch_merge, of tokens put before others, and of positions. */
+/* The rows of patch_merge, of tokens put before others, and of positions; of multiples.
+ */
 #include "cases/rows.h"
 
 /* Swin-T's second merging, and ViT-S, at batch 16. */
@@ -6,6 +7,7 @@
 #define VIT_TOKENS .bench = {.dim = {16, 196, 384}, .out = 1}
 
 const struct op_case rows_patches[] = {
+    {.name = "scale_by", .build = case_scale_by, .small = {.dim = {3, 5, 7}}, VIT_TOKENS},
     {.name = "patch_merge",
      .build = case_patch_merge,
      .small = {.dim = {2, 4, 6, 3}},

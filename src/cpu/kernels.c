@@ -53,6 +53,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_batchnorm_inference,
     &cpu_relu,
     &cpu_add,
+    &cpu_scale_by,
     &cpu_normalize,
     &cpu_cast,
     &cpu_pool2d,

@@ -15,9 +15,10 @@ extern const struct kernel cpu_add, cpu_batchnorm, cpu_batchnorm_grad,
     cpu_down_weight_grad, cpu_dropout, cpu_forward_amx, cpu_forward_direct,
     cpu_forward_narrow, cpu_global_avgpool, cpu_linear, cpu_mix, cpu_normalize,
     cpu_optimizer, cpu_pad_shortcut, cpu_patch_merge, cpu_pool2d, cpu_position, cpu_relu,
-    cpu_tokens, cpu_weight_grad, cpu_weight_grad_amx, cpu_weight_grad_direct,
-    cpu_weight_grad_narrow, cpu_forward_winograd, cpu_data_grad_winograd,
-    cpu_weight_grad_winograd, cpu_forward_gemm, cpu_data_grad_gemm, cpu_weight_grad_gemm;
+    cpu_scale_by, cpu_tokens, cpu_weight_grad, cpu_weight_grad_amx,
+    cpu_weight_grad_direct, cpu_weight_grad_narrow, cpu_forward_winograd,
+    cpu_data_grad_winograd, cpu_weight_grad_winograd, cpu_forward_gemm,
+    cpu_data_grad_gemm, cpu_weight_grad_gemm;
 
 /* What our own loops can store. */
 static inline bool cpu_dtype(const struct tensor *t)

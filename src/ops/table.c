@@ -33,6 +33,7 @@
 #include "ops/qkv_bias.h"
 #include "ops/relu.h"
 #include "ops/running_stats.h"
+#include "ops/scale_by.h"
 #include "ops/scale_channels.h"
 #include "ops/sigmoid.h"
 #include "ops/tokens.h"
@@ -72,6 +73,7 @@ const struct op *const op_table[] = {
     &op_sigmoid,
     &op_sigmoid_grad,
     &op_add,
+    &op_scale_by,
     &op_cast,
     &op_view,
     &op_scale_channels,
