@@ -11,6 +11,7 @@ import os
 import sys
 
 import torch
+from timm.optim import Lion
 from timm.scheduler import CosineLRScheduler, PolyLRScheduler, StepLRScheduler
 
 STEPS = 5
@@ -31,6 +32,8 @@ CASES = [
     dict(name="adamw clip norm", op="adamw", beta1=0.9, beta2=0.999, eps=1e-8, wd=0.3, norm=1.0),
     dict(name="rmsprop", op="rmsprop", alpha=0.9, momentum=0.0, eps=1e-3, wd=5e-2),
     dict(name="rmsprop momentum", op="rmsprop", alpha=0.99, momentum=0.9, eps=1e-8, wd=0.0),
+    dict(name="lion", op="lion", beta1=0.9, beta2=0.99, wd=0.3),
+    dict(name="lion clip value", op="lion", beta1=0.95, beta2=0.98, wd=0.0, value=0.3),
 ]
 
 
@@ -40,13 +43,15 @@ def optimizer(c, groups):
     if c["op"] in ("adam", "adamw"):
         kind = torch.optim.Adam if c["op"] == "adam" else torch.optim.AdamW
         return kind(groups, betas=(c["beta1"], c["beta2"]), eps=c["eps"])
+    if c["op"] == "lion":
+        return Lion(groups, betas=(c["beta1"], c["beta2"]))
     return torch.optim.RMSprop(groups, alpha=c["alpha"], momentum=c["momentum"], eps=c["eps"])
 
 
 def moments(opt, p):
     keys = {"SGD": ["momentum_buffer"], "Adam": ["exp_avg", "exp_avg_sq"],
             "AdamW": ["exp_avg", "exp_avg_sq"],
-            "RMSprop": ["momentum_buffer", "square_avg"]}[type(opt).__name__]
+            "RMSprop": ["momentum_buffer", "square_avg"], "Lion": ["exp_avg"]}[type(opt).__name__]
     return [floats(opt.state[p][k]) if opt.state[p].get(k) is not None else None for k in keys]
 
 

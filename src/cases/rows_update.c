@@ -13,5 +13,7 @@ const struct op_case rows_update[] = {
     {.name = "adam", UPDATE(.optimizer = "adam")},
     {.name = "adamw", UPDATE(.optimizer = "adamw", .clip_norm = 1)},
     {.name = "rmsprop", UPDATE(.optimizer = "rmsprop", .momentum = 0.9f)},
+    /* wide: of a step near 0, rounding turns the sign over */
+    {.name = "lion", .wide = true, UPDATE(.optimizer = "lion", .clip_norm = 0.5f)},
     {.name = NULL},
 };

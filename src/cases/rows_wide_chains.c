@@ -5,6 +5,7 @@ const struct op_case rows_wide_chains[] = {
     {.name = "sgd wide", UPDATE_WIDE(.optimizer = "sgd", .momentum = 0.9f)},
     {.name = "sgd accumulated wide",
      UPDATE_WIDE(.optimizer = "sgd", .clip_norm = 1, .accumulation = {.group = 2})},
+    {.name = "lion wide", UPDATE_WIDE(.optimizer = "lion")},
     {.name = "adamw wide", UPDATE_WIDE(.optimizer = "adamw")},
     {.name = "conv bn relu wide",
      WIDE,

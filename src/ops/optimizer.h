@@ -37,6 +37,11 @@ struct optimizer {
     /* The keys of TRAIN.OPTIMIZER that it reads, NULL at the end. Those of other rows are
      * told to have no effect. */
     const char *const *reads;
+    /* What its authors take where the configuration's default is another, up to a NULL;
+     * may be NULL. Those who leave the default are told. */
+    const struct optimizer_usual {
+        const char *key, *value;
+    } * usual;
 };
 
 /* Ends with a row without a name; in the order of the help. */

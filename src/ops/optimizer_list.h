@@ -14,13 +14,15 @@
 #define OPS_OPTIMIZER_LIST_H
 
 #include "ops/adam_formula.h"
+#include "ops/lion_formula.h"
 #include "ops/rmsprop_formula.h"
 #include "ops/sgd_formula.h"
 
 #define OPTIMIZER_LIST(X)                                                                \
     X(sgd)                                                                               \
     X(adam)                                                                              \
-    X(rmsprop)
+    X(rmsprop)                                                                           \
+    X(lion)
 
 #define OPTIMIZER_OP_DECLARED(NAME) extern const struct op op_##NAME;
 OPTIMIZER_LIST(OPTIMIZER_OP_DECLARED)

@@ -8,6 +8,14 @@
     {                                                                                    \
         __VA_ARGS__, NULL                                                                \
     }
+#define USUAL(...)                                                                       \
+    (const struct optimizer_usual[])                                                     \
+    {                                                                                    \
+        __VA_ARGS__,                                                                     \
+        {                                                                                \
+            NULL, NULL                                                                   \
+        }                                                                                \
+    }
 #define KEY(name) "TRAIN.OPTIMIZER." name
 
 const struct optimizer optimizer_table[] = {
@@ -44,6 +52,15 @@ const struct optimizer optimizer_table[] = {
         .moment = {"momentum_buffer", "square_avg"},
         .flops = 13,
         .reads = READS(KEY("ALPHA"), KEY("EPS"), KEY("MOMENTUM")),
+    },
+    {
+        .name = "lion",
+        .help = "Lion: steps of one size, with decoupled weight decay (timm)",
+        .op = &op_lion,
+        .moment = {"exp_avg"},
+        .flops = 9,
+        .reads = READS(KEY("BETAS")),
+        .usual = USUAL({KEY("BETAS"), "[0.9, 0.99]"}),
     },
     {.name = NULL},
 };

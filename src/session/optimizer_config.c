@@ -3,9 +3,20 @@
 #include "base/error.h"
 #include "config/names.h"
 
+static void check_usual(const struct config *cfg, struct problems *p,
+                        const struct optimizer *o)
+{
+    for (const struct optimizer_usual *u = o->usual; u && u->key; u++)
+        if (!config_where(cfg, u->key))
+            problems_note(p, config_where(cfg, "TRAIN.OPTIMIZER.NAME"),
+                          "%s is usually used with %s %s, which is not the default",
+                          o->name, u->key, u->value);
+}
+
 void optimizer_config_check(const struct config *cfg, struct problems *p)
 {
-    (void)names_check(&optimizer_names, cfg, p, "TRAIN.OPTIMIZER.NAME");
+    if (names_check(&optimizer_names, cfg, p, "TRAIN.OPTIMIZER.NAME"))
+        check_usual(cfg, p, optimizer_of_config(cfg));
 }
 
 const struct optimizer *optimizer_of_config(const struct config *cfg)

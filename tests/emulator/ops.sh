@@ -1,7 +1,8 @@
 #!/bin/bash
 # The op table on the emulated GPU, against the reference, in several orders of threads,
 # blocks and streams. Each must give the same bits: a kernel whose result depends on who
-# comes first lacks a barrier, or adds floats by atomics.
+# comes first lacks a barrier, or adds floats by atomics. And the optimizers against
+# PyTorch and timm.
 #
 #   tests/emulator/ops.sh [PROGRAM]
 set -u
@@ -47,5 +48,10 @@ same tf32 tf32
 same plain plain
 changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
+
+TEST_BACKENDS=cuda "${program%/*}/test_optim" >"$dir/optim.log" 2>&1 || {
+  cat "$dir/optim.log"
+  fail "test_optim"
+}
 
 [ $fails = 0 ] && echo "ops: passed" || { echo "ops: $fails failed"; exit 1; }

@@ -66,6 +66,47 @@ static void test_round_trip(void **state)
     run_release(&b);
 }
 
+/* Its moments are in the file as PyTorch calls them, and with them a run goes on. */
+static void check_optimizer(const struct optimizer *o)
+{
+    const char *const keys[] = {"TRAIN.OPTIMIZER.NAME", o->name, "TRAIN.BASE_LR", "0.002",
+                                NULL};
+    struct strbuf why = STRBUF_INIT;
+    struct safetensors f;
+    struct run_state got;
+    struct run a, b;
+
+    run_init(&a, keys);
+    run_init(&b, keys);
+    run_steps(&a, 3);
+    ckpt_write(&a, ckpt_path);
+    assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
+    for (int i = 0; i < OPTIMIZER_MOMENTS && o->moment[i]; i++) {
+        char *name = xasprintf("optimizer.%s.fc.weight", o->moment[i]);
+
+        if (!safetensors_find(&f, name))
+            fail_msg("%s: no %s", o->name, name);
+        free(name);
+    }
+    safetensors_close(&f);
+    if (checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why))
+        fail_msg("%s: %s", o->name, why.buf);
+    run_steps(&a, 2);
+    run_steps(&b, 2);
+    ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
+    for (int i = 0; i < OPTIMIZER_MOMENTS && o->moment[i]; i++)
+        ckpt_same_array(&a, &b, i ? MEMORY_MOMENT2 : MEMORY_MOMENT1);
+    run_release(&a);
+    run_release(&b);
+}
+
+static void test_optimizers(void **state)
+{
+    (void)state;
+    for (const struct optimizer *o = optimizer_table; o->name; o++)
+        check_optimizer(o);
+}
+
 /* A run that began without an average: it starts from the weights of the file. */
 static void test_no_average(void **state)
 {
@@ -440,6 +481,7 @@ int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_optimizers, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_no_average, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_file, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_counters, ckpt_setup, ckpt_teardown),
