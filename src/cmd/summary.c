@@ -69,7 +69,7 @@ static void summary_init(struct summary *s, const struct config *cfg)
     s->program = s->session.program[SESSION_TRAIN];
     s->graph = s->session.build[SESSION_TRAIN].graph;
     s->batch = s->session.plan.batch;
-    s->count = model_count(s->graph);
+    s->count = model_count(s->graph, s->session.plan.model->family);
     s->count.macs /= s->batch;
     s->count.acts /= s->batch;
     count_activations(s);

@@ -2,11 +2,12 @@
 
 #include "ops/table.h"
 
-static void count_tensor(struct model_count *c, const struct tensor *t)
+static void count_tensor(struct model_count *c, const struct tensor *t,
+                         const struct model_family *f)
 {
     if (t->kind == TENSOR_PARAM) {
         c->params += tensor_len(t);
-        c->decayed += t->ndim > 1 ? tensor_len(t) : 0;
+        c->decayed += model_decays(f, t, false) ? tensor_len(t) : 0;
         c->tensors++;
         c->entries++;
     } else if (t->kind == TENSOR_STATE && t->memory == MEMORY_WEIGHTS) {
@@ -14,12 +15,12 @@ static void count_tensor(struct model_count *c, const struct tensor *t)
     }
 }
 
-struct model_count model_count(const struct graph *g)
+struct model_count model_count(const struct graph *g, const struct model_family *f)
 {
     struct model_count c = {0};
 
     for (int i = 0; i < g->ntensor; i++)
-        count_tensor(&c, g->tensor[i]);
+        count_tensor(&c, g->tensor[i], f);
     for (int i = 0; i < g->nnode; i++) {
         const struct node *n = g->node[i];
 
@@ -40,7 +41,7 @@ struct model_count model_count_image(const struct model *m, const struct model_o
     struct model_count c;
 
     model_build(&b, m, o, x);
-    c = model_count(b.g);
+    c = model_count(b.g, m->family);
     graph_free(b.g);
     return c;
 }

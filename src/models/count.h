@@ -12,14 +12,15 @@
 
 struct model_count {
     int64_t params;  /* elements of all parameters */
-    int64_t decayed; /* of those with two dims or more: what weight decay applies to */
+    int64_t decayed; /* of those, what weight decay applies to */
     int tensors;     /* parameters */
     int entries;     /* of a state dict: parameters and buffers */
     int64_t macs;    /* multiply-accumulates of the forward phase, the whole batch */
     int64_t acts;    /* elements written by the forward nodes that have MACs */
 };
 
-struct model_count model_count(const struct graph *g);
+/* Of a model of this family. */
+struct model_count model_count(const struct graph *g, const struct model_family *f);
 
 /* Of one image of height x width pixels and `channels` channels, for inference. */
 struct model_count model_count_image(const struct model *m, const struct model_options *o,

@@ -33,6 +33,21 @@ const struct model_family *model_family_find(const char *type)
     return NULL;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && !strcmp(s + n - m, end);
+}
+
+bool model_decays(const struct model_family *f, const struct tensor *t, bool decay_1d)
+{
+    for (int i = 0; f->no_decay && f->no_decay[i]; i++)
+        if (strstr(t->name, f->no_decay[i]))
+            return false;
+    return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
+}
+
 /* Is m the architecture of "architecture.tag"? */
 static bool same_arch(const struct model *m, const char *name)
 {

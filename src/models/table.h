@@ -52,6 +52,9 @@ struct model_family {
                                    * at the end; others must not be changed */
     const struct option *options; /* keys of its own; NULL: none */
     size_t options_size;          /* of the struct that they fill */
+    /* Parameters with such words in their names have no weight decay, whatever their
+     * dims. NULL at the end; NULL: none. */
+    const char *const *no_decay;
 
     /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. */
     struct tensor *(*build)(struct builder *b, const void *arch,
@@ -68,6 +71,10 @@ struct model_family {
 extern const struct model_family *const model_families[]; /* NULL ends it */
 
 extern const struct names model_family_names;
+
+/* Does weight decay apply to a parameter? Not to biases and other 1-D tensors, unless
+ * decay_1d, and never to what the family names. */
+bool model_decays(const struct model_family *f, const struct tensor *t, bool decay_1d);
 
 /* NULL if there is none of MODEL.TYPE `type`. */
 const struct model_family *model_family_find(const char *type);

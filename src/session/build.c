@@ -75,24 +75,6 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     graph_flatten(b->g);
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t a = strlen(s), b = strlen(end);
-
-    return a >= b && !strcmp(s + a - b, end);
-}
-
-bool build_decays(const struct tensor *t, bool decay_1d)
-{
-    static const char *const never[] = {
-        "absolute_pos_embed", "relative_position_bias_table", "cpb_mlp", "logit_scale"};
-
-    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
-        if (strstr(t->name, never[i]))
-            return false;
-    return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
-}
-
 /* One for each parameter with a gradient: what is frozen or unused is not touched. */
 static void build_segments(struct build *t, const struct plan *p)
 {
@@ -107,8 +89,9 @@ static void build_segments(struct build *t, const struct plan *p)
                 .offset = s->offset,
                 .len = s->len,
                 .lr_scale = 1,
-                .weight_decay =
-                    build_decays(s->tensor, p->decay_1d) ? (float)p->weight_decay : 0,
+                .weight_decay = model_decays(p->model->family, s->tensor, p->decay_1d)
+                                    ? (float)p->weight_decay
+                                    : 0,
             };
     }
 }

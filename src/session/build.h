@@ -36,7 +36,4 @@ struct build {
 void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes);
 void build_release(struct build *t);
 
-/* Does weight decay apply? Not to 1-D tensors, biases and position tables. */
-bool build_decays(const struct tensor *t, bool decay_1d);
-
 #endif
