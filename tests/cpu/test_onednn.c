@@ -356,6 +356,33 @@ static void test_too_many(void **state)
     }
 }
 
+/* Weight gradients of which the library's threads would disturb each other. */
+static void test_copies_apart(void **state)
+{
+    struct onednn_conv c = {
+        .job = ONEDNN_BACKWARD_WEIGHTS,
+        .type = DTYPE_F32,
+        .groups = 1,
+        .batch = 2,
+        .in = 64,
+        .height = 6,
+        .width = 6,
+        .out = 64,
+        .out_height = 3,
+        .out_width = 3,
+        .kernel = {1, 1},
+        .stride = {2, 2},
+        .dilation = {1, 1},
+    };
+    struct onednn_prim *p = onednn_conv_new(onednn, &c);
+
+    (void)state;
+    assert_non_null(p);
+    onednn_prim_free(p);
+    for (c.in = 3; c.in <= 12; c.in *= 4)
+        assert_null(onednn_conv_new(onednn, &c));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +390,7 @@ int main(void)
         cmocka_unit_test(bf16_is_what_plain_loops_give),
         cmocka_unit_test(linear_layers_are_what_plain_loops_give),
         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_copies_apart),
     };
     int failed;
 
