@@ -11,8 +11,8 @@
  * Sources may use __global__, __device__, __shared__, __restrict__, __grid_constant__,
  * threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync,
  * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, SHARED_BYTES and what
- * cuda/vec.h offers: all of that exists without a GPU too, where tests/emulator runs the
- * same sources on the host.
+ * cuda/vec.h offers. Another compiler than nvcc needs a header in front of the source
+ * (-include) that defines all of that, LAUNCH too: tests/emulator runs them on the host.
  */
 #ifndef CUDA_LAUNCH_H
 #define CUDA_LAUNCH_H
@@ -41,9 +41,8 @@
  */
 #define UNROLL_WHOLE _Pragma("unroll")
 
-#else
-#define UNROLL_WHOLE
-#include "tests/emulator/launch.h"
+#elif !defined(LAUNCH)
+#error "nvcc compiles this, or a compiler with CUDA's language in front (-include)"
 #endif
 
 #endif

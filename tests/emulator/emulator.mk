@@ -10,7 +10,7 @@ EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-string
             -Wformat=2 -Werror
 EMU_FLAGS = -std=c++20 $(OPT) -ffp-contract=off -fno-math-errno -fno-exceptions \
             -fno-rtti -fno-threadsafe-statics -fPIC $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
-            -isystem $(CUDA_HOME)/include -MMD -MP \
+            -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
             -fno-omit-frame-pointer)
 

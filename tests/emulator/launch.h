@@ -1,8 +1,9 @@
 /*
  * CUDA's language for the host compiler: what cuda/launch.h names, so that the sources of
- * our kernels run without a GPU. One thread of the host plays all threads of all blocks,
- * one block after the other; a thread that has to wait at a barrier or for its warp is a
- * fiber that another one replaces (tests/emulator/block.c).
+ * our kernels run without a GPU; emulator.mk puts it in front of them (-include). One
+ * thread of the host plays all threads of all blocks, one block after the other; a thread
+ * that has to wait at a barrier or for its warp is a fiber that another one replaces
+ * (tests/emulator/block.c).
  *
  * The emulator aborts with the kernel's name where a GPU would hang or give rubbish: a
  * barrier or a warp operation that not all threads reach, too many threads, too much
@@ -79,6 +80,7 @@ static void emulator_call(cudaStream_t stream, const char *name, dim3 grid, dim3
     } while (0)
 
 #define SHARED_BYTES(name) unsigned char *const name = emulator_shared()
+#define UNROLL_WHOLE
 
 template <class F>
 static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute a, int value)
