@@ -304,10 +304,15 @@ static inline float __fadd_rn(float a, float b)
 {
     return a + b;
 }
-static inline float __fmul_rn(float a, float b)
+/* As a GPU's instruction: no compiler sees that the result is a product. */
+static inline float emulator_mul(float a, float b)
 {
-    return a * b;
+    float product = a * b;
+
+    __asm__("" : "+x"(product));
+    return product;
 }
+#define __fmul_rn(a, b) emulator_mul(a, b) /* a macro: shared formulas ask for it */
 static inline float __fmaf_rn(float a, float b, float c)
 {
     return fmaf(a, b, c);
