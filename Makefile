@@ -98,7 +98,8 @@ check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/chec
 demo: ## packages, build, generated images, training, evaluation: two minutes
 	@scripts/demo.sh
 
-headers: ## every header compiles alone, as C, and as C++ if it says extern "C"
+headers: ## includes point downward; every header compiles alone, as C, and as C++ if it says extern "C"
+	@scripts/includes.sh
 	@for h in $(wildcard src/*.h src/*/*.h src/*/*/*.h); do \
 	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -fsyntax-only -x c $$h || exit 1; \
 	  grep -q 'extern "C"' $$h || continue; \

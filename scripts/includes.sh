@@ -1,0 +1,47 @@
+#!/bin/bash
+# Includes point downward: each folder of src/, and cuda/, may include what its row names
+# and nothing else. A new folder needs a row here and one in the README's table.
+#
+#   scripts/includes.sh          prints each include that points elsewhere; exit code 1
+set -u
+cd "$(dirname "$0")/.."
+awk '
+  BEGIN {
+    row("base", "")
+    row("config", "base")
+    row("image", "base")
+    row("dataset", "base image")
+    row("graph", "base")
+    row("ops", "base graph")
+    row("cases", "base graph ops")
+    row("cpu", "base graph ops")
+    row("cuda", "base graph ops")
+    row("models", "base graph ops")
+    row("io", "base")
+    row("dist", "base graph")
+    row("session", "base config image dataset graph ops cpu cuda models dist")
+    row("train", "base config image dataset graph ops models dist io session")
+    row("synth", "base image dataset")
+    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io session train synth")
+  }
+  function row(folder, may, i, n, list) {
+    known[folder] = 1
+    ok[folder, folder] = 1
+    n = split(may, list, " ")
+    for (i = 1; i <= n; i++) ok[folder, list[i]] = 1
+  }
+  FNR == 1 {
+    n = split(FILENAME, part, "/")
+    from = part[1] == "src" ? part[2] : part[1]
+    if (n == 2 && part[1] == "src") from = "cmd" # src/main.c
+    if (!(from in known)) { print FILENAME ": " from " has no row in scripts/includes.sh"; bad = 1 }
+  }
+  /^#include "/ {
+    split($2, path, /["\/]/)
+    if (!((from, path[2]) in ok)) {
+      print FILENAME ":" FNR ": " from " may not include " path[2]
+      bad = 1
+    }
+  }
+  END { exit bad }
+' $(git ls-files 'src/*.[ch]' 'src/*.inc' 'cuda/*.[ch]' 'cuda/*.cu' 2>/dev/null || find src cuda -name '*.[ch]' -o -name '*.inc' -o -name '*.cu')
