@@ -112,6 +112,8 @@ starts() { # what, exit code, signal, result, ARGUMENT...
   "$trainc" "$@" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
     --result "$result" >log 2>&1 &
   pid=$!
+  # The shell catches SIGTERM, too, until it has become the program.
+  until [ "$(readlink /proc/$pid/exe)" = "$trainc" ] || ! kill -0 $pid; do sleep 0.01; done
   while ! grep -q "^SigCgt:.*[4-7c-f]...$" /proc/$pid/status && kill -0 $pid; do sleep 0.01; done
   while [ "$result" = - ] && ! grep -q "learning rate" log && kill -0 $pid; do sleep 0.01; done
   kill -"$sig" $pid
