@@ -8,6 +8,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "session/losses.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "train/data_config.h"
@@ -48,6 +49,7 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
 {
     (void)model_options_check(cfg, p);
     optimizer_config_check(cfg, p);
+    loss_check(cfg, NULL, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     if (line->narg && cmdline_has(line, "--diff"))

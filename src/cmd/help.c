@@ -139,6 +139,8 @@ static void help_flag(const struct schema *row)
         add_negations(&name, row);
     else
         add_metavar(&name, row);
+    if (row->set_flag)
+        strbuf_addf(&name, ", %s", row->set_flag);
     strbuf_addf(&help, "%s: %s (", row->key, row->help);
     if (has_lines(row->key, &names))
         strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
@@ -232,6 +234,8 @@ static void help_key(const struct schema *row)
     value_add_yaml(&s, config_default(row->key));
     if (row->flag)
         strbuf_addf(&s, "; flag %s", row->flag);
+    if (row->set_flag)
+        strbuf_addf(&s, "; %s sets %s", row->set_flag, row->set_value);
     printf("  ");
     wrap(s.buf, 2, 2);
     if (row->no_effect)

@@ -6,15 +6,15 @@
 #include "dataset/class_set.h"
 #include "dataset/table.h"
 #include "ops/optimizer.h"
+#include "session/losses.h"
 #include "session/model_config.h"
 
 static const struct {
     const char *key;
     const struct names *names;
 } tables[] = {
-    {"DATA.CLASS_SET", &class_set_names},
-    {"DATA.DATASET", &storage_names},
-    {"MODEL.TYPE", &model_family_names},
+    {"DATA.CLASS_SET", &class_set_names},       {"DATA.DATASET", &storage_names},
+    {"MODEL.TYPE", &model_family_names},        {"TRAIN.LOSS.NAME", &loss_names},
     {"TRAIN.OPTIMIZER.NAME", &optimizer_names},
 };
 

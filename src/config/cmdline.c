@@ -228,7 +228,9 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
     }
     switch (flag->kind) {
     case FLAG_KEY:
-        if (flag_is_bool(flag) && !value)
+        if (flag->value)
+            value = flag->value;
+        else if (flag_is_bool(flag) && !value)
             value = name->no ? "False" : "True";
         else if (flag_is_list(flag))
             value = list_text(ps, flag, value, !inline_value);

@@ -42,16 +42,20 @@ static void add_flag(struct flags *f, struct flag flag)
 void flags_init(struct flags *f, const struct cmd_spec *spec)
 {
     *f = (struct flags){0};
-    add_flag(f, (struct flag){FLAG_CFG, "-c, --cfg", NULL, NULL});
-    add_flag(f, (struct flag){FLAG_OPTS, "--opts", NULL, NULL});
-    add_flag(f, (struct flag){FLAG_PRINT, "--print-config", NULL, NULL});
-    add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL});
-    add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL});
+    add_flag(f, (struct flag){FLAG_CFG, "-c, --cfg", NULL, NULL, NULL});
+    add_flag(f, (struct flag){FLAG_OPTS, "--opts", NULL, NULL, NULL});
+    add_flag(f, (struct flag){FLAG_PRINT, "--print-config", NULL, NULL, NULL});
+    add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL, NULL});
+    add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL, NULL});
     for (const struct cmd_flag *own = spec->flags; own && own->flag; own++)
-        add_flag(f, (struct flag){FLAG_OWN, own->flag, NULL, own});
-    for (const struct schema *row = spec->schema; row->key; row++)
+        add_flag(f, (struct flag){FLAG_OWN, own->flag, NULL, own, NULL});
+    for (const struct schema *row = spec->schema; row->key; row++) {
         if (row->flag)
-            add_flag(f, (struct flag){FLAG_KEY, row->flag, row, NULL});
+            add_flag(f, (struct flag){FLAG_KEY, row->flag, row, NULL, NULL});
+        if (row->set_flag)
+            add_flag(f,
+                     (struct flag){FLAG_KEY, row->set_flag, row, NULL, row->set_value});
+    }
 }
 
 void flags_release(struct flags *f)
@@ -75,7 +79,8 @@ bool flag_wants_value(const struct flag *flag)
 {
     if (flag->kind == FLAG_OWN)
         return flag->own->metavar != NULL;
-    return flag->kind == FLAG_CFG || (flag->kind == FLAG_KEY && !flag_is_bool(flag));
+    return flag->kind == FLAG_CFG ||
+           (flag->kind == FLAG_KEY && !flag->value && !flag_is_bool(flag));
 }
 
 static char fold(char c)

@@ -91,8 +91,7 @@ static const struct foreign table[] = {
     {"--ra-sampler", "", "--aug-repeats 3"},
     {"--aug-splits", "N", "there is no loss between several views of an image"},
     {"--jsd-loss, --resplit, --split-bn", "", "there is no loss between several views of an image"},
-    {"--bce-loss, --bce-sum", "", "the loss is cross entropy"},
-    {"--bce-target-thresh, --bce-pos-weight", "X", "the loss is cross entropy"},
+    {"--bce-pos-weight", "X", "there is no weight of positive targets"},
     {"--kd-model-name, --kd-distill-type, --kd-loss-type", "X", "there is no distillation"},
     {"--tta", "N", "validation looks at each picture once"},
 

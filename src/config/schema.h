@@ -47,7 +47,8 @@ struct schema {
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
     const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */
     const char *no_flag; /* another name of its --no- form */
-    const char *metavar; /* of the flag; NULL: made from the type */
+    const char *set_flag, *set_value; /* a flag without a value that sets this one */
+    const char *metavar;              /* of the flag; NULL: made from the type */
     const char *help;
     const char *no_effect;   /* a warning when it differs from the default: why */
     const char *unsupported; /* an error when it differs from the default: why */

@@ -86,6 +86,11 @@ struct config_train {
     } lr_scheduler;
     struct {
         const char *name;
+        struct float_opt target_thresh;
+        bool sum_classes;
+    } loss;
+    struct {
+        const char *name;
         double eps;
         struct float_list betas;
         double momentum;

@@ -23,7 +23,8 @@
 
 enum model_task {
     MODEL_CLASSIFY, /* logits [N, classes]; a label an image */
-    MODEL_SEGMENT   /* logits [N, classes, h, w]; a label a pixel of h x w */
+    MODEL_SEGMENT,  /* logits [N, classes, h, w]; a label a pixel of h x w */
+    MODEL_TASKS
 };
 
 struct model {

@@ -2,13 +2,11 @@
 
 #include <string.h>
 
-#include "dataset/dataset.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/recompute.h"
+#include "image/label.h"
 #include "ops/confusion.h"
-#include "ops/cross_entropy.h"
-#include "ops/cross_entropy2d.h"
 #include "ops/ema.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
@@ -32,31 +30,27 @@ static struct tensor *build_input(struct build *t, struct builder *b,
     return normalize_(b, t->pixels, &p->input);
 }
 
-/* A label an image. */
-static void build_classify(struct build *t, struct builder *b, struct tensor *lam,
-                           float smoothing)
+/* The labels, the loss, and what is counted beside it. */
+static void build_loss(struct build *t, struct builder *b, const struct plan *p,
+                       struct tensor *lam, bool training)
 {
-    struct cross_entropy_attrs a = {.layer = "loss", .smoothing = smoothing};
-
-    t->labels = graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
-    t->loss = cross_entropy_(b, t->logits, t->labels, lam, &a);
-    (void)metrics(b, t->logits, t->labels, t->loss);
-}
-
-/* A label a pixel of the logits. */
-static void build_segment(struct build *t, struct builder *b, const struct plan *p)
-{
-    struct cross_entropy2d_attrs a = {.layer = "loss", .ignore = LABEL_IGNORE};
     const struct tensor *z = t->logits;
+    enum model_task task = p->model->family->task;
+    const struct loss *loss = training ? p->loss : &loss_cross_entropy;
+    struct loss_options o = p->loss_options;
 
-    a.weighted = p->class_weight != NULL;
-    for (int64_t k = 0; p->class_weight && k < z->dim[IMAGE_C]; k++)
-        a.weight[k] = p->class_weight[k];
+    if (!training)
+        o.smoothing = 0;
     t->labels =
-        graph_input(b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
-                    (const int64_t[]){z->dim[IMAGE_N], z->dim[IMAGE_H], z->dim[IMAGE_W]});
-    t->loss = cross_entropy2d_(b, t->logits, t->labels, &a);
-    (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE);
+        task == MODEL_SEGMENT
+            ? graph_input(b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
+                          (int64_t[]){z->dim[IMAGE_N], z->dim[IMAGE_H], z->dim[IMAGE_W]})
+            : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
+    t->loss = loss->build[task](b, &o, t->logits, t->labels, lam);
+    if (task == MODEL_SEGMENT)
+        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE);
+    else
+        (void)metrics(b, t->logits, t->labels, t->loss);
 }
 
 static void build_forward(struct build *t, struct builder *b, const struct plan *p,
@@ -68,10 +62,7 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     if (mixes)
         x = mix_(b, x, control_tensor(b), &lam, &p->mixing);
     t->logits = model_build(b, p->model, &p->options, x);
-    if (p->model->family->task == MODEL_SEGMENT)
-        build_segment(t, b, p);
-    else
-        build_classify(t, b, lam, training ? p->smoothing : 0);
+    build_loss(t, b, p, lam, training);
     graph_flatten(b->g);
 }
 

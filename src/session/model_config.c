@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "image/label.h"
+#include "session/losses.h"
 
 /* 1 would drop everything. */
 static void check_rate(const struct config *cfg, struct problems *p, const char *key,
@@ -112,6 +113,7 @@ void model_check(const struct config *cfg, struct problems *p)
         check_segment(cfg, p);
     else
         check_classify(cfg, p);
+    loss_check(cfg, m, p);
     if (model_options_check(cfg, p) && m)
         check_family(m, cfg, p);
     if (cfg->model.in_chans > cfg->data.mean.n)

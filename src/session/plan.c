@@ -180,8 +180,8 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
 {
     *p = (struct plan){
         .model = model_of_config(cfg),
-        .smoothing = (float)cfg->model.label_smoothing,
-        .class_weight = class_weight,
+        .loss = loss_of_config(cfg),
+        .loss_options = loss_options_of_config(cfg, class_weight),
         .freeze = cfg->train.freeze.item,
         .nfreeze = cfg->train.freeze.n,
         .recompute = cfg->train.use_checkpoint,

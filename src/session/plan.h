@@ -27,6 +27,7 @@
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
+#include "session/losses.h"
 
 struct plan {
     const struct model *model;
@@ -38,8 +39,8 @@ struct plan {
     int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
 
-    float smoothing;           /* of the labels in training */
-    const float *class_weight; /* of the loss, one per class; NULL: each 1 */
+    const struct loss *loss; /* of training */
+    struct loss_options loss_options;
 
     const char *const *freeze; /* patterns of TRAIN.FREEZE; the configuration's */
     int nfreeze;

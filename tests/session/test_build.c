@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "ops/bce.h"
 #include "ops/cross_entropy.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
@@ -122,6 +123,36 @@ static void test_smoothing(void **state)
     }
 }
 
+/* What training minimises; an evaluation has cross entropy all the same. */
+static void test_bce(void **state)
+{
+    static const char *const keys[] = {"TRAIN.LOSS.NAME",
+                                       "bce",
+                                       "TRAIN.LOSS.TARGET_THRESH",
+                                       "0.3",
+                                       "TRAIN.LOSS.SUM_CLASSES",
+                                       "True",
+                                       NULL};
+    const struct bce_attrs *a;
+    const struct cross_entropy_attrs *e;
+    struct built t;
+
+    (void)state;
+    built_init(&t, BUILD_TRAIN, keys);
+    a = attrs_of(&t, &op_bce);
+    assert_true(a->smoothing == 0.2f && a->threshold == 0.3f);
+    assert_true(a->has_threshold && a->sum_classes);
+    built_release(&t);
+    built_init(&t, BUILD_EVAL, keys);
+    e = attrs_of(&t, &op_cross_entropy);
+    assert_true(e->smoothing == 0);
+    built_release(&t);
+    built_init(&t, BUILD_TRAIN, (const char *[]){"TRAIN.LOSS.NAME", "bce", NULL});
+    a = attrs_of(&t, &op_bce);
+    assert_false(a->has_threshold || a->sum_classes);
+    built_release(&t);
+}
+
 /* The training graph with that optimizer. */
 static void built_optimizer(struct built *t, const char *name)
 {
@@ -195,9 +226,9 @@ static void test_control(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input),     cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_smoothing), cmocka_unit_test(test_optimizers),
-        cmocka_unit_test(test_control),
+        cmocka_unit_test(test_input),      cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_smoothing),  cmocka_unit_test(test_bce),
+        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_control),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
