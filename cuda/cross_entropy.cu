@@ -29,10 +29,10 @@ static targets targets_of(const struct step *s, int lam)
 {
     const struct cross_entropy_attrs *a =
         (const struct cross_entropy_attrs *)s->node->attrs;
-    const struct tensor *z = s->in_tensor[CROSS_ENTROPY_LOGITS];
+    const struct tensor *z = s->in_tensor[LABEL_LOSS_LOGITS];
     targets t = {};
 
-    t.label = (const int32_t *)s->in[CROSS_ENTROPY_LABELS];
+    t.label = (const int32_t *)s->in[LABEL_LOSS_LABELS];
     t.lam = s->nin > lam ? (const float *)s->in[lam] : nullptr;
     t.samples = z->dim[0];
     t.classes = z->dim[1];
@@ -46,14 +46,14 @@ static const char *cross_entropy_claim(struct region *r, struct graph *, struct 
 {
     if (n->op != &op_cross_entropy && n->op != &op_cross_entropy_grad)
         return "not a cross entropy";
-    if (n->in[CROSS_ENTROPY_LOGITS]->dtype != DTYPE_F32)
+    if (n->in[LABEL_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
     region_take_alone(r, n);
     if (n->op == &op_cross_entropy)
-        region_workspace(r, (size_t)n->in[CROSS_ENTROPY_LOGITS]->dim[0] * sizeof(double));
+        region_workspace(r, (size_t)n->in[LABEL_LOSS_LOGITS]->dim[0] * sizeof(double));
     else
-        region_inplace(r, 0, CROSS_ENTROPY_GRAD_LOGITS);
+        region_inplace(r, 0, LABEL_LOSS_GRAD_LOGITS);
     return nullptr;
 }
 
@@ -166,10 +166,10 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
 static void cross_entropy_run(struct step *s, struct device *dev)
 {
-    const float *z = (const float *)s->in[CROSS_ENTROPY_LOGITS];
+    const float *z = (const float *)s->in[LABEL_LOSS_LOGITS];
 
     if (s->node->op == &op_cross_entropy) {
-        targets t = targets_of(s, CROSS_ENTROPY_LAM);
+        targets t = targets_of(s, LABEL_LOSS_LAM);
         double *loss = (double *)s->workspace;
 
         WITH_ROWS(t.classes, THREADS, N, {
@@ -181,11 +181,11 @@ static void cross_entropy_run(struct step *s, struct device *dev)
         return;
     }
 
-    targets t = targets_of(s, CROSS_ENTROPY_GRAD_LAM);
+    targets t = targets_of(s, LABEL_LOSS_GRAD_LAM);
 
     WITH_ROWS(t.classes, THREADS, N, {
         LAUNCH(dev, (loss_gradient<THREADS, N>), row_blocks(dev, t.samples, THREADS),
-               ROWS_BLOCK, 0, z, t, (const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS],
+               ROWS_BLOCK, 0, z, t, (const float *)s->in[LABEL_LOSS_GRAD_DLOSS],
                (float *)s->out[0]);
     });
 }

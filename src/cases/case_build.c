@@ -264,57 +264,68 @@ void case_drop_path(struct case_build *c, const struct op_case *row,
 
 /* ---- loss ---- */
 
+struct label_loss {
+    struct tensor *logits, *labels;
+};
+
+static struct label_loss label_loss_inputs(struct case_build *c,
+                                           const struct op_case *row,
+                                           const struct case_size *s)
+{
+    struct label_loss in;
+
+    in.logits =
+        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+    in.labels = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+    return in;
+}
+
+static struct tensor *lam_input(struct case_build *c, const struct case_size *s)
+{
+    struct tensor *lam =
+        case_tensor(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+
+    lam->trainable = false;
+    return lam;
+}
+
 void case_cross_entropy(struct case_build *c, const struct op_case *row,
                         const struct case_size *s)
 {
     struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
-    struct tensor *z =
-        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
-    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+    struct label_loss in = label_loss_inputs(c, row, s);
 
     a.layer = "loss";
-    case_output(c, cross_entropy_(c->b, z, y, NULL, &a));
+    case_output(c, cross_entropy_(c->b, in.logits, in.labels, NULL, &a));
 }
 
 void case_cross_entropy_lam(struct case_build *c, const struct op_case *row,
                             const struct case_size *s)
 {
     struct cross_entropy_attrs a = *(const struct cross_entropy_attrs *)row->attrs;
-    struct tensor *z =
-        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
-    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
-    struct tensor *lam =
-        case_tensor(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+    struct label_loss in = label_loss_inputs(c, row, s);
 
-    lam->trainable = false;
     a.layer = "loss";
-    case_output(c, cross_entropy_(c->b, z, y, lam, &a));
+    case_output(c, cross_entropy_(c->b, in.logits, in.labels, lam_input(c, s), &a));
 }
 
 void case_bce(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct bce_attrs a = *(const struct bce_attrs *)row->attrs;
-    struct tensor *z =
-        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
+    struct label_loss in = label_loss_inputs(c, row, s);
 
     a.layer = "loss";
-    case_output(c,
-                bce_(c->b, z, labels(c, s->dim[0], (int)s->dim[1], row->fill), NULL, &a));
+    case_output(c, bce_(c->b, in.logits, in.labels, NULL, &a));
 }
 
 void case_bce_lam(struct case_build *c, const struct op_case *row,
                   const struct case_size *s)
 {
     struct bce_attrs a = *(const struct bce_attrs *)row->attrs;
-    struct tensor *z =
-        case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
-    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], row->fill);
-    struct tensor *lam =
-        case_tensor(c, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, &s->dim[0], CASE_UNIT);
+    struct label_loss in = label_loss_inputs(c, row, s);
 
-    lam->trainable = false;
     a.layer = "loss";
-    case_output(c, bce_(c->b, z, y, lam, &a));
+    case_output(c, bce_(c->b, in.logits, in.labels, lam_input(c, s), &a));
 }
 
 void case_cross_entropy2d(struct case_build *c, const struct op_case *row,

@@ -31,16 +31,16 @@ static const char *bce_claim(struct region *r, struct graph *g, struct node *n,
 {
     struct bce_state *st = region_state(r);
     const struct bce_attrs *a = n->attrs;
-    int lam = n->op == &op_bce ? (int)BCE_LAM : (int)BCE_GRAD_LAM;
+    int lam = n->op == &op_bce ? (int)LABEL_LOSS_LAM : (int)LABEL_LOSS_GRAD_LAM;
 
     (void)g, (void)dev;
     if (n->op != &op_bce && n->op != &op_bce_grad)
         return "not a binary cross entropy";
-    if (n->in[BCE_LOGITS]->dtype != DTYPE_F32)
+    if (n->in[LABEL_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    st->samples = n->in[BCE_LOGITS]->dim[0];
-    st->classes = n->in[BCE_LOGITS]->dim[1];
+    st->samples = n->in[LABEL_LOSS_LOGITS]->dim[0];
+    st->classes = n->in[LABEL_LOSS_LOGITS]->dim[1];
     st->rule = (struct bce_rule){
         .on = (float)(1 - (double)a->smoothing),
         .off = (float)((double)a->smoothing / (double)st->classes),
@@ -111,8 +111,8 @@ static void bce_run(struct step *s, struct device *dev)
 {
     const struct bce_state *st = s->state;
     struct job j = {.st = st,
-                    .logits = s->in[BCE_LOGITS],
-                    .label = s->in[BCE_LABELS],
+                    .logits = s->in[LABEL_LOSS_LOGITS],
+                    .label = s->in[LABEL_LOSS_LABELS],
                     .lam = st->lam >= 0 ? s->in[st->lam] : NULL,
                     .partial = s->workspace};
     double n = 0, sum = 0;
@@ -123,7 +123,8 @@ static void bce_run(struct step *s, struct device *dev)
         n *= (double)st->classes;
     if (s->node->op == &op_bce_grad) {
         j.dz = s->out[0];
-        j.scale = n > 0 ? (float)((double)*(const float *)s->in[BCE_GRAD_DLOSS] / n) : 0;
+        j.scale =
+            n > 0 ? (float)((double)*(const float *)s->in[LABEL_LOSS_GRAD_DLOSS] / n) : 0;
         cpu_for(dev, st->samples, 1, grad_part, &j);
         return;
     }

@@ -35,13 +35,12 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
     (void)g, (void)dev;
     if (n->op != &op_cross_entropy && n->op != &op_cross_entropy_grad)
         return "not a cross entropy";
-    lam =
-        n->op == &op_cross_entropy ? (int)CROSS_ENTROPY_LAM : (int)CROSS_ENTROPY_GRAD_LAM;
-    if (n->in[CROSS_ENTROPY_LOGITS]->dtype != DTYPE_F32)
+    lam = n->op == &op_cross_entropy ? (int)LABEL_LOSS_LAM : (int)LABEL_LOSS_GRAD_LAM;
+    if (n->in[LABEL_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    st->samples = n->in[CROSS_ENTROPY_LOGITS]->dim[0];
-    st->classes = n->in[CROSS_ENTROPY_LOGITS]->dim[1];
+    st->samples = n->in[LABEL_LOSS_LOGITS]->dim[0];
+    st->classes = n->in[LABEL_LOSS_LOGITS]->dim[1];
     st->smoothing = (double)((const struct cross_entropy_attrs *)n->attrs)->smoothing;
     st->lam = n->nin > lam ? lam : -1;
     region_take_alone(r, n);
@@ -133,8 +132,8 @@ static void cross_entropy_run(struct step *s, struct device *dev)
     const struct loss_state *st = s->state;
     bool grad = s->node->op == &op_cross_entropy_grad;
     struct job j = {.st = st,
-                    .logits = s->in[CROSS_ENTROPY_LOGITS],
-                    .label = s->in[CROSS_ENTROPY_LABELS],
+                    .logits = s->in[LABEL_LOSS_LOGITS],
+                    .label = s->in[LABEL_LOSS_LABELS],
                     .lam = st->lam >= 0 ? s->in[st->lam] : NULL,
                     .partial = s->workspace};
     double n = 0, sum = 0;
@@ -143,7 +142,7 @@ static void cross_entropy_run(struct step *s, struct device *dev)
         n += valid(&j, i);
     if (grad) {
         j.dz = s->out[0];
-        j.scale = n > 0 ? (double)*(const float *)s->in[CROSS_ENTROPY_GRAD_DLOSS] / n : 0;
+        j.scale = n > 0 ? (double)*(const float *)s->in[LABEL_LOSS_GRAD_DLOSS] / n : 0;
         cpu_for(dev, st->samples, 1, grad_part, &j);
         return;
     }

@@ -7,12 +7,13 @@
  * becomes 1 where it is larger, else 0. `sum_classes`: without the division by K. 0 if no
  * sample is valid. Always fp32.
  *
- * dz = (sigmoid(z) - target) dloss / valid [/ K], 0 for samples that are not valid.
+ * Slots are those of ops/label_loss.h. dz = (sigmoid(z) - target) dloss / valid [/ K], 0
+ * for samples that are not valid.
  */
 #ifndef OPS_BCE_H
 #define OPS_BCE_H
 
-#include "graph/graph.h"
+#include "ops/label_loss.h"
 
 struct bce_attrs {
     const char *layer;
@@ -20,11 +21,6 @@ struct bce_attrs {
     float threshold; /* of the targets; read if has_threshold */
     int has_threshold, sum_classes;
 };
-
-/* logits [N,K], labels int32 [N] in [-1, K), lam fp32 [N] (optional); loss fp32 [1] */
-enum { BCE_LOGITS, BCE_LABELS, BCE_LAM };
-/* dz like the logits; nin is 4 with lam, 3 without */
-enum { BCE_GRAD_LOGITS, BCE_GRAD_LABELS, BCE_GRAD_DLOSS, BCE_GRAD_LAM };
 
 /* loss = bce(&b, logits, labels, lam or NULL, "loss", .smoothing = 0.1f) */
 #define bce(b, logits, labels, lam, ...)                                                 \

@@ -6,27 +6,17 @@
  * With `lam` (ops/mix.h): target = lam target(label_i) + (1 - lam) target(label_{N-1-i}).
  * A sample is valid if its label is not -1 (with lam: nor its partner's).
  *
- * dz = (softmax(z) - target) dloss / valid, 0 for samples that are not valid; the
- * gradient computes the softmax again.
+ * Slots are those of ops/label_loss.h. dz = (softmax(z) - target) dloss / valid, 0 for
+ * samples that are not valid; the gradient computes the softmax again.
  */
 #ifndef OPS_CROSS_ENTROPY_H
 #define OPS_CROSS_ENTROPY_H
 
-#include "graph/graph.h"
+#include "ops/label_loss.h"
 
 struct cross_entropy_attrs {
     const char *layer;
     float smoothing; /* in [0, 1) */
-};
-
-/* logits [N,K], labels int32 [N] in [-1, K), lam fp32 [N] (optional); loss fp32 [1] */
-enum { CROSS_ENTROPY_LOGITS, CROSS_ENTROPY_LABELS, CROSS_ENTROPY_LAM };
-/* dz like the logits; nin is 4 with lam, 3 without */
-enum {
-    CROSS_ENTROPY_GRAD_LOGITS,
-    CROSS_ENTROPY_GRAD_LABELS,
-    CROSS_ENTROPY_GRAD_DLOSS,
-    CROSS_ENTROPY_GRAD_LAM
 };
 
 /* loss = cross_entropy(&b, logits, labels, lam or NULL, "loss", .smoothing = 0.1f) */

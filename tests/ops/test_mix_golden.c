@@ -197,7 +197,7 @@ static void test_bce(void **state)
         read(o, "logits", z, logits);
         read_labels(o, label, narrow);
         if (json_is_array(lam))
-            read(want, "lam", in[BCE_LAM], share);
+            read(want, "lam", in[LABEL_LOSS_LAM], share);
         compared +=
             check_loss(want, "bce", &b, &op_bce, &op_bce_grad, &a, in,
                        (void *[]){logits, label, share}, json_is_array(lam) ? 3 : 2);
