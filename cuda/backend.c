@@ -104,6 +104,7 @@ const struct backend backend_cuda = {
     .help = "an NVIDIA GPU: cuDNN, cuBLASLt and our own kernels, fp32, TF32, fp16, bf16",
     .available = cuda_available,
     .report = cuda_report,
+    .described = description_name,
     .open = cuda_open,
     .close = cuda_close,
     .has_dtype = cuda_has_dtype,

@@ -19,6 +19,10 @@ static const char h200[] =
     "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
+static const struct {
+    const char *name, *json;
+} gpus[] = {{"h200", h200}};
+
 static size_t bytes(const json_t *o, const char *key, const char *source)
 {
     const json_t *v = json_object_get(o, key);
@@ -51,12 +55,25 @@ static json_t *find_gpu(json_t *o, const char *source)
     return found;
 }
 
+const char *description_name(int i)
+{
+    return i < (int)(sizeof(gpus) / sizeof(gpus[0])) ? gpus[i].name : NULL;
+}
+
+static const char *built_in(const char *name)
+{
+    for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++)
+        if (strcmp(gpus[i].name, name) == 0)
+            return gpus[i].json;
+    return NULL;
+}
+
 static json_t *parse(const char *source)
 {
     json_error_t e;
-    json_t *o = strcmp(source, "h200") == 0
-                    ? json_loads(h200, JSON_REJECT_DUPLICATES, &e)
-                    : json_load_file(source, JSON_REJECT_DUPLICATES, &e);
+    const char *text = built_in(source);
+    json_t *o = text ? json_loads(text, JSON_REJECT_DUPLICATES, &e)
+                     : json_load_file(source, JSON_REJECT_DUPLICATES, &e);
 
     if (!o && e.line > 0)
         die("%s:%d:%d: %s", source, e.line, e.column, e.text);

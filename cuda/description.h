@@ -40,6 +40,7 @@ struct cuda_options {
  * what `trainc devices --json` prints, of which the first GPU is taken. Dies with the
  * file's name and what is wrong.
  */
+const char *description_name(int i); /* of the built-in ones; NULL: beyond the last */
 void description_read(struct description *d, const char *source);
 void description_release(struct description *d);
 

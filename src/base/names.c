@@ -23,7 +23,7 @@ int names_find(const struct names *names, const char *name)
     struct named row;
 
     for (int i = 0; (row = names->at(names->table, i)).name; i++)
-        if (!(names->any_case ? strcasecmp : strcmp)(row.name, name))
+        if (!row.pattern && !(names->any_case ? strcasecmp : strcmp)(row.name, name))
             return i;
     return -1;
 }
@@ -35,7 +35,7 @@ static const char *nearest(const struct names *names, const char *wanted)
 
     suggest_init(&s, wanted);
     for (int i = 0; (row = names->at(names->table, i)).name; i++)
-        if (*row.name && !row.refuse)
+        if (*row.name && !row.refuse && !row.pattern)
             suggest_try(&s, row.name);
     return s.best;
 }
@@ -47,7 +47,7 @@ bool names_known(const struct names *names, const char *name, struct strbuf *why
 
     if (refuse)
         strbuf_addf(why, "%s %s", name, refuse);
-    if (i >= 0 || (names->empty && !*name))
+    if (i >= 0 || (names->empty && !*name) || (names->more && names->more(name)))
         return !refuse;
     near = nearest(names, name);
     strbuf_addf(why, "must be %sone of ", names->empty ? "empty or " : "");

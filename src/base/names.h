@@ -22,14 +22,17 @@ struct named {
     const char *help; /* a line; the same pointer for names of one row; NULL: none */
     const char *const *reads; /* keys that some rows read and others do not, NULL at the
                                * end; NULL: none */
+    bool pattern; /* stands for texts that names.more knows, cuda:N: is none itself */
     const char *refuse; /* the name is known and not supported: why, after the name */
 };
 
 struct names {
     struct named (*at)(const void *table, int i);
     const void *table;
-    bool any_case; /* ADAMW is adamw */
-    bool empty;    /* the empty text is good, too, and no name */
+    bool (*more)(
+        const char *text); /* good texts that no row is called: cuda:1; or NULL */
+    bool any_case;         /* ADAMW is adamw */
+    bool empty;            /* the empty text is good, too, and no name */
 };
 
 /* "a, b, c", without those that are refused; '' for an empty name. */

@@ -33,7 +33,7 @@ struct timing {
     int run;
     bool probe, past; /* trying the kinds of stores: which one */
     double *kind[2];  /* what each took: [step * PROBES + run] */
-    const struct op_moves *moves;
+    const struct backend_moves *moves;
     struct bare *bare; /* of each step */
     char *to, *from;
 };
@@ -180,9 +180,9 @@ static struct bare place_bare(struct timing *t, const struct program *p)
     return at;
 }
 
-static void timing_init(struct timing *t, const struct program *p,
-                        const struct op_moves *moves)
+static void timing_init(struct timing *t, const struct program *p)
 {
+    const struct backend_moves *moves = p->backend->moves;
     size_t steps = (size_t)p->nregion + 1;
     struct bare all;
 
@@ -235,7 +235,6 @@ static void probe_stores(struct timing *t, struct program *p)
 
 void op_bench(const struct op_case *row, const struct backend *backend,
               struct device *dev, const struct case_options *o, double budget,
-              const struct op_moves *moves,
               void (*fn)(const struct op_time *t, void *arg), void *arg)
 {
     struct case_run r;
@@ -243,10 +242,10 @@ void op_bench(const struct op_case *row, const struct backend *backend,
     double began;
 
     case_run_init(&r, row, backend, dev, o);
-    timing_init(&timing, r.program, moves);
+    timing_init(&timing, r.program);
     program_run(r.program); /* first touch */
     program_trace(r.program, note_step, &timing);
-    if (moves)
+    if (timing.moves)
         probe_stores(&timing, r.program);
     began = clock_now();
     while (timing.run < RUNS_MIN ||

@@ -22,14 +22,6 @@
 #include "graph/backend.h"
 #include "graph/program.h"
 
-/* Bare loops over memory of the device; `past`: by stores that pass the cache. */
-struct op_moves {
-    void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
-                 bool past);
-    void (*read)(const struct device *dev, const void *from, size_t size);
-    void (*fill)(const struct device *dev, void *to, size_t size, bool past);
-};
-
 /* One step of a row's program: a kernel and the nodes that it took. */
 struct op_time {
     const struct op_case *row;
@@ -40,11 +32,10 @@ struct op_time {
 
 /*
  * Runs the row for about `budget` seconds, at least 9 times, and calls `fn` for each step
- * of one run. `moves` may be NULL.
+ * of one run. Bare loops are the backend's moves.
  */
 void op_bench(const struct op_case *row, const struct backend *backend,
               struct device *dev, const struct case_options *o, double budget,
-              const struct op_moves *moves,
               void (*fn)(const struct op_time *t, void *arg), void *arg);
 
 /*

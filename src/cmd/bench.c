@@ -253,7 +253,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
             p, "bench",
             "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
             "timed; trainc --throughput times evaluation");
-    device_check(cfg, p);
+    device_check_run(cfg, p);
     check_flags(line, p);
     run_check_writable(line, "--json", p);
 }

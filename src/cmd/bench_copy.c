@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "cpu/backend.h"
-#include "cpu/bandwidth.h"
 
 /* 512 MiB: ten times the second-level cache of the largest GPU. */
 enum { MIB = 1 << 20, EACH = 512, COPIES = 4, ROUNDS = 5 };
@@ -19,15 +18,11 @@ static double one_round(const struct backend *backend, struct device *dev, void 
 }
 
 /* The memory of the reference is the processor's. */
-static double host_copy(const struct backend *backend, struct device *dev)
+static double host_copy(void)
 {
-    struct device *cpu;
-    double rate;
+    struct device *cpu = backend_cpu.open(&(struct device_options){0});
+    double rate = backend_cpu.moves->bandwidth(cpu);
 
-    if (backend == &backend_cpu)
-        return cpu_copy_bandwidth(dev);
-    cpu = backend_cpu.open(&(struct device_options){0});
-    rate = cpu_copy_bandwidth(cpu);
     backend_cpu.close(cpu);
     return rate;
 }
@@ -38,8 +33,10 @@ double bench_copy(const struct backend *backend, struct device *dev)
     double best = 0;
     void *from, *to;
 
+    if (backend->moves)
+        return backend->moves->bandwidth(dev);
     if (!backend->async)
-        return host_copy(backend, dev);
+        return host_copy();
     from = backend->alloc(dev, size);
     to = backend->alloc(dev, size);
     for (int i = 0; i < ROUNDS; i++) {

@@ -13,15 +13,13 @@
 #include "cases/op_bench.h"
 #include "cmd/bench_copy.h"
 #include "cmd/bench_program.h"
-#include "cpu/backend.h"
-#include "cpu/bandwidth.h"
 #include "io/json.h"
 
 /* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16, GPU_MOVES_MIB = 128 };
 
-/* Marks against the device's own large copy. */
-static const double good_gpu = 0.85, good_cpu = 0.8, cpu_seconds = 0.25;
+/* Marks against the device's own large copy: on a GPU, and where there are bare loops. */
+static const double good_gpu = 0.85, good_bare = 0.8, bare_seconds = 0.25;
 
 /*
  * Eight operations a byte are too few for any device to be busy with. On a GPU, twice
@@ -124,7 +122,7 @@ static void bench_row(struct table *t, const struct op_case *row,
     case_run_release(&run);
 }
 
-static void add_cpu_step(const struct op_time *o, void *arg)
+static void add_bare_step(const struct op_time *o, void *arg)
 {
     struct table *t = arg;
     struct bench_step s = {
@@ -132,17 +130,16 @@ static void add_cpu_step(const struct op_time *o, void *arg)
     struct shares share = {.of_bare = o->bare_seconds / o->seconds};
 
     if (!(t->copy.behind > 0))
-        t->copy.behind = cpu_copy_bandwidth(t->dev);
+        t->copy.behind = t->backend->moves->bandwidth(t->dev);
     share.of_copy = o->bytes / o->seconds / fmax(t->copy.before, t->copy.behind);
     add_step(t, o->row->name, o->region, &s, &share, op_time_moves(o));
 }
 
-static void bench_cpu_row(struct table *t, const struct op_case *row,
-                          const struct case_options *o)
+/* Beside what its bare loops cost. */
+static void bench_bare_row(struct table *t, const struct op_case *row,
+                           const struct case_options *o)
 {
-    static const struct op_moves moves = {cpu_copy, cpu_read, cpu_fill};
-
-    op_bench(row, t->backend, t->dev, o, cpu_seconds, &moves, add_cpu_step, t);
+    op_bench(row, t->backend, t->dev, o, bare_seconds, add_bare_step, t);
     if (t->copy.behind > 0)
         t->copy = (struct copy){.before = t->copy.behind};
 }
@@ -167,10 +164,10 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
 
     const struct op_case *row;
-    bool cpu = t->backend == &backend_cpu;
+    bool bare = t->backend->moves != NULL;
 
     printf("%-24s %-5s %-26s %9s %9s %9s %7s    %s%s\n", "row", "dtype", "kernel", "ms",
-           "GFLOP/s", "GB/s", "of copy", cpu ? "of bare  " : "", "ops");
+           "GFLOP/s", "GB/s", "of copy", bare ? "of bare  " : "", "ops");
     for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3; k++) {
             struct case_options c = {.bench = true, .dtype = dtypes[k]};
@@ -181,7 +178,7 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
             if (!selects(o->pattern, row) || !t->backend->has_dtype(t->dev, dtypes[k]))
                 continue;
             t->dtype = dtypes[k];
-            (cpu ? bench_cpu_row : bench_row)(t, row, &c);
+            (bare ? bench_bare_row : bench_row)(t, row, &c);
         }
 }
 
@@ -193,7 +190,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     struct table t = {.backend = backend, .dev = dev, .json = o->json ? &w : NULL};
 
     t.copy.before = bench_copy(backend, dev);
-    t.good = backend == &backend_cpu ? good_cpu : good_gpu;
+    t.good = backend->moves ? good_bare : good_gpu;
     printf("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
            t.copy.before * 1e-9);
     json_begin_object(&w, NULL);

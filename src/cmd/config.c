@@ -8,6 +8,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "session/devices.h"
 #include "session/losses.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -48,6 +49,7 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
                               struct problems *p)
 {
     (void)model_options_check(cfg, p);
+    (void)names_check(&device_names, cfg, p, "DEVICE");
     optimizer_config_check(cfg, p);
     loss_check(cfg, NULL, p);
     data_check_names(cfg, p);

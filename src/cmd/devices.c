@@ -34,6 +34,8 @@ static void print_one(const struct backend *b, const struct device_options *o)
     print_lines(b->help);
     if (b->report)
         b->report(&report, false);
+    for (int i = 0; b->described && b->described(i); i++)
+        strbuf_addf(&report, "%s%s", i ? ", " : "known to summary: ", b->described(i));
     print_lines(report.buf);
     strbuf_release(&report);
     strbuf_release(&why);
@@ -68,8 +70,8 @@ static void print_json(const struct device_options *o)
     json_t *all = json_array();
     char *text;
 
-    for (int i = 0; device_table[i]; i++)
-        (void)json_array_append_new(all, one_json(device_table[i], o));
+    for (int i = 0; device_at(i); i++)
+        (void)json_array_append_new(all, one_json(device_at(i), o));
     all = json_pack("{so}", "devices", all);
     text = json_dumps(all, JSON_INDENT(2));
     puts(text);
@@ -83,8 +85,8 @@ static int devices_run(struct config *cfg, const struct cmdline *line)
 
     if (cmdline_has(line, "--json"))
         print_json(&o);
-    for (int i = 0; device_table[i] && !cmdline_has(line, "--json"); i++)
-        print_one(device_table[i], &o);
+    for (int i = 0; device_at(i) && !cmdline_has(line, "--json"); i++)
+        print_one(device_at(i), &o);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "dataset/class_set.h"
 #include "dataset/table.h"
 #include "ops/optimizer.h"
+#include "session/devices.h"
 #include "session/losses.h"
 #include "session/model_config.h"
 
@@ -13,8 +14,14 @@ static const struct {
     const char *key;
     const struct names *names;
 } tables[] = {
-    {"DATA.CLASS_SET", &class_set_names},       {"DATA.DATASET", &storage_names},
-    {"MODEL.TYPE", &model_family_names},        {"TRAIN.LOSS.NAME", &loss_names},
+    {"DATA.CLASS_SET", &class_set_names},
+    {"DATA.DATASET", &storage_names},
+    {"MODEL.TYPE", &model_family_names},
+    {"TRAIN.LOSS.NAME", &loss_names},
+    {"DATA.CLASS_SET", &class_set_names},
+    {"DATA.DATASET", &storage_names},
+    {"DEVICE", &device_names},
+    {"MODEL.TYPE", &model_family_names},
     {"TRAIN.OPTIMIZER.NAME", &optimizer_names},
 };
 

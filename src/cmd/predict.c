@@ -423,7 +423,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
     run_point_to_config(line, weights ? weights : cfg->model.resume, p);
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
-    device_check(cfg, p);
+    device_check_run(cfg, p);
     data_check_input(cfg, p);
     data_check_names(cfg, p);
     if (!weights)

@@ -50,7 +50,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
 {
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
-    device_check(cfg, p);
+    device_check_run(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))
         check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);

@@ -19,6 +19,7 @@
 #include "graph/program.h"
 #include "io/json.h"
 #include "models/count.h"
+#include "session/devices.h"
 #include "session/fit.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -362,6 +363,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
     model_check(cfg, p);
+    device_check(cfg, p);
     optimizer_config_check(cfg, p);
     data_check_names(cfg, p);
     run_check_writable(line, "--json", p);

@@ -21,7 +21,7 @@ struct flag {
     const char *names;          /* "-b, --batch-size" */
     const struct schema *row;   /* FLAG_KEY */
     const struct cmd_flag *own; /* FLAG_OWN */
-    const char *value;          /* FLAG_KEY: what it sets, taking none; NULL: it takes one */
+    const char *value; /* FLAG_KEY: what it sets, taking none; NULL: it takes one */
 };
 
 struct flag_name {

@@ -13,25 +13,6 @@
 #include "config/sections.h"
 #include "config/words.h"
 
-/* A device that is not here: the name of a description that we have, or a JSON file. */
-static bool is_description(const char *text)
-{
-    size_t len = strlen(text);
-
-    return !strcmp(text, "h200") || (len > 5 && !strcmp(text + len - 5, ".json"));
-}
-
-static const char *check_device(const char *text)
-{
-    if (is_description(text) || !strcmp(text, "auto") || !strcmp(text, "cpu") ||
-        !strcmp(text, "ref") || !strcmp(text, "cuda"))
-        return NULL;
-    if (!strncmp(text, "cuda:", 5) && text[5] &&
-        !text[5 + strspn(text + 5, "0123456789")])
-        return NULL;
-    return "auto, cpu, ref, cuda or cuda:N";
-}
-
 static const char *check_loss_scale(const char *text)
 {
     char *end;
@@ -125,10 +106,10 @@ const struct schema schema_table[] = {
         .help = "name of this run below OUTPUT/NAME"),
     ROW("SEED", seed, .def = "0", RANGE(0, NO_LIMIT), .flag = "--seed",
         .help = "seed of every random number"),
-    ROW("DEVICE", device, NEUTRAL, .def = "auto", .check = check_device,
-        .flag = "--device", .metavar = "DEVICE",
-        .help = "what to run on: auto, cpu, ref (plain C), cuda or cuda:N; for summary "
-                "also h200 or FILE.json, a GPU that is not here"),
+    ROW("DEVICE", device, NEUTRAL, .def = "auto", .flag = "--device", .metavar = "DEVICE",
+        .help =
+            "what to run on; for summary also a GPU that is not here: FILE.json, which "
+            "trainc devices --json has written, or a name of those that it knows"),
     ROW("THREADS", threads, NEUTRAL, .def = "0", RANGE(0, 4096), .flag = "--threads",
         .metavar = "N",
         .help = "CPU threads; 0: OMP_NUM_THREADS, or all cores, in a container no more "

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/amx.h"
+#include "cpu/bandwidth.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/onednn.h"
@@ -239,6 +240,13 @@ void cpu_for(const struct device *dev, int64_t n, int64_t unit,
     cpu_parallel(dev, range_thread, &j);
 }
 
+static const struct backend_moves cpu_moves = {
+    .copy = cpu_copy,
+    .read = cpu_read,
+    .fill = cpu_fill,
+    .bandwidth = cpu_copy_bandwidth,
+};
+
 const struct backend backend_cpu = {
     .name = "cpu",
     .help = "this machine's processor: oneDNN and our own loops, fp32 and bf16",
@@ -254,4 +262,5 @@ const struct backend backend_cpu = {
     .sync = cpu_sync,
     .peak_memory = cpu_peak_memory,
     .kernels = cpu_kernels,
+    .moves = &cpu_moves,
 };

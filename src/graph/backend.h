@@ -16,7 +16,7 @@ struct strbuf;
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
-    const char *description; /* a device that is not here: its JSON file, or NULL */
+    const char *description; /* a device that is not here: its name or JSON file; NULL */
 
     /* GPUs alone: the keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 products may use TF32 */
@@ -65,8 +65,20 @@ struct backend_async {
                  size_t size); /* within the device */
 };
 
+/*
+ * Loops that only move memory of the device: the floor of what kernels can do. `past`: by
+ * non-temporal stores.
+ */
+struct backend_moves {
+    void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
+                 bool past);
+    void (*read)(const struct device *dev, const void *from, size_t size);
+    void (*fill)(const struct device *dev, void *to, size_t size, bool past);
+    double (*bandwidth)(struct device *dev); /* bytes per second of a large copy */
+};
+
 struct backend {
-    const char *name; /* "cpu", "ref", "cuda" */
+    const char *name; /* DEVICE */
     const char *help;
 
     /* False: this machine cannot; `why` gets one line. NULL: every machine can. */
@@ -74,6 +86,9 @@ struct backend {
     /* What there is of it and with which versions, as lines or as one JSON object; NULL:
      * describe() says all. */
     void (*report)(struct strbuf *s, bool json);
+    /* The names of devices that open() knows though they are not here, one by one, NULL
+     * at the end; it takes a JSON file, too. NULL: it takes no descriptions. */
+    const char *(*described)(int i);
     struct device *(*open)(const struct device_options *o); /* dies if it cannot */
     void (*close)(struct device *dev);
     bool (*has_dtype)(struct device *dev, enum dtype d); /* fast in hardware */
@@ -110,6 +125,7 @@ struct backend {
     void (*mark)(struct device *dev, const struct step *s, int number);
     void (*range)(struct device *dev, const char *name);
 
+    const struct backend_moves *moves; /* for benchmarks; NULL: copies are async->copy */
     const struct backend_async *async; /* NULL: all is done when a call returns */
     struct device_waits (*waits)(struct device *dev); /* NULL where async is */
 };

@@ -1,16 +1,22 @@
 /*
- * The one table of backends, best first. DEVICE auto is the first that this machine can
- * run, and the log says why a better one cannot.
+ * The one table of devices, best first, each a backend. DEVICE auto is the first that
+ * this machine can run, and the log says why a better one cannot. A new backend is its
+ * folder and a row in devices.c.
  */
 #ifndef SESSION_DEVICES_H
 #define SESSION_DEVICES_H
 
+#include "base/names.h"
 #include "graph/backend.h"
 
 struct config;
 struct problems;
 
-extern const struct backend *const device_table[]; /* NULL ends it */
+/* The backends of this build, best first; NULL: beyond the last. */
+const struct backend *device_at(int i);
+
+/* What DEVICE may be, backends that other builds have included. */
+extern const struct names device_names;
 
 /* Can this machine run it? If not, `why` gets one line; it may be NULL. */
 bool device_available(const struct backend *b, int index, struct strbuf *why);
@@ -18,7 +24,7 @@ bool device_available(const struct backend *b, int index, struct strbuf *why);
 /*
  * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", and how to open
  * it: o->index is the number behind the colon, o->description "h200" or the JSON file of
- * a GPU that is not here. Dies if this build does not have it.
+ * a device that is not here. Dies if this build does not have it.
  */
 const struct backend *device_find(const char *device, struct device_options *o);
 
@@ -26,7 +32,9 @@ const struct backend *device_find(const char *device, struct device_options *o);
  * Texts in *o belong to `cfg` or to the program. */
 const struct backend *device_options(const struct config *cfg, struct device_options *o);
 
-/* For the check() of verbs that run something: DEVICE must not be a description. */
+/* For the check() of verbs: DEVICE is one that this build has; */
 void device_check(const struct config *cfg, struct problems *p);
+/* ... and, where something is to run, is here: no description. */
+void device_check_run(const struct config *cfg, struct problems *p);
 
 #endif

@@ -118,8 +118,10 @@ int checkpoint_write(const char *path, const struct session *s,
     class_list_put(classes, &text);
     safetensors_writer_meta(&out, "classes", text.buf);
     strbuf_reset(&text);
-    for (int c = 0; s->plan.loss_options.class_weight && c < s->cfg->model.num_classes; c++)
-        strbuf_addf(&text, "%s%.9g", c ? ", " : "[", (double)s->plan.loss_options.class_weight[c]);
+    for (int c = 0; s->plan.loss_options.class_weight && c < s->cfg->model.num_classes;
+         c++)
+        strbuf_addf(&text, "%s%.9g", c ? ", " : "[",
+                    (double)s->plan.loss_options.class_weight[c]);
     if (text.len) {
         strbuf_addstr(&text, "]");
         safetensors_writer_meta(&out, "class_weights", text.buf);
@@ -305,7 +307,8 @@ static int read_all(const struct safetensors *file, struct session *s,
         return -1;
     *state = got;
     if (s->program[SESSION_TRAIN]) {
-        class_weights_compare(file, s->plan.loss_options.class_weight, s->cfg->model.num_classes);
+        class_weights_compare(file, s->plan.loss_options.class_weight,
+                              s->cfg->model.num_classes);
         session_set_control(s, &c);
     }
     session_refresh(s);

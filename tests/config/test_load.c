@@ -160,8 +160,6 @@ static void test_checks(void **state)
         {"MODEL.SWIN.DEPTHS=[2,0]", "MODEL.SWIN.DEPTHS must be in [1, 1000], not 0"},
         {"TRAIN.EPOCHS=None", "TRAIN.EPOCHS must be int, not None"},
         {"TAG=None", "TAG must be str, not None"},
-        {"DEVICE=gpu", "DEVICE must be auto, cpu, ref, cuda or cuda:N, not 'gpu'"},
-        {"DEVICE=cuda:x", "DEVICE must be auto, cpu, ref, cuda or cuda:N, not 'cuda:x'"},
         {"DATA.BATCH_SIZE=0", "DATA.BATCH_SIZE must be in [1, 1048576], not 0"},
         {"DATA.BATCH_SIZE=most", "DATA.BATCH_SIZE must be an int or auto, not 'most'"},
         {"TRAIN.EPOCHS=auto", "TRAIN.EPOCHS must be an int, not 'auto'"},
@@ -205,8 +203,6 @@ static void test_checks(void **state)
 static void test_good(void **state)
 {
     static const char *const good[] = {
-        "DEVICE=cuda:12",
-        "DEVICE=ref",
         "AMP.LOSS_SCALE=1024",
         "AMP.LOSS_SCALE=1.5e3",
         "MODEL.PRETRAINED=None",

@@ -205,11 +205,11 @@ void golden_train(const struct model *m, enum golden_optimizer o, bool first)
 {
     json_t *j = golden_read(m->name);
 
-    for (int i = 0; device_table[i]; i++)
-        if (backend_wanted(device_table[i]))
+    for (int i = 0; device_at(i); i++)
+        if (backend_wanted(device_at(i)))
             check_steps(
                 &(struct run){
-                    .m = m, .backend = device_table[i], .golden = j, .optimizer = o},
+                    .m = m, .backend = device_at(i), .golden = j, .optimizer = o},
                 first);
     json_decref(j);
 }

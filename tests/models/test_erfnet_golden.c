@@ -198,17 +198,17 @@ static void check_net(const char *name, const struct backend *backend, bool enco
 static void test_full(void **state)
 {
     (void)state;
-    for (int i = 0; device_table[i]; i++)
-        if (backend_wanted(device_table[i]))
-            check_net("erfnet", device_table[i], false);
+    for (int i = 0; device_at(i); i++)
+        if (backend_wanted(device_at(i)))
+            check_net("erfnet", device_at(i), false);
 }
 
 static void test_encoder(void **state)
 {
     (void)state;
-    for (int i = 0; device_table[i]; i++)
-        if (backend_wanted(device_table[i]))
-            check_net("erfnet_encoder", device_table[i], true);
+    for (int i = 0; device_at(i); i++)
+        if (backend_wanted(device_at(i)))
+            check_net("erfnet_encoder", device_at(i), true);
 }
 
 int main(void)

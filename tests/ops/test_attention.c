@@ -153,8 +153,8 @@ static void run_case(const struct golden_case *c, const struct backend *backend,
 static void test_timm(void **state)
 {
     (void)state;
-    for (int i = 0; device_table[i]; i++) {
-        const struct backend *backend = device_table[i];
+    for (int i = 0; device_at(i); i++) {
+        const struct backend *backend = device_at(i);
         struct device *dev;
 
         if (!backend_wanted(backend))

@@ -114,8 +114,8 @@ static void with_each_backend(void (*check)(struct fixture *f, const void *arg),
 {
     int n = 0;
 
-    for (int i = 0; device_table[i]; i++) {
-        struct fixture f = {.backend = device_table[i]};
+    for (int i = 0; device_at(i); i++) {
+        struct fixture f = {.backend = device_at(i)};
 
         if (!backend_wanted(f.backend))
             continue;

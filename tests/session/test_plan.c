@@ -247,26 +247,13 @@ static void unfrozen(void *arg)
     run_init(&(struct run){0}, (const char *[]){"TRAIN.FREEZE", "['layer9.*']", NULL});
 }
 
-static void no_device(void *arg)
-{
-    struct device_options o = {0};
-
-    (void)device_find(arg, &o);
-}
-
 static void test_refused(void **state)
 {
-    char tpu[] = "tpu:1";
-    struct device_options o = {0};
-
     (void)state;
     check_leaves(too_few, NULL, EXIT_USAGE, "30 images");
     check_leaves(no_batch_size, NULL, EXIT_USAGE, "DATA.BATCH_SIZE auto");
     check_leaves(unfrozen, NULL, EXIT_USAGE,
                  "no parameter of resnet20 matches 'layer9.*'");
-    check_dies(no_device, tpu, "'tpu:1'");
-    assert_ptr_equal(device_find("ref", &o), &backend_ref);
-    assert_true(device_available(device_find("auto", &o), 0, NULL));
 }
 
 /* Samples whose loss was not finite are not averaged in as zeros. */
