@@ -84,13 +84,14 @@ $B/command: FORCE
 	@echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
 unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check memory
-	@EMULATED=$E scripts/tests.sh $(TEST) $(EMU_RUN)
+	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
 
-test: ## packages, build, unit tests, end-to-end tests and headers: at most ten minutes
+# The longest first: two run at a time.
+test: ## packages, build, unit tests, end-to-end tests and headers: at most eight minutes
 	@scripts/deps.sh
 	@$(MAKE) -s -j$(shell nproc) all $(TEST) emulator
 	@$(MAKE) -s headers
-	@EMULATED=$E scripts/tests.sh $(TEST) $(EMU_RUN) $(wildcard tests/e2e/*.sh)
+	@EMULATED=$E scripts/tests.sh $(wildcard tests/e2e/*.sh) $(EMU_RUN) $(TEST)
 
 check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
 	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
@@ -128,7 +129,7 @@ clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
 .PHONY: all unit test check-gpu demo headers tidy sizes format install clean help FORCE

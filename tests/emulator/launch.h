@@ -11,7 +11,7 @@
  * block. EMULATOR_ORDER (forward, reverse, ahead, shuffle:SEED) sets the order in which
  * threads and blocks run: results must not depend on it.
  *
- * Floating-point products and sums are not contracted here, and are on a GPU.
+ * Whether products and sums are contracted, as on a GPU, is the build's choice.
  */
 #ifndef EMULATOR_LAUNCH_H
 #define EMULATOR_LAUNCH_H

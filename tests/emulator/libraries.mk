@@ -19,7 +19,17 @@ $(LIBS_C:%.c=$B/%.o): override CFLAGS += -fPIC -O3
 
 $(EMU_CUDNN): $(CUDNN_SRC:%.c=$B/%.o)
 $(EMU_CUBLASLT): $(CUBLASLT_SRC:%.c=$B/%.o)
-$(EMU_SHARED): tests/emulator/exports.map
+
+# With contraction: NVIDIA's own are compiled with it, too.
+FMA_SHARED := $(EMU_SHARED:$E/%=$F/%)
+$F/%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+$F/%.o: %.c $B/command
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -O3 $(EMU_FUSED) -c -o $@ $<
+$F/libcudnn.so.9: $(CUDNN_SRC:%.c=$F/%.o)
+$F/libcublasLt.so.13: $(CUBLASLT_SRC:%.c=$F/%.o)
+
+$(EMU_SHARED) $(FMA_SHARED): tests/emulator/exports.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/emulator/exports.map -o $@ \
 	  $(filter %.o,$^) -lm
@@ -30,7 +40,8 @@ $(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
 EMU_TEST += $(LIBS_TEST)
 EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
--include $(LIBS_C:%.c=$B/%.d)
+emulator-fma: $(FMA_SHARED)
+-include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d)
 
 # A profiler's place, for the test of NVTX ranges.
 EMU_NVTX := $E/libnvtx-count.so

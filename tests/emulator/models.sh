@@ -1,10 +1,11 @@
 #!/bin/bash
 # Whole models on the emulated GPU: against PyTorch's figures, and what training steps
 # must do to the weights. The second half runs with late streams and in another order.
+# Products and sums are contracted, if this machine can.
 #
 #   tests/emulator/models.sh [FOLDER]
 set -u
-tests=${1:-${EMULATED:-build/cc/emulated}}/tests
+tests=${1:-${EMULATED_FUSED:-${EMULATED:-build/cc/emulated}}}/tests
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-models.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 

@@ -1,12 +1,14 @@
 #!/bin/bash
 # The op table on the emulated GPU, against the reference, in several orders of threads,
 # blocks and streams. Each must give the same bits: a kernel whose result depends on who
-# comes first lacks a barrier, or adds floats by atomics. And the optimizers against
-# PyTorch and timm.
+# comes first lacks a barrier, or adds floats by atomics. With TF32, and with engines of
+# one operation, it runs once, as do the optimizers against PyTorch and timm: in FUSED,
+# where products and sums are contracted, if this machine can.
 #
-#   tests/emulator/ops.sh [PROGRAM]
+#   tests/emulator/ops.sh [FOLDER [FUSED]]
 set -u
-program=${1:-${EMULATED:-build/cc/emulated}/tests/ops/test_ops}
+apart=${1:-${EMULATED:-build/cc/emulated}}
+fused=${2:-${EMULATED_FUSED:-$apart}}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ops.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 fails=0
@@ -16,7 +18,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 # Two at a time. `few`: one multiprocessor, so a thread of a reduction takes many rows;
 # its sums are cut in another way, so it has its own bits.
 run() { # name, settings
-  name=$1
+  local name=$1 program=$folder/tests/ops/test_ops
   shift
   env "$@" TEST_BACKENDS=cuda TEST_FILTER=test_backends TEST_VALUES="$dir/$name" \
     "$program" >"$dir/$name.log" 2>&1 && : >"$dir/$name.passed"
@@ -30,6 +32,7 @@ same() { # name, as
   }
 }
 
+folder=$apart
 run forward EMULATOR_ORDER=forward &
 run protect EMULATOR_ORDER=shuffle:1 EMULATOR_PROTECT=1
 run lazy EMULATOR_ORDER=reverse EMULATOR_LAZY=1 &
@@ -37,19 +40,22 @@ run ahead EMULATOR_ORDER=ahead
 run few EMULATOR_MULTIPROCESSORS=1 &
 run few-ahead EMULATOR_MULTIPROCESSORS=1 EMULATOR_ORDER=ahead
 wait
+folder=$fused
 run tf32 TEST_TF32=1 &
 run plain EMULATOR_PLAIN=1
+run fused EMULATOR_ORDER=forward &
 wait
 [ -s "$dir/forward" ] || fail "nothing was compared"
 grep ' rows, ' "$dir/forward.log"
 for name in forward protect lazy ahead; do same $name forward; done
 for name in few few-ahead; do same $name few; done
-same tf32 tf32
-same plain plain
-changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
+for name in tf32 plain fused; do same $name $name; done
+[ "$fused" = "$apart" ] || ! cmp -s "$dir/fused" "$dir/forward" ||
+  fail "fused: the bits are those without contraction"
+changed=$(diff "$dir/tf32" "$dir/fused" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 
-TEST_BACKENDS=cuda "${program%/*}/test_optim" >"$dir/optim.log" 2>&1 || {
+TEST_BACKENDS=cuda "$fused/tests/ops/test_optim" >"$dir/optim.log" 2>&1 || {
   cat "$dir/optim.log"
   fail "test_optim"
 }
