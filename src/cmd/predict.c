@@ -119,23 +119,43 @@ static void config_names(struct predict *p)
     strbuf_release(&text);
 }
 
-/* Loads the weights; the names are those that they were trained with, if they say so. */
-static void predict_load(struct predict *p, const char *weights)
+/* The classes that the weights were trained with, if they say so, or NULL. */
+static json_t *saved_classes(const char *weights)
 {
-    bool named = p->set || p->cfg->data.class_names.n;
     struct strbuf why = STRBUF_INIT;
     struct weights_file file;
     const char *saved;
     json_t *list;
 
-    config_names(p);
-    pretrained_load_all(
-        &p->session, weights, "the configuration",
-        &(struct class_list){(const char *const *)p->name, named ? p->classes : 0});
     if (weights_file_open(&file, weights, true, &why))
         die("--weights: %s", why.buf);
     saved = weights_file_meta(&file, "classes");
     list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
+    weights_file_close(&file);
+    strbuf_release(&why);
+    return list;
+}
+
+/* Their number, unless the configuration insists on one. */
+static void adopt_classes(struct config *cfg, const json_t *list)
+{
+    struct strbuf n = STRBUF_INIT;
+
+    strbuf_addf(&n, "%zu", json_array_size(list));
+    if (json_array_size(list) && !config_where(cfg, "MODEL.NUM_CLASSES"))
+        config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
+    strbuf_release(&n);
+}
+
+/* The weights; `list` are the names of their classes, or NULL. */
+static void predict_load(struct predict *p, const char *weights, const json_t *list)
+{
+    bool named = p->set || p->cfg->data.class_names.n;
+
+    config_names(p);
+    pretrained_load_all(
+        &p->session, weights, "the configuration",
+        &(struct class_list){(const char *const *)p->name, named ? p->classes : 0});
     for (int c = 0; c < p->classes; c++) {
         const char *name = json_string_value(json_array_get(list, (size_t)c));
 
@@ -144,16 +164,15 @@ static void predict_load(struct predict *p, const char *weights)
         free(p->name[c]);
         p->name[c] = xstrdup(name);
     }
-    json_decref(list);
-    weights_file_close(&file);
-    strbuf_release(&why);
 }
 
 static void predict_open(struct predict *p, struct config *cfg, const char *weights)
 {
+    json_t *list = saved_classes(weights);
     struct loader_options o;
     const struct tensor *z;
 
+    adopt_classes(cfg, list);
     config_set(cfg, "DATA.BATCH_SIZE", "1");
     config_set(cfg, "DATA.VAL_BATCH_SIZE", "1");
     config_set(cfg, "TRAIN.EMA.ENABLE", "False");
@@ -168,7 +187,8 @@ static void predict_open(struct predict *p, struct config *cfg, const char *weig
     transformer_init(&p->transformer, &p->limits);
     session_init(&p->session, cfg, &(struct session_options){.eval = true});
     session_alloc(&p->session);
-    predict_load(p, weights);
+    predict_load(p, weights, list);
+    json_decref(list);
     z = p->session.build[SESSION_EVAL].logits;
     p->pixels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].pixels));
     p->labels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].labels));

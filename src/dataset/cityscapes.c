@@ -144,6 +144,7 @@ const struct storage storage_cityscapes = {
     .help = "label maps of Cityscapes: leftImg8bit/SPLIT/CITY/NAME_leftImg8bit.png and "
             "gtFine/SPLIT/CITY/NAME_gtFine_labelIds.png",
     .labels = STORAGE_LABEL_MAPS,
+    .stand_in = "synth scenes --size 512",
     .reads = pairs_reads,
     .probe = cityscapes_probe,
     .check = cityscapes_check,

@@ -334,6 +334,7 @@ const struct storage storage_folder = {
     .alias = {"imagenet", "imagenet22K"}, /* Swin's */
     .help = "a folder for each class: SPLIT/CLASS/.../IMAGE",
     .labels = STORAGE_CLASSES,
+    .stand_in = "synth shapes --size 256",
     .probe = folder_probe,
     .check = folder_check,
     .open = folder_open,

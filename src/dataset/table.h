@@ -51,6 +51,8 @@ struct storage {
     const char *alias[4]; /* other names of the same; NULL ends them */
     const char *help;     /* one line: which files are whose */
     enum storage_labels labels;
+    const char *stand_in; /* the command that makes a small data set of this layout, less
+                           * `--out DIR`: "synth shapes"; NULL: there is none */
     bool generated; /* made while it is read: no files, so path, check and probe are not
                      * used, and it has as many samples as are asked for */
 

@@ -125,20 +125,30 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
     };
 }
 
+/* What to do without data. */
+static void add_advice(const struct storage *row, const char *path, struct strbuf *out)
+{
+    strbuf_addstr(out, ": name yours with --data-path DIR");
+    if (row->stand_in)
+        strbuf_addf(out, ", or make a small stand-in: trainc %s --out %s", row->stand_in,
+                    path);
+}
+
 void data_check_split(const struct config *cfg, enum data_split split, struct problems *p)
 {
     const char *key = split == DATA_TRAIN ? "DATA.TRAIN_SPLIT" : "DATA.VAL_SPLIT";
     const struct storage *row = storage_find(cfg->data.dataset);
     struct dataset_source s = data_source(cfg, split);
-    struct strbuf why = STRBUF_INIT, guess = STRBUF_INIT;
+    struct strbuf why = STRBUF_INIT, guess = STRBUF_INIT, advice = STRBUF_INIT;
 
     if (!row || row->generated || !*s.path)
         return;
+    add_advice(row, s.path, &advice);
     if (!row->probe(&s))
         storage_add_guess(row, &s, &guess);
     if (!file_exists(s.path))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
-                     "DATA.DATA_PATH: there is no folder '%s'", s.path);
+                     "DATA.DATA_PATH: there is no folder '%s'%s", s.path, advice.buf);
     else if (!file_is_dir(s.path) && !row->probe(&s))
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
                      "DATA.DATA_PATH: '%s' is no folder%s%s", s.path,
@@ -153,6 +163,7 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
                       guess.buf, cfg->data.dataset);
     strbuf_release(&why);
     strbuf_release(&guess);
+    strbuf_release(&advice);
 }
 
 struct dataset *data_open(const struct config *cfg, enum data_split split)

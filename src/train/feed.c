@@ -4,8 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "base/strbuf.h"
 #include "train/class_weights.h"
 #include "train/data_config.h"
+#include "train/segment_config.h"
 
 static void *host_alloc(size_t size, void *session)
 {
@@ -51,7 +54,21 @@ struct lent_batch feed_lend(struct loader *l, const struct batch *b)
     return (struct lent_batch){b->pixel, feed_labels(b), take_back, l, b};
 }
 
-void feed_open(struct feed *f, const struct config *cfg, bool train)
+/* The class count of the data, unless the configuration insists on one. */
+static void adopt_classes(struct config *cfg, const struct dataset *d)
+{
+    struct strbuf n = STRBUF_INIT;
+
+    if (d->nclass == cfg->model.num_classes || segment_config(cfg) ||
+        config_where(cfg, "MODEL.NUM_CLASSES"))
+        return;
+    strbuf_addf(&n, "%d", d->nclass);
+    config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
+    log_info("MODEL.NUM_CLASSES is %d, the classes of '%s'", d->nclass, d->name);
+    strbuf_release(&n);
+}
+
+void feed_open(struct feed *f, struct config *cfg, bool train)
 {
     const struct dataset *any;
 
@@ -62,6 +79,7 @@ void feed_open(struct feed *f, const struct config *cfg, bool train)
     if (train)
         dataset_check_classes(f->train, f->val);
     any = train ? f->train : f->val;
+    adopt_classes(cfg, any);
     if (any->nclass != cfg->model.num_classes)
         config_refuse(cfg, KEYS("MODEL.NUM_CLASSES"),
                       "'%s' has %d classes, and MODEL.NUM_CLASSES is %lld", any->name,

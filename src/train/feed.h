@@ -23,8 +23,11 @@ struct feed {
     float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
 };
 
-/* Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. */
-void feed_open(struct feed *f, const struct config *cfg, bool train);
+/*
+ * Dies if there are no such data, classes differ, or are not MODEL.NUM_CLASSES. If
+ * nothing has set that key, a classifier's is set to the number of classes in the data.
+ */
+void feed_open(struct feed *f, struct config *cfg, bool train);
 /* Batches lie in the session's host memory and may be lent to it: close the feed first,
  * once the session is drained. */
 void feed_start(struct feed *f, struct session *s);

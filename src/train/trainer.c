@@ -246,14 +246,14 @@ static void log_done(const struct trainer *t)
                  (long long)c->max_steps);
 }
 
-int trainer_train(const struct config *cfg, const char *result)
+int trainer_train(struct config *cfg, const char *result)
 {
     struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
     int code;
 
     result_begin(&t.result, result, (int)cfg->train.signal_exit_code);
     signals_install((int)cfg->train.signal_exit_code);
-    trainer_start(&t);
+    trainer_start(&t, cfg);
     signals_started();
     log_done(&t);
     while (t.state.epoch < cfg->train.epochs && run_epoch(&t))

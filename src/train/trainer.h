@@ -19,10 +19,11 @@
 
 #include "config/config.h"
 
-/* `result`: where to write the result, or NULL. */
-int trainer_train(const struct config *cfg, const char *result);
+/* `result`: where to write the result, or NULL. A class count that nothing has set
+ * becomes that of the data (feed_open). */
+int trainer_train(struct config *cfg, const char *result);
 
 /* MODEL.RESUME or MODEL.PRETRAINED over the validation split; never trains. */
-int trainer_eval(const struct config *cfg, const char *result);
+int trainer_eval(struct config *cfg, const char *result);
 
 #endif

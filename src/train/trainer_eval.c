@@ -64,7 +64,7 @@ static void paint(struct session *s, const struct feed *f)
     free(dir);
 }
 
-int trainer_eval(const struct config *cfg, const char *result)
+int trainer_eval(struct config *cfg, const char *result)
 {
     struct evaluation e = {0};
     struct result r;

@@ -52,8 +52,9 @@ bool trainer_validate(struct trainer *t, bool *best);
 /* The best weights could not be saved: those before them are the ones to beat again. */
 void trainer_best_unsaved(struct trainer *t);
 
-/* Data, device, output folder, checkpoint: everything up to the first batch. */
-void trainer_start(struct trainer *t);
+/* Data, device, output folder, checkpoint: everything up to the first batch. `cfg` is
+ * t->cfg. */
+void trainer_start(struct trainer *t, struct config *cfg);
 
 /* A window is what lies between two lines of the log; this starts its clock. */
 void trainer_window_clock(struct trainer *t);

@@ -180,9 +180,8 @@ static void drop_pictures(const struct trainer *t, bool resumed)
     free(dir);
 }
 
-void trainer_start(struct trainer *t)
+void trainer_start(struct trainer *t, struct config *cfg)
 {
-    const struct config *cfg = t->cfg;
     bool resumed;
 
     feed_open(&t->feed, cfg, true);

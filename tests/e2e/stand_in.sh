@@ -1,0 +1,56 @@
+#!/bin/bash
+# A configuration whose data are not there names the command that makes a stand-in; that
+# command, as it is printed, makes one, and the same configuration then trains on it,
+# with the class count of its folders.
+#
+#   tests/e2e/stand_in.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-stand-in.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+classes() { sed -n 's/^ *NUM_CLASSES: //p' "$run/config.yaml"; }
+
+sed 's/^ *NUM_CLASSES: .*//' "$here/configs/smoke/shapes.yaml" >shapes.yaml
+args=(--cfg shapes.yaml --data-path data/pictures --output out --epochs 1)
+run=out/resnet20/default
+
+# make_it CONFIGURATION...: prints one line, which has the folder, the flag and the command.
+make_it() {
+  "$trainc" "$@" >log 2>&1 && fail "$*: trains without data"
+  [ "$(wc -l <log)" = 1 ] && grep -q "there is no folder '.*--data-path DIR" log ||
+    { cat log; fail "$*: not the one line"; }
+  command=$(sed -n 's/.*stand-in: trainc //p' log)
+  [ -n "$command" ] || fail "$*: no command"
+}
+
+make_it "${args[@]}"
+"$trainc" $command --classes 3 --train 24 --val 6 >log 2>&1 || { cat log; fail "$command"; }
+"$trainc" "${args[@]}" >log 2>&1 || { cat log; fail "the stand-in does not train"; }
+grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/pictures/train'" log ||
+  fail "the class count is not told: $(head -3 log)"
+[ "$(classes)" = 3 ] || fail "config.yaml has $(classes) classes"
+"$trainc" "${args[@]}" >log 2>&1 && grep -q "resumed from" log || fail "it does not go on"
+"$trainc" eval "${args[@]}" --resume $run/last.safetensors >log 2>&1 || { cat log; fail "eval"; }
+"$trainc" predict --cfg shapes.yaml --weights $run/last.safetensors \
+  data/pictures/val/circle/0000.jpg >out.txt 2>log || { cat log; fail "predict"; }
+grep -q "circle 0\.[0-9]*" out.txt && [ "$(tr ',' '\n' <out.txt | wc -l)" = 3 ] ||
+  fail "predict says: $(cat out.txt)"
+
+# Who sets a class count means it.
+for set in "--opts MODEL.NUM_CLASSES 1000" "--num-classes 1000"; do
+  "$trainc" "${args[@]}" --output other $set >log 2>&1 && fail "$set: trains"
+  grep -q "'data/pictures/train' has 3 classes, and MODEL.NUM_CLASSES is 1000" log ||
+    fail "$set: $(cat log)"
+done
+
+# Streets have a stand-in, too.
+make_it --cfg "$here/configs/cityscapes/erfnet20.yaml" --data-path data/streets
+"$trainc" $command --train 4 --val 2 >log 2>&1 || { cat log; fail "$command"; }
+[ -d data/streets/leftImg8bit/train ] || fail "no streets"
+
+[ $fails = 0 ] && echo "stand_in: passed" || { echo "stand_in: $fails failed"; exit 1; }
