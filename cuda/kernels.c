@@ -27,6 +27,9 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_patch_merge,
     &cuda_tokens,
     &cuda_position,
+    &cuda_position,
+    &cuda_qkv_bias,
+    &cuda_cpb_table,
     &cuda_bias_grad,
     &cuda_mix,
 

@@ -21,6 +21,7 @@ extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_bce, cuda_cross_entropy2d, cuda_dropout, cuda_head,
     cuda_metrics, cuda_mix;
+extern const struct kernel cuda_cpb_table, cuda_qkv_bias;
 extern const struct kernel cuda_control, cuda_grad_stats, cuda_optimizer,
     cuda_running_stats;
 

@@ -107,7 +107,6 @@ const struct op_case rows_attention[] = {
      .no_nan = true},
     {.name = "qkv_bias",
      .build = case_qkv_bias,
-     .no_cuda = true,
      .small = {.dim = {7}},
      .bench = {.dim = {768}}},
     {.name = "window_mix",
