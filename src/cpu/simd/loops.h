@@ -1,6 +1,6 @@
 /*
  * The inner loops of our own CPU kernels. They are written once (the .inc files) on
- * vectors of LANES floats and compiled once for each instruction set (loops_*.c);
+ * vectors of LANES floats and compiled once for each instruction set (isa_*.inc);
  * loops_best() picks by what the processor has, so one binary runs everywhere and none of
  * it depends on compiler flags.
  *
