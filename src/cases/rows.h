@@ -102,7 +102,9 @@ extern const struct op_case rows_wide_chains[];
 #define PIXELS .bench = {.dim = {4, 12, 360, 480}}
 /* Features of qkv: Swin-T at 224, SwinV2-T at 256, ViT-S at 224, batch 8. */
 #define SWIN1  .bench = {.dim = {8, 56, 56, 288}, .out = 3}
+#define SWIN2  .bench = {.dim = {8, 28, 28, 576}, .out = 6}
 #define SWIN3  .bench = {.dim = {8, 14, 14, 1152}, .out = 12}
+#define SWIN4  .bench = {.dim = {8, 7, 7, 2304}, .out = 24}
 #define SWINV2 .bench = {.dim = {8, 64, 64, 288}, .out = 3}
 #define VIT    .bench = {.dim = {8, 1, 197, 1152}, .out = 6}
 /* Features of Swin-MLP-T/C24 at 256. */

@@ -47,6 +47,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_weight_grad,
     &cpu_linear,
     &cpu_cross_entropy2d,
+    &cpu_window_attention,
+    &cpu_window_mix,
 
     /* what they left */
     &cpu_bias_grad,
@@ -67,6 +69,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_mix,
     &cpu_cross_entropy,
     &cpu_bce,
+    &cpu_cpb_table,
+    &cpu_qkv_bias,
     &cpu_optimizer,
 
     &notice,

@@ -98,14 +98,16 @@ static void compare(const struct case_run *r, const struct golden_case *c,
 {
     float want[MOST], got[MOST];
     int64_t n = read_golden(c, d, what, want);
-    float top = 0;
+    /* fp32's rounding of scores around 100 (a cosine times its scale) costs that much;
+     * the reference computes in fp64 */
+    float top = 0, allowed = r->backend == &backend_ref ? 4e-6f : 4e-5f;
 
     assert_int_equal(n, tensor_len(t));
     r->backend->copy_out(r->dev, got, program_data(r->program, t), tensor_size(t));
     for (int64_t i = 0; i < n; i++)
         top = fabsf(want[i]) > top ? fabsf(want[i]) : top;
     for (int64_t i = 0; i < n; i++, compared++)
-        if (!(fabsf(got[i] - want[i]) <= 4e-6f * (top + 0.1f)))
+        if (!(fabsf(got[i] - want[i]) <= allowed * (top + 0.1f)))
             fail_msg("%s: %s: %s%s[%lld]: %.9g, not %.9g", r->backend->name, c->name, d,
                      what, (long long)i, (double)got[i], (double)want[i]);
 }

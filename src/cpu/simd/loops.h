@@ -26,6 +26,7 @@
 #include "cpu/simd/gemm_args.h"
 #include "cpu/simd/loops_args.h"
 
+struct attention_loops;
 struct control;
 struct op;
 struct optimizer_attrs;
@@ -43,6 +44,7 @@ struct update_loop {
 struct loops {
     const char *isa;
     int lanes;
+    const struct attention_loops *attention; /* attention_loops.h */
 
     /* n bytes, aligned or not */
     void (*copy)(void *to, const void *from, int64_t n, bool past);

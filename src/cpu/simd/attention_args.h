@@ -1,0 +1,138 @@
+/*
+ * What the loops of attention and of small products are told (cpu/simd/loops.h,
+ * attention.inc).
+ */
+#ifndef CPU_SIMD_ATTENTION_ARGS_H
+#define CPU_SIMD_ATTENTION_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/tensor.h"
+
+struct dropout_key;
+
+/*
+ * y[i][j] (+)= sum over d of a(i, d) b[d][j], with a(i, d) = a[i a_row + d a_depth], one
+ * of which is 1. Columns are a multiple of LANES; b is in panels of 2 LANES columns,
+ * `b_panel` numbers apart, with `b_depth` numbers from row to row. (Rows of 2 LANES and
+ * more, one behind the other, are panels: b_panel = 2 LANES, b_depth = their length.)
+ */
+struct product {
+    int rows, cols, depth;
+    const float *a, *b;
+    int64_t a_row, a_depth, b_depth, b_panel, y_row;
+    float *y;
+    bool add;
+};
+
+/*
+ * The network of coordinates of ops/cpb_table.h, with its weights apart: w0 [2][hidden].
+ */
+struct cpb {
+    int64_t rows;
+    int hidden, heads;         /* hidden: a multiple of LANES */
+    const float *coordinate;   /* [rows][2] */
+    const float *w0, *b0, *w2; /* w2 [heads][hidden] */
+    float *z;                  /* [rows][heads]; for the gradient that of z */
+    float *dw0, *db0, *dw2;    /* dw0 [hidden][2] */
+};
+
+/*
+ * One head of one window of one image (ops/window_attention.h). Tokens are all of the
+ * window; queries are those that are no padding. What belongs to a pixel lies `row`
+ * elements of qkv from that of the next one, `channels` of y and `heads` of lse; pointers
+ * are to pixel 0 of the image and to the head's q, its results and its lse.
+ */
+struct attention {
+    enum dtype t; /* of qkv, y, dy and dqkv */
+    int tokens, queries, head;
+    bool cosine;
+    float scale;
+    const int *pixel; /* of each token; -1: padding */
+    const int *query; /* the token of each query */
+    int64_t row, channels, heads;
+    const void *qkv;
+    const float *pad;    /* padding's q, with k and v as in qkv; NULL: zeros */
+    const float *bias;   /* [tokens][keys] or NULL; keys: tokens rounded up to LANES */
+    const float *region; /* [keys]: of each token; NULL: nothing is masked */
+    const struct dropout_key *key; /* or NULL */
+    int64_t first;                 /* dropout's row of pixel 0 and this head */
+    void *y;
+    float *lse; /* written; may be NULL. For the gradient it is read */
+
+    /* The gradient alone. Sums are added to. */
+    const void *dy;
+    void *dqkv;
+    float *dbias;  /* [tokens][keys] or NULL */
+    float *dscale; /* of the logarithm of `scale`; or NULL */
+    float *dpad;   /* [3][head] or NULL */
+
+    float *scratch; /* attention_scratch() numbers, aligned to 64 bytes */
+};
+
+/*
+ * The scratch: q, k, v and dy in rows of whole vectors; k and v transposed, in panels of
+ * 2 LANES keys; scores of a block of queries; results of a block and of a window.
+ */
+enum { ATTENTION_BLOCK = 4096 }; /* scores of a block of queries, about */
+struct attention_room {
+    int keys, features;              /* tokens and head, rounded up to LANES */
+    int block;                       /* queries */
+    float *q, *k, *v, *dy, *kt, *vt; /* [tokens][features]; [panel][head][2 LANES] */
+    float *s, *ds;                   /* [block][keys] */
+    float *y;                        /* [block][features]; of the gradient: dq */
+    float *dk, *dv;                  /* [tokens][features] */
+    float *q_norm, *k_norm;          /* [tokens]: 1 / norm */
+    float *m;                        /* [keys]: dropout's factors of a query */
+    float *share;                    /* [block]: 1 / sum */
+};
+
+static inline int attention_keys(int lanes, int tokens)
+{
+    return (tokens + lanes - 1) / lanes * lanes;
+}
+
+/* The next n numbers, from a multiple of 64 bytes on. */
+static inline float *attention_take(float *base, int64_t *at, int64_t n)
+{
+    float *p = base ? base + *at : NULL;
+
+    *at += (n + 15) / 16 * 16;
+    return p;
+}
+
+/* Returns how many numbers of fp32 it takes; base may be NULL. */
+static inline int64_t attention_room(struct attention_room *r, int lanes, int tokens,
+                                     int head, bool gradient, float *base)
+{
+    int64_t rows, panels, scores, at = 0;
+
+    r->keys = attention_keys(lanes, tokens);
+    r->features = attention_keys(lanes, head);
+    r->block = ATTENTION_BLOCK / r->keys > 12 ? ATTENTION_BLOCK / r->keys : 12;
+    r->block = r->block < tokens ? r->block : tokens;
+    rows = (int64_t)tokens * r->features;
+    panels = (r->keys + 2 * (int64_t)lanes - 1) / (2 * lanes) * 2 * lanes * head;
+    scores = (int64_t)r->block * r->keys;
+    r->q = attention_take(base, &at, rows);
+    r->k = attention_take(base, &at, rows);
+    r->v = attention_take(base, &at, rows);
+    r->kt = attention_take(base, &at, panels);
+    r->s = attention_take(base, &at, scores);
+    r->y = attention_take(base, &at, (int64_t)r->block * r->features);
+    r->q_norm = attention_take(base, &at, tokens);
+    r->k_norm = attention_take(base, &at, tokens);
+    r->m = attention_take(base, &at, r->keys);
+    r->share = attention_take(base, &at, r->block);
+    if (!gradient)
+        return at;
+    r->dy = attention_take(base, &at, rows);
+    r->vt = attention_take(base, &at, panels);
+    r->ds = attention_take(base, &at, scores);
+    r->dk = attention_take(base, &at, rows);
+    r->dv = attention_take(base, &at, rows);
+    return at;
+}
+
+#endif

@@ -1,0 +1,5 @@
+/* The loops of attention_loops.h for one instruction set. */
+#define ISA   attention_avx512bf16
+#define LOOPS "cpu/simd/attention_all.inc"
+
+#include "cpu/simd/isa_avx512bf16.inc"

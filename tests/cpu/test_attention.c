@@ -1,0 +1,152 @@
+/*
+ * Attention and mixing within windows in bf16 with the loops of every instruction set
+ * that this processor has, fast or not: a run on it might take fp32 alone. And sums over
+ * windows that do not depend on the number of threads.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases/case_run.h"
+#include "cpu/backend.h"
+#include "cpu/device.h"
+#include "ops/reference.h"
+#include "tests/test.h"
+
+static const struct loops *const tables[] = {
+    &loops_base,
+#ifdef __x86_64__
+    &loops_avx2,
+    &loops_avx512,
+    &loops_avx512bf16,
+#endif
+};
+
+/* Rows of windows, in order; NULL behind the last. */
+static const struct op_case *row_at(int i)
+{
+    const struct op_case *row;
+
+    for (int k = 0; (row = op_case_at(k)); k++)
+        if ((strstr(row->name, "attention") || strstr(row->name, "window_mix")) &&
+            i-- == 0)
+            return row;
+    return NULL;
+}
+
+struct result {
+    struct case_run run;
+    struct case_values values;
+};
+
+static void run(struct result *r, const struct op_case *row,
+                const struct backend *backend, struct device *dev,
+                const struct case_options *o)
+{
+    case_run_init(&r->run, row, backend, dev, o);
+    program_run(r->run.program);
+    program_run(r->run.program);
+    case_fetch(&r->run, &r->values);
+}
+
+static void release(struct result *r)
+{
+    case_values_release(&r->values);
+    case_run_release(&r->run);
+}
+
+/* bf16 rounds to 8 bits: what is summed is off by some halves of the last. */
+static void compare(const char *isa, const char *row, const struct case_value *want,
+                    const struct case_value *got)
+{
+    double error = 0, norm = 0, most = 0, top = 0;
+
+    assert_int_equal(got->n, want->n);
+    for (int64_t i = 0; i < want->n; i++) {
+        double e = (double)got->v[i] - (double)want->v[i];
+
+        error += e * e;
+        norm += (double)want->v[i] * (double)want->v[i];
+        most = !(fabs(e) <= most) ? fabs(e) : most;
+        top = fmax(top, fabs((double)want->v[i]));
+    }
+    if (!(error <= 4.0 / 512 / 512 * norm + 1e-12) || !(most <= 8.0 / 512 * top + 1e-6))
+        fail_msg("%s: %s: %s: NMSE %g, largest error %g of %g", isa, row, want->name,
+                 error / (norm + 1e-30), most, top);
+}
+
+static void compare_row(const struct op_case *row, const struct loops *loops)
+{
+    struct device *ref = backend_ref.open(&(const struct device_options){0});
+    struct device *dev = backend_cpu.open(&(const struct device_options){0});
+    struct result want, got;
+
+    dev->loops = loops;
+    run(&want, row, &backend_ref, ref, &(const struct case_options){.round = DTYPE_BF16});
+    run(&got, row, &backend_cpu, dev,
+        &(const struct case_options){.dtype = DTYPE_BF16, .round = DTYPE_BF16});
+    assert_int_equal(got.values.n, want.values.n);
+    for (int i = 0; i < want.values.n; i++)
+        compare(loops->isa, row->name, &want.values.item[i], &got.values.item[i]);
+    for (int i = 0; i < got.run.program->nregion; i++)
+        assert_true(got.run.program->region[i]->kernel != &kernel_reference);
+    release(&want);
+    release(&got);
+    backend_cpu.close(dev);
+    backend_ref.close(ref);
+}
+
+static void test_bf16(void **state)
+{
+    const struct op_case *row;
+    int rows = 0;
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
+        for (int i = 0; (row = row_at(i)); i++, rows++)
+            compare_row(row, tables[t]);
+        if (tables[t] == loops_best())
+            break;
+    }
+    assert_true(rows >= 21);
+}
+
+static void test_threads(void **state)
+{
+    const struct op_case *row;
+
+    (void)state;
+    for (int i = 0; (row = row_at(i)); i++) {
+        struct result one;
+        struct device *dev =
+            backend_cpu.open(&(const struct device_options){.threads = 1});
+
+        run(&one, row, &backend_cpu, dev, &(const struct case_options){0});
+        for (int threads = 2; threads <= 7; threads += 5) {
+            struct device *more =
+                backend_cpu.open(&(const struct device_options){.threads = threads});
+            struct result r;
+
+            run(&r, row, &backend_cpu, more, &(const struct case_options){0});
+            for (int k = 0; k < one.values.n; k++)
+                if (memcmp(one.values.item[k].v, r.values.item[k].v,
+                           (size_t)one.values.item[k].n * sizeof(float)) != 0)
+                    fail_msg("%s: %s depends on the number of threads", row->name,
+                             one.values.item[k].name);
+            release(&r);
+            backend_cpu.close(more);
+        }
+        release(&one);
+        backend_cpu.close(dev);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
