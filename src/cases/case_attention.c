@@ -58,17 +58,34 @@ void case_unbiased_attention(struct case_build *c, const struct op_case *row,
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 
+static void add_scale(struct case_build *c, struct window_attention_attrs *a)
+{
+    int64_t heads[] = {a->heads, 1, 1};
+
+    a->logit_scale =
+        case_tensor(c, "logit_scale", DTYPE_F32, LAYOUT_PLAIN, 3, heads, CASE_SIGNED);
+}
+
 /* SwinV2's */
 void case_cosine_attention(struct case_build *c, const struct op_case *row,
                            const struct case_size *s)
 {
     struct tensor *qkv;
     struct window_attention_attrs a = begin(c, row, s, &qkv);
-    int64_t heads[] = {a.heads, 1, 1};
 
     add_table(c, s, &a);
-    a.logit_scale =
-        case_tensor(c, "logit_scale", DTYPE_F32, LAYOUT_PLAIN, 3, heads, CASE_SIGNED);
+    add_scale(c, &a);
+    case_output(c, window_attention_(c->b, qkv, &a));
+}
+
+/* The same without biases: padding has no direction. */
+void case_unbiased_cosine_attention(struct case_build *c, const struct op_case *row,
+                                    const struct case_size *s)
+{
+    struct tensor *qkv;
+    struct window_attention_attrs a = begin(c, row, s, &qkv);
+
+    add_scale(c, &a);
     case_output(c, window_attention_(c->b, qkv, &a));
 }
 

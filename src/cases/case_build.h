@@ -42,6 +42,7 @@ case_build_fn case_drop_path;
 case_build_fn case_attention;
 case_build_fn case_window_attention;
 case_build_fn case_unbiased_attention;
+case_build_fn case_unbiased_cosine_attention;
 case_build_fn case_cosine_attention;
 case_build_fn case_cpb_table;
 case_build_fn case_qkv_bias;

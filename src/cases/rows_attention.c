@@ -46,6 +46,10 @@ const struct op_case rows_attention[] = {
                .shift_w = 1),
      .small = {.dim = {2, 5, 6, 24}, .out = 2},
      SWINV2},
+    {.name = "cosine attention odd, unbiased",
+     ATTENTION(unbiased_cosine_attention, .window_h = 2, .window_w = 3, .shift_h = 1),
+     .small = {.dim = {1, 5, 7, 24}, .out = 2},
+     SWINV2},
 
     {.name = "cosine attention of many windows",
      ATTENTION(cosine_attention, .window_h = 2, .window_w = 2, .shift_h = 1,

@@ -45,6 +45,7 @@ struct piece {
     float *region;       /* [keys] */
     float *column;       /* the head's column of the table */
     int *pixel, *query;  /* [tokens] */
+    int *ahead;          /* [tokens]: pixels of the next task */
     float *scratch;
 };
 
@@ -61,6 +62,7 @@ static int64_t piece_of(const struct attention_state *st, int lanes, float *base
     p->column = attention_take(base, &at, st->rows);
     p->pixel = (int *)(void *)attention_take(base, &at, tokens);
     p->query = (int *)(void *)attention_take(base, &at, tokens);
+    p->ahead = (int *)(void *)attention_take(base, &at, tokens);
     p->scratch = base ? base + at : NULL;
     return at + attention_room(&r, lanes, (int)tokens, st->size.head, st->gradient, NULL);
 }
@@ -114,35 +116,43 @@ struct place {
     const struct job *j;
     struct piece p;
     struct attention a;
-    int head; /* whose bias is spread; -1: none */
+    int head;      /* whose bias is spread; -1: none */
+    int64_t ahead; /* the task whose pixels are in p.ahead; -1: none */
 };
 
 /* ---- one task ---- */
 
-/* Pixels and queries of a window, and regions if it is divided. */
+/* The pixel of each token of a window; -1: padding */
+static void find_pixels(const struct window_grid *g, int window, int *pixel)
+{
+    int y0 = window / g->columns * g->window_h, x0 = window % g->columns * g->window_w;
+
+    for (int y = y0; y < y0 + g->window_h; y++) {
+        int from_y =
+            y + g->roll_h < g->height ? y + g->roll_h : y + g->roll_h - g->height;
+
+        for (int x = x0; x < x0 + g->window_w; x++) {
+            int from_x =
+                x + g->roll_w < g->width ? x + g->roll_w : x + g->roll_w - g->width;
+
+            *pixel++ = y < g->height && x < g->width ? from_y * g->width + from_x : -1;
+        }
+    }
+}
+
+/* Queries of a window, and regions if it is divided. */
 static void place_window(struct place *at, int window)
 {
     const struct window_grid *g = &at->j->st->size.grid;
     struct attention *a = &at->a;
-    int y0 = window / g->columns * g->window_h, x0 = window % g->columns * g->window_w;
     bool divided = window_grid_divided(g, window);
 
     a->queries = 0;
-    for (int t = 0, y = y0; y < y0 + g->window_h; y++) {
-        int from_y =
-            y + g->roll_h < g->height ? y + g->roll_h : y + g->roll_h - g->height;
-
-        for (int x = x0; x < x0 + g->window_w; x++, t++) {
-            int from_x =
-                x + g->roll_w < g->width ? x + g->roll_w : x + g->roll_w - g->width;
-
-            at->p.pixel[t] =
-                y < g->height && x < g->width ? from_y * g->width + from_x : -1;
-            if (at->p.pixel[t] >= 0)
-                at->p.query[a->queries++] = t;
-            if (divided)
-                at->p.region[t] = (float)window_grid_region(g, window, t);
-        }
+    for (int t = 0; t < a->tokens; t++) {
+        if (at->p.pixel[t] >= 0)
+            at->p.query[a->queries++] = t;
+        if (divided)
+            at->p.region[t] = (float)window_grid_region(g, window, t);
     }
     a->region = divided ? at->p.region : NULL;
 }
@@ -185,29 +195,70 @@ static void place_head(struct place *at, int head)
         a->pad = j->pad + (int64_t)head * j->st->size.head;
 }
 
-/* Tells the loops of task `number` of a head: a window of an image. */
-static void place_task(struct place *at, int head, int64_t number)
+/* A task's q of pixel 0 of its image, and its dy. */
+static const void *task_qkv(const struct place *at, int64_t task)
+{
+    const struct window_attention_size *z = &at->j->st->size;
+    const struct step *s = at->j->s;
+    int64_t tasks = z->images * z->windows, image = task % tasks / z->windows;
+
+    return cpu_at(s->in[WINDOW_ATTENTION_QKV], at->a.t,
+                  image * z->pixels * at->a.row + task / tasks * z->head);
+}
+
+static const void *task_dy(const struct place *at, int64_t task)
+{
+    const struct window_attention_size *z = &at->j->st->size;
+    const struct step *s = at->j->s;
+    int64_t tasks = z->images * z->windows, image = task % tasks / z->windows;
+
+    return cpu_at(s->in[WINDOW_ATTENTION_GRAD_DY], at->a.t,
+                  image * z->pixels * at->a.channels + task / tasks * z->head);
+}
+
+/* Where the pixels of `task` are, and those of the next one if this thread does it. */
+static void place_pixels(struct place *at, int64_t task, bool more)
+{
+    const struct window_attention_size *z = &at->j->st->size;
+    int *pixel = at->p.ahead;
+
+    if (at->ahead != task)
+        find_pixels(&z->grid, (int)(task % z->windows), pixel);
+    at->p.ahead = at->p.pixel;
+    at->a.pixel = at->p.pixel = pixel;
+    at->ahead = more ? task + 1 : -1;
+    at->a.ahead = more ? at->p.ahead : NULL;
+    if (more)
+        find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.ahead);
+}
+
+/* Tells the loops of a task: of a head a window of an image. */
+static void place_task(struct place *at, int64_t task, bool more)
 {
     const struct job *j = at->j;
     const struct window_attention_size *z = &j->st->size;
     const struct step *s = j->s;
-    enum dtype t = s->in_tensor[WINDOW_ATTENTION_QKV]->dtype;
-    int64_t pixel = number / z->windows * z->pixels, channel = (int64_t)head * z->head;
+    int64_t tasks = z->images * z->windows, number = task % tasks;
+    int64_t pixel = number / z->windows * z->pixels;
+    int head = (int)(task / tasks);
     struct attention *a = &at->a;
     bool gradient = j->st->gradient;
     float *lse =
         gradient ? s->in[WINDOW_ATTENTION_GRAD_LSE] : s->out[WINDOW_ATTENTION_LSE];
 
     place_head(at, head);
+    place_pixels(at, task, more);
     place_window(at, (int)(number % z->windows));
-    a->qkv = cpu_at(s->in[WINDOW_ATTENTION_QKV], t, pixel * a->row + channel);
+    a->qkv = task_qkv(at, task);
+    a->ahead_qkv = more ? task_qkv(at, task + 1) : NULL;
     a->first = pixel * z->heads + head;
     a->lse = lse ? lse + a->first : NULL;
     if (gradient) {
-        a->dy = cpu_at(s->in[WINDOW_ATTENTION_GRAD_DY], t, pixel * a->channels + channel);
-        a->dqkv = cpu_out(s->out[0], t, pixel * a->row + channel);
+        a->dy = task_dy(at, task);
+        a->ahead_dy = more ? task_dy(at, task + 1) : NULL;
+        a->dqkv = cpu_out(s->out[0], a->t, pixel * a->row + (int64_t)head * z->head);
     } else {
-        a->y = cpu_out(s->out[0], t, pixel * a->channels + channel);
+        a->y = cpu_out(s->out[0], a->t, pixel * a->channels + (int64_t)head * z->head);
     }
 }
 
@@ -216,7 +267,7 @@ static struct place place_of(const struct job *j, int thread)
     const struct attention_state *st = j->st;
     const struct window_attention_attrs *attrs = j->s->node->attrs;
     float *base = (float *)j->s->workspace + thread * st->piece;
-    struct place at = {.j = j, .head = -1};
+    struct place at = {.j = j, .head = -1, .ahead = -1};
 
     (void)piece_of(st, j->dev->loops->lanes, base, &at.p);
     memset(at.p.region, 0, (size_t)st->size.tokens * sizeof(float));
@@ -248,7 +299,7 @@ static void forward_thread(void *arg, int thread)
 
     cpu_part(tasks * j->st->size.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
-        place_task(&at, (int)(i / tasks), i % tasks);
+        place_task(&at, i, i + 1 < hi);
         j->dev->loops->attention->forward(&at.a);
     }
 }
@@ -278,11 +329,12 @@ static void gather_bias(const struct place *at, float *to)
         }
 }
 
-static void grad_unit(struct place *at, int head, int unit)
+static void grad_unit(struct place *at, int head, int unit, bool more)
 {
     const struct job *j = at->j;
     const struct attention_state *st = j->st;
     int64_t tasks = st->size.images * st->size.windows;
+    int64_t end = tasks * (unit + 1) / st->units;
     int64_t keys = attention_keys(j->dev->loops->lanes, st->size.tokens);
     float *sums = sums_of(j, head, unit);
 
@@ -294,8 +346,8 @@ static void grad_unit(struct place *at, int head, int unit)
     }
     at->a.dscale = j->logit_scale ? sums + st->rows : NULL;
     at->a.dpad = sums + st->rows + 1;
-    for (int64_t i = tasks * unit / st->units; i < tasks * (unit + 1) / st->units; i++) {
-        place_task(at, head, i);
+    for (int64_t i = tasks * unit / st->units; i < end; i++) {
+        place_task(at, head * tasks + i, more || i + 1 < end);
         j->dev->loops->attention->grad(&at->a);
     }
     if (at->a.dbias)
@@ -339,7 +391,7 @@ static void grad_thread(void *arg, int thread)
 
     cpu_part((int64_t)st->size.heads * st->units, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++)
-        grad_unit(&at, (int)(i / st->units), (int)(i % st->units));
+        grad_unit(&at, (int)(i / st->units), (int)(i % st->units), i + 1 < hi);
     cpu_barrier();
     cpu_part(st->size.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t h = lo; h < hi; h++)

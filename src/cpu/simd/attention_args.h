@@ -51,8 +51,9 @@ struct attention {
     float scale;
     const int *pixel; /* of each token; -1: padding */
     const int *query; /* the token of each query */
+    const int *ahead; /* the pixels of the next window, which is asked for; or NULL */
     int64_t row, channels, heads;
-    const void *qkv;
+    const void *qkv, *ahead_qkv;
     const float *pad;    /* padding's q, with k and v as in qkv; NULL: zeros */
     const float *bias;   /* [tokens][keys] or NULL; keys: tokens rounded up to LANES */
     const float *region; /* [keys]: of each token; NULL: nothing is masked */
@@ -62,7 +63,7 @@ struct attention {
     float *lse; /* written; may be NULL. For the gradient it is read */
 
     /* The gradient alone. Sums are added to. */
-    const void *dy;
+    const void *dy, *ahead_dy;
     void *dqkv;
     float *dbias;  /* [tokens][keys] or NULL */
     float *dscale; /* of the logarithm of `scale`; or NULL */
