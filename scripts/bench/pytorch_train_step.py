@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """One training step in PyTorch on made-up pixels: the peer of `trainc bench`.
 
-Forward, loss, backward and SGD with Nesterov momentum, channels_last, bf16 by autocast;
-eager or compiled. Prints one line: images per second from the median step.
+Forward, loss, backward and the optimizer (SGD with Nesterov momentum; AdamW for the models
+of timm, whose attention is PyTorch's scaled_dot_product_attention), channels_last for
+convolutional nets, bf16 by autocast; eager or compiled. Prints one line: images per second
+from the median step, and the process's peak memory.
 
-    pytorch_train_step.py --model resnet50|resnet20 [--dtype fp32|bf16] [--batch N]
-                          [--mode eager|compiled] [--seconds 5] [--threads 2]
+    pytorch_train_step.py --model resnet50|resnet20|TIMM_MODEL [--dtype fp32|bf16]
+                          [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]
 """
 import argparse
+import resource
 import statistics
 import time
 
@@ -19,7 +22,7 @@ from pytorch_resnet20 import ResNet20
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--model", choices=("resnet50", "resnet20"), default="resnet50")
+    p.add_argument("--model", default="resnet50")
     p.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     p.add_argument("--mode", choices=("eager", "compiled"), default="eager")
     p.add_argument("--batch", type=int, default=0)
@@ -34,14 +37,21 @@ def main():
         from torchvision.models import resnet50
 
         model, size, classes, batch = resnet50(), 224, 1000, a.batch or 16
-    else:
+    elif a.model == "resnet20":
         model, size, classes, batch = ResNet20(), 32, 10, a.batch or 128
+    else:
+        import timm
+
+        model, size, classes, batch = timm.create_model(a.model), 224, 1000, a.batch or 8
+    resnet = a.model.startswith("resnet")
     model = model.to(memory_format=torch.channels_last).train()
     decay = [w for w in model.parameters() if w.ndim > 1]
     rest = [w for w in model.parameters() if w.ndim <= 1]
-    optimizer = torch.optim.SGD(
-        [{"params": decay, "weight_decay": 1e-4}, {"params": rest, "weight_decay": 0}],
-        lr=0.01, momentum=0.9, nesterov=True)
+    groups = [{"params": decay, "weight_decay": 1e-4}, {"params": rest, "weight_decay": 0}]
+    if resnet:
+        optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True)
+    else:
+        optimizer = torch.optim.AdamW(groups, lr=1e-4)
     pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8)
     labels = torch.arange(batch) % classes
     mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1) * 255
@@ -66,7 +76,8 @@ def main():
         times.append(time.monotonic() - began)
     median = statistics.median(times)
     print(f"{a.model} {a.dtype} batch {batch} torch {torch.__version__} {a.mode}: "
-          f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms a step (median of {len(times)})")
+          f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms a step (median of {len(times)}), "
+          f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
 if __name__ == "__main__":

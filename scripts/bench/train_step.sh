@@ -5,10 +5,12 @@
 #
 #   PYTHON=python3     an interpreter with torch
 #   MODELS="resnet50 resnet20"  DTYPES="fp32 bf16"  MODES="eager compiled"  SECONDS_EACH=5
+#                      swin_tiny_patch4_window7_224 vit_small_patch16_224 convnext_tiny, too
 #
-# For each model and type: medians of images per second, trainc's convolutions alone, and
-# the ratio to the faster of PyTorch's modes. Batch 16 at 224x224 and 128 at 32x32, all
-# cores, synthetic input, forward, backward and SGD with Nesterov momentum.
+# For each model and type: medians of images per second, the ratio to the faster of
+# PyTorch's modes, trainc's convolutions alone, and the peak memory of both. Batch 16 at
+# 224x224, 128 at 32x32, 8 of the transformers and ConvNeXt; all cores, synthetic input,
+# forward, backward and the optimizer.
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${1:-3}
@@ -18,14 +20,23 @@ each=${SECONDS_EACH:-5}
 median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 rate() { grep -o '[0-9.]* img/s' | head -1 | cut -d' ' -f1; }
 
-config() { case $1 in resnet20) echo configs/cifar10/resnet20.yaml ;; *) echo "configs/$1.yaml" ;; esac; }
-batch() { case $1 in resnet20) echo 128 ;; *) echo 16 ;; esac; }
+peak() { grep -o 'peak [0-9.]* GiB' | head -1 | cut -d' ' -f2; }
+
+config() {
+  case $1 in
+    resnet20) echo configs/cifar10/resnet20.yaml ;;
+    swin_tiny*) echo configs/swin.yaml ;;
+    vit*) echo configs/vit_tiny.yaml ;;
+    *) echo "configs/$1.yaml" ;;
+  esac
+}
+batch() { case $1 in resnet20) echo 128 ;; swin* | vit* | convnext*) echo 8 ;; *) echo 16 ;; esac; }
 
 ours() { # MODEL DTYPE [--convs]
   local level=O1
   [ "$2" = fp32 ] && level=O0
   ./trainc bench --cfg "$(config "$1")" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
-    --opts AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
+    --opts MODEL.NAME "$1" AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
 }
 
 theirs() { # MODEL DTYPE MODE
@@ -39,9 +50,12 @@ for model in ${MODELS:-resnet50 resnet20}; do
     for _ in $(seq "$rounds"); do
       ours "$model" "$dtype" --convs >"$dir/log"
       grep "^$model" "$dir/log" | rate >>"$dir/trainc"
+      grep "^$model" "$dir/log" | peak >>"$dir/peak"
       grep '^convolutions' "$dir/log" | rate >>"$dir/convs"
       for mode in ${MODES:-eager compiled}; do
-        theirs "$model" "$dtype" "$mode" | rate >>"$dir/torch_$mode"
+        theirs "$model" "$dtype" "$mode" >"$dir/log"
+        rate <"$dir/log" >>"$dir/torch_$mode"
+        peak <"$dir/log" >>"$dir/peak_$mode"
       done
     done
     t=$(median <"$dir/trainc")
@@ -50,11 +64,12 @@ for model in ${MODELS:-resnet50 resnet20}; do
     line=
     for mode in ${MODES:-eager compiled}; do
       p=$(median <"$dir/torch_$mode")
-      line="$line, PyTorch $mode $p"
+      line="$line, PyTorch $mode $p ($(median <"$dir/peak_$mode") GiB)"
       best=$(echo "$p $best" | awk '{print ($1 > $2) ? $1 : $2}')
     done
-    echo "$t $c $best" | awk -v what="$model $dtype" -v line="$line" \
-      '{printf "%s: trainc %s img/s%s: ratio %.2f; convolutions alone %s, %.0f %% of that\n", what, $1, line, $1 / $3, $2, 100 * $1 / $2}'
+    m=$(median <"$dir/peak")
+    echo "$t $c $best $m" | awk -v what="$model $dtype" -v line="$line" \
+      '{printf "%s: trainc %s img/s (%s GiB)%s: ratio %.2f; convolutions alone %s, %.0f %% of that\n", what, $1, $4, line, $1 / $3, $2, 100 * $1 / $2}'
     rm -rf "$dir"
   done
 done

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -95,6 +96,14 @@ static void time_steps(struct bench *b, double seconds)
     session_drain(&b->session);
 }
 
+/* Of the process's memory, at its peak. */
+static int64_t peak_rss(void)
+{
+    struct rusage u;
+
+    return getrusage(RUSAGE_SELF, &u) ? 0 : (int64_t)u.ru_maxrss * 1024;
+}
+
 static void write_json(const struct bench *b, double step, const struct bench_convs *c,
                        const char *path)
 {
@@ -111,6 +120,7 @@ static void write_json(const struct bench *b, double step, const struct bench_co
     json_put_string(&w, "device", s->backend->name);
     json_put_known(&w, "peak_memory_bytes", (int64_t)s->backend->peak_memory(s->device),
                    1);
+    json_put_known(&w, "peak_rss_bytes", peak_rss(), 1);
     json_put_string(&w, "model", b->cfg->model.name);
     if (c)
         json_put_double(&w, "convs_images_per_second", batch / bench_convs_library(c));
@@ -159,10 +169,10 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
     time_steps(&b, seconds);
     step = median(b.seconds, b.nsteps);
     printf("%s: %.1f img/s, %.2f ms a step (median of %d), batch %" PRId64
-           ", %s, %s: %s\n",
+           ", %s, %s: %s; peak %.2f GiB in the process\n",
            cfg->model.name, (double)s->plan.batch / step, step * 1e3, b.nsteps,
            s->plan.batch, s->plan.compute, s->backend->name,
-           s->backend->describe(s->device));
+           s->backend->describe(s->device), (double)peak_rss() / (1 << 30));
     if (convs) {
         c = bench_convs(s, CONV_RUNS);
         bench_convs_print(&c, step, (double)s->plan.batch, trace);
