@@ -31,6 +31,7 @@ struct cfgnode_entry {
     const char *key;
     const char *name;     /* in full, "TRAIN.EPOCHS"; NULL in a tree without types */
     struct cfgnode *node; /* a subtree; NULL: a leaf */
+    int order;            /* of the merge that set it; 0: nobody */
     const char *where;    /* what set it: "a.yaml:3:5"; NULL: nobody since it was made */
     struct value value;
     struct decl decl;  /* what the leaf may hold, also while it is None */
@@ -42,6 +43,7 @@ struct cfgnode_entry {
 struct cfgnode {
     struct cfgnode_entry *entry;
     int n, cap;
+    int merged; /* of a root: how many leaves merges have set */
     bool frozen;
     struct arena *mem, own; /* of the tree; own is the root's */
 };

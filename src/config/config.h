@@ -8,6 +8,7 @@
  *   cfgnode_merge_list(tree, flag, 1, p);                each flag: the last that counts
  *   cfgnode_interpolate(tree, p);                        interpolate.c; ${KEY}
  *   config_check(tree, p);                               check.c; each key by its row
+ *   config_settle(tree, p);                              settle.c; one thing said twice
  *   cfgnode_freeze(tree);
  *   config_bind(cfg, tree);                              bind.c; the fields
  *   config_check_rules(cfg, p);                          rules.c, unread.c; keys together
@@ -77,6 +78,14 @@ __attribute__((format(printf, 4, 5))) void config_blame(const struct config *cfg
  * set. */
 __attribute__((format(printf, 3, 4))) _Noreturn void
 config_refuse(const struct config *cfg, const char *const *keys, const char *fmt, ...);
+
+/*
+ * AMP_ENABLE and AMP_OPT_LEVEL say the same. Where they contradict each other, the one
+ * that a later source has set (a file, --opts, the flags) counts, as in Swin, and the
+ * other follows; an empty level leaves it to AMP_ENABLE. Within one source they stay as
+ * they are, for config_check_rules().
+ */
+void config_settle(struct cfgnode *tree, struct problems *p);
 
 /*
  * Rules between keys, once each is good by itself: AMP_ENABLE against AMP_OPT_LEVEL, the

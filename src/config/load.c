@@ -50,6 +50,7 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     merge_flags(tree, line, p);
     cfgnode_interpolate(tree, p);
     config_check(tree, p);
+    config_settle(tree, p);
     cfgnode_freeze(tree);
     config_bind(cfg, tree);
     cfg->doubt = p->nerror > p->nkey;

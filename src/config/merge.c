@@ -101,6 +101,7 @@ static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct valu
     } else if (later || coerce(mem, &e->decl, v, &out, &why)) {
         e->value = out;
         e->where = where ? arena_strdup(mem, where) : NULL;
+        e->order = ++m->root->merged;
         e->pending = later;
         e->bad = false;
     } else {

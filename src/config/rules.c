@@ -4,19 +4,17 @@
 #include "config/config.h"
 #include "config/problems.h"
 
+/* config_settle() has left what one source says. */
 static void check_amp(const struct config *cfg, struct problems *p)
 {
     const char *enable = config_where(cfg, "AMP_ENABLE");
-    const char *const *keys = KEYS("AMP_OPT_LEVEL", "AMP_ENABLE");
 
-    if (cfg->amp_opt_level == AMP_OPT_LEVEL_EMPTY)
-        return;
-    if (!cfg->amp_enable && cfg->amp_opt_level > AMP_OPT_LEVEL_O0)
-        config_blame(cfg, p, keys, "AMP_OPT_LEVEL O%d contradicts AMP_ENABLE False (%s)",
-                     cfg->amp_opt_level, enable ? enable : "default");
-    if (cfg->amp_enable && enable && cfg->amp_opt_level == AMP_OPT_LEVEL_O0)
-        config_blame(cfg, p, keys, "AMP_OPT_LEVEL O0 contradicts AMP_ENABLE True (%s)",
-                     enable);
+    if (cfg->amp_opt_level != AMP_OPT_LEVEL_EMPTY &&
+        cfg->amp_enable != (cfg->amp_opt_level > AMP_OPT_LEVEL_O0))
+        config_blame(cfg, p, KEYS("AMP_OPT_LEVEL", "AMP_ENABLE"),
+                     "AMP_OPT_LEVEL O%d contradicts AMP_ENABLE %s (%s)",
+                     cfg->amp_opt_level, cfg->amp_enable ? "True" : "False",
+                     enable ? enable : "default");
 }
 
 /* An overflow would raise the scale. */

@@ -72,6 +72,61 @@ static void test_flag_beats_opts(void **state)
         "after --opts\n");
 }
 
+/* Of the level and the switch of mixed precision the later source counts. */
+static void test_amp_sources(void **state)
+{
+    static const struct {
+        const char *words, *file, *base; /* with a file: its text and its BASE's */
+        bool enable;
+        int level;
+    } row[] = {
+        {"--amp-opt-level O0", NULL, NULL, false, AMP_OPT_LEVEL_O0},
+        {"AMP_OPT_LEVEL=O0", NULL, NULL, false, AMP_OPT_LEVEL_O0},
+        {"--cfg %s --disable_amp", "AMP_OPT_LEVEL: O1\n", NULL, false,
+         AMP_OPT_LEVEL_EMPTY},
+        {"--cfg %s --amp-opt-level O1", "AMP_ENABLE: False\n", NULL, true,
+         AMP_OPT_LEVEL_O1},
+        {"--cfg %s --amp-opt-level O0", "AMP_ENABLE: True\n", NULL, false,
+         AMP_OPT_LEVEL_O0},
+        {"--cfg %s AMP_ENABLE=True", "AMP_OPT_LEVEL: O0\n", NULL, true,
+         AMP_OPT_LEVEL_EMPTY},
+        {"--cfg %s", "BASE: [base.yaml]\nAMP_OPT_LEVEL: O2\n", "AMP_ENABLE: False\n",
+         true, AMP_OPT_LEVEL_O2},
+        {"--cfg %s", "BASE: [base.yaml]\nAMP_ENABLE: False\n", "AMP_OPT_LEVEL: O2\n",
+         false, AMP_OPT_LEVEL_EMPTY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct strbuf s = STRBUF_INIT;
+        struct config cfg;
+
+        if (row[i].base)
+            (void)support_file("base.yaml", row[i].base);
+        assert_true(
+            support_load(&cfg, &s, row[i].words,
+                         row[i].file ? support_file("x.yaml", row[i].file) : NULL));
+        assert_string_equal(s.buf, "");
+        assert_int_equal(cfg.amp_enable, row[i].enable);
+        assert_int_equal(cfg.amp_opt_level, row[i].level);
+        assert_int_equal(config_get(&cfg, "AMP_ENABLE")->b, row[i].enable);
+        config_release(&cfg);
+        strbuf_release(&s);
+    }
+    support_says(
+        "--no-amp --opts AMP_OPT_LEVEL O2", NULL,
+        "warning: --no-amp: it takes the place of AMP_OPT_LEVEL, which --opts #1 "
+        "sets: a flag comes after --opts\n");
+    support_says("--no-amp --amp-opt-level O1", NULL,
+                 "error: --amp-opt-level: AMP_OPT_LEVEL O1 contradicts AMP_ENABLE False "
+                 "(--no-amp)\n");
+    support_says("--cfg %s",
+                 support_file("x.yaml", "AMP_OPT_LEVEL: O0\nAMP_ENABLE: True\n"),
+                 "error: x.yaml:1:1: AMP_OPT_LEVEL O0 contradicts AMP_ENABLE True "
+                 "(x.yaml:2:1)\n");
+    support_cleanup();
+}
+
 /* Every mistake of every source in one go. */
 static void test_all_at_once(void **state)
 {
@@ -122,10 +177,11 @@ static void test_rules_beside(void **state)
 
     (void)state;
     support_says(
-        "--no-amp AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x", NULL,
-        "error: --opts #4: SEED must be an int, not 'x'\n"
-        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n"
-        "error: --opts #3: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
+        "AMP_ENABLE=False AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.WARMUP_EPOCHS=6 SEED=x",
+        NULL,
+        "error: --opts #5: SEED must be an int, not 'x'\n"
+        "error: --opts #2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--opts #1)\n"
+        "error: --opts #4: TRAIN.WARMUP_EPOCHS (6) is more than TRAIN.EPOCHS (5)\n");
     support_says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
                  "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
     support_says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
@@ -282,10 +338,12 @@ static void test_amp(void **state)
         {"AMP_OPT_LEVEL=O2", 2},
         {"AMP_OPT_LEVEL=O3", 3},
         {"--amp AMP_OPT_LEVEL=O3", 3},
-        {"--amp AMP_OPT_LEVEL=O0", -1},
+        {"--amp AMP_OPT_LEVEL=O0", 1},
         {"--no-amp AMP_OPT_LEVEL=O0", 0},
-        {"--no-amp AMP_OPT_LEVEL=O1", -1},
-        {"--no-amp AMP_OPT_LEVEL=O3", -1},
+        {"--no-amp AMP_OPT_LEVEL=O1", 0},
+        {"--no-amp AMP_OPT_LEVEL=O3", 0},
+        {"AMP_ENABLE=False AMP_OPT_LEVEL=O3", -1},
+        {"--no-amp --amp-opt-level O1", -1},
         {"--no-amp --opts AMP_OPT_LEVEL ''", 0},
     };
 
@@ -302,8 +360,8 @@ static void test_amp(void **state)
         strbuf_release(&s);
     }
     support_says(
-        "--no-amp AMP_OPT_LEVEL=O2", NULL,
-        "error: --opts #1: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--no-amp)\n");
+        "AMP_ENABLE=False AMP_OPT_LEVEL=O2", NULL,
+        "error: --opts #2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--opts #1)\n");
 }
 
 int main(void)
@@ -313,7 +371,8 @@ int main(void)
         cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
         cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
         cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
-        cmocka_unit_test(test_amp),          cmocka_unit_test(test_first_word),
+        cmocka_unit_test(test_amp),          cmocka_unit_test(test_amp_sources),
+        cmocka_unit_test(test_first_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
