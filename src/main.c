@@ -85,7 +85,7 @@ static int run(const struct verb *v, const struct cmdline *line, struct problems
     bool understood = !p->nerror; /* the command line was */
 
     (void)config_load(&cfg, line, p);
-    if (v->check)
+    if (v->check && !line->print)
         v->check(&cfg, line, p);
     if (!line->print)
         verb_check_read(v, &cfg, line, p);

@@ -1,4 +1,5 @@
 /* Each key by itself: choices, ranges, None, and what its row says of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/cfgnode.h"
@@ -92,12 +93,18 @@ static bool check_value(const struct schema *row, const struct value *v,
     }
 }
 
-/* None for a text whose default is empty means empty: RESUME: null. */
-static void none_is_empty(const struct schema *row, struct value *v)
+/* What None stands for; of a text whose default is empty, that: RESUME: null. */
+static void replace_none(const struct schema *row, struct value *v)
 {
     const struct value *def = config_default(row->key);
 
-    if (v->type == VALUE_NONE && !row->nullable && def->type == VALUE_STR && !*def->s)
+    if (v->type != VALUE_NONE || row->nullable)
+        return;
+    if (row->none && row->type == SCHEMA_FLOAT)
+        *v = (struct value){.type = VALUE_FLOAT, .f = strtod(row->none, NULL)};
+    else if (row->none)
+        *v = (struct value){.type = VALUE_STR, .s = row->none};
+    else if (def->type == VALUE_STR && !*def->s)
         *v = *def;
 }
 
@@ -133,7 +140,7 @@ static void check_row(const struct schema *row, struct cfgnode_entry *e,
     struct strbuf why = STRBUF_INIT;
     int before = p->nerror;
 
-    none_is_empty(row, &e->value);
+    replace_none(row, &e->value);
     if (check_value(row, &e->value, &why)) {
         first_word(row, &e->value);
         check_notes(row, e, p);

@@ -373,9 +373,9 @@ const struct schema schema_table[] = {
     ROW("TRAIN.LAYER_DECAY", train.layer_decay, .def = "1.0", ABOVE(0, 1),
         .no_effect = "only SimMIM fine-tuning reads it, which trainc does not do",
         .help = "factor of the learning rate from layer to layer, from the head down"),
-    ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", RANGE(0, 1e6),
+    ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", .none = "0", RANGE(0, 1e6),
         .flag = "--clip-grad",
-        .help = "largest L2 norm, or value, of the gradients; 0: no clipping"),
+        .help = "largest L2 norm, or value, of the gradients; 0 or None: no clipping"),
     ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = words_clip_modes,
         .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
     ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
@@ -500,7 +500,7 @@ const struct schema schema_table[] = {
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
         .flag = "--color-jitter", .help = "strength of the colour jitter; 0: none"),
     ROW("AUG.AUTO_AUGMENT", aug.auto_augment, .def = "rand-m9-mstd0.5-inc1",
-        .flag = "--aa", .metavar = "POLICY",
+        .none = "none", .flag = "--aa", .metavar = "POLICY",
         .help =
             "augmentation policy: rand-m9-mstd0.5-inc1, original, originalr, v0, v0r, "
             "ta_wide; none: none"),

@@ -39,6 +39,8 @@ struct schema {
     int len;                      /* items of a list, if fixed */
     double min, max;              /* of each number; both 0: no limit */
     bool above, nullable;         /* min itself is out; may be None */
+    const char *none;             /* what None stands for, a number or a text: NULL,
+                                   * None is a mistake, or a value if nullable */
     const char *word;             /* an int key: a text that it takes too, */
     int64_t word_value;           /* and what is then in the field, outside of min..max */
     const char *def;              /* in YAML; NULL: the empty text */
