@@ -30,7 +30,7 @@ const struct verb cmd_train = {
     .help = "train a model (the default verb)",
     .about = "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
              "same configuration, it goes on where its newest checkpoint was. SIGTERM, "
-             "SIGINT and SIGHUP save and leave, with the exit code 128 + signal.",
+             "SIGINT, SIGHUP and SIGUSR1 save and leave, with the exit code 128 + signal.",
     .flags = run_flags,
     .check = train_check,
     .refuse = run_refuse,

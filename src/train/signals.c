@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 static volatile sig_atomic_t pending, started, start_code;
 static struct signals_word word;
@@ -60,6 +60,7 @@ void signals_install(int exit_code)
         sigaddset(&a.sa_mask, signals_all[i]);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGINT, &a, NULL);
+    sigaction(SIGUSR1, &a, NULL);
     if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup */
         sigaction(SIGHUP, &a, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
@@ -77,8 +78,9 @@ int signals_pending(void)
 
 const char *signals_name(int sig)
 {
-    return sig == SIGTERM  ? "SIGTERM"
-           : sig == SIGINT ? "SIGINT"
-           : sig == SIGHUP ? "SIGHUP"
-                           : "a signal";
+    return sig == SIGTERM   ? "SIGTERM"
+           : sig == SIGINT  ? "SIGINT"
+           : sig == SIGHUP  ? "SIGHUP"
+           : sig == SIGUSR1 ? "SIGUSR1"
+                            : "a signal";
 }

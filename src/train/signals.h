@@ -1,6 +1,7 @@
 /*
- * SIGTERM, SIGINT and SIGHUP ask a run to save and leave: a flag that is looked at behind
- * every batch, in training and in evaluation. A SIGINT behind any of them ends the
+ * SIGTERM, SIGINT, SIGHUP and SIGUSR1 (a batch system's warning before its time limit) ask
+ * a run to save and leave: a flag that is looked at after every batch, in training and in
+ * evaluation. A SIGINT after any of them ends the
  * program at once, and so does any of them before signals_started(): there is nothing to
  * save yet, but signals_leave_word() may have prepared a file that tells of it. SIGHUP
  * stays ignored where it was (nohup). SIGPIPE is ignored: who reads the log may go before
@@ -11,7 +12,7 @@
 
 #include <stddef.h>
 
-enum { SIGNALS = 3 };
+enum { SIGNALS = 4 };
 extern const int signals_all[SIGNALS]; /* SIGTERM, ... */
 
 void signals_install(int exit_code); /* of a start that is cut off; 0: 128 + signal */

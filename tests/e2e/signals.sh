@@ -41,6 +41,13 @@ reached 3 $pid || fail "SIGHUP: over too early"
 kill -HUP $pid
 leaves SIGHUP 129 $pid
 
+# A batch system warns before its time limit (sbatch --signal=USR1@60).
+"${train[@]}" >log 2>&1 &
+pid=$!
+reached 3 $pid || fail "SIGUSR1: over too early"
+kill -USR1 $pid
+leaves SIGUSR1 138 $pid
+
 # It does so for nobody else: nohup.
 nohup "${train[@]}" >log 2>&1 &
 pid=$!
