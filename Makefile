@@ -121,8 +121,9 @@ sizes: ## lines per file and per function; fails on a function over 60
 format: ## rewrite the sources with clang-format
 	clang-format -i $$(git ls-files '*.[ch]')
 
+STRIP ?= strip
 install: all ## install the binary and the configs below PREFIX
-	install -D -m 755 trainc $(DESTDIR)$(PREFIX)/bin/trainc
+	install -D -m 755 -s --strip-program=$(STRIP) trainc $(DESTDIR)$(PREFIX)/bin/trainc
 	mkdir -p $(DESTDIR)$(PREFIX)/share/trainc && cp -r configs $(DESTDIR)$(PREFIX)/share/trainc/
 
 clean: ## remove what make made
