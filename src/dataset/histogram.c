@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/label.h"
+#include "dataset/loader.h"
 
 static const char first_line[] = "trainc class histogram 1";
 
@@ -158,7 +159,7 @@ static int64_t histogram_report(const struct dataset *d,
         log_warning("cannot decode '%s', left out: %s", name.buf, reason[i]);
         strbuf_release(&name);
         free(reason[i]);
-        if (!((double)++bad <= o->max_bad_share * (double)d->n))
+        if (loader_too_many(++bad, d->n, o->max_bad_share, o->few_bad))
             die("'%s': %lld of %lld files are damaged, more than the share of %g that "
                 "DATA.MAX_BAD_SHARE allows",
                 d->name, (long long)bad, (long long)d->n, o->max_bad_share);

@@ -380,6 +380,11 @@ static int slot_compare_faults(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
+bool loader_too_many(int64_t bad, int64_t n, double share, int few)
+{
+    return !((double)bad <= share * (double)n) && !(share > 0 && bad <= few);
+}
+
 /* A damaged file that was not named before; sets l->failure if it is one too many. */
 static void loader_name(struct loader *l, const struct slot_fault *f)
 {
@@ -394,7 +399,8 @@ static void loader_name(struct loader *l, const struct slot_fault *f)
     else
         log_warning("cannot decode '%s', left out: %s", name.buf, f->reason);
     strbuf_release(&name);
-    if (!l->failure && !((double)l->stats.bad_files <= l->o.max_bad_share * (double)d->n))
+    if (!l->failure &&
+        loader_too_many(l->stats.bad_files, d->n, l->o.max_bad_share, l->o.few_bad))
         l->failure = xasprintf("'%s': %lld of %lld files are damaged, more than the "
                                "share of %g that DATA.MAX_BAD_SHARE allows",
                                d->name, (long long)l->stats.bad_files, (long long)d->n,

@@ -60,6 +60,7 @@ struct loader_options {
     enum loader_on_error on_error;
     bool replace;         /* damaged samples by others, for training */
     double max_bad_share; /* of the data set's samples */
+    int few_bad;          /* so many are not too many, unless the share is 0 */
     int64_t cache_bytes;  /* keep decoded pictures, up to this size; 0: no */
 
     /* Memory of the batches, for instance pinned; NULL: the heap. */
@@ -98,6 +99,9 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
  * failed. */
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
+
+/* Are `bad` of n files more than the share allows? Of a share above 0, `few` never are. */
+bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
 /* Why there are no more batches, in any epoch; NULL: it has not failed. The loader's. */
 const char *loader_failure(const struct loader *l);

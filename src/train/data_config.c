@@ -176,6 +176,9 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     return dataset_open(cfg->data.dataset, &s);
 }
 
+/* A share of a small data set is less than a file. */
+enum { FEW_BAD = 3 };
+
 static void data_augment(const struct config *cfg, struct transform *t)
 {
     static const char *const modes[] = {"pixel", "rand", "const"};
@@ -278,6 +281,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
+        .few_bad = FEW_BAD,
         .cache_bytes = data_cache_bytes(cfg, split),
     };
 }
@@ -294,6 +298,7 @@ void data_histogram(const struct config *cfg, const struct dataset *train,
         .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
+        .few_bad = FEW_BAD,
         .cache = *cfg->data.data_path && !row->generated ? cfg->data.data_path : NULL,
     };
 

@@ -239,6 +239,15 @@ static void too_much_damage_ends_the_run(void **state)
     assert_non_null(
         strstr(text, "2 of 37 files are damaged, more than the share of 0.027027"));
     free(text);
+    o.few_bad = 2;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 0);
+    free(text);
+    o.max_bad_share = 0;
+    text = child_epoch(dir, &o, &code);
+    assert_int_equal(code, 1);
+    free(text);
+    o.few_bad = 0;
     o.max_bad_share = 1;
     o.on_error = LOADER_FAIL;
     text = child_epoch(dir, &o, &code);
