@@ -25,6 +25,21 @@ static const char *check_loss_scale(const char *text)
                                                    : "'dynamic' or a number above 0";
 }
 
+/* Part of a path that stays below OUTPUT. */
+static const char *check_below(const char *text)
+{
+    size_t n;
+
+    if (*text == '/')
+        return "a name, not a whole path: OUTPUT is the folder of all runs";
+    for (; *text; text += n + (text[n] == '/')) {
+        n = strcspn(text, "/");
+        if (n == 2 && !strncmp(text, "..", 2))
+            return "a name without '..', so that the run stays below OUTPUT";
+    }
+    return NULL;
+}
+
 /* .type and .offset both come from the field, so the row and the struct cannot differ. */
 #define FIELD(f)                                                                         \
     .field = #f, .offset = offsetof(struct config, f),                                   \
@@ -102,8 +117,8 @@ const struct schema schema_table[] = {
         .help = "version of the configuration format"),
     ROW("OUTPUT", output, NEUTRAL, .flag = "--output", .metavar = "DIR",
         .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
-    ROW("TAG", tag, NEUTRAL, .def = "default", .flag = "--tag", .metavar = "NAME",
-        .help = "name of this run below OUTPUT/NAME"),
+    ROW("TAG", tag, NEUTRAL, .def = "default", .check = check_below, .flag = "--tag",
+        .metavar = "NAME", .help = "name of this run below OUTPUT/NAME"),
     ROW("SEED", seed, .def = "0", RANGE(0, NO_LIMIT), .flag = "--seed",
         .help = "seed of every random number"),
     ROW("DEVICE", device, NEUTRAL, .def = "auto", .flag = "--device", .metavar = "DEVICE",
@@ -269,7 +284,7 @@ const struct schema schema_table[] = {
     ROW("MODEL.TYPE", model.type, .def = "swin", .flag = "--model-type",
         .metavar = "TYPE", .help = "family of the model, see `trainc models`"),
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
-        .flag = "--model", .metavar = "NAME",
+        .check = check_below, .flag = "--model", .metavar = "NAME",
         .help = "model, see `trainc models`; also a folder below OUTPUT"),
     ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, .flag = "--pretrained",
         .metavar = "FILE",
