@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "config/config.h"
 #include "config/foreign.h"
 #include "config/print.h"
@@ -78,12 +79,13 @@ static void print_config(const struct config *cfg, const char *how)
 }
 
 /* Everything that is wrong is printed before anything is touched. */
-static int run(const struct verb *v, const struct cmdline *line, struct problems *p)
+static int run(const struct verb *v, struct cmdline *line, struct problems *p)
 {
     struct config cfg;
     int code = EXIT_OK;
     bool understood = !p->nerror; /* the command line was */
 
+    run_take_config(v, line);
     (void)config_load(&cfg, line, p);
     if (v->check && !line->print)
         v->check(&cfg, line, p);

@@ -42,6 +42,9 @@ struct verb {
     int max_args;                 /* how many of them */
     const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
     const char *const *reads;     /* keys, NULL at the end, and LOG.LEVEL; NULL: all */
+    /* The weights that the verb starts from, or NULL: without --cfg the configuration
+     * that they were trained with is that of the run. May be NULL. */
+    const char *(*weights)(const struct cmdline *line);
     /* More mistakes to report beside those of the configuration; may be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);

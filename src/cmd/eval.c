@@ -3,12 +3,16 @@
 #include "cmd/run.h"
 #include "train/trainer.h"
 
+static const char *eval_weights(const struct cmdline *line)
+{
+    const char *resume = cmdline_key(line, "MODEL.RESUME");
+
+    return resume && *resume ? resume : cmdline_key(line, "MODEL.PRETRAINED");
+}
+
 static void eval_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    const char *weights = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
-
-    run_point_to_config(line, weights, p);
     run_check(cfg, false, p);
     run_check_weights(cfg, line, p);
 }
@@ -21,10 +25,13 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 const struct verb cmd_eval = {
     .name = "eval",
     .help = "evaluate a checkpoint or weights on the validation images",
-    .about = "Takes the weights of --resume CHECKPOINT, and their average beside them if "
-             "TRAIN.EMA is on, or those of --pretrained FILE. Never trains, and never "
-             "looks for a checkpoint by itself.",
+    .about =
+        "Takes the weights of --resume CHECKPOINT, and their average beside them if "
+        "TRAIN.EMA is on, or those of --pretrained FILE. Without --cfg a checkpoint of "
+        "trainc is evaluated with the configuration that it holds. Never trains, and "
+        "never looks for a checkpoint by itself.",
     .flags = run_flags,
+    .weights = eval_weights,
     .check = eval_check,
     .refuse = run_refuse,
     .run = eval_run,

@@ -113,6 +113,9 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     (void)cfg;
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     add_all(&e);
+    if (e.file.ours && weights_file_meta(&e.file, "config"))
+        safetensors_writer_meta(&e.out, RUN_CONFIG_META,
+                                weights_file_meta(&e.file, "config"));
     safetensors_writer_meta(&e.out, "format", "pt"); /* other programs look for it */
     for (int i = 0; i < 2; i++) {
         const char *text = weights_file_meta(&e.file, kept[i]);

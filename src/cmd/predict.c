@@ -434,13 +434,17 @@ static void refuse_server_ids(struct problems *p)
     strbuf_release(&sets);
 }
 
+static const char *predict_weights(const struct cmdline *line)
+{
+    return cmdline_value(line, "--weights");
+}
+
 static void predict_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
     const struct class_set *set = class_set_find(cfg->data.class_set);
 
-    run_point_to_config(line, weights ? weights : cfg->model.resume, p);
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
     device_check_run(cfg, p);
@@ -471,7 +475,9 @@ const struct verb cmd_predict = {
     .name = "predict",
     .help = "say what single images show: classes, or label pictures",
     .about =
-        "Images are prepared as in validation; of a folder all images below it are "
+        "Without --cfg a checkpoint of trainc brings its configuration. Images are "
+        "prepared "
+        "as in validation; of a folder all images below it are "
         "taken. A classifier prints the five most "
         "likely classes of each image with their probabilities. A model that "
         "segments writes NAME_labels.png, of the image's own size with one class a "
@@ -480,6 +486,7 @@ const struct verb cmd_predict = {
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = predict_flags,
+    .weights = predict_weights,
     .check = predict_check,
     .run = predict_run,
 };

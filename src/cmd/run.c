@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
+#include "io/weights_file.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
@@ -62,16 +63,22 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     data_check_split(cfg, DATA_VAL, p);
 }
 
-void run_point_to_config(const struct cmdline *line, const char *checkpoint,
-                         struct problems *p)
+void run_take_config(const struct verb *v, struct cmdline *line)
 {
-    char *dir = path_dirname(checkpoint), *path = path_join(dir, "config.yaml");
+    const char *path = v->weights ? v->weights(line) : NULL;
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file file;
+    const char *text;
 
-    if (!line->ncfg && *checkpoint && file_exists(path))
-        problems_note(p, NULL, "'%s' has a configuration beside it: --cfg %s", checkpoint,
-                      path);
-    free(dir);
-    free(path);
+    if (line->ncfg || !path || !file_exists(path) || file_is_dir(path))
+        return;
+    if (!weights_file_open(&file, path, true, &why)) {
+        text = weights_file_meta(&file, file.ours ? "config" : RUN_CONFIG_META);
+        line->saved = text ? arena_strdup(&line->mem, text) : NULL;
+        line->saved_name = path;
+    }
+    weights_file_close(&file); /* what is wrong with it, who loads the weights says */
+    strbuf_release(&why);
 }
 
 /* Is it the command line that says what the key holds, and no file? */

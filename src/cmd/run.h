@@ -8,11 +8,14 @@
 
 extern const struct cmd_flag run_flags[];
 
+/* In the metadata of exported weights: the configuration that they were trained with. */
+#define RUN_CONFIG_META "trainc_config"
+
 /* Mistakes that are known before a file is touched but for its existence. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
-/* Without --cfg, but with a checkpoint whose run has left its config.yaml: names that. */
-void run_point_to_config(const struct cmdline *line, const char *checkpoint,
-                         struct problems *p);
+/* Before the configuration is loaded: without --cfg that which the weights of the verb
+ * were trained with is read before --opts and flags, if they hold it. */
+void run_take_config(const struct verb *v, struct cmdline *line);
 /* Of eval: there are some, and what the command line names is what would be taken. */
 void run_check_weights(const struct config *cfg, const struct cmdline *line,
                        struct problems *p);

@@ -10,7 +10,6 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
 {
     bool train = !cfg->eval_mode && !cfg->throughput_mode;
 
-    run_point_to_config(line, cfg->model.resume, p);
     run_check(cfg, train, p);
     if (!train)
         run_check_weights(cfg, line, p);
@@ -28,9 +27,10 @@ static int train_run(struct config *cfg, const struct cmdline *line)
 const struct verb cmd_train = {
     .name = "train",
     .help = "train a model (the default verb)",
-    .about = "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
-             "same configuration, it goes on where its newest checkpoint was. SIGTERM, "
-             "SIGINT, SIGHUP and SIGUSR1 save and leave, with the exit code 128 + signal.",
+    .about =
+        "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
+        "same configuration, it goes on where its newest checkpoint was. SIGTERM, "
+        "SIGINT, SIGHUP and SIGUSR1 save and leave, with the exit code 128 + signal.",
     .flags = run_flags,
     .check = train_check,
     .refuse = run_refuse,

@@ -480,6 +480,19 @@ const char *cmdline_value(const struct cmdline *line, const char *flag)
     return set ? set->text : NULL;
 }
 
+const char *cmdline_key(const struct cmdline *line, const char *key)
+{
+    const char *text = NULL;
+
+    for (int i = 0; i < line->nopt; i++)
+        if (!strcmp(line->opt[i].name, key))
+            text = line->opt[i].text;
+    for (int i = 0; i < line->nflag; i++)
+        if (!strcmp(line->flag[i].name, key))
+            text = line->flag[i].text;
+    return text;
+}
+
 bool cmdline_has(const struct cmdline *line, const char *flag)
 {
     return own(line, flag) != NULL;

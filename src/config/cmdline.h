@@ -42,6 +42,9 @@ struct cmdline {
      * verb spells them, their text NULL if they are switches. */
     struct cfgnode_pair *opt, *flag, *own;
     int nopt, nflag, nown;
+    /* YAML that comes before all files, and what to call it in messages; NULL: none. Not
+     * of the command line: a verb finds it in a checkpoint. */
+    const char *saved, *saved_name;
     const char *print;  /* --print-config: "" or "diff"; else NULL */
     bool help, version; /* -h, --version came before any mistake; nothing else counts */
     struct arena mem;
@@ -62,5 +65,7 @@ void cmdline_release(struct cmdline *line);
 /* The last value of one of the verb's flags; NULL if it was not given. */
 const char *cmdline_value(const struct cmdline *line, const char *flag);
 bool cmdline_has(const struct cmdline *line, const char *flag); /* of a switch, too */
+/* What --opts or, stronger, a flag says of a key of the schema, as it stands; or NULL. */
+const char *cmdline_key(const struct cmdline *line, const char *key);
 
 #endif

@@ -3,6 +3,7 @@
  * one path of config/load.c:
  *
  *   tree = cfgnode_clone(config_defaults());             defaults.c, of schema.c's rows
+ *   cfgnode_merge(tree, yaml_read_text(line->saved, ...), p);   of a checkpoint, if any
  *   cfgnode_merge_file(tree, "a.yaml", "--cfg", p);      merge_file.c, yaml.c; each --cfg
  *   cfgnode_merge_list(tree, line->opt, line->nopt, p);  merge.c; --opts
  *   cfgnode_merge_list(tree, flag, 1, p);                each flag: the last that counts

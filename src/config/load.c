@@ -5,6 +5,7 @@
 #include "config/cmdline.h"
 #include "config/config.h"
 #include "config/schema.h"
+#include "config/yaml.h"
 
 static const char *path_of(const char *cfg)
 {
@@ -40,10 +41,23 @@ static void merge_flags(struct cfgnode *tree, const struct cmdline *line,
     }
 }
 
+static void merge_saved(struct cfgnode *tree, const struct cmdline *line,
+                        struct problems *p)
+{
+    struct cfgnode *from =
+        yaml_read_text(line->saved, strlen(line->saved), line->saved_name, p);
+
+    if (from)
+        cfgnode_merge(tree, from, p);
+    cfgnode_free(from);
+}
+
 bool config_load(struct config *cfg, const struct cmdline *line, struct problems *p)
 {
     struct cfgnode *tree = cfgnode_clone(config_defaults());
 
+    if (line->saved)
+        merge_saved(tree, line, p);
     for (int i = 0; i < line->ncfg; i++)
         cfgnode_merge_file(tree, path_of(line->cfg[i].text), "--cfg", p);
     cfgnode_merge_list(tree, line->opt, line->nopt, p);

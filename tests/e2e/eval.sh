@@ -146,8 +146,22 @@ other=("${args[@]}" --device cpu --data-path three --num-classes 3 --pretrained 
 [ $? = 1 ] && grep -q "DATA.CHECK_CLASSES False lets it pass" log || fail "eval of weights of other classes"
 "$trainc" eval "${other[@]}" --opts DATA.CHECK_CLASSES=False >log 2>&1
 [ $? = 1 ] && grep -q "does not fit" log || fail "eval of weights with another head"
-"$trainc" eval --resume $run/last.safetensors >log 2>&1
-grep -q "has a configuration beside it: --cfg $run/config.yaml" log || fail "eval without --cfg"
+
+# A checkpoint alone: the configuration is in it, and in what export makes of it.
+"$trainc" eval --resume $run/last.safetensors --result bare.json >log 2>&1 ||
+  { cat log; fail "eval of a checkpoint alone"; }
+"$trainc" eval "${args[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1
+same eval.json bare.json val_loss val_top1 ema_top1
+"$trainc" export --weights $run/last.safetensors --out bare.safetensors >log 2>&1 &&
+  "$trainc" eval --pretrained bare.safetensors --result exported.json >log 2>&1 ||
+  { cat log; fail "eval of exported weights alone"; }
+[ "$(value exported.json val_top1)" = "$(value bare.json ema_top1)" ] || fail "eval of exported weights: other figures"
+image=$(ls shapes/val/circle/* | head -1)
+"$trainc" predict --cfg $run/config.yaml --weights $run/last.safetensors "$image" >with 2>log &&
+  "$trainc" predict --weights $run/last.safetensors "$image" >without 2>log && cmp -s with without ||
+  { cat log; fail "predict from a checkpoint alone"; }
+"$trainc" eval --resume $run/last.safetensors --num-classes 3 >log 2>&1
+[ $? = 2 ] && grep -q "has 4 classes, and MODEL.NUM_CLASSES is 3" log || fail "eval of a checkpoint: a flag does not count"
 
 # What goes wrong leaves a result with the exit code, and a message.
 "$trainc" "${args[@]}" --lr 1e6 --no-auto-resume --tag wild --warmup-epochs 0 \
