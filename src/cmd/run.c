@@ -47,8 +47,28 @@ static bool goes_on(const struct config *cfg)
     return found;
 }
 
+/* What launchers of many processes say of their number: each would train alone. */
+static void check_world(struct problems *p)
+{
+    static const char *const size[][2] = {{"WORLD_SIZE", "torchrun"},
+                                          {"SLURM_STEP_NUM_TASKS", "srun"},
+                                          {"OMPI_COMM_WORLD_SIZE", "mpirun"},
+                                          {"PMI_SIZE", "mpiexec"}};
+
+    for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
+        const char *text = getenv(size[i][0]);
+
+        if (text && strtol(text, NULL, 10) > 1)
+            problems_error(p, NULL,
+                           "%s is %s (%s): this version trains in one process, and each "
+                           "would train alone; start one, or unset %s",
+                           size[i][0], text, size[i][1], size[i][0]);
+    }
+}
+
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
+    check_world(p);
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
     device_check_run(cfg, p);

@@ -61,4 +61,13 @@ many=$(($(nproc --all) + 1))
 "$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "one thread is told to be too many"
 [ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
 
+# Many processes would each train alone.
+for size in WORLD_SIZE SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
+  env $size=2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1
+  [ $? = 2 ] && grep -q "$size is 2 (.*): this version trains in one process" log && [ ! -e world ] ||
+    fail "$size=2: $(cat log)"
+done
+env WORLD_SIZE=1 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1 ||
+  { cat log; fail "WORLD_SIZE=1"; }
+
 [ $fails = 0 ] && echo "smoke: passed" || { echo "smoke: $fails failed"; exit 1; }
