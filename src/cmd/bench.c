@@ -14,6 +14,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/median.h"
 #include "base/philox.h"
 #include "cmd/bench_convs.h"
@@ -164,6 +165,8 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
     double step, seconds = number(line, "--seconds", default_seconds);
 
     session_init(s, cfg, &(struct session_options){.train = true});
+    if (s->plan.amp_slow)
+        log_warning("%s", s->plan.amp_remark);
     session_alloc(s);
     bench_batch(&b);
     time_steps(&b, seconds);

@@ -21,6 +21,14 @@ static void plan_amp(struct plan *p, const struct config *cfg,
         p->amp_remark = "this device has no fast half type: training in fp32 "
                         "(AMP.DTYPE fp16 or bf16 forces one)";
     }
+    p->amp_slow = p->level != AMP_O0 && !backend->has_dtype(dev, p->half);
+    if (p->amp_slow)
+        p->amp_remark = backend->has_dtype(dev, backend->preferred_half)
+                            ? "this device computes the half type of AMP.DTYPE in "
+                              "software, up to a hundred times slower: AMP.DTYPE auto "
+                              "takes one that it has"
+                            : "this device computes half types in software, up to a "
+                              "hundred times slower: AMP.DTYPE auto trains in fp32";
     p->compute = p->level == AMP_O0 ? "fp32" : dtype_name(p->half);
 }
 

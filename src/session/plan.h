@@ -64,6 +64,7 @@ struct plan {
     enum dtype half;        /* of no meaning at O0 */
     const char *compute;    /* "fp32", "fp16" or "bf16": what most arithmetic is */
     const char *amp_remark; /* a line for the log, or NULL */
+    bool amp_slow;          /* and it is a warning: the half type is emulated */
     struct scaler scaler;
     double first_scale; /* the loss scale before the first update */
     int inject_overflow_at;

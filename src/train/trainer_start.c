@@ -49,7 +49,9 @@ static void log_start(const struct trainer *t)
 
     log_info("trainc %s: %s on %s (%s), %s", TRAINC_VERSION, t->cfg->model.name,
              s->backend->name, s->backend->describe(s->device), p->compute);
-    if (p->amp_remark)
+    if (p->amp_slow)
+        log_warning("%s", p->amp_remark);
+    else if (p->amp_remark)
         log_info("%s", p->amp_remark);
     log_info("%lld training images, %d classes: %lld updates of %lld images an epoch%s",
              (long long)t->feed.train->n, t->feed.classes.n,

@@ -118,6 +118,7 @@ static void test_precision(void **state)
     (void)state;
     assert_int_equal(p.level, AMP_O0); /* auto, and the device has nothing fast */
     assert_non_null(p.amp_remark);
+    assert_false(p.amp_slow);
     assert_string_equal(p.compute, "fp32");
     p = plan_of(&fast, 0, (const char *[]){NULL});
     assert_int_equal(p.level, AMP_O1);
@@ -126,6 +127,10 @@ static void test_precision(void **state)
     assert_true(p.first_scale == 1 && !p.scaler.dynamic);
     p = plan_of(&slow, 0, (const char *[]){"AMP.DTYPE", "bf16", NULL});
     assert_int_equal(p.level, AMP_O1); /* asked for by name */
+    assert_true(p.amp_slow && strstr(p.amp_remark, "trains in fp32"));
+    p = plan_of(&slow, 0,
+                (const char *[]){"AMP.DTYPE", "bf16", "AMP_ENABLE", "False", NULL});
+    assert_false(p.amp_slow);
     p = plan_of(&fast, 0, (const char *[]){"AMP_ENABLE", "False", NULL});
     assert_int_equal(p.level, AMP_O0);
     assert_null(p.amp_remark);
