@@ -28,7 +28,7 @@ struct histogram_options {
     int w, h, divisor; /* as in struct transform */
     struct image_limits limits;
     enum loader_on_error on_error; /* a damaged label picture is left out, or the end */
-    double max_bad_share; /* as in struct loader_options */
+    double max_bad_share;          /* as in struct loader_options */
     int few_bad;
     const char *cache; /* a folder, NULL: none */
 };

@@ -100,7 +100,8 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
-/* Are `bad` of n files more than the share allows? Of a share above 0, `few` never are. */
+/* Are `bad` of n files more than the share allows? Of a share above 0, `few` never are.
+ */
 bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
 /* Why there are no more batches, in any epoch; NULL: it has not failed. The loader's. */

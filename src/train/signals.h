@@ -1,11 +1,11 @@
 /*
- * SIGTERM, SIGINT, SIGHUP and SIGUSR1 (a batch system's warning before its time limit) ask
- * a run to save and leave: a flag that is looked at after every batch, in training and in
- * evaluation. A SIGINT after any of them ends the
- * program at once, and so does any of them before signals_started(): there is nothing to
- * save yet, but signals_leave_word() may have prepared a file that tells of it. SIGHUP
- * stays ignored where it was (nohup). SIGPIPE is ignored: who reads the log may go before
- * the run does, as tee does at Ctrl-C, and the run still has to save.
+ * SIGTERM, SIGINT, SIGHUP and SIGUSR1 (a batch system's warning before its time limit)
+ * ask a run to save and leave: a flag that is looked at after every batch, in training
+ * and in evaluation. A SIGINT after any of them ends the program at once, and so does any
+ * of them before signals_started(): there is nothing to save yet, but
+ * signals_leave_word() may have prepared a file that tells of it. SIGHUP stays ignored
+ * where it was (nohup). SIGPIPE is ignored: who reads the log may go before the run does,
+ * as tee does at Ctrl-C, and the run still has to save.
  */
 #ifndef TRAIN_SIGNALS_H
 #define TRAIN_SIGNALS_H
