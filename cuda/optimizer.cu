@@ -10,6 +10,9 @@
  * touches (buffers, frozen parameters, gaps); a block takes one. The rule of a segment
  * (rate, decay, bias correction: fp64) is made once for an update, by a thread each.
  *
+ * Where an optimizer has trust ratios, a pass over the pieces that reads the same arrays
+ * leaves two sums of squares each, and a block a segment adds them, in a fixed order.
+ *
  * The average is taken into the region if nothing between it and the optimizer needs what
  * the optimizer writes; the region then stands where the average stood, behind the
  * running statistics, which it averages too.
@@ -24,29 +27,20 @@
 #include "cuda/channels.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/optimizer_kernels.h"
 #include "cuda/table.h"
-#include "cuda/vec.h"
 #include "cuda/weights.h"
 #include "graph/flat.h"
 #include "graph/kernel.h"
 #include "ops/cast.h"
 #include "ops/ema.h"
-#include "ops/ema_formula.h"
-#include "ops/optimizer_list.h"
 
-enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64 };
-
-struct piece {
-    int64_t at;  /* elements of the flat arrays */
-    int len;     /* at most PIECE */
-    int segment; /* or -1: only the average */
-};
-
-/* A formula: how it runs, and the bytes of a rule. */
+/* A formula: how it runs, the bytes of a rule, whether there are trust ratios. */
 struct optimizer_kind {
     const struct op *op;
     void (*run)(struct step *s, struct device *dev);
     size_t rule;
+    bool trusts;
 };
 
 static const struct optimizer_kind *kind_of(const struct op *op);
@@ -57,7 +51,8 @@ struct optimizer_state {
     enum dtype half;
     bool copies; /* a half copy may be wanted */
     int pieces;  /* blocks */
-    int write_average, derived_pieces, derived_segments, derived_half;
+    int write_average, derived_pieces, derived_segments, derived_ranges, derived_half;
+    size_t sums; /* where in the workspace the sums of pieces begin: after the rules */
 };
 
 /* ---- what is claimed ---- */
@@ -128,6 +123,7 @@ static bool find_half(const struct graph *g, enum dtype *half)
 struct pieces {
     struct piece *item;
     int n, cap;
+    struct range *range; /* of each segment; NULL: not wanted */
 };
 
 static void cut(struct pieces *p, int64_t at, int64_t end, int segment)
@@ -163,30 +159,43 @@ static void cut_all(struct pieces *p, const struct optimizer_state *st)
         if (st->average)
             cut(p, at, s->offset, -1);
         at = s->offset + s->len;
+        if (p->range)
+            p->range[i].first = p->n;
         cut(p, s->offset, at, i);
+        if (p->range)
+            p->range[i].n = p->n - p->range[i].first;
     }
     cut(p, at, end, -1);
 }
 
+static int table(struct region *r, struct device *dev, const void *item, int n,
+                 size_t size)
+{
+    return n ? cuda_table(r, dev, item, (size_t)n * size) : 0;
+}
+
 static void make_tables(struct region *r, struct optimizer_state *st, struct device *dev)
 {
-    struct pieces p = {nullptr, 0, 0};
+    const struct update *u = update_of(st);
+    struct pieces p = {nullptr, 0, 0, nullptr};
+    int segments = u ? u->nsegment : 0;
 
+    if (st->kind->trusts)
+        p.range = (struct range *)xcalloc((size_t)segments + 1, sizeof(*p.range));
     cut_all(&p, st);
     st->pieces = p.n;
-    if (p.n)
-        st->derived_pieces =
-            cuda_table(r, dev, p.item, (size_t)p.n * sizeof(struct piece));
-    free(p.item);
-    if (!st->update)
-        return;
-
-    const struct update *u = update_of(st);
-
-    if (u->nsegment)
+    st->derived_pieces = table(r, dev, p.item, p.n, sizeof(*p.item));
+    if (u)
         st->derived_segments =
-            cuda_table(r, dev, u->segment, (size_t)u->nsegment * sizeof(u->segment[0]));
-    region_workspace(r, (size_t)u->nsegment * st->kind->rule);
+            table(r, dev, u->segment, segments, sizeof(*u->segment));
+    if (p.range)
+        st->derived_ranges = table(r, dev, p.range, segments, sizeof(*p.range));
+    st->sums = ((size_t)segments * st->kind->rule + 15) / 16 * 16;
+    if (segments)
+        region_workspace(
+            r, st->sums + (st->kind->trusts ? (size_t)p.n * 2 * sizeof(double) : 0));
+    free(p.item);
+    free(p.range);
 }
 
 static bool aligned(const struct node *n)
@@ -235,126 +244,6 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     return nullptr;
 }
 
-/* ---- kernels ---- */
-
-#define KIND(NAME)                                                                       \
-    struct NAME##_kind {                                                                 \
-        using rule = struct NAME##_rule;                                                 \
-                                                                                         \
-        __device__ static rule make(const struct optimizer_attrs &a,                      \
-                                    const update_segment *s, const control *c)           \
-        {                                                                                \
-            return NAME##_rule(&a, s, c);                                                \
-        }                                                                                \
-        __device__ static void element(float *w, float *m1, float *m2, float g,          \
-                                       const rule &r)                                    \
-        {                                                                                \
-            NAME##_element(w, m1, m2, g, &r);                                            \
-        }                                                                                \
-    };
-OPTIMIZER_LIST(KIND)
-
-/* The EMA alone: no segment, so no rule. */
-struct no_kind {
-    struct rule {};
-
-    __device__ static rule make(const struct optimizer_attrs &, const update_segment *,
-                                const control *)
-    {
-        return {};
-    }
-    __device__ static void element(float *, float *, float *, float, const rule &) {}
-};
-
-template <class K>
-__global__ void __launch_bounds__(RULES_BLOCK)
-    optimizer_rules(struct optimizer_attrs a, const update_segment *s, int n, const control *c,
-                    typename K::rule *rules)
-{
-    int i = (int)(blockIdx.x * RULES_BLOCK + threadIdx.x);
-
-    if (i < n && !c->overflow)
-        rules[i] = K::make(a, s + i, c);
-}
-
-/* What is absent is NULL. */
-template <class H> struct flat_arrays {
-    const float *g;
-    float *w, *m1, *m2, *average;
-    H *half;
-};
-
-/* N elements from `at` on. */
-template <class K, class H, int N>
-__device__ static inline void update_pack(const flat_arrays<H> &a, int64_t at,
-                                          const typename K::rule &r, float rate)
-{
-    pack<float, N> g = pack_load<N>(a.g + at), w = pack_load<N>(a.w + at), m1 = w, m2 = w,
-                   e = w;
-    pack<H, N> half;
-
-    if (a.m1)
-        m1 = pack_load<N>(a.m1 + at);
-    if (a.m2)
-        m2 = pack_load<N>(a.m2 + at);
-    if (a.average)
-        e = pack_load<N>(a.average + at);
-    for (int k = 0; k < N; k++) {
-        K::element(&w.v[k], &m1.v[k], &m2.v[k], g.v[k], r);
-        e.v[k] = ema_element(e.v[k], w.v[k], rate);
-        half.set(k, w.v[k]);
-    }
-    pack_store<float, N>(a.w + at, w);
-    if (a.m1)
-        pack_store<float, N>(a.m1 + at, m1);
-    if (a.m2)
-        pack_store<float, N>(a.m2 + at, m2);
-    if (a.average)
-        pack_store<float, N>(a.average + at, e);
-    if (a.half)
-        pack_store<H, N>(a.half + at, half);
-}
-
-template <class H, int N>
-__device__ static inline void average_pack(const flat_arrays<H> &a, int64_t at,
-                                           float rate)
-{
-    pack<float, N> w = pack_load<N>(a.w + at), e = pack_load<N>(a.average + at);
-
-    for (int k = 0; k < N; k++)
-        e.v[k] = ema_element(e.v[k], w.v[k], rate);
-    pack_store<float, N>(a.average + at, e);
-}
-
-/* Vectors from an aligned start on, the rest one by one. */
-template <class K, class H>
-__global__ void __launch_bounds__(BLOCK)
-    optimizer_update(flat_arrays<H> a, const piece *pieces, const typename K::rule *rules,
-                     const control *c)
-{
-    constexpr int N = 4;
-    piece p = pieces[blockIdx.x];
-    int vectors = p.at % N ? 0 : p.len / N * N, t = (int)threadIdx.x;
-    float rate = (float)(1 - c->ema_decay);
-
-    if (c->overflow)
-        return;
-    if (p.segment < 0) {
-        for (int i = t * N; i < vectors; i += BLOCK * N)
-            average_pack<H, N>(a, p.at + i, rate);
-        for (int i = vectors + t; i < p.len; i += BLOCK)
-            average_pack<H, 1>(a, p.at + i, rate);
-        return;
-    }
-
-    typename K::rule r = rules[p.segment];
-
-    for (int i = t * N; i < vectors; i += BLOCK * N)
-        update_pack<K, H, N>(a, p.at + i, r, rate);
-    for (int i = vectors + t; i < p.len; i += BLOCK)
-        update_pack<K, H, 1>(a, p.at + i, r, rate);
-}
-
 /* ---- running ---- */
 
 template <class H> static flat_arrays<H> arrays_of(const struct step *s)
@@ -372,34 +261,58 @@ template <class H> static flat_arrays<H> arrays_of(const struct step *s)
     return a;
 }
 
-template <class K> static void update_run(struct step *s, struct device *dev)
+/* The rules of all segments, with their trust ratios if the optimizer has them. */
+template <class K, class H>
+static void rules_run(struct step *s, struct device *dev, typename K::rule *rules)
 {
-    using rule = typename K::rule;
     const struct optimizer_state *st = (const struct optimizer_state *)s->state;
     const struct control *c = (const struct control *)s->in[UPDATE_CONTROL];
-    const piece *pieces = (const piece *)s->derived[st->derived_pieces];
-    rule *rules = (rule *)s->workspace;
+    const struct optimizer_attrs &o = *optimizer_attrs(st->update);
+    int n = o.update.nsegment;
+    const update_segment *segment = (const update_segment *)s->derived[st->derived_segments];
+
+    LAUNCH(dev, optimizer_rules<K>, cuda_blocks(n, RULES_BLOCK, 1), RULES_BLOCK, 0, o,
+           segment, n, c, rules);
+    if constexpr (K::trusts) {
+        double *sums = (double *)((char *)s->workspace + st->sums);
+
+        LAUNCH(dev, (optimizer_measure<K, H>), (unsigned)st->pieces, BLOCK, 0,
+               arrays_of<H>(s), (const piece *)s->derived[st->derived_pieces], o, segment,
+               (const typename K::rule *)rules, c, sums);
+        LAUNCH(dev, optimizer_trust<K>, (unsigned)n, TRUST_BLOCK, 0, o, segment,
+               (const range *)s->derived[st->derived_ranges], c, (const double *)sums,
+               rules);
+    }
+}
+
+template <class K, class H> static void arrays_run(struct step *s, struct device *dev)
+{
+    const struct optimizer_state *st = (const struct optimizer_state *)s->state;
+    typename K::rule *rules = (typename K::rule *)s->workspace;
 
     if (!st->pieces)
         return;
-    if (st->update && update_of(st)->nsegment) {
-        int n = update_of(st)->nsegment;
-
-        LAUNCH(dev, optimizer_rules<K>, cuda_blocks(n, RULES_BLOCK, 1), RULES_BLOCK, 0,
-               *optimizer_attrs(st->update),
-               (const update_segment *)s->derived[st->derived_segments], n, c, rules);
-    }
-    if (st->half == DTYPE_BF16)
-        LAUNCH(dev, (optimizer_update<K, bf16>), (unsigned)st->pieces, BLOCK, 0,
-               arrays_of<bf16>(s), pieces, (const rule *)rules, c);
-    else
-        LAUNCH(dev, (optimizer_update<K, f16>), (unsigned)st->pieces, BLOCK, 0,
-               arrays_of<f16>(s), pieces, (const rule *)rules, c);
+    if (st->update && update_of(st)->nsegment)
+        rules_run<K, H>(s, dev, rules);
+    LAUNCH(dev, (optimizer_update<K, H>), (unsigned)st->pieces, BLOCK, 0, arrays_of<H>(s),
+           (const piece *)s->derived[st->derived_pieces], (const typename K::rule *)rules,
+           (const struct control *)s->in[UPDATE_CONTROL]);
 }
 
-#define KIND_ROW(NAME) {&op_##NAME, update_run<NAME##_kind>, sizeof(NAME##_kind::rule)},
+template <class K> static void update_run(struct step *s, struct device *dev)
+{
+    const struct optimizer_state *st = (const struct optimizer_state *)s->state;
+
+    if (st->half == DTYPE_BF16)
+        arrays_run<K, bf16>(s, dev);
+    else
+        arrays_run<K, f16>(s, dev);
+}
+
+#define KIND_ROW(NAME)                                                                   \
+    {&op_##NAME, update_run<NAME##_kind>, sizeof(NAME##_kind::rule), NAME##_kind::trusts},
 static const struct optimizer_kind kinds[] = {
-    OPTIMIZER_LIST(KIND_ROW){nullptr, update_run<no_kind>, 0}};
+    OPTIMIZER_LIST(KIND_ROW, KIND_ROW){nullptr, update_run<no_kind>, 0, false}};
 
 static const struct optimizer_kind *kind_of(const struct op *op)
 {

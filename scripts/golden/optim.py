@@ -11,7 +11,7 @@ import os
 import sys
 
 import torch
-from timm.optim import Lion
+from timm.optim import Lamb, Lars, Lion
 from timm.scheduler import CosineLRScheduler, PolyLRScheduler, StepLRScheduler
 
 STEPS = 5
@@ -34,6 +34,15 @@ CASES = [
     dict(name="rmsprop momentum", op="rmsprop", alpha=0.99, momentum=0.9, eps=1e-8, wd=0.0),
     dict(name="lion", op="lion", beta1=0.9, beta2=0.99, wd=0.3),
     dict(name="lion clip value", op="lion", beta1=0.95, beta2=0.98, wd=0.0, value=0.3),
+    dict(name="lamb", op="lamb", beta1=0.9, beta2=0.999, eps=1e-6, wd=5e-2),
+    dict(name="lamb max_grad_norm", op="lamb", beta1=0.8, beta2=0.95, eps=1e-2, wd=0.3, norm=1.0),
+    dict(name="lamb clipped", op="lamb", beta1=0.9, beta2=0.999, eps=0.05, wd=5e-2, trust_clip=True,
+         always_adapt=True),
+    dict(name="lars", op="lars", momentum=0.9, nesterov=False, trust_coeff=0.3, eps=1e-8, wd=5e-2),
+    dict(name="lars nesterov", op="lars", momentum=0.9, nesterov=True, trust_coeff=0.1, eps=0.1, wd=0.3,
+         always_adapt=True, norm=2.0),
+    dict(name="lars clipped", op="lars", momentum=0.0, nesterov=False, trust_coeff=0.07, eps=1e-8, wd=5e-2,
+         trust_clip=True, always_adapt=True),
 ]
 
 
@@ -43,6 +52,13 @@ def optimizer(c, groups):
     if c["op"] in ("adam", "adamw"):
         kind = torch.optim.Adam if c["op"] == "adam" else torch.optim.AdamW
         return kind(groups, betas=(c["beta1"], c["beta2"]), eps=c["eps"])
+    trust = dict(trust_clip=c.get("trust_clip", False), always_adapt=c.get("always_adapt", False))
+    if c["op"] == "lamb":  # clips by itself
+        return Lamb(groups, betas=(c["beta1"], c["beta2"]), eps=c["eps"], max_grad_norm=c.get("norm"),
+                    **trust)
+    if c["op"] == "lars":
+        return Lars(groups, momentum=c["momentum"], nesterov=c["nesterov"],
+                    trust_coeff=c["trust_coeff"], eps=c["eps"], **trust)
     if c["op"] == "lion":
         return Lion(groups, betas=(c["beta1"], c["beta2"]))
     return torch.optim.RMSprop(groups, alpha=c["alpha"], momentum=c["momentum"], eps=c["eps"])
@@ -51,7 +67,8 @@ def optimizer(c, groups):
 def moments(opt, p):
     keys = {"SGD": ["momentum_buffer"], "Adam": ["exp_avg", "exp_avg_sq"],
             "AdamW": ["exp_avg", "exp_avg_sq"],
-            "RMSprop": ["momentum_buffer", "square_avg"], "Lion": ["exp_avg"]}[type(opt).__name__]
+            "RMSprop": ["momentum_buffer", "square_avg"], "Lion": ["exp_avg"],
+            "Lamb": ["exp_avg", "exp_avg_sq"], "Lars": ["momentum_buffer"]}[type(opt).__name__]
     return [floats(opt.state[p][k]) if opt.state[p].get(k) is not None else None for k in keys]
 
 
@@ -69,7 +86,7 @@ def run(c):
         grads = [torch.randn_like(p) * (0.5 + i) for p in params]
         for p, g in zip(params, grads):
             p.grad = g.clone()
-        if c.get("norm"):
+        if c.get("norm") and c["op"] != "lamb":
             torch.nn.utils.clip_grad_norm_(params, c["norm"])
         if c.get("value"):
             torch.nn.utils.clip_grad_value_(params, c["value"])

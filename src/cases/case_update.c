@@ -62,7 +62,10 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
         .beta1 = 0.9,
         .beta2 = 0.99,
         .eps = 1e-3,
+        .trust_coeff = 0.02,
         .nesterov = u->nesterov,
+        .trust_clip = u->trust_clip,
+        .always_adapt = u->always_adapt,
     };
 
     update.clip_value = u->clip_value;

@@ -54,7 +54,7 @@ struct case_size {
 struct case_update {
     const char *optimizer; /* the name of its row */
     float momentum, clip_norm, clip_value;
-    bool nesterov;
+    bool nesterov, trust_clip, always_adapt;
     struct accumulation accumulation;
 };
 

@@ -15,5 +15,11 @@ const struct op_case rows_update[] = {
     {.name = "rmsprop", UPDATE(.optimizer = "rmsprop", .momentum = 0.9f)},
     /* wide: of a step near 0, rounding turns the sign over */
     {.name = "lion", .wide = true, UPDATE(.optimizer = "lion", .clip_norm = 0.5f)},
+    {.name = "lamb", UPDATE(.optimizer = "lamb", .clip_value = 0.5f)},
+    {.name = "lamb clipped",
+     UPDATE(.optimizer = "lamb", .trust_clip = true, .always_adapt = true)},
+    {.name = "lars", UPDATE(.optimizer = "lars", .momentum = 0.9f, .nesterov = true)},
+    {.name = "lars clipped",
+     UPDATE(.optimizer = "lars", .trust_clip = true, .always_adapt = true)},
     {.name = NULL},
 };

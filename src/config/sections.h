@@ -95,7 +95,8 @@ struct config_train {
         struct float_list betas;
         double momentum;
         bool nesterov;
-        double alpha;
+        double alpha, trust_coeff;
+        bool trust_clip, always_adapt;
     } optimizer;
     struct {
         bool enable;

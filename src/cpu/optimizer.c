@@ -12,7 +12,7 @@
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 
-enum { BLOCK = 4096 }; /* elements whose squares make one partial sum */
+enum { BLOCK = UPDATE_BLOCK }; /* elements whose squares make one partial sum */
 
 struct optimizer_state {
     const struct update_loop *loop; /* NULL: no optimizer */
@@ -21,7 +21,8 @@ struct optimizer_state {
 struct job {
     const struct device *dev;
     struct step *s;
-    double *partial; /* of grad_stats, one for each block */
+    double *partial; /* sums of blocks: one of grad_stats, two of trust ratios */
+    float *trust;    /* of each segment; NULL: the optimizer has none */
 };
 
 static const struct update_loop *loop_of(const struct device *dev, const struct op *op)
@@ -30,6 +31,27 @@ static const struct update_loop *loop_of(const struct device *dev, const struct 
         if (l->op == op)
             return l;
     return NULL;
+}
+
+/* Blocks of all segments are counted through: each begins with its segment. */
+static int64_t blocks_of(const struct update_segment *s)
+{
+    return (s->len + BLOCK - 1) / BLOCK;
+}
+
+static int64_t blocks_of_all(const struct update *u)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < u->nsegment; i++)
+        n += blocks_of(&u->segment[i]);
+    return n;
+}
+
+static size_t trust_bytes(const struct update *u)
+{
+    return (size_t)blocks_of_all(u) * 2 * sizeof(double) +
+           (size_t)u->nsegment * sizeof(float);
 }
 
 static const char *optimizer_claim(struct region *r, struct graph *g, struct node *n,
@@ -46,37 +68,125 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     region_take_alone(r, n);
     if (n->op == &op_grad_stats)
         region_workspace(r, (size_t)(tensor_len(n->in[0]) / BLOCK + 1) * sizeof(double));
+    if (st->loop && st->loop->measure)
+        region_workspace(r, trust_bytes(&optimizer_attrs(n)->update));
     return NULL;
 }
 
-/* Elements [at, at + n) of segment `seg`. */
-static void update_some(const struct job *j, const struct update_segment *seg, int64_t at,
-                        int64_t n)
+static const struct optimizer_attrs *attrs_of(const struct job *j)
 {
-    const struct optimizer_state *st = j->s->state;
-    const float *g = (const float *)j->s->in[UPDATE_GRADS] + at;
-    float *w = (float *)j->s->out[UPDATE_WEIGHTS] + at;
-    float *m1 = j->s->nout > UPDATE_MOMENT1 ? (float *)j->s->out[UPDATE_MOMENT1] + at : w;
-    float *m2 = j->s->nout > UPDATE_MOMENT2 ? (float *)j->s->out[UPDATE_MOMENT2] + at : w;
-
-    st->loop->run(j->s->node->attrs, seg, j->s->in[UPDATE_CONTROL], w, m1, m2, g, n);
+    return j->s->node->attrs;
 }
 
-static void update_part(void *arg, int64_t lo, int64_t hi)
+/* Elements [at, at + n) of segment i. */
+static struct update_part part_of(const struct job *j, int i, int64_t at, int64_t n)
+{
+    const struct step *s = j->s;
+    float *w = (float *)s->out[UPDATE_WEIGHTS] + at;
+
+    return (struct update_part){
+        .attrs = attrs_of(j),
+        .segment = &attrs_of(j)->update.segment[i],
+        .control = s->in[UPDATE_CONTROL],
+        .trust = j->trust ? j->trust[i] : 1,
+        .w = w,
+        .m1 = s->nout > UPDATE_MOMENT1 ? (float *)s->out[UPDATE_MOMENT1] + at : w,
+        .m2 = s->nout > UPDATE_MOMENT2 ? (float *)s->out[UPDATE_MOMENT2] + at : w,
+        .g = (const float *)s->in[UPDATE_GRADS] + at,
+        .n = n,
+    };
+}
+
+static void update_range(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    const struct optimizer_attrs *a = j->s->node->attrs;
-    const struct update *u = &a->update;
+    const struct optimizer_state *st = j->s->state;
+    const struct update *u = &attrs_of(j)->update;
 
     for (int i = 0; i < u->nsegment; i++) {
         const struct update_segment *seg = &u->segment[i];
         int64_t from = seg->offset > lo ? seg->offset : lo;
         int64_t end = seg->offset + seg->len < hi ? seg->offset + seg->len : hi;
 
-        if (from < end)
-            update_some(j, seg, from, end - from);
+        if (from < end) {
+            struct update_part p = part_of(j, i, from, end - from);
+
+            st->loop->run(&p);
+        }
     }
 }
+
+/* ---- trust ratios ---- */
+
+/* Block k of segment i. */
+static void measure(const struct job *j, int i, int64_t k, double sum[2])
+{
+    const struct optimizer_state *st = j->s->state;
+    const struct update_segment *s = &attrs_of(j)->update.segment[i];
+    int64_t at = k * BLOCK, n = s->len - at < BLOCK ? s->len - at : BLOCK;
+    struct update_part p = part_of(j, i, s->offset + at, n);
+
+    if (update_adapts(p.attrs, s))
+        st->loop->measure(&p, sum);
+}
+
+static void measure_blocks(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    const struct update *u = &attrs_of(j)->update;
+    int64_t first = 0;
+
+    for (int i = 0; i < u->nsegment; i++) {
+        int64_t n = blocks_of(&u->segment[i]);
+
+        for (int64_t k = 0; k < n; k++)
+            if (first + k >= lo && first + k < hi)
+                measure(j, i, k, j->partial + 2 * (first + k));
+        first += n;
+    }
+}
+
+static float ratio(const struct job *j, int i, const double *partial)
+{
+    const struct optimizer_state *st = j->s->state;
+    struct update_part p = part_of(j, i, 0, 0);
+    double sum[2] = {0, 0};
+
+    if (!update_adapts(p.attrs, p.segment))
+        return 1;
+    for (int64_t k = 0; k < blocks_of(p.segment); k++)
+        for (int x = 0; x < 2; x++)
+            sum[x] += partial[2 * k + x];
+    return st->loop->trust(&p, sum);
+}
+
+/* Fixed blocks in a fixed order, as in grad_stats. */
+static void find_trust(struct job *j)
+{
+    const struct update *u = &attrs_of(j)->update;
+    int64_t blocks = blocks_of_all(u), first = 0;
+    float *trust;
+
+    j->partial = j->s->workspace;
+    trust = (float *)(j->partial + 2 * blocks);
+    cpu_for(j->dev, blocks, 1, measure_blocks, j);
+    for (int i = 0; i < u->nsegment; i++) {
+        trust[i] = ratio(j, i, j->partial + 2 * first);
+        first += blocks_of(&u->segment[i]);
+    }
+    j->trust = trust;
+}
+
+static void optimizer_step(struct job *j, int64_t n)
+{
+    const struct optimizer_state *st = j->s->state;
+
+    if (st->loop->measure)
+        find_trust(j);
+    cpu_for(j->dev, n, BLOCK, update_range, j);
+}
+
+/* ---- the rest of an update ---- */
 
 static void ema_part(void *arg, int64_t lo, int64_t hi)
 {
@@ -134,8 +244,10 @@ static void optimizer_run(struct step *s, struct device *dev)
         cpu_for(dev, n, BLOCK, accumulate_part, &j);
     else if (((const struct control *)s->in[UPDATE_CONTROL])->overflow)
         return;
+    else if (op == &op_ema)
+        cpu_for(dev, n, BLOCK, ema_part, &j);
     else
-        cpu_for(dev, n, BLOCK, op == &op_ema ? ema_part : update_part, &j);
+        optimizer_step(&j, n);
 }
 
 _Static_assert((int)EMA_CONTROL == (int)UPDATE_CONTROL, "one place for the control");

@@ -8,9 +8,9 @@
 /* After the rows, what Swin's configurations call the optimizers of Apex. */
 static struct named optimizer_at(const void *table, int i)
 {
-    static const char why[] = "is Apex's name; every optimizer here is fused: take adamw";
-    static const struct named apex[] = {{.name = "fused_adam", .refuse = why},
-                                        {.name = "fused_lamb", .refuse = why},
+#define APEX "is Apex's name; every optimizer here is fused: take "
+    static const struct named apex[] = {{.name = "fused_adam", .refuse = APEX "adamw"},
+                                        {.name = "fused_lamb", .refuse = APEX "lamb"},
                                         {0}};
     const struct optimizer *o = table;
 
@@ -101,6 +101,8 @@ static const char *hyperparameters_check(const struct hyperparameters *h)
         return "betas and alpha must be in [0, 1)";
     if (!(h->momentum >= 0 && h->momentum <= 1))
         return "momentum must be in [0, 1]";
+    if (!(h->trust_coeff >= 0))
+        return "trust_coeff must be at least 0";
     return h->eps >= 0 ? NULL : "eps must be at least 0";
 }
 

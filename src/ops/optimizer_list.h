@@ -9,22 +9,37 @@
  *                                    a moment that the optimizer does not have
  *
  * and its line in the list makes op_NAME, its reference and the kernels of all backends.
+ *
+ * An optimizer with trust ratios, T in the list, looks at all elements of a segment
+ * before it updates one. For segments that adapt (update_adapts) r->update.trust is then
+ * what NAME_trust says; for others it is 1.
+ *
+ *   NAME_measured(w, m1, m2, g, r)   what is measured of an element beside its weight
+ *   NAME_trust(a, s, c, w, x)        the ratio, from the L2 norms of the segment's
+ * weights and of what was measured
+ *
+ * Norms are sums of squares in double over fixed pieces in a fixed order, so they do not
+ * depend on the number of threads.
  */
 #ifndef OPS_OPTIMIZER_LIST_H
 #define OPS_OPTIMIZER_LIST_H
 
 #include "ops/adam_formula.h"
+#include "ops/lamb_formula.h"
+#include "ops/lars_formula.h"
 #include "ops/lion_formula.h"
 #include "ops/rmsprop_formula.h"
 #include "ops/sgd_formula.h"
 
-#define OPTIMIZER_LIST(X)                                                                \
+#define OPTIMIZER_LIST(X, T)                                                             \
     X(sgd)                                                                               \
     X(adam)                                                                              \
     X(rmsprop)                                                                           \
-    X(lion)
+    X(lion)                                                                              \
+    T(lamb)                                                                              \
+    T(lars)
 
 #define OPTIMIZER_OP_DECLARED(NAME) extern const struct op op_##NAME;
-OPTIMIZER_LIST(OPTIMIZER_OP_DECLARED)
+OPTIMIZER_LIST(OPTIMIZER_OP_DECLARED, OPTIMIZER_OP_DECLARED)
 
 #endif

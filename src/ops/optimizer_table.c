@@ -62,6 +62,26 @@ const struct optimizer optimizer_table[] = {
         .reads = READS(KEY("BETAS")),
         .usual = USUAL({KEY("BETAS"), "[0.9, 0.99]"}),
     },
+    {
+        .name = "lamb",
+        .help = "LAMB: Adam with a trust ratio per tensor (timm)",
+        .op = &op_lamb,
+        .moment = {"exp_avg", "exp_avg_sq"},
+        .flops = 36,
+        .reads = READS(KEY("BETAS"), KEY("EPS"), KEY("TRUST_CLIP"), KEY("ALWAYS_ADAPT")),
+        .usual = USUAL({KEY("EPS"), "1.0e-06"}, {"TRAIN.CLIP_GRAD", "1.0"}),
+    },
+    {
+        .name = "lars",
+        .help = "LARS: SGD with a trust ratio per tensor (timm)",
+        .op = &op_lars,
+        .momentum = true,
+        .moment = {"momentum_buffer"},
+        .flops = 13,
+        .reads = READS(KEY("MOMENTUM"), KEY("NESTEROV"), KEY("EPS"), KEY("TRUST_COEFF"),
+                       KEY("TRUST_CLIP"), KEY("ALWAYS_ADAPT")),
+        .usual = USUAL({KEY("NESTEROV"), "False"}),
+    },
     {.name = NULL},
 };
 
@@ -106,7 +126,35 @@ static void reference(const struct step *s, segment_fn *segment)
     {                                                                                    \
         reference(s, NAME##_segment);                                                    \
     }
-OPTIMIZER_LIST(REFERENCE)
+
+static double square(float x)
+{
+    return (double)x * (double)x;
+}
+
+#define REFERENCE_TRUST(NAME)                                                            \
+    static void NAME##_segment(const struct optimizer_attrs *a,                          \
+                               const struct update_segment *s, const struct control *c,  \
+                               const struct arrays *x)                                   \
+    {                                                                                    \
+        struct NAME##_rule r = NAME##_rule(a, s, c);                                     \
+        int64_t end = s->offset + s->len;                                                \
+        double ww = 0, uu = 0;                                                           \
+                                                                                         \
+        for (int64_t i = s->offset; i < end && update_adapts(a, s); i++) {               \
+            ww += square(x->w[i]);                                                       \
+            uu += square(NAME##_measured(x->w[i], x->m1[i], x->m2[i], x->g[i], &r));     \
+        }                                                                                \
+        if (update_adapts(a, s))                                                         \
+            r.update.trust = NAME##_trust(a, s, c, sqrt(ww), sqrt(uu));                  \
+        for (int64_t i = s->offset; i < end; i++)                                        \
+            NAME##_element(&x->w[i], &x->m1[i], &x->m2[i], x->g[i], &r);                 \
+    }                                                                                    \
+    static void NAME##_ref(const struct step *s)                                         \
+    {                                                                                    \
+        reference(s, NAME##_segment);                                                    \
+    }
+OPTIMIZER_LIST(REFERENCE, REFERENCE_TRUST)
 
 #define OP(NAME)                                                                         \
     const struct op op_##NAME = {                                                        \
@@ -117,4 +165,4 @@ OPTIMIZER_LIST(REFERENCE)
         .flops = optimizer_flops,                                                        \
         .ref = NAME##_ref,                                                               \
     };
-OPTIMIZER_LIST(OP)
+OPTIMIZER_LIST(OP, OP)

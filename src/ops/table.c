@@ -123,7 +123,7 @@ const struct op *const op_table[] = {
     &op_grads_accumulate,
     &op_grad_stats,
     &op_control_prepare,
-    OPTIMIZER_LIST(ROW) & op_running_stats,
+    OPTIMIZER_LIST(ROW, ROW) & op_running_stats,
     &op_stats_commit,
     &op_ema,
     &op_control_finish,

@@ -43,8 +43,8 @@ struct update {
 
 /* Of TRAIN.OPTIMIZER. An optimizer takes what its row says (ops/optimizers.c). */
 struct hyperparameters {
-    double momentum, alpha, beta1, beta2, eps;
-    bool nesterov;
+    double momentum, alpha, beta1, beta2, eps, trust_coeff;
+    bool nesterov, trust_clip, always_adapt;
 };
 
 /* Of the node of every optimizer. */
@@ -58,9 +58,10 @@ struct optimizer_attrs {
 enum { UPDATE_GRADS, UPDATE_CONTROL };                   /* in[] of an optimizer */
 enum { UPDATE_WEIGHTS, UPDATE_MOMENT1, UPDATE_MOMENT2 }; /* out[] */
 
-/* Of one segment in one update: how its gradients are read and its weights stored. */
+/* Of one segment in one update: how its gradients are read and its weights stored; its
+ * trust ratio, where the optimizer has them. */
 struct update_rule {
-    float multiplier, clip;
+    float multiplier, clip, trust;
     int round;
 };
 
@@ -72,8 +73,16 @@ HOST_DEVICE static inline struct update_rule update_rule(const struct update *u,
 
     r.multiplier = (float)c->grad_multiplier;
     r.clip = u->clip_value;
+    r.trust = 1;
     r.round = s->round ? u->round : UPDATE_ROUND_NONE;
     return r;
+}
+
+/* Has the segment a trust ratio of its own, where the optimizer has them? */
+HOST_DEVICE static inline bool update_adapts(const struct optimizer_attrs *a,
+                                             const struct update_segment *s)
+{
+    return s->weight_decay != 0 || a->h.always_adapt;
 }
 
 HOST_DEVICE static inline double update_lr(const struct update_segment *s,

@@ -36,6 +36,9 @@ struct hyperparameters hyperparameters_of_config(const struct config *cfg)
         .beta1 = cfg->train.optimizer.betas.item[0],
         .beta2 = cfg->train.optimizer.betas.item[1],
         .eps = cfg->train.optimizer.eps,
+        .trust_coeff = cfg->train.optimizer.trust_coeff,
         .nesterov = cfg->train.optimizer.nesterov,
+        .trust_clip = cfg->train.optimizer.trust_clip,
+        .always_adapt = cfg->train.optimizer.always_adapt,
     };
 }

@@ -176,7 +176,10 @@ static void compile_golden(struct fixture *f, const json_t *o,
         .beta1 = number(o, "beta1"),
         .beta2 = number(o, "beta2"),
         .eps = number(o, "eps"),
+        .trust_coeff = number(o, "trust_coeff"),
         .nesterov = truth(o, "nesterov"),
+        .trust_clip = truth(o, "trust_clip"),
+        .always_adapt = truth(o, "always_adapt"),
     };
 
     assert_non_null(row);
@@ -344,6 +347,7 @@ static void check_property(struct fixture *f, const void *arg)
                                       .beta1 = 0.9,
                                       .beta2 = 0.999,
                                       .eps = 1e-8,
+                                      .trust_coeff = 0.1,
                                       .nesterov = true};
 
     for (const struct optimizer *o = optimizer_table; o->name; o++) {

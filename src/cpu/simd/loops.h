@@ -32,14 +32,28 @@ struct op;
 struct optimizer_attrs;
 struct update_segment;
 
-/* An optimizer by its formula in ops/, for n elements of a segment. Arrays do not
- * overlap; a moment that the optimizer does not have is never touched. */
+/* Elements of a segment, for an optimizer. Arrays do not overlap; a moment that the
+ * optimizer does not have is never touched. */
+struct update_part {
+    const struct optimizer_attrs *attrs;
+    const struct update_segment *segment;
+    const struct control *control;
+    float trust; /* the segment's ratio, where the optimizer has them */
+    float *w, *m1, *m2;
+    const float *g;
+    int64_t n;
+};
+
+/* An optimizer by its formula in ops/. */
 struct update_loop {
     const struct op *op;
-    void (*run)(const struct optimizer_attrs *a, const struct update_segment *s,
-                const struct control *c, float *w, float *m1, float *m2, const float *g,
-                int64_t n);
+    void (*run)(const struct update_part *p);
+    /* The sums of w^2 and of the squares of what is measured, of at most UPDATE_BLOCK
+     * elements; the ratio from these sums over the segment. NULL: it has no ratio. */
+    void (*measure)(const struct update_part *p, double sum[2]);
+    float (*trust)(const struct update_part *p, const double sum[2]);
 };
+enum { UPDATE_BLOCK = 4096 };
 
 struct loops {
     const char *isa;
