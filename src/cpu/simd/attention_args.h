@@ -85,7 +85,7 @@ struct attention_room {
     float *y;                        /* [block][features]; of the gradient: dq */
     float *dk, *dv;                  /* [tokens][features] */
     float *q_norm, *k_norm;          /* [tokens]: 1 / norm */
-    float *m;                        /* [keys]: dropout's factors of a query */
+    float *m;                        /* [lanes][keys]: dropout's factors of queries */
     float *share;                    /* [block]: 1 / sum */
 };
 
@@ -124,7 +124,7 @@ static inline int64_t attention_room(struct attention_room *r, int lanes, int to
     r->y = attention_take(base, &at, (int64_t)r->block * r->features);
     r->q_norm = attention_take(base, &at, tokens);
     r->k_norm = attention_take(base, &at, tokens);
-    r->m = attention_take(base, &at, r->keys);
+    r->m = attention_take(base, &at, (int64_t)lanes * r->keys);
     r->share = attention_take(base, &at, r->block);
     if (!gradient)
         return at;
