@@ -4,10 +4,12 @@
  *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
  *
  * Gradients of weights come out in fp32, whatever the data. relu is not joined: what
- * cuBLASLt's makes of a NaN is not documented.
+ * cuBLASLt's makes of a NaN is not documented. A bias that is computed comes in fp32; the
+ * library wants the data's type, so it is cast into the workspace first.
  */
 #include "ops/linear.h"
 
+#include "cuda/cast.h"
 #include "cuda/cublaslt.h"
 #include "cuda/kernels.h"
 #include "cuda/weights.h"
@@ -26,6 +28,7 @@ struct linear_state {
     } from[MATRICES];
     int d, vector_out; /* writes; vector_out: -1 */
     bool bias;
+    size_t cast; /* bytes of the workspace in front, for a bias of another type */
 };
 
 /* A matrix that is read; parameters beside half data come from their flat half copy. */
@@ -44,6 +47,16 @@ static void read_matrix(struct region *r, struct graph *g, struct device *dev, i
     st->from[i].derived = true;
     st->from[i].index = cuda_half_weights(r, g, dev, type);
     st->from[i].offset = master->offset / sizeof(float) * dtype_size(type);
+}
+
+enum { ALIGN = 256 }; /* bytes: what the library may expect of its workspace */
+
+/* Bytes for a copy of the bias in the data's type, or 0: it needs none. */
+static size_t cast_size(struct tensor *bias, enum dtype type)
+{
+    if (!dtype_is_half(type) || cuda_weights_master(bias))
+        return 0;
+    return ((size_t)tensor_len(bias) * dtype_size(type) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static int64_t rows_of(const struct tensor *t)
@@ -65,8 +78,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
     if (n->out[0]->dtype != x->dtype || n->in[LINEAR_WEIGHT]->dtype != x->dtype)
         return "one type for data and weights";
     st->bias = n->nin > LINEAR_BIAS;
-    if (st->bias && dtype_is_half(x->dtype) && !cuda_weights_master(n->in[LINEAR_BIAS]))
-        return "the bias is computed, and in another type";
+    st->cast = st->bias ? cast_size(n->in[LINEAR_BIAS], x->dtype) : 0;
     p = (struct cublaslt_product){
         .m = rows_of(x),
         .n = tensor_channels(n->out[0]),
@@ -87,7 +99,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
         read_matrix(r, g, dev, VECTOR, n->in[LINEAR_BIAS], x->dtype);
     st->d = region_write(r, n->out[0]);
     st->vector_out = -1;
-    region_workspace(r, cublaslt_workspace(st->plan));
+    region_workspace(r, st->cast + cublaslt_workspace(st->plan));
     return NULL;
 }
 
@@ -195,8 +207,14 @@ static void linear_run(struct step *s, struct device *dev)
                    : st->vector_out >= 0 ? s->out[st->vector_out]
                                          : NULL;
 
+    if (st->cast) {
+        const struct tensor *y = s->out_tensor[st->d];
+
+        cuda_cast(dev, s->workspace, y->dtype, vector, DTYPE_F32, tensor_channels(y));
+        vector = s->workspace;
+    }
     cublaslt_run(dev, st->plan, matrix(s, A), matrix(s, B), s->out[st->d], vector,
-                 s->workspace);
+                 (char *)s->workspace + st->cast);
 }
 
 static void linear_release(struct step *s)

@@ -117,11 +117,9 @@ void case_conv_transpose2d(struct case_build *c, const struct op_case *row,
 void case_linear(struct case_build *c, const struct op_case *row,
                  const struct case_size *s)
 {
-    struct tensor *x = case_tensor(c, "x", DTYPE_F32, LAYOUT_PLAIN, s->dim[2] ? 4 : 2,
-                                   s->dim, CASE_SIGNED);
-
     (void)row;
-    case_output(c, linear(c->b, x, "fc", .out = s->out, .bias = 1));
+    case_output(c, linear(c->b, case_plain(c, "x", s->dim, CASE_SIGNED), "fc",
+                          .out = s->out, .bias = 1));
 }
 
 void case_linear_image(struct case_build *c, const struct op_case *row,

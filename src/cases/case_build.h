@@ -13,6 +13,7 @@ case_build_fn case_conv2d;
 case_build_fn case_conv_transpose2d;
 case_build_fn case_linear;
 case_build_fn case_linear_image;
+case_build_fn case_linear_bias;
 case_build_fn case_batchnorm;
 case_build_fn case_batchnorm_parts;
 case_build_fn case_batchnorm_stats;

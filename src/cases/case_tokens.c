@@ -3,6 +3,8 @@
 
 #include "ops/add.h"
 #include "ops/image.h"
+#include "ops/linear.h"
+#include "ops/normalize.h"
 #include "ops/relu.h"
 #include "ops/sigmoid.h"
 #include "ops/view.h"
@@ -52,4 +54,17 @@ void case_views(struct case_build *c, const struct op_case *row,
     y = view_image(c->b, y, "image");
     y = add(c->b, y, relu(c->b, x, "again"), "add");
     case_output(c, add(c->b, y, x, "add2"));
+}
+
+/* With a bias that somebody computes. */
+void case_linear_bias(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    int64_t out = s->out;
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+    struct tensor *bias =
+        case_tensor(c, "bias", DTYPE_F32, LAYOUT_PLAIN, 1, &out, CASE_SIGNED);
+
+    (void)row;
+    case_output(c, linear_bias(c->b, x, bias, "qkv", .out = s->out));
 }

@@ -58,7 +58,13 @@ enum memory {
 };
 
 /* How a parameter or buffer starts, before weights are loaded. */
-enum init_kind { INIT_ZERO, INIT_CONSTANT, INIT_NORMAL, INIT_UNIFORM };
+enum init_kind {
+    INIT_ZERO,
+    INIT_CONSTANT,
+    INIT_NORMAL,
+    INIT_TRUNC_NORMAL, /* cut at -2 and 2, whatever the deviation: timm's trunc_normal_ */
+    INIT_UNIFORM
+};
 
 struct init {
     enum init_kind kind;

@@ -1,25 +1,44 @@
 #include "models/init.h"
 
+#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "base/philox.h"
 
-/* Two elements a block, so that a pair of normal numbers costs one. */
-static void fill_random(float *w, int64_t len, struct init init, uint64_t seed,
-                        uint64_t name)
+/* What makes the numbers of one parameter. */
+struct stream {
+    uint64_t seed, name;
+    struct init init;
+};
+
+static const float trunc_limit = 2;
+
+/* Element k of a pair: a block has numbers for two, each try has a block of its own. */
+static float draw(const struct stream *s, struct philox r, uint64_t pair, int64_t k)
+{
+    enum init_kind kind = s->init.kind;
+    uint64_t again = 0;
+    float v;
+
+    if (kind == INIT_UNIFORM)
+        return s->init.value * (2 * philox_uniform(r.v[2 * k]) - 1);
+    v = s->init.value * philox_normal(r.v[2 * k], r.v[2 * k + 1]);
+    while (kind == INIT_TRUNC_NORMAL && fabsf(v) > trunc_limit) {
+        r = philox(s->seed, PHILOX_INIT, s->name, pair ^ ++again << 40);
+        v = s->init.value * philox_normal(r.v[2 * k], r.v[2 * k + 1]);
+    }
+    return v;
+}
+
+static void fill_random(float *w, int64_t len, const struct stream *s)
 {
 #pragma omp parallel for schedule(static)
     for (int64_t pair = 0; pair < (len + 1) / 2; pair++) {
-        struct philox r = philox(seed, PHILOX_INIT, name, (uint64_t)pair);
+        struct philox r = philox(s->seed, PHILOX_INIT, s->name, (uint64_t)pair);
 
-        for (int64_t k = 0; k < 2 && 2 * pair + k < len; k++) {
-            uint32_t a = r.v[2 * k], b = r.v[2 * k + 1];
-            float unit = init.kind == INIT_NORMAL ? philox_normal(a, b)
-                                                  : 2 * philox_uniform(a) - 1;
-
-            w[2 * pair + k] = init.value * unit;
-        }
+        for (int64_t k = 0; k < 2 && 2 * pair + k < len; k++)
+            w[2 * pair + k] = draw(s, r, (uint64_t)pair, k);
     }
 }
 
@@ -30,12 +49,12 @@ void init_weights(const struct flat *flat, uint64_t seed, float *weights)
         const struct segment *seg = &flat->segment[s];
         const struct tensor *t = seg->tensor;
         float *w = weights + seg->offset;
+        struct stream stream = {seed, XXH64(t->name, strlen(t->name), 0) >> 8, t->init};
 
         if (t->init.kind == INIT_CONSTANT)
             for (int64_t i = 0; i < seg->len; i++)
                 w[i] = t->init.value;
         else if (t->init.kind != INIT_ZERO) /* the stream has the step's top byte */
-            fill_random(w, seg->len, t->init, seed,
-                        XXH64(t->name, strlen(t->name), 0) >> 8);
+            fill_random(w, seg->len, &stream);
     }
 }

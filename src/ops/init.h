@@ -8,6 +8,8 @@
  *   XAVIER_NORMAL    s = sqrt(2 / (fan_in + fan_out))
  *   XAVIER_UNIFORM   a = sqrt(6 / (fan_in + fan_out))
  *   PYTORCH          a = 1 / sqrt(fan_in), weights and biases alike
+ *   TRUNC_NORMAL_02  s = 0.02, cut at +-2, whatever the fan: timm's transformers
+ *   ZERO             0
  * He et al. 2015 (arXiv 1502.01852); Glorot and Bengio 2010.
  */
 #ifndef OPS_INIT_H
@@ -23,6 +25,7 @@ enum init_rule {
     INIT_RULE_XAVIER_NORMAL,
     INIT_RULE_XAVIER_UNIFORM,
     INIT_RULE_PYTORCH,
+    INIT_RULE_TRUNC_NORMAL_02,
     INIT_RULE_ZERO,
     INIT_RULE_COUNT
 };

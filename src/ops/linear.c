@@ -13,26 +13,42 @@ static const struct attr linear_attr_table[] = {
     {0},
 };
 
-struct tensor *linear_(struct builder *b, struct tensor *x, const struct linear_attrs *a)
+static struct tensor *linear_param(struct builder *b, const struct linear_attrs *a,
+                                   const char *name, int rule, int ndim,
+                                   const int64_t *dim, int64_t fan_in)
+{
+    if (rule == INIT_RULE_DEFAULT)
+        rule = INIT_RULE_PYTORCH;
+    return graph_param(b, a->layer, name, LAYOUT_PLAIN, ndim, dim,
+                       init_rule_init((enum init_rule)rule, fan_in, a->out));
+}
+
+/* `bias`: somebody else's; NULL: the layer's own, if it has one. */
+static struct tensor *linear_node(struct builder *b, struct tensor *x,
+                                  struct tensor *bias, const struct linear_attrs *a)
 {
     struct linear_attrs r = *a;
-    int64_t in_features = tensor_channels(x), out = r.out;
-    int64_t dim[] = {out, in_features};
+    int64_t in_features = tensor_channels(x), dim[] = {r.out, in_features};
     struct tensor *in[3] = {[LINEAR_X] = x};
 
     r.image = tensor_is_image(x);
-    if (r.init == INIT_RULE_DEFAULT)
-        r.init = INIT_RULE_PYTORCH;
-    if (r.bias_init == INIT_RULE_DEFAULT)
-        r.bias_init = INIT_RULE_PYTORCH;
-    in[LINEAR_WEIGHT] =
-        graph_param(b, r.layer, "weight", LAYOUT_PLAIN, 2, dim,
-                    init_rule_init((enum init_rule)r.init, in_features, out));
-    if (r.bias)
-        in[LINEAR_BIAS] =
-            graph_param(b, r.layer, "bias", LAYOUT_PLAIN, 1, &out,
-                        init_rule_init((enum init_rule)r.bias_init, in_features, out));
+    in[LINEAR_WEIGHT] = linear_param(b, a, "weight", r.init, 2, dim, in_features);
+    in[LINEAR_BIAS] = bias;
+    if (r.bias && !bias)
+        in[LINEAR_BIAS] = linear_param(b, a, "bias", r.bias_init, 1, dim, in_features);
+    r.bias = in[LINEAR_BIAS] != NULL;
     return node(b, &op_linear, r.layer, &r, in, r.bias ? 3 : 2);
+}
+
+struct tensor *linear_(struct builder *b, struct tensor *x, const struct linear_attrs *a)
+{
+    return linear_node(b, x, NULL, a);
+}
+
+struct tensor *linear_bias_(struct builder *b, struct tensor *x, struct tensor *bias,
+                            const struct linear_attrs *a)
+{
+    return linear_node(b, x, bias, a);
 }
 
 /* Makes t like x with another number of features. */

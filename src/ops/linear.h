@@ -5,6 +5,8 @@
  *   x = linear(&b, x, "fc", .out = 1000, .bias = 1)
  *
  * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h).
+ * linear_bias adds a vector [O] that somebody else made, parameters in pieces say, and
+ * makes "fc.weight" alone.
  */
 #ifndef OPS_LINEAR_H
 #define OPS_LINEAR_H
@@ -29,7 +31,11 @@ enum { LINEAR_WEIGHT_GRAD_X, LINEAR_WEIGHT_GRAD_DY };
 
 #define linear(b, x, ...)                                                                \
     linear_((b), (x), &(const struct linear_attrs){.layer = __VA_ARGS__})
+#define linear_bias(b, x, vector, ...)                                                   \
+    linear_bias_((b), (x), (vector), &(const struct linear_attrs){.layer = __VA_ARGS__})
 struct tensor *linear_(struct builder *b, struct tensor *x, const struct linear_attrs *a);
+struct tensor *linear_bias_(struct builder *b, struct tensor *x, struct tensor *bias,
+                            const struct linear_attrs *a);
 
 extern const struct op op_linear, op_linear_data_grad, op_linear_weight_grad;
 

@@ -16,6 +16,7 @@
 #include "models/resnet.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
+#include "ops/linear.h"
 #include "ops/table.h"
 #include "tests/test.h"
 
@@ -358,6 +359,44 @@ static void test_init_by_key(void **state)
     filled_release(&f);
 }
 
+/* N(0, std^2) cut at +-2: its deviation, by std^2 (1 - 2 a phi(a) / (2 Phi(a) - 1)). */
+static void check_trunc(const struct filled *f, const char *name, double std)
+{
+    double a = 2 / std, in = erf(a / sqrt(2));
+    double want = std * sqrt(1 - 2 * a * exp(-a * a / 2) / sqrt(2 * acos(-1)) / in);
+    struct spread s = spread_of(f, name);
+    double error = 4 * want / sqrt((double)s.len);
+
+    if (!(fabs(s.mean) <= error) || !(fabs(s.std - want) <= error) ||
+        !(s.largest <= 2 && s.largest > (std > 0.5 ? 1.99 : 3.5 * std)))
+        fail_msg("%s: mean %g, std %g, largest %g, not %g", name, s.mean, s.std,
+                 s.largest, want);
+}
+
+static void test_init_trunc_normal(void **state)
+{
+    const int64_t dim[] = {300, 101};
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_PLAIN, 2, dim);
+    struct filled f = {.g = b.g};
+
+    (void)state;
+    linear(&b, x, "narrow", .out = 301, .bias = 1, .init = INIT_RULE_TRUNC_NORMAL_02,
+           .bias_init = INIT_RULE_ZERO);
+    graph_param(&b, "wide", "a", LAYOUT_PLAIN, 2, dim,
+                (struct init){INIT_TRUNC_NORMAL, 1});
+    graph_param(&b, "wide", "b", LAYOUT_PLAIN, 2, dim,
+                (struct init){INIT_TRUNC_NORMAL, 5});
+    graph_flatten(f.g);
+    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
+    init_weights(f.g->flat, 1, f.w);
+    check_trunc(&f, "narrow.weight", 0.02);
+    check_constant(&f, "narrow.bias", 0);
+    check_trunc(&f, "wide.a", 1);
+    check_trunc(&f, "wide.b", 5);
+    filled_release(&f);
+}
+
 /* The same seed and name: the same numbers in another net; else: others. */
 static void test_init_is_a_function(void **state)
 {
@@ -485,11 +524,17 @@ static void test_natural_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_keys),          cmocka_unit_test(test_init_own),
-        cmocka_unit_test(test_init_by_key),   cmocka_unit_test(test_init_is_a_function),
-        cmocka_unit_test(test_drop_path),     cmocka_unit_test(test_names),
-        cmocka_unit_test(test_natural_order), cmocka_unit_test(test_dilations),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_init_own),
+        cmocka_unit_test(test_init_by_key),
+        cmocka_unit_test(test_init_is_a_function),
+        cmocka_unit_test(test_init_trunc_normal),
+        cmocka_unit_test(test_drop_path),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_dilations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
