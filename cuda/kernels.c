@@ -13,6 +13,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_batchnorm_fold,
     &cuda_batchnorm_grad_apply,
     &cuda_batchnorm_grad_stats,
+    &cuda_layernorm,
+    &cuda_layernorm_grad,
     &cuda_maxpool2d,
     &cuda_avgpool2d,
     &cuda_global_avgpool,

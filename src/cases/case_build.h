@@ -77,6 +77,8 @@ case_build_fn case_weights;
 case_build_fn case_view;
 case_build_fn case_view_output;
 case_build_fn case_views;
+case_build_fn case_layernorm;
+case_build_fn case_layernorm_image;
 
 /* Appends an input, filled so; fp32 ones want gradients. */
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,

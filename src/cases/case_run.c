@@ -85,6 +85,8 @@ static float value(enum case_fill fill, uint64_t seed, int id, int64_t i, int64_
         return (float)(i * step % n) * 8 / (float)n - 4;
     case CASE_TIES:
         return (const float[]){0, 1, -1, -0.0f, 2}[philox_below(r.v[1], 5)];
+    case CASE_FAR:
+        return 8 + u;
     default:
         return u;
     }

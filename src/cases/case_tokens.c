@@ -3,8 +3,8 @@
 
 #include "ops/add.h"
 #include "ops/image.h"
+#include "ops/layernorm.h"
 #include "ops/linear.h"
-#include "ops/normalize.h"
 #include "ops/relu.h"
 #include "ops/sigmoid.h"
 #include "ops/view.h"
@@ -67,4 +67,21 @@ void case_linear_bias(struct case_build *c, const struct op_case *row,
 
     (void)row;
     case_output(c, linear_bias(c->b, x, bias, "qkv", .out = s->out));
+}
+
+void case_layernorm(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct layernorm_attrs a = *(const struct layernorm_attrs *)row->attrs;
+
+    a.layer = "norm";
+    case_output(c, layernorm_(c->b, case_plain(c, "x", s->dim, row->fill), &a));
+}
+
+void case_layernorm_image(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    (void)row;
+    case_output(c, layernorm(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "norm",
+                             .eps = 1e-6f));
 }

@@ -20,6 +20,7 @@ enum case_fill {
     CASE_DISTINCT, /* all different, in [-4, 4) */
     CASE_TIES,     /* few different ones, both zeros among them: maxima are shared */
     CASE_UNIT,     /* uniform in [0, 1) */
+    CASE_FAR,      /* uniform in [8, 9) */
     CASE_BYTES,    /* 0..255 */
     CASE_LABELS,   /* 0..classes-1 */
     CASE_HOLES,    /* labels; every third is -1 */

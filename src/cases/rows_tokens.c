@@ -1,5 +1,12 @@
 /* The rows of ops on tokens. */
 #include "cases/rows.h"
+#include "ops/layernorm.h"
+
+#define LAYERNORM(...) .build = case_layernorm, ATTRS(layernorm_attrs, __VA_ARGS__)
+
+/* Tokens of a Swin-T at batch 16: its first and its last stage. */
+#define TOKENS1 .bench = {.dim = {16, 56, 56, 96}, .out = 384}
+#define TOKENS4 .bench = {.dim = {16, 7, 7, 768}, .out = 3072}
 
 const struct op_case rows_tokens[] = {
     {.name = "view", .build = case_view, .small = {.dim = {2, 3, 5, 4}}, STAGE1},
@@ -30,5 +37,48 @@ const struct op_case rows_tokens[] = {
      .build = case_linear_bias,
      .small = {.dim = {2, 2, 3, 8}, .out = 24},
      .bench = {.dim = {16, 28, 28, 192}, .out = 576}},
+    {.name = "layernorm", .small = {.dim = {2, 3, 2, 7}}, TOKENS1, LAYERNORM(.eps = 0)},
+    {.name = "layernorm eps",
+     .small = {.dim = {3, 2, 5}},
+     TOKENS4,
+     LAYERNORM(.eps = 0.25f)},
+    {.name = "layernorm no_affine",
+     .small = {.dim = {3, 2, 6}},
+     TOKENS1,
+     LAYERNORM(.no_affine = 1)},
+    {.name = "layernorm one row",
+     .small = {.dim = {1, 40}},
+     TOKENS4,
+     LAYERNORM(.eps = 0)},
+    {.name = "layernorm image",
+     .build = case_layernorm_image,
+     .small = {.dim = {2, 9, 3, 2}},
+     STAGE1},
+    {.name = "layernorm offset", /* squares would have lost their digits */
+     .small = {.dim = {6, 3, 40}},
+     TOKENS1,
+     .fill = CASE_FAR,
+     .chain = true, /* the mean's last digit counts for as much */
+     LAYERNORM(.eps = 0)},
+    {.name = "layernorm 96",
+     WIDE,
+     .small = {.dim = {3, 7, 9, 96}},
+     TOKENS1,
+     LAYERNORM(.eps = 0)},
+    {.name = "layernorm 768",
+     WIDE,
+     .small = {.dim = {2, 3, 3, 768}},
+     TOKENS4,
+     LAYERNORM(.eps = 0)},
+    {.name = "layernorm 1536",
+     WIDE,
+     .small = {.dim = {2, 3, 1536}},
+     .bench = {.dim = {16, 14, 14, 1536}},
+     LAYERNORM(.eps = 0)},
+    {.name = "layernorm many rows",
+     WIDE,
+     .small = {.dim = {1201, 35}},
+     TOKENS1,
+     LAYERNORM(.eps = 0)},
     {.name = NULL},
 };

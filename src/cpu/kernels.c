@@ -58,6 +58,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_scale_by,
     &cpu_normalize,
     &cpu_cast,
+    &cpu_layernorm,
+    &cpu_layernorm_grad,
     &cpu_pool2d,
     &cpu_global_avgpool,
     &cpu_pad_shortcut,

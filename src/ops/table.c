@@ -15,11 +15,11 @@
 #include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
-#include "ops/dropout.h"
 #include "ops/ema.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
+#include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/maxpool2d.h"
@@ -68,6 +68,8 @@ const struct op *const op_table[] = {
     &op_batchnorm_fold,
     &op_batchnorm_grad_stats,
     &op_batchnorm_grad_apply,
+    &op_layernorm,
+    &op_layernorm_grad,
     &op_relu,
     &op_relu_grad,
     &op_sigmoid,

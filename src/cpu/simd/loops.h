@@ -98,6 +98,9 @@ struct loops {
     void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width, float *sum,
                         bool far);
 
+    void (*ln_rows)(const struct ln_rows *a, int64_t rows);
+    void (*ln_grad)(const struct ln_grad *a, int64_t rows);
+
     /* Rows [lo, hi) of the result, counted over all images. */
     void (*maxpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
     void (*avgpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);

@@ -49,6 +49,36 @@ struct bn_grad {
 };
 
 /*
+ * Layer norm of rows of n elements (ops/layernorm_formula.h). With `add`, x + factor add
+ * is stored in `sum` first, rounded, and that is normalised. weight and bias, fp32 [n],
+ * are not NULL; y, mean and rstd may be. `past`: rows of y are whole lines.
+ */
+struct ln_rows {
+    enum dtype t;
+    int64_t n;
+    const void *x, *add;
+    void *sum, *y;
+    const float *weight, *bias;
+    float *mean, *rstd;
+    float factor, eps;
+    bool past;
+};
+
+/*
+ * Its gradient: dx, plus `add` if there is one; dweight += and dbias += the sums over the
+ * rows, fp32 [n]. dx may be NULL.
+ */
+struct ln_grad {
+    enum dtype t;
+    int64_t n;
+    const void *x, *dy, *add;
+    void *dx;
+    const float *weight, *mean, *rstd;
+    float *dweight, *dbias;
+    bool past;
+};
+
+/*
  * Square windows over images of c channels, channels last. The smaller image may be some
  * channels of a wider one, of `pitch` channels; its pointer is to the first of them.
  */

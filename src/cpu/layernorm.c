@@ -1,0 +1,230 @@
+/* Layer norm and its gradient: each thread takes rows. */
+#include "ops/layernorm.h"
+
+#include <string.h>
+
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "graph/kernel.h"
+#include "ops/image.h"
+
+enum { LANES_MOST = 16, MERGE_ROWS = 256 }; /* rows whose sums may stay in fp32 */
+
+/* The workspace: vectors of `padded` numbers. */
+struct layernorm_state {
+    int64_t rows, channels, padded;
+    bool affine;
+};
+
+struct job {
+    struct step *s;
+    const struct device *dev;
+    const struct layernorm_state *st;
+    const float *ones, *zeros; /* where there is no weight and no bias */
+    double *total;             /* [threads][2][padded]: dweight, dbias */
+    float *sum;                /* the same */
+    bool past;
+};
+
+static void layernorm_sizes(struct region *r, const struct node *n, bool affine)
+{
+    struct layernorm_state *st = region_state(r);
+    const struct tensor *x = n->in[LAYERNORM_X];
+
+    st->channels = tensor_channels(x);
+    st->rows = tensor_len(x) / st->channels;
+    st->padded = (st->channels + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
+    st->affine = affine;
+}
+
+static size_t ones_size(const struct layernorm_state *st)
+{
+    return st->affine ? 0 : 2 * (size_t)st->padded * sizeof(float);
+}
+
+/* Ones and zeros in front of the workspace; returns what is behind them. */
+static void *ones_fill(struct job *j)
+{
+    float *ones = j->s->workspace;
+    int64_t n = j->st->padded;
+
+    if (j->st->affine)
+        return ones;
+    for (int64_t i = 0; i < n; i++)
+        ones[i] = 1;
+    memset(ones + n, 0, (size_t)n * sizeof(*ones));
+    j->ones = ones;
+    j->zeros = ones + n;
+    return ones + 2 * n;
+}
+
+/* Results pass the cache if a row is whole lines. */
+static bool rows_past(const struct job *j, int k)
+{
+    return cpu_past(j->dev, j->s, k) &&
+           (size_t)j->st->channels * dtype_size(j->s->out_tensor[k]->dtype) % 64 == 0;
+}
+
+/* ---- forward ---- */
+
+static const char *layernorm_claim(struct region *r, struct graph *g, struct node *n,
+                                   struct device *dev)
+{
+    (void)g, (void)dev;
+    if (n->op != &op_layernorm)
+        return "not a layer norm";
+    if (!cpu_dtype(n->in[LAYERNORM_X]) ||
+        n->out[LAYERNORM_Y]->dtype != n->in[LAYERNORM_X]->dtype)
+        return "fp32 and bf16 only, and one of them for all";
+
+    region_take_alone(r, n);
+    region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
+    layernorm_sizes(r, n, n->nin > LAYERNORM_WEIGHT);
+    region_workspace(r, ones_size(region_state(r)));
+    return NULL;
+}
+
+static float *at_row(float *p, int64_t row)
+{
+    return p ? p + row : NULL;
+}
+
+static void layernorm_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    struct step *s = j->s;
+    enum dtype t = s->in_tensor[LAYERNORM_X]->dtype;
+    const struct layernorm_attrs *a = s->node->attrs;
+    struct ln_rows p = {.t = t, .n = j->st->channels, .eps = a->eps, .past = j->past};
+
+    p.x = cpu_at(s->in[LAYERNORM_X], t, lo * p.n);
+    p.y = cpu_out(s->out[LAYERNORM_Y], t, lo * p.n);
+    p.weight = j->st->affine ? s->in[LAYERNORM_WEIGHT] : j->ones;
+    p.bias = j->st->affine ? s->in[LAYERNORM_BIAS] : j->zeros;
+    p.mean = at_row(s->out[LAYERNORM_MEAN], lo);
+    p.rstd = at_row(s->out[LAYERNORM_RSTD], lo);
+    j->dev->loops->ln_rows(&p, hi - lo);
+}
+
+static void layernorm_run(struct step *s, struct device *dev)
+{
+    struct job j = {.s = s, .dev = dev, .st = s->state};
+
+    (void)ones_fill(&j);
+    j.past = rows_past(&j, LAYERNORM_Y);
+    cpu_for(dev, j.st->rows, 1, layernorm_part, &j);
+}
+
+const struct kernel cpu_layernorm = {
+    .name = "cpu layernorm",
+    .claim = layernorm_claim,
+    .run = layernorm_run,
+    .state_size = sizeof(struct layernorm_state),
+};
+
+/* ---- backward ---- */
+
+static const char *layernorm_grad_claim(struct region *r, struct graph *g, struct node *n,
+                                        struct device *dev)
+{
+    struct layernorm_state *st = region_state(r);
+    const struct tensor *x;
+
+    (void)g;
+    if (n->op != &op_layernorm_grad)
+        return "not the gradient of a layer norm";
+    x = n->in[LAYERNORM_GRAD_X];
+    if (!cpu_dtype(x) || n->in[LAYERNORM_GRAD_DY]->dtype != x->dtype ||
+        n->out[LAYERNORM_GRAD_DX]->dtype != x->dtype)
+        return "fp32 and bf16 only, and one of them for all";
+
+    region_take_alone(r, n);
+    region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
+    layernorm_sizes(r, n, n->nin > LAYERNORM_GRAD_WEIGHT);
+    region_workspace(r, ones_size(st) + (size_t)dev->threads * 2 * (size_t)st->padded *
+                                            (sizeof(double) + sizeof(float)));
+    return NULL;
+}
+
+static struct ln_grad grad_args(const struct job *j, float *sum)
+{
+    struct step *s = j->s;
+    enum dtype t = s->in_tensor[LAYERNORM_GRAD_X]->dtype;
+
+    return (struct ln_grad){
+        .t = t,
+        .n = j->st->channels,
+        .weight = j->st->affine ? s->in[LAYERNORM_GRAD_WEIGHT] : j->ones,
+        .dweight = sum,
+        .dbias = sum + j->st->padded,
+        .past = j->past,
+    };
+}
+
+static void grad_chunk(const struct job *j, struct ln_grad *p, int64_t row, int64_t rows)
+{
+    struct step *s = j->s;
+
+    p->x = cpu_at(s->in[LAYERNORM_GRAD_X], p->t, row * p->n);
+    p->dy = cpu_at(s->in[LAYERNORM_GRAD_DY], p->t, row * p->n);
+    p->dx = cpu_out(s->out[LAYERNORM_GRAD_DX], p->t, row * p->n);
+    p->mean = (const float *)s->in[LAYERNORM_GRAD_MEAN] + row;
+    p->rstd = (const float *)s->in[LAYERNORM_GRAD_RSTD] + row;
+    j->dev->loops->ln_grad(p, rows);
+}
+
+static void finish_channel(const struct job *j, int64_t c)
+{
+    float *dweight = j->s->out[LAYERNORM_GRAD_DWEIGHT];
+    float *dbias = j->s->out[LAYERNORM_GRAD_DBIAS];
+    double w = 0, b = 0;
+
+    for (int t = 0; t < j->dev->threads; t++) {
+        const double *total = j->total + 2 * t * j->st->padded;
+
+        w += total[c];
+        b += total[j->st->padded + c];
+    }
+    if (dweight)
+        dweight[c] = (float)w;
+    if (dbias)
+        dbias[c] = (float)b;
+}
+
+static void layernorm_grad_thread(void *arg, int thread)
+{
+    const struct job *j = arg;
+    int64_t both = 2 * j->st->padded, lo, hi;
+    double *total = j->total + thread * both;
+    float *sum = j->sum + thread * both;
+    struct ln_grad p = grad_args(j, sum);
+
+    memset(total, 0, (size_t)both * sizeof(*total));
+    memset(sum, 0, (size_t)both * sizeof(*sum));
+    cpu_part(j->st->rows, 1, thread, j->dev->threads, &lo, &hi);
+    for (int64_t row = lo; row < hi; row += MERGE_ROWS) {
+        grad_chunk(j, &p, row, hi - row < MERGE_ROWS ? hi - row : MERGE_ROWS);
+        j->dev->loops->bn_merge(both, sum, total);
+    }
+    cpu_barrier();
+    cpu_part(j->st->channels, 1, thread, j->dev->threads, &lo, &hi);
+    for (int64_t c = lo; c < hi; c++)
+        finish_channel(j, c);
+}
+
+static void layernorm_grad_run(struct step *s, struct device *dev)
+{
+    struct job j = {.s = s, .dev = dev, .st = s->state};
+
+    j.total = ones_fill(&j);
+    j.sum = (float *)(j.total + dev->threads * 2 * j.st->padded);
+    j.past = rows_past(&j, LAYERNORM_GRAD_DX);
+    cpu_parallel(dev, layernorm_grad_thread, &j);
+}
+
+const struct kernel cpu_layernorm_grad = {
+    .name = "cpu layernorm_grad",
+    .claim = layernorm_grad_claim,
+    .run = layernorm_grad_run,
+    .state_size = sizeof(struct layernorm_state),
+};
