@@ -1,6 +1,7 @@
 /*
- * relu, sigmoid and their gradients alone; a relu is mostly taken by what stands beside
- * it. x read, y written; y and dy read, dx written: 16 bytes a thread of each.
+ * relu, sigmoid, gelu and their gradients alone; a relu is mostly taken by what stands
+ * beside it. x read, y written; y (of gelu: x) and dy read, dx written: 16 bytes a thread
+ * of each.
  */
 #include "ops/pointwise.h"
 
@@ -8,6 +9,8 @@
 #include "cuda/launch.h"
 #include "cuda/vec.h"
 #include "graph/kernel.h"
+#include "ops/gelu.h"
+#include "ops/gelu_formula.h"
 #include "ops/relu.h"
 #include "ops/sigmoid.h"
 
@@ -16,15 +19,17 @@ enum { READ_X, READ_DY }; /* or y, before dy */
 
 static_assert((int)RELU_X == READ_X && (int)SIGMOID_X == READ_X &&
                   (int)RELU_GRAD_Y == READ_X && (int)SIGMOID_GRAD_Y == READ_X &&
-                  (int)RELU_GRAD_DY == READ_DY && (int)SIGMOID_GRAD_DY == READ_DY,
+                  (int)RELU_GRAD_DY == READ_DY && (int)SIGMOID_GRAD_DY == READ_DY &&
+                  (int)GELU_X == READ_X && (int)GELU_GRAD_X == READ_X &&
+                  (int)GELU_GRAD_DY == READ_DY,
               "all have the same slots");
 
 static const char *pointwise_claim(struct region *r, struct graph *, struct node *n,
                                    struct device *)
 {
     if (n->op != &op_relu && n->op != &op_relu_grad && n->op != &op_sigmoid &&
-        n->op != &op_sigmoid_grad)
-        return "not a relu nor a sigmoid";
+        n->op != &op_sigmoid_grad && n->op != &op_gelu && n->op != &op_gelu_grad)
+        return "not a relu, a sigmoid or a gelu";
     for (int i = 0; i < n->nin; i++)
         if (n->in[i]->dtype != n->out[0]->dtype)
             return "one type for all";
@@ -43,6 +48,16 @@ struct relu_rule {
 struct sigmoid_rule {
     __device__ float value(float x) const { return sigmoid_value(x); }
     __device__ float slope(float y, float dy) const { return sigmoid_slope(y, dy); }
+};
+
+struct gelu_rule {
+    __device__ float value(float x) const { return gelu_value(x); }
+    __device__ float slope(float x, float dy) const { return gelu_slope(x) * dy; }
+};
+
+struct gelu_tanh_rule {
+    __device__ float value(float x) const { return gelu_tanh_value(x); }
+    __device__ float slope(float x, float dy) const { return gelu_tanh_slope(x) * dy; }
 };
 
 template <class T, class R>
@@ -98,12 +113,22 @@ template <class R> static void run(struct step *s, struct device *dev, R rule)
     });
 }
 
+static void run_gelu(struct step *s, struct device *dev)
+{
+    if (((const struct gelu_attrs *)s->node->attrs)->tanh)
+        run(s, dev, gelu_tanh_rule{});
+    else
+        run(s, dev, gelu_rule{});
+}
+
 static void pointwise_run(struct step *s, struct device *dev)
 {
     const struct op *op = s->node->op;
 
     if (op == &op_relu || op == &op_relu_grad)
         run(s, dev, relu_rule{((const struct relu_attrs *)s->node->attrs)->limit});
+    else if (op == &op_gelu || op == &op_gelu_grad)
+        run_gelu(s, dev);
     else
         run(s, dev, sigmoid_rule{});
 }

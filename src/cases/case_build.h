@@ -78,6 +78,8 @@ case_build_fn case_view;
 case_build_fn case_view_output;
 case_build_fn case_views;
 case_build_fn case_layernorm;
+case_build_fn case_gelu;
+case_build_fn case_gelu_image;
 case_build_fn case_layernorm_image;
 
 /* Appends an input, filled so; fp32 ones want gradients. */

@@ -2,6 +2,7 @@
 #include "cases/case_build.h"
 
 #include "ops/add.h"
+#include "ops/gelu.h"
 #include "ops/image.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
@@ -84,4 +85,27 @@ void case_layernorm_image(struct case_build *c, const struct op_case *row,
     (void)row;
     case_output(c, layernorm(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "norm",
                              .eps = 1e-6f));
+}
+
+static struct gelu_attrs gelu_attrs(const struct op_case *row)
+{
+    struct gelu_attrs a = *(const struct gelu_attrs *)row->attrs;
+
+    a.layer = "act";
+    return a;
+}
+
+void case_gelu(struct case_build *c, const struct op_case *row, const struct case_size *s)
+{
+    struct gelu_attrs a = gelu_attrs(row);
+
+    case_output(c, gelu_(c->b, case_plain(c, "x", s->dim, CASE_DISTINCT), &a));
+}
+
+void case_gelu_image(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    struct gelu_attrs a = gelu_attrs(row);
+
+    case_output(c, gelu_(c->b, case_image(c, "x", s->dim, CASE_DISTINCT), &a));
 }

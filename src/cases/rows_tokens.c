@@ -1,5 +1,6 @@
 /* The rows of ops on tokens. */
 #include "cases/rows.h"
+#include "ops/gelu.h"
 #include "ops/layernorm.h"
 
 #define LAYERNORM(...) .build = case_layernorm, ATTRS(layernorm_attrs, __VA_ARGS__)
@@ -80,5 +81,32 @@ const struct op_case rows_tokens[] = {
      .small = {.dim = {1201, 35}},
      TOKENS1,
      LAYERNORM(.eps = 0)},
+    {.name = "gelu",
+     .build = case_gelu,
+     .small = {.dim = {2, 3, 3, 5}},
+     .bench = {.dim = {16, 56, 56, 384}},
+     ATTRS(gelu_attrs, .tanh = 0)},
+    {.name = "gelu tanh",
+     .build = case_gelu,
+     .small = {.dim = {3, 31}},
+     .bench = {.dim = {16, 56, 56, 384}},
+     ATTRS(gelu_attrs, .tanh = 1)},
+    {.name = "gelu image",
+     .build = case_gelu_image,
+     .small = {.dim = {1, 3, 5, 7}},
+     STAGE1_WIDE,
+     ATTRS(gelu_attrs, .tanh = 0)},
+    {.name = "gelu wide",
+     WIDE,
+     .build = case_gelu,
+     .small = {.dim = {5, 7, 6, 48}},
+     .bench = {.dim = {16, 7, 7, 3072}},
+     ATTRS(gelu_attrs, .tanh = 0)},
+    {.name = "gelu tanh wide",
+     WIDE,
+     .build = case_gelu,
+     .small = {.dim = {5, 7, 6, 48}},
+     .bench = {.dim = {16, 7, 7, 3072}},
+     ATTRS(gelu_attrs, .tanh = 1)},
     {.name = NULL},
 };

@@ -58,6 +58,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_scale_by,
     &cpu_normalize,
     &cpu_cast,
+    &cpu_gelu,
     &cpu_layernorm,
     &cpu_layernorm_grad,
     &cpu_pool2d,

@@ -16,6 +16,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/ema.h"
+#include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
@@ -72,6 +73,8 @@ const struct op *const op_table[] = {
     &op_layernorm_grad,
     &op_relu,
     &op_relu_grad,
+    &op_gelu,
+    &op_gelu_grad,
     &op_sigmoid,
     &op_sigmoid_grad,
     &op_add,

@@ -67,6 +67,11 @@ struct loops {
                          bool past);
     void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,
                       float limit, bool past);
+    /* `approximate`: the form with tanh */
+    void (*gelu_forward)(enum dtype t, const void *x, void *y, int64_t n,
+                         bool approximate, bool past);
+    void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
+                      bool approximate, bool past);
     /* y = in[0] + ... + in[nin-1] of the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
                 int64_t hi, bool past);

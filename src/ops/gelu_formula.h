@@ -1,0 +1,56 @@
+/*
+ * gelu of one element, for host and device: with erf as torch.nn.GELU() has it,
+ *
+ *   y = x Phi(x),  Phi(x) = (1 + erf(x / sqrt 2)) / 2,  dy/dx = Phi(x) + x phi(x)
+ *
+ * and with tanh as torch.nn.GELU('tanh'), y = x sigmoid(2 v), v = sqrt(2 / pi) (x +
+ * 0.044715 x^3). 1 + erf loses the digits of what is small: where x is far below zero,
+ * errors are 1e-7 and not a share of the result. The loops of the CPU have no such loss
+ * (cpu/simd/gelu.inc).
+ */
+#ifndef OPS_GELU_FORMULA_H
+#define OPS_GELU_FORMULA_H
+
+#include <math.h>
+
+#include "base/hostdev.h"
+
+#define GELU_SQRT_HALF  0.70710678f
+#define GELU_PHI_0      0.39894228f /* 1 / sqrt(2 pi) */
+#define GELU_TANH_SCALE 1.5957691f  /* 2 sqrt(2 / pi) */
+#define GELU_TANH_CUBE  0.044715f
+
+HOST_DEVICE static inline float gelu_value(float x)
+{
+    return 0.5f * x * (1 + erff(x * GELU_SQRT_HALF));
+}
+
+HOST_DEVICE static inline float gelu_slope(float x)
+{
+    return 0.5f * (1 + erff(x * GELU_SQRT_HALF)) + x * GELU_PHI_0 * expf(-0.5f * x * x);
+}
+
+/* 2 v, and its derivative */
+HOST_DEVICE static inline float gelu_tanh_inner(float x)
+{
+    return GELU_TANH_SCALE * x * (1 + GELU_TANH_CUBE * x * x);
+}
+
+HOST_DEVICE static inline float gelu_tanh_inner_slope(float x)
+{
+    return GELU_TANH_SCALE * (1 + 3 * GELU_TANH_CUBE * x * x);
+}
+
+HOST_DEVICE static inline float gelu_tanh_value(float x)
+{
+    return x / (1 + expf(-gelu_tanh_inner(x)));
+}
+
+HOST_DEVICE static inline float gelu_tanh_slope(float x)
+{
+    float s = 1 / (1 + expf(-gelu_tanh_inner(x)));
+
+    return s + x * s * (1 - s) * gelu_tanh_inner_slope(x);
+}
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * The loops of gelu of every instruction set that this processor has, against erfc in
+ * double: errors in units of the last place, from far below zero to far above.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "cpu/simd/loops.h"
+#include "tests/test.h"
+
+enum { MOST = 4096 };
+
+static const struct loops *const tables[] = {
+    &loops_base,
+#ifdef __x86_64__
+    &loops_avx2,
+    &loops_avx512,
+    &loops_avx512bf16,
+#endif
+};
+
+/* Those up to the best that the processor has: f(loops). */
+static void each(void (*f)(const struct loops *))
+{
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        f(tables[i]);
+        if (tables[i] == loops_best())
+            return;
+    }
+}
+
+static double cdf(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2));
+}
+
+static double density(double x)
+{
+    return exp(-x * x / 2) / sqrt(2 * acos(-1));
+}
+
+/* The unit of the last place of fp32 at v, a normal number at least. */
+static double unit(double v)
+{
+    int e;
+
+    (void)frexp(fmax(fabs(v), 0x1p-126), &e);
+    return ldexp(1, e - 24);
+}
+
+struct errors {
+    double most, sum, slope; /* of values in units; of slopes */
+    int n;
+};
+
+static void measure(const struct loops *l, const float *x, int n, struct errors *e)
+{
+    static float y[MOST], dx[MOST], ones[MOST];
+
+    for (int i = 0; i < n; i++)
+        ones[i] = 1;
+    l->gelu_forward(DTYPE_F32, x, y, n, false, false);
+    l->gelu_grad(DTYPE_F32, x, ones, dx, n, false, false);
+    for (int i = 0; i < n; i++) {
+        double want = x[i] * cdf(x[i]), slope = cdf(x[i]) + x[i] * density(x[i]);
+        double error = fabs(y[i] - want) / unit(want), off = fabs(dx[i] - slope);
+
+        if (!(error <= 1e9) || !(off <= 1e9)) /* NaN */
+            fail_msg("%s: gelu of %g is %g, its slope %g", l->isa, (double)x[i],
+                     (double)y[i], (double)dx[i]);
+        e->most = fmax(e->most, error);
+        e->sum += error;
+        e->slope = fmax(e->slope, off / fmax(fabs(x[i]) * density(x[i]), cdf(x[i])));
+    }
+    e->n += n;
+}
+
+/* Every 97th number of fp32 from 2^-20 to 13, of both signs. */
+static void check_values(const struct loops *l)
+{
+    const uint32_t from = 0x35800000, to = 0x41500000;
+    static float x[MOST];
+    struct errors e = {0};
+    int n = 0;
+
+    for (uint32_t u = from; u < to; u += 97) {
+        uint32_t bits = u | (u / 97 % 2) << 31;
+
+        memcpy(&x[n++], &bits, sizeof(bits));
+        if (n == MOST || u + 97 >= to) {
+            measure(l, x, n, &e);
+            n = 0;
+        }
+    }
+    print_message("%s: largest error %.2f units, mean %.2f; slope %.2g\n", l->isa, e.most,
+                  e.sum / e.n, e.slope);
+    assert_true(e.n > 100000);
+    assert_true(e.most <= (l == &loops_base ? 8.5 : 5.5));
+    assert_true(e.sum / e.n <= (l == &loops_base ? 1.2 : 0.65));
+    assert_true(e.slope <= 1e-6);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    each(check_values);
+}
+
+static void check_ends(const struct loops *l)
+{
+    const float x[] = {0, -0.0f, 14, -14, 1e30f, -1e30f, INFINITY, NAN, -NAN, -13.2f};
+    enum { N = sizeof(x) / sizeof(x[0]) };
+    float y[N], dx[N], dy[N];
+
+    for (int form = 0; form < 2; form++) {
+        for (int i = 0; i < N; i++)
+            dy[i] = 2;
+        l->gelu_forward(DTYPE_F32, x, y, N, form, false);
+        l->gelu_grad(DTYPE_F32, x, dy, dx, N, form, false);
+        assert_true(y[0] == 0 && y[1] == 0 && signbit(y[1]));
+        assert_true(y[2] == 14 && fabsf(y[3]) < 1e-30f);
+        assert_true(y[4] == 1e30f && y[5] == 0 && y[6] == INFINITY);
+        assert_true(isnan(y[7]) && isnan(y[8]) && isnan(dx[7]) && isnan(dx[8]));
+        assert_true(fabsf(y[9]) < 1e-30f);
+        assert_true(dx[0] == 1 && dx[1] == 1 && dx[2] == 2 && fabsf(dx[3]) < 1e-30f);
+    }
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    each(check_ends);
+}
+
+/* Any number of elements, in place, of both types: as the whole, and nothing beyond. */
+static void check_lengths(const struct loops *l)
+{
+    enum { N = 150 };
+    float x[N], whole[N], y[N];
+    uint16_t half[N];
+
+    for (int i = 0; i < N; i++)
+        x[i] = bf16_to_float(bf16_from_float((float)(i - N / 2) / 12));
+    l->gelu_forward(DTYPE_F32, x, whole, N, false, false);
+    for (int n = 0; n < N; n++) {
+        memcpy(y, x, sizeof(y));
+        l->gelu_forward(DTYPE_F32, y, y, n, false, false);
+        assert_memory_equal(y, whole, (size_t)n * sizeof(float));
+        assert_memory_equal(y + n, x + n, (size_t)(N - n) * sizeof(float));
+        for (int i = 0; i < N; i++)
+            half[i] = bf16_from_float(x[i]);
+        l->gelu_forward(DTYPE_BF16, half, half, n, false, false);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(half[i], bf16_from_float(i < n ? whole[i] : x[i]));
+    }
+}
+
+static void test_lengths(void **state)
+{
+    (void)state;
+    each(check_lengths);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_lengths),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
