@@ -1,5 +1,5 @@
 /*
- * bias_grad: dy is read once, the joined tensor's where a convolution fills that. Two
+ * bias_grad, and the same of x dy, the gradient of layer_scale's gamma: dy is read once, the joined tensor's where a convolution fills that. Two
  * launches: blocks sum some dozens of rows a thread in fp32 and leave a row of sums each;
  * the second adds those in fp64, in a fixed order.
  */
@@ -9,6 +9,7 @@
 #include "cuda/kernels.h"
 #include "cuda/pad.h"
 #include "graph/kernel.h"
+#include "ops/layer_scale.h"
 
 enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
 
@@ -22,10 +23,14 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
 {
     bias_state *st = (bias_state *)region_state(r);
 
-    if (n->op != &op_bias_grad)
-        return "not the gradient of a bias";
+    if (n->op != &op_bias_grad && n->op != &op_layer_scale_gamma_grad)
+        return "not the gradient of a bias, nor of gamma";
 
-    struct tensor *dy = n->in[BIAS_GRAD_DY], *joined = cuda_joined(dy);
+    bool dot = n->op != &op_bias_grad;
+    struct tensor *dy = n->in[n->nin - 1], *joined = dot ? nullptr : cuda_joined(dy);
+
+    if (n->in[0]->dtype != dy->dtype)
+        return "one type for x and dy";
 
     if (joined)
         dy = joined;
@@ -42,15 +47,17 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     if (joined)
         region_duplicate(r, n->in[BIAS_GRAD_DY]->producer);
     (void)region_read(r, dy);
+    if (dot)
+        (void)region_read(r, n->in[LAYER_SCALE_GAMMA_GRAD_X]);
     (void)region_write(r, n->out[0]);
     region_workspace(r, (size_t)st->chunks * (size_t)channels * sizeof(float));
     return nullptr;
 }
 
-/* sums [chunks][channels] */
-template <class T, int N>
+/* sums [chunks][channels], of dy or of dy x */
+template <class T, int N, bool DOT>
 __global__ void __launch_bounds__(TILE_THREADS)
-    sum_rows(const T *dy, float *sums, tile t, int chunks)
+    sum_rows(const T *dy, const T *x, float *sums, tile t, int chunks)
 {
     __shared__ __align__(16) float shared[TILE_THREADS * N];
     int chunk = (int)blockIdx.x / t.tiles;
@@ -61,14 +68,17 @@ __global__ void __launch_bounds__(TILE_THREADS)
     float sum[N] = {};
 
     for (; left > 0; left -= UNROLL, at += UNROLL * jump) {
-        pack<T, N> a[UNROLL];
+        pack<T, N> a[UNROLL], b[UNROLL];
 
         for (int u = 0; u < UNROLL; u++)
-            if (u < left)
+            if (u < left) {
                 a[u] = pack_load<N>(dy + at + u * jump);
+                if (DOT)
+                    b[u] = pack_load<N>(x + at + u * jump);
+            }
         for (int u = 0; u < UNROLL; u++)
             for (int i = 0; i < N && u < left; i++)
-                sum[i] += a[u].get(i);
+                sum[i] += DOT ? a[u].get(i) * b[u].get(i) : a[u].get(i);
     }
 
     float all = tile_sum<N>(t, p, sum, shared);
@@ -101,8 +111,12 @@ static void bias_grad_run(struct step *s, struct device *dev)
 
     WITH_DTYPE(s->in_tensor[0]->dtype, T, {
         WITH_PACK(T, st->t.channels, N, {
-            LAUNCH(dev, (sum_rows<T, N>), grid, TILE_THREADS, 0, (const T *)s->in[0],
-                   sums, st->t, st->chunks);
+            if (s->nin > 1)
+                LAUNCH(dev, (sum_rows<T, N, true>), grid, TILE_THREADS, 0,
+                       (const T *)s->in[0], (const T *)s->in[1], sums, st->t, st->chunks);
+            else
+                LAUNCH(dev, (sum_rows<T, N, false>), grid, TILE_THREADS, 0,
+                       (const T *)s->in[0], (const T *)nullptr, sums, st->t, st->chunks);
         });
     });
     LAUNCH(dev, sum_chunks, combine_blocks(st->t.channels), COMBINE_THREADS, 0,

@@ -13,6 +13,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_batchnorm_fold,
     &cuda_batchnorm_grad_apply,
     &cuda_batchnorm_grad_stats,
+    &cuda_layer_scale,
     &cuda_layernorm,
     &cuda_layernorm_grad,
     &cuda_maxpool2d,

@@ -80,6 +80,10 @@ case_build_fn case_views;
 case_build_fn case_layernorm;
 case_build_fn case_gelu;
 case_build_fn case_gelu_image;
+case_build_fn case_layer_scale;
+case_build_fn case_layer_scale_image;
+case_build_fn case_dropout_tokens;
+case_build_fn case_drop_path_tokens;
 case_build_fn case_layernorm_image;
 
 /* Appends an input, filled so; fp32 ones want gradients. */

@@ -2,8 +2,10 @@
 #include "cases/case_build.h"
 
 #include "ops/add.h"
+#include "ops/dropout.h"
 #include "ops/gelu.h"
 #include "ops/image.h"
+#include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/relu.h"
@@ -108,4 +110,34 @@ void case_gelu_image(struct case_build *c, const struct op_case *row,
     struct gelu_attrs a = gelu_attrs(row);
 
     case_output(c, gelu_(c->b, case_image(c, "x", s->dim, CASE_DISTINCT), &a));
+}
+
+void case_layer_scale(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    (void)row;
+    case_output(c, layer_scale(c->b, case_plain(c, "x", s->dim, CASE_SIGNED), "ls"));
+}
+
+void case_layer_scale_image(struct case_build *c, const struct op_case *row,
+                            const struct case_size *s)
+{
+    (void)row;
+    case_output(c, layer_scale(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "ls"));
+}
+
+void case_dropout_tokens(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    (void)row;
+    case_output(
+        c, dropout(c->b, case_plain(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.3f));
+}
+
+void case_drop_path_tokens(struct case_build *c, const struct op_case *row,
+                           const struct case_size *s)
+{
+    (void)row;
+    case_output(
+        c, drop_path(c->b, case_plain(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.4f));
 }

@@ -1,5 +1,6 @@
 /*
- * Gradients of biases, and of batch norms with fixed statistics: sums over positions. Of
+ * Gradients of biases, of batch norms with fixed statistics and of layer_scale: sums over
+ * positions, of dy alone or times x. Of
  * a gradient that is the first channels of a wider one, where down.h says that the others
  * cost nothing, that one is summed.
  */
@@ -11,6 +12,11 @@
 #include "graph/kernel.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
+#include "ops/layer_scale.h"
+
+_Static_assert((int)BATCHNORM_INFERENCE_WEIGHT_GRAD_X == 0 &&
+                   (int)LAYER_SCALE_GAMMA_GRAD_X == 0,
+               "x comes first, and dy last");
 
 struct bias_grad_state {
     struct rows rows;
@@ -21,7 +27,8 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables b;
-    bool norm; /* a batch norm: dot products with x - mean as well */
+    bool dot;          /* products with x - mean as well */
+    const float *mean; /* or NULL: 0 */
 };
 
 static const char *bias_grad_claim(struct region *r, struct graph *g, struct node *n,
@@ -32,8 +39,9 @@ static const char *bias_grad_claim(struct region *r, struct graph *g, struct nod
     struct tensor *joined;
 
     (void)g;
-    if (n->op != &op_bias_grad && n->op != &op_batchnorm_inference_weight_grad)
-        return "not the gradient of a bias or of a batch norm with fixed statistics";
+    if (n->op != &op_bias_grad && n->op != &op_batchnorm_inference_weight_grad &&
+        n->op != &op_layer_scale_gamma_grad)
+        return "no gradient of a bias, of a batch norm with fixed statistics, of gamma";
     dy = n->in[n->nin - 1];
     if (!cpu_dtype(dy) || n->in[0]->dtype != dy->dtype)
         return "fp32 and bf16 only, and one of them for all";
@@ -63,13 +71,13 @@ static void sum_chunk(const struct job *j, int64_t i, int64_t n, float *sum, flo
                         .dot = dot,
                         .far = cpu_far(j->dev, s->in_tensor[0])};
 
-    if (!j->norm) {
+    if (!j->dot) {
         j->dev->loops->column_sums(t, cpu_at(s->in[BIAS_GRAD_DY], t, i), n,
                                    j->rows->width, sum, a.far);
         return;
     }
-    a.x = cpu_at(s->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_X], t, i);
-    a.g = cpu_at(s->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_DY], t, i);
+    a.x = cpu_at(s->in[0], t, i);
+    a.g = cpu_at(s->in[s->nin - 1], t, i);
     a.mean = j->b.table[0];
     j->dev->loops->bn_grad_sums(&a);
 }
@@ -82,8 +90,8 @@ static void finish_channel(const struct job *j, int64_t c)
     float *dweight, *dbias, *var;
     float eps;
 
-    if (!j->norm) {
-        ((float *)s->out[0])[c] = (float)sum;
+    if (s->node->op != &op_batchnorm_inference_weight_grad) {
+        ((float *)s->out[0])[c] = (float)(j->dot ? dot : sum);
         return;
     }
     dweight = s->out[BATCHNORM_INFERENCE_DWEIGHT];
@@ -103,9 +111,8 @@ static void bias_grad_thread(void *arg, int thread)
     int64_t lo, hi, first, end, own = thread * r->width;
 
     cpu_part(r->channels, 1, thread, j->dev->threads, &first, &end);
-    for (int64_t c = first; c < end && j->norm; c++)
-        rows_repeat(r, j->b.table[0], c,
-                    ((const float *)j->s->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_MEAN])[c]);
+    for (int64_t c = first; c < end && j->dot; c++)
+        rows_repeat(r, j->b.table[0], c, j->mean ? j->mean[c] : 0);
     batchnorm_tables_zero(&j->b, r, thread);
     cpu_barrier();
     rows_part(r, j->dev, thread, &lo, &hi);
@@ -117,7 +124,7 @@ static void bias_grad_thread(void *arg, int thread)
     }
     cpu_barrier();
     for (int64_t c = first; c < end; c++)
-        if (j->norm || c < tensor_len(j->s->out_tensor[0])) /* and not of another's */
+        if (j->dot || c < tensor_len(j->s->out_tensor[0])) /* and not of another's */
             finish_channel(j, c);
 }
 
@@ -128,7 +135,10 @@ static void bias_grad_run(struct step *s, struct device *dev)
                     .s = s,
                     .dev = dev,
                     .b = batchnorm_tables(s->workspace, &st->rows, dev),
-                    .norm = s->node->op == &op_batchnorm_inference_weight_grad};
+                    .dot = s->node->op != &op_bias_grad};
+
+    if (s->node->op == &op_batchnorm_inference_weight_grad)
+        j.mean = s->in[BATCHNORM_INFERENCE_WEIGHT_GRAD_MEAN];
 
     cpu_parallel(dev, bias_grad_thread, &j);
 }

@@ -59,6 +59,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_normalize,
     &cpu_cast,
     &cpu_gelu,
+    &cpu_layer_scale,
     &cpu_layernorm,
     &cpu_layernorm_grad,
     &cpu_pool2d,

@@ -15,11 +15,13 @@
 #include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
+#include "ops/dropout.h"
 #include "ops/ema.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
+#include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
@@ -81,6 +83,8 @@ const struct op *const op_table[] = {
     &op_scale_by,
     &op_cast,
     &op_view,
+    &op_layer_scale,
+    &op_layer_scale_gamma_grad,
     &op_scale_channels,
     &op_scale_channels_scale_grad,
     &op_maxpool2d,

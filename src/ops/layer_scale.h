@@ -1,0 +1,30 @@
+/*
+ * layer_scale: y = x gamma, a factor for each channel: the last dim of a plain tensor, or
+ * the channels of an image. Touvron et al. 2021 (CaiT, arXiv 2103.17239).
+ *
+ *   x = layer_scale(&b, x, "blocks.0.ls1", .init = 1e-5f)
+ *
+ * makes "blocks.0.ls1.gamma", fp32 [C], all `init`. dx is layer_scale(dy, gamma); dgamma
+ * = sum over positions of x dy.
+ */
+#ifndef OPS_LAYER_SCALE_H
+#define OPS_LAYER_SCALE_H
+
+#include "graph/graph.h"
+
+struct layer_scale_attrs {
+    const char *layer;
+    float init; /* 0: 1e-5 */
+};
+
+enum { LAYER_SCALE_X, LAYER_SCALE_GAMMA };
+enum { LAYER_SCALE_GAMMA_GRAD_X, LAYER_SCALE_GAMMA_GRAD_DY }; /* dgamma, fp32 */
+
+#define layer_scale(b, x, ...)                                                           \
+    layer_scale_((b), (x), &(const struct layer_scale_attrs){.layer = __VA_ARGS__})
+struct tensor *layer_scale_(struct builder *b, struct tensor *x,
+                            const struct layer_scale_attrs *a);
+
+extern const struct op op_layer_scale, op_layer_scale_gamma_grad;
+
+#endif
