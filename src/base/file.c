@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,14 @@
 
 #include "base/alloc.h"
 
-static char *read_all(int fd, size_t *len)
+static char *read_all(int fd, size_t most, size_t *len)
 {
     size_t cap = 1 << 16, n = 0;
     char *buf = xmalloc(cap);
     struct stat st;
 
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        (size_t)st.st_size <= most) {
         cap = (size_t)st.st_size + 2;
         buf = xrealloc(buf, cap);
     }
@@ -33,6 +35,11 @@ static char *read_all(int fd, size_t *len)
         if (!got)
             break;
         n += (size_t)got;
+        if (n > most) {
+            free(buf);
+            errno = EFBIG;
+            return NULL;
+        }
         if (cap - n < 2) {
             cap *= 2;
             buf = xrealloc(buf, cap);
@@ -63,13 +70,18 @@ int file_write(int fd, const void *data, size_t len)
 
 char *file_read(const char *path, size_t *len)
 {
+    return file_read_most(path, SIZE_MAX, len);
+}
+
+char *file_read_most(const char *path, size_t most, size_t *len)
+{
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t ignored;
     char *buf;
 
     if (fd < 0)
         return NULL;
-    buf = read_all(fd, len ? len : &ignored);
+    buf = read_all(fd, most, len ? len : &ignored);
     if (close(fd) && buf) {
         free(buf);
         return NULL;

@@ -10,6 +10,8 @@
 
 /* The whole file, NUL-terminated; *len gets its size. NULL with errno on failure. */
 char *file_read(const char *path, size_t *len);
+/* The same, with EFBIG for more than `most` bytes: /dev/zero has no end. */
+char *file_read_most(const char *path, size_t most, size_t *len);
 
 /* Before hours of work: can a file be written there? NULL, or why not. */
 const char *file_not_writable(const char *path);

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 
+enum { BYTES_MAX = 4 << 20 };
+
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct splitter {
@@ -122,7 +124,7 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     struct atword *words = NULL;
     size_t len = 0;
     int cap = 0;
-    char *text = f ? file_read(f->path, &len) : NULL;
+    char *text = f ? file_read_most(f->path, BYTES_MAX, &len) : NULL;
     const char *start = text;
 
     *n = 0;

@@ -9,6 +9,8 @@
 #include "config/flags.h"
 #include "config/foreign.h"
 
+enum { FILES_MAX = 100 };
+
 struct parser {
     struct cmdline *line;
     const struct cmd_spec *spec;
@@ -16,6 +18,7 @@ struct parser {
     struct flags flags;
     struct atword *word;
     int n, cap, i, nopts;
+    int nfiles;     /* @files that were read */
     bool only_args; /* after -- */
 };
 
@@ -38,6 +41,12 @@ static bool expand(struct parser *ps)
 
     if (ps->only_args || at.text[0] != '@' || !at.text[1])
         return false;
+    if (++ps->nfiles > FILES_MAX) {
+        problems_error(ps->p, at.where, "@%s: there are more than %d files of arguments",
+                       at.text + 1, FILES_MAX);
+        ps->n = ps->i;
+        return true;
+    }
     words = atfile_read(at.text + 1, at.file, at.where, &ps->line->mem, ps->p, &n);
     ps->n--;
     memmove(ps->word + ps->i, ps->word + ps->i + 1,

@@ -478,16 +478,14 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
         problems_error(p, where, "cannot read '%s': it is a directory", path);
         return NULL;
     }
-    text = file_read(path, &len);
-    if (!text) {
-        problems_error(p, where, "cannot read '%s': %s", path, strerror(errno));
-        return NULL;
-    }
-    if (len <= BYTES_MAX)
+    text = file_read_most(path, BYTES_MAX, &len);
+    if (text)
         root = yaml_read_text(text, len, path, p);
+    else if (errno == EFBIG)
+        problems_error(p, where, "'%s' is too long: a configuration has at most %d bytes",
+                       path, BYTES_MAX);
     else
-        problems_error(p, where, "'%s' has %zu bytes: a configuration has at most %d",
-                       path, len, BYTES_MAX);
+        problems_error(p, where, "cannot read '%s': %s", path, strerror(errno));
     free(text);
     return root;
 }
