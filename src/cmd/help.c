@@ -146,7 +146,7 @@ static void help_flag(const struct schema *row)
         strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
     strbuf_addstr(&help, "default: ");
     value_add_yaml(&help, config_default(row->key));
-    strbuf_addch(&help, ')');
+    strbuf_addf(&help, "%s)", schema_use(row));
     line(name.buf, help.buf);
     strbuf_release(&name);
     strbuf_release(&help);

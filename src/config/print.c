@@ -52,7 +52,7 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
     }
     strbuf_addstr(pr->s, "; default ");
     value_add_yaml(pr->s, config_default(row->key));
-    strbuf_addstr(pr->s, ")\n");
+    strbuf_addf(pr->s, "%s)\n", schema_use(row));
 }
 
 static void add_value(struct printer *pr, const struct cfgnode_entry *e)

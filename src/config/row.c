@@ -101,3 +101,8 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
     if (row->nullable)
         strbuf_addstr(s, " or None");
 }
+
+const char *schema_use(const struct schema *row)
+{
+    return row->no_effect ? "; no effect" : row->unsupported ? "; not supported" : "";
+}

@@ -88,6 +88,9 @@ const char *schema_near_choice(const struct choice *choices, const char *word);
 /* "int", "float or None", "list of int", "one of a, b": for help and comments. */
 void schema_add_type(struct strbuf *s, const struct schema *row);
 
+/* For help and comments: "; no effect", "; not supported", or nothing. */
+const char *schema_use(const struct schema *row);
+
 /* The upper limit is so far off that only those who meet it are told. */
 bool schema_is_open(const struct schema *row);
 /* "[0, 1]", "(0, 10]", "at least 1"; nothing if there is no limit. */
