@@ -85,8 +85,14 @@ void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, i
 void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *where,
                         struct problems *p);
 
-/* Replaces ${KEY}, ${env:NAME} and ${env:NAME,default} in texts. */
+/* Replaces ${KEY}, ${env:NAME} and ${env:NAME,default} in texts and in the items of
+ * lists;
+ * $${ is ${. */
 void cfgnode_interpolate(struct cfgnode *n, struct problems *p);
+/* The same of the one text of a key `name` that is read before there is a tree: only env
+ * works. False: a mistake was reported. */
+bool cfgnode_expand(const char *text, const char *name, const char *where,
+                    struct problems *p, struct strbuf *out);
 
 /* From then on every change is a mistake: in a merge the user's, else ours. */
 void cfgnode_freeze(struct cfgnode *n);

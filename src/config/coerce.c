@@ -194,10 +194,11 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
                     struct value *out, struct strbuf *why)
 {
     struct decl item = {.type = d->item, .item = d->item2};
-    struct value v = meaning(a, in), list;
+    struct value v, list;
 
-    if (v.type == VALUE_STR && d->item == VALUE_STR)
-        (void)words(a, v.s, &v);
+    /* Of texts every word is one: [0, yes], as YAML's plain items are. */
+    if (in->type != VALUE_STR || d->item != VALUE_STR || !words(a, in->s, &v))
+        v = meaning(a, in);
     if (v.type == VALUE_STR && d->words) {
         *out = value_copy(a, &v);
         return true;

@@ -1,4 +1,4 @@
-/* ${KEY}, ${env:NAME} and ${env:NAME,default} in the texts of a tree. */
+/* ${KEY}, ${env:NAME} and ${env:NAME,default} in the texts of a tree; $${ is ${. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +37,15 @@ static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e, cha
 static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
                     const char *name, struct strbuf *out)
 {
-    struct cfgnode_entry *other = cfgnode_find(ip->tree, name);
+    struct cfgnode_entry *other = ip->tree ? cfgnode_find(ip->tree, name) : NULL;
 
+    if (!ip->tree) {
+        problems_error(ip->p, e->where,
+                       "%s: ${%s}: files are read before there are keys, so only "
+                       "${env:NAME} works here",
+                       e->name, name);
+        return false;
+    }
     if (!other || other->node) {
         problems_error(ip->p, e->where, "%s: ${%s} is no key", e->name, name);
         return false;
@@ -55,25 +62,40 @@ static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
     return true;
 }
 
-static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
-                       struct strbuf *out)
+/* The text between ${ and }. */
+static bool add_name(struct interpolation *ip, const struct cfgnode_entry *e,
+                     const char *text, size_t len, struct strbuf *out)
 {
-    const char *text = e->value.text, *start;
+    struct strbuf name = STRBUF_INIT;
+    bool ok;
+
+    strbuf_add(&name, text, len);
+    ok = !strncmp(name.buf, "env:", 4) ? add_env(ip, e, name.buf + 4, out)
+                                       : add_key(ip, e, name.buf, out);
+    strbuf_release(&name);
+    return ok;
+}
+
+static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
+                       const char *text, struct strbuf *out)
+{
+    const char *start;
     bool ok = true;
 
-    for (; ok && (start = strstr(text, "${")); text = start + strcspn(start, "}") + 1) {
-        size_t len = strcspn(start, "}");
-        struct strbuf name = STRBUF_INIT;
+    while (ok && (start = strstr(text, "${"))) {
+        bool literal = start > text && start[-1] == '$';
+        size_t len = literal ? 1 : strcspn(start, "}");
 
-        strbuf_add(out, text, (size_t)(start - text));
-        if (!start[len]) {
+        strbuf_add(out, text, (size_t)(start - text) - literal);
+        if (literal)
+            strbuf_addstr(out, "${");
+        else if (start[len])
+            ok = add_name(ip, e, start + 2, len - 2, out);
+        else
             problems_error(ip->p, e->where, "%s: ${ without }", e->name);
+        if (!start[len])
             return false;
-        }
-        strbuf_add(&name, start + 2, len - 2);
-        ok = !strncmp(name.buf, "env:", 4) ? add_env(ip, e, name.buf + 4, out)
-                                           : add_key(ip, e, name.buf, out);
-        strbuf_release(&name);
+        text = start + len + 1;
     }
     strbuf_addstr(out, text);
     if (ok && out->len > TEXT_MAX)
@@ -82,32 +104,46 @@ static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
     return ok && out->len <= TEXT_MAX;
 }
 
+/* A copy with every text substituted; where there was none it is *v itself. */
+static bool substitute_value(struct interpolation *ip, const struct cfgnode_entry *e,
+                             const struct value *v, struct value *to)
+{
+    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE, ok = true;
+    struct strbuf out = STRBUF_INIT;
+
+    *to = *v;
+    if (list) {
+        *to = value_list(ip->tree->mem, v->type, v->list.n);
+        for (int i = 0; i < v->list.n; i++)
+            ok = substitute_value(ip, e, &v->list.item[i], &to->list.item[i]) && ok;
+    } else if (v->text && strstr(v->text, "${")) {
+        ok = substitute(ip, e, v->text, &out);
+        *to = value_str(ip->tree->mem, out.buf ? out.buf : "");
+        to->text = to->s;
+        to->quoted = v->quoted;
+    }
+    strbuf_release(&out);
+    return ok;
+}
+
 /* The value keeps the raw text in .text, for the saved configuration. */
 static bool resolve(struct interpolation *ip, struct cfgnode_entry *e)
 {
-    struct strbuf out = STRBUF_INIT, why = STRBUF_INIT;
+    struct strbuf why = STRBUF_INIT;
     const char *raw = e->value.text;
-    struct value v;
+    struct value in, v;
     bool ok;
 
     ip->open[ip->depth++] = e->name;
-    ok = substitute(ip, e, &out);
+    ok = substitute_value(ip, e, &e->value, &in);
     ip->depth--;
-    if (ok) {
-        struct value in = value_str(ip->tree->mem, out.buf);
-
-        in.text = in.s;
-        in.quoted = e->value.quoted;
-        ok = coerce(ip->tree->mem, &e->decl, &in, &v, &why);
-        if (ok) {
-            e->value = v;
-            e->value.text = raw;
-            e->pending = false;
-        } else {
-            problems_error(ip->p, e->where, "%s must be %s", e->name, why.buf);
-        }
+    if (ok && (ok = coerce(ip->tree->mem, &e->decl, &in, &v, &why))) {
+        e->value = v;
+        e->value.text = raw;
+        e->pending = false;
+    } else if (why.len) {
+        problems_error(ip->p, e->where, "%s must be %s", e->name, why.buf);
     }
-    strbuf_release(&out);
     strbuf_release(&why);
     return ok;
 }
@@ -124,4 +160,12 @@ static void walk(struct interpolation *ip, const struct cfgnode *n)
 void cfgnode_interpolate(struct cfgnode *n, struct problems *p)
 {
     walk(&(struct interpolation){.tree = n, .p = p}, n);
+}
+
+bool cfgnode_expand(const char *text, const char *name, const char *where,
+                    struct problems *p, struct strbuf *out)
+{
+    struct cfgnode_entry e = {.name = name, .where = where};
+
+    return substitute(&(struct interpolation){.p = p}, &e, text, out);
 }

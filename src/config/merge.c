@@ -85,11 +85,22 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
     }
 }
 
+/* Does the value, or an item of the list, hold ${...}? */
+static bool is_pending(const struct value *v)
+{
+    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE;
+
+    for (int i = 0; list && i < v->list.n; i++)
+        if (is_pending(&v->list.item[i]))
+            return true;
+    return v->text && strstr(v->text, "${");
+}
+
 static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct value *v,
                      const char *where)
 {
     struct arena *mem = m->root->mem;
-    bool later = v->text && strstr(v->text, "${");
+    bool later = is_pending(v);
     struct strbuf why = STRBUF_INIT;
     struct value out = later ? value_copy(mem, v) : value_none();
     int before = m->p->nerror;

@@ -56,6 +56,7 @@ static char *folder_of(const char *file)
 static void load_base(struct chain *c, const char *file, const struct value *base,
                       const char *where)
 {
+    struct strbuf name = STRBUF_INIT;
     char *dir, *path;
 
     if (base->type != VALUE_STR && base->type != VALUE_NONE) {
@@ -64,12 +65,15 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
     }
     if (base->type == VALUE_NONE || !*base->s)
         return;
-    dir = folder_of(file);
-    path =
-        *base->s == '/' || !strcmp(dir, ".") ? xstrdup(base->s) : path_join(dir, base->s);
-    chain_load(c, path, where);
-    free(path);
-    free(dir);
+    if (cfgnode_expand(base->s, "BASE", where, c->p, &name)) {
+        dir = folder_of(file);
+        path = *name.buf == '/' || !strcmp(dir, ".") ? xstrdup(name.buf)
+                                                     : path_join(dir, name.buf);
+        chain_load(c, path, where);
+        free(path);
+        free(dir);
+    }
+    strbuf_release(&name);
 }
 
 /* BASE, and _BASE_, which becomes BASE. What the bases set for it does not count. */

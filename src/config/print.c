@@ -55,16 +55,38 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
     strbuf_addf(pr->s, "%s)\n", schema_use(row));
 }
 
+/* A text that is ${ now must not be read as a key: $${. */
+static struct value escaped(struct arena *mem, const struct value *v)
+{
+    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE;
+    struct value to = list ? value_list(mem, v->type, v->list.n) : *v;
+    struct strbuf s = STRBUF_INIT;
+
+    for (int i = 0; list && i < v->list.n; i++)
+        to.list.item[i] = escaped(mem, &v->list.item[i]);
+    if (v->type == VALUE_STR && strstr(v->s, "${")) {
+        for (const char *c = v->s; *c; c++)
+            strbuf_addf(&s, "%s%c", c[0] == '$' && c[1] == '{' ? "$" : "", *c);
+        to.s = arena_strdup(mem, s.buf);
+    }
+    strbuf_release(&s);
+    return to;
+}
+
 static void add_value(struct printer *pr, const struct cfgnode_entry *e)
 {
     const struct value empty = {.type = VALUE_LIST};
     const struct value *v = &e->value;
-    struct value raw = {.type = VALUE_STR, .s = v->text};
     bool replaced = v->text && strstr(v->text, "${");
+    struct arena mem = {0};
+    struct value raw = {.type = VALUE_STR, .s = v->text};
 
     if (!strcmp(e->name, "BASE"))
         v = &empty;
-    value_add_yaml(pr->s, replaced ? &raw : v);
+    if (!replaced)
+        raw = escaped(&mem, v);
+    value_add_yaml(pr->s, &raw);
+    arena_release(&mem);
     if (!(pr->flags & CONFIG_PRINT_WHERE) || !e->where)
         return;
     strbuf_addstr(pr->s, "  # ");

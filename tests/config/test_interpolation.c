@@ -35,6 +35,34 @@ static void test_interpolation(void **state)
     strbuf_release(&text);
     support_cleanup();
 
+    /* in lists, and not where it is meant literally */
+    assert_int_equal(setenv("TRAINC_TEST_BASE", support_file("b.yaml", "SEED: 5\n"), 1),
+                     0);
+    strbuf_reset(&s);
+    assert_true(support_load(
+        &cfg, &s,
+        "--cfg %s --opts DATA.CLASS_NAMES [${TAG},1,yes] TRAIN.FREEZE [$${TAG}]",
+        support_file("i.yaml", "BASE: ['${env:TRAINC_TEST_BASE}']\n"
+                               "TAG: q$${SEED}\n"
+                               "MODEL: {SWIN: {DEPTHS: ['${SEED}', 2]}}\n")));
+    assert_string_equal(s.buf, "");
+    assert_string_equal(cfg.tag, "q${SEED}");
+    assert_int_equal(config_get(&cfg, "MODEL.SWIN.DEPTHS")->list.item[0].i, 5);
+    assert_int_equal(cfg.data.class_names.n, 3);
+    assert_string_equal(cfg.data.class_names.item[0], "q${SEED}");
+    assert_string_equal(cfg.data.class_names.item[1], "1");
+    assert_string_equal(cfg.data.class_names.item[2], "yes");
+    assert_string_equal(cfg.train.freeze.item[0], "${TAG}");
+    config_release(&cfg);
+    strbuf_release(&s);
+    support_says(
+        "--cfg %s", support_file("i.yaml", "BASE: ['${TAG}.yaml']\n"),
+        "error: i.yaml:1:1: BASE: ${TAG}: files are read before there are keys, so "
+        "only ${env:NAME} works here\n");
+    support_says("TRAIN.FREEZE=[a,${NOPE}]", NULL,
+                 "error: --opts #1: TRAIN.FREEZE: ${NOPE} is no key\n");
+    support_cleanup();
+
     support_says("SEED=${env:TRAINC_TEST_NONE}", NULL,
                  "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
     support_says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");

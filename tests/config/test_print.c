@@ -54,6 +54,10 @@ static void test_print(void **state)
     /* the file's name stands in the comments, and so does the value of ${...} */
     fixed_point("--cfg %s --tag ${OUTPUT}",
                 support_file("a\nb\302\205.yaml", "OUTPUT: \"\\u2028\\x85\""), all);
+    /* a text that is ${ is no key when it is read again, in a list neither */
+    fixed_point("--cfg %s TAG=$${b} DATA.CLASS_NAMES=[$${TAG},${TAG},0]",
+                support_file("t.yaml", "TRAIN: {FREEZE: ['$${x}', '${SEED}', \"\"]}\n"),
+                all);
     support_cleanup();
 }
 
