@@ -21,6 +21,7 @@
 #include "config/print.h"
 #include "config/schema.h"
 #include "cpu/spin.h"
+#include "session/model_config.h"
 
 /* Started without them, we would write messages into the files that take their places. */
 static void open_standard_files(void)
@@ -87,6 +88,7 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
 
     run_take_config(v, line);
     (void)config_load(&cfg, line, p);
+    model_preset(&cfg);
     if (v->check && !line->print)
         v->check(&cfg, line, p);
     if (!line->print)

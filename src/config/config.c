@@ -30,9 +30,9 @@ void config_release(struct config *cfg)
     *cfg = (struct config){0};
 }
 
-void config_set(struct config *cfg, const char *key, const char *text)
+static void set(struct config *cfg, const char *key, const char *text, const char *where)
 {
-    struct cfgnode_pair pair = {key, text, NULL};
+    struct cfgnode_pair pair = {key, text, where};
     struct problems p = {0};
 
     cfgnode_defrost(cfg->tree);
@@ -43,6 +43,18 @@ void config_set(struct config *cfg, const char *key, const char *text)
         usage("%s", p.item[0].text);
     problems_release(&p);
     bind(cfg, schema_find(schema_table, key));
+}
+
+void config_set(struct config *cfg, const char *key, const char *text)
+{
+    set(cfg, key, text, NULL);
+}
+
+void config_preset(struct config *cfg, const char *key, const char *text,
+                   const char *where)
+{
+    if (!config_where(cfg, key))
+        set(cfg, key, text, arena_strdup(cfg->tree->mem, where));
 }
 
 static const struct cfgnode_entry *entry(const struct config *cfg, const char *key)

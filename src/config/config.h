@@ -57,6 +57,10 @@ void config_bind(struct config *cfg, struct cfgnode *tree);
  * allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);
 
+/* The same for a key that nothing has set yet; `where` says on whose behalf. */
+void config_preset(struct config *cfg, const char *key, const char *text,
+                   const char *where);
+
 /* By the name of a key, "MODEL.SWIN.DEPTHS": its value, as the tree has it; what set it:
  * "configs/a.yaml:3:5", "--opts #2", "--lr"; NULL: the default. */
 const struct value *config_get(const struct config *cfg, const char *key);

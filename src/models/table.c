@@ -1,6 +1,7 @@
 #include "models/table.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,28 @@ bool model_decays(const struct model_family *f, const struct tensor *t, bool dec
         if (strstr(t->name, f->no_decay[i]))
             return false;
     return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
+}
+
+/* What other programs build; `name` is a shell pattern. */
+static const struct {
+    const char *type, *name, *what;
+} later[] = {
+    {"swin_moe", "*", "MODEL.TYPE swin_moe: mixtures of experts cannot be built yet"},
+    {"swin", "simmim_*", "SimMIM's pretraining and fine-tuning cannot be run yet"},
+    {"swinv2", "simmim_*", "SimMIM's pretraining and fine-tuning cannot be run yet"},
+};
+
+static const char *later_what(const char *type, const char *name)
+{
+    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+        if (!strcmp(later[i].type, type) && !fnmatch(later[i].name, name, 0))
+            return later[i].what;
+    return NULL;
+}
+
+bool model_is_later(const char *type, const char *name)
+{
+    return later_what(type, name) != NULL;
 }
 
 /* Is m the architecture of "architecture.tag"? */
@@ -104,6 +127,10 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
     const struct model_family *f = model_family_find(type);
     size_t len = strcspn(name, ".");
 
+    if (model_is_later(type, name)) {
+        strbuf_addstr(why, later_what(type, name));
+        return NULL;
+    }
     if (!f) {
         say_types(why, type, name);
         return NULL;

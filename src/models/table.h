@@ -53,6 +53,12 @@ struct model_family {
                                    * at the end; others must not be changed */
     const struct option *options; /* keys of its own; NULL: none */
     size_t options_size;          /* of the struct that they fill */
+    /* A model's arch is such a struct: a name sets the keys that nothing else sets. */
+    bool arch_is_options;
+    /* Where all these keys (NULL at the end) are set, MODEL.NAME is free, and the row
+     * is `custom`. NULL: it never is. */
+    const char *const *custom_keys;
+    const struct model *custom;
     /* Parameters with such words in their names have no weight decay, whatever their
      * dims. NULL at the end; NULL: none. */
     const char *const *no_decay;
@@ -85,6 +91,9 @@ const struct model_family *model_family_find(const char *type);
  * probably meant, appended to `why`.
  */
 const struct model *model_find(const char *type, const char *name, struct strbuf *why);
+
+/* Is it the name of what will only be built later? model_find says so. */
+bool model_is_later(const char *type, const char *name);
 
 /* Logits [N, options->classes] of the images x. */
 struct tensor *model_build(struct builder *b, const struct model *m,

@@ -99,13 +99,38 @@ static void check_family(const struct model *m, const struct config *cfg,
     strbuf_release(&why);
 }
 
+/* Are the keys set that describe a model whatever its name is? */
+static bool is_custom(const struct config *cfg, const struct model_family *f)
+{
+    for (int i = 0; f->custom_keys[i]; i++)
+        if (!config_where(cfg, f->custom_keys[i]))
+            return false;
+    return true;
+}
+
+/* By name, or by the keys that leave the name free. NULL with the reason in `why`. */
+static const struct model *find(const struct config *cfg, struct strbuf *why)
+{
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, why);
+    const struct model_family *f = model_family_find(cfg->model.type);
+
+    if (m || !f || !f->custom_keys || model_is_later(cfg->model.type, cfg->model.name))
+        return m;
+    if (is_custom(cfg, f))
+        return f->custom;
+    strbuf_addstr(why, "; any other name goes with");
+    for (int i = 0; f->custom_keys[i]; i++)
+        strbuf_addf(why, " %s", f->custom_keys[i]);
+    return NULL;
+}
+
 void model_check(const struct config *cfg, struct problems *p)
 {
     const char *const *keys = model_family_find(cfg->model.type)
                                   ? KEYS("MODEL.NAME", "MODEL.TYPE")
                                   : KEYS("MODEL.TYPE", "MODEL.NAME");
     struct strbuf why = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &why);
+    const struct model *m = find(cfg, &why);
 
     if (!m)
         config_blame(cfg, p, keys, "%s", why.buf);
@@ -128,7 +153,7 @@ void model_check(const struct config *cfg, struct problems *p)
 const struct model *model_of_config(const struct config *cfg)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *m = model_find(cfg->model.type, cfg->model.name, &why);
+    const struct model *m = find(cfg, &why);
 
     if (!m)
         usage("%s", why.buf);

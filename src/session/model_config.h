@@ -10,6 +10,12 @@
 #include "config/problems.h"
 #include "models/table.h"
 
+/*
+ * The keys that MODEL.NAME sets, where nothing else has set them: right after a
+ * configuration is loaded. A name that there is not sets none.
+ */
+void model_preset(struct config *cfg);
+
 /* What is wrong with the MODEL keys: for the check() of a verb that builds the model. */
 void model_check(const struct config *cfg, struct problems *p);
 
@@ -17,7 +23,8 @@ void model_check(const struct config *cfg, struct problems *p);
  * callers hear of it once. */
 void model_check_labels(const struct config *cfg, struct problems *p);
 
-/* The row of MODEL.TYPE and MODEL.NAME; ends with usage() if there is none. */
+/* The row of MODEL.TYPE and MODEL.NAME, or the family's custom one; ends with usage() if
+ * there is none. */
 const struct model *model_of_config(const struct config *cfg);
 
 /* What model_check has found good. The family's options and their lists are in `mem`,

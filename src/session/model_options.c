@@ -1,4 +1,5 @@
 /* From keys to the options of a model: walks the tables of models/options.h. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -63,6 +64,70 @@ static void fill(const struct option *table, const struct config *cfg, void *opt
         else
             schema_bind(row, v, member, mem);
     }
+}
+
+/* What a member holds, as the text of its key. */
+static void add_member(struct strbuf *s, const struct option *o, const void *member)
+{
+    const struct int_list *list = member;
+    const struct float_opt *opt = member;
+
+    switch (o->type) {
+    case OPTION_BOOL:
+        strbuf_addstr(s, *(const bool *)member ? "True" : "False");
+        return;
+    case OPTION_INT:
+        strbuf_addf(s, "%" PRId64, *(const int64_t *)member);
+        return;
+    case OPTION_FLOAT:
+        value_add_double(s, *(const double *)member);
+        return;
+    case OPTION_FLOAT_OPT:
+        if (opt->has)
+            value_add_double(s, opt->value);
+        else
+            strbuf_addstr(s, "None");
+        return;
+    case OPTION_INT_LIST:
+        for (int i = 0; i < list->n; i++)
+            strbuf_addf(s, "%s%" PRId64, i ? ", " : "[", list->item[i]);
+        strbuf_addch(s, ']');
+        return;
+    default:
+        BUG("%s: no name of a model can set it", o->key);
+    }
+}
+
+/* Sets one key, unless it is as the name wants it. */
+static void preset(struct config *cfg, const struct option *o, const void *member,
+                   const char *where)
+{
+    struct strbuf text = STRBUF_INIT, now = STRBUF_INIT;
+
+    add_member(&text, o, member);
+    value_add_repr(&now, config_get(cfg, o->key));
+    if (strcmp(text.buf, now.buf) != 0)
+        config_preset(cfg, o->key, text.buf, where);
+    strbuf_release(&text);
+    strbuf_release(&now);
+}
+
+void model_preset(struct config *cfg)
+{
+    struct strbuf text = STRBUF_INIT;
+    const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
+    const struct option *o = m && m->family->arch_is_options ? m->family->options : NULL;
+
+    strbuf_reset(&text);
+    if (m)
+        strbuf_addf(&text, "MODEL.NAME %s", m->name);
+    for (; o && o->key; o++) {
+        const char *member = (const char *)m->arch + o->offset;
+
+        if (o->type != OPTION_INT_LIST || ((const struct int_list *)member)->n)
+            preset(cfg, o, member, text.buf);
+    }
+    strbuf_release(&text);
 }
 
 struct model_options model_options_of_config(const struct config *cfg, struct arena *mem)
