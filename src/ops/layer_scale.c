@@ -9,17 +9,24 @@ static const struct attr layer_scale_attr_table[] = {
     {0},
 };
 
+struct tensor *layer_scale_gamma(struct builder *b, const char *layer, int64_t channels,
+                                 float init)
+{
+    return graph_param(b, layer, "gamma", LAYOUT_PLAIN, 1, &channels,
+                       (struct init){INIT_CONSTANT, init});
+}
+
 struct tensor *layer_scale_(struct builder *b, struct tensor *x,
                             const struct layer_scale_attrs *a)
 {
     struct layer_scale_attrs r = *a;
-    int64_t c = tensor_channels(x);
-    struct tensor *in[] = {[LAYER_SCALE_X] = x, [LAYER_SCALE_GAMMA] = NULL};
+    struct tensor *in[] = {[LAYER_SCALE_X] = x, [LAYER_SCALE_GAMMA] = r.gamma};
 
     if (r.init == 0)
         r.init = 1e-5f;
-    in[LAYER_SCALE_GAMMA] = graph_param(b, r.layer, "gamma", LAYOUT_PLAIN, 1, &c,
-                                        (struct init){INIT_CONSTANT, r.init});
+    if (!r.gamma)
+        in[LAYER_SCALE_GAMMA] = layer_scale_gamma(b, r.layer, tensor_channels(x), r.init);
+    r.gamma = NULL;
     return node(b, &op_layer_scale, r.layer, &r, in, 2);
 }
 

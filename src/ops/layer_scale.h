@@ -4,8 +4,13 @@
  *
  *   x = layer_scale(&b, x, "blocks.0.ls1", .init = 1e-5f)
  *
- * makes "blocks.0.ls1.gamma", fp32 [C], all `init`. dx is layer_scale(dy, gamma); dgamma
- * = sum over positions of x dy.
+ * makes "blocks.0.ls1.gamma", fp32 [C], all `init`, unless it is given one: state dicts
+ * that have it before other parameters want it made early,
+ *
+ *   gamma = layer_scale_gamma(&b, "stages.0.blocks.0", channels, 1e-6f);
+ *   x = layer_scale(&b, x, "stages.0.blocks.0", .gamma = gamma)
+ *
+ * dx is layer_scale(dy, gamma); dgamma = sum over positions of x dy.
  */
 #ifndef OPS_LAYER_SCALE_H
 #define OPS_LAYER_SCALE_H
@@ -14,7 +19,8 @@
 
 struct layer_scale_attrs {
     const char *layer;
-    float init; /* 0: 1e-5 */
+    float init;           /* 0: 1e-5 */
+    struct tensor *gamma; /* optional; an input of the node, where this is NULL */
 };
 
 enum { LAYER_SCALE_X, LAYER_SCALE_GAMMA };
@@ -24,6 +30,10 @@ enum { LAYER_SCALE_GAMMA_GRAD_X, LAYER_SCALE_GAMMA_GRAD_DY }; /* dgamma, fp32 */
     layer_scale_((b), (x), &(const struct layer_scale_attrs){.layer = __VA_ARGS__})
 struct tensor *layer_scale_(struct builder *b, struct tensor *x,
                             const struct layer_scale_attrs *a);
+
+/* Makes "layer.gamma". */
+struct tensor *layer_scale_gamma(struct builder *b, const char *layer, int64_t channels,
+                                 float init);
 
 extern const struct op op_layer_scale, op_layer_scale_gamma_grad;
 
