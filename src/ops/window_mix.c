@@ -132,6 +132,13 @@ static int64_t window_mix_macs(const struct node *n)
     return macs_of(n, n->in[WINDOW_MIX_X]);
 }
 
+static int64_t window_mix_acts(const struct node *n)
+{
+    const struct window_mix_size s = window_mix_size(n->attrs, n->in[WINDOW_MIX_X]);
+
+    return s.images * s.windows * s.tokens * s.channels;
+}
+
 static int64_t window_mix_flops(const struct node *n)
 {
     return 2 * window_mix_macs(n) + tensor_len(n->out[0]);
@@ -214,6 +221,7 @@ const struct op op_window_mix = {
     .grad = window_mix_grad,
     .flops = window_mix_flops,
     .macs = window_mix_macs,
+    .acts = window_mix_acts,
     .ref = window_mix_ref,
     .ref_scratch = window_mix_scratch,
 };
