@@ -11,17 +11,29 @@ import pathlib
 import sys
 
 import timm
+import torch
 
 WHOLE = ("resnet18", "resnet50")
 NAMES = """resnet18 resnet34 resnet50 resnet101 resnet152 resnet18d resnet34d resnet50d
 resnet101d resnet152d resnet50c resnet50s resnet50t resnet10t resnet14t resnet26 resnet26d
 resnet26t resnext50_32x4d resnext50d_32x4d resnext101_32x4d resnext101_32x8d
 resnext101_64x4d wide_resnet50_2 wide_resnet101_2 seresnet18 seresnet34 seresnet50
-seresnet101 seresnet152 seresnext26d_32x4d seresnext50_32x4d test_resnet""".split()
+seresnet101 seresnet152 seresnext26d_32x4d seresnext50_32x4d test_resnet
+swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 swin_base_patch4_window7_224
+swin_base_patch4_window12_384 swin_large_patch4_window7_224 swin_large_patch4_window12_384
+swinv2_tiny_window8_256 swinv2_tiny_window16_256 swinv2_small_window8_256
+swinv2_small_window16_256 swinv2_base_window8_256 swinv2_base_window16_256
+swinv2_base_window12_192 swinv2_base_window12to16_192to256 swinv2_base_window12to24_192to384
+swinv2_large_window12_192 swinv2_large_window12to16_192to256 swinv2_large_window12to24_192to384
+vit_tiny_patch16_224 vit_small_patch16_224 vit_base_patch16_224 deit_tiny_patch16_224
+deit_small_patch16_224 deit_base_patch16_224 deit_tiny_distilled_patch16_224
+deit_small_distilled_patch16_224 deit_base_distilled_patch16_224
+convnext_tiny convnext_small convnext_base""".split()
 
 
 def keys(name):
-    state = timm.create_model(name, num_classes=1000).state_dict()
+    with torch.device("meta"):
+        state = timm.create_model(name, num_classes=1000).state_dict()
     return "".join(f"{k} {'x'.join(map(str, v.shape))}".rstrip() + "\n" for k, v in state.items())
 
 

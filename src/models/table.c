@@ -8,13 +8,17 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "models/convnext.h"
 #include "models/erfnet.h"
 #include "models/resnet.h"
+#include "models/swin.h"
+#include "models/swin_mlp.h"
+#include "models/swinv2.h"
+#include "models/vit.h"
 
 const struct model_family *const model_families[] = {
-    &resnet_family,
-    &erfnet_family,
-    NULL,
+    &resnet_family, &swin_family,     &swinv2_family, &swin_mlp_family,
+    &vit_family,    &convnext_family, &erfnet_family, NULL,
 };
 
 static struct named family_at(const void *table, int i)
@@ -79,16 +83,22 @@ static bool same_arch(const struct model *m, const char *name)
     return strlen(m->name) == len && !memcmp(m->name, name, len);
 }
 
-static void say_types(struct strbuf *why, const char *type, const char *name)
+/* The family that has it. */
+static void say_family(struct strbuf *why, const char *name)
 {
-    strbuf_addf(why, "no models of MODEL.TYPE '%s'; there are:", type);
-    for (int i = 0; model_families[i]; i++)
-        strbuf_addf(why, " %s", model_families[i]->type);
     for (int i = 0; model_families[i]; i++)
         for (const struct model *m = model_families[i]->models; m->name; m++)
             if (same_arch(m, name))
                 strbuf_addf(why, " (%s is a %s: --model-type %s)", m->name,
                             m->family->type, m->family->type);
+}
+
+static void say_types(struct strbuf *why, const char *type, const char *name)
+{
+    strbuf_addf(why, "no models of MODEL.TYPE '%s'; there are:", type);
+    for (int i = 0; model_families[i]; i++)
+        strbuf_addf(why, " %s", model_families[i]->type);
+    say_family(why, name);
 }
 
 static void say_name(struct strbuf *why, const struct model_family *f, const char *name,
@@ -104,6 +114,7 @@ static void say_name(struct strbuf *why, const struct model_family *f, const cha
     strbuf_addf(why, "MODEL.TYPE %s has no MODEL.NAME '%s'", f->type, arch);
     if (s.best)
         strbuf_addf(why, " (did you mean %s?)", s.best);
+    say_family(why, name);
     strbuf_addstr(why, "; 'trainc models' lists them");
     free(arch);
 }

@@ -68,18 +68,54 @@ static const struct row rows[] = {
     {"resnet44", 10, 32, 658586, 131, 260, 655408, 97174144, 417802},
     {"resnet56", 10, 32, 853018, 167, 332, 848944, 125485696, 532490},
     {"resnet110", 10, 32, 1727962, 329, 656, 1719856, 252887680, 1048586},
+    {"swin_tiny_patch4_window7_224", 1000, 224, 28288354, 173, 173, 28199424, 4490566656, 17055352},
+    {"swin_small_patch4_window7_224", 1000, 224, 49606258, 329, 329, 49433088, 8740875264, 27470008},
+    {"swin_base_patch4_window7_224", 1000, 224, 87768224, 329, 329, 87537664, 15430946816, 36626344},
+    {"swin_base_patch4_window12_384", 1000, 384, 87903584, 329, 329, 87537664, 47083134976, 134775784},
+    {"swin_large_patch4_window7_224", 1000, 224, 196532476, 329, 329, 196187136, 34475759616, 54939016},
+    {"swin_large_patch4_window12_384", 1000, 384, 196735516, 329, 329, 196187136, 103919087616, 202163176},
+    {"swinv2_tiny_window8_256", 1000, 256, 28347154, 221, 221, 28199424, 5939690496, 24565042},
+    {"swinv2_tiny_window16_256", 1000, 256, 28347154, 221, 221, 28199424, 6660619264, 39016434},
+    {"swinv2_small_window8_256", 1000, 256, 49728418, 425, 425, 49433088, 11545857024, 40135618},
+    {"swinv2_small_window16_256", 1000, 256, 49728418, 425, 425, 49433088, 12783078400, 66292866},
+    {"swinv2_base_window8_256", 1000, 256, 87918816, 425, 425, 87537664, 20325134336, 52592224},
+    {"swinv2_base_window16_256", 1000, 256, 87918816, 425, 425, 87537664, 21969235968, 84705120},
+    {"swinv2_base_window12_192", 21841, 192, 109280841, 425, 425, 108878848, 11877602304, 39722057},
+    {"swinv2_base_window12to16_192to256", 1000, 256, 87918816, 425, 425, 87537664, 21969235968, 84705120},
+    {"swinv2_base_window12to24_192to384", 1000, 384, 87918816, 425, 425, 87537664, 55148310528, 280362080},
+    {"swinv2_large_window12_192", 21841, 192, 228772549, 425, 425, 228198912, 26133917184, 56530885},
+    {"swinv2_large_window12to16_192to256", 1000, 256, 196739932, 425, 425, 196187136, 47740303360, 121529628},
+    {"swinv2_large_window12to24_192to384", 1000, 384, 196739932, 425, 425, 196187136, 115991427072, 407830684},
+    {"swin_mlp_tiny_c24_patch4_window8_256", 1000, 256, 20386632, 137, 137, 20326912, 4026906624, 12528616},
+    {"swin_mlp_tiny_c12_patch4_window8_256", 1000, 256, 21152072, 137, 137, 21080576, 4026906624, 12528616},
+    {"swin_mlp_tiny_c6_patch4_window8_256", 1000, 256, 22682952, 137, 137, 22587904, 4026906624, 12528616},
+    {"swin_mlp_base_patch4_window7_224", 1000, 224, 60659416, 257, 257, 60522104, 10412086144, 20767592},
+    {"vit_tiny_patch16_224", 1000, 224, 5717416, 152, 152, 5647872, 1253683200, 5974636},
+    {"vit_small_patch16_224", 1000, 224, 22050664, 152, 152, 21912576, 4598882304, 11948272},
+    {"vit_base_patch16_224", 1000, 224, 86567656, 152, 152, 86292480, 17563828224, 23895544},
+    {"deit_tiny_patch16_224", 1000, 224, 5717416, 152, 152, 5647872, 1253683200, 5974636},
+    {"deit_small_patch16_224", 1000, 224, 22050664, 152, 152, 21912576, 4598882304, 11948272},
+    {"deit_base_patch16_224", 1000, 224, 86567656, 152, 152, 86292480, 17563828224, 23895544},
+    {"deit_tiny_distilled_patch16_224", 1000, 224, 5910800, 155, 155, 5839872, 1261003776, 6012896},
+    {"deit_small_distilled_patch16_224", 1000, 224, 22436432, 155, 155, 22296576, 4624140288, 12023792},
+    {"deit_base_distilled_patch16_224", 1000, 224, 87338192, 155, 155, 87060480, 17656811520, 24045584},
+    {"convnext_tiny", 1000, 224, 28589128, 182, 182, 28524000, 4455531264, 13435624},
+    {"convnext_small", 1000, 224, 50223688, 344, 344, 50096352, 8683712256, 21564136},
+    {"convnext_base", 1000, 224, 88591464, 344, 344, 88422016, 15354729472, 28751848},
     {"erfnet", 20, 1024, 2066836, 228, 345, 2053983, 26612727808, 127533056},
     {"erfnet_encoder", 20, 1024, 1876624, 170, 257, 1865311, 21533425664, 79462400},
 };
 /* clang-format on */
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
+/* In whatever family. */
 static const struct model *find(const char *name)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *m =
-        model_find(strncmp(name, "erfnet", 6) ? "resnet" : "erfnet", name, &why);
+    const struct model *m = NULL;
 
+    for (int i = 0; !m && model_families[i]; i++)
+        m = model_find(model_families[i]->type, name, &why);
     if (!m)
         fail_msg("%s", why.buf);
     strbuf_release(&why);
@@ -158,11 +194,12 @@ static void test_options(void **state)
 static char *state_dict(const char *name)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    const struct model *m = find(name);
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                   (const int64_t[]){1, 3, 64, 64});
+                                   (const int64_t[]){1, 3, m->size, m->size});
     struct strbuf s = STRBUF_INIT;
 
-    model_build(&b, find(name), &(struct model_options){.classes = 1000}, x);
+    model_build(&b, m, &(struct model_options){.classes = 1000}, x);
     for (int i = 0; i < b.g->ntensor; i++) {
         const struct tensor *t = b.g->tensor[i];
 
@@ -219,7 +256,7 @@ static void test_keys(void **state)
         free(keys);
         lines++;
     }
-    assert_int_equal(lines, 33);
+    assert_int_equal(lines, 63);
     free(text);
 }
 
@@ -505,7 +542,10 @@ static void test_names(void **state)
     check_why("resnet", "resnet50.", "no tag ''");
     check_why("resnet", "resnet50.a1", "a1_in1k");
     check_why("resnet", "resnet20.a1_in1k", "it has: none");
-    check_why("swin", "swin_tiny_patch4_window7_224", "there are: resnet");
+    check_why("swim", "swin_tiny_patch4_window7_224",
+              "(swin_tiny_patch4_window7_224 is a swin:");
+    check_why("swin_moe", "swin_moe_small", "mixtures of experts cannot be built yet");
+    check_why("swinv2", "simmim_finetune", "SimMIM");
     check_why("swin", "resnet50.a1_in1k", "(resnet50 is a resnet: --model-type resnet)");
 }
 

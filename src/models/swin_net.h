@@ -1,0 +1,110 @@
+/*
+ * What Swin v1, v2 and Swin-MLP share (Liu et al. 2021, arXiv 2103.14030 and 2111.09883):
+ * patches, stages of blocks with a merging of patches before each but the first, a layer
+ * norm, the mean over all tokens, a linear classifier. A family says how its blocks and
+ * its mergings are made.
+ *
+ * Parameters have timm's names and are made in the order of timm's state dict; Swin-MLP,
+ * which timm does not have, has them by the same rules. MODEL.DROP_RATE is that of
+ * Microsoft's code: after the patches, after each block's mixing of tokens, and twice in
+ * each MLP; there is none before the classifier. Every block is a checkpoint scope.
+ */
+#ifndef MODELS_SWIN_NET_H
+#define MODELS_SWIN_NET_H
+
+#include "graph/graph.h"
+#include "models/table.h"
+
+enum { SWIN_STAGES = 8 }; /* at most */
+
+/* The keys of MODEL.SWIN, MODEL.SWINV2 and MODEL.SWIN_MLP; not all are in each. */
+struct swin_options {
+    int64_t patch_size, in_chans, embed_dim;
+    struct int_list depths, num_heads;
+    int64_t window_size;
+    double mlp_ratio;
+    bool qkv_bias, ape, patch_norm;
+    struct float_opt qk_scale;
+    struct int_list pretrained_window_sizes;
+};
+
+/* A net while it is being built. */
+struct swin {
+    struct builder *b;
+    const struct swin_options *o;
+    const struct model_options *common;
+    const struct swin_kind *kind;
+    int init; /* of linear layers, enum init_rule */
+    int block, nblock;
+};
+
+/* A block, and of what its windows are: on a map no larger than one, that map. */
+struct swin_block {
+    const char *name; /* "layers.1.blocks.0" */
+    int stage, heads;
+    int window_h, window_w, shift_h, shift_w;
+    bool padded; /* the map is not whole windows */
+};
+
+struct swin_kind {
+    /* Tokens mixed within windows; the parameters are below `name`. */
+    struct tensor *(*mix)(struct swin *s, struct tensor *x, const struct swin_block *at);
+    bool
+        norm_last; /* norms after the branches, weights 0 at first, and after a merging */
+    bool whole;    /* maps must be whole windows, and mergings of even sides */
+    const char *prefix; /* of its keys: "MODEL.SWIN" */
+};
+
+/* x is an image batch [N, C, H, W]; returns logits [N, classes]. */
+struct tensor *swin_net(struct builder *b, const struct swin_kind *kind,
+                        const struct swin_options *o, const struct model_options *common,
+                        struct tensor *x);
+
+/* For model_family.check. */
+const char *const *swin_check(const struct swin_kind *kind, const struct swin_options *o,
+                              int height, int width, struct strbuf *why);
+
+/* Rows of a family's table of keys; `p` is its prefix. */
+#define SWIN_OPTIONS(p)                                                                  \
+    OPTION(p ".PATCH_SIZE", struct swin_options, patch_size),                            \
+        OPTION(p ".IN_CHANS", struct swin_options, in_chans),                            \
+        OPTION(p ".EMBED_DIM", struct swin_options, embed_dim),                          \
+        OPTION(p ".DEPTHS", struct swin_options, depths),                                \
+        OPTION(p ".NUM_HEADS", struct swin_options, num_heads),                          \
+        OPTION(p ".WINDOW_SIZE", struct swin_options, window_size),                      \
+        OPTION(p ".MLP_RATIO", struct swin_options, mlp_ratio),                          \
+        OPTION(p ".APE", struct swin_options, ape),                                      \
+        OPTION(p ".PATCH_NORM", struct swin_options, patch_norm)
+
+/* A model's arch: SWIN_ARCH(SWIN_T, 7), a size and its window, then what else differs
+ * from the keys' defaults. */
+#define SWIN_T 96, (2, 2, 6, 2), (3, 6, 12, 24)
+#define SWIN_S 96, (2, 2, 18, 2), (3, 6, 12, 24)
+#define SWIN_B 128, (2, 2, 18, 2), (4, 8, 16, 32)
+#define SWIN_L 192, (2, 2, 18, 2), (6, 12, 24, 48)
+#define SWIN_LIST(...)                                                                   \
+    {                                                                                    \
+        (const int64_t[]){__VA_ARGS__}, 4                                                \
+    }
+#define SWIN_ARCH(...) SWIN_ARCH_(__VA_ARGS__)
+#define SWIN_ARCH_(dim, depth, head, ...)                                                \
+    .arch = &(const struct swin_options)                                                 \
+    {                                                                                    \
+        .patch_size = 4, .in_chans = 3, .embed_dim = (dim), .depths = SWIN_LIST depth,   \
+        .num_heads = SWIN_LIST head, .mlp_ratio = 4, .qkv_bias = true,                   \
+        .patch_norm = true, .window_size = __VA_ARGS__                                   \
+    }
+
+extern const char *const swin_reads[], *const swin_no_decay[]; /* of model_family */
+
+/* For model_family.custom_keys. */
+#define SWIN_CUSTOM_KEYS(p)                                                              \
+    p ".EMBED_DIM", p ".DEPTHS", p ".NUM_HEADS", p ".WINDOW_SIZE", NULL
+
+/* "prefix.suffix"; lives as long as the graph */
+const char *swin_name(const struct swin *s, const char *prefix, const char *suffix);
+
+/* The bias of the layer that made x, or NULL. */
+struct tensor *swin_bias_of(const struct tensor *x);
+
+#endif

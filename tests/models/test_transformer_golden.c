@@ -1,0 +1,72 @@
+/*
+ * Swin v1, v2 and MLP, ViT, DeiT and ConvNeXt against PyTorch; weights and input are an
+ * integer hash that scripts/golden/model_transformer.py computes too.
+ */
+#include <stdlib.h>
+
+#include "models/convnext.h"
+#include "models/swin.h"
+#include "models/swin_mlp.h"
+#include "models/swin_net.h"
+#include "models/swinv2.h"
+#include "models/vit.h"
+#include "tests/models/golden_train.h"
+#include "tests/test.h"
+
+#define LIST(...)                                                                        \
+    {                                                                                    \
+        (const int64_t[]){__VA_ARGS__},                                                  \
+            sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)                     \
+    }
+#define SWIN(...)                                                                        \
+    .arch = &(const struct swin_options)                                                 \
+    {                                                                                    \
+        .patch_size = 2, .in_chans = 3, .embed_dim = 16, __VA_ARGS__                     \
+    }
+#define WHOLE                                                                            \
+    .depths = LIST(2, 2, 2, 1), .num_heads = LIST(2, 2, 4, 8), .window_size = 4,         \
+    .mlp_ratio = 4, .qkv_bias = true, .patch_norm = true
+#define KEYS_                                                                            \
+    .depths = LIST(2, 1), .num_heads = LIST(2, 4), .window_size = 3, .mlp_ratio = 2.5,   \
+    .ape = true
+
+static struct model nets[] = {
+    {.name = "swin", .family = &swin_family, SWIN(WHOLE)},
+    {.name = "swinv2",
+     .family = &swinv2_family,
+     SWIN(WHOLE, .pretrained_window_sizes = LIST(3, 0, 6, 2))},
+    {.name = "swin_keys", .family = &swin_family, SWIN(KEYS_, .qk_scale = {0.5, true})},
+    {.name = "swinv2_keys",
+     .family = &swinv2_family,
+     SWIN(KEYS_, .pretrained_window_sizes = LIST(2, 4))},
+    {.name = "swin_mlp",
+     .family = &swin_mlp_family,
+     SWIN(.depths = LIST(2, 2, 1), .num_heads = LIST(2, 4, 4), .window_size = 4,
+          .mlp_ratio = 4, .patch_norm = true)},
+    {.name = "vit",
+     .family = &vit_family,
+     .arch = &(const struct vit){4, 24, 2, 3, false}},
+    {.name = "deit",
+     .family = &vit_family,
+     .arch = &(const struct vit){4, 24, 2, 3, true}},
+    {.name = "convnext",
+     .family = &convnext_family,
+     .arch = &(const struct convnext){{1, 1, 2, 1}, {8, 16, 24, 32}}},
+};
+
+static void test_net(void **state)
+{
+    golden_train(*state, GOLDEN_ADAMW, true);
+}
+
+int main(void)
+{
+    enum { N = sizeof(nets) / sizeof(nets[0]) };
+    struct CMUnitTest tests[N];
+
+    for (int i = 0; i < N; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = nets[i].name, .test_func = test_net, .initial_state = &nets[i]};
+    cmocka_set_test_filter(getenv("TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
