@@ -37,6 +37,7 @@ static void set(struct config *cfg, const char *key, const char *text, const cha
 
     cfgnode_defrost(cfg->tree);
     cfgnode_merge_list(cfg->tree, &pair, 1, &p);
+    cfgnode_interpolate(cfg->tree, &p);
     config_check(cfg->tree, &p);
     cfgnode_freeze(cfg->tree);
     if (p.nerror)

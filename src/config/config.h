@@ -20,8 +20,9 @@
  *
  * Integers are int64_t, numbers double, texts const char * (never NULL), a key with
  * choices an int that holds one of the enum values of config/choices.h. Texts and lists
- * live as long as cfg->tree; a test may point a field at memory of its own. Values are
- * the input: nothing here is scaled by batch size or resolved to a path.
+ * live as long as cfg->tree; a test may point a field at memory of its own, of which the
+ * tree then knows nothing. Values are the input: nothing here is scaled by batch size or
+ * resolved to a path.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H

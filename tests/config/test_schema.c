@@ -92,7 +92,10 @@ static void test_word(void **state)
     assert_int_equal(cfg.data.batch_size, BATCH_SIZE_AUTO);
     assert_int_equal(config_get(&cfg, row->key)->type, VALUE_STR);
     assert_string_equal(config_get(&cfg, row->key)->s, "auto");
-    config_set(&cfg, "DATA.BATCH_SIZE", "7");
+    config_set(&cfg, "SEED", "7");
+    config_set(&cfg, "DATA.BATCH_SIZE", "${SEED}");
+    assert_int_equal(cfg.data.batch_size, 7);
+    assert_true(cfg.tree->frozen);
     assert_int_equal(config_get(&cfg, row->key)->i, 7);
     schema_add_type(&type, row);
     assert_string_equal(type.buf, "int or auto");
