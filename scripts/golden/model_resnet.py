@@ -6,7 +6,8 @@
 
 Weights, input and labels come from an integer hash that the test computes too, so a file
 holds results alone: the loss, the logits, and for each parameter a digest of its
-gradient and of its value after three steps of SGD and of AdamW. A digest is the L2 norm
+gradient and of its value after three steps of SGD, of AdamW, and of AdamW with timm's
+layer-wise decay of the learning rate. A digest is the L2 norm
 and SAMPLES elements at hashed places, in PyTorch's (logical) order. Everything is fp32.
 
 One value that rounding moves over the kink of a ReLU, or past its neighbour in a max
@@ -22,6 +23,7 @@ import timm
 import torch
 from torch import nn
 from torch.nn import functional as F
+from timm.optim import param_groups_layer_decay
 from timm.models.resnet import BasicBlock, Bottleneck, ResNet
 
 SAMPLES = 6
@@ -31,6 +33,7 @@ SGD = dict(lr=0.02, momentum=0.9, nesterov=True)
 SGD_DECAY = 0.5
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 ADAMW_DECAY = 5.0
+LAYER_DECAY = 0.6
 # A bias that a 1x1 convolution and a batch norm follow has gradient zero but for rounding;
 # AdamW's eps is large enough to keep that from becoming a whole step.
 
@@ -102,6 +105,9 @@ class CifarNet(nn.Module):
             setattr(self, f"layer{stage}", nn.Sequential(*blocks))
         self.fc = nn.Linear(64, num_classes)
 
+    def group_matcher(self, coarse=False):
+        return ResNet.group_matcher(self, coarse)
+
     def forward(self, x):
         x = self.act1(self.bn1(self.conv1(x)))
         x = self.layer3(self.layer2(self.layer1(x)))
@@ -139,6 +145,12 @@ def groups(model, decay):
     params = list(model.parameters())
     return [dict(params=[p for p in params if p.ndim > 1], weight_decay=decay),
             dict(params=[p for p in params if p.ndim <= 1], weight_decay=0)]
+
+
+def layer_groups(model):
+    made = param_groups_layer_decay(model, weight_decay=ADAMW_DECAY, layer_decay=LAYER_DECAY)
+    return [dict(params=g["params"], weight_decay=g["weight_decay"],
+                 lr=ADAMW["lr"] * g["lr_scale"]) for g in made]
 
 
 def train(model, x, y, optimizer, steps):
@@ -192,10 +204,12 @@ def golden(model, batch, side, number, dtype):
     x = pixels(batch, side, number).to(dtype)
     y = torch.from_numpy((hash32(np.arange(batch)) % np.uint32(10)).astype(np.int64))
     out = dict(batch=batch, side=side, input=number)
-    for kind in ("sgd", "adamw"):
+    for kind in ("sgd", "adamw", "layers"):
         reset(model)
         if kind == "sgd":
             optimizer = torch.optim.SGD(groups(model, SGD_DECAY), **SGD)
+        elif kind == "layers":
+            optimizer = torch.optim.AdamW(layer_groups(model), **ADAMW)
         else:
             optimizer = torch.optim.AdamW(groups(model, ADAMW_DECAY), **ADAMW)
         losses, logits, grads = train(model, x, y, optimizer, STEPS)

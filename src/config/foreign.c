@@ -78,7 +78,7 @@ static const struct foreign table[] = {
     {"--opt-kwargs", "K=V", "keys of TRAIN.OPTIMIZER (trainc help TRAIN.OPTIMIZER)"},
     {"--norm-weight-decay, --bias-weight-decay", "X", "TRAIN.WEIGHT_DECAY_1D=True decays them, too"},
     {"--clip-grad-norm", "X", "--clip-grad X"},
-    {"--layer-decay, --layer-decay-min-scale", "X", "there are no rates of single layers; --freeze PATTERN holds some"},
+    {"--layer-decay-min-scale, --layer-decay-no-opt-scale", "X", "there is no such limit; --freeze PATTERN holds layers"},
 
     /* augmentation and loss */
     {"--no-aug", "", "--train-crop-mode none --hflip 0 --color-jitter 0 --aa none --reprob 0 --mixup 0 --cutmix 0"},

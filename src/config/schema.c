@@ -388,8 +388,9 @@ const struct schema schema_table[] = {
     ROW("TRAIN.WEIGHT_DECAY_1D", train.weight_decay_1d, .def = "False",
         .help = "decay biases, norms and other 1-D tensors too"),
     ROW("TRAIN.LAYER_DECAY", train.layer_decay, .def = "1.0", ABOVE(0, 1),
-        .no_effect = "only SimMIM fine-tuning reads it, which trainc does not do",
-        .help = "factor of the learning rate from layer to layer, from the head down"),
+        .flag = "--layer-decay",
+        .help = "factor of the learning rate from layer to layer, from the head down, "
+                "as timm has it; 1: one rate for all"),
     ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", .none = "0", RANGE(0, 1e6),
         .flag = "--clip-grad",
         .help = "largest L2 norm, or value, of the gradients; 0 or None: no clipping"),

@@ -134,11 +134,23 @@ static const struct model models[] = {
 };
 /* clang-format on */
 
+/* As timm has them: a downsampling is one layer with the block after it. */
+static const struct layer_rule layers[] = {
+    {.pattern = "^stem", .group = 0},
+    {.pattern = "^stages\\.([0-9]+)\\.downsample",
+     .group = 1,
+     .then = 0,
+     .has_then = true},
+    {.pattern = "^stages\\.([0-9]+)\\.blocks\\.([0-9]+)", .group = 1},
+    {.pattern = NULL},
+};
+
 const struct model_family convnext_family = {
     .type = "convnext",
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,
+    .layers = layers,
     .build = convnext_build,
     .check = check,
 };

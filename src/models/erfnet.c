@@ -173,11 +173,19 @@ static const struct model models[] = {
 /* Rates of dropout and initial weights are its own. */
 static const char *const reads[] = {"MODEL.NUM_CLASSES", NULL};
 
+static const struct layer_rule layers[] = {
+    {.pattern = "^encoder\\.initial_block\\.", .group = 0},
+    {.pattern = "^encoder\\.layers\\.([0-9]+)\\.", .group = 1},
+    {.pattern = "^decoder\\.layers\\.([0-9]+)\\.", .group = 2},
+    {.pattern = NULL},
+};
+
 const struct model_family erfnet_family = {
     .type = "erfnet",
     .task = MODEL_SEGMENT,
     .models = models,
     .reads = reads,
+    .layers = layers,
     .build = erfnet_build,
     .check = erfnet_check,
 };

@@ -218,6 +218,13 @@ static const struct option options[] = {
 static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
                                     "MODEL.DROP_PATH_RATE", "MODEL.INIT", NULL};
 
+/* timm's ResNet.group_matcher. */
+static const struct layer_rule layers[] = {
+    {.pattern = "^(conv1|bn1)\\.", .group = 0},
+    {.pattern = "^layer([0-9]+)\\.([0-9]+)\\.", .group = 1},
+    {.pattern = NULL},
+};
+
 const struct model_family resnet_family = {
     .type = "resnet",
     .task = MODEL_CLASSIFY,
@@ -225,5 +232,6 @@ const struct model_family resnet_family = {
     .reads = reads,
     .options = options,
     .options_size = sizeof(struct resnet_options),
+    .layers = layers,
     .build = resnet_build,
 };

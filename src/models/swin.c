@@ -84,6 +84,7 @@ const struct model_family swin_family = {
     .custom_keys = custom_keys,
     .custom = &custom,
     .no_decay = swin_no_decay,
+    .layers = swin_layers,
     .build = swin_build,
     .check = check,
 };

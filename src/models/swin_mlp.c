@@ -64,6 +64,7 @@ const struct model_family swin_mlp_family = {
     .custom_keys = custom_keys,
     .custom = &custom,
     .no_decay = swin_no_decay,
+    .layers = swin_layers,
     .build = swin_mlp_build,
     .check = check,
 };

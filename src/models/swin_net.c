@@ -21,6 +21,18 @@ const char *const swin_reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
 const char *const swin_no_decay[] = {"absolute_pos_embed", "relative_position_bias_table",
                                      "cpb_mlp", "logit_scale", NULL};
 
+/* As timm has them: a downsampling is one layer with the block after it. */
+const struct layer_rule swin_layers[] = {
+    {.pattern = "^(absolute_pos_embed|patch_embed)", .group = 0},
+    {.pattern = "^layers\\.([0-9]+)\\.downsample",
+     .group = 1,
+     .then = 0,
+     .has_then = true},
+    {.pattern = "^layers\\.([0-9]+)\\.blocks\\.([0-9]+)", .group = 1},
+    {.pattern = "^norm", .group = 1, .joins = true},
+    {.pattern = NULL},
+};
+
 const char *swin_name(const struct swin *s, const char *prefix, const char *suffix)
 {
     return arena_printf(&s->b->g->arena, "%s.%s", prefix, suffix);

@@ -96,6 +96,7 @@ const char *const *swin_check(const struct swin_kind *kind, const struct swin_op
     }
 
 extern const char *const swin_reads[], *const swin_no_decay[]; /* of model_family */
+extern const struct layer_rule swin_layers[];
 
 /* For model_family.custom_keys. */
 #define SWIN_CUSTOM_KEYS(p)                                                              \

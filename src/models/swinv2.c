@@ -127,6 +127,7 @@ const struct model_family swinv2_family = {
     .custom_keys = custom_keys,
     .custom = &custom,
     .no_decay = swin_no_decay,
+    .layers = swin_layers,
     .build = swinv2_build,
     .check = check,
 };

@@ -19,6 +19,7 @@
 
 #include "base/names.h"
 #include "graph/graph.h"
+#include "models/layers.h"
 #include "models/options.h"
 
 enum model_task {
@@ -62,6 +63,7 @@ struct model_family {
     /* Parameters with such words in their names have no weight decay, whatever their
      * dims. NULL at the end; NULL: none. */
     const char *const *no_decay;
+    const struct layer_rule *layers; /* for TRAIN.LAYER_DECAY */
 
     /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. */
     struct tensor *(*build)(struct builder *b, const void *arch,

@@ -171,12 +171,21 @@ static const struct model models[] = {
 };
 /* clang-format on */
 
+/* As timm has them. */
+static const struct layer_rule layers[] = {
+    {.pattern = "^(cls_token|dist_token|pos_embed|patch_embed)", .group = 0},
+    {.pattern = "^blocks\\.([0-9]+)", .group = 1},
+    {.pattern = "^norm\\.", .group = 1, .joins = true},
+    {.pattern = NULL},
+};
+
 const struct model_family vit_family = {
     .type = "vit",
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,
     .no_decay = no_decay,
+    .layers = layers,
     .build = vit_build,
     .check = check,
 };

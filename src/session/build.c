@@ -70,7 +70,9 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
 static void build_segments(struct build *t, const struct plan *p)
 {
     struct graph *g = t->graph;
+    float *scale = arena_new(&g->arena, (size_t)g->flat->nparam * sizeof(*scale));
 
+    layer_scales(p->model->family->layers, g->flat, p->layer_decay, scale);
     t->segment = arena_new(&g->arena, (size_t)g->flat->ntrained * sizeof(*t->segment));
     for (int i = 0; i < g->flat->ntrained; i++) {
         const struct segment *s = &g->flat->segment[i];
@@ -79,7 +81,7 @@ static void build_segments(struct build *t, const struct plan *p)
             t->segment[t->nsegment++] = (struct update_segment){
                 .offset = s->offset,
                 .len = s->len,
-                .lr_scale = 1,
+                .lr_scale = scale[i],
                 .weight_decay = model_decays(p->model->family, s->tensor, p->decay_1d)
                                     ? (float)p->weight_decay
                                     : 0,

@@ -176,6 +176,7 @@ static void plan_update(struct plan *p, const struct config *cfg)
     *(t->clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) = t->clip_grad;
     p->weight_decay = t->weight_decay;
     p->decay_1d = t->weight_decay_1d;
+    p->layer_decay = t->layer_decay;
     p->ema = t->ema.enable;
     p->ema_on_device = p->ema && t->ema.device == EMA_DEVICE_DEVICE;
     p->ema_decay = t->ema.decay;

@@ -54,7 +54,8 @@ struct plan {
     struct hyperparameters hyperparameters;
     double clip_norm, clip_value;
     double weight_decay;
-    bool decay_1d; /* weight decay of vectors, too */
+    bool decay_1d;      /* weight decay of vectors, too */
+    double layer_decay; /* models/layers.h; 1: one rate for all */
 
     bool ema, ema_on_device; /* is there one? does the training graph update it? */
     double ema_decay;

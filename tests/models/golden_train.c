@@ -26,9 +26,11 @@ enum { STEPS = 3 };
 /* As in the scripts. Decay is much larger than in a recipe, so that three steps show it.
  */
 static const struct {
-    const char *name;
-    double lr, decay;
-} optimizers[] = {[GOLDEN_SGD] = {"sgd", 0.02, 0.5}, [GOLDEN_ADAMW] = {"adamw", 1e-3, 5}};
+    const char *key, *name;
+    double lr, decay, layer_decay;
+} optimizers[] = {[GOLDEN_SGD] = {"sgd", "sgd", 0.02, 0.5, 1},
+                  [GOLDEN_ADAMW] = {"adamw", "adamw", 1e-3, 5, 1},
+                  [GOLDEN_LAYERS] = {"layers", "adamw", 1e-3, 5, 0.6}};
 static const struct hyperparameters hyperparameters = {
     .momentum = 0.9, .nesterov = true, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-4};
 
@@ -45,12 +47,14 @@ static struct update segments(struct graph *g, const struct run *r)
 {
     const struct flat *f = g->flat;
     struct update_segment *s = arena_new(&g->arena, (size_t)f->nparam * sizeof(*s));
+    float *scale = arena_new(&g->arena, (size_t)f->nparam * sizeof(*scale));
 
+    layer_scales(r->m->family->layers, f, optimizers[r->optimizer].layer_decay, scale);
     for (int i = 0; i < f->nparam; i++)
         s[i] = (struct update_segment){
             .offset = f->segment[i].offset,
             .len = f->segment[i].len,
-            .lr_scale = 1,
+            .lr_scale = scale[i],
             .weight_decay = model_decays(r->m->family, f->segment[i].tensor, false)
                                 ? (float)optimizers[r->optimizer].decay
                                 : 0,
@@ -178,7 +182,7 @@ static void check_eval(struct trial *from, const struct run *r, const json_t *wa
 
 static void check_steps(const struct run *r, bool first)
 {
-    const char *what = optimizers[r->optimizer].name;
+    const char *what = optimizers[r->optimizer].key;
     char *key = xasprintf("loss_%s", what);
     const json_t *losses = json_object_get(r->golden, key);
     const json_t *eval = json_object_get(r->golden, "eval");

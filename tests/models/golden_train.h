@@ -8,8 +8,12 @@
 
 #include "models/table.h"
 
-/* tests/golden/models/NAME.json has either, or both. */
-enum golden_optimizer { GOLDEN_SGD, GOLDEN_ADAMW };
+/* tests/golden/models/NAME.json has some of them. */
+enum golden_optimizer {
+    GOLDEN_SGD,
+    GOLDEN_ADAMW,
+    GOLDEN_LAYERS /* AdamW with layer-wise decay of the rate */
+};
 
 /*
  * The net `m` against what one optimizer's run has: "loss_sgd", "sgd", and, if `first`,

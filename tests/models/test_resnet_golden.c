@@ -1,7 +1,8 @@
 /*
  * Whole nets against PyTorch, fp32: loss, logits, every gradient, and all weights and
- * running statistics after three steps of SGD and of AdamW. Weights and input are an
- * integer hash that scripts/golden/model_resnet.py computes too.
+ * running statistics after three steps of SGD, of AdamW and of AdamW with layer-wise
+ * decay. Weights and input are an integer hash that scripts/golden/model_resnet.py
+ * computes too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static void check_net(const char *name)
 {
     golden_train(net_find(name), GOLDEN_SGD, true);
     golden_train(net_find(name), GOLDEN_ADAMW, false);
+    golden_train(net_find(name), GOLDEN_LAYERS, false);
 }
 
 /* CIFAR's basic blocks and shortcuts without parameters. */

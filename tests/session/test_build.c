@@ -223,12 +223,33 @@ static void test_control(void **state)
     built_release(&t);
 }
 
+/* Of resnet20: the stem, nine blocks, the classifier. */
+static void test_layer_decay(void **state)
+{
+    int heads = 0, stems = 0;
+    struct built t;
+
+    (void)state;
+    built_init(&t, BUILD_TRAIN, (const char *[]){"TRAIN.LAYER_DECAY", "0.5", NULL});
+    for (int i = 0; i < t.build.nsegment; i++) {
+        float scale = t.build.segment[i].lr_scale;
+
+        heads += scale == 1;
+        stems += scale == 1.0f / 1024;
+        assert_true(scale <= 1 && scale >= 1.0f / 1024);
+    }
+    assert_int_equal(heads, 2);
+    assert_int_equal(stems, 3);
+    built_release(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_input),      cmocka_unit_test(test_mix),
-        cmocka_unit_test(test_smoothing),  cmocka_unit_test(test_bce),
-        cmocka_unit_test(test_optimizers), cmocka_unit_test(test_control),
+        cmocka_unit_test(test_input),       cmocka_unit_test(test_mix),
+        cmocka_unit_test(test_smoothing),   cmocka_unit_test(test_bce),
+        cmocka_unit_test(test_optimizers),  cmocka_unit_test(test_control),
+        cmocka_unit_test(test_layer_decay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

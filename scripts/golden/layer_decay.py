@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Golden file of tests/models/test_layers.c: which layer each parameter belongs to.
+
+    python3 -m pip install torch timm numpy
+    python3 scripts/golden/layer_decay.py tests/golden/models
+
+The factor of the learning rate and whether there is weight decay, for each parameter of
+models, by timm's param_groups_layer_decay. Names depend on the depth alone, so the models
+are narrow. What timm does not have has a group_matcher here.
+"""
+import json
+import pathlib
+import sys
+
+import timm
+from timm.optim import param_groups_layer_decay
+
+import model_erfnet
+import model_resnet
+import model_transformer
+
+DECAY = 0.75
+NARROW = dict(embed_dim=12, num_heads=(1, 2, 3, 4))
+MODELS = [
+    ("resnet", "resnet26d", {}),
+    ("resnet", "seresnet50", {}),
+    ("swin", "swin_tiny_patch4_window7_224", NARROW),
+    ("swinv2", "swinv2_tiny_window8_256", NARROW),
+    ("vit", "vit_tiny_patch16_224", {}),
+    ("vit", "deit_tiny_distilled_patch16_224", {}),
+    ("convnext", "convnext_tiny", dict(dims=(8, 12, 16, 20))),
+]
+
+
+class SwinMlp(model_transformer.SwinMlp):
+    def group_matcher(self, coarse=False):
+        return timm.models.SwinTransformer.group_matcher(self, coarse)
+
+
+class ERFNet(model_erfnet.Net):
+    def group_matcher(self, coarse=False):
+        return dict(stem=r"^encoder\.initial_block", blocks=r"^encoder\.layers\.(\d+)",
+                    decoder=r"^decoder\.layers\.(\d+)")
+
+
+def entry(family, name, model):
+    of = {id(p): n for n, p in model.named_parameters()}
+    skip = model.no_weight_decay() if hasattr(model, "no_weight_decay") else ()
+    groups = param_groups_layer_decay(model, weight_decay=1.0, no_weight_decay_list=skip,
+                                      layer_decay=DECAY)
+    found = {of[id(p)]: [g["lr_scale"], g["weight_decay"] > 0] for g in groups for p in g["params"]}
+    return dict(family=family, name=name, parameters={n: found[n] for n in of.values()})
+
+
+def main(folder):
+    models = [entry(f, n, timm.create_model(n, **kw)) for f, n, kw in MODELS]
+    models.append(entry("resnet", "resnet20", model_resnet.CifarNet(3, 10)))
+    models.append(entry("swin_mlp", "swin_mlp_tiny_c12_patch4_window8_256",
+                        SwinMlp(256, 4, 10, 12, (2, 2, 6, 2), (1, 2, 4, 8), 8)))
+    models.append(entry("erfnet", "erfnet", ERFNet(True)))
+    path = pathlib.Path(folder) / "layer_decay.json"
+    text = json.dumps(dict(decay=DECAY, models=models), separators=(",", ":"))
+    path.write_text(text.replace('],"', '],\n"') + "\n")
+    print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
