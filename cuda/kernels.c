@@ -33,6 +33,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_position,
     &cuda_qkv_bias,
     &cuda_cpb_table,
+    &cuda_window_mix,
     &cuda_bias_grad,
     &cuda_mix,
 

@@ -50,9 +50,8 @@ extern const struct op_case rows_wide_chains[];
 #define UP(...)      .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
 #define ATTENTION(fn, ...)                                                               \
     .build = case_##fn, .no_cuda = true, ATTRS(window_attention_attrs, __VA_ARGS__)
-#define CPB(...) .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)
-#define WIN_MIX(...)                                                                     \
-    .build = case_window_mix, .no_cuda = true, ATTRS(window_mix_attrs, __VA_ARGS__)
+#define CPB(...)     .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)
+#define WIN_MIX(...) .build = case_window_mix, ATTRS(window_mix_attrs, __VA_ARGS__)
 #define LOSS2D(...)                                                                      \
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \
