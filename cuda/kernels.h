@@ -22,7 +22,8 @@ extern const struct kernel cuda_layer_scale, cuda_layernorm, cuda_layernorm_grad
 extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion,
     cuda_cross_entropy, cuda_bce, cuda_cross_entropy2d, cuda_dropout, cuda_head,
     cuda_metrics, cuda_mix;
-extern const struct kernel cuda_cpb_table, cuda_qkv_bias, cuda_window_mix;
+extern const struct kernel cuda_cpb_table, cuda_qkv_bias, cuda_window_mix,
+    cuda_window_attention, cuda_window_attention_grad;
 extern const struct kernel cuda_control, cuda_grad_stats, cuda_optimizer,
     cuda_running_stats;
 

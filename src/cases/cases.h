@@ -82,7 +82,6 @@ struct op_case {
     int nan_every; /* one of so many is NaN, negative from the middle on; 0: one in all */
     bool no_differences; /* none exist: maxima are shared, or weights move */
     bool wide;           /* full vectors; halves need not agree at kinks */
-    bool no_cuda;        /* the CUDA backend has no kernel for one of its ops */
 };
 
 /* Row i, in the order in which users see them; NULL behind the last. */

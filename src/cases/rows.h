@@ -43,15 +43,14 @@ extern const struct op_case rows_wide_chains[];
     {                                                                                    \
         __VA_ARGS__                                                                      \
     }
-#define CONV(...)    .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
-#define MIX(...)     .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
-#define MAXPOOL(...) .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
-#define AVGPOOL(...) .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
-#define UP(...)      .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
-#define ATTENTION(fn, ...)                                                               \
-    .build = case_##fn, .no_cuda = true, ATTRS(window_attention_attrs, __VA_ARGS__)
-#define CPB(...)     .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)
-#define WIN_MIX(...) .build = case_window_mix, ATTRS(window_mix_attrs, __VA_ARGS__)
+#define CONV(...)          .build = case_conv2d, ATTRS(conv2d_attrs, __VA_ARGS__)
+#define MIX(...)           .build = case_mix, .no_gradient = true, ATTRS(mix_attrs, __VA_ARGS__)
+#define MAXPOOL(...)       .build = case_maxpool2d, ATTRS(maxpool2d_attrs, __VA_ARGS__)
+#define AVGPOOL(...)       .build = case_avgpool2d, ATTRS(avgpool2d_attrs, __VA_ARGS__)
+#define UP(...)            .build = case_conv_transpose2d, ATTRS(conv_transpose2d_attrs, __VA_ARGS__)
+#define ATTENTION(fn, ...) .build = case_##fn, ATTRS(window_attention_attrs, __VA_ARGS__)
+#define CPB(...)           .build = case_cpb_table, ATTRS(cpb_table_attrs, __VA_ARGS__)
+#define WIN_MIX(...)       .build = case_window_mix, ATTRS(window_mix_attrs, __VA_ARGS__)
 #define LOSS2D(...)                                                                      \
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \

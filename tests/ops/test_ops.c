@@ -358,7 +358,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     for (int i = 0; (row = op_case_at(i)); i++) {
         int nans = nan.nans;
 
-        if (!wanted(row) || (row->no_cuda && !strcmp(backend->name, "cuda")))
+        if (!wanted(row))
             continue;
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
         if (row->chain && d != DTYPE_F32)

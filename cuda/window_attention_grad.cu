@@ -1,0 +1,278 @@
+/*
+ * The gradient of window attention. Weights are computed again from lse, with no maximum.
+ *
+ *   1. a block a tile of queries: delta by a walk over the keys, dq by another; windows of
+ *      one tile need one walk
+ *   2. a block a tile of keys: dk and dv, and of padding the tile's sums
+ *   3. dtable and dlogit_scale (cuda/window_attention_sums.cu)
+ *   4. dpad: the sums of all tiles, in order, in fp64
+ *
+ * Bytes: qkv and dy once for each tile in each of 1 to 3, dqkv once.
+ */
+#include "cuda/kernels.h"
+#include "cuda/window_attention_pairs.h"
+
+constexpr int PAD_COLUMNS = 32, PAD_PARTS = PRODUCT_THREADS / PAD_COLUMNS;
+
+/* From the gradients of scores' rows to those of q or k, whose rows `tile` has. */
+template <class S>
+__device__ static inline void finish_rows(const attention &k, const unit &u,
+                                          const float *tile, const float (&norm)[S::R],
+                                          float (&d)[S::R][S::C])
+{
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++) {
+        UNROLL_WHOLE
+        for (int c = 0; c < S::C; c++)
+            d[a][c] *= u.scale;
+        if (k.logit_scale)
+            from_direction<S>(tile, a, norm[a], d[a]);
+    }
+}
+
+template <class S, class T>
+__device__ static inline void store_rows(const attention &k, const unit &u,
+                                         const token *tokens, int part,
+                                         const float (&d)[S::R][S::C], T *dqkv)
+{
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++) {
+        int pixel = tokens[product_row(a)].pixel;
+
+        UNROLL_WHOLE
+        for (int c = 0; c < S::C && pixel >= 0; c++) {
+            int i = product_x() * S::C + c;
+
+            if (i < k.head)
+                dqkv[part_at(k, u, pixel, part) + i] = from_float<T>(d[a][c]);
+        }
+    }
+}
+
+/* dqkv: or NULL */
+template <class S, class T>
+__global__ void __launch_bounds__(PRODUCT_THREADS)
+    attention_dq(const T *qkv, const T *dy, const float *lse, T *dqkv, float *delta,
+                 attention k)
+{
+    SHARED_BYTES(bytes);
+    __shared__ token queries[S::TILE], keys[S::TILE];
+    pair_tiles<S> t(bytes, queries, keys);
+    attention_block at = attention_block_of<S>(k);
+    unit u = at.u;
+    biases b = biases_of(k, u.head, t.table);
+    float dq[S::R][S::C] = {}, norm[S::R], other[S::R], mean[S::R] = {}, log_sum[S::R];
+    pairs<S> p;
+
+    load_queries(k, u, qkv, dy, at.first, t, norm);
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++)
+        log_sum[a] = of_query(k, u, lse, t.query[product_row(a)]);
+    for (int first = 0; first < k.tokens; first += S::TILE) {
+        load_keys(k, u, qkv, first, t, other);
+        pairs_of<false>(k, u, b, first, t, log_sum, p);
+        UNROLL_WHOLE
+        for (int a = 0; a < S::R; a++)
+            UNROLL_WHOLE
+            for (int c = 0; c < S::R; c++)
+                mean[a] += p.p[a][c] * p.da[a][c];
+    }
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++) {
+        int pixel = t.query[product_row(a)].pixel;
+
+        mean[a] = row_of_16_sum(mean[a]);
+        if (product_x() == 0 && pixel >= 0)
+            delta[(u.pixel + pixel) * k.heads + u.head] = mean[a];
+    }
+    if (!dqkv)
+        return;
+    for (int first = 0; first < k.tokens; first += S::TILE) {
+        if (k.tokens > S::TILE) {
+            load_keys(k, u, qkv, first, t, other);
+            pairs_of<false>(k, u, b, first, t, log_sum, p);
+        }
+        store_pairs(t, [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[a]); });
+        __syncthreads();
+        product_mul(dq, t.pairs, S::PAIRS, t.k, S::STRIDE, S::TILE);
+    }
+    finish_rows<S>(k, u, t.q, norm, dq);
+    store_rows<S>(k, u, t.query, ATTENTION_Q, dq, dqkv);
+}
+
+/* The sum of d over padded tokens, to one number a feature; t.q is lost. */
+template <class S>
+__device__ static inline void pad_rows(const attention &k, int first,
+                                       const pair_tiles<S> &t,
+                                       const float (&d)[S::R][S::C], float *to)
+{
+    int feature = (int)threadIdx.x;
+    float sum = 0;
+
+    __syncthreads(); /* whoever still reads t.q */
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++)
+        UNROLL_WHOLE
+        for (int c = 0; c < S::C; c++)
+            t.q[product_row(a) * S::STRIDE + product_x() * S::C + c] = d[a][c];
+    __syncthreads();
+    if (feature >= k.head)
+        return;
+    for (int i = 0; i < S::TILE && first + i < k.tokens; i++)
+        if (t.key[i].pixel < 0)
+            sum += t.q[i * S::STRIDE + feature];
+    to[feature] = sum;
+}
+
+/* dqkv: or NULL; pads [units][tiles][2][channels]: of keys and of values; or NULL */
+template <class S, class T>
+__global__ void __launch_bounds__(PRODUCT_THREADS)
+    attention_dkv(const T *qkv, const T *dy, const float *lse, const float *delta,
+                  T *dqkv, float *pads, attention k)
+{
+    SHARED_BYTES(bytes);
+    __shared__ token queries[S::TILE], keys[S::TILE];
+    pair_tiles<S> t(bytes, queries, keys);
+    attention_block at = attention_block_of<S>(k);
+    unit u = at.u;
+    biases b = biases_of(k, u.head, t.table);
+    float dk[S::R][S::C] = {}, dv[S::R][S::C] = {}, norm[S::R], other[S::R];
+    float log_sum[S::R], mean[S::R];
+    pairs<S> p;
+
+    load_keys(k, u, qkv, at.first, t, norm);
+    for (int first = 0; first < k.tokens; first += S::TILE) {
+        load_queries(k, u, qkv, dy, first, t, other);
+        UNROLL_WHOLE
+        for (int c = 0; c < S::R; c++) {
+            const token &query = t.query[product_x() + PRODUCT_SIDE * c];
+
+            log_sum[c] = of_query(k, u, lse, query);
+            mean[c] = of_query(k, u, delta, query);
+        }
+        pairs_of<true>(k, u, b, at.first, t, log_sum, p);
+        store_pairs(t, [&](int a, int c) { return p.p[a][c] * p.m[a][c]; });
+        __syncthreads();
+        product_mul(dv, t.pairs, S::PAIRS, t.dy, S::STRIDE, S::TILE);
+        __syncthreads(); /* whoever still reads the weights */
+        store_pairs(t, [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[c]); });
+        __syncthreads();
+        product_mul(dk, t.pairs, S::PAIRS, t.q, S::STRIDE, S::TILE);
+    }
+    finish_rows<S>(k, u, t.k, norm, dk);
+    if (dqkv) {
+        store_rows<S>(k, u, t.key, ATTENTION_K, dk, dqkv);
+        store_rows<S>(k, u, t.key, ATTENTION_V, dv, dqkv);
+    }
+    if (pads) {
+        pads += (at.index * at.tiles + at.tile) * 2 * k.channels + u.head * k.head;
+        pad_rows(k, at.first, t, dk, pads);
+        pad_rows(k, at.first, t, dv, pads + k.channels);
+    }
+}
+
+/* dpad [3][channels]: nothing for q, whose rows of padding have no results. */
+__global__ void __launch_bounds__(PRODUCT_THREADS)
+    attention_dpad(const float *pads, float *dpad, int64_t rows, int channels)
+{
+    __shared__ double shared[PAD_PARTS][PAD_COLUMNS];
+    int x = (int)threadIdx.x % PAD_COLUMNS, part = (int)threadIdx.x / PAD_COLUMNS;
+    int c = (int)blockIdx.x * PAD_COLUMNS + x;
+    double sum = 0;
+
+    for (int64_t r = part; r < rows && c < 2 * channels; r += PAD_PARTS)
+        sum += (double)pads[r * 2 * channels + c];
+    shared[part][x] = sum;
+    __syncthreads();
+    if (part || c >= 2 * channels)
+        return;
+    for (int i = 1; i < PAD_PARTS; i++)
+        sum += shared[i][x];
+    dpad[channels + c] = (float)sum;
+    if (c < channels)
+        dpad[c] = 0;
+}
+
+/* ---- claim and launches ---- */
+
+/* Floats of the workspace. */
+struct rooms {
+    int64_t delta, sums, pads;
+};
+
+static int64_t tiles_of(const attention &k)
+{
+    int64_t tiles = 0;
+
+    WITH_ATTENTION(k.head, S, tiles = (k.tokens + S::TILE - 1) / S::TILE);
+    return tiles;
+}
+
+/* 64: what follows is aligned */
+static rooms rooms_of(const struct node *n, const attention &k, const struct device *dev)
+{
+    auto has = [&](enum window_attention_option o) {
+        return window_attention_slot(n, o) >= 0;
+    };
+    bool sums = has(WINDOW_ATTENTION_TABLE) || has(WINDOW_ATTENTION_LOGIT_SCALE);
+    rooms r = {};
+
+    r.delta = (tensor_len(n->in[WINDOW_ATTENTION_GRAD_LSE]) + 63) / 64 * 64;
+    r.sums = sums ? (attention_sums(k, dev) + 63) / 64 * 64 : 0;
+    r.pads = has(WINDOW_ATTENTION_PAD) ? k.units * tiles_of(k) * 2 * k.channels : 0;
+    return r;
+}
+
+static const char *attention_grad_claim(struct region *r, struct graph *, struct node *n,
+                                        struct device *dev)
+{
+    if (n->op != &op_window_attention_grad)
+        return "no gradient of attention";
+    if (n->in[WINDOW_ATTENTION_GRAD_QKV]->dtype !=
+        n->in[WINDOW_ATTENTION_GRAD_DY]->dtype)
+        return "one type for qkv and dy";
+
+    rooms w = rooms_of(n, attention_of_node(n), dev);
+
+    region_take_alone(r, n);
+    region_workspace(r, (size_t)(w.delta + w.sums + w.pads) * sizeof(float));
+    return nullptr;
+}
+
+template <class S, class T>
+static void grad_launch(const struct step *s, struct device *dev, const attention &k)
+{
+    rooms w = rooms_of(s->node, k, dev);
+    const T *qkv = (const T *)s->in[WINDOW_ATTENTION_GRAD_QKV];
+    const T *dy = (const T *)s->in[WINDOW_ATTENTION_GRAD_DY];
+    const float *lse = (const float *)s->in[WINDOW_ATTENTION_GRAD_LSE];
+    T *dqkv = (T *)s->out[WINDOW_ATTENTION_GRAD_DQKV];
+    float *dpad = k.pad ? (float *)s->out[WINDOW_ATTENTION_GRAD_DPAD] : nullptr;
+    float *delta = (float *)s->workspace, *sums = delta + w.delta, *pads = sums + w.sums;
+    int64_t rows = k.units * ((k.tokens + S::TILE - 1) / S::TILE);
+
+    ATTENTION_LAUNCH(dev, k, (attention_dq<S, T>), (unsigned)(rows * k.heads),
+                     pair_tiles<S>::FLOATS, qkv, dy, lse, dqkv, delta, k);
+    if (dqkv || dpad)
+        ATTENTION_LAUNCH(dev, k, (attention_dkv<S, T>), (unsigned)(rows * k.heads),
+                         pair_tiles<S>::FLOATS, qkv, dy, lse, (const float *)delta, dqkv,
+                         dpad ? pads : nullptr, k);
+    if (dpad)
+        LAUNCH(dev, attention_dpad, cuda_blocks(2 * k.channels, PAD_COLUMNS, 1),
+               PRODUCT_THREADS, 0, (const float *)pads, dpad, rows, k.channels);
+    attention_sums_run(s, dev, k, delta, sums);
+}
+
+static void attention_grad_run(struct step *s, struct device *dev)
+{
+    attention k = attention_of(s);
+
+    WITH_DTYPE(s->in_tensor[WINDOW_ATTENTION_GRAD_QKV]->dtype, T,
+               WITH_ATTENTION(k.head, S, grad_launch<S, T>(s, dev, k)));
+}
+
+extern const struct kernel cuda_window_attention_grad = {
+    .name = "cuda window_attention_grad",
+    .claim = attention_grad_claim,
+    .run = attention_grad_run,
+};

@@ -1,0 +1,118 @@
+/*
+ * What the gradient of window attention computes again of each pair of a query and a key:
+ * a tile of both is in shared memory, with dy of the queries and the values of the keys.
+ */
+#ifndef CUDA_WINDOW_ATTENTION_PAIRS_H
+#define CUDA_WINDOW_ATTENTION_PAIRS_H
+
+#include "cuda/window_attention.h"
+
+template <class S> struct pair_tiles {
+    token *query, *key;
+    float *q, *dy, *k, *v; /* FEATURES each */
+    float *pairs;          /* SCORES */
+    float *table;
+
+    static constexpr int FLOATS = 4 * S::FEATURES + S::SCORES;
+
+    __device__ pair_tiles(unsigned char *bytes, token *queries, token *keys)
+        : query(queries), key(keys), q(reinterpret_cast<float *>(bytes)),
+          dy(q + S::FEATURES), k(dy + S::FEATURES), v(k + S::FEATURES),
+          pairs(v + S::FEATURES), table(pairs + S::SCORES)
+    {
+    }
+};
+
+/*
+ * Of rows product_row(a) and columns product_x() + 16 c. s: scale q . k; p: the weight, 0
+ * where there is no such query or key; m: its dropout mask; da: the gradient of p.
+ */
+template <class S> struct pairs {
+    float s[S::R][S::R], p[S::R][S::R], m[S::R][S::R], da[S::R][S::R];
+};
+
+/* A number of lse or delta; 0 for padding. */
+__device__ static inline float of_query(const attention &k, const unit &u, const float *x,
+                                        const token &query)
+{
+    return query.pixel < 0 ? 0 : x[(u.pixel + query.pixel) * k.heads + u.head];
+}
+
+/* Both begin and end with a barrier; norm: of the thread's rows. */
+template <class S, class T>
+__device__ static inline void load_queries(const attention &k, const unit &u,
+                                           const T *qkv, const T *dy, int first,
+                                           const pair_tiles<S> &t, float (&norm)[S::R])
+{
+    __syncthreads();
+    load_tokens<S::TILE>(k, u, first, t.query);
+    __syncthreads();
+    load_features<S>(k, part_of(k, u, qkv, ATTENTION_Q), t.query, first, t.q);
+    load_features<S>(k, result_of(k, u, dy), t.query, first, t.dy);
+    __syncthreads();
+    if (k.logit_scale) {
+        normalise<S>(k, t.q, norm);
+        __syncthreads();
+    }
+}
+
+template <class S, class T>
+__device__ static inline void load_keys(const attention &k, const unit &u, const T *qkv,
+                                        int first, const pair_tiles<S> &t,
+                                        float (&norm)[S::R])
+{
+    __syncthreads();
+    load_tokens<S::TILE>(k, u, first, t.key);
+    __syncthreads();
+    load_features<S>(k, part_of(k, u, qkv, ATTENTION_K), t.key, first, t.k);
+    load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), t.key, first, t.v);
+    __syncthreads();
+    if (k.logit_scale) {
+        normalise<S>(k, t.k, norm);
+        __syncthreads();
+    }
+}
+
+/*
+ * All pairs of the two tiles. KEYS: rows are keys, else queries; `first`: the first key;
+ * lse[]: of the thread's queries, its rows or its columns.
+ */
+template <bool KEYS, class S>
+__device__ static inline void pairs_of(const attention &k, const unit &u, const biases &b,
+                                       int first, const pair_tiles<S> &t,
+                                       const float (&lse)[S::R], pairs<S> &to)
+{
+    int dot = (k.head + 3) / 4 * 4;
+
+    to = {};
+    product_dot(to.s, KEYS ? t.k : t.q, KEYS ? t.q : t.k, S::STRIDE, dot);
+    product_dot(to.da, KEYS ? t.v : t.dy, KEYS ? t.dy : t.v, S::STRIDE, dot);
+    UNROLL_WHOLE
+    for (int i = 0; i < S::R * S::R; i++) {
+        int a = i / S::R, c = i % S::R;
+        int row = product_row(a), column = product_x() + PRODUCT_SIDE * c;
+        const token &query = t.query[KEYS ? column : row];
+        int j = KEYS ? row : column;
+        bool on = query.pixel >= 0 && first + j < k.tokens;
+
+        to.s[a][c] *= u.scale;
+        to.p[a][c] =
+            on ? expf(score(k, b, to.s[a][c], query, t.key[j]) - lse[KEYS ? c : a]) : 0;
+        to.m[a][c] = on ? mask_of(k, u, query.pixel, first + j) : 0;
+        to.da[a][c] = on ? to.da[a][c] * to.m[a][c] : 0;
+    }
+}
+
+/* Writes one number of each pair for product_mul(); barriers are the caller's. */
+template <class S, class F>
+__device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
+{
+    UNROLL_WHOLE
+    for (int i = 0; i < S::R * S::R; i++) {
+        int a = i / S::R, c = i % S::R;
+
+        t.pairs[product_row(a) * S::PAIRS + product_x() + PRODUCT_SIDE * c] = of(a, c);
+    }
+}
+
+#endif
