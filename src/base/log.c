@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,11 @@ static enum log_level threshold = LOG_INFO;
 static FILE *file;
 static void (*wipe_line)(void);
 static struct strmap said;
+
+/* Until the first log_open: what its file begins with. */
+enum { EARLY_MAX = 1 << 16 };
+static struct strbuf early = STRBUF_INIT;
+static bool opened;
 
 void log_level_set(enum log_level level)
 {
@@ -33,6 +39,12 @@ void log_open(const char *path)
     file = fopen(path, "a");
     if (!file)
         die("cannot open log '%s': %s", path, strerror(errno));
+    pthread_mutex_lock(&lock);
+    if (early.len)
+        (void)fwrite(early.buf, 1, early.len, file);
+    strbuf_release(&early);
+    opened = true;
+    pthread_mutex_unlock(&lock);
 }
 
 void log_close(void)
@@ -49,9 +61,13 @@ static void emit_file(const char *prefix, const char *text)
     time_t now = time(NULL);
     struct tm tm;
 
-    if (!file)
+    if (!file && (opened || early.len >= EARLY_MAX))
         return;
     (void)strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", localtime_r(&now, &tm));
+    if (!file) {
+        strbuf_addf(&early, "%s %s%s\n", stamp, prefix, text);
+        return;
+    }
     (void)fprintf(file, "%s %s%s\n", stamp, prefix, text);
     (void)fflush(file);
 }

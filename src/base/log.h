@@ -1,8 +1,8 @@
 /*
- * The run's log: one line an event, to stderr and, once log_open was called, to a file
- * with the time in front. log_once says a thing once a process (keyed by its text).
- * A progress line on a terminal is not the log's business: whoever draws one registers
- * log_before_line() to wipe it first. Thread-safe.
+ * The run's log: one line an event, to stderr and, with the time in front, to the file of
+ * log_open, which begins with what was said before the first one. log_once says a thing
+ * once a process (keyed by its text). A progress line on a terminal is not the log's
+ * business: whoever draws one registers log_before_line() to wipe it first. Thread-safe.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 
 enum { TEXT_MOST = 1000 }; /* bytes: who gives a book as a value need not read it again */
@@ -74,8 +75,10 @@ void problems_print(struct problems *p)
     static const char *const name[] = {"error", "warning", "note"};
 
     (void)fflush(stdout);
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < p->n; i++) {
         (void)fprintf(stderr, "trainc: %s: %s\n", name[p->item[i].kind], p->item[i].text);
+        log_quiet("%s: %s", name[p->item[i].kind], p->item[i].text);
+    }
     if (p->nmore)
         (void)fprintf(stderr, "trainc: and %d more like these\n", p->nmore);
     problems_release(p);

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/strbuf.h"
 #include "config/config.h"
 #include "config/names.h"
@@ -116,6 +115,17 @@ bool device_available(const struct backend *b, int index, struct strbuf *why)
 
 static const struct backend *best(void)
 {
+    const struct backend *b = NULL;
+
+    for (int i = 0; (b = device_at(i)) && !device_available(b, 0, NULL);)
+        i++;
+    if (!b)
+        BUG("no device at all");
+    return b;
+}
+
+void device_add_passed_over(struct strbuf *out)
+{
     const struct backend *b;
 
     for (int i = 0; (b = device_at(i)); i++) {
@@ -123,12 +133,11 @@ static const struct backend *best(void)
         bool ok = device_available(b, 0, &why);
 
         if (!ok)
-            log_once("DEVICE auto does not take %s: %s", b->name, why.buf);
+            strbuf_addf(out, "%s%s: %s", out->len ? "; " : "", b->name, why.buf);
         strbuf_release(&why);
         if (ok)
-            return b;
+            return;
     }
-    BUG("no device at all");
 }
 
 /* NULL: this build does not have it. */

@@ -1,7 +1,7 @@
 /*
  * The one table of devices, best first, each a backend. DEVICE auto is the first that
- * this machine can run, and the log says why a better one cannot. A new backend is its
- * folder and a row in devices.c.
+ * this machine can run; the log of a training run says why a better one cannot. A new
+ * backend is its folder and a row in devices.c.
  */
 #ifndef SESSION_DEVICES_H
 #define SESSION_DEVICES_H
@@ -20,6 +20,9 @@ extern const struct names device_names;
 
 /* Can this machine run it? If not, `why` gets one line; it may be NULL. */
 bool device_available(const struct backend *b, int index, struct strbuf *why);
+
+/* What DEVICE auto passes over and why: "cuda: there is no NVIDIA driver", or nothing. */
+void device_add_passed_over(struct strbuf *out);
 
 /*
  * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", and how to open

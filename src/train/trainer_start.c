@@ -1,11 +1,13 @@
 /* From a configuration, and perhaps a checkpoint, to a run that is ready to step. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "session/devices.h"
 #include "train/data_config.h"
 #include "train/pictures.h"
 #include "train/pretrained.h"
@@ -46,9 +48,15 @@ static void log_start(const struct trainer *t)
 {
     const struct session *s = &t->session;
     const struct plan *p = &s->plan;
+    struct strbuf passed = STRBUF_INIT;
 
     log_info("trainc %s: %s on %s (%s), %s", TRAINC_VERSION, t->cfg->model.name,
              s->backend->name, s->backend->describe(s->device), p->compute);
+    if (!strcmp(t->cfg->device, "auto"))
+        device_add_passed_over(&passed);
+    if (passed.len)
+        log_info("DEVICE auto does not take %s", passed.buf);
+    strbuf_release(&passed);
     if (p->amp_slow)
         log_warning("%s", p->amp_remark);
     else if (p->amp_remark)

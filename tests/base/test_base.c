@@ -238,6 +238,7 @@ static void log_in_threads(void *arg)
     static char name[4][8] = {"one", "two", "three", "four"};
     pthread_t thread[4];
 
+    log_info("said early");
     log_open(arg);
     for (int i = 0; i < 4; i++)
         if (pthread_create(&thread[i], NULL, log_lines, name[i]))
@@ -271,14 +272,15 @@ static void test_log(void **state)
     assert_int_equal(code, 0);
     text = file_read(path, NULL);
     assert_non_null(text);
-    assert_int_equal(count(text, "\n"), 803);
+    assert_int_equal(count(text, "\n"), 804);
+    assert_int_equal(count(text, " said early\n"), 1);
     assert_int_equal(count(text, " of a thread\n"), 800);
     assert_int_equal(count(text, "three line 199 of"), 1);
     assert_int_equal(count(text, "the same for all"), 1);
     assert_int_equal(count(text, "nowhere"), 0);
     assert_int_equal(count(text, "file only"), 1);
     assert_int_equal(count(text, "warning: both"), 1);
-    assert_int_equal(count(err, "\n"), 802);
+    assert_int_equal(count(err, "\n"), 803);
     assert_int_equal(count(err, "file only"), 0);
     assert_int_equal(count(err, "warning: both\n"), 1);
     assert_true(text[4] == '-' && text[10] == ' ' && text[13] == ':' && text[19] == ' ');

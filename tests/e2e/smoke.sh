@@ -61,6 +61,14 @@ many=$(($(nproc --all) + 1))
 "$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "one thread is told to be too many"
 [ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
 
+# log.txt has what was said before there was a file; why auto takes no better device is told by training.
+"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output early --opts TEST.SHUFFLE True >log 2>&1 ||
+  { cat log; fail "a key without effect"; }
+grep -q "warning: --opts #1: TEST.SHUFFLE has no effect" early/*/*/log.txt || fail "log.txt lacks a warning"
+CUDA_VISIBLE_DEVICES= "$trainc" eval --device auto --resume early/*/*/last.safetensors >log 2>&1 ||
+  { cat log; fail "eval"; }
+grep -q "DEVICE auto" log && fail "eval tells of devices"
+
 # Many processes would each train alone.
 for size in WORLD_SIZE SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
   env $size=2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1
