@@ -91,24 +91,23 @@ void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int
     resize_taps(a, f, a->first + a->n - 1, &unused, hi);
 }
 
-/* Normalised weights of output o into w; returns the largest magnitude. */
-static double resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
-                             int lo, int hi, double *w)
+/* Normalised weights of output o into w, in Pillow's order of operations. */
+static void resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
+                           int lo, int hi, double *w)
 {
     double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
-    double wide = scale > 1 ? scale : 1, sum = 0, largest = 0;
+    double narrow = 1 / (scale > 1 ? scale : 1), sum = 0;
 
     for (int i = lo; i < hi; i++) {
-        w[i - lo] = f == RESIZE_NEAREST ? 1 : resize_kernel(f, (i + 0.5 - centre) / wide);
+        w[i - lo] =
+            f == RESIZE_NEAREST ? 1 : resize_kernel(f, (i - centre + 0.5) * narrow);
         sum += w[i - lo];
     }
     if (sum == 0) /* one tap at the edge of the kernel */
         w[0] = sum = 1;
-    for (int i = 0; i < hi - lo; i++) {
-        w[i] /= sum;
-        largest = fmax(largest, fabs(w[i]));
-    }
-    return largest;
+    sum = 1 / sum;
+    for (int i = 0; i < hi - lo; i++)
+        w[i] *= sum;
 }
 
 static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
@@ -117,7 +116,8 @@ static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
     size_t need = (size_t)n * (size_t)stride;
 
     if (need > t->cap) {
-        t->weight = xrealloc(t->weight, need * sizeof(*t->weight));
+        t->high = xrealloc(t->high, need * sizeof(*t->high));
+        t->low = xrealloc(t->low, need * sizeof(*t->low));
         t->first = xrealloc(t->first, need * sizeof(*t->first));
         t->cap = need;
     }
@@ -127,21 +127,6 @@ static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
     }
     t->n = n;
     t->stride = stride;
-}
-
-/* Outputs [from, to) of the axis, which are not computed: only their largest weight. */
-static double resize_largest(const struct resize_axis *a, enum resize_filter f, int from,
-                             int to, double *w)
-{
-    double largest = 0;
-
-    for (int o = from; o < to; o++) {
-        int lo, hi;
-
-        resize_taps(a, f, o, &lo, &hi);
-        largest = fmax(largest, resize_weights(a, f, o, lo, hi, w));
-    }
-    return largest;
 }
 
 /*
@@ -168,15 +153,12 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
                               const struct resize_axis *a, enum resize_filter f,
                               int origin, int size, bool flip)
 {
-    double scale = (a->to - a->from) / a->out, largest = 0;
+    double scale = (a->to - a->from) / a->out;
     int taps = (int)ceil(resize_support[f] * (scale > 1 ? scale : 1)) * 2 + 1;
 
     resize_table_room(r, t, a->n,
                       (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
     t->taps = 0;
-    /* the bits are those of the whole axis, so that a part has the whole's pixels */
-    largest = fmax(resize_largest(a, f, 0, a->first, r->scratch),
-                   resize_largest(a, f, a->first + a->n, a->out, r->scratch));
     for (int i = 0; i < a->n; i++) {
         int o = a->first + (flip ? a->n - 1 - i : i), lo, hi;
         double *w = r->scratch + (size_t)i * (size_t)t->stride;
@@ -185,16 +167,17 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
         if (hi - lo > t->stride)
             BUG("%d taps in a table for %d", hi - lo, t->stride);
         memset(w, 0, (size_t)t->stride * sizeof(*w));
-        largest = fmax(largest, resize_weights(a, f, o, lo, hi, w));
+        resize_weights(a, f, o, lo, hi, w);
         t->first[i] = lo - origin;
         t->taps = hi - lo > t->taps ? hi - lo : t->taps;
     }
     resize_keep_inside(r, t, size);
-    t->bits = 21;
-    while (largest * (1 << t->bits) > 32766)
-        t->bits--;
-    for (size_t k = 0; k < (size_t)a->n * (size_t)t->stride; k++)
-        t->weight[k] = (int16_t)lrint(r->scratch[k] * (1 << t->bits));
+    for (size_t k = 0; k < (size_t)a->n * (size_t)t->stride; k++) {
+        long w = lround(r->scratch[k] * (1 << RESIZE_BITS));
+
+        t->low[k] = (int16_t)(w & ((1 << RESIZE_LOW) - 1));
+        t->high[k] = (int16_t)((w - t->low[k]) / (1 << RESIZE_LOW));
+    }
 }
 
 void resize_use_simd(bool on)
@@ -245,8 +228,8 @@ static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_strid
             at = at < r->mid.h ? at : r->mid.h - 1;
             r->row[k] = r->mid.pixel + (size_t)at * r->mid.stride;
         }
-        pass(t->weight + (size_t)y * (size_t)t->stride, r->row, taps, t->bits, dst,
-             r->x.n * 3);
+        pass(t->high + (size_t)y * (size_t)t->stride,
+             t->low + (size_t)y * (size_t)t->stride, r->row, taps, dst, r->x.n * 3);
     }
 }
 
@@ -270,9 +253,11 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
 void resizer_release(struct resizer *r)
 {
     free(r->x.first);
-    free(r->x.weight);
+    free(r->x.high);
+    free(r->x.low);
     free(r->y.first);
-    free(r->y.weight);
+    free(r->y.high);
+    free(r->y.low);
     free(r->scratch);
     free(r->row);
     image_release(&r->mid);

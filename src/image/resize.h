@@ -12,10 +12,10 @@
  *
  * A part of the outputs has exactly the pixels that it has among all of them.
  *
- * Weights have 16 bits, with as many fractional bits as the largest of them allows, where
- * Pillow has 22 fractional bits: results are within one grey level of Pillow's (few
- * pixels in a hundred differ at all), and a multiply takes half the time. The AVX2 code
- * and the plain C code give the same bytes.
+ * Weights have 22 fractional bits, as Pillow's have, so that results are Pillow's to the
+ * byte. They are kept in two parts of 16 bits, w = 2^11 high + low with low in [0, 2^11),
+ * whose sums of products are made apart: sums are meant modulo 2^32, in which the whole
+ * one fits. The AVX2 code and the plain C code give the same bytes.
  */
 #ifndef IMAGE_RESIZE_H
 #define IMAGE_RESIZE_H
@@ -55,10 +55,10 @@ void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int
  */
 struct resizer {
     struct resize_table {
-        int *first;      /* first tap of each output */
-        int16_t *weight; /* `stride` of them per output, zeros behind the last tap */
+        int *first;          /* first tap of each output */
+        int16_t *high, *low; /* `stride` of them per output, zeros after the last tap */
         size_t cap;
-        int n, taps, stride, bits;
+        int n, taps, stride;
     } x, y;
     struct image mid;
     double *scratch;

@@ -48,25 +48,41 @@ AVX2 static inline __m256i resize_weights4(const int16_t *w, __m256i shuffle)
     return _mm256_shuffle_epi8(_mm256_set1_epi64x(four), shuffle);
 }
 
+/* Sums of products with the two parts of the weights. */
+struct resize_sum {
+    __m256i high, low;
+};
+
 /* sum of weight * pixel over four pixels at p, added to acc */
-AVX2 static inline __m256i resize_add4(__m256i acc, const uint8_t *p, __m256i weights,
-                                       __m256i shuffle)
+AVX2 static inline void resize_add4(struct resize_sum *acc, const uint8_t *p,
+                                    const struct resize_sum *weights, __m256i shuffle)
 {
     __m256i raw = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
 
-    return _mm256_add_epi32(
-        acc, _mm256_madd_epi16(_mm256_shuffle_epi8(raw, shuffle), weights));
+    raw = _mm256_shuffle_epi8(raw, shuffle);
+    acc->high = _mm256_add_epi32(acc->high, _mm256_madd_epi16(raw, weights->high));
+    acc->low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(raw, weights->low));
 }
 
-/* Folds the halves, rounds and stores three bytes and one of garbage behind them. */
-AVX2 static inline void resize_store(uint8_t *dst, __m256i acc, __m128i half,
-                                     __m128i bits)
+/* Both parts together, rounded, with the bits after the point gone. */
+AVX2 static inline __m256i resize_round(struct resize_sum s)
 {
+    __m256i half = _mm256_set1_epi32(1 << (RESIZE_BITS - 1));
+    __m256i sum = _mm256_add_epi32(_mm256_slli_epi32(s.high, RESIZE_LOW), s.low);
+
+    return _mm256_srai_epi32(_mm256_add_epi32(sum, half), RESIZE_BITS);
+}
+
+/* Folds the halves, rounds and stores three bytes and one of garbage after them. */
+AVX2 static inline void resize_store(uint8_t *dst, const struct resize_sum *acc)
+{
+    __m256i all = _mm256_add_epi32(_mm256_slli_epi32(acc->high, RESIZE_LOW), acc->low);
     __m128i sum =
-        _mm_add_epi32(_mm256_castsi256_si128(acc), _mm256_extracti128_si256(acc, 1));
+        _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
     int rgb;
 
-    sum = _mm_sra_epi32(_mm_add_epi32(sum, half), bits);
+    sum = _mm_add_epi32(sum, _mm_set1_epi32(1 << (RESIZE_BITS - 1)));
+    sum = _mm_srai_epi32(sum, RESIZE_BITS);
     sum = _mm_packs_epi32(sum, sum);
     rgb = _mm_cvtsi128_si32(_mm_packus_epi16(sum, sum));
     memcpy(dst, &rgb, sizeof(rgb));
@@ -75,27 +91,28 @@ AVX2 static inline void resize_store(uint8_t *dst, __m256i acc, __m128i half,
 AVX2 static void resize_rows4(const struct resize_table *t, const struct resize_rows *r)
 {
     struct resize_shuffle s = resize_shuffles();
-    __m128i half = _mm_set1_epi32(1 << (t->bits - 1)), bits = _mm_cvtsi32_si128(t->bits);
     size_t step = r->src_stride, out = r->dst_stride;
 
     for (int x = 0; x < t->n; x++) {
-        const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+        size_t at = (size_t)x * (size_t)t->stride;
         const uint8_t *p = r->src + (size_t)t->first[x] * 3;
         uint8_t *dst = r->dst + (size_t)x * 3;
-        __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, a3 = a0;
+        struct resize_sum a0 = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        struct resize_sum a1 = a0, a2 = a0, a3 = a0;
 
         for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step) {
-            __m256i w4 = resize_weights4(w + k, s.weights);
+            struct resize_sum w4 = {resize_weights4(t->high + at + k, s.weights),
+                                    resize_weights4(t->low + at + k, s.weights)};
 
-            a0 = resize_add4(a0, p, w4, s.pixels);
-            a1 = resize_add4(a1, p + step, w4, s.pixels);
-            a2 = resize_add4(a2, p + 2 * step, w4, s.pixels);
-            a3 = resize_add4(a3, p + 3 * step, w4, s.pixels);
+            resize_add4(&a0, p, &w4, s.pixels);
+            resize_add4(&a1, p + step, &w4, s.pixels);
+            resize_add4(&a2, p + 2 * step, &w4, s.pixels);
+            resize_add4(&a3, p + 3 * step, &w4, s.pixels);
         }
-        resize_store(dst, a0, half, bits);
-        resize_store(dst + out, a1, half, bits);
-        resize_store(dst + 2 * out, a2, half, bits);
-        resize_store(dst + 3 * out, a3, half, bits);
+        resize_store(dst, &a0);
+        resize_store(dst + out, &a1);
+        resize_store(dst + 2 * out, &a2);
+        resize_store(dst + 3 * out, &a3);
     }
 }
 
@@ -103,16 +120,19 @@ AVX2 static void resize_row1(const struct resize_table *t, const uint8_t *src,
                              uint8_t *dst)
 {
     struct resize_shuffle s = resize_shuffles();
-    __m128i half = _mm_set1_epi32(1 << (t->bits - 1)), bits = _mm_cvtsi32_si128(t->bits);
 
     for (int x = 0; x < t->n; x++) {
-        const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+        size_t at = (size_t)x * (size_t)t->stride;
         const uint8_t *p = src + (size_t)t->first[x] * 3;
-        __m256i acc = _mm256_setzero_si256();
+        struct resize_sum acc = {_mm256_setzero_si256(), _mm256_setzero_si256()};
 
-        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step)
-            acc = resize_add4(acc, p, resize_weights4(w + k, s.weights), s.pixels);
-        resize_store(dst + (size_t)x * 3, acc, half, bits);
+        for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step) {
+            struct resize_sum w4 = {resize_weights4(t->high + at + k, s.weights),
+                                    resize_weights4(t->low + at + k, s.weights)};
+
+            resize_add4(&acc, p, &w4, s.pixels);
+        }
+        resize_store(dst + (size_t)x * 3, &acc);
     }
 }
 
@@ -133,45 +153,60 @@ void resize_horizontal_avx2(const struct resize_table *t, const struct resize_ro
     }
 }
 
+AVX2 static inline void resize_add_pair(struct resize_sum *acc, __m256i pixels,
+                                        const struct resize_sum *w)
+{
+    acc->high = _mm256_add_epi32(acc->high, _mm256_madd_epi16(pixels, w->high));
+    acc->low = _mm256_add_epi32(acc->low, _mm256_madd_epi16(pixels, w->low));
+}
+
+/* Two weights in every 32-bit place. */
+AVX2 static inline __m256i resize_pair(const int16_t *w)
+{
+    int pair;
+
+    memcpy(&pair, w, sizeof(pair));
+    return _mm256_set1_epi32(pair);
+}
+
 /* 32 columns of one output row. */
-AVX2 static inline void resize_columns32(const int16_t *weight, const uint8_t *const *row,
-                                         int taps, int bits, size_t at, uint8_t *dst)
+AVX2 static inline void resize_columns32(const int16_t *high, const int16_t *low,
+                                         const uint8_t *const *row, int taps, size_t at,
+                                         uint8_t *dst)
 {
     const __m256i zero = _mm256_setzero_si256();
-    __m256i a0 = _mm256_set1_epi32(1 << (bits - 1)), a1 = a0, a2 = a0, a3 = a0;
-    __m128i shift = _mm_cvtsi32_si128(bits);
+    struct resize_sum a0 = {zero, zero}, a1 = a0, a2 = a0, a3 = a0;
+    __m256i first, second;
 
     for (int k = 0; k < taps; k += 2) {
         __m256i p = _mm256_loadu_si256((const __m256i *)(row[k] + at));
         __m256i q = _mm256_loadu_si256((const __m256i *)(row[k + 1] + at));
-        __m256i lo = _mm256_unpacklo_epi8(p, q), hi = _mm256_unpackhi_epi8(p, q), w;
-        int pair;
+        __m256i lo = _mm256_unpacklo_epi8(p, q), hi = _mm256_unpackhi_epi8(p, q);
+        struct resize_sum w = {resize_pair(high + k), resize_pair(low + k)};
 
-        memcpy(&pair, weight + k, sizeof(pair));
-        w = _mm256_set1_epi32(pair);
-        a0 = _mm256_add_epi32(a0, _mm256_madd_epi16(_mm256_unpacklo_epi8(lo, zero), w));
-        a1 = _mm256_add_epi32(a1, _mm256_madd_epi16(_mm256_unpackhi_epi8(lo, zero), w));
-        a2 = _mm256_add_epi32(a2, _mm256_madd_epi16(_mm256_unpacklo_epi8(hi, zero), w));
-        a3 = _mm256_add_epi32(a3, _mm256_madd_epi16(_mm256_unpackhi_epi8(hi, zero), w));
+        resize_add_pair(&a0, _mm256_unpacklo_epi8(lo, zero), &w);
+        resize_add_pair(&a1, _mm256_unpackhi_epi8(lo, zero), &w);
+        resize_add_pair(&a2, _mm256_unpacklo_epi8(hi, zero), &w);
+        resize_add_pair(&a3, _mm256_unpackhi_epi8(hi, zero), &w);
     }
-    a0 = _mm256_packs_epi32(_mm256_sra_epi32(a0, shift), _mm256_sra_epi32(a1, shift));
-    a2 = _mm256_packs_epi32(_mm256_sra_epi32(a2, shift), _mm256_sra_epi32(a3, shift));
-    _mm256_storeu_si256((__m256i *)(dst + at), _mm256_packus_epi16(a0, a2));
+    first = _mm256_packs_epi32(resize_round(a0), resize_round(a1));
+    second = _mm256_packs_epi32(resize_round(a2), resize_round(a3));
+    _mm256_storeu_si256((__m256i *)(dst + at), _mm256_packus_epi16(first, second));
 }
 
-AVX2 void resize_vertical_avx2(const int16_t *weight, const uint8_t *const *row, int taps,
-                               int bits, uint8_t *dst, int len)
+AVX2 void resize_vertical_avx2(const int16_t *high, const int16_t *low,
+                               const uint8_t *const *row, int taps, uint8_t *dst, int len)
 {
     int at = 0;
 
     if (len < 32) {
-        resize_vertical_c(weight, row, taps, bits, dst, len);
+        resize_vertical_c(high, low, row, taps, dst, len);
         return;
     }
     for (; at + 32 <= len; at += 32)
-        resize_columns32(weight, row, taps, bits, (size_t)at, dst);
+        resize_columns32(high, low, row, taps, (size_t)at, dst);
     if (at < len) /* the last ones overlap */
-        resize_columns32(weight, row, taps, bits, (size_t)len - 32, dst);
+        resize_columns32(high, low, row, taps, (size_t)len - 32, dst);
 }
 
 #else
@@ -182,10 +217,10 @@ void resize_horizontal_avx2(const struct resize_table *t, const struct resize_ro
     BUG("AVX2 on a machine without it");
 }
 
-void resize_vertical_avx2(const int16_t *weight, const uint8_t *const *row, int taps,
-                          int bits, uint8_t *dst, int len)
+void resize_vertical_avx2(const int16_t *high, const int16_t *low,
+                          const uint8_t *const *row, int taps, uint8_t *dst, int len)
 {
-    (void)weight, (void)row, (void)taps, (void)bits, (void)dst, (void)len;
+    (void)high, (void)low, (void)row, (void)taps, (void)dst, (void)len;
     BUG("AVX2 on a machine without it");
 }
 

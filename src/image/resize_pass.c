@@ -8,27 +8,33 @@ void resize_horizontal_c(const struct resize_table *t, const struct resize_rows 
         uint8_t *dst = r->dst + (size_t)y * r->dst_stride;
 
         for (int x = 0; x < t->n; x++, dst += 3) {
-            const int16_t *w = t->weight + (size_t)x * (size_t)t->stride;
+            size_t at = (size_t)x * (size_t)t->stride;
             const uint8_t *p = src + (size_t)t->first[x] * 3;
-            int32_t sum[3] = {1 << (t->bits - 1), 1 << (t->bits - 1), 1 << (t->bits - 1)};
+            int32_t high[3] = {0};
+            uint32_t low[3] = {0};
 
             for (int k = 0; k < t->taps; k++, p += 3)
-                for (int c = 0; c < 3; c++)
-                    sum[c] += w[k] * p[c];
+                for (int c = 0; c < 3; c++) {
+                    high[c] += t->high[at + (size_t)k] * p[c];
+                    low[c] += (uint32_t)(t->low[at + (size_t)k] * p[c]);
+                }
             for (int c = 0; c < 3; c++)
-                dst[c] = resize_clip(sum[c] >> t->bits);
+                dst[c] = resize_pixel(high[c], low[c]);
         }
     }
 }
 
-void resize_vertical_c(const int16_t *weight, const uint8_t *const *row, int taps,
-                       int bits, uint8_t *dst, int len)
+void resize_vertical_c(const int16_t *high, const int16_t *low, const uint8_t *const *row,
+                       int taps, uint8_t *dst, int len)
 {
     for (int i = 0; i < len; i++) {
-        int32_t sum = 1 << (bits - 1);
+        int32_t sum = 0;
+        uint32_t rest = 0;
 
-        for (int k = 0; k < taps; k++)
-            sum += weight[k] * row[k][i];
-        dst[i] = resize_clip(sum >> bits);
+        for (int k = 0; k < taps; k++) {
+            sum += high[k] * row[k][i];
+            rest += (uint32_t)(low[k] * row[k][i]);
+        }
+        dst[i] = resize_pixel(sum, rest);
     }
 }

@@ -3,14 +3,19 @@
  *
  * Rows of the source carry IMAGE_SLACK readable bytes behind them (the last one does, by
  * the image; the others by the rows that follow). Weights come in fours, zeros behind the
- * last tap. Both versions compute clip((sum of weight * pixel + half) >> bits).
+ * last tap. Both versions compute clip((sum of weight * pixel + half) >> RESIZE_BITS),
+ * with the sum as 2^RESIZE_LOW times that of the high parts and that of the low ones.
  */
 #ifndef IMAGE_RESIZE_PASS_H
 #define IMAGE_RESIZE_PASS_H
 
 #include "image/resize.h"
 
-enum { RESIZE_GROUP = 4 }; /* taps that a horizontal step takes together */
+enum {
+    RESIZE_GROUP = 4, /* taps that a horizontal step takes together */
+    RESIZE_BITS = 22, /* after the point of a weight */
+    RESIZE_LOW = 11   /* of these, in the low part */
+};
 
 /* `rows` rows of src into rows of dst; dst may be written up to one byte past a row. */
 struct resize_rows {
@@ -25,8 +30,9 @@ typedef void resize_horizontal_fn(const struct resize_table *t,
                                   const struct resize_rows *r);
 
 /* One output row of `len` bytes: row[k] are its taps, `taps` of them, even. */
-typedef void resize_vertical_fn(const int16_t *weight, const uint8_t *const *row,
-                                int taps, int bits, uint8_t *dst, int len);
+typedef void resize_vertical_fn(const int16_t *high, const int16_t *low,
+                                const uint8_t *const *row, int taps, uint8_t *dst,
+                                int len);
 
 resize_horizontal_fn resize_horizontal_c;
 resize_vertical_fn resize_vertical_c;
@@ -34,8 +40,12 @@ resize_vertical_fn resize_vertical_c;
 resize_horizontal_fn resize_horizontal_avx2;
 resize_vertical_fn resize_vertical_avx2;
 
-static inline uint8_t resize_clip(int32_t v)
+/* Of the two sums, the pixel. */
+static inline uint8_t resize_pixel(int32_t high, uint32_t low)
 {
+    uint32_t sum = ((uint32_t)high << RESIZE_LOW) + low + (1u << (RESIZE_BITS - 1));
+    int32_t v = (int32_t)sum >> RESIZE_BITS;
+
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
