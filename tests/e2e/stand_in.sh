@@ -29,7 +29,7 @@ make_it() {
 }
 
 make_it "${args[@]}"
-"$trainc" $command --classes 3 --train 24 --val 6 >log 2>&1 || { cat log; fail "$command"; }
+"$trainc" $command --classes 3 --train 24 --val 6 --size 16 >log 2>&1 || { cat log; fail "$command"; }
 "$trainc" "${args[@]}" >log 2>&1 || { cat log; fail "the stand-in does not train"; }
 grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/pictures/train'" log ||
   fail "the class count is not told: $(head -3 log)"
@@ -47,6 +47,17 @@ for set in "--opts MODEL.NUM_CLASSES 1000" "--num-classes 1000"; do
   grep -q "'data/pictures/train' has 3 classes, and MODEL.NUM_CLASSES is 1000" log ||
     fail "$set: $(cat log)"
 done
+
+# The command of the README: without data the same, and with the stand-in it trains.
+ln -s "$here/configs" configs
+make_it --cfg configs/swin.yaml --batch_size 128
+grep -q "^trainc: error: configs/swin.yaml:[0-9:]* DATA.DATA_PATH: there is no folder 'data/imagenet'" log ||
+  fail "configs/swin.yaml: $(cat log)"
+"$trainc" $command --train 12 --val 4 --classes 4 >log 2>&1 || { cat log; fail "$command"; }
+"$trainc" --cfg configs/swin.yaml --batch_size 4 --epochs 1 --warmup-epochs 0 --max-steps 1 --output swin \
+  --opts DATA.IMG_SIZE 56 MODEL.SWIN.EMBED_DIM 12 MODEL.SWIN.NUM_HEADS [1,2,2,4] MODEL.SWIN.DEPTHS [1,1,1,1] \
+  >log 2>&1 || { cat log; fail "configs/swin.yaml does not train on its stand-in"; }
+grep -q "MODEL.NUM_CLASSES is 4" log || fail "configs/swin.yaml: the class count"
 
 # Streets have a stand-in, too.
 make_it --cfg "$here/configs/cityscapes/erfnet20.yaml" --data-path data/streets

@@ -1,0 +1,49 @@
+#!/bin/bash
+# Swin's own configurations as they are, on every device: a training step of each, of a
+# model that --opts make small. Those of mixtures of experts and of SimMIM are refused in
+# one line.
+#
+#   tests/e2e/swin_configs.sh [TRAINC [DEVICE...]]      default: ./trainc ref cpu
+set -u
+trainc=$(realpath "${1:-./trainc}")
+shift
+[ $# -gt 0 ] || set -- ref cpu
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-swin-configs.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0 ran=0 refused=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+# Two windows a side in the first stage, and less than one later: shifted, clamped and padded.
+# Swin-MLP wants maps that halve, so it has its own eight windows a side.
+small() { # CONFIGURATION: --opts
+  local window section side=8
+  section=$(sed -n 's/^ *TYPE: *//p' "$1" | tr a-z A-Z)
+  [ "$section" != SWIN_MLP ] || side=32
+  window=$(sed -n 's/^ *WINDOW_SIZE: *//p' "$1")
+  echo "DATA.DATASET synthetic DATA.TRAIN_NUM_SAMPLES 2 DATA.VAL_NUM_SAMPLES 2 DATA.BATCH_SIZE 2" \
+    "DATA.IMG_SIZE $((side * ${window:-7})) MODEL.NUM_CLASSES 5 MODEL.$section.EMBED_DIM 8" \
+    "MODEL.$section.DEPTHS [1,2,1,1] MODEL.$section.NUM_HEADS [1,2,2,4] TRAIN.EPOCHS 1" \
+    "TRAIN.WARMUP_EPOCHS 0 DATA.NUM_WORKERS 0 LOG.TENSORBOARD False"
+}
+
+for cfg in "$here"/configs/{swin,swinv2,swinmlp}/*.yaml; do
+  for device; do
+    # shellcheck disable=SC2046
+    "$trainc" --cfg "$cfg" --device "$device" --output "out-$device" --result result.json \
+      --opts $(small "$cfg") >log 2>&1 || { cat log; fail "$(basename "$cfg") on $device"; continue; }
+    grep -q '"steps": 1,' result.json && grep -q '"train_loss": [0-9.]*,' result.json ||
+      fail "$(basename "$cfg") on $device: no step, or a loss that is no number"
+    ran=$((ran + 1))
+  done
+done
+for cfg in "$here"/configs/{swinmoe,simmim}/*.yaml; do
+  "$trainc" --cfg "$cfg" --opts DATA.DATASET synthetic >log 2>&1
+  [ $? = 2 ] && [ "$(grep -c 'error:' log)" = 1 ] || { cat log; fail "$(basename "$cfg"): not refused in one line"; }
+  refused=$((refused + 1))
+done
+[ $ran = $((31 * $#)) ] && [ $refused = 15 ] || fail "$ran runs and $refused refusals, not 31 a device and 15"
+
+[ $fails = 0 ] && echo "swin_configs: passed" || { echo "swin_configs: $fails failed"; exit 1; }
