@@ -28,6 +28,7 @@
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "session/session.h"
 #include "train/data_config.h"
 
@@ -259,6 +260,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
     } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
         optimizer_config_check(cfg, p);
+        schedule_check(cfg, p);
         data_check_names(cfg, p);
     }
     if (cfg->eval_mode || cfg->throughput_mode)

@@ -12,6 +12,7 @@
 #include "session/losses.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "train/data_config.h"
 
 static const struct cmd_flag config_flags[] = {
@@ -51,6 +52,7 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
     (void)model_options_check(cfg, p);
     (void)names_check(&device_names, cfg, p, "DEVICE");
     optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
     loss_check(cfg, NULL, p);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);

@@ -9,6 +9,7 @@
 #include "session/devices.h"
 #include "session/losses.h"
 #include "session/model_config.h"
+#include "session/schedules.h"
 
 static const struct {
     const char *key;
@@ -16,12 +17,10 @@ static const struct {
 } tables[] = {
     {"DATA.CLASS_SET", &class_set_names},
     {"DATA.DATASET", &storage_names},
-    {"MODEL.TYPE", &model_family_names},
-    {"TRAIN.LOSS.NAME", &loss_names},
-    {"DATA.CLASS_SET", &class_set_names},
-    {"DATA.DATASET", &storage_names},
     {"DEVICE", &device_names},
     {"MODEL.TYPE", &model_family_names},
+    {"TRAIN.LOSS.NAME", &loss_names},
+    {"TRAIN.LR_SCHEDULER.NAME", &schedule_names},
     {"TRAIN.OPTIMIZER.NAME", &optimizer_names},
 };
 

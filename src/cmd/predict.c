@@ -25,6 +25,7 @@
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "session/session.h"
 #include "train/data_config.h"
 #include "train/paint.h"
@@ -447,6 +448,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
     device_check_run(cfg, p);
     data_check_input(cfg, p);
     data_check_names(cfg, p);

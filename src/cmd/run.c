@@ -13,6 +13,7 @@
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "train/data_config.h"
 #include "train/output.h"
 #include "train/result.h"
@@ -71,6 +72,7 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
     check_world(p);
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
     device_check_run(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))

@@ -23,6 +23,7 @@
 #include "session/fit.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
+#include "session/schedules.h"
 #include "session/session.h"
 #include "train/data_config.h"
 
@@ -365,6 +366,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     model_check(cfg, p);
     device_check(cfg, p);
     optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
     data_check_names(cfg, p);
     run_check_writable(line, "--json", p);
 }

@@ -33,45 +33,14 @@ static void check_ordered(const struct config *cfg, const char *key,
         config_blame(cfg, p, KEYS(key), "%s must be [least, largest]", key);
 }
 
-static void check_milestones(const struct config *cfg, struct problems *p)
+static void check_epochs(const struct config *cfg, struct problems *p)
 {
-    const struct int_list *steps = &cfg->train.lr_scheduler.multisteps;
-    const char *const *keys = KEYS("TRAIN.LR_SCHEDULER.MULTISTEPS",
-                                   "TRAIN.LR_SCHEDULER.NAME", "TRAIN.WARMUP_EPOCHS");
-
-    if (cfg->train.lr_scheduler.name != LR_SCHEDULER_MULTISTEP)
-        return;
-    if (!steps->n || steps->n > MULTISTEPS_MAX)
-        config_blame(cfg, p, KEYS(keys[0], keys[1]),
-                     "TRAIN.LR_SCHEDULER.MULTISTEPS has %d milestones, multistep needs 1 "
-                     "to %d",
-                     steps->n, MULTISTEPS_MAX);
-    for (int i = 1; i < steps->n; i++)
-        if (steps->item[i] <= steps->item[i - 1])
-            config_blame(cfg, p, KEYS(keys[0]),
-                         "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
-    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
-        config_blame(cfg, p, keys,
-                     "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
-                     "warm-up of %lld epochs",
-                     (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
-}
-
-static void check_schedule(const struct config *cfg, struct problems *p)
-{
-    /* onecycle has a warm-up of its own */
-    if (cfg->train.warmup_epochs > cfg->train.epochs &&
-        cfg->train.lr_scheduler.name != LR_SCHEDULER_ONECYCLE)
-        config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
-                     "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
-                     (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
     if (cfg->train.start_epoch && cfg->train.start_epoch >= cfg->train.epochs)
         config_blame(cfg, p, KEYS("TRAIN.START_EPOCH", "TRAIN.EPOCHS"),
                      "TRAIN.START_EPOCH (%lld) is %s TRAIN.EPOCHS (%lld)",
                      (long long)cfg->train.start_epoch,
                      cfg->train.start_epoch > cfg->train.epochs ? "more than" : "all of",
                      (long long)cfg->train.epochs);
-    check_milestones(cfg, p);
 }
 
 /* At 1 nothing new is ever taken, and 1 - beta is divided by. */
@@ -92,7 +61,7 @@ void config_check_rules(const struct config *cfg, struct problems *p)
 {
     check_amp(cfg, p);
     check_scale(cfg, p);
-    check_schedule(cfg, p);
+    check_epochs(cfg, p);
     check_decays(cfg, p);
     check_ordered(cfg, "AUG.SCALE", &cfg->aug.scale, p);
     check_ordered(cfg, "AUG.RESIZE_SCALE", &cfg->aug.resize_scale, p);

@@ -426,8 +426,8 @@ const struct schema schema_table[] = {
     ROW("TRAIN.SIGNAL_EXIT_CODE", train.signal_exit_code, NEUTRAL, .def = "0",
         RANGE(0, 255), .help = "exit code after a signal; 0: 128 + signal"),
     ROW("TRAIN.LR_SCHEDULER.NAME", train.lr_scheduler.name, .def = "cosine",
-        .choices = words_lr_schedulers, .flag = "--sched",
-        .help = "course of the learning rate"),
+        .flag = "--sched", .metavar = "NAME",
+        .help = "course of the learning rate; each reads some of the keys below"),
     ROW("TRAIN.LR_SCHEDULER.WARMUP_PREFIX", train.lr_scheduler.warmup_prefix,
         .def = "True", .flag = "--warmup-prefix",
         .help =

@@ -76,7 +76,7 @@ struct config_train {
     double class_weights_c;
     int64_t max_steps, eval_freq, save_steps, keep_checkpoints, signal_exit_code;
     struct {
-        int name;
+        const char *name;
         int64_t decay_epochs;
         double decay_rate;
         bool warmup_prefix;

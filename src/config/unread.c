@@ -11,35 +11,6 @@ static void check_read(const struct config *cfg, struct problems *p, const char 
         config_warn_unread(cfg, p, key, "%s", why);
 }
 
-static void check_scheduler_keys(const struct config *cfg, struct problems *p)
-{
-    static const struct {
-        const char *key;
-        int name;
-    } row[] = {
-        {"TRAIN.LR_SCHEDULER.DECAY_EPOCHS", LR_SCHEDULER_STEP},
-        {"TRAIN.LR_SCHEDULER.DECAY_RATE", LR_SCHEDULER_STEP},
-        {"TRAIN.LR_SCHEDULER.GAMMA", LR_SCHEDULER_MULTISTEP},
-        {"TRAIN.LR_SCHEDULER.MULTISTEPS", LR_SCHEDULER_MULTISTEP},
-        {"TRAIN.LR_SCHEDULER.POWER", LR_SCHEDULER_POLY},
-        {"TRAIN.LR_SCHEDULER.PCT_START", LR_SCHEDULER_ONECYCLE},
-        {"TRAIN.LR_SCHEDULER.DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
-        {"TRAIN.LR_SCHEDULER.FINAL_DIV_FACTOR", LR_SCHEDULER_ONECYCLE},
-    };
-
-    static const char why[] = "this TRAIN.LR_SCHEDULER.NAME does not read it";
-    int name = cfg->train.lr_scheduler.name;
-    bool decays = name == LR_SCHEDULER_COSINE || name == LR_SCHEDULER_POLY;
-
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        check_read(cfg, p, row[i].key, name == row[i].name, why);
-    check_read(cfg, p, "TRAIN.MIN_LR", decays, why);
-    check_read(cfg, p, "TRAIN.LR_SCHEDULER.WARMUP_PREFIX", decays, why);
-    check_read(cfg, p, "TRAIN.WARMUP_LR", name != LR_SCHEDULER_ONECYCLE, why);
-    check_read(cfg, p, "TRAIN.SCALE_LR_BASE", cfg->train.scale_lr,
-               "TRAIN.SCALE_LR is False");
-}
-
 static void check_scaler_keys(const struct config *cfg, struct problems *p)
 {
     static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
@@ -82,9 +53,10 @@ void config_check_unread(const struct config *cfg, struct problems *p)
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
-    check_scheduler_keys(cfg, p);
     check_scaler_keys(cfg, p);
     check_augmentation_keys(cfg, p);
+    check_read(cfg, p, "TRAIN.SCALE_LR_BASE", cfg->train.scale_lr,
+               "TRAIN.SCALE_LR is False");
     check_read(cfg, p, "TRAIN.CLIP_MODE", cfg->train.clip_grad > 0,
                "TRAIN.CLIP_GRAD is 0");
     check_read(cfg, p, "DATA.CROP_PCT", cfg->test.crop, "TEST.CROP is False");

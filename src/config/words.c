@@ -56,16 +56,6 @@ const struct choice words_clip_modes[] = {
     {0},
 };
 
-const struct choice words_lr_schedulers[] = {
-    {"cosine", LR_SCHEDULER_COSINE, NULL},
-    {"linear", LR_SCHEDULER_LINEAR, NULL},
-    {"step", LR_SCHEDULER_STEP, NULL},
-    {"multistep", LR_SCHEDULER_MULTISTEP, NULL},
-    {"poly", LR_SCHEDULER_POLY, NULL},
-    {"onecycle", LR_SCHEDULER_ONECYCLE, NULL},
-    {0},
-};
-
 const struct choice words_ema_devices[] = {
     {"device", EMA_DEVICE_DEVICE, NULL},
     {"cpu", EMA_DEVICE_CPU, NULL},

@@ -16,7 +16,6 @@ extern const struct choice words_on_errors[];
 extern const struct choice words_caches[];
 extern const struct choice words_label_kinds[];
 extern const struct choice words_clip_modes[];
-extern const struct choice words_lr_schedulers[];
 extern const struct choice words_ema_devices[];
 extern const struct choice words_class_weights[];
 extern const struct choice words_remodes[];

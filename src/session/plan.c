@@ -77,53 +77,15 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->warmup_updates = cfg->train.warmup_epochs * p->updates_per_epoch;
 }
 
-_Static_assert((int)MULTISTEPS_MAX == (int)SCHEDULE_MILESTONES, "config and schedule");
-
-static void plan_milestones(struct plan *p, const struct config *cfg)
-{
-    const struct int_list *m = &cfg->train.lr_scheduler.multisteps;
-
-    if (p->schedule.kind != SCHEDULE_MULTISTEP)
-        return;
-    if (!m->n || m->n > SCHEDULE_MILESTONES)
-        BUG("unchecked milestones");
-    for (int i = 0; i < m->n; i++)
-        p->schedule.milestone[i] = m->item[i] * p->updates_per_epoch;
-    p->schedule.nmilestone = m->n;
-}
-
 static void plan_schedule(struct plan *p, const struct config *cfg)
 {
-    static const int kind[] = {
-        [LR_SCHEDULER_COSINE] = SCHEDULE_COSINE,
-        [LR_SCHEDULER_LINEAR] = SCHEDULE_LINEAR,
-        [LR_SCHEDULER_STEP] = SCHEDULE_STEP,
-        [LR_SCHEDULER_MULTISTEP] = SCHEDULE_MULTISTEP,
-        [LR_SCHEDULER_POLY] = SCHEDULE_POLY,
-        [LR_SCHEDULER_ONECYCLE] = SCHEDULE_ONECYCLE,
-    };
     const struct config_train *t = &cfg->train;
 
     p->lr_factor = t->scale_lr ? (double)(p->batch * t->accumulation_steps) /
                                      (double)t->scale_lr_base
                                : 1;
-    p->schedule = (struct schedule){
-        .kind = (int)kind[t->lr_scheduler.name],
-        .warmup_prefix = t->lr_scheduler.warmup_prefix,
-        .total = p->updates,
-        .warmup = p->warmup_updates,
-        .base = t->base_lr * p->lr_factor,
-        .warmup_start = t->warmup_lr * p->lr_factor,
-        .min = t->min_lr * p->lr_factor,
-        .every = t->lr_scheduler.decay_epochs * p->updates_per_epoch,
-        .rate = t->lr_scheduler.name == LR_SCHEDULER_STEP ? t->lr_scheduler.decay_rate
-                                                          : t->lr_scheduler.gamma,
-        .power = t->lr_scheduler.power,
-        .pct_start = t->lr_scheduler.pct_start,
-        .div = t->lr_scheduler.div_factor,
-        .final_div = t->lr_scheduler.final_div_factor,
-    };
-    plan_milestones(p, cfg);
+    p->lr_schedule = schedule_of_config(cfg);
+    p->schedule = schedule_fill(cfg, p->updates_per_epoch, p->lr_factor);
 }
 
 static void plan_input(struct plan *p, const struct config *cfg)

@@ -28,6 +28,7 @@
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
 #include "session/losses.h"
+#include "session/schedules.h"
 
 struct plan {
     const struct model *model;
@@ -49,6 +50,7 @@ struct plan {
     struct accumulation accumulation; /* .group is 1 without, and no more than .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
+    const struct lr_schedule *lr_schedule;
     struct schedule schedule; /* rates already multiplied */
     const struct optimizer *optimizer;
     struct hyperparameters hyperparameters;

@@ -68,8 +68,9 @@ static void log_start(const struct trainer *t)
                                                              : "");
     log_info("everything goes to '%s'", t->output.dir);
     log_rates(t);
-    if (p->schedule.kind == SCHEDULE_ONECYCLE && p->warmup_updates)
-        log_info("onecycle warms up by PCT_START: TRAIN.WARMUP_EPOCHS has no effect");
+    if (p->lr_schedule->warms_up_by && p->warmup_updates)
+        log_info("%s warms up by %s: TRAIN.WARMUP_EPOCHS has no effect",
+                 p->lr_schedule->name, p->lr_schedule->warms_up_by);
 }
 
 static void begin_at(struct trainer *t, int64_t epoch)

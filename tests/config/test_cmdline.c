@@ -146,13 +146,12 @@ static const struct row rows[] = {
     {"--lr=", "", "error: argument --lr: invalid float value: ''\n"},
     {"--lr", "", "error: argument --lr: expected one argument\n"},
     {"--batch-size", "", "error: argument -b/--batch-size: expected one argument\n"},
-    {"--sched|c", "",
-     "error: argument --sched: invalid choice: 'c' (choose from cosine, linear, step, "
-     "multistep, poly, onecycle)\n"},
-    {"--sched|lineer", "",
-     "error: argument --sched: invalid choice: 'lineer' (choose from cosine, linear, "
-     "step, "
-     "multistep, poly, onecycle), maybe you meant 'linear'?\n"},
+    {"--mixup-mode|e", "",
+     "error: argument --mixup-mode: invalid choice: 'e' (choose from batch, pair, "
+     "elem)\n"},
+    {"--mixup-mode|bach", "",
+     "error: argument --mixup-mode: invalid choice: 'bach' (choose from batch, pair, "
+     "elem), maybe you meant 'batch'?\n"},
     {"--tag|5", "TAG=5", ""},
     {"--tag|@home", "TAG=@home", ""},
     {"--tag|${SEED}|--lr|${TRAIN.MIN_LR}", "TAG=${SEED} TRAIN.BASE_LR=${TRAIN.MIN_LR}",

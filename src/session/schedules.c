@@ -1,0 +1,170 @@
+#include "session/schedules.h"
+
+#include "base/error.h"
+#include "config/names.h"
+
+#define SCHED(name) "TRAIN.LR_SCHEDULER." name
+#define READS(...)                                                                       \
+    (const char *const[])                                                                \
+    {                                                                                    \
+        __VA_ARGS__, NULL                                                                \
+    }
+#define WARMUP "TRAIN.WARMUP_LR"
+
+static void fill_step(struct schedule *s, const struct config *cfg,
+                      int64_t updates_per_epoch)
+{
+    s->every = cfg->train.lr_scheduler.decay_epochs * updates_per_epoch;
+    s->rate = cfg->train.lr_scheduler.decay_rate;
+}
+
+static void check_multistep(const struct config *cfg, struct problems *p)
+{
+    const struct int_list *steps = &cfg->train.lr_scheduler.multisteps;
+    const char *const *keys =
+        KEYS(SCHED("MULTISTEPS"), SCHED("NAME"), "TRAIN.WARMUP_EPOCHS");
+
+    if (!steps->n || steps->n > SCHEDULE_MILESTONES)
+        config_blame(cfg, p, KEYS(keys[0], keys[1]),
+                     "TRAIN.LR_SCHEDULER.MULTISTEPS has %d milestones, multistep needs 1 "
+                     "to %d",
+                     steps->n, SCHEDULE_MILESTONES);
+    for (int i = 1; i < steps->n; i++)
+        if (steps->item[i] <= steps->item[i - 1])
+            config_blame(cfg, p, KEYS(keys[0]),
+                         "TRAIN.LR_SCHEDULER.MULTISTEPS must grow");
+    if (steps->n && cfg->train.warmup_epochs > steps->item[0])
+        config_blame(cfg, p, keys,
+                     "the first of TRAIN.LR_SCHEDULER.MULTISTEPS (%lld) lies within the "
+                     "warm-up of %lld epochs",
+                     (long long)steps->item[0], (long long)cfg->train.warmup_epochs);
+}
+
+static void fill_multistep(struct schedule *s, const struct config *cfg,
+                           int64_t updates_per_epoch)
+{
+    const struct int_list *m = &cfg->train.lr_scheduler.multisteps;
+
+    if (!m->n || m->n > SCHEDULE_MILESTONES)
+        BUG("unchecked milestones");
+    for (int i = 0; i < m->n; i++)
+        s->milestone[i] = m->item[i] * updates_per_epoch;
+    s->nmilestone = m->n;
+    s->rate = cfg->train.lr_scheduler.gamma;
+}
+
+static void fill_poly(struct schedule *s, const struct config *cfg,
+                      int64_t updates_per_epoch)
+{
+    (void)updates_per_epoch;
+    s->power = cfg->train.lr_scheduler.power;
+}
+
+static void fill_onecycle(struct schedule *s, const struct config *cfg,
+                          int64_t updates_per_epoch)
+{
+    (void)updates_per_epoch;
+    s->pct_start = cfg->train.lr_scheduler.pct_start;
+    s->div = cfg->train.lr_scheduler.div_factor;
+    s->final_div = cfg->train.lr_scheduler.final_div_factor;
+}
+
+static const struct lr_schedule schedules[] = {
+    {
+        .name = "cosine",
+        .help = "half a cosine down to MIN_LR (timm, Swin)",
+        .kind = SCHEDULE_COSINE,
+        .reads = READS(WARMUP, "TRAIN.MIN_LR", SCHED("WARMUP_PREFIX")),
+    },
+    {
+        .name = "linear",
+        .help = "a line down to a hundredth of BASE_LR (Swin)",
+        .kind = SCHEDULE_LINEAR,
+        .reads = READS(WARMUP),
+    },
+    {
+        .name = "step",
+        .help = "times DECAY_RATE every DECAY_EPOCHS (Swin)",
+        .kind = SCHEDULE_STEP,
+        .reads = READS(WARMUP, SCHED("DECAY_EPOCHS"), SCHED("DECAY_RATE")),
+        .fill = fill_step,
+    },
+    {
+        .name = "multistep",
+        .help = "times GAMMA at each epoch of MULTISTEPS (torch, SimMIM)",
+        .kind = SCHEDULE_MULTISTEP,
+        .reads = READS(WARMUP, SCHED("GAMMA"), SCHED("MULTISTEPS")),
+        .check = check_multistep,
+        .fill = fill_multistep,
+    },
+    {
+        .name = "poly",
+        .help = "a power of what is left of the run, down to MIN_LR (timm, ERFNet)",
+        .kind = SCHEDULE_POLY,
+        .reads = READS(WARMUP, "TRAIN.MIN_LR", SCHED("WARMUP_PREFIX"), SCHED("POWER")),
+        .fill = fill_poly,
+    },
+    {
+        .name = "onecycle",
+        .help = "up to BASE_LR and down, two half cosines (torch)",
+        .kind = SCHEDULE_ONECYCLE,
+        .reads =
+            READS(SCHED("PCT_START"), SCHED("DIV_FACTOR"), SCHED("FINAL_DIV_FACTOR")),
+        .warms_up_by = "PCT_START",
+        .fill = fill_onecycle,
+    },
+    {.name = NULL},
+};
+
+static struct named schedule_at(const void *table, int i)
+{
+    const struct lr_schedule *s = (const struct lr_schedule *)table + i;
+
+    return (struct named){.name = s->name, .help = s->help, .reads = s->reads};
+}
+
+const struct names schedule_names = {.at = schedule_at, .table = schedules};
+
+void schedule_check(const struct config *cfg, struct problems *p)
+{
+    const struct lr_schedule *s;
+
+    if (!names_check(&schedule_names, cfg, p, SCHED("NAME")))
+        return;
+    s = schedule_of_config(cfg);
+    if (!s->warms_up_by && cfg->train.warmup_epochs > cfg->train.epochs)
+        config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
+                     "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
+                     (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
+    if (s->check)
+        s->check(cfg, p);
+}
+
+const struct lr_schedule *schedule_of_config(const struct config *cfg)
+{
+    int i = names_find(&schedule_names, cfg->train.lr_scheduler.name);
+
+    if (i < 0)
+        usage("there is no TRAIN.LR_SCHEDULER.NAME '%s'", cfg->train.lr_scheduler.name);
+    return &schedules[i];
+}
+
+struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
+                              double factor)
+{
+    const struct config_train *t = &cfg->train;
+    const struct lr_schedule *row = schedule_of_config(cfg);
+    struct schedule s = {
+        .kind = (int)row->kind,
+        .warmup_prefix = t->lr_scheduler.warmup_prefix,
+        .total = t->epochs * updates_per_epoch,
+        .warmup = t->warmup_epochs * updates_per_epoch,
+        .base = t->base_lr * factor,
+        .warmup_start = t->warmup_lr * factor,
+        .min = t->min_lr * factor,
+    };
+
+    if (row->fill)
+        row->fill(&s, cfg, updates_per_epoch);
+    return s;
+}

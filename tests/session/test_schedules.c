@@ -1,0 +1,114 @@
+/* The keys of TRAIN.LR_SCHEDULER against the rows of the schedules. */
+#include <string.h>
+
+#include "config/schema.h"
+#include "session/schedules.h"
+#include "tests/config_init.h"
+#include "tests/test.h"
+
+/* Each key of the section is read by a schedule, and each that is read exists. */
+static void test_keys(void **state)
+{
+    static const char section[] = "TRAIN.LR_SCHEDULER.";
+    struct named row;
+    int n = 0;
+
+    (void)state;
+    for (const struct schema *key = schema_table; key->key; key++) {
+        bool read = !strcmp(key->key, "TRAIN.LR_SCHEDULER.NAME");
+
+        if (strncmp(key->key, section, strlen(section)) != 0)
+            continue;
+        for (int i = 0; (row = schedule_names.at(schedule_names.table, i)).name; i++)
+            read |= named_reads(&row, key->key);
+        if (!read)
+            fail_msg("no schedule reads %s", key->key);
+        n++;
+    }
+    assert_true(n >= 9);
+    for (int i = 0; (row = schedule_names.at(schedule_names.table, i)).name; i++)
+        for (const char *const *key = row.reads; *key; key++)
+            if (!schema_find(schema_table, *key))
+                fail_msg("%s reads %s, which is no key", row.name, *key);
+}
+
+/* What is wrong with keys and values up to NULL; NULL: nothing. Keys that have no effect
+ * need a place where they were set: tests/golden/config/cli.txt. */
+static void check(const char *const *keys, const char *want)
+{
+    struct problems p = {0};
+    struct config cfg;
+
+    config_init(&cfg);
+    for (; *keys; keys += 2)
+        config_set(&cfg, keys[0], keys[1]);
+    schedule_check(&cfg, &p);
+    assert_int_equal(p.nerror, want ? 1 : 0);
+    if (want && !strstr(p.item[0].text, want))
+        fail_msg("'%s', not '%s'", p.item[0].text, want);
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+#define CHECK(want, ...) check((const char *const[]){__VA_ARGS__, NULL}, want)
+#define NAME             "TRAIN.LR_SCHEDULER.NAME"
+#define STEPS            "TRAIN.LR_SCHEDULER.MULTISTEPS"
+
+static void test_rules(void **state)
+{
+    (void)state;
+    CHECK("TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, step, multistep, poly, "
+          "onecycle, not 'cosin' (did you mean cosine?)",
+          NAME, "cosin");
+    CHECK("TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)", "TRAIN.EPOCHS", "5");
+    CHECK(NULL, "TRAIN.EPOCHS", "5", NAME, "onecycle");
+    CHECK(NULL, "TRAIN.EPOCHS", "20");
+    CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 to 32", NAME,
+          "multistep");
+    CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS must grow", NAME, "multistep", STEPS,
+          "[30, 30]");
+    CHECK("the first of TRAIN.LR_SCHEDULER.MULTISTEPS (19) lies within the warm-up of 20 "
+          "epochs",
+          NAME, "multistep", STEPS, "[19, 30]");
+    CHECK(NULL, NAME, "multistep", STEPS, "[20]");
+    CHECK(NULL, NAME, "step", STEPS, "[30, 30]"); /* which is not read */
+}
+
+/* The kinds are those of the formulas, the rates are multiplied. */
+static void test_fill(void **state)
+{
+    static const struct {
+        const char *name;
+        int kind;
+    } rows[] = {{"cosine", SCHEDULE_COSINE}, {"linear", SCHEDULE_LINEAR},
+                {"step", SCHEDULE_STEP},     {"multistep", SCHEDULE_MULTISTEP},
+                {"poly", SCHEDULE_POLY},     {"onecycle", SCHEDULE_ONECYCLE}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct config cfg;
+        struct schedule s;
+
+        config_init(&cfg);
+        config_set(&cfg, NAME, rows[i].name);
+        config_set(&cfg, STEPS, "[30]");
+        s = schedule_fill(&cfg, 7, 4);
+        assert_int_equal(s.kind, rows[i].kind);
+        assert_int_equal(s.total, 300 * 7);
+        assert_int_equal(s.warmup, 20 * 7);
+        assert_true(s.base == 5e-4 * 4 && s.min == 5e-6 * 4);
+        assert_true(s.warmup_start == 5e-7 * 4);
+        config_release(&cfg);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_fill),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
