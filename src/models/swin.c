@@ -85,6 +85,10 @@ const struct model_family swin_family = {
     .custom = &custom,
     .no_decay = swin_no_decay,
     .layers = swin_layers,
+    .grids = swin_grids,
+    .imagenet22k = true,
+    .other_name = swin_other_name,
+    .computed = swin_computed,
     .build = swin_build,
     .check = check,
 };

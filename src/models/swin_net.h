@@ -95,8 +95,12 @@ const char *const *swin_check(const struct swin_kind *kind, const struct swin_op
         .patch_norm = true, .window_size = __VA_ARGS__                                   \
     }
 
-extern const char *const swin_reads[], *const swin_no_decay[]; /* of model_family */
+/* Members of model_family. Microsoft's files have the mergings at the end of the stage
+ * before, the classifier as "head", and buffers of windows. */
+extern const char *const swin_reads[], *const swin_no_decay[], *const swin_computed[];
 extern const struct layer_rule swin_layers[];
+extern const struct model_grid swin_grids[];
+void swin_other_name(const char *name, struct strbuf *other);
 
 /* For model_family.custom_keys. */
 #define SWIN_CUSTOM_KEYS(p)                                                              \

@@ -46,6 +46,12 @@ struct model {
     const void *arch; /* for the family's build() */
 };
 
+/* Parameters on a square grid of positions; a file of another grid is resized. */
+struct model_grid {
+    const char *end; /* of their names; NULL ends an array */
+    bool antialias;  /* train/weight_grid.h */
+};
+
 struct model_family {
     const char *type; /* MODEL.TYPE */
     enum model_task task;
@@ -64,6 +70,19 @@ struct model_family {
      * dims. NULL at the end; NULL: none. */
     const char *const *no_decay;
     const struct layer_rule *layers; /* for TRAIN.LAYER_DECAY */
+    const struct model_grid *grids;  /* NULL: none */
+    /* Layers that depend on the classes, NULL at the end; NULL: that of the logits. */
+    const char *const *heads;
+    /* Classifiers of 21,841 classes have them in the order of models/imagenet22k.h: for
+     * 1000 classes rows are picked. */
+    bool imagenet22k;
+
+    /* Where nets like this are published with other names, too: that of a parameter, into
+     * `other`. NULL: nowhere. */
+    void (*other_name)(const char *name, struct strbuf *other);
+    /* Files may have buffers with such words in their names, which the net computes. NULL
+     * at the end; NULL: none. */
+    const char *const *computed;
 
     /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. */
     struct tensor *(*build)(struct builder *b, const void *arch,

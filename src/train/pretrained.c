@@ -9,13 +9,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "io/weights_file.h"
+#include "models/imagenet22k.h"
+#include "session/model_config.h"
 #include "train/statedict.h"
+#include "train/weight_grid.h"
 
 struct loading {
     struct session *s;
     struct weights_file file;
-    const char *prefix; /* in front of every name in the file */
-    const char *head;   /* the layer of the classifier */
+    const struct model_family *family;
+    const char *prefix;      /* in front of every name in the file */
+    bool other;              /* the file has the family's other names */
+    const char *const *head; /* layers of the classifier, NULL at the end */
     float *flat;
     bool *used; /* for each tensor of the file */
     int loaded, fresh, missing;
@@ -30,11 +35,15 @@ static const char *classifier(const struct session *s)
     return s->build[which].logits->producer->layer;
 }
 
-static bool of_layer(const char *name, const char *layer)
+static bool of_head(const struct loading *l, const char *name)
 {
-    size_t len = strlen(layer);
+    for (int i = 0; l->head[i]; i++) {
+        size_t len = strlen(l->head[i]);
 
-    return !strncmp(name, layer, len) && name[len] == '.';
+        if (!strncmp(name, l->head[i], len) && name[len] == '.')
+            return true;
+    }
+    return false;
 }
 
 /* A parameter that no node reads, as the encoder's classifier in a whole ERFNet. */
@@ -59,10 +68,16 @@ static bool may_skip(struct loading *l, const char *name)
 
 static const struct safetensors_tensor *find(const struct loading *l, const char *name)
 {
-    char *full = xasprintf("%s%s", l->prefix, name);
-    const struct safetensors_tensor *t = weights_file_find(&l->file, full);
+    struct strbuf full = STRBUF_INIT;
+    const struct safetensors_tensor *t;
 
-    free(full);
+    strbuf_addstr(&full, l->prefix);
+    if (l->other)
+        l->family->other_name(name, &full);
+    else
+        strbuf_addstr(&full, name);
+    t = weights_file_find(&l->file, full.buf);
+    strbuf_release(&full);
     return t;
 }
 
@@ -91,7 +106,7 @@ static void report_shape(const struct tensor *t, const struct safetensors_tensor
 /* Was the classifier of the file made for another number of classes? */
 static bool other_classes(const struct loading *l)
 {
-    char *name = xasprintf("%s.bias", l->head);
+    char *name = xasprintf("%s.bias", l->head[0]);
     const struct safetensors_tensor *bias = find(l, name);
 
     free(name);
@@ -110,11 +125,108 @@ static void report_not_finite(const struct loading *l, const struct segment *seg
                     seg->tensor->name, (long long)n, (long long)seg->len);
 }
 
+static const struct model_grid *grid_of(const struct loading *l, const char *name)
+{
+    const struct model_grid *g = l->family->grids;
+    size_t len = strlen(name);
+
+    for (; g && g->end; g++)
+        if (len >= strlen(g->end) && !strcmp(name + len - strlen(g->end), g->end))
+            return g;
+    return NULL;
+}
+
+/* A grid in the file that differs in its side alone: dims [..., rows, channels]. */
+static bool is_other_grid(const struct loading *l, const struct tensor *t,
+                          const struct safetensors_tensor *file)
+{
+    int n = t->ndim;
+    struct weight_grid from, to;
+
+    if (l->all || !grid_of(l, t->name) || n < 2 || file->ndim != n ||
+        file->dims[n - 1] != t->dim[n - 1])
+        return false;
+    for (int i = 0; i < n - 2; i++)
+        if (file->dims[i] != 1 || t->dim[i] != 1)
+            return false;
+    from = weight_grid_of(file->dims[n - 2]);
+    to = weight_grid_of(t->dim[n - 2]);
+    return from.prefix == to.prefix && from.side > 0;
+}
+
+/* The classifier of ImageNet-22k, and ours is of 1k. */
+static bool is_22k(const struct loading *l, const struct tensor *t,
+                   const struct safetensors_tensor *file)
+{
+    if (l->all || !l->family->imagenet22k || !of_head(l, t->name) ||
+        file->ndim != t->ndim || file->dims[0] != IMAGENET_22K ||
+        t->dim[0] != IMAGENET_1K)
+        return false;
+    for (int i = 1; i < t->ndim; i++)
+        if (file->dims[i] != t->dim[i])
+            return false;
+    return true;
+}
+
+/* How a tensor of other dims becomes ours; NULL: not. */
+typedef void remake_fn(const struct loading *l, const struct tensor *t, const float *src,
+                       const int64_t *dims, float *dst);
+
+static void remake_grid(const struct loading *l, const struct tensor *t, const float *src,
+                        const int64_t *dims, float *dst)
+{
+    weight_grid_resize(src, weight_grid_of(dims[t->ndim - 2]), dst,
+                       weight_grid_of(t->dim[t->ndim - 2]), t->dim[t->ndim - 1],
+                       grid_of(l, t->name)->antialias);
+}
+
+static void remake_22k(const struct loading *l, const struct tensor *t, const float *src,
+                       const int64_t *dims, float *dst)
+{
+    int64_t len = tensor_len(t) / IMAGENET_1K;
+
+    (void)l;
+    (void)dims;
+    for (int i = 0; i < IMAGENET_1K; i++)
+        memcpy(dst + i * len, src + imagenet22k_rows[i] * len,
+               (size_t)len * sizeof(*dst));
+}
+
+static remake_fn *remake_of(const struct loading *l, const struct tensor *t,
+                            const struct safetensors_tensor *file)
+{
+    if (statedict_fits(t, file) || t->layout == LAYOUT_IMAGE)
+        return NULL;
+    return is_other_grid(l, t, file) ? remake_grid
+           : is_22k(l, t, file)      ? remake_22k
+                                     : NULL;
+}
+
+/* false: the file's dtype holds no weights */
+static bool load_remade(struct loading *l, const struct segment *seg, remake_fn *remake,
+                        const struct safetensors_tensor *file, const void *packed)
+{
+    struct tensor shape = *seg->tensor;
+    struct segment from = {.tensor = &shape};
+    float *src;
+    bool ok;
+
+    memcpy(shape.dim, file->dims, (size_t)shape.ndim * sizeof(*shape.dim));
+    from.len = tensor_len(&shape);
+    src = xcalloc((size_t)from.len, sizeof(*src));
+    ok = statedict_unpack(&from, src, packed, file->dtype);
+    if (ok)
+        remake(l, seg->tensor, src, file->dims, l->flat + seg->offset);
+    free(src);
+    return ok;
+}
+
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
 {
     const struct tensor *t = seg->tensor;
     const struct safetensors_tensor *file = find(l, t->name);
     struct strbuf why = STRBUF_INIT;
+    remake_fn *remake = file ? remake_of(l, t, file) : NULL;
 
     if (file)
         l->used[file - l->file.tensor] = true;
@@ -128,20 +240,25 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     } else if (!file) {
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
-    } else if (!statedict_fits(t, file)) {
+    } else if (!remake && !statedict_fits(t, file)) {
         bool fresh = unread(l, t) ||
-                     (of_layer(t->name, l->head) && !l->all && other_classes(l)) ||
+                     (of_head(l, t->name) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
         report_shape(t, file, fresh ? ": starts afresh" : "");
         *(fresh ? &l->fresh : &l->missing) += 1;
     } else if (weights_file_read(&l->file, file, packed, &why)) {
         die("%s", why.buf);
-    } else if (!statedict_unpack(seg, l->flat, packed, file->dtype)) {
+    } else if (!(remake ? load_remade(l, seg, remake, file, packed)
+                        : statedict_unpack(seg, l->flat, packed, file->dtype))) {
         die("'%s': %s has the dtype %s", l->file.path, t->name,
             safetensors_dtype_name(file->dtype));
     } else {
-        if (l->s->cfg->model.pretrained_skip.n)
+        if (remake)
+            report_shape(t, file,
+                         remake == remake_grid ? ": resized, bicubic"
+                                               : ": the rows of ImageNet-1k");
+        else if (l->s->cfg->model.pretrained_skip.n)
             log_info("pretrained: %s: loaded", t->name);
         else
             log_debug("pretrained: %s: loaded", t->name);
@@ -154,6 +271,11 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
 /* Names that a state dict may have beside the model's. */
 static bool expected_extra(const struct loading *l, const char *name)
 {
+    const char *const *word = l->family->computed;
+
+    for (; word && *word; word++)
+        if (strstr(name, *word))
+            return true;
     return (l->file.ours && strncmp(name, "ema.", 4) != 0) ||
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }
@@ -231,8 +353,9 @@ static char *prefix_of(const struct loading *l, size_t i)
     return xasprintf("%.*s", (int)(len - end), name);
 }
 
-/* The one behind which the most tensors are: a wrapper's or any other; to be freed. */
-static char *find_prefix(struct loading *l)
+/* The one behind which the most tensors are, `*most` of them: a wrapper's or any other;
+ * to be freed. */
+static char *best_prefix(struct loading *l, int *most)
 {
     static const char *const usual[] = {
         "ema.",
@@ -245,14 +368,14 @@ static char *find_prefix(struct loading *l)
     };
     const size_t nusual = sizeof(usual) / sizeof(usual[0]);
     char *best = xstrdup("");
-    int most = 0;
 
+    *most = 0;
     for (size_t i = 0; i < nusual + l->file.n; i++) {
         char *prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(l, i - nusual);
         int n = prefix ? count_behind(l, prefix) : 0;
 
-        if (n > most) {
-            most = n;
+        if (n > *most) {
+            *most = n;
             free(best);
             best = prefix;
         } else {
@@ -260,6 +383,22 @@ static char *find_prefix(struct loading *l)
         }
     }
     return best;
+}
+
+/* By which names, and behind which prefix; to be freed. */
+static char *find_names(struct loading *l)
+{
+    int own, other = 0;
+    char *prefix = best_prefix(l, &own), *again = NULL;
+
+    l->other = l->family->other_name != NULL;
+    if (l->other)
+        again = best_prefix(l, &other);
+    l->other = other > own;
+    free(l->other ? prefix : again);
+    if (l->other)
+        log_info("pretrained '%s': names as Microsoft has them", l->file.path);
+    return l->other ? again : prefix;
 }
 
 static void *packed_room(const struct weights_file *file)
@@ -298,7 +437,8 @@ static void load(struct session *s, const char *path, bool all, const char *what
                  const struct class_list *classes)
 {
     const struct flat *f = session_flat(s);
-    struct loading l = {.s = s, .head = classifier(s), .all = all};
+    struct loading l = {.s = s, .family = model_of_config(s->cfg)->family, .all = all};
+    const char *const last[] = {classifier(s), NULL};
     struct strbuf why = STRBUF_INIT;
     char *prefix;
     void *packed;
@@ -310,7 +450,8 @@ static void load(struct session *s, const char *path, bool all, const char *what
                      s->cfg->data.check_classes);
     if (all && s->cfg->model.pretrained_skip.n)
         log_info("MODEL.PRETRAINED_SKIP: passed over, as every weight is needed here");
-    l.prefix = prefix = find_prefix(&l);
+    l.head = l.family->heads ? l.family->heads : last;
+    l.prefix = prefix = find_names(&l);
     l.flat = xcalloc((size_t)f->weights_len, sizeof(float));
     l.used = xcalloc(l.file.n + 1, sizeof(*l.used));
     packed = packed_room(&l.file);

@@ -9,6 +9,11 @@
  * for the classifier when the number of classes differs, for what no layer reads (the
  * classifier of ERFNet's encoder in the whole net), and for the patterns of
  * MODEL.PRETRAINED_SKIP: these keep their fresh start, and the log names each of them.
+ * Of nets whose family says so (models/table.h), parameters on a grid of another size are
+ * resized and of a classifier of ImageNet-22k the rows of 1k are taken, with a line for
+ * each, and Microsoft's names of Swin are read as well; but not to use the weights as
+ * they are.
+ *
  * Missing counters of batch norms are zero. Values that are not finite are loaded and
  * told, and so is a pattern that names nothing. All mismatches are listed before the
  * program ends.

@@ -8,6 +8,7 @@
 #include "config/schema.h"
 #include "models/count.h"
 #include "models/resnet.h"
+#include "models/swin_net.h"
 #include "session/model_config.h"
 #include "tests/config_init.h"
 #include "tests/test.h"
@@ -208,12 +209,38 @@ static void test_common(void **state)
     check_says("resnet", "resnet50", "DATA.IMG_SIZE", "60", NULL);
 }
 
+/* What a Swin's name means, unless the keys say otherwise. */
+static void test_preset(void **state)
+{
+    struct config cfg;
+    struct arena mem = {0};
+    struct model_options o;
+    const struct swin_options *s;
+
+    (void)state;
+    config_of(&cfg, "swinv2", "swinv2_base_window12to24_192to384");
+    config_preset(&cfg, "MODEL.SWINV2.EMBED_DIM", "64", "here");
+    model_preset(&cfg);
+    o = model_options_of_config(&cfg, &mem);
+    s = o.family;
+    assert_int_equal(s->embed_dim, 64);
+    assert_int_equal(s->window_size, 24);
+    assert_int_equal(s->depths.item[2], 18);
+    assert_int_equal(s->num_heads.item[3], 32);
+    assert_int_equal(s->pretrained_window_sizes.item[3], 6);
+    assert_string_equal(config_where(&cfg, "MODEL.SWINV2.DEPTHS"),
+                        "MODEL.NAME swinv2_base_window12to24_192to384");
+    arena_release(&mem);
+    config_release(&cfg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables), cmocka_unit_test(test_choices),
         cmocka_unit_test(test_values), cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_unread), cmocka_unit_test(test_common),
+        cmocka_unit_test(test_preset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,10 +10,13 @@
 #include "base/log.h"
 #include "graph/flat.h"
 #include "io/safetensors.h"
+#include "models/imagenet22k.h"
+#include "models/swin_net.h"
 #include "tests/child.h"
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"
 #include "train/pretrained.h"
+#include "train/weight_grid.h"
 
 static void load_pretrained(void *arg)
 {
@@ -174,6 +177,143 @@ static void test_told(void **state)
     run_release(&to);
 }
 
+/* ---- Swin as Microsoft publishes it ---- */
+
+#define SWIN                                                                             \
+    "MODEL.TYPE", "swin", "MODEL.NAME", "swin_tiny_patch4_window7_224", "DATA.IMG_SIZE", \
+        "16", "MODEL.SWIN.PATCH_SIZE", "2", "MODEL.SWIN.EMBED_DIM", "8",                 \
+        "MODEL.SWIN.DEPTHS", "[2, 1]", "MODEL.SWIN.NUM_HEADS", "[1, 2]",                 \
+        "MODEL.SWIN.APE", "True"
+
+static void add_other(struct safetensors_writer *w, const char *name, const float *v,
+                      const struct tensor *t)
+{
+    struct strbuf other = STRBUF_INIT;
+
+    swin_other_name(name, &other);
+    safetensors_writer_add(w, other.buf, SAFETENSORS_F32, t->ndim, t->dim, v);
+    strbuf_release(&other);
+}
+
+/* fp32, with a buffer that the net computes. */
+static void write_microsoft(struct run *r)
+{
+    const struct flat *f = session_flat(&r->s);
+    struct safetensors_writer w = {0};
+    struct strbuf why = STRBUF_INIT;
+    float *v = xcalloc((size_t)f->weights_len, sizeof(*v));
+
+    (void)run_weights(r);
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct segment *s = &f->segment[i];
+
+        for (int64_t k = 0; k < s->len; k++)
+            v[s->offset + k] = r->weights[s->offset + place_of(s->tensor, k)];
+        add_other(&w, s->tensor->name, v + s->offset, s->tensor);
+    }
+    safetensors_writer_add(&w, "layers.0.blocks.1.attn_mask", SAFETENSORS_F32, 1,
+                           (const int64_t[]){4}, v);
+    assert_int_equal(safetensors_writer_commit(&w, ckpt_path, &why), 0);
+    safetensors_writer_release(&w);
+    free(v);
+}
+
+/* Bias tables and the embedding of positions, for a larger window and image. */
+static void check_resized(struct run *from, struct run *to, const char *name,
+                          bool resized)
+{
+    const struct segment *a = run_segment(from, name), *b = run_segment(to, name);
+    const struct tensor *t = b->tensor;
+    int64_t c = t->dim[t->ndim - 1];
+    float *want = xcalloc((size_t)b->len, sizeof(*want));
+
+    assert_int_equal(a->len != b->len, resized);
+    weight_grid_resize(from->weights + a->offset,
+                       weight_grid_of(a->tensor->dim[t->ndim - 2]), want,
+                       weight_grid_of(t->dim[t->ndim - 2]), c, false);
+    assert_memory_equal(want, to->weights + b->offset, (size_t)b->len * sizeof(*want));
+    free(want);
+}
+
+static void check_other_name(const char *name, const char *want)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    swin_other_name(name, &s);
+    assert_string_equal(s.buf, want);
+    strbuf_release(&s);
+}
+
+static void test_microsoft(void **state)
+{
+    struct run from, same, large;
+    const struct flat *f;
+
+    (void)state;
+    check_other_name("head.fc.bias", "head.bias");
+    check_other_name("layers.1.downsample.norm.weight",
+                     "layers.0.downsample.norm.weight");
+    check_other_name("layers.1.blocks.0.norm1.bias", "layers.1.blocks.0.norm1.bias");
+    run_init(&from, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", NULL});
+    run_init(&same,
+             (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", "SEED", "7", NULL});
+    run_init(&large, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "6", "SEED", "7",
+                                      "DATA.IMG_SIZE", "24", NULL});
+    f = session_flat(&from.s);
+    write_microsoft(&from);
+    load_pretrained(&same);
+    ckpt_same_array(&from, &same, MEMORY_WEIGHTS);
+    load_pretrained(&large);
+    (void)run_weights(&large);
+    check_resized(&from, &large, "absolute_pos_embed", true);
+    check_resized(&from, &large, "layers.0.blocks.1.attn.relative_position_bias_table",
+                  true);
+    check_resized(&from, &large, "layers.1.blocks.0.attn.relative_position_bias_table",
+                  true);
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct segment *a = &f->segment[i];
+        const struct segment *b = run_segment(&large, a->tensor->name);
+
+        if (a->len == b->len)
+            assert_memory_equal(from.weights + a->offset, large.weights + b->offset,
+                                (size_t)a->len * sizeof(float));
+    }
+    run_release(&from);
+    run_release(&same);
+    run_release(&large);
+}
+
+/* The rows of 1k, here each with its number, out of a classifier of 22k. */
+static void test_22k(void **state)
+{
+    struct run from, to;
+    const struct segment *a, *b;
+    int64_t c;
+
+    (void)state;
+    run_init(&from, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "21841", NULL});
+    run_init(&to, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "1000", NULL});
+    (void)run_weights(&from);
+    a = run_segment(&from, "head.fc.weight");
+    b = run_segment(&to, "head.fc.weight");
+    c = a->tensor->dim[1];
+    for (int64_t i = 0; i < a->len; i++)
+        from.weights[a->offset + i] = (float)(i / c);
+    session_set(&from.s, MEMORY_WEIGHTS, from.weights);
+    write_microsoft(&from);
+    load_pretrained(&to);
+    (void)run_weights(&to);
+    /* tench n01440764, goldfish n01443537 and toilet paper n15075141 */
+    assert_true(to.weights[b->offset] == 359);
+    assert_true(to.weights[b->offset + c] == 368);
+    assert_true(to.weights[b->offset + b->len - 1] == imagenet22k_rows[999]);
+    for (int i = 1; i < IMAGENET_1K; i++) /* but for one that is not in 22k */
+        if (i != 850 && i != 851)
+            assert_true(imagenet22k_rows[i] > imagenet22k_rows[i - 1]);
+    run_release(&from);
+    run_release(&to);
+}
+
 /* Nothing remembers the weights that were there before: packed copies and averages. */
 static void test_forgets(void **state)
 {
@@ -323,6 +463,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_skip, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_told, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_torch, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_microsoft, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_22k, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_forgets, ckpt_setup, ckpt_teardown),
     };
 

@@ -1,0 +1,81 @@
+/* Tables of windows and images of another size, against PyTorch and timm. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "io/json.h"
+#include "tests/test.h"
+#include "train/weight_grid.h"
+
+enum { CHANNELS = 3 };
+
+static int64_t field(const json_t *j, const char *name)
+{
+    assert_true(json_is_integer(json_object_get(j, name)));
+    return json_integer_value(json_object_get(j, name));
+}
+
+static void check_near(double got, double want, double tol)
+{
+    if (!(fabs(got - want) <= tol))
+        fail_msg("%.9g, want %.9g", got, want);
+}
+
+static void check_case(const json_t *j)
+{
+    struct weight_grid from = {field(j, "prefix"), field(j, "side")};
+    struct weight_grid to = {from.prefix, field(j, "to")};
+    int64_t rows = from.prefix + from.side * from.side, every = field(j, "every");
+    int64_t n = (to.prefix + to.side * to.side) * CHANNELS;
+    const json_t *want = json_object_get(j, "y");
+    float *x = xcalloc((size_t)(rows * CHANNELS), sizeof(*x));
+    float *y = xcalloc((size_t)n, sizeof(*y));
+    double sum = 0;
+
+    for (int64_t i = 0; i < rows * CHANNELS; i++)
+        x[i] = (float)((double)(7919 * i % 101) / 50 - 1);
+    weight_grid_resize(x, from, y, to, CHANNELS,
+                       json_is_true(json_object_get(j, "antialias")));
+    for (int64_t i = 0; i < n; i++)
+        sum += fabs(y[i]);
+    check_near(sum, json_number_value(json_object_get(j, "sum")), 1e-6 * (double)n);
+    assert_int_equal(json_array_size(want), (n + every - 1) / every);
+    for (int64_t i = 0; i < n; i += every)
+        check_near(y[i], json_number_value(json_array_get(want, (size_t)(i / every))),
+                   3e-6);
+    free(x);
+    free(y);
+}
+
+static void test_resize(void **state)
+{
+    json_t *j = json_load_file("tests/golden/train/weight_grid.json", 0, NULL);
+
+    (void)state;
+    assert_int_equal(json_array_size(j), 14);
+    for (size_t i = 0; i < json_array_size(j); i++)
+        check_case(json_array_get(j, i));
+    json_decref(j);
+}
+
+static void test_grid_of(void **state)
+{
+    static const struct {
+        int64_t rows, prefix, side;
+    } rows[] = {{197, 1, 14}, {198, 2, 14}, {169, 0, 13},
+                {2, 1, 1},    {6, 2, 2},    {1, 0, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(weight_grid_of(rows[i].rows).prefix, rows[i].prefix);
+        assert_int_equal(weight_grid_of(rows[i].rows).side, rows[i].side);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_resize),
+                                       cmocka_unit_test(test_grid_of)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
