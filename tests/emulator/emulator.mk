@@ -27,13 +27,13 @@ EMU_C    := $(wildcard tests/emulator/*.c)
 EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
 # Programs of tests/ that also run here, and the emulator's own.
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
-EMU_BOTH := ops/test_ops ops/test_optim models/test_resnet_golden models/test_erfnet_golden \
+EMU_BOTH := ops/test_ops ops/test_optim models/test_resnet_golden models/test_erfnet_golden models/test_transformer_golden \
             models/test_transformer_golden session/test_step session/test_accumulation \
             session/test_overflow session/test_segment session/test_segment_weights \
             session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/table.sh tests/emulator/messages.sh
-EMU_LONG := $(addprefix tests/emulator/,models.sh ops.sh train.sh options.sh check_gpu.sh)
+EMU_LONG := $(addprefix tests/emulator/,swin.sh models.sh ops.sh train.sh options.sh check_gpu.sh)
 
 EMU_OWN  := $(wildcard tests/emulator/*.c tests/emulator/self/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Swin's configurations on the emulated GPU, a step of each: tests/e2e/swin_configs.sh.
+#
+#   tests/emulator/swin.sh [TRAINC]
+set -eu
+here=$(realpath "$(dirname "$0")/../..")
+trainc=${1:-${EMULATED:-$here/build/cc/emulated}/../trainc-emulated}
+exec "$here/tests/e2e/swin_configs.sh" "$trainc" cuda
