@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -17,7 +18,7 @@ static int by_name(const void *a, const void *b)
     return model_natural_order((*x)->name, (*y)->name);
 }
 
-static void print_row(const struct model *m)
+static void print_row(const struct model *m, int width)
 {
     struct model_options o = {.classes = m->classes};
     struct model_count c =
@@ -25,9 +26,9 @@ static void print_row(const struct model *m)
     struct strbuf params = STRBUF_INIT;
 
     strbuf_add_grouped(&params, c.params);
-    printf("%-20s %-8s %13s %8.2f %5d %8d  %s%s\n", m->name, m->family->type, params.buf,
-           (double)c.macs / 1e9, m->size, m->classes, m->recipe ? "configs/" : "-",
-           m->recipe ? m->recipe : "");
+    printf("%-*s %-8s %13s %8.2f %5d %8d  %s%s\n", width, m->name, m->family->type,
+           params.buf, (double)c.macs / 1e9, m->size, m->classes,
+           m->recipe ? "configs/" : "-", m->recipe ? m->recipe : "");
     strbuf_release(&params);
 }
 
@@ -47,6 +48,7 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     const char *glob = line->narg ? line->arg[0].text : "*";
     const struct model **row = NULL;
     size_t n = 0, cap = 0;
+    int width = 20; /* of the names */
 
     (void)cfg;
     for (int i = 0; model_families[i]; i++) {
@@ -55,15 +57,17 @@ static int models_run(struct config *cfg, const struct cmdline *line)
                 continue;
             GROW(row, n, cap);
             row[n++] = m;
+            if ((int)strlen(m->name) > width)
+                width = (int)strlen(m->name);
         }
     }
     if (!n)
         usage("no model's name matches '%s'", glob);
     qsort(row, n, sizeof(*row), by_name);
-    printf("%-20s %-8s %13s %8s %5s %8s  %s\n", "MODEL.NAME", "TYPE", "parameters",
+    printf("%-*s %-8s %13s %8s %5s %8s  %s\n", width, "MODEL.NAME", "TYPE", "parameters",
            "GMACs", "size", "classes", "recipe");
     for (size_t i = 0; i < n; i++)
-        print_row(row[i]);
+        print_row(row[i], width);
     if (n == 1)
         print_details(row[0]);
     free(row);
