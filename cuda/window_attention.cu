@@ -160,9 +160,8 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
     for (int first = 0; first < k.tokens; first += S::TILE) {
         float s[S::R][S::R] = {};
 
-        __syncthreads(); /* whoever still reads the values before */
         load_tokens<S::TILE>(k, u, first, key);
-        __syncthreads();
+        __syncthreads(); /* whoever still reads the values before */
         load_features<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, kv);
         __syncthreads();
         if (k.logit_scale) {

@@ -30,10 +30,8 @@ __device__ static inline void add_offsets(const attention &k, const pair_tiles<S
     int w = k.grid.window_w, h = k.grid.window_h, wide = 2 * w - 1;
     int low = t.query[0].code - t.key[S::TILE - 1].code + k.centre;
     int high = t.query[S::TILE - 1].code - t.key[0].code + k.centre;
-    /* an offset is always the same thread's: no barrier is needed between two tiles */
-    int skip = low / PRODUCT_THREADS * PRODUCT_THREADS;
 
-    for (int e = skip + (int)threadIdx.x; e <= high; e += PRODUCT_THREADS) {
+    for (int e = low + (int)threadIdx.x; e <= high; e += PRODUCT_THREADS) {
         int down = e / wide - (h - 1), right = e % wide - (w - 1);
         float sum = 0;
 
