@@ -87,7 +87,7 @@ unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check m
 	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
 
 # The longest first: two run at a time.
-test: ## packages, build, unit tests, end-to-end tests and headers: at most eight minutes
+test: ## packages, build, unit tests, end-to-end tests and headers
 	@scripts/deps.sh
 	@$(MAKE) -s -j$(shell nproc) all $(TEST) emulator
 	@$(MAKE) -s headers
@@ -96,7 +96,7 @@ test: ## packages, build, unit tests, end-to-end tests and headers: at most eigh
 check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
 	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
 
-demo: ## packages, build, generated images, training, evaluation: two minutes
+demo: ## packages, build, generated images, training, evaluation
 	@scripts/demo.sh
 
 headers: ## includes point downward; every header compiles alone, as C, and as C++ if it says extern "C"

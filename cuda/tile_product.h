@@ -1,7 +1,7 @@
 /*
  * Products of tiles in shared memory by a block of 256 threads, 16 x 16: thread (y, x)
  * has rows y + 16 a of the result. Tiles are fp32, row by row, `stride` floats apart,
- * which 4 divides (4 behind a multiple of 16 spreads the rows over the banks); so does
+ * which 4 divides (4 after a multiple of 16 spreads the rows over the banks); so does
  * `len`. Sums are in one order.
  *
  *   float sum[R][C] = {};

@@ -62,7 +62,7 @@ static const char *attention_claim(struct region *r, struct graph *, struct node
     return nullptr;
 }
 
-/* Scores of all pairs of two tiles; none for keys behind the last. */
+/* Scores of all pairs of two tiles; none for keys after the last. */
 template <class S>
 __device__ static inline void scores_of(const attention &k, const unit &u,
                                         const biases &b, const token *query,

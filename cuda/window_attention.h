@@ -127,7 +127,7 @@ struct token {
     int region;
 };
 
-/* Tokens behind the last look like it, but have no pixel. */
+/* Tokens after the last look like it, but have no pixel. */
 template <int TILE>
 __device__ static inline void load_tokens(const attention &k, const unit &u, int first,
                                           token *to)
@@ -179,7 +179,7 @@ __device__ static inline features<T> result_of(const attention &k, const unit &u
     return {dy + result_at(k, u, 0), k.channels, nullptr};
 }
 
-/* to[token][feature]; zeros behind the head's features and for tokens behind the last. */
+/* to[token][feature]; zeros after the head's features and for tokens after the last. */
 template <class S, int N, class T>
 __device__ static inline void load_packs(const attention &k, const features<T> &f,
                                          const token *tokens, int first, float *to)

@@ -42,7 +42,7 @@ static size_t ones_size(const struct layernorm_state *st)
     return st->affine ? 0 : 2 * (size_t)st->padded * sizeof(float);
 }
 
-/* Ones and zeros in front of the workspace; returns what is behind them. */
+/* Ones and zeros in front of the workspace; returns what is after them. */
 static void *ones_fill(struct job *j)
 {
     float *ones = j->s->workspace;

@@ -23,9 +23,9 @@
 struct layer_rule {
     const char *pattern; /* POSIX extended; NULL ends the rules */
     int group;
-    int then; /* one more number behind those that were found, with has_then */
+    int then; /* one more number after those that were found, with has_then */
     bool has_then;
-    bool joins; /* behind all others of its group, and one layer with the last of them */
+    bool joins; /* after all others of its group, and one layer with the last of them */
 };
 
 /*

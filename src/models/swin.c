@@ -33,13 +33,13 @@ static const struct swin_kind kind = {.mix = attention, .prefix = "MODEL.SWIN"};
 static struct tensor *swin_build(struct builder *b, const void *arch,
                                  const struct model_options *o, struct tensor *x)
 {
-    return swin_net(b, &kind, o->family ? o->family : arch, o, x);
+    return swin_net(b, &kind, arch, o, x);
 }
 
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    return swin_check(&kind, o->family ? o->family : m->arch, height, width, why);
+    return swin_check(&kind, m, o, height, width, why);
 }
 
 static const struct option options[] = {

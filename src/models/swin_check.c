@@ -118,9 +118,11 @@ static const char *const *check_side(const struct swin_kind *kind,
     return kind->whole ? check_whole(kind, o, pixels, why) : NULL;
 }
 
-const char *const *swin_check(const struct swin_kind *kind, const struct swin_options *o,
-                              int height, int width, struct strbuf *why)
+const char *const *swin_check(const struct swin_kind *kind, const struct model *m,
+                              const struct model_options *common, int height, int width,
+                              struct strbuf *why)
 {
+    const struct swin_options *o = common->family ? common->family : m->arch;
     const char *const *keys = check_stages(kind, o, why);
 
     if (!keys)

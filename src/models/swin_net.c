@@ -196,10 +196,10 @@ static struct tensor *stage(struct swin *s, struct tensor *x, int i)
     return x;
 }
 
-struct tensor *swin_net(struct builder *b, const struct swin_kind *kind,
-                        const struct swin_options *o, const struct model_options *common,
-                        struct tensor *x)
+struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const void *arch,
+                        const struct model_options *common, struct tensor *x)
 {
+    const struct swin_options *o = common->family ? common->family : arch;
     struct swin s = {
         .b = b,
         .o = o,

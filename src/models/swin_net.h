@@ -55,14 +55,15 @@ struct swin_kind {
     const char *prefix; /* of its keys: "MODEL.SWIN" */
 };
 
-/* x is an image batch [N, C, H, W]; returns logits [N, classes]. */
-struct tensor *swin_net(struct builder *b, const struct swin_kind *kind,
-                        const struct swin_options *o, const struct model_options *common,
-                        struct tensor *x);
+/* For model_family.build: x is an image batch [N, C, H, W]; returns logits [N, classes].
+ * The family's options in `common` count, and the model's own (`arch`) without any. */
+struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const void *arch,
+                        const struct model_options *common, struct tensor *x);
 
 /* For model_family.check. */
-const char *const *swin_check(const struct swin_kind *kind, const struct swin_options *o,
-                              int height, int width, struct strbuf *why);
+const char *const *swin_check(const struct swin_kind *kind, const struct model *m,
+                              const struct model_options *common, int height, int width,
+                              struct strbuf *why);
 
 /* Rows of a family's table of keys; `p` is its prefix. */
 #define SWIN_OPTIONS(p)                                                                  \

@@ -281,7 +281,7 @@ static bool expected_extra(const struct loading *l, const char *name)
 }
 
 /* As the model would call it. */
-static const char *behind_prefix(const struct loading *l, const char *name)
+static const char *without_prefix(const struct loading *l, const char *name)
 {
     size_t n = strlen(l->prefix);
 
@@ -295,7 +295,7 @@ static void report_unused(struct loading *l)
 
         if (l->used[i] || expected_extra(l, name))
             continue;
-        if (may_skip(l, name) || may_skip(l, behind_prefix(l, name))) {
+        if (may_skip(l, name) || may_skip(l, without_prefix(l, name))) {
             log_info("pretrained: %s: not in the model, passed over", name);
             continue;
         }
@@ -313,7 +313,7 @@ static bool names_any(const struct loading *l, const char *pattern)
         any = !fnmatch(pattern, f->segment[i].tensor->name, 0);
     for (size_t i = 0; i < l->file.n && !any; i++)
         any = !fnmatch(pattern, l->file.tensor[i].name, 0) ||
-              !fnmatch(pattern, behind_prefix(l, l->file.tensor[i].name), 0);
+              !fnmatch(pattern, without_prefix(l, l->file.tensor[i].name), 0);
     return any;
 }
 
@@ -327,8 +327,8 @@ static void report_patterns(const struct loading *l)
                         list->item[i], l->file.path);
 }
 
-/* How many of the model's tensors are behind the prefix. */
-static int count_behind(struct loading *l, const char *prefix)
+/* How many of the model's tensors the file has with this prefix. */
+static int count_with(struct loading *l, const char *prefix)
 {
     const struct flat *f = session_flat(l->s);
     int n = 0;
@@ -353,7 +353,7 @@ static char *prefix_of(const struct loading *l, size_t i)
     return xasprintf("%.*s", (int)(len - end), name);
 }
 
-/* The one behind which the most tensors are, `*most` of them: a wrapper's or any other;
+/* The one that the most tensors have, `*most` of them: a wrapper's or any other;
  * to be freed. */
 static char *best_prefix(struct loading *l, int *most)
 {
@@ -372,7 +372,7 @@ static char *best_prefix(struct loading *l, int *most)
     *most = 0;
     for (size_t i = 0; i < nusual + l->file.n; i++) {
         char *prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(l, i - nusual);
-        int n = prefix ? count_behind(l, prefix) : 0;
+        int n = prefix ? count_with(l, prefix) : 0;
 
         if (n > *most) {
             *most = n;
@@ -385,7 +385,7 @@ static char *best_prefix(struct loading *l, int *most)
     return best;
 }
 
-/* By which names, and behind which prefix; to be freed. */
+/* By which names, and with which prefix; to be freed. */
 static char *find_names(struct loading *l)
 {
     int own, other = 0;

@@ -34,11 +34,17 @@ static void test_interpolation(void **state)
     strbuf_release(&s);
     strbuf_release(&text);
     support_cleanup();
+}
 
-    /* in lists, and not where it is meant literally */
+/* In lists, in BASE, and not where it is meant literally. */
+static void test_in_lists(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct config cfg;
+
+    (void)state;
     assert_int_equal(setenv("TRAINC_TEST_BASE", support_file("b.yaml", "SEED: 5\n"), 1),
                      0);
-    strbuf_reset(&s);
     assert_true(support_load(
         &cfg, &s,
         "--cfg %s --opts DATA.CLASS_NAMES [${TAG},1,yes] TRAIN.FREEZE [$${TAG}]",
@@ -62,7 +68,11 @@ static void test_interpolation(void **state)
     support_says("TRAIN.FREEZE=[a,${NOPE}]", NULL,
                  "error: --opts #1: TRAIN.FREEZE: ${NOPE} is no key\n");
     support_cleanup();
+}
 
+static void test_mistakes(void **state)
+{
+    (void)state;
     support_says("SEED=${env:TRAINC_TEST_NONE}", NULL,
                  "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
     support_says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");
@@ -112,6 +122,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interpolation),
+        cmocka_unit_test(test_in_lists),
+        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_quotes),
     };
 

@@ -16,7 +16,7 @@ struct dropout_key;
  * y[i][j] (+)= sum over d of a(i, d) b[d][j], with a(i, d) = a[i a_row + d a_depth], one
  * of which is 1. Columns are a multiple of LANES; b is in panels of 2 LANES columns,
  * `b_panel` numbers apart, with `b_depth` numbers from row to row. (Rows of 2 LANES and
- * more, one behind the other, are panels: b_panel = 2 LANES, b_depth = their length.)
+ * more, one after the other, are panels: b_panel = 2 LANES, b_depth = their length.)
  */
 struct product {
     int rows, cols, depth;
