@@ -1,7 +1,7 @@
 # make help lists the targets. Settings go in config.mk (not committed), e.g.
 #   SANITIZE = address,undefined
 #   CC       = clang
-#   DEBUG    = 1            (no step may allocate)
+#   DEBUG    = 1            (no step may allocate; NaN around each tensor of the arena)
 #   CUDA     = 0            (leave the CUDA backend out; see cuda/cuda.mk)
 SANITIZE ?=
 DEBUG    ?=
@@ -22,15 +22,17 @@ B     ?= build/$(KIND)
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
 override CFLAGS   += -std=c11 -fopenmp -fno-math-errno -include src/base/banned.h $(WARN) $(OPT) $(PIC)
 override LDFLAGS  += -fopenmp
-override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lwebpdemux -lwebp -ltiff -lz -lzip -lxxhash -ljansson -ldnnl -lpthread -lm
+override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lwebpdemux -lwebp -ltiff -lz -lzip -larchive -lxxhash -ljansson -ldnnl -lpthread -lm
+# The largest functions: gcc follows their variables for half of the time that it takes.
+$B/src/cpu/simd/%.o: override CFLAGS += -g1
 ifneq ($(DEBUG),)
 override CPPFLAGS += -DDEBUG
 endif
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
-# The largest functions: with -O2 -g a compiler takes minutes for each instruction set.
-$B/src/cpu/simd/%.o: override CFLAGS += -O1 -g1
+# With -O2 a compiler takes minutes for each instruction set.
+$B/src/cpu/simd/%.o: override CFLAGS += -O1
 endif
 ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
 # The thread sanitizer does not see how gcc's libgomp synchronises: each parallel region
@@ -43,16 +45,20 @@ override LDLIBS  += -Wl,--no-as-needed $(OMP) $(dir $(OMP))libomp.so.5
 endif
 
 SRC   := $(wildcard src/*.c src/*/*.c src/*/*/*.c)
-OBJ   := $(SRC:%.c=$B/%.o)
+# What protoc-c makes of the schemas is not in the repository.
+PROTO := $(patsubst src/%.proto,build/gen/%.pb-c,$(wildcard src/*/*.proto))
+OBJ   := $(SRC:%.c=$B/%.o) $(PROTO:build/%=$B/%.o)
 include cuda/cuda.mk
 LIB   := $(filter-out $B/src/main.o,$(OBJ))
 # tests/ has the folders of src/; what its programs share is linked into each of them.
-ROOMS := base config image dataset graph ops cpu models io session train synth cmd
+ROOMS := base config image dataset dist graph ops cpu models io onnx session train synth pack cmd
 TEST  := $(patsubst %.c,$B/%,$(wildcard $(ROOMS:%=tests/%/test_*.c)) $(CUDA_TESTS))
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/*/test_*.c),\
          $(wildcard tests/*.c $(ROOMS:%=tests/%/*.c))))
 $(TEST:%=%.o) $(HELP): override CPPFLAGS += -I.
 BUILD := $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
+# Named after BUILD, as a library more makes no object stale.
+override LDLIBS += -lprotobuf-c
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc
@@ -78,6 +84,24 @@ $B/%.o: %.c $B/command
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+build/gen/%.pb-c.c: src/%.proto
+	@mkdir -p build/gen
+	protoc-c --c_out=build/gen -Isrc $<
+
+$B/gen/%.pb-c.o: build/gen/%.pb-c.c $B/command
+	@mkdir -p $(@D)
+	$(CC) -isystem build/gen $(filter-out $(WARN),$(CFLAGS)) -w -c -o $@ $<
+
+# Where Debian has the header of OpenJPEG.
+$B/src/image/jpeg2000.o: override CPPFLAGS += $(addprefix -isystem ,\
+    $(lastword $(sort $(wildcard /usr/include/openjpeg-2.*))))
+
+# Those that read or write such files.
+MESSAGES := $B/src/dataset/tfrecord.o $B/src/pack/tfrecord.o $B/src/onnx/writer.o \
+            $B/tests/onnx/test_export.o
+$(MESSAGES): override CPPFLAGS += -isystem build/gen
+$(MESSAGES): | $(PROTO:=.c)
+
 # Changes only when the command line changes; then every object is stale.
 $B/command: FORCE
 	@mkdir -p $(@D)
@@ -102,7 +126,7 @@ demo: ## packages, build, generated images, training, evaluation
 headers: ## includes point downward; every header compiles alone, as C, and as C++ if it says extern "C"
 	@scripts/includes.sh
 	@for h in $(wildcard src/*.h src/*/*.h src/*/*/*.h); do \
-	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -fsyntax-only -x c $$h || exit 1; \
+	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -isystem build/gen -fsyntax-only -x c $$h || exit 1; \
 	  grep -q 'extern "C"' $$h || continue; \
 	  $(CXX) -std=c++20 -Isrc -fsyntax-only -x c++ $$h || exit 1; done
 
@@ -122,9 +146,16 @@ format: ## rewrite the sources with clang-format
 	clang-format -i $$(git ls-files '*.[ch]')
 
 STRIP ?= strip
-install: all ## install the binary and the configs below PREFIX
+SHARE  = $(DESTDIR)$(PREFIX)/share
+install: all ## install the binary, configs, manual pages and completion below PREFIX
 	install -D -m 755 -s --strip-program=$(STRIP) trainc $(DESTDIR)$(PREFIX)/bin/trainc
-	mkdir -p $(DESTDIR)$(PREFIX)/share/trainc && cp -r configs $(DESTDIR)$(PREFIX)/share/trainc/
+	mkdir -p $(SHARE)/trainc $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions
+	cp -r configs $(SHARE)/trainc/
+	./trainc help --completion bash >$(SHARE)/bash-completion/completions/trainc
+	./trainc help --completion zsh >$(SHARE)/zsh/site-functions/_trainc
+	./trainc help --man >$(SHARE)/man/man1/trainc.1
+	for v in $$(./trainc help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do \
+	  ./trainc help --man $$v >$(SHARE)/man/man1/trainc-$$v.1 || exit 1; done
 
 clean: ## remove what make made
 	rm -rf build compile_commands.json trainc

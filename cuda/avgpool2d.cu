@@ -19,7 +19,7 @@ template <class T, int N>
 __global__ void __launch_bounds__(POOL_THREADS)
     avgpool_forward(const T *x, T *y, avgpool p)
 {
-    spot s = spot_of(p.blocks, p.packs, p.out_h, p.out_w);
+    pixel_index s = pixel_index_of(p.blocks, p.packs, p.out_h, p.out_w);
     span rows = span_under(s.h, p.in_h, p.kernel, p.stride, p.pad);
     span columns = span_under(s.w, p.in_w, p.kernel, p.stride, p.pad);
     float sum[N] = {}, share;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     avgpool_backward(const T *dy, T *dx, avgpool p)
 {
     const int stride = S ? S : p.stride;
-    spot s = spot_of(p.blocks, p.packs, p.in_h, p.in_w);
+    pixel_index s = pixel_index_of(p.blocks, p.packs, p.in_h, p.in_w);
     span rows = span_over(s.h, p.out_h, p.kernel, stride, p.pad);
     span columns = span_over(s.w, p.out_w, p.kernel, stride, p.pad);
     float sum[N] = {};

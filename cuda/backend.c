@@ -117,6 +117,7 @@ const struct backend backend_cuda = {
     .sync = cuda_sync,
     .peak_memory = cuda_peak_memory,
     .memory = cuda_memory,
+    .limits = cuda_limits,
     .hurry = cuda_hurry,
     .lower = cuda_lower,
     .kernels = cuda_kernels,

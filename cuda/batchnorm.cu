@@ -122,24 +122,42 @@ __device__ static inline void finals_set(const finals &f, int c, double mean, do
             batchnorm_shift(f.bias[c], (float)mean, batchnorm_scale(f.weight[c], rstd));
 }
 
+/* A thread's loads are on their way before it looks at the first of them. */
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    batchnorm_combine(partial from, finals f, tile t, int chunks, float eps)
+    batchnorm_combine(partial from, finals f, int channels, double n, chunking split,
+                      int chunks, float eps)
 {
+    enum { LOADS = 4, PARTS = COMBINE_THREADS / COMBINE_CHANNELS };
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
-    double sum = 0, squares = 0, n = (double)t.rows;
+    double sum = 0, squares = 0;
 
-    if (c < t.channels)
+    if (c < channels)
         for (int i = (int)threadIdx.x / COMBINE_CHANNELS; i < chunks;
-             i += COMBINE_THREADS / COMBINE_CHANNELS) {
-            int64_t o = (int64_t)i * t.channels + c;
-            double k = from.k[o], s = from.sum[o], m = (double)chunk_rows(t, i, chunks);
+             i += LOADS * PARTS) {
+            float k[LOADS], s[LOADS], q[LOADS];
 
-            sum += s + m * k;
-            squares += from.squares[o] + k * (2 * s + m * k);
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++)
+                if (i + u * PARTS < chunks) {
+                    int64_t o = (int64_t)(i + u * PARTS) * channels + c;
+
+                    k[u] = from.k[o];
+                    s[u] = from.sum[o];
+                    q[u] = from.squares[o];
+                }
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++)
+                if (i + u * PARTS < chunks) {
+                    double m = (double)chunk_rows(split, i + u * PARTS);
+                    double d = (double)k[u], a = (double)s[u];
+
+                    sum += a + m * d;
+                    squares += (double)q[u] + d * (2 * a + m * d);
+                }
         }
     sum = combine_sum(sum);
     squares = combine_sum(squares);
-    if ((int)threadIdx.x >= COMBINE_CHANNELS || c >= t.channels)
+    if ((int)threadIdx.x >= COMBINE_CHANNELS || c >= channels)
         return;
     if (f.sum)
         f.sum[c] = (float)sum;
@@ -279,7 +297,7 @@ static void stats_run(struct step *s, struct device *dev)
                   LAUNCH(dev, (batchnorm_stats<T, N>), (unsigned)(t.tiles * st->chunks),
                          TILE_THREADS, 0, (const T *)s->in[st->x], p, t, st->chunks)));
     LAUNCH(dev, batchnorm_combine, combine_blocks(t.channels), COMBINE_THREADS, 0, p, f,
-           t, st->chunks, st->eps);
+           t.channels, (double)t.rows, chunking_of(t, st->chunks), st->chunks, st->eps);
 }
 
 extern const struct kernel cuda_batchnorm_stats = {

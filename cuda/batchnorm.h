@@ -79,7 +79,7 @@ template <int N> struct masked {
     }
 };
 
-/* Of one channel. */
+/* For one channel. */
 static inline int64_t image_rows(const struct tensor *x)
 {
     return x->dim[0] * x->dim[2] * x->dim[3];

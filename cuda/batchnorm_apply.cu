@@ -1,5 +1,5 @@
 /*
- * Batch norm's y, with what stands behind it: [dropout2d] [+ residual | + a second batch
+ * Batch norm's y, with what follows it: [dropout2d] [+ residual | + a second batch
  * norm] [+ relu]: y = relu(m (x scale + shift) + r). The mask m is drawn again wherever a
  * thread's rows enter another sample.
  *
@@ -25,7 +25,7 @@ struct affine {
     float eps;
 };
 
-/* Of channels c to c + N. */
+/* For channels c to c + N. */
 template <int N>
 __device__ static inline void affine_load(const affine &a, int c, float *scale,
                                           float *shift)
@@ -122,7 +122,7 @@ struct apply_state {
     int control;             /* a read, with drop */
 };
 
-struct found {
+struct match {
     struct node *relu, *add, *drop, *apply[2];
     int napply;
     struct tensor *residual;
@@ -133,36 +133,18 @@ static bool is_apply(const struct node *n)
     return n->op == &op_batchnorm_apply || n->op == &op_batchnorm_inference_data_grad;
 }
 
-static struct node *apply_behind(const struct graph *g, const struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && p->op == &op_batchnorm_apply && node_free(p) && tensor_only_reader(g, t)
-               ? p
-               : nullptr;
-}
-
-/* The dropout2d that makes t, if nobody else reads it. */
-static struct node *drop_behind(const struct graph *g, const struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && p->op == &op_dropout2d && node_free(p) && tensor_only_reader(g, t)
-               ? p
-               : nullptr;
-}
-
-static bool find_add(found *f, const struct graph *g, struct node *add)
+static bool find_add(match *f, const struct graph *g, struct node *add)
 {
     if (add->nin != 2 || add->in[0] == add->in[1] || !node_free(add))
         return false;
     f->add = add;
     for (int i = 0; i < 2; i++) {
-        struct node *p = apply_behind(g, add->in[i]);
-        struct node *drop = p || f->drop ? nullptr : drop_behind(g, add->in[i]);
+        struct node *p = sole_producer(g, add->in[i], &op_batchnorm_apply);
+        struct node *drop =
+            p || f->drop ? nullptr : sole_producer(g, add->in[i], &op_dropout2d);
 
         if (drop) {
-            p = apply_behind(g, drop->in[DROPOUT_X]);
+            p = sole_producer(g, drop->in[DROPOUT_X], &op_batchnorm_apply);
             f->drop = p ? drop : nullptr;
         }
         if (p && !(f->napply && p == f->apply[0]))
@@ -174,14 +156,14 @@ static bool find_add(found *f, const struct graph *g, struct node *add)
 }
 
 /* From a relu, an add or an apply down to the applies. */
-static bool find(found *f, const struct graph *g, struct node *n)
+static bool find(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
     if (n->op == &op_relu) {
         f->relu = n;
-        before = n->in[RELU_X]->producer;
-        if (!before || !node_free(before) || !tensor_only_reader(g, n->in[RELU_X]))
+        before = sole_producer(g, n->in[RELU_X], nullptr);
+        if (!before)
             return false;
     }
     if (before->op == &op_add)
@@ -232,11 +214,11 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
                                struct device *)
 {
     apply_state *st = (apply_state *)region_state(r);
-    found f = {};
+    match f = {};
     const struct tensor *y = n->out[0];
 
     if (!find(&f, g, n))
-        return "not a batch norm, nor an add or a relu right behind one";
+        return "not a batch norm, nor an add or a relu directly after one";
     for (int i = 0; i < f.napply; i++)
         for (int k = 0; k < f.apply[i]->nin; k++)
             if (tensor_same(f.apply[i]->in[k], y) && f.apply[i]->in[k]->dtype != y->dtype)

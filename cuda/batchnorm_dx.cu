@@ -1,14 +1,19 @@
 /*
  * dx of batch norm: dz dy_scale + x x_scale + offset, where dz is the gradient that came,
- * or, right behind a relu or a dropout2d that nobody else looks at, that gradient masked
- * again.
+ * or, directly after a relu or a dropout2d that nobody else looks at, that gradient
+ * masked again.
  *
  * Bytes: x and dz (or g) once, dx once; from the end of the tensor to its start.
+ *
+ * Over a channel dx sums to zero, by the choice of those factors. So the gradient of a
+ * bias in front of the batch norm is zero: this kernel writes it, and nobody reads dx for
+ * it. It is NaN where the factors are.
  */
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/bias_grad.h"
 #include "ops/dropout.h"
 #include "ops/pointwise.h"
 
@@ -24,7 +29,7 @@ enum { MASKED_NOT, MASKED_RELU, MASKED_DROP };
 template <class T, int N, int MASKED>
 __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     batchnorm_grad_apply(const T *x, const T *g, T *dx, dx_tables d, channel_mask m,
-                         tile t, float limit)
+                         tile t, float limit, float *zero)
 {
     enum { UNROLL = 2 };
     int block = (int)(gridDim.x - 1 - blockIdx.x);
@@ -34,6 +39,9 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     float a[N], b[N], c[N], scale[N], shift[N];
     masked<N> drop;
 
+    if (zero && blockIdx.x == 0)
+        for (int c = (int)threadIdx.x; c < t.channels; c += TILE_THREADS)
+            zero[c] = 0 * d.offset[c];
     if (!p.on)
         return;
     table_load<N>(d.dy_scale + p.channel, a);
@@ -71,20 +79,32 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
 
 enum { READ_X, READ_G, READ_DY_SCALE, READ_X_SCALE, READ_OFFSET, READ_SCALE, READ_SHIFT };
 
-struct apply_state {
+struct dx_state {
     tile t;
     bool masked; /* by the relu */
     float limit;
     const struct node *drop; /* or NULL */
     int control;             /* a read, with drop */
+    bool bias;               /* write 1: the gradient of the bias in front */
 };
+
+/* The node of dx whose sums the gradient of a bias n is, if it can be taken; or NULL. */
+static struct node *dx_summed(const struct node *n)
+{
+    struct node *p = n->op == &op_bias_grad ? n->in[BIAS_GRAD_DY]->producer : nullptr;
+
+    return p && p->op == &op_batchnorm_grad_apply && node_free(p) ? p : nullptr;
+}
 
 static const char *grad_apply_claim(struct region *r, struct graph *g, struct node *n,
                                     struct device *)
 {
-    apply_state *st = (apply_state *)region_state(r);
+    dx_state *st = (dx_state *)region_state(r);
+    struct node *bias = dx_summed(n) ? n : nullptr;
     grad_front f;
 
+    if (bias)
+        n = dx_summed(bias);
     if (n->op != &op_batchnorm_grad_apply)
         return "not the gradient of a batch norm's input";
 
@@ -100,6 +120,9 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
     st->t = tile_of_image(x);
     st->masked = grad_front_again(g, &f, dz, x);
     st->limit = f.limit;
+    st->bias = bias != nullptr;
+    if (bias)
+        region_take(r, bias);
     region_take(r, n);
     if (st->masked)
         region_duplicate(r, f.relu);
@@ -116,12 +139,14 @@ static const char *grad_apply_claim(struct region *r, struct graph *g, struct no
         st->control = region_read(r, st->drop->in[DROPOUT_CONTROL]);
     }
     region_inplace(r, region_write(r, n->out[0]), READ_X);
+    if (bias)
+        (void)region_write(r, bias->out[0]);
     return nullptr;
 }
 
 static void grad_apply_run(struct step *s, struct device *dev)
 {
-    const apply_state *st = (const apply_state *)s->state;
+    const dx_state *st = (const dx_state *)s->state;
     const tile &t = st->t;
     int64_t rows = (int64_t)t.high * GRAD_APPLY_EACH;
     unsigned grid = (unsigned)((t.rows + rows - 1) / rows * t.tiles);
@@ -130,6 +155,7 @@ static void grad_apply_run(struct step *s, struct device *dev)
                    st->masked ? in[READ_SCALE] : nullptr,
                    st->masked ? in[READ_SHIFT] : nullptr};
     channel_mask m = {};
+    float *zero = st->bias ? (float *)s->out[1] : nullptr;
 
     if (st->drop)
         m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
@@ -140,13 +166,13 @@ static void grad_apply_run(struct step *s, struct device *dev)
 
                    if (st->masked)
                        LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_RELU>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
                    else if (st->drop)
                        LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_DROP>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
                    else
                        LAUNCH(dev, (batchnorm_grad_apply<T, N, MASKED_NOT>), grid,
-                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit);
+                              TILE_THREADS, 0, x, g, dx, d, m, t, st->limit, zero);
                }));
 }
 
@@ -154,5 +180,5 @@ extern const struct kernel cuda_batchnorm_grad_apply = {
     .name = "cuda batchnorm gradient apply",
     .claim = grad_apply_claim,
     .run = grad_apply_run,
-    .state_size = sizeof(apply_state),
+    .state_size = sizeof(dx_state),
 };

@@ -5,13 +5,13 @@
  *   dz = (g + g2) masked;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
  *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
  *
- * No mask is stored. Right behind a batch norm it is the sign of its output, which this
- * pass and dx compute again from x; behind an add, the y that is kept anyway is read.
+ * No mask is stored. Directly after a batch norm it is the sign of its output, which this
+ * pass and dx compute again from x; after an add, the y that is kept anyway is read.
  * Where others want dz (the shortcut does), or where it costs two more reads to make,
  * this pass stores it and dx reads that.
  *
  * Two launches: the first reads x and g once (and g2 and y), sums in fp32 over some
- * dozens of rows a thread and over the block; the second adds the blocks' sums in fp64,
+ * dozens of rows per thread and over the block; the second adds the blocks' sums in fp64,
  * in a fixed order, and writes dweight, dbias and the factors of dx.
  */
 #include "cuda/batchnorm_grad.h"
@@ -24,15 +24,19 @@
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
+extern "C" { /* a header for C alone */
+#include "base/strbuf.h"
+}
+
 /* What the first pass does, besides reading x and g. */
 enum {
     MASK_NONE,
-    MASK_X, /* relu right behind the batch norm */
-    MASK_Y, /* relu behind an add */
+    MASK_X, /* relu directly after the batch norm */
+    MASK_Y, /* relu after an add */
     MASK = 3,
     SUM = 4,   /* g + g2 */
     STORE = 8, /* dz */
-    DROP = 16, /* a dropout2d behind dz: sums are of the masked */
+    DROP = 16, /* a dropout2d after dz: sums are of the masked */
     ANY = -1   /* the argument says */
 };
 
@@ -45,13 +49,13 @@ template <class T> struct grad_args {
 };
 
 /* The sums of one block, for all channels: [chunks][channels] each. */
-struct partial {
+struct grad_partial {
     float *sum, *dot;
 };
 
 template <class T, int N, int FLAGS>
 __global__ void __launch_bounds__(TILE_THREADS, 2)
-    batchnorm_grad_stats(grad_args<T> a, partial to, tile t, int chunks, int any)
+    batchnorm_grad_stats(grad_args<T> a, grad_partial to, tile t, int chunks, int any)
 {
     const int flags = FLAGS == ANY ? any : FLAGS, mask = flags & MASK;
     constexpr bool WHOLE = FLAGS != ANY, TIGHT = (FLAGS & SUM) && (FLAGS & DROP);
@@ -130,8 +134,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     }
 }
 
-/* What the second launch reads and writes; results may be NULL. var: rstd is made of it.
- */
+/* What the second launch reads and writes; results may be NULL. var: rstd is made
+ * of it. */
 struct grad_finals {
     const float *weight, *mean, *rstd, *var;
     float eps;
@@ -139,7 +143,7 @@ struct grad_finals {
 };
 
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    batchnorm_grad_combine(partial from, grad_finals f, tile t, int chunks)
+    batchnorm_grad_combine(grad_partial from, grad_finals f, tile t, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0, dot = 0, n = (double)t.rows;
@@ -256,7 +260,7 @@ bool grad_front_again(const struct graph *g, const grad_front *f, const struct t
 
 /* ---- sums ---- */
 
-struct stats_state {
+struct grad_state {
     tile t;
     int chunks, flags;
     float limit, eps;
@@ -288,7 +292,7 @@ static bool dz_wanted(const struct graph *g, const struct tensor *dz,
     return false;
 }
 
-static void read_channels(struct region *r, stats_state *st, struct node *n)
+static void read_channels(struct region *r, grad_state *st, struct node *n)
 {
     st->fixed = n->op == &op_batchnorm_inference_weight_grad;
     if (st->fixed) {
@@ -306,7 +310,7 @@ static void read_channels(struct region *r, stats_state *st, struct node *n)
 static const char *grad_stats_claim(struct region *r, struct graph *g, struct node *n,
                                     struct device *dev)
 {
-    stats_state *st = (stats_state *)region_state(r);
+    grad_state *st = (grad_state *)region_state(r);
     grad_front f;
 
     if (!is_stats(n))
@@ -358,8 +362,7 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
     return nullptr;
 }
 
-template <class T>
-static grad_args<T> args_of(const struct step *s, const stats_state *st)
+template <class T> static grad_args<T> args_of(const struct step *s, const grad_state *st)
 {
     auto in = [s](int i) { return i < 0 ? nullptr : s->in[i]; };
 
@@ -377,7 +380,7 @@ static grad_args<T> args_of(const struct step *s, const stats_state *st)
                         : channel_mask{}};
 }
 
-static grad_finals finals_of(const struct step *s, const stats_state *st)
+static grad_finals finals_of(const struct step *s, const grad_state *st)
 {
     float **out = (float **)s->out;
     grad_finals f = {};
@@ -400,9 +403,34 @@ static grad_finals finals_of(const struct step *s, const stats_state *st)
     return f;
 }
 
+/* What models make has a kernel that knows it, if channels are packed. */
+#define GRAD_CASES(CASE)                                                                 \
+    CASE(MASK_NONE)              /* no relu: the shortcut's batch norm */                \
+    CASE(MASK_X)                 /* inside a block */                                    \
+    CASE((MASK_X | SUM | STORE)) /* ERFNet: batch norm, relu, then a block */            \
+    CASE((MASK_Y | STORE))       /* the end of a block, one gradient */                  \
+    CASE((MASK_Y | SUM | STORE)) /* the end of a block */                                \
+    CASE((MASK_Y | STORE | DROP))                                                        \
+    CASE((MASK_Y | SUM | STORE | DROP))
+
+static void grad_stats_describe(const struct step *s, struct strbuf *text)
+{
+    const grad_state *st = (const grad_state *)s->state;
+
+#define CASE(which)                                                                      \
+    case which:                                                                          \
+        return;
+    switch (st->flags) {
+        GRAD_CASES(CASE)
+    }
+#undef CASE
+    if (st->t.channels % (16 / (int)dtype_size(s->in_tensor[st->x]->dtype)) == 0)
+        strbuf_addstr(text, "the loop for all cases");
+}
+
 template <class T, int N>
 static void grad_stats_launch(const struct step *s, struct device *dev,
-                              const stats_state *st, partial to)
+                              const grad_state *st, grad_partial to)
 {
     grad_args<T> a = args_of<T>(s, st);
     unsigned grid = (unsigned)(st->t.tiles * st->chunks);
@@ -411,16 +439,11 @@ static void grad_stats_launch(const struct step *s, struct device *dev,
     case which:                                                                          \
         LAUNCH(dev, (batchnorm_grad_stats<T, N, which>), grid, TILE_THREADS, 0, a, to,   \
                st->t, st->chunks, st->flags);                                            \
-        return
+        return;
 
     if (N > 1) {
         switch (st->flags) {
-            CASE(MASK_NONE);              /* no relu: the shortcut's batch norm */
-            CASE(MASK_X);                 /* inside a block */
-            CASE((MASK_Y | STORE));       /* the end of a block, one gradient */
-            CASE((MASK_Y | SUM | STORE)); /* the end of a block */
-            CASE((MASK_Y | STORE | DROP));
-            CASE((MASK_Y | SUM | STORE | DROP));
+            GRAD_CASES(CASE)
         }
     }
 #undef CASE
@@ -430,9 +453,9 @@ static void grad_stats_launch(const struct step *s, struct device *dev,
 
 static void grad_stats_run(struct step *s, struct device *dev)
 {
-    const stats_state *st = (const stats_state *)s->state;
+    const grad_state *st = (const grad_state *)s->state;
     float *space = (float *)s->workspace;
-    partial p = {space, space + (int64_t)st->chunks * st->t.channels};
+    grad_partial p = {space, space + (int64_t)st->chunks * st->t.channels};
 
     WITH_DTYPE(s->in_tensor[st->x]->dtype, T,
                WITH_PACK(T, st->t.channels, N, grad_stats_launch<T, N>(s, dev, st, p)));
@@ -444,5 +467,6 @@ extern const struct kernel cuda_batchnorm_grad_stats = {
     .name = "cuda batchnorm gradient sums",
     .claim = grad_stats_claim,
     .run = grad_stats_run,
-    .state_size = sizeof(stats_state),
+    .state_size = sizeof(grad_state),
+    .describe = grad_stats_describe,
 };

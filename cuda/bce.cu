@@ -15,7 +15,7 @@
 
 enum { LAST_BLOCK = 1024 };
 
-struct targets {
+struct bce_targets {
     const int32_t *label;
     const float *lam; /* or NULL */
     int64_t samples, classes;
@@ -23,11 +23,11 @@ struct targets {
     bool sum_classes;
 };
 
-static targets targets_of(const struct step *s, int lam)
+static bce_targets targets_of(const struct step *s, int lam)
 {
     const struct bce_attrs *a = (const struct bce_attrs *)s->node->attrs;
     const struct tensor *z = s->in_tensor[LABEL_LOSS_LOGITS];
-    targets t = {};
+    bce_targets t = {};
 
     t.label = (const int32_t *)s->in[LABEL_LOSS_LABELS];
     t.lam = s->nin > lam ? (const float *)s->in[lam] : nullptr;
@@ -64,7 +64,7 @@ struct mixed {
     bool counts, known; /* neither is -1; both are classes */
 };
 
-__device__ static inline mixed mixed_of(const targets &t, int64_t i)
+__device__ static inline mixed mixed_of(const bce_targets &t, int64_t i)
 {
     mixed m;
 
@@ -79,7 +79,7 @@ __device__ static inline mixed mixed_of(const targets &t, int64_t i)
 /* The loss of each sample, 0 where it does not count. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    bce_losses(const float *logits, targets t, double *loss)
+    bce_losses(const float *logits, bce_targets t, double *loss)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
 
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 }
 
 __global__ void __launch_bounds__(LAST_BLOCK)
-    bce_mean(const double *loss, targets t, float *to)
+    bce_mean(const double *loss, bce_targets t, float *to)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
 /* Each block counts the valid samples. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    bce_gradient(const float *logits, targets t, const float *dloss, float *to)
+    bce_gradient(const float *logits, bce_targets t, const float *dloss, float *to)
 {
     __shared__ int shared_count[ROWS_BLOCK / 32];
     int n = 0;
@@ -147,7 +147,7 @@ static void bce_run(struct step *s, struct device *dev)
     const float *z = (const float *)s->in[LABEL_LOSS_LOGITS];
 
     if (s->node->op == &op_bce) {
-        targets t = targets_of(s, LABEL_LOSS_LAM);
+        bce_targets t = targets_of(s, LABEL_LOSS_LAM);
         double *loss = (double *)s->workspace;
 
         WITH_ROWS(t.classes, THREADS, N, {
@@ -159,7 +159,7 @@ static void bce_run(struct step *s, struct device *dev)
         return;
     }
 
-    targets t = targets_of(s, LABEL_LOSS_GRAD_LAM);
+    bce_targets t = targets_of(s, LABEL_LOSS_GRAD_LAM);
 
     WITH_ROWS(t.classes, THREADS, N, {
         LAUNCH(dev, (bce_gradient<THREADS, N>), row_blocks(dev, t.samples, THREADS),

@@ -1,7 +1,9 @@
 /*
- * bias_grad, and the same of x dy, the gradient of layer_scale's gamma: dy is read once, the joined tensor's where a convolution fills that. Two
- * launches: blocks sum some dozens of rows a thread in fp32 and leave a row of sums each;
- * the second adds those in fp64, in a fixed order.
+ * bias_grad, and the same of x dy, the gradient of layer_scale's gamma: dy is read once,
+ * the joined tensor's where a convolution fills that. Two launches: blocks sum some
+ * dozens of rows per thread in fp32 and leave a row of sums each; the second adds them
+ * in fp64, in a fixed order. Where dy is a batch norm's dx, which sums to zero, nothing is
+ * read (cuda/batchnorm_dx.cu; here, if it is one of joined channels).
  */
 #include "ops/bias_grad.h"
 
@@ -9,6 +11,8 @@
 #include "cuda/kernels.h"
 #include "cuda/pad.h"
 #include "graph/kernel.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/concat.h"
 #include "ops/layer_scale.h"
 
 enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
@@ -16,7 +20,24 @@ enum { BLOCKS = 4, UNROLL = 4 }; /* blocks of a multiprocessor */
 struct bias_state {
     tile t;
     int chunks, own; /* own: channels of the result */
+    bool zero;
+    int64_t from; /* with zero: the first of them in the batch norm's */
 };
+
+/*
+ * Where dy is some channels of a batch norm's dx, from `from` on, or all of them: what
+ * that adds to each channel, NaN where dx is. Else NULL.
+ */
+static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *from)
+{
+    const struct tensor *whole = channel_slice_of(dy, from);
+    const struct node *p = (whole ? whole : dy)->producer;
+
+    if (!whole)
+        *from = 0;
+    return p && p->op == &op_batchnorm_grad_apply ? p->in[BATCHNORM_GRAD_APPLY_OFFSET]
+                                                  : nullptr;
+}
 
 static const char *bias_grad_claim(struct region *r, struct graph *, struct node *n,
                                    struct device *dev)
@@ -28,9 +49,18 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
 
     bool dot = n->op != &op_bias_grad;
     struct tensor *dy = n->in[n->nin - 1], *joined = dot ? nullptr : cuda_joined(dy);
+    struct tensor *offset = dot ? nullptr : offset_of_dx(dy, &st->from);
 
     if (n->in[0]->dtype != dy->dtype)
         return "one type for x and dy";
+    if (offset) {
+        st->zero = true;
+        st->own = (int)tensor_len(n->out[0]);
+        region_take(r, n);
+        (void)region_read(r, offset);
+        (void)region_write(r, n->out[0]);
+        return nullptr;
+    }
 
     if (joined)
         dy = joined;
@@ -52,6 +82,16 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     (void)region_write(r, n->out[0]);
     region_workspace(r, (size_t)st->chunks * (size_t)channels * sizeof(float));
     return nullptr;
+}
+
+__global__ void __launch_bounds__(TILE_THREADS)
+    zero_or_nan(const float *offset, float *db, int own)
+{
+    int c = (int)(blockIdx.x * TILE_THREADS + threadIdx.x);
+
+    if (c >= own)
+        return;
+    db[c] = 0 * offset[c];
 }
 
 /* sums [chunks][channels], of dy or of dy x */
@@ -109,6 +149,11 @@ static void bias_grad_run(struct step *s, struct device *dev)
     unsigned grid = (unsigned)(st->t.tiles * st->chunks);
     float *sums = (float *)s->workspace;
 
+    if (st->zero) {
+        LAUNCH(dev, zero_or_nan, cuda_blocks(st->own, TILE_THREADS, 1), TILE_THREADS, 0,
+               (const float *)s->in[0] + st->from, (float *)s->out[0], st->own);
+        return;
+    }
     WITH_DTYPE(s->in_tensor[0]->dtype, T, {
         WITH_PACK(T, st->t.channels, N, {
             if (s->nin > 1)

@@ -6,28 +6,59 @@
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "cuda/parts.h"
 #include "graph/kernel.h"
 
+/* A graph is for speed: without one the steps run one by one, and one line says so. */
+static void go_on_eagerly(struct device *dev, const char *why)
+{
+    bool was = alloc_forbid(false);
+
+    (void)cudaGetLastError();
+    dev->eager = true;
+    log_info("%s: no CUDA graph (%s): steps are launched kernel by kernel", dev->text,
+             why);
+    (void)alloc_forbid(was);
+}
+
 bool cuda_capture_begin(struct device *dev)
 {
+    cudaError_t e;
+
     if (dev->eager)
         return false;
-    CUDA_CHECK(dev,
-               cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal));
+    e = cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal);
+    if (e != cudaSuccess) {
+        go_on_eagerly(dev, cudaGetErrorString(e));
+        return false;
+    }
+    dev->recording = true;
+    dev->spoiled[0] = '\0';
     return true;
 }
 
 void *cuda_capture_end(struct device *dev)
 {
+    bool was = alloc_forbid(false); /* the runtime's own business */
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
 
     CUDA_CHECK(dev, cudaStreamEndCapture(dev->stream, &graph));
-    CUDA_CHECK(dev, cudaGraphInstantiate(&exec, graph, 0));
-    CUDA_CHECK(dev, cudaGraphDestroy(graph));
-    CUDA_CHECK(dev, cudaGraphUpload(exec, dev->stream));
-    return exec;
+    if (!*dev->spoiled)
+        CUDA_CHECK(dev, cudaGraphInstantiate(&exec, graph, 0));
+    if (!*dev->spoiled)
+        CUDA_CHECK(dev, cudaGraphUpload(exec, dev->stream));
+    if (graph)
+        CUDA_CHECK(dev, cudaGraphDestroy(graph));
+    if (*dev->spoiled && exec)
+        (void)cudaGraphExecDestroy(exec);
+    dev->recording = false;
+    (void)alloc_forbid(was);
+    if (!*dev->spoiled)
+        return exec;
+    go_on_eagerly(dev, dev->spoiled);
+    return NULL;
 }
 
 void cuda_replay(struct device *dev, void *captured)

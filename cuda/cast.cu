@@ -1,6 +1,6 @@
 /*
  * cast, and a view that must be a copy: one read and one write of each element: 6 bytes
- * between fp32 and a half. Eight elements a thread, so that the narrower side moves 16
+ * between fp32 and a half. Eight elements per thread, so that the narrower side moves 16
  * bytes at once.
  */
 #include "cuda/cast.h"

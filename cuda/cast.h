@@ -1,5 +1,5 @@
-/* The same numbers in another floating-point type, for kernels that need it on the way.
- */
+/* The same values in another floating-point type, for kernels that need it on
+ * the way. */
 #ifndef CUDA_CAST_H
 #define CUDA_CAST_H
 

@@ -1,8 +1,8 @@
 /*
- * Kernels over [rows, channels] with numbers for each channel: how a tensor is cut into
+ * Kernels over [rows, channels] with values per channel: how a tensor is cut into
  * tiles. A block's threads are `wide` packs of N neighbouring channels times `high` rows;
  * where channels are wider than a tile, `tiles` of them stand side by side. A thread
- * keeps its channels, so it loads their numbers once and walks down the rows.
+ * keeps its channels, so it loads their values once and walks down the rows.
  *
  *   struct tile k = tile_of(rows, channels, pack_len<T>(channels));
  *   place p = place_of<N>(k);            block blockIdx.x % tiles, thread threadIdx.x
@@ -39,12 +39,25 @@ static inline int tile_chunks(const tile &k, int most)
     return (int)(groups < chunks ? groups : chunks < 1 ? 1 : chunks);
 }
 
-/* Rows that chunk i of n takes: groups i, i + n, ... of `high` rows. */
-HOST_DEVICE static inline int64_t chunk_rows(const tile &k, int i, int n)
-{
-    int64_t groups = (k.rows + k.high - 1) / k.high, mine = (groups - i + n - 1) / n;
+/* For n chunks: chunk i takes the groups i, i + n, ... of `high` rows. */
+struct chunking {
+    int64_t rows;      /* of each, at least */
+    int more;          /* the first so many take a group more */
+    int last, missing; /* who has the last group, and what that lacks */
+    int high;
+};
 
-    return mine * k.high - ((groups - 1) % n == i ? groups * k.high - k.rows : 0);
+static inline chunking chunking_of(const tile &k, int n)
+{
+    int64_t groups = (k.rows + k.high - 1) / k.high;
+
+    return {groups / n * k.high, (int)(groups % n), (int)((groups - 1) % n),
+            (int)(groups * k.high - k.rows), k.high};
+}
+
+HOST_DEVICE static inline int64_t chunk_rows(const chunking &c, int i)
+{
+    return c.rows + (i < c.more ? c.high : 0) - (i == c.last ? c.missing : 0);
 }
 
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
@@ -64,7 +77,7 @@ template <class T, int N> HOST_DEVICE static inline void pack_store(T *p, pack<T
     *reinterpret_cast<pack<T, N> *>(p) = a;
 }
 
-/* v = p[0..N): fp32 numbers of channels; tensors and flat segments start at 64 bytes. */
+/* v = p[0..N): fp32 values of channels; tensors and flat segments start at 64 bytes. */
 template <int N> __device__ static inline void table_load(const float *p, float *v)
 {
     constexpr int M = N % 4 ? 1 : 4;

@@ -2,7 +2,7 @@
  * concat and channel_slice: channels copied between rows of different width. Bytes: what
  * is copied, once each way. 16 bytes at a time where all widths and offsets allow it.
  *
- * What can be made in place is not copied: a max pool behind something else, and a
+ * What can be made in place is not copied: a max pool after something else, and a
  * convolution at the front that fills the tensor (cuda/pad.h), before all others.
  */
 #include "ops/concat.h"
@@ -104,12 +104,9 @@ static struct concat_state *state_of(struct region *r)
 static struct node *maker(const struct graph *g, const struct tensor *t,
                           const struct op *op)
 {
-    struct node *n = t->producer;
+    struct node *n = sole_producer(g, t, op);
 
-    return n && n->op == op && node_free(n) && tensor_only_reader(g, t) &&
-                   n->in[0]->dtype == t->dtype
-               ? n
-               : nullptr;
+    return n && n->in[0]->dtype == t->dtype ? n : nullptr;
 }
 
 /* Does cuDNN write all channels of y, the first of them those of part 0? Takes them. */

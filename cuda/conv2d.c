@@ -1,5 +1,5 @@
 /*
- * Convolutions and their gradients by cuDNN, with what stands behind them where an engine
+ * Convolutions and their gradients by cuDNN, with what follows them where an engine
  * takes it along:
  *
  *   conv2d [+ bias] [add] [relu]      data_grad [add] [relu_grad]      weight_grad
@@ -17,7 +17,7 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     struct cudnn_claim c;
 
     if (!cudnn_chain(&c, g, n, dev, &op_conv2d))
-        return "no convolution, nor what may stand behind one";
+        return "no convolution, nor what may follow one";
     return cudnn_claim(&c, r);
 }
 
@@ -27,7 +27,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     struct cudnn_claim c;
 
     if (!cudnn_chain(&c, g, n, dev, &op_conv2d_data_grad))
-        return "no data gradient of a convolution, nor what may stand behind one";
+        return "no data gradient of a convolution, nor what may follow one";
     return cudnn_claim(&c, r);
 }
 
@@ -49,6 +49,7 @@ const struct kernel cuda_conv2d = {
     .release = cudnn_region_release,
     .describe = cudnn_region_describe,
     .state_size = sizeof(struct cudnn_state),
+    .tensor_cores = true,
 };
 
 const struct kernel cuda_conv2d_data_grad = {
@@ -58,6 +59,7 @@ const struct kernel cuda_conv2d_data_grad = {
     .release = cudnn_region_release,
     .describe = cudnn_region_describe,
     .state_size = sizeof(struct cudnn_state),
+    .tensor_cores = true,
 };
 
 const struct kernel cuda_conv2d_weight_grad = {
@@ -67,4 +69,5 @@ const struct kernel cuda_conv2d_weight_grad = {
     .release = cudnn_region_release,
     .describe = cudnn_region_describe,
     .state_size = sizeof(struct cudnn_state),
+    .tensor_cores = true,
 };

@@ -1,5 +1,5 @@
 /*
- * cpb_table: a block a row of the table; hidden units in shared memory, then a warp a
+ * cpb_table: a block per row of the table; hidden units in shared memory, then a warp per
  * head. Hidden units are fp64 until relu, so that both passes and the reference agree
  * about units near its kink.
  *

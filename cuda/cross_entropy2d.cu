@@ -1,16 +1,19 @@
 /*
  * cross_entropy2d, its gradient, and the confusion matrix. Bytes: the logits and a byte
- * of label a pixel; the gradient writes as much again.
+ * of label per pixel; the gradient writes as much again.
  *
- * A block copies the logits of its pixels to shared memory, 16 bytes at a time as they
- * lie; then a thread has a pixel, whose K floats it reads from there as often as it
- * likes. Gradients go back the same way. Exponentials are in float, sums over pixels in
- * double: per block, then by one block in a fixed order. The sum of the weights, which
- * both passes need, is a pass over the labels alone.
+ * A block copies the logits of its pixels to shared memory, 16 bytes at a time, with gaps
+ * between pixels (cuda/banks.h). Then each pixel has a thread, or four lanes if it has
+ * many classes, which read its K floats there several times. Gradients go back the same
+ * way. Exponentials are in float, sums over pixels in double: per block, then by one block
+ * in a fixed order. The sum of the weights, which both passes need, is a pass over the
+ * labels alone.
  */
 #include "cuda/cross_entropy2d.h"
 
+#include "cuda/banks.h"
 #include "cuda/channels.h"
+#include "cuda/divide.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/reduce.h"
@@ -23,28 +26,50 @@
 enum { BLOCK = 256, SUM_BLOCK = 256, LABELS = 16 };
 
 /* Pixels of a block: as many as it has threads, unless 48 KiB do not hold them. */
-enum { PIXELS = 128, PIXELS_FEW = 32, CLASSES_MANY = 64 };
+enum { PIXELS = 128, PIXELS_FEW = 32 };
 
-/* The pixels of a launch; `each` to a block. */
-struct picture {
+/*
+ * The pixels of a launch; `each` per block; in shared memory `gap` floats after each
+ * pixel's logits. row: a divider by the classes.
+ */
+struct image_dims {
     int64_t pixels;
-    int classes, each;
+    int classes, each, gap;
+    divider row;
 };
 
-static picture picture_of(const struct tensor *logits)
+static image_dims image_dims_of(const struct tensor *logits)
 {
     int classes = (int)logits->dim[IMAGE_C];
 
     return {tensor_len(logits) / classes, classes,
-            classes <= CLASSES_MANY ? PIXELS : PIXELS_FEW};
+            classes <= PIXEL_CLASSES ? PIXELS : PIXELS_FEW, pixel_gap(classes),
+            divider_of((unsigned)classes)};
 }
 
-static size_t picture_shared(const picture &p)
+HOST_DEVICE static inline int pitch_of(const image_dims &p)
 {
-    return (size_t)p.each * (size_t)p.classes * sizeof(float);
+    return p.classes + p.gap;
 }
 
-static unsigned picture_blocks(const picture &p)
+static size_t image_shared(const image_dims &p)
+{
+    return (size_t)p.each * (size_t)pitch_of(p) * sizeof(float);
+}
+
+/* Runs one statement with L the lanes of a pixel: all threads of a block have work. */
+#define WITH_LANES(p, L, ...)                                                            \
+    do {                                                                                 \
+        if ((p).each == PIXELS) {                                                        \
+            constexpr int L = 1;                                                         \
+            __VA_ARGS__;                                                                 \
+        } else {                                                                         \
+            constexpr int L = PIXELS / PIXELS_FEW;                                       \
+            __VA_ARGS__;                                                                 \
+        }                                                                                \
+    } while (0)
+
+static unsigned image_blocks(const image_dims &p)
 {
     return cuda_blocks(p.pixels, p.each, 1);
 }
@@ -60,13 +85,42 @@ __device__ static inline void copy_floats(const float *from, float *to, int n)
         to[i] = from[i];
 }
 
+/* Where logit i of a block lies in shared memory. */
+__device__ static inline int with_gaps(const image_dims &p, int i)
+{
+    return i + p.gap * (int)divide(p.row, (unsigned)i);
+}
+
+/* n floats of whole pixels to shared memory, N of a pixel at a time. */
+template <int N>
+__device__ static inline void copy_in(const image_dims &p, const float *from, float *to,
+                                      int n)
+{
+    if (!p.gap)
+        copy_floats(from, to, n);
+    for (int i = (int)threadIdx.x * N; i < n && p.gap; i += PIXELS * N)
+        pack_store<float, N>(to + with_gaps(p, i), pack_load<N>(from + i));
+}
+
+template <int N>
+__device__ static inline void copy_out(const image_dims &p, const float *from, float *to,
+                                       int n)
+{
+    if (!p.gap)
+        copy_floats(from, to, n);
+    for (int i = (int)threadIdx.x * N; i < n && p.gap; i += PIXELS * N)
+        pack_store<float, N>(to + i, pack_load<N>(from + with_gaps(p, i)));
+}
+
 /* The block's logits in shared memory; returns how many pixels these are. */
-__device__ static inline int stage(const float *logits, const picture &p, float *shared)
+template <int N>
+__device__ static inline int stage(const float *logits, const image_dims &p,
+                                   float *shared)
 {
     int64_t first = (int64_t)blockIdx.x * p.each, left = p.pixels - first;
     int n = left < p.each ? (int)left : p.each;
 
-    copy_floats(logits + first * p.classes, shared, n * p.classes);
+    copy_in<N>(p, logits + first * p.classes, shared, n * p.classes);
     __syncthreads();
     return n;
 }
@@ -106,27 +160,27 @@ __global__ void __launch_bounds__(SUM_BLOCK)
         *total = sum;
 }
 
-template <int N>
+/* L: lanes of a pixel, PIXELS of all together. */
+template <int N, int L>
 __global__ void __launch_bounds__(PIXELS, 8)
-    cross_entropy2d_pixels(const float *logits, const uint8_t *label, picture p,
+    cross_entropy2d_pixels(const float *logits, const uint8_t *label, image_dims p,
                            class_weights w, double *loss)
 {
     SHARED_BYTES(bytes);
     __shared__ double sums[PIXELS / 32];
     float *shared = reinterpret_cast<float *>(bytes);
-    int n = stage(logits, p, shared), t = (int)threadIdx.x;
+    int n = stage<N>(logits, p, shared), t = (int)threadIdx.x / L;
+    const float *z = shared + (t < n ? t : 0) * pitch_of(p);
+    int own = t < n ? label[(int64_t)blockIdx.x * p.each + t] : 0;
+    float weight = t < n ? w.of[own] : 0, lse = 0;
     double sum = 0;
 
-    if (t < n) {
-        const float *z = shared + t * p.classes;
-        int own = label[(int64_t)blockIdx.x * p.each + t];
-        float weight = w.of[own];
-
-        if (weight > 0)
-            sum = (double)weight * (double)(log_sum_exp<N>(z, p.classes) - z[own]);
-    }
+    if (L > 1 || weight > 0)
+        lse = log_sum_exp<N, L>(z, p.classes);
+    if (weight > 0 && threadIdx.x % L == 0)
+        sum = (double)weight * (double)(lse - z[own]);
     sum = block_sum<PIXELS>(sum, sums);
-    if (t == 0)
+    if (threadIdx.x == 0)
         loss[blockIdx.x] = sum;
 }
 
@@ -139,37 +193,35 @@ __global__ void __launch_bounds__(SUM_BLOCK)
         *mean = *total > 0 ? (float)(sum / *total) : 0;
 }
 
-template <int N>
+template <int N, int L>
 __global__ void __launch_bounds__(PIXELS, 8)
-    cross_entropy2d_gradient(const float *logits, const uint8_t *label, picture p,
+    cross_entropy2d_gradient(const float *logits, const uint8_t *label, image_dims p,
                              class_weights w, const double *total, const float *dloss,
                              float *dz)
 {
     SHARED_BYTES(bytes);
     float *shared = reinterpret_cast<float *>(bytes);
-    int n = stage(logits, p, shared), t = (int)threadIdx.x;
+    int n = stage<N>(logits, p, shared), t = (int)threadIdx.x / L;
     int64_t first = (int64_t)blockIdx.x * p.each;
+    float *z = shared + (t < n ? t : 0) * pitch_of(p), lse = 0;
+    int own = t < n ? label[first + t] : 0;
+    float weight = t < n ? w.of[own] : 0;
+    float scale = weight > 0 ? (float)((double)weight * (double)*dloss / *total) : 0;
 
-    if (t < n) {
-        float *z = shared + t * p.classes;
-        int own = label[first + t];
-        float weight = w.of[own], lse = 0, scale = 0;
+    if (L > 1 || weight > 0)
+        lse = log_sum_exp<N, L>(z, p.classes);
+    if (L > 1)
+        __syncthreads(); /* lanes without a pixel read the first */
+    for (int k = (int)threadIdx.x % L * N; k < p.classes && t < n; k += N * L) {
+        pack<float, N> a = pack_load<N>(z + k);
 
-        if (weight > 0) {
-            lse = log_sum_exp<N>(z, p.classes);
-            scale = (float)((double)weight * (double)*dloss / *total);
-        }
-        for (int k = 0; k < p.classes; k += N) {
-            pack<float, N> a = pack_load<N>(z + k);
-
-            for (int i = 0; i < N; i++)
-                a.v[i] =
-                    weight > 0 ? (expf(a.v[i] - lse) - (float)(own == k + i)) * scale : 0;
-            pack_store<float, N>(z + k, a);
-        }
+        for (int i = 0; i < N; i++)
+            a.v[i] =
+                weight > 0 ? (expf(a.v[i] - lse) - (float)(own == k + i)) * scale : 0;
+        pack_store<float, N>(z + k, a);
     }
     __syncthreads();
-    copy_floats(shared, dz + first * p.classes, n * p.classes);
+    copy_out<N>(p, shared, dz + first * p.classes, n * p.classes);
 }
 
 int label_parts(int64_t pixels)
@@ -210,11 +262,11 @@ static const char *cross_entropy2d_claim(struct region *r, struct graph *, struc
         return "not a cross entropy of pixels";
 
     const struct tensor *labels = n->in[CROSS_ENTROPY2D_LABELS];
-    picture p = picture_of(n->in[CROSS_ENTROPY2D_LOGITS]);
+    image_dims p = image_dims_of(n->in[CROSS_ENTROPY2D_LOGITS]);
 
     region_take_alone(r, n);
     region_workspace(
-        r, (size_t)(1 + label_parts(tensor_len(labels)) + (int)picture_blocks(p)) *
+        r, (size_t)(1 + label_parts(tensor_len(labels)) + (int)image_blocks(p)) *
                sizeof(double));
     return nullptr;
 }
@@ -225,22 +277,23 @@ static void cross_entropy2d_run(struct step *s, struct device *dev)
         (const struct cross_entropy2d_attrs *)s->node->attrs;
     const float *z = (const float *)s->in[CROSS_ENTROPY2D_LOGITS];
     const uint8_t *label = (const uint8_t *)s->in[CROSS_ENTROPY2D_LABELS];
-    picture p = picture_of(s->in_tensor[CROSS_ENTROPY2D_LOGITS]);
-    unsigned blocks = picture_blocks(p);
-    size_t shared = picture_shared(p);
+    image_dims p = image_dims_of(s->in_tensor[CROSS_ENTROPY2D_LOGITS]);
+    unsigned blocks = image_blocks(p);
+    size_t shared = image_shared(p);
     double *total = (double *)s->workspace, *loss = total + 1 + label_parts(p.pixels);
     class_weights w = class_weights_of(a, p.classes);
 
     label_weights(dev, label, p.pixels, w, total);
-    WITH_PACK(float, p.classes, N, {
-        if (s->node->op == &op_cross_entropy2d_grad)
-            LAUNCH(dev, cross_entropy2d_gradient<N>, blocks, PIXELS, shared, z, label, p,
-                   w, (const double *)total,
-                   (const float *)s->in[CROSS_ENTROPY2D_GRAD_DLOSS], (float *)s->out[0]);
-        else
-            LAUNCH(dev, cross_entropy2d_pixels<N>, blocks, PIXELS, shared, z, label, p, w,
-                   loss);
-    });
+    WITH_LANES(p, L, WITH_PACK(float, p.classes, N, {
+                   if (s->node->op == &op_cross_entropy2d_grad)
+                       LAUNCH(dev, (cross_entropy2d_gradient<N, L>), blocks, PIXELS,
+                              shared, z, label, p, w, (const double *)total,
+                              (const float *)s->in[CROSS_ENTROPY2D_GRAD_DLOSS],
+                              (float *)s->out[0]);
+                   else
+                       LAUNCH(dev, (cross_entropy2d_pixels<N, L>), blocks, PIXELS, shared,
+                              z, label, p, w, loss);
+               }));
     if (s->node->op == &op_cross_entropy2d)
         loss_mean(dev, loss, (int)blocks, total, (float *)s->out[0]);
 }
@@ -255,26 +308,28 @@ extern const struct kernel cuda_cross_entropy2d = {
 
 /*
  * Counts are whole numbers, so atomics leave no trace of their order. A block counts in
- * shared memory, behind its logits, where the matrix is small enough.
+ * shared memory, after its logits, where the matrix is small enough.
  */
-template <int N>
+template <int N, int L>
 __global__ void __launch_bounds__(PIXELS, 8)
-    confusion_pixels(const float *logits, const uint8_t *label, picture p, int ignore,
+    confusion_pixels(const float *logits, const uint8_t *label, image_dims p, int ignore,
                      bool own_matrix, unsigned long long *matrix)
 {
     SHARED_BYTES(bytes);
     float *shared = reinterpret_cast<float *>(bytes);
-    unsigned *counts = reinterpret_cast<unsigned *>(shared + p.each * p.classes);
-    int cells = p.classes * p.classes, t = (int)threadIdx.x, n;
+    unsigned *counts = reinterpret_cast<unsigned *>(shared + p.each * pitch_of(p));
+    int cells = p.classes * p.classes, t = (int)threadIdx.x / L, best = 0, n;
 
-    for (int i = t; own_matrix && i < cells; i += PIXELS)
+    for (int i = (int)threadIdx.x; own_matrix && i < cells; i += PIXELS)
         counts[i] = 0;
-    n = stage(logits, p, shared); /* with a barrier */
-    if (t < n) {
+    n = stage<N>(logits, p, shared); /* with a barrier */
+    if (L > 1 || t < n)
+        best = largest<N, L>(shared + (t < n ? t : 0) * pitch_of(p), p.classes);
+    if (t < n && threadIdx.x % L == 0) {
         int own = label[(int64_t)blockIdx.x * p.each + t];
 
         if (own != ignore && own < p.classes) {
-            int cell = own * p.classes + largest<N>(shared + t * p.classes, p.classes);
+            int cell = own * p.classes + best;
 
             if (own_matrix)
                 atomicAdd(&counts[cell], 1u);
@@ -285,32 +340,36 @@ __global__ void __launch_bounds__(PIXELS, 8)
     if (!own_matrix)
         return;
     __syncthreads();
-    for (int i = t; i < cells; i += PIXELS)
+    for (int i = (int)threadIdx.x; i < cells; i += PIXELS)
         if (counts[i])
             atomicAdd(&matrix[i], (unsigned long long)counts[i]);
 }
 
 /* What the pixels of this batch add to struct metrics. */
 __global__ void __launch_bounds__(SUM_BLOCK)
-    confusion_add(const unsigned long long *batch, int64_t classes, const float *loss,
-                  struct metrics *m, int64_t *matrix)
+    confusion_add(const unsigned long long *batch, int64_t classes, class_weights w,
+                  const float *loss, struct metrics *m, int64_t *matrix)
 {
     __shared__ int64_t shared[SUM_BLOCK / 32];
+    __shared__ double weights[SUM_BLOCK / 32];
     int64_t count = 0, right = 0;
+    double weight = 0;
 
     for (int64_t i = threadIdx.x; i < classes * classes; i += SUM_BLOCK) {
         int64_t n = (int64_t)batch[i];
 
         matrix[i] += n;
         count += n;
+        weight += (double)n * (double)w.of[i / classes];
         right += i / classes == i % classes ? n : 0;
     }
     count = block_sum<SUM_BLOCK>(count, shared);
     right = block_sum<SUM_BLOCK>(right, shared);
+    weight = block_sum<SUM_BLOCK>(weight, weights);
     if (threadIdx.x != 0)
         return;
     m->top1 += right;
-    metrics_count(m, count, *loss);
+    metrics_count(m, count, weight, *loss);
 }
 
 __global__ void __launch_bounds__(BLOCK)
@@ -330,9 +389,14 @@ void confusion_begin(struct device *dev, unsigned long long *batch, int64_t clas
 }
 
 void confusion_end(struct device *dev, const unsigned long long *batch, int64_t classes,
-                   const float *loss, struct metrics *m, int64_t *matrix)
+                   const struct confusion_attrs *a, const float *loss, struct metrics *m,
+                   int64_t *matrix)
 {
-    LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes, loss, m, matrix);
+    class_weights w = {};
+
+    for (int64_t k = 0; k < classes; k++)
+        w.of[k] = (float)confusion_weight(a, k, 1);
+    LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes, w, loss, m, matrix);
 }
 
 static const char *confusion_claim(struct region *r, struct graph *, struct node *n,
@@ -354,18 +418,19 @@ static void confusion_run(struct step *s, struct device *dev)
     const struct confusion_attrs *a = (const struct confusion_attrs *)s->node->attrs;
     int64_t classes = s->in_tensor[CONFUSION_LOGITS]->dim[IMAGE_C];
     int64_t n = classes * classes;
-    picture p = picture_of(s->in_tensor[CONFUSION_LOGITS]);
-    bool own = classes <= CLASSES_MANY / 2;
-    size_t shared = picture_shared(p) + (own ? (size_t)n * sizeof(unsigned) : 0);
+    image_dims p = image_dims_of(s->in_tensor[CONFUSION_LOGITS]);
+    bool own = classes <= PIXEL_CLASSES / 2;
+    size_t shared = image_shared(p) + (own ? (size_t)n * sizeof(unsigned) : 0);
     unsigned long long *batch = (unsigned long long *)s->workspace;
 
     confusion_begin(dev, batch, classes);
-    WITH_PACK(float, p.classes, N, {
-        LAUNCH(dev, confusion_pixels<N>, picture_blocks(p), PIXELS, shared,
-               (const float *)s->in[CONFUSION_LOGITS],
-               (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, own, batch);
-    });
-    confusion_end(dev, batch, classes, (const float *)s->in[CONFUSION_LOSS],
+    WITH_LANES(p, L, WITH_PACK(float, p.classes, N, {
+                   LAUNCH(dev, (confusion_pixels<N, L>), image_blocks(p), PIXELS, shared,
+                          (const float *)s->in[CONFUSION_LOGITS],
+                          (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, own,
+                          batch);
+               }));
+    confusion_end(dev, batch, classes, a, (const float *)s->in[CONFUSION_LOSS],
                   (struct metrics *)s->out[CONFUSION_METRICS],
                   (int64_t *)s->out[CONFUSION_MATRIX]);
 }

@@ -1,25 +1,29 @@
 /*
  * What the losses of pixels share: the weights of classes, the formulas of one pixel on
- * logits in shared memory, and the passes before and behind those over the logits.
+ * logits in shared memory, and the passes before and after those over the logits.
  */
 #ifndef CUDA_CROSS_ENTROPY2D_H
 #define CUDA_CROSS_ENTROPY2D_H
 
 #include "cuda/channels.h"
 #include "cuda/launch.h"
+#include "ops/confusion.h"
 #include "ops/cross_entropy2d.h"
 #include "ops/metrics.h"
 
-/* Of each label, 0 for what does not count: a table in the parameters of a launch. */
+/* For each label, 0 for what does not count: a table in the parameters of a launch. */
 struct class_weights {
     float of[CROSS_ENTROPY2D_CLASSES];
 };
 
-/* fn(k, z[k]) for all classes; N, which divides them, at a time. */
-template <int N, class F>
+/*
+ * fn(k, z[k]) for all classes; N, which divides them, at a time. L lanes side by side
+ * share a pixel: each has every L-th N. Where they do, all lanes of a warp have to come.
+ */
+template <int N, int L, class F>
 __device__ static inline void each_class(const float *z, int classes, F fn)
 {
-    for (int k = 0; k < classes; k += N) {
+    for (int k = L > 1 ? (int)threadIdx.x % L * N : 0; k < classes; k += N * L) {
         pack<float, N> a = pack_load<N>(z + k);
 
         for (int i = 0; i < N; i++)
@@ -27,29 +31,48 @@ __device__ static inline void each_class(const float *z, int classes, F fn)
     }
 }
 
-template <int N> __device__ static inline float log_sum_exp(const float *z, int classes)
+template <int N, int L = 1>
+__device__ static inline float log_sum_exp(const float *z, int classes)
 {
     float top = -INFINITY, sum = 0;
 
-    each_class<N>(z, classes, [&](int, float v) { top = v > top ? v : top; });
-    each_class<N>(z, classes, [&](int, float v) { sum += expf(v - top); });
+    each_class<N, L>(z, classes, [&](int, float v) { top = v > top ? v : top; });
+    for (int lanes = L / 2; lanes > 0; lanes /= 2) {
+        float v = __shfl_xor_sync(0xffffffffu, top, lanes);
+
+        top = v > top ? v : top;
+    }
+    each_class<N, L>(z, classes, [&](int, float v) { sum += expf(v - top); });
+    for (int lanes = L / 2; lanes > 0; lanes /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
     return top + logf(sum);
 }
 
 /* The first of the largest; a NaN is never right: class 0 then, as in the reference. */
-template <int N> __device__ static inline int largest(const float *z, int classes)
+template <int N, int L = 1>
+__device__ static inline int largest(const float *z, int classes)
 {
     float top = z[0];
     int at = 0;
     bool nan = false;
 
-    each_class<N>(z, classes, [&](int k, float v) {
+    each_class<N, L>(z, classes, [&](int k, float v) {
         nan |= isnan(v);
         if (v > top) {
             top = v;
             at = k;
         }
     });
+    for (int lanes = L / 2; lanes > 0; lanes /= 2) {
+        float v = __shfl_xor_sync(0xffffffffu, top, lanes);
+        int k = __shfl_xor_sync(0xffffffffu, at, lanes);
+
+        nan |= __shfl_xor_sync(0xffffffffu, (int)nan, lanes) != 0;
+        if (v > top || (v >= top && k < at)) {
+            top = v;
+            at = k;
+        }
+    }
     return nan ? 0 : at;
 }
 
@@ -68,6 +91,7 @@ void loss_mean(struct device *dev, const double *loss, int n, const double *tota
 /* A batch's own matrix, K x K, before its pixels are counted, and into the state. */
 void confusion_begin(struct device *dev, unsigned long long *batch, int64_t classes);
 void confusion_end(struct device *dev, const unsigned long long *batch, int64_t classes,
-                   const float *loss, struct metrics *m, int64_t *matrix);
+                   const struct confusion_attrs *a, const float *loss, struct metrics *m,
+                   int64_t *matrix);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cuda/cublaslt.h"
 
 #include <cublasLt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +39,19 @@ struct cublaslt {
 #undef X
 };
 
+/* Bytes at which every matrix and vector starts, at least; algorithms that are
+ * asked for. */
+enum { ALIGNMENT = 16, OFFERS = 8 };
+
 /* cuBLASLt is column-major: its A is our B, its B our A, and its D our D, transposed. */
 struct cublaslt_plan {
     struct cublaslt *c;
-    cublasLtMatmulDesc_t product;
+    cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, d; /* in our names */
     cublasLtMatmulAlgo_t algo;
     size_t workspace;
     void *vector; /* that the description holds */
-    struct cublaslt_product what;
+    struct cublaslt_matmul what;
     int number; /* the library's of the algorithm; -1: not known */
 };
 
@@ -82,7 +87,7 @@ static void check(struct device *dev, cublasStatus_t status, const char *call)
     int len = (int)strcspn(call, "("), from = len;
     char name[80];
 
-    if (!status)
+    if (!status || cuda_spoils(dev, "cuBLASLt", dev->cublaslt->GetStatusString(status)))
         return;
     while (from && call[from - 1] != '>')
         from--;
@@ -134,7 +139,7 @@ static cudaDataType_t data_type(enum dtype d)
 static void set(struct device *dev, struct cublaslt_plan *p,
                 cublasLtMatmulDescAttributes_t name, const void *value, size_t size)
 {
-    CHECK(dev, p->c->MatmulDescSetAttribute(p->product, name, value, size));
+    CHECK(dev, p->c->MatmulDescSetAttribute(p->desc, name, value, size));
 }
 
 static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector)
@@ -144,7 +149,7 @@ static void set_vector(struct device *dev, struct cublaslt_plan *p, void *vector
 }
 
 static void describe(struct device *dev, struct cublaslt_plan *p,
-                     const struct cublaslt_product *w)
+                     const struct cublaslt_matmul *w)
 {
     cublasComputeType_t compute = w->type == DTYPE_F32 && dev->options.tf32
                                       ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -155,14 +160,16 @@ static void describe(struct device *dev, struct cublaslt_plan *p,
         w->vector == CUBLASLT_BIAS ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB;
     cudaDataType_t out = data_type(w->out);
 
-    CHECK(dev, p->c->MatmulDescCreate(&p->product, compute, CUDA_R_32F));
+    CHECK(dev, p->c->MatmulDescCreate(&p->desc, compute, CUDA_R_32F));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
     set(dev, p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
     if (w->vector == CUBLASLT_NONE)
         return;
     set(dev, p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
     set(dev, p, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &out, sizeof(out));
-    set_vector(dev, p, p); /* any address: the heuristic wants to see one */
+    /* No vector yet: the heuristic and the check of an algorithm look at the address
+     * for what it is aligned to. */
+    set_vector(dev, p, (void *)(uintptr_t)ALIGNMENT);
 }
 
 /* A row-major matrix of `rows` and `columns` as it is stored. */
@@ -172,9 +179,6 @@ static void layout(struct device *dev, struct cublaslt *c, cublasLtMatrixLayout_
     CHECK(dev, c->MatrixLayoutCreate(l, data_type(type), (uint64_t)columns,
                                      (uint64_t)rows, columns));
 }
-
-/* Bytes at which every matrix starts, at least; algorithms that are asked for. */
-enum { ALIGNMENT = 16, OFFERS = 8 };
 
 static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
 {
@@ -201,8 +205,8 @@ static const char *find_algorithm(struct device *dev, struct cublaslt_plan *p)
     for (size_t i = 0; i < sizeof(alignment) / sizeof(alignment[0]); i++)
         CHECK(dev, p->c->MatmulPreferenceSetAttribute(pref, alignment[i], &align,
                                                       sizeof(align)));
-    status = p->c->MatmulAlgoGetHeuristic(p->c->handle, p->product, p->b, p->a, p->d,
-                                          p->d, pref, OFFERS, found, &n);
+    status = p->c->MatmulAlgoGetHeuristic(p->c->handle, p->desc, p->b, p->a, p->d, p->d,
+                                          pref, OFFERS, found, &n);
     CHECK(dev, p->c->MatmulPreferenceDestroy(pref));
     for (int i = 0; !status && i < n && i < OFFERS; i++)
         if (!found[i].state && found[i].workspaceSize <= CUBLASLT_WORKSPACE) {
@@ -219,7 +223,7 @@ static const char *const vector_name[] = {
     [CUBLASLT_BIAS_GRAD] = " + gradient of the bias",
 };
 
-static void product_text(const struct cublaslt_product *w, struct strbuf *s)
+static void matmul_text(const struct cublaslt_matmul *w, struct strbuf *s)
 {
     strbuf_addf(s, "%lldx%lldx%lld %s", (long long)w->m, (long long)w->n, (long long)w->k,
                 dtype_name(w->type));
@@ -228,14 +232,14 @@ static void product_text(const struct cublaslt_product *w, struct strbuf *s)
     strbuf_addstr(s, vector_name[w->vector]);
 }
 
-static char *make_key(const struct device *dev, const struct cublaslt_product *w)
+static char *make_key(const struct device *dev, const struct cublaslt_matmul *w)
 {
     struct strbuf s = STRBUF_INIT;
 
     strbuf_addf(&s, "cublaslt %d\n%s\ntf32 %d, transposed %d %d, ",
                 dev->cublaslt->library->version, dev->what.json, dev->options.tf32,
                 w->transposed_a, w->transposed_b);
-    product_text(w, &s);
+    matmul_text(w, &s);
     return strbuf_detach(&s);
 }
 
@@ -245,7 +249,7 @@ static bool restore(const struct device *dev, struct cublaslt_plan *p, const cha
     cublasLtMatmulHeuristicResult_t r;
 
     if (!cublaslt_cache_load(dev, key, &p->algo, sizeof(p->algo)) ||
-        p->c->MatmulAlgoCheck(p->c->handle, p->product, p->b, p->a, p->d, p->d, &p->algo,
+        p->c->MatmulAlgoCheck(p->c->handle, p->desc, p->b, p->a, p->d, p->d, &p->algo,
                               &r) ||
         r.workspaceSize > CUBLASLT_WORKSPACE)
         return false;
@@ -272,8 +276,8 @@ static const char *choose(struct device *dev, struct cublaslt_plan *p)
     return why;
 }
 
-struct cublaslt_plan *
-cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const char **why)
+struct cublaslt_plan *cublaslt_plan_new(struct device *dev,
+                                        const struct cublaslt_matmul *w, const char **why)
 {
     struct cublaslt_plan *p = xcalloc(1, sizeof(*p));
     bool ta = w->transposed_a, tb = w->transposed_b;
@@ -300,7 +304,7 @@ cublaslt_plan_new(struct device *dev, const struct cublaslt_product *w, const ch
 void cublaslt_plan_free(struct cublaslt_plan *p)
 {
     if (p && p->c) {
-        (void)p->c->MatmulDescDestroy(p->product);
+        (void)p->c->MatmulDescDestroy(p->desc);
         (void)p->c->MatrixLayoutDestroy(p->a);
         (void)p->c->MatrixLayoutDestroy(p->b);
         (void)p->c->MatrixLayoutDestroy(p->d);
@@ -310,7 +314,7 @@ void cublaslt_plan_free(struct cublaslt_plan *p)
 
 void cublaslt_describe(const struct cublaslt_plan *p, struct strbuf *text)
 {
-    product_text(&p->what, text);
+    matmul_text(&p->what, text);
     if (p->number >= 0)
         strbuf_addf(text, ", algorithm %d", p->number);
     strbuf_addf(text, ", %.1f MiB workspace%s", (double)p->workspace / 1048576,
@@ -330,8 +334,7 @@ void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
 
     if (vector && vector != p->vector)
         set_vector(dev, p, vector);
-    CHECK(dev,
-          p->c->Matmul(p->c->handle, p->product, &one, b, p->b, a, p->a, &zero, d, p->d,
-                       d, p->d, &p->algo, workspace, p->workspace, dev->stream));
+    CHECK(dev, p->c->Matmul(p->c->handle, p->desc, &one, b, p->b, a, p->a, &zero, d, p->d,
+                            d, p->d, &p->algo, workspace, p->workspace, dev->stream));
     (void)alloc_forbid(was);
 }

@@ -1,6 +1,6 @@
 /*
  * Algorithms on disk (cuda/plan_file.h). cuBLASLt promises that an algorithm's bytes hold
- * for the same version of the library; whether they hold for the product is asked of it
+ * for the same version of the library; whether they hold for the GEMM is asked of it
  * again.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "cuda/cublaslt.h"
 #include "cuda/plan_file.h"
 
-/* 2 n hexadecimal digits, and nothing behind them. */
+/* 2 n hexadecimal digits, and nothing after them. */
 static bool from_hex(const char *text, unsigned char *to, size_t n)
 {
     static const char digits[] = "0123456789abcdef";

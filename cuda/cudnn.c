@@ -84,8 +84,11 @@ static char *without_slot(const char *json)
     return text ? text : xstrdup(json);
 }
 
+/* cuDNN's own text of a GPU that is here is for keys of the cache; ours will do. */
 static void describe_device(struct cudnn *c)
 {
+    static const char hint[] =
+        "trainc devices --json on such a GPU, with this cuDNN, writes all that it wants";
     struct cudnn_pool p = {.c = c};
     int32_t id = c->dev->index;
     cudnnBackendDescriptor_t d = cudnn_new(&p, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
@@ -96,14 +99,43 @@ static void describe_device(struct cudnn *c)
     else
         cudnn_set(&p, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                   (int64_t)strlen(c->dev->what.json), c->dev->what.json);
-    if (!cudnn_finalize(&p, d, "device description"))
-        cuda_fail(c->dev, "cuDNN", p.message, NULL, NULL);
+    if (!cudnn_finalize(&p, d, "device description")) {
+        if (!c->handle)
+            cuda_fail(c->dev, "cuDNN", p.message, NULL, hint);
+        log_info("cuDNN does not describe %s: %s", c->dev->text, p.message);
+        cudnn_pool_release(&p);
+        c->device_json = without_slot(c->dev->what.json);
+        return;
+    }
     json = cudnn_get_text(c, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
-    c->device_json = without_slot(json ? json : c->dev->text);
+    c->device_json = without_slot(json ? json : c->dev->what.json);
     c->device = d;
     p.n = 0; /* c keeps it */
     cudnn_pool_release(&p);
     free(json);
+}
+
+char *cudnn_describe(int index)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct device dev = {.index = index};
+    struct cudnn c = {.dev = &dev};
+    struct cudnn_pool p = {.c = &c};
+    cudnnBackendDescriptor_t d;
+    int32_t id = index;
+    char *json = NULL;
+
+    if (cuda_library_open(CUDA_LIBRARY_CUDNN, &why))
+        load(&c);
+    strbuf_release(&why);
+    if (c.version < DESCRIPTIONS_SINCE)
+        return NULL;
+    d = cudnn_new(&p, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    cudnn_set(&p, d, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id);
+    if (cudnn_finalize(&p, d, "device description"))
+        json = cudnn_get_text(&c, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+    cudnn_pool_release(&p);
+    return json;
 }
 
 static void open_handle(struct cudnn *c)
@@ -154,9 +186,4 @@ void cudnn_close(struct device *dev)
         (void)c->Destroy(c->handle);
     free(c->device_json);
     free(c);
-}
-
-const char *cudnn_text(const struct cudnn *c)
-{
-    return c->library->text;
 }

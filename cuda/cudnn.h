@@ -26,8 +26,8 @@ extern "C" {
 struct cudnn *cudnn_open(struct device *dev); /* the device's one, opened at first use */
 void cudnn_close(struct device *dev); /* after all programs; may be called twice */
 
-/* "cuDNN 9.19.0 (/usr/local/cuda/lib64/libcudnn.so.9)" */
-const char *cudnn_text(const struct cudnn *c);
+/* cuDNN's own description of a GPU as JSON, to be freed; NULL: it has none. */
+char *cudnn_describe(int index);
 
 #ifdef __cplusplus
 }

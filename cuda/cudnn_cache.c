@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cuda/cudnn_engine.h"
@@ -39,6 +40,11 @@ static const char *restore(struct cudnn *c, const json_t *o, struct cudnn_plan *
         return "cuDNN does not take it";
     (void)c->BackendGetAttribute(plan->desc, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                  CUDNN_TYPE_INT64, 1, &n, &bytes);
+    if (bytes < 0) {
+        (void)c->BackendDestroyDescriptor(plan->desc);
+        plan->desc = NULL;
+        return "cuDNN does not say its workspace";
+    }
     plan->workspace = (size_t)bytes;
     plan->engine = (int)json_integer_value(json_object_get(o, "engine"));
     plan->microseconds = (float)json_number_value(json_object_get(o, "microseconds"));
@@ -76,5 +82,14 @@ void cudnn_cache_store(struct cudnn *c, const struct cudnn_plan *plan)
                                   plan->notes, "microseconds", (double)plan->microseconds,
                                   "plan", text));
     free(text);
+    free(path);
+}
+
+void cudnn_cache_drop(struct cudnn *c, const struct cudnn_plan *plan)
+{
+    char *path = plan_file_path(c->dev, "cudnn", plan->key);
+
+    if (path)
+        (void)unlink(path);
     free(path);
 }

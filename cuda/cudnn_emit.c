@@ -73,7 +73,7 @@ static int output(struct cudnn_claim *c, const struct tensor *t)
     return i;
 }
 
-/* Weights or a vector with zeros behind them, as c->stored and c->joined say. */
+/* Weights or a vector with zeros after them, as c->stored and c->joined say. */
 static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
 {
     int i = read_as(c, cuda_weights_master(t), CUDNN_SOURCE_PADDED, type);
@@ -89,7 +89,7 @@ static int filled(struct cudnn_claim *c, struct tensor *t, enum dtype type)
     return i;
 }
 
-/* Folded weights, with zeros behind their channels if the image has them. */
+/* Folded weights, with zeros after their channels if the image has them. */
 static int folded(struct cudnn_claim *c, struct tensor *w, enum dtype type)
 {
     int i = read_as(c, cuda_weights_master(w), CUDNN_SOURCE_FOLDED_WEIGHTS, type);
@@ -120,7 +120,7 @@ static int image(struct cudnn_claim *c, struct tensor *x)
     return i;
 }
 
-/* A bias waits behind an add: cuDNN's fast engines want (conv + other) + bias. */
+/* A bias waits after an add: cuDNN's fast engines want (conv + other) + bias. */
 static int with_bias(struct cudnn_claim *c, int i)
 {
     if (c->bias < 0)
@@ -146,21 +146,22 @@ bool cudnn_fills(const struct cudnn_claim *c)
     return c->joined && c->node[0]->op == &op_conv2d;
 }
 
-/* A bias goes into the graph, or is added behind it. */
+/* A bias goes into the graph, or is added after it: always to a wider result, which has
+ * more channels than the bias until it is cut. */
 static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
                       enum dtype type)
 {
     if (n->nin <= slot)
         return;
-    if (c->bias_behind)
-        c->behind = n->in[slot];
+    if (c->bias_apart || (c->stored && n->op == &op_conv2d_data_grad))
+        c->bias_after = n->in[slot];
     else if (cudnn_fills(c))
         c->bias = filled(c, n->in[slot], type);
     else
         c->bias = parameter(c, n->in[slot], type);
 }
 
-/* The weights and the bias with the batch norm behind them in it. */
+/* The weights and the bias with the batch norm after them in it. */
 static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
 {
     int at = folded(c, n->in[CONV2D_WEIGHT], type);
@@ -198,8 +199,8 @@ static bool grouped(const struct node *n)
 }
 
 /*
- * Channels of a transposed convolution's halves in the workspace, if engines like those
- * better than its own: 20 classes have nothing but code without tensor cores.
+ * Channels of a transposed convolution's fp16 or bf16 in the workspace, if engines like
+ * those better than its own: 20 classes have nothing but code without tensor cores.
  */
 static int64_t wide_result(const struct cudnn_claim *c, const struct node *n)
 {

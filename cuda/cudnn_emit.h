@@ -1,6 +1,7 @@
 /*
  * The nodes of a claim as one cuDNN operation graph: c->graph, c->operand, and what the
- * claim has to take besides its nodes (c->cast, c->fold, c->slice, c->behind, c->stored).
+ * claim has to take besides its nodes (c->cast, c->fold, c->slice, c->bias_after,
+ * c->stored).
  *
  * A new op is one row in the table of cudnn_emit.c.
  */
@@ -15,7 +16,7 @@ void cudnn_emit(struct cudnn_claim *c);
 bool cudnn_fills(const struct cudnn_claim *c);
 
 /*
- * The fixed statistics of batch norm `apply`, if it stands right behind a convolution
+ * The fixed statistics of batch norm `apply`, if it directly follows a convolution
  * whose weights can take them in: of parameters, made ahead of time.
  */
 struct node *cudnn_fold_of(const struct node *apply);

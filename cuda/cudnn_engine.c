@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one heuristic, which offers about 40; and of engines that are compiled. */
+/* Most engines of one heuristic, which offers about 40, and of those that are compiled. */
 enum { CONFIGS = 64, COMPILED = 3 };
 
 /* What happened to the engines that were offered, for the reason when none is left. */

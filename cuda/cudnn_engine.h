@@ -41,5 +41,6 @@ int cudnn_fastest(struct cudnn *c, const struct cudnn_graph *g,
  */
 bool cudnn_cache_load(struct cudnn *c, struct cudnn_plan *plan);
 void cudnn_cache_store(struct cudnn *c, const struct cudnn_plan *plan);
+void cudnn_cache_drop(struct cudnn *c, const struct cudnn_plan *plan); /* its file */
 
 #endif

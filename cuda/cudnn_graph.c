@@ -58,7 +58,8 @@ size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i)
     return (size_t)(t->dim[N] * t->dim[C] * t->dim[H] * t->dim[W]) * dtype_size(t->dtype);
 }
 
-int cudnn_graph_virtual(struct cudnn_graph *g, int i)
+/* A virtual fp32 tensor with the shape of tensor i. */
+static int new_virtual(struct cudnn_graph *g, int i)
 {
     if (g->ntensor == CUDNN_TENSORS)
         BUG("more than %d tensors in one operation graph", CUDNN_TENSORS);
@@ -85,7 +86,7 @@ void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
 int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
                           float limit)
 {
-    int out = cudnn_graph_virtual(g, a);
+    int out = new_virtual(g, a);
 
     *new_op(g) =
         (struct cudnn_op){.kind = kind, .in = {a, b}, .out = out, .limit = limit};

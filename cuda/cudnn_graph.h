@@ -27,7 +27,7 @@ enum cudnn_op_kind {
     CUDNN_CONV,        /* in: x, w; out: y */
     CUDNN_DATA_GRAD,   /* in: dy, w; out: dx */
     CUDNN_WEIGHT_GRAD, /* in: x, dy; out: dw */
-    CUDNN_ADD,         /* in: a, b; b may be one number a channel */
+    CUDNN_ADD,         /* in: a, b; b may be a value per channel */
     CUDNN_MUL,
     CUDNN_RELU,      /* in: x; NaN stays NaN */
     CUDNN_RELU_GRAD, /* in: dy, x or y */
@@ -57,7 +57,7 @@ struct cudnn_graph {
     int ntensor, nop;
 };
 
-/* An image, weights, or (a plain vector) one number a channel, as `dtype`. */
+/* An image, weights, or (a plain vector) a value per channel, as `dtype`. */
 int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
                        bool real);
 /* Tensor i has so many channels instead, which lie in memory. */
@@ -65,8 +65,6 @@ void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
 /* Weights i have so many filters instead. */
 void cudnn_graph_filters(struct cudnn_graph *g, int i, int64_t filters);
 size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i */
-/* A virtual fp32 one of the same shape as tensor i. */
-int cudnn_graph_virtual(struct cudnn_graph *g, int i);
 
 void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
                       const struct cudnn_geometry *geometry, int a, int b, int out);
@@ -86,7 +84,7 @@ int cudnn_graph_pointwise(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
  */
 void cudnn_graph_undilate(struct cudnn_graph *g);
 
-/* One line a tensor and an op; equal texts have equal plans. */
+/* A line per tensor and per op; equal texts have equal plans. */
 void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s);
 
 #ifdef __cplusplus

@@ -1,10 +1,12 @@
 #include "cuda/cudnn_plan.h"
 
+#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "cuda/cudnn_engine.h"
 
 enum { TIMED = 10 }; /* candidates of a benchmark */
@@ -21,8 +23,9 @@ static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
     return strbuf_detach(&s);
 }
 
-static void note_tensors(struct cudnn_plan *p, const struct cudnn_graph *g)
+static void note_graph(struct cudnn_plan *p, const struct cudnn_graph *g)
 {
+    p->graph = *g;
     for (int i = 0; i < g->ntensor; i++)
         if (g->tensor[i].real)
             p->uid[p->nuid++] = i + 1;
@@ -62,8 +65,8 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
     cudnn_pool_release(&p);
 }
 
-/* Is it what the options ask for, and not the heuristic's first instead of the fastest?
- */
+/* Is it what the options ask for, and not the heuristic's first instead of
+ * the fastest? */
 static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
 {
     return p->desc && (!c->dev->times || !c->handle || p->microseconds > 0);
@@ -71,7 +74,7 @@ static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
 
 /* The heuristic's first, of a hurry, is not the plan that timing finds: it has a name of
  * its own, and is not kept on disk. */
-const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
+struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g)
 {
     bool hurry = cudnn_hurries(c);
     char *key = make_key(c, g), *quick = xasprintf("?%s", key);
@@ -86,13 +89,103 @@ const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_grap
     }
     p = xcalloc(1, sizeof(*p));
     p->key = key;
-    note_tensors(p, g);
+    note_graph(p, g);
     if (!cudnn_cache_load(c, p)) {
         find_engine(c, g, p);
         if (settled(c, p))
             cudnn_cache_store(c, p);
     }
+    p->reserved = p->workspace;
     strmap_put(&c->plan, hurry && !p->from_cache ? quick : key, p);
     free(quick);
     return p;
+}
+
+static bool has_failed(const struct cudnn_plan *p, int engine)
+{
+    for (int i = 0; i < p->nfailed; i++)
+        if (p->failed[i] == engine)
+            return true;
+    return false;
+}
+
+/* The first that has not failed and makes do with the workspace there is, else the first
+ * that has not failed; or -1. */
+static int pick_next(const struct cudnn_plan *p, const struct cudnn_candidate *list,
+                     int n)
+{
+    int any = -1;
+
+    for (int i = 0; i < n; i++) {
+        if (has_failed(p, list[i].engine))
+            continue;
+        if (list[i].workspace <= p->reserved)
+            return i;
+        if (any < 0)
+            any = i;
+    }
+    return any;
+}
+
+/* False: there is no other. */
+static bool take_next(struct cudnn *c, struct cudnn_plan *p)
+{
+    struct cudnn_candidate list[TIMED];
+    struct cudnn_pool pool = {.c = c};
+    struct strbuf why = STRBUF_INIT;
+    int n, next = -1;
+
+    if (p->nfailed < CUDNN_FAILURES) {
+        p->failed[p->nfailed++] = p->engine;
+        n = cudnn_candidates(&pool, &p->graph, list, TIMED, &why);
+        next = pick_next(p, list, n);
+    }
+    if (next >= 0) {
+        (void)c->BackendDestroyDescriptor(p->desc);
+        adopt(p, &pool, &list[next]);
+        p->from_cache = false;
+        p->microseconds = 0;
+        if (p->workspace > p->reserved && !p->own)
+            CUDA_CHECK(c->dev, cudaMalloc(&p->own, cudnn_workspace_limit(c)));
+    }
+    strbuf_release(&why);
+    cudnn_pool_release(&pool);
+    return next >= 0;
+}
+
+/* Until one runs; the status of the last. */
+static int run_another(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
+                       void *const *pointer, void *workspace, int status)
+{
+    bool was = alloc_forbid(false);
+
+    cudnn_cache_drop(c, p);
+    while (status) {
+        int failed = p->engine;
+        const char *why = c->GetErrorString((cudnnStatus_t)status);
+
+        if (!take_next(c, p))
+            break;
+        log_info("cuDNN engine %d does not run (%s): engine %d takes its place", failed,
+                 why, p->engine);
+        status = cudnn_plan_try(c, p, pack, pointer, p->own ? p->own : workspace);
+    }
+    if (!status && settled(c, p))
+        cudnn_cache_store(c, p);
+    (void)alloc_forbid(was);
+    return status;
+}
+
+void cudnn_plan_run(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
+                    void *const *pointer, void *workspace)
+{
+    int status = cudnn_plan_try(c, p, pack, pointer, p->own ? p->own : workspace);
+
+    if (status && !p->ran && !c->dev->recording)
+        status = run_another(c, p, pack, pointer, workspace, status);
+    if (!status)
+        p->ran = true;
+    else if (!cuda_spoils(c->dev, "cudnnBackendExecute",
+                          c->GetErrorString((cudnnStatus_t)status)))
+        cudnn_die(c, (cudnnStatus_t)status, "cudnnBackendExecute");
 }

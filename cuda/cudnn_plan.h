@@ -7,7 +7,7 @@
  *   - accumulate in less than fp32, or convert inputs to a smaller type;
  *   - compute fp32 data on tensor cores (TF32), unless options.tf32;
  *   - are nondeterministic, if options.deterministic;
- *   - transform halves by Winograd, or fp32 with tiles over 4x4;
+ *   - transform 16-bit floats by Winograd, or fp32 with tiles over 4x4;
  *   - are compiled for more than one operation and have no tensor cores for it;
  *   - need more workspace than options.workspace (0: CUDNN_WORKSPACE bytes).
  *
@@ -27,7 +27,15 @@ extern "C" {
 enum { CUDNN_WORKSPACE = 256 << 20 };
 
 /* Never NULL; the device keeps it. */
-const struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g);
+struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g);
+
+/*
+ * Runs it (cudnn_plan_try). There are engines whose plans cuDNN finalizes and does not
+ * execute: if a plan's first run fails, its file leaves the cache, and the next candidate
+ * takes its place. Dies with the first error if none is left.
+ */
+void cudnn_plan_run(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
+                    void *const *pointer, void *workspace);
 
 #ifdef __cplusplus
 }

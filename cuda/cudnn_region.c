@@ -24,15 +24,11 @@ static size_t aligned(size_t n)
 
 /* ---- finding the nodes ---- */
 
-/* The producer of t, if it may be taken and t need not be stored for anybody else. */
-static struct node *step_down(const struct graph *g, const struct tensor *t)
+/* sole_producer() of t, which is no state and is read by no claimed region. */
+static struct node *fusable_producer(const struct graph *g, const struct tensor *t)
 {
-    struct node *p = t->producer;
-
-    return p && node_free(p) && tensor_only_reader(g, t) && !t->claimed_reads &&
-                   t->memory == MEMORY_NONE
-               ? p
-               : NULL;
+    return !t->claimed_reads && t->memory == MEMORY_NONE ? sole_producer(g, t, NULL)
+                                                         : NULL;
 }
 
 /* The inputs of a pointwise node through which a chain may go: [*first, *end). */
@@ -64,7 +60,7 @@ static bool find(struct cudnn_claim *c, struct node *n, const struct op *core, i
     if (depth == 0 || !through(n, &first, &end))
         return false;
     for (int i = end; i-- > first;) { /* a residual branch comes first in its add */
-        struct node *p = step_down(c->g, n->in[i]);
+        struct node *p = fusable_producer(c->g, n->in[i]);
 
         if (p && find(c, p, core, depth - 1)) {
             c->node[c->nnode++] = n;
@@ -125,7 +121,7 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
     }
 }
 
-static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_plan *plan)
+static void take(struct cudnn_claim *c, struct region *r, struct cudnn_plan *plan)
 {
     struct cudnn_state *st = region_state(r);
     int n = 0;
@@ -143,11 +139,11 @@ static void take(struct cudnn_claim *c, struct region *r, const struct cudnn_pla
     for (int i = 0; i < c->graph.ntensor; i++)
         if (c->graph.tensor[i].real)
             take_operand(c, r, i, n++);
-    st->behind = c->behind ? region_read(r, c->behind) : -1;
+    st->bias_after = c->bias_after ? region_read(r, c->bias_after) : -1;
     region_workspace(r, plan->workspace);
 }
 
-static const struct cudnn_plan *plan_of(struct cudnn_claim *c)
+static struct cudnn_plan *plan_of(struct cudnn_claim *c)
 {
     cudnn_emit(c);
     cudnn_graph_undilate(&c->graph);
@@ -155,13 +151,13 @@ static const struct cudnn_plan *plan_of(struct cudnn_claim *c)
 }
 
 /* The same nodes once more. */
-static const struct cudnn_plan *again(struct cudnn_claim *c, bool bias_behind, bool plain)
+static struct cudnn_plan *again(struct cudnn_claim *c, bool bias_apart, bool plain)
 {
     struct cudnn_claim next = {.g = c->g,
                                .dev = c->dev,
                                .nnode = c->nnode,
                                .bias = -1,
-                               .bias_behind = bias_behind,
+                               .bias_apart = bias_apart,
                                .plain = plain};
 
     memcpy(next.node, c->node, sizeof(next.node));
@@ -169,7 +165,7 @@ static const struct cudnn_plan *again(struct cudnn_claim *c, bool bias_behind, b
     return plan_of(c);
 }
 
-/* A layer alone, whose bias no engine takes along, can do it behind. */
+/* A layer alone whose bias no engine fuses adds it after the plan. */
 static bool bias_may_wait(const struct cudnn_claim *c)
 {
     const struct node *n = c->node[0];
@@ -180,14 +176,14 @@ static bool bias_may_wait(const struct cudnn_claim *c)
 
 const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 {
-    const struct cudnn_plan *plan = plan_of(c);
+    struct cudnn_plan *plan = plan_of(c);
 
     if (plan->why && cudnn_fills(c))
         return plan->why;
     if (plan->why && bias_may_wait(c))
         plan = again(c, true, c->plain);
     if (plan->why && (c->joined || c->stored))
-        plan = again(c, c->bias_behind, true);
+        plan = again(c, c->bias_apart, true);
     if (plan->why)
         return plan->why;
     take(c, r, plan);
@@ -242,8 +238,8 @@ void cudnn_region_run(struct step *s, struct device *dev)
     for (int i = 0; i < st->plan->nuid; i++)
         if (st->operand[i].source == CUDNN_SOURCE_SCRATCH)
             widen(s, dev, st->operand[i].index, pointer[i]);
-    if (st->behind >= 0)
-        cuda_add_bias(dev, s->out[0], s->out_tensor[0]->dtype, s->in[st->behind],
+    if (st->bias_after >= 0)
+        cuda_add_bias(dev, s->out[0], s->out_tensor[0]->dtype, s->in[st->bias_after],
                       tensor_len(s->out_tensor[0]), tensor_channels(s->out_tensor[0]));
 }
 

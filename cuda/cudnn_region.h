@@ -5,7 +5,7 @@
  *   struct cudnn_claim c;
  *
  *   if (!cudnn_chain(&c, g, n, dev, &op_conv2d))
- *       return "no convolution, nor what may stand behind one";
+ *       return "no convolution, nor what may follow one";
  *   return cudnn_claim(&c, r);      NULL, or why cuDNN has no engine for this list
  *
  * The claim pass walks backwards, so a kernel is asked for the largest region first: from
@@ -33,9 +33,9 @@ enum cudnn_source {
     CUDNN_SOURCE_HALF,           /* a parameter, from the flat half copy of all weights */
     CUDNN_SOURCE_FOLDED_WEIGHTS, /* a parameter times the scale of a batch norm */
     CUDNN_SOURCE_FOLDED_BIAS,
-    CUDNN_SOURCE_PADDED,  /* a parameter with zeros behind it: cuda/pad.h */
+    CUDNN_SOURCE_PADDED,  /* a parameter with zeros after it: cuda/pad.h */
     CUDNN_SOURCE_WRITE,   /* the result */
-    CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened and cut behind the plan */
+    CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, widened and cut after the plan */
 };
 
 struct cudnn_operand {
@@ -53,8 +53,8 @@ struct cudnn_claim {
     struct cudnn_operand operand[CUDNN_TENSORS];  /* of graph.tensor[i] */
     const struct tensor *value_of[CUDNN_TENSORS]; /* what graph.tensor[i] computes */
     int bias;              /* a vector that is still to be added, or -1 */
-    bool bias_behind;      /* do not put it into the graph */
-    struct tensor *behind; /* a bias that is added behind the plan, or NULL */
+    bool bias_apart;       /* do not put it into the graph */
+    struct tensor *bias_after; /* a bias that is added after the plan, or NULL */
     struct node *cast;     /* of the weights; duplicated */
     struct node *fold;     /* the batch norm that is in the weights; duplicated */
     struct tensor *folded; /* the layer's own bias, or NULL */
@@ -77,7 +77,7 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r);
 
 /* The state, run and release of every kernel that claims so. */
 struct cudnn_state {
-    const struct cudnn_plan *plan;
+    struct cudnn_plan *plan;
     struct cudnn *cudnn;
     struct cudnn_pack pack;
     struct {
@@ -87,7 +87,7 @@ struct cudnn_state {
     } operand[CUDNN_TENSORS]; /* in the order of plan->uid */
     enum dtype scratch;       /* type of the result in the workspace */
     int64_t stored;           /* its channels there, if more than the result's; else 0 */
-    int behind; /* the read of a bias that is added behind the plan, or -1 */
+    int bias_after;           /* the read of a bias that is added after the plan, or -1 */
 };
 
 void cudnn_region_run(struct step *s, struct device *dev);

@@ -1,5 +1,6 @@
 #include "cuda/cudnn_run.h"
 
+#include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ void cudnn_plan_free(struct cudnn *c, struct cudnn_plan *p)
 {
     if (p->desc)
         (void)c->BackendDestroyDescriptor(p->desc);
+    if (p->own)
+        CUDA_CHECK(c->dev, cudaFree(p->own));
     free(p->key);
     free(p->why);
     free(p);
@@ -66,13 +69,4 @@ int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pac
     status = c->BackendExecute(c->handle, p->desc, pack->desc);
     (void)alloc_forbid(was);
     return (int)status;
-}
-
-void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
-                    void *const *pointer, void *workspace)
-{
-    int status = cudnn_plan_try(c, p, pack, pointer, workspace);
-
-    if (status)
-        cudnn_die(c, (cudnnStatus_t)status, "cudnnBackendExecute");
 }

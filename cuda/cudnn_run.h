@@ -9,14 +9,21 @@
 extern "C" {
 #endif
 
+enum { CUDNN_FAILURES = 10 };
+
 struct cudnn_plan {
-    char *key;          /* library, device, options and graph */
-    char *why;          /* no engine: the reason; else NULL */
-    void *desc;         /* the finalized plan; NULL: none, or none will run */
-    int engine;         /* cuDNN's number of it */
-    size_t workspace;   /* bytes */
-    char notes[120];    /* "tensor-core runtime-compiled" */
-    float microseconds; /* as timed by options.benchmark; 0: not timed */
+    char *key;  /* library, device, options and graph */
+    char *why;  /* no engine: the reason; else NULL */
+    void *desc; /* the finalized plan; NULL: none, or none will run */
+    struct cudnn_graph graph;
+    bool ran;                            /* cuDNN has executed it */
+    int failed[CUDNN_FAILURES], nfailed; /* engines that it did not execute */
+    size_t reserved;                     /* bytes of workspace that regions give it */
+    void *own;                           /* a workspace, if it needs more than that */
+    int engine;                          /* cuDNN's number of it */
+    size_t workspace;                    /* bytes */
+    char notes[120];                     /* "tensor-core runtime-compiled" */
+    float microseconds;                  /* as timed by options.benchmark; 0: not timed */
     bool from_cache;
     int64_t uid[CUDNN_TENSORS]; /* of the real tensors, rising */
     int nuid;
@@ -31,10 +38,8 @@ struct cudnn_pack {
     void *pointer[CUDNN_TENSORS], *workspace;
 };
 
-/* pointer[i] belongs to uid[i]. On dev->stream; may be captured after a first call. */
-void cudnn_plan_run(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
-                    void *const *pointer, void *workspace);
-/* The same, but returns cuDNN's status. */
+/* cuDNN's status. pointer[i] belongs to uid[i]. On dev->stream; may be captured after a
+ * first call. */
 int cudnn_plan_try(struct cudnn *c, const struct cudnn_plan *p, struct cudnn_pack *pack,
                    void *const *pointer, void *workspace);
 void cudnn_pack_release(struct cudnn_pack *pack);

@@ -16,7 +16,8 @@ static const char h200[] =
     "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,"
     "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,"
     "\"totalGlobalMem\":150109880320,\"smClockRateKHz\":1980000,"
-    "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,"
+    "\"memClockRateKHz\":3201000,\"memoryBusWidth\":6144,\"l2CacheSize\":62914560,"
+    "\"cudaDeviceId\":0,"
     "\"deviceVer\":900,\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
 static const struct {
@@ -39,6 +40,12 @@ static int number(const json_t *o, const char *key, const char *source)
     if (v > 1 << 30)
         die("%s: %zu is too large for \"%s\" of a device description", source, v, key);
     return (int)v;
+}
+
+/* 0: not told. Dies if it is told and no number. */
+static double optional(const json_t *o, const char *key, const char *source)
+{
+    return json_object_get(o, key) ? number(o, key, source) : 0;
 }
 
 /* In what trainc devices --json prints: the description of the first GPU, or NULL. */
@@ -102,6 +109,9 @@ void description_read(struct description *d, const char *source)
         .l2 = bytes(o, "l2CacheSize", source),
         .shared_per_block = number(o, "maxSharedMemoryPerBlockOptin", source),
         .threads_per_multiprocessor = number(o, "maxThreadsPerSM", source),
+        .clock = 1e3 * optional(o, "smClockRateKHz", source),
+        .memory_clock = 1e3 * optional(o, "memClockRateKHz", source),
+        .memory_width = (int)optional(o, "memoryBusWidth", source),
         .json = json_dumps(o, JSON_COMPACT),
     };
     (void)snprintf(d->name, sizeof(d->name), "%s", name ? name : source);

@@ -4,6 +4,8 @@
  * serves cuDNN's heuristics, the memory plan and the kernels' launch sizes.
  *
  *   {"deviceName":"NVIDIA H200","deviceVer":900,"multiProcessorCount":132, ...}
+ *
+ * Ours beside them, and optional: "memoryBusWidth", in bits.
  */
 #ifndef CUDA_DESCRIPTION_H
 #define CUDA_DESCRIPTION_H
@@ -23,12 +25,14 @@ struct description {
     size_t l2;            /* bytes */
     int shared_per_block; /* bytes that a kernel may opt into */
     int threads_per_multiprocessor;
-    char *json; /* the whole text, for cuDNN; owned */
+    double clock, memory_clock; /* Hz, at the highest; 0: not told */
+    int memory_width;           /* of the memory's bus, bits; 0: not told */
+    char *json;                 /* the whole text, for cuDNN; owned */
 };
 
 /* What the user may set about libraries; from the keys CUDNN.*. */
 struct cuda_options {
-    bool tf32;          /* fp32 products may use TF32 */
+    bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result changes from run to run */
     bool benchmark;     /* time the candidates instead of believing the heuristic */
     size_t workspace;   /* largest workspace of an engine, bytes */

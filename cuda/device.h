@@ -30,7 +30,7 @@ struct step;
 
 struct device {
     struct description what;
-    bool described;                  /* no GPU behind it */
+    bool described;                  /* no GPU at hand */
     int index;                       /* of the CUDA runtime's devices */
     struct CUstream_st *stream;      /* LANE_RUN */
     struct CUstream_st *copy_stream; /* LANE_COPY */
@@ -38,6 +38,8 @@ struct device {
     struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
     struct cuda_options options;
     bool eager;                 /* no captures */
+    bool recording;             /* a capture is on: an error ends it, not the program */
+    char spoiled[240];          /* the first error in it; "" */
     bool times;                 /* options.benchmark, as it was when the device opened */
     const struct step *running; /* for messages: the step whose run() is on */
     int number;                 /* of that step in its program */
@@ -62,6 +64,9 @@ void cuda_check(struct device *dev, int error, const char *call);
         cuda_check((dev), error_, #call);                                                \
     } while (0)
 
+/* In a capture: true, and `error` of `call` is kept as what spoiled it. */
+bool cuda_spoils(struct device *dev, const char *call, const char *error);
+
 /* The same for the launch just made. */
 void cuda_launched(struct device *dev, const char *kernel);
 
@@ -73,6 +78,7 @@ __attribute__((noreturn)) void cuda_fail(struct device *dev, const char *call,
                                          const char *error, const char *detail,
                                          const char *hint);
 extern const char cuda_hint_late[], cuda_hint_memory[]; /* for libraries' errors, too */
+const char *cuda_hint(int error); /* what may help against a cudaError_t, or NULL */
 
 /* Blocks of `block` threads for n elements of which each thread takes `each`. */
 static inline unsigned cuda_blocks(int64_t n, int block, int each)

@@ -19,7 +19,7 @@
 
 enum { BLOCK = 256, ROUNDS = 4, MOST_CHANNELS = 8192 };
 
-struct mask {
+struct dropout_mask {
     const struct control *control;
     uint32_t salt;
     float rate;
@@ -44,7 +44,8 @@ static const char *dropout_claim(struct region *r, struct graph *, struct node *
 }
 
 template <class T>
-__global__ void __launch_bounds__(BLOCK) dropout_each(const T *x, T *y, int64_t n, mask m)
+__global__ void __launch_bounds__(BLOCK)
+    dropout_each(const T *x, T *y, int64_t n, dropout_mask m)
 {
     constexpr int N = vec<T>::N;
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N;
@@ -102,7 +103,8 @@ __device__ static inline void scale_chunk(const T *x, T *y, const samples &s,
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(BLOCK) drop_samples(const T *x, T *y, samples s, mask m)
+__global__ void __launch_bounds__(BLOCK)
+    drop_samples(const T *x, T *y, samples s, dropout_mask m)
 {
     float factor = drop_path_factor(m.control->seed, (uint64_t)m.control->micro, m.salt,
                                     blockIdx.x / (unsigned)s.chunks, m.rate);
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(BLOCK) drop_samples(const T *x, T *y, samples 
 
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK)
-    drop_channels(const T *x, T *y, samples s, mask m)
+    drop_channels(const T *x, T *y, samples s, dropout_mask m)
 {
     SHARED_BYTES(bytes);
     float *factor = reinterpret_cast<float *>(bytes);
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(BLOCK)
 }
 
 template <class T, int N>
-static void run_samples(struct step *s, struct device *dev, const mask &m)
+static void run_samples(struct step *s, struct device *dev, const dropout_mask &m)
 {
     const struct tensor *t = s->out_tensor[0];
     const T *x = (const T *)s->in[DROPOUT_X];
@@ -161,7 +163,8 @@ static void dropout_run(struct step *s, struct device *dev)
     const struct dropout_attrs *a = (const struct dropout_attrs *)s->node->attrs;
     const struct tensor *t = s->out_tensor[0];
     int64_t n = tensor_len(t);
-    mask m = {(const struct control *)s->in[DROPOUT_CONTROL], (uint32_t)a->salt, a->rate};
+    dropout_mask m = {(const struct control *)s->in[DROPOUT_CONTROL], (uint32_t)a->salt,
+                      a->rate};
     int64_t row = s->node->op == &op_dropout2d ? t->dim[IMAGE_C] : n / t->dim[0];
 
     if (!n)

@@ -1,5 +1,6 @@
 /* Messages about errors of CUDA and its libraries: where, what, and what may help. */
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/strbuf.h"
@@ -12,6 +13,19 @@ const char cuda_hint_late[] =
 const char cuda_hint_memory[] =
     "a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less";
 
+static const char cuda_hint_graph[] = "--no-graph runs the steps one by one";
+static const char cuda_hint_driver[] =
+    "CUDA 13 needs an NVIDIA driver from 580 on: update it";
+static const char cuda_hint_fabric[] =
+    "on machines whose GPUs NVSwitch connects, nvidia-fabricmanager has to run, in the "
+    "driver's version: systemctl start nvidia-fabricmanager";
+static const char cuda_hint_mismatch[] =
+    "libcuda.so.1 and the kernel's driver differ in version: restart after an update; in "
+    "a container, take the host's libcuda.so.1";
+static const char cuda_hint_compat[] =
+    "a libcuda.so.1 of CUDA's compatibility package comes first, and this GPU does not "
+    "take it: remove its folder from LD_LIBRARY_PATH";
+
 static const struct {
     cudaError_t error;
     const char *hint;
@@ -23,18 +37,25 @@ static const struct {
     {cudaErrorLaunchTimeout, "a GPU that also drives a screen stops long kernels"},
     {cudaErrorNoKernelImageForDevice,
      "there is no code for this chip: build with NVARCH for it (cuda/cuda.mk)"},
-    {cudaErrorUnsupportedPtxVersion, "the driver is older than the toolkit: update it"},
-    {cudaErrorInsufficientDriver, "update the NVIDIA driver"},
+    {cudaErrorUnsupportedPtxVersion, cuda_hint_driver},
+    {cudaErrorInsufficientDriver, cuda_hint_driver},
     {cudaErrorDevicesUnavailable, "another process holds this GPU alone"},
+    {cudaErrorSystemNotReady, cuda_hint_fabric},
+    {cudaErrorSystemDriverMismatch, cuda_hint_mismatch},
+    {cudaErrorCompatNotSupportedOnDevice, cuda_hint_compat},
+    {cudaErrorLaunchOutOfResources,
+     "a kernel wants more registers than a block may have: a defect of trainc"},
     {cudaErrorECCUncorrectable, "the GPU's memory has a fault: restart it, then test it"},
-    {cudaErrorStreamCaptureUnsupported, "--no-graph runs the steps one by one"},
-    {cudaErrorStreamCaptureInvalidated, "--no-graph runs the steps one by one"},
+    {cudaErrorStreamCaptureUnsupported, cuda_hint_graph},
+    {cudaErrorStreamCaptureInvalidated, cuda_hint_graph},
+    {cudaErrorStreamCaptureIsolation, cuda_hint_graph},
+    {cudaErrorStreamCaptureImplicit, cuda_hint_graph},
 };
 
-static const char *hint_of(cudaError_t error)
+const char *cuda_hint(int error)
 {
     for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-        if (hints[i].error == error)
+        if ((int)hints[i].error == error)
             return hints[i].hint;
     return NULL;
 }
@@ -84,12 +105,22 @@ void cuda_fail(struct device *dev, const char *call, const char *error,
     die("%s", s.buf);
 }
 
+bool cuda_spoils(struct device *dev, const char *call, const char *error)
+{
+    if (dev->recording && !*dev->spoiled)
+        (void)snprintf(dev->spoiled, sizeof(dev->spoiled), "%s: %s%s%s", call, error,
+                       dev->running ? " at layer " : "",
+                       dev->running ? dev->running->node->layer : "");
+    return dev->recording;
+}
+
 void cuda_check(struct device *dev, int error, const char *call)
 {
     cudaError_t e = (cudaError_t)error;
 
-    if (e != cudaSuccess)
-        cuda_fail(dev, call, cudaGetErrorString(e), cudaGetErrorName(e), hint_of(e));
+    if (e != cudaSuccess && !cuda_spoils(dev, call, cudaGetErrorString(e)))
+        cuda_fail(dev, call, cudaGetErrorString(e), cudaGetErrorName(e),
+                  cuda_hint(error));
 }
 
 void cuda_launched(struct device *dev, const char *kernel)

@@ -36,14 +36,18 @@ static void explain(cudaError_t e, struct strbuf *why)
     else if (e == cudaErrorInsufficientDriver)
         strbuf_addf(why,
                     "the NVIDIA driver is too old: it knows CUDA %d.%d, and trainc needs "
-                    "%d.%d (update the driver)",
-                    driver / 1000, driver / 10 % 100, runtime / 1000, runtime / 10 % 100);
+                    "%d.%d (%s)",
+                    driver / 1000, driver / 10 % 100, runtime / 1000, runtime / 10 % 100,
+                    cuda_hint((int)e));
     else if (e == cudaErrorNoDevice && visible)
         strbuf_addf(why, "CUDA_VISIBLE_DEVICES='%s' leaves no GPU", visible);
     else if (e == cudaErrorNoDevice)
         strbuf_addstr(why, "the NVIDIA driver finds no GPU");
     else
-        strbuf_addf(why, "the NVIDIA driver says '%s'", cudaGetErrorString(e));
+        strbuf_addf(why, "the NVIDIA driver says '%s'%s%s%s", cudaGetErrorString(e),
+                    cuda_hint((int)e) ? " (" : "",
+                    cuda_hint((int)e) ? cuda_hint((int)e) : "",
+                    cuda_hint((int)e) ? ")" : "");
 }
 
 int gpu_count(struct strbuf *why)
@@ -91,6 +95,7 @@ static char *properties_json(const struct cudaDeviceProp *p, int index)
         {"totalGlobalMem", (json_int_t)p->totalGlobalMem},
         {"smClockRateKHz", attribute(cudaDevAttrClockRate, index)},
         {"memClockRateKHz", attribute(cudaDevAttrMemoryClockRate, index)},
+        {"memoryBusWidth", p->memoryBusWidth},
         {"l2CacheSize", p->l2CacheSize},
         {"cudaDeviceId", index},
         {"deviceVer", p->major * 100 + p->minor * 10},
@@ -115,6 +120,9 @@ static void describe(struct description *d, const struct cudaDeviceProp *p, int 
         .l2 = (size_t)p->l2CacheSize,
         .shared_per_block = (int)p->sharedMemPerBlockOptin,
         .threads_per_multiprocessor = p->maxThreadsPerMultiProcessor,
+        .clock = 1e3 * attribute(cudaDevAttrClockRate, index),
+        .memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate, index),
+        .memory_width = p->memoryBusWidth,
         .json = properties_json(p, index),
     };
     (void)snprintf(d->name, sizeof(d->name), "%.95s", p->name);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "cuda/channels.h"
+#include "cuda/divide.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"
 #include "ops/batchnorm_formula.h"
@@ -145,23 +146,27 @@ int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
 /* Channels that are no multiple of a vector: it may run over the end of them. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
-    add_bias_across(T *y, const float *bias, int64_t n, int64_t channels)
+    add_bias_across(T *y, const float *bias, int64_t n, divider channels)
 {
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<T>::N;
-    int64_t c = i % channels;
+    unsigned v = blockIdx.x * BLOCK + threadIdx.x;
+    int64_t i = (int64_t)v * vec<T>::N;
+    unsigned c = (v - divide(channels, v) * channels.by) * vec<T>::N;
 
+    c -= divide(channels, c) * channels.by;
     if (i + vec<T>::N <= n) {
         vec<T> a = vec_load(y + i);
 
         for (int k = 0; k < vec<T>::N; k++) {
             a.set(k, a.get(k) + bias[c]);
-            c = c + 1 == channels ? 0 : c + 1;
+            c = c + 1 == channels.by ? 0 : c + 1;
         }
         vec_store(y + i, a);
         return;
     }
-    for (; i < n; i++)
-        y[i] = from_float<T>(to_float(y[i]) + bias[i % channels]);
+    for (; i < n; i++) {
+        y[i] = from_float<T>(to_float(y[i]) + bias[c]);
+        c = c + 1 == channels.by ? 0 : c + 1;
+    }
 }
 
 template <class T>
@@ -192,6 +197,7 @@ void cuda_add_bias(struct device *dev, void *y, enum dtype type, const float *bi
             LAUNCH(dev, add_bias<T>, grid, BLOCK, 0, (T *)y, bias, n / vec<T>::N,
                    (unsigned)(channels / vec<T>::N));
         else
-            LAUNCH(dev, add_bias_across<T>, grid, BLOCK, 0, (T *)y, bias, n, channels);
+            LAUNCH(dev, add_bias_across<T>, grid, BLOCK, 0, (T *)y, bias, n,
+                   divider_of((unsigned)channels));
     });
 }

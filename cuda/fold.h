@@ -1,5 +1,5 @@
 /*
- * What a convolution takes over from a batch norm of fixed statistics behind it, and a
+ * What a convolution takes over from a batch norm of fixed statistics after it, and a
  * bias that no engine takes along.
  */
 #ifndef CUDA_FOLD_H
@@ -15,7 +15,7 @@ extern "C" {
 /*
  * Derived buffers of `type` for region r (indices in step->derived): the weights w, an
  * fp32 parameter O x I x ..., times the scale of the op_batchnorm_fold `fold`, with zeros
- * behind I to make `stored` of it; and the bias that is left, [O]: the fold's shift, with
+ * after I to make `stored` of it; and the bias that is left, [O]: the fold's shift, with
  * the layer's own bias (or NULL) scaled.
  */
 int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,

@@ -4,7 +4,7 @@
  *
  * Sums over the pixels (mean of x; sum of x dy): a block has one image and a tile of its
  * channels. Products (dy / pixels; x s): a block has some rows of that; a thread loads
- * its channels' numbers once. Bytes: each tensor once. Sums are fp32, in a fixed order.
+ * its channels' values once. Bytes: each tensor once. Sums are fp32, in a fixed order.
  */
 #include "ops/global_avgpool.h"
 
@@ -52,11 +52,12 @@ __global__ void __launch_bounds__(TILE_THREADS)
 /* y = s[image, channel] factor [x] */
 template <class T, int N, bool SCALE>
 __global__ void __launch_bounds__(TILE_THREADS)
-    pixel_product(const T *x, const T *s, T *y, tile t, int64_t chunks, float factor)
+    pixel_multiply(const T *x, const T *s, T *y, tile t, unsigned chunks, float factor)
 {
-    int64_t block = blockIdx.x / t.tiles, image = block / chunks;
-    place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
-    int64_t row = block % chunks * t.high * PRODUCT_EACH + p.row;
+    unsigned block = blockIdx.x / (unsigned)t.tiles;
+    int64_t image = block / chunks;
+    place p = place_of<N>(t, (int)(blockIdx.x - block * (unsigned)t.tiles));
+    int64_t row = (int64_t)(block % chunks) * t.high * PRODUCT_EACH + p.row;
     pack<T, N> f;
 
     if (!p.on)
@@ -110,7 +111,7 @@ static void sum_launch(const struct step *s, struct device *dev, bool dot)
 }
 
 template <class T, int N>
-static void product_launch(const struct step *s, struct device *dev, bool scale)
+static void multiply_launch(const struct step *s, struct device *dev, bool scale)
 {
     const struct tensor *y = s->out_tensor[0];
     int64_t pixels = y->dim[2] * y->dim[3];
@@ -119,13 +120,13 @@ static void product_launch(const struct step *s, struct device *dev, bool scale)
     unsigned grid = (unsigned)(y->dim[0] * chunks * t.tiles);
 
     if (scale)
-        LAUNCH(dev, (pixel_product<T, N, true>), grid, TILE_THREADS, 0,
+        LAUNCH(dev, (pixel_multiply<T, N, true>), grid, TILE_THREADS, 0,
                (const T *)s->in[SCALE_CHANNELS_X], (const T *)s->in[SCALE_CHANNELS_S],
-               (T *)s->out[0], t, chunks, 1.0f);
+               (T *)s->out[0], t, (unsigned)chunks, 1.0f);
     else
-        LAUNCH(dev, (pixel_product<T, N, false>), grid, TILE_THREADS, 0,
-               (const T *)nullptr, (const T *)s->in[0], (T *)s->out[0], t, chunks,
-               1 / (float)pixels);
+        LAUNCH(dev, (pixel_multiply<T, N, false>), grid, TILE_THREADS, 0,
+               (const T *)nullptr, (const T *)s->in[0], (T *)s->out[0], t,
+               (unsigned)chunks, 1 / (float)pixels);
 }
 
 static void pixels_run(struct step *s, struct device *dev)
@@ -138,7 +139,7 @@ static void pixels_run(struct step *s, struct device *dev)
                    if (sum)
                        sum_launch<T, N>(s, dev, two);
                    else
-                       product_launch<T, N>(s, dev, two);
+                       multiply_launch<T, N>(s, dev, two);
                }));
 }
 

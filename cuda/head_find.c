@@ -8,8 +8,11 @@
 #include "ops/cross_entropy2d.h"
 #include "ops/image.h"
 
+const char head_not_found[] =
+    "no logits of a 2x2 transposed convolution of 16 channels that only their loss reads";
+
 /* t, or what a cast that alone reads it makes. */
-static struct tensor *behind_cast(const struct graph *g, struct tensor *t,
+static struct tensor *cast_output(const struct graph *g, struct tensor *t,
                                   struct node **cast)
 {
     struct node *n = tensor_only_reader(g, t);
@@ -26,7 +29,8 @@ static bool is_head(const struct node *up)
     return a->kernel_h == 2 && a->kernel_w == 2 && a->stride_h == 2 && a->stride_w == 2 &&
            !a->pad_h && !a->pad_w && a->groups == 1 && x->dim[IMAGE_C] == HEAD_CHANNELS &&
            z->dim[IMAGE_C] <= HEAD_CLASSES && z->dim[IMAGE_H] == 2 * x->dim[IMAGE_H] &&
-           z->dim[IMAGE_W] == 2 * x->dim[IMAGE_W] && z->dtype == x->dtype && !z->root;
+           z->dim[IMAGE_W] == 2 * x->dim[IMAGE_W] && z->dtype == x->dtype && !z->root &&
+           tensor_len(x) / HEAD_CHANNELS <= INT32_MAX;
 }
 
 /* Who reads the logits; false: somebody who needs them stored. */
@@ -89,7 +93,7 @@ bool head_find(struct head_parts *p, const struct graph *g, struct node *up)
     p->x = up->in[CONV2D_DATA_GRAD_DY];
     p->w = cuda_weights_master(up->in[CONV2D_DATA_GRAD_WEIGHT]);
     p->bias = up->nin > CONV2D_DATA_GRAD_BIAS ? up->in[CONV2D_DATA_GRAD_BIAS] : NULL;
-    p->z = behind_cast(g, up->out[0], &p->z_cast);
+    p->z = cast_output(g, up->out[0], &p->z_cast);
     return p->w && (!p->bias || p->bias->dtype == DTYPE_F32) && find_readers(p, g);
 }
 
@@ -100,7 +104,7 @@ struct node *head_of_logits(const struct tensor *t)
     return n && n->op == &op_cast ? n->in[CAST_X]->producer : n;
 }
 
-struct node *head_behind(const struct node *n)
+struct node *head_of_gradient(const struct node *n)
 {
     const struct tensor *dz = n->in[n->op == &op_bias_grad ? BIAS_GRAD_DY : 0];
     const struct node *grad = dz->producer;

@@ -1,7 +1,7 @@
 /*
- * Which nodes are the end of a segmentation network, as head.cu computes it: a transposed
- * convolution, 2x2 with stride 2, its loss, the confusion matrix, and their gradients,
- * none of whose logits anybody needs stored.
+ * Which nodes are the end of a segmentation network, as head.cu and head_grad.cu compute
+ * it: a transposed convolution, 2x2 with stride 2, its loss, the confusion matrix, and
+ * their gradients, where nobody needs the logits stored.
  */
 #ifndef CUDA_HEAD_FIND_H
 #define CUDA_HEAD_FIND_H
@@ -23,11 +23,13 @@ struct head_parts {
 /* The transposed convolution whose logits t are; or NULL. */
 struct node *head_of_logits(const struct tensor *t);
 /* The one in whose gradient n stands; or NULL. */
-struct node *head_behind(const struct node *n);
+struct node *head_of_gradient(const struct node *n);
 
-/* `up` and what reads its logits. False: no such layer, or somebody needs them stored. */
+/* `up` and what reads its logits. False: no such layer, or somebody needs them stored; the
+ * reason is head_not_found. */
 bool head_find(struct head_parts *p, const struct graph *g, struct node *up);
-/* The gradients behind p->grad. False: not all of them, or somebody needs dz stored. */
+extern const char head_not_found[];
+/* The gradients after p->grad. False: not all of them, or somebody needs dz stored. */
 bool head_find_gradients(struct head_parts *p, const struct graph *g);
 
 #ifdef __cplusplus

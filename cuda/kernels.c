@@ -2,6 +2,7 @@
 
 const struct kernel *const cuda_kernels[] = {
     &cuda_head,
+    &cuda_head_grad,
     &cuda_conv2d,
     &cuda_conv2d_data_grad,
     &cuda_conv2d_weight_grad,
@@ -20,6 +21,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_avgpool2d,
     &cuda_global_avgpool,
     &cuda_pad_shortcut,
+    &cuda_qlayer,
+    &cuda_quantize,
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_pointwise,

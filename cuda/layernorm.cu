@@ -68,7 +68,7 @@ __device__ static inline float lanes_sum(float v, int lanes, float *shared)
 }
 
 /* A lane's part of a row: N elements from channel (i * lanes + lane) * N on. */
-template <class T, int EACH> struct part {
+template <class T, int EACH> struct row_slice {
     static constexpr int N = vec<T>::N;
     vec<T> v[EACH];
 
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(BLOCK)
                    float *rstd_, layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
-    using row_part = part<T, EACH>;
+    using row_part = row_slice<T, EACH>;
     __shared__ float shared[BLOCK / WARP];
     int lane = (int)threadIdx.x % s.lanes, per_block = BLOCK / s.lanes;
     int64_t first = (int64_t)blockIdx.x * per_block;
@@ -294,7 +294,7 @@ __device__ static inline void leave_sums(const float *dweight, const float *dbia
     }
     for (int turn = 0; turn < BLOCK / WARP; turn++) {
         if (turn == warp && t % WARP < s.lanes)
-            part<T, EACH>::each(lane, s, [&](int i, int c) {
+            row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
                 for (int k = 0; k < N; k++) {
                     float *at = shared + c + k;
 
@@ -314,7 +314,7 @@ __global__ void __launch_bounds__(BLOCK)
                         layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
-    using row_part = part<T, EACH>;
+    using row_part = row_slice<T, EACH>;
     __shared__ float shared[BLOCK / WARP];
     int lane = (int)threadIdx.x % s.lanes, per_block = BLOCK / s.lanes;
     int64_t first = (int64_t)blockIdx.x * per_block;

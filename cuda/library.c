@@ -1,5 +1,6 @@
 #include "cuda/library.h"
 
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "cuda/python_library.h"
 
 static const struct known {
     const char *name, *soname, *variable, *version;
@@ -19,6 +21,9 @@ static const struct known {
                                "cublasLtGetVersion"},
     [CUDA_LIBRARY_NCCL] = {"NCCL", "libnccl.so.2", "TRAINC_NCCL", "ncclGetVersion"},
 };
+
+_Static_assert(CUDART_VERSION / 1000 == 13, "trainc needs CUDA 13, whose libraries have "
+                                            "these names; make CUDA=0 builds without");
 
 static struct cuda_library library[CUDA_LIBRARIES];
 
@@ -74,6 +79,15 @@ static void *try_beside_program(const char *soname, struct strbuf *reason)
     return handle;
 }
 
+static void *try_python(const char *soname, struct strbuf *reason)
+{
+    char *path = python_library(soname);
+    void *handle = path ? try_open(path, reason) : NULL;
+
+    free(path);
+    return handle;
+}
+
 static void *find(const struct known *k, struct strbuf *reason)
 {
     const char *given = getenv(k->variable), *home = getenv("CUDA_HOME");
@@ -90,6 +104,8 @@ static void *find(const struct known *k, struct strbuf *reason)
         handle = try_folder(home, "/lib", k->soname, reason);
     if (!handle)
         handle = try_beside_program(k->soname, reason);
+    if (!handle)
+        handle = try_python(k->soname, reason);
     return handle;
 }
 
@@ -136,8 +152,9 @@ const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct str
                     reason.buf);
     else if (!handle)
         strbuf_addf(why,
-                    "cannot open %s: %s (looked in the linker's path, CUDA_HOME and "
-                    "beside the program; %s=/path/to/%s says where it is)",
+                    "cannot open %s: %s (looked in the linker's path, CUDA_HOME, "
+                    "beside the program and in Python's packages; %s=/path/to/%s says "
+                    "where it is)",
                     k->name, reason.buf, k->variable, k->soname);
     if (handle && !l->handle) {
         l->name = k->name;

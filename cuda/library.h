@@ -8,6 +8,7 @@
  *   2. its soname, as the dynamic linker finds it (LD_LIBRARY_PATH, ldconfig)
  *   3. CUDA_HOME/lib64 and CUDA_HOME/lib (CUDA_HOME unset: /usr/local/cuda)
  *   4. the folder of the program, and its lib/
+ *   5. nvidia/.../lib of a Python environment: cuda/python_library.h
  *
  * Opened libraries stay open until the program ends: they have exit handlers and threads
  * of their own. One thread calls these functions.

@@ -4,8 +4,9 @@
  *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
  *
  * Gradients of weights come out in fp32, whatever the data. relu is not joined: what
- * cuBLASLt's makes of a NaN is not documented. A bias that is computed comes in fp32; the
- * library wants the data's type, so it is cast into the workspace first.
+ * cuBLASLt's makes of a NaN is not documented. Nor is gelu: cuBLASLt's epilogue is the
+ * form with tanh, and the models have the one with erf. A bias that is computed comes in
+ * fp32; the library wants the data's type, so it is cast into the workspace first.
  */
 #include "ops/linear.h"
 
@@ -68,7 +69,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
                                 struct device *dev)
 {
     struct linear_state *st = region_state(r);
-    struct cublaslt_product p;
+    struct cublaslt_matmul p;
     struct tensor *x;
     const char *why;
 
@@ -79,7 +80,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
         return "one type for data and weights";
     st->bias = n->nin > LINEAR_BIAS;
     st->cast = st->bias ? cast_size(n->in[LINEAR_BIAS], x->dtype) : 0;
-    p = (struct cublaslt_product){
+    p = (struct cublaslt_matmul){
         .m = rows_of(x),
         .n = tensor_channels(n->out[0]),
         .k = tensor_channels(x),
@@ -107,7 +108,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
                                    struct device *dev)
 {
     struct linear_state *st = region_state(r);
-    struct cublaslt_product p;
+    struct cublaslt_matmul p;
     struct tensor *dy, *w;
     const char *why;
 
@@ -117,7 +118,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     w = n->in[LINEAR_DATA_GRAD_WEIGHT];
     if (n->out[0]->dtype != dy->dtype || w->dtype != dy->dtype)
         return "one type for data and weights";
-    p = (struct cublaslt_product){
+    p = (struct cublaslt_matmul){
         .m = rows_of(dy),
         .n = tensor_channels(n->out[0]),
         .k = tensor_channels(dy),
@@ -156,7 +157,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
 {
     struct linear_state *st = region_state(r);
     struct node *bias = n->op == &op_bias_grad ? n : NULL, *w = n;
-    struct cublaslt_product p;
+    struct cublaslt_matmul p;
     struct tensor *x, *dy;
     const char *why;
 
@@ -168,7 +169,7 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     dy = w->in[LINEAR_WEIGHT_GRAD_DY];
     if (x->dtype != dy->dtype || w->out[0]->dtype != DTYPE_F32)
         return "one type for data, fp32 for gradients";
-    p = (struct cublaslt_product){
+    p = (struct cublaslt_matmul){
         .m = tensor_channels(dy),
         .n = tensor_channels(x),
         .k = rows_of(x),
@@ -236,6 +237,7 @@ const struct kernel cuda_linear = {
     .release = linear_release,
     .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
+    .tensor_cores = true,
 };
 
 const struct kernel cuda_linear_data_grad = {
@@ -245,6 +247,7 @@ const struct kernel cuda_linear_data_grad = {
     .release = linear_release,
     .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
+    .tensor_cores = true,
 };
 
 const struct kernel cuda_linear_weight_grad = {
@@ -254,4 +257,5 @@ const struct kernel cuda_linear_weight_grad = {
     .release = linear_release,
     .describe = linear_describe,
     .state_size = sizeof(struct linear_state),
+    .tensor_cores = true,
 };

@@ -4,11 +4,11 @@
  * Forward: a thread computes one pack of channels of one window; what windows share comes
  * from L1 and L2. Bytes: x and y once.
  *
- * Backward, two launches: the first finds the winner of each window again from x and
- * writes its place in the window, one byte (four if the window has more than 256 places),
- * to the workspace; in the second a thread sums what one pack of x won. Bytes: x, dy and
- * dx once, and the winners twice: 1/8 of what x has in fp16 with a 3x3 window and stride
- * 2. No float is added by two threads, so the order is fixed.
+ * Backward: a thread sums what one pack of x won. Where each window's winner was is a
+ * byte that the forward pass wrote (ops/maxpool2d_places.h): 1/8 of what x has in fp16
+ * with a 3x3 window and stride 2. No float is added by two threads, so the order is fixed.
+ * Large windows and pools that are joined with something have two launches: the first
+ * finds the winners again from x, into the workspace (a byte each, or four).
  *
  * A pool that is joined with something writes its channels, and the gradient reads them,
  * where they lie in the wider tensor.
@@ -25,6 +25,7 @@
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/concat.h"
+#include "ops/maxpool2d_places.h"
 #include "ops/pointwise.h"
 #include "ops/relu.h"
 
@@ -43,59 +44,73 @@ __device__ static inline void rectify(pack<T, N> *a, const float *scale,
 }
 
 /*
- * The largest value of each channel in a window and its place; the first of equal ones,
- * the last NaN. K: the kernel, or 0.
+ * Calls each(pack of channels, place in the window) for what of a window lies in the
+ * image. K: the kernel, whose rows are on their way as a whole; or 0.
  */
-template <class T, int N, int K, bool NORM>
-__device__ static inline void window_best(const T *x, const source &f, const maxpool &p,
-                                          const spot &s, float *best, int *won)
+template <class T, int N, int K, class F>
+__device__ static inline void window_walk(const T *x, const maxpool &p,
+                                          const pixel_index &s, const F &each)
 {
+    enum { LOADS = K ? K : 1 };
     const int kernel = K ? K : p.kernel;
-    float scale[N], shift[N];
+    int top = s.h * p.stride - p.pad, left = s.w * p.stride - p.pad;
 
-    if (NORM) {
-        table_load<N>(f.scale + s.pack * N, scale);
-        table_load<N>(f.shift + s.pack * N, shift);
-    }
-    for (int i = 0; i < N; i++)
-        won[i] = -1;
+    x += ((int64_t)s.image * p.in_h * p.in_w * p.packs + s.pack) * N;
     for (int kh = 0; kh < kernel; kh++)
-        for (int kw = 0; kw < kernel; kw++) {
-            int h = s.h * p.stride - p.pad + kh, w = s.w * p.stride - p.pad + kw;
+        for (int kw = 0; kw < kernel; kw += LOADS) {
+            pack<T, N> a[LOADS] = {};
+            bool in[LOADS];
 
-            if (h < 0 || h >= p.in_h || w < 0 || w >= p.in_w)
-                continue;
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++) {
+                int h = top + kh, w = left + kw + u;
 
-            int64_t at = ((int64_t)s.image * p.in_h + h) * p.in_w + w;
-            pack<T, N> a = pack_load<N>(x + (at * p.packs + s.pack) * N);
-
-            if (NORM)
-                rectify<T, N>(&a, scale, shift, f.limit);
-            for (int i = 0; i < N; i++) {
-                float v = a.get(i);
-
-                if (won[i] < 0 || v > best[i] || v != v) {
-                    best[i] = v;
-                    won[i] = kh * kernel + kw;
-                }
+                in[u] = (unsigned)h < (unsigned)p.in_h && (unsigned)w < (unsigned)p.in_w;
+                if (in[u])
+                    a[u] = pack_load<N>(x + (int64_t)((h * p.in_w + w) * p.packs) * N);
             }
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++)
+                if (in[u])
+                    each(a[u], kh * kernel + kw + u);
         }
 }
 
+/*
+ * The largest value of each channel in a window. relu(x scale + shift), rounded, never
+ * falls where x rises, or never rises if the scale is negative: so the largest x, or the
+ * smallest, is looked for, and only that goes through it. NaN wins.
+ */
 template <class T, int N, int K, bool NORM>
 __global__ void __launch_bounds__(POOL_THREADS)
     maxpool_forward(const T *x, source f, T *y, maxpool p)
 {
-    spot s = spot_of(p.out_blocks, p.packs, p.out_h, p.out_w);
-    float best[N] = {};
-    int won[N];
+    pixel_index s = pixel_index_of(p.out_blocks, p.packs, p.out_h, p.out_w);
+    float best[N], scale[N], shift[N], sign[N];
     pack<T, N> a;
 
     if (!s.on)
         return;
-    window_best<T, N, K, NORM>(x, f, p, s, best, won);
+    if (NORM) {
+        table_load<N>(f.scale + s.pack * N, scale);
+        table_load<N>(f.shift + s.pack * N, shift);
+    }
+    for (int i = 0; i < N; i++) {
+        best[i] = -INFINITY;
+        sign[i] = NORM && scale[i] < 0 ? -1.0f : 1.0f;
+    }
+    window_walk<T, N, K>(x, p, s, [&](const pack<T, N> &from, int) {
+        for (int i = 0; i < N; i++) {
+            float v = NORM ? from.get(i) * sign[i] : from.get(i);
+
+            if (v > best[i] || v != v)
+                best[i] = v;
+        }
+    });
     for (int i = 0; i < N; i++)
-        a.set(i, best[i]);
+        a.set(i, NORM ? best[i] * sign[i] : best[i]);
+    if (NORM)
+        rectify<T, N>(&a, scale, shift, f.limit);
 
     int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
@@ -106,24 +121,51 @@ template <class P, int N> struct alignas(sizeof(P) * N) places {
     P v[N];
 };
 
+/* The place of each channel's largest value; the first of equal ones, the last NaN. And
+ * that value, if y is not NULL. */
 template <class T, int N, int K, bool NORM, class P>
 __global__ void __launch_bounds__(POOL_THREADS)
-    maxpool_winners(const T *x, source f, places<P, N> *winner, maxpool p)
+    maxpool_winners(const T *x, source f, places<P, N> *winner, T *y, maxpool p)
 {
-    spot s = spot_of(p.out_blocks, p.packs, p.out_h, p.out_w);
-    float best[N] = {};
+    pixel_index s = pixel_index_of(p.out_blocks, p.packs, p.out_h, p.out_w);
+    float best[N] = {}, scale[N], shift[N];
     int won[N];
     places<P, N> a;
 
     if (!s.on)
         return;
-    window_best<T, N, K, NORM>(x, f, p, s, best, won);
+    if (NORM) {
+        table_load<N>(f.scale + s.pack * N, scale);
+        table_load<N>(f.shift + s.pack * N, shift);
+    }
+    for (int i = 0; i < N; i++)
+        won[i] = -1;
+    window_walk<T, N, K>(x, p, s, [&](pack<T, N> from, int place) {
+        if (NORM)
+            rectify<T, N>(&from, scale, shift, f.limit);
+        for (int i = 0; i < N; i++) {
+            float v = from.get(i);
+
+            if (won[i] < 0 || v > best[i] || v != v) {
+                best[i] = v;
+                won[i] = place;
+            }
+        }
+    });
     for (int i = 0; i < N; i++)
         a.v[i] = (P)won[i];
 
     int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
     winner[at * p.packs + s.pack] = a;
+    if (!y)
+        return;
+
+    pack<T, N> value;
+
+    for (int i = 0; i < N; i++)
+        value.set(i, best[i]);
+    pack_store<T, N>(y + (at * p.packs + s.pack) * N, value);
 }
 
 /* S: the stride, or 0. */
@@ -131,8 +173,9 @@ template <class T, int N, int S, class P>
 __global__ void __launch_bounds__(POOL_THREADS)
     maxpool_backward(const places<P, N> *winner, const T *dy, T *dx, maxpool p)
 {
+    enum { LOADS = S ? S : 1 }; /* windows of a row that are on their way */
     const int stride = S ? S : p.stride;
-    spot s = spot_of(p.in_blocks, p.packs, p.in_h, p.in_w);
+    pixel_index s = pixel_index_of(p.in_blocks, p.packs, p.in_h, p.in_w);
     span rows = span_over(s.h, p.out_h, p.kernel, stride, p.pad);
     span columns = span_over(s.w, p.out_w, p.kernel, stride, p.pad);
     float sum[N] = {};
@@ -141,14 +184,26 @@ __global__ void __launch_bounds__(POOL_THREADS)
     if (!s.on)
         return;
     for (int h = rows.first; h < rows.end; h++)
-        for (int w = columns.first; w < columns.end; w++) {
+        for (int w = columns.first; w < columns.end; w += LOADS) {
             int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
             int here = (s.h + p.pad - h * stride) * p.kernel + s.w + p.pad - w * stride;
-            places<P, N> won = winner[at * p.packs + s.pack];
-            pack<T, N> d = pack_load<N>(dy + (at * p.pitch + s.pack) * N);
+            places<P, N> won[LOADS];
+            pack<T, N> d[LOADS];
 
-            for (int i = 0; i < N; i++)
-                sum[i] += (int)won.v[i] == here ? d.get(i) : 0;
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++) { /* after the last that one again */
+                int64_t from = at + (w + u < columns.end ? u : 0);
+
+                won[u] = winner[from * p.packs + s.pack];
+                d[u] = pack_load<N>(dy + (from * p.pitch + s.pack) * N);
+            }
+            UNROLL_WHOLE
+            for (int u = 0; u < LOADS; u++) {
+                int place = w + u < columns.end ? here - u * stride : -1;
+
+                for (int i = 0; i < N; i++)
+                    sum[i] += (int)won[u].v[i] == place ? d[u].get(i) : 0;
+            }
         }
     for (int i = 0; i < N; i++)
         a.set(i, sum[i]);
@@ -162,14 +217,17 @@ __global__ void __launch_bounds__(POOL_THREADS)
 
 struct pool_state {
     maxpool p;
+    bool grad;
+    int won; /* what the forward pass noted: a write, a read of the gradient's; or -1 */
     bool norm, bytes; /* places in the window fit a byte */
     int scale, shift; /* reads, with norm */
     float limit;
 };
 
-enum { READ_X, READ_DY }; /* dy: the gradient's */
+enum { READ_X, READ_DY };       /* dy: the gradient's */
+enum { READ_WON, READ_WON_DY }; /* of one whose winners are known */
 
-/* The relu behind a batch norm that makes x, if only pools and its gradient read it. */
+/* The relu after a batch norm that makes x, if only pools and its gradient read it. */
 static struct node *relu_before(const struct graph *g, const struct tensor *x)
 {
     struct node *relu = x->producer, *apply;
@@ -183,7 +241,7 @@ static struct node *relu_before(const struct graph *g, const struct tensor *x)
         return nullptr;
     for (int i = 0; (n = tensor_reader(g, x, i)) != nullptr; i++)
         if (n->op != &op_maxpool2d && n->op != &op_maxpool2d_grad &&
-            n->op != &op_relu_grad)
+            n->op != &op_maxpool2d_places && n->op != &op_relu_grad)
             return nullptr;
     return relu;
 }
@@ -211,14 +269,44 @@ struct maxpool maxpool_of(const struct maxpool2d_attrs *a, const struct tensor *
     return p;
 }
 
+static struct maxpool2d_attrs attrs_of(const struct node *n)
+{
+    if (n->op == &op_maxpool2d || n->op == &op_maxpool2d_grad)
+        return *(const struct maxpool2d_attrs *)n->attrs;
+
+    const struct maxpool2d_places_attrs *a =
+        (const struct maxpool2d_places_attrs *)n->attrs;
+
+    return {a->layer, a->kernel, a->stride, a->padding};
+}
+
+static const char *claim_known(struct region *r, struct node *n)
+{
+    pool_state *st = (pool_state *)region_state(r);
+    struct tensor *dy = n->in[MAXPOOL2D_PLACES_GRAD_DY], *dx = n->out[0];
+    struct maxpool2d_attrs a = attrs_of(n);
+
+    if (dy->dtype != dx->dtype)
+        return "one type for all";
+    st->p = maxpool_of(&a, dx, dy, dy, 0);
+    st->grad = true;
+    region_take(r, n);
+    st->won = region_read(r, n->in[MAXPOOL2D_PLACES_GRAD_WON]);
+    (void)region_read(r, dy);
+    (void)region_write(r, dx);
+    return nullptr;
+}
+
 static const char *maxpool_claim(struct region *r, struct graph *g, struct node *n,
                                  struct device *)
 {
     pool_state *st = (pool_state *)region_state(r);
-    bool grad = n->op == &op_maxpool2d_grad;
+    bool grad = n->op == &op_maxpool2d_grad, notes = n->op == &op_maxpool2d_places;
     struct node *relu, *apply;
 
-    if (!grad && n->op != &op_maxpool2d)
+    if (n->op == &op_maxpool2d_places_grad)
+        return claim_known(r, n);
+    if (!grad && !notes && n->op != &op_maxpool2d)
         return "not a maxpool2d";
 
     struct tensor *x = n->in[0], *y = grad ? n->in[MAXPOOL2D_GRAD_DY] : n->out[0];
@@ -229,8 +317,11 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         return "one type for all";
     relu = relu_before(g, x);
 
-    st->p = maxpool_of((const struct maxpool2d_attrs *)n->attrs, x, y, whole ? whole : y,
-                       from);
+    struct maxpool2d_attrs a = attrs_of(n);
+
+    st->p = maxpool_of(&a, x, y, whole ? whole : y, from);
+    st->grad = grad;
+    st->won = -1;
     st->bytes = st->p.kernel <= 16;
     st->norm = relu != nullptr;
     apply = relu ? relu->in[RELU_X]->producer : nullptr;
@@ -250,6 +341,8 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         st->shift = region_read(r, apply->in[BATCHNORM_APPLY_SHIFT]);
     }
     (void)region_write(r, n->out[0]);
+    if (notes)
+        st->won = region_write(r, n->out[MAXPOOL2D_PLACES_WON]);
     if (grad)
         region_workspace(r, (size_t)tensor_len(y) * (st->bytes ? 1 : sizeof(int)));
     return nullptr;
@@ -288,29 +381,44 @@ void cuda_maxpool(struct device *dev, const struct maxpool *p, enum dtype t,
 }
 
 template <class T, int N, bool NORM, class P>
+static void winners_launch(const struct step *s, struct device *dev, const maxpool &p,
+                           const source &f, void *winner, T *y)
+{
+    WITH_KERNEL(p, K,
+                LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>),
+                       p.out_blocks * (unsigned)p.images, POOL_THREADS, 0,
+                       (const T *)s->in[READ_X], f, (places<P, N> *)winner, y, p));
+}
+
+template <class T, int N, class P>
+static void sums_launch(const struct step *s, struct device *dev, const maxpool &p,
+                        const void *winner, const void *dy)
+{
+    WITH_STRIDE(p.stride, S,
+                LAUNCH(dev, (maxpool_backward<T, N, S, P>),
+                       p.in_blocks * (unsigned)p.images, POOL_THREADS, 0,
+                       (const places<P, N> *)winner, (const T *)dy + p.skip,
+                       (T *)s->out[0], p));
+}
+
+template <class T, int N, bool NORM, class P>
 static void backward_launch(const struct step *s, struct device *dev, const maxpool &p,
                             const source &f)
 {
-    places<P, N> *winner = (places<P, N> *)s->workspace;
-    unsigned out = p.out_blocks * (unsigned)p.images;
-
-    WITH_KERNEL(p, K,
-                LAUNCH(dev, (maxpool_winners<T, N, K, NORM, P>), out, POOL_THREADS, 0,
-                       (const T *)s->in[READ_X], f, winner, p));
-    WITH_STRIDE(p.stride, S,
-                LAUNCH(dev, (maxpool_backward<T, N, S, P>),
-                       p.in_blocks * (unsigned)p.images, POOL_THREADS, 0, winner,
-                       (const T *)s->in[READ_DY] + p.skip, (T *)s->out[0], p));
+    winners_launch<T, N, NORM, P>(s, dev, p, f, s->workspace, nullptr);
+    sums_launch<T, N, P>(s, dev, p, s->workspace, s->in[READ_DY]);
 }
 
 template <class T, int N, bool NORM>
 static void pool_launch(const struct step *s, struct device *dev, const pool_state *st)
 {
-    bool grad = s->node->op == &op_maxpool2d_grad;
+    void *won = !st->grad && st->won >= 0 ? s->out[st->won] : nullptr;
     source f = {NORM ? (const float *)s->in[st->scale] : nullptr,
                 NORM ? (const float *)s->in[st->shift] : nullptr, st->limit};
 
-    if (!grad)
+    if (won)
+        winners_launch<T, N, NORM, uint8_t>(s, dev, st->p, f, won, (T *)s->out[0]);
+    else if (!st->grad)
         forward_launch<T, N, NORM>(dev, st->p, f, s->in[READ_X], s->out[0]);
     else if (st->bytes)
         backward_launch<T, N, NORM, uint8_t>(s, dev, st->p, f);
@@ -323,7 +431,10 @@ static void maxpool_run(struct step *s, struct device *dev)
     const pool_state *st = (const pool_state *)s->state;
 
     WITH_DTYPE(s->out_tensor[0]->dtype, T, WITH_PACK(T, st->p.unit, N, {
-                   if (st->norm)
+                   if (st->grad && st->won >= 0)
+                       sums_launch<T, N, uint8_t>(s, dev, st->p, s->in[READ_WON],
+                                                  s->in[READ_WON_DY]);
+                   else if (st->norm)
                        pool_launch<T, N, true>(s, dev, st);
                    else
                        pool_launch<T, N, false>(s, dev, st);

@@ -8,10 +8,12 @@
 
 /*
  * Beyond what we allocate: kernels that cuDNN and cuBLASLt load when they first run,
- * their handles, and the captured graphs; estimated. The driver's own share comes off the
+ * their handles, and the captured graphs; estimated. What they have taken already counts
+ * towards it, but for the graphs, which come last. The driver's own share comes off the
  * memory of a GPU that is only described; where there is one, the driver has it already.
  */
-static const size_t reserve = (size_t)768 << 20, driver_share = (size_t)640 << 20;
+static const size_t reserve = (size_t)768 << 20, graphs = (size_t)64 << 20;
+static const size_t driver_share = (size_t)640 << 20;
 
 struct cuda_block {
     struct cuda_block *next;
@@ -43,7 +45,7 @@ void *cuda_alloc(struct device *dev, size_t size)
     b = xcalloc(1, sizeof(*b));
     CUDA_CHECK(dev, cudaMalloc(&b->p, size));
     CUDA_CHECK(dev, cudaMemsetAsync(b->p, 0, size, dev->stream));
-    cuda_sync(dev); /* or what LANE_COPY brings could be zeroed behind it */
+    cuda_sync(dev); /* or what LANE_COPY brings could be zeroed after it */
     b->size = size;
     b->next = dev->block;
     dev->block = b;
@@ -90,9 +92,9 @@ bool cuda_memory(struct device *dev, struct device_memory *m)
         .free = now,
         .held = dev->bytes,
         .peak = dev->peak,
-        .reserve = reserve,
     };
     if (dev->free_at_open > now + dev->bytes)
         m->library = dev->free_at_open - now - dev->bytes;
+    m->reserve = m->library + graphs < reserve ? reserve - m->library : graphs;
     return true;
 }

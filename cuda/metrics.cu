@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     count = block_sum<ROWS_BLOCK>(count, shared);
     if (threadIdx.x)
         return;
-    metrics_count(m, count, *loss);
+    metrics_count(m, count, (double)count, *loss);
 }
 
 static void metrics_run(struct step *s, struct device *dev)

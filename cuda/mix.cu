@@ -1,7 +1,7 @@
 /*
  * mix: mixup and CutMix. A first launch draws for each sample (fp64, a thread each), a
  * second mixes pairs: samples i and N-1-i are each other's partner, so both are read once
- * and both are written once: two accesses an element. With zeros behind the channels
+ * and both are written once: two accesses an element. With zeros after the channels
  * (cuda/pad.h), a thread mixes a whole pixel of both.
  */
 #include "ops/mix.h"
@@ -40,13 +40,13 @@ static const char *mix_claim(struct region *r, struct graph *g, struct node *n,
     return nullptr;
 }
 
-struct picture {
+struct mix_dims {
     int samples, height, width, channels;
 };
 
 /* lam may be NULL. */
 __global__ void __launch_bounds__(DRAW_BLOCK)
-    draw_mixes(mix_rule rule, int mode, picture p, const control *c,
+    draw_mixes(mix_rule rule, int mode, mix_dims p, const control *c,
                struct mix_draw *draw, float *lam)
 {
     int i = (int)(blockIdx.x * DRAW_BLOCK + threadIdx.x);
@@ -59,15 +59,15 @@ __global__ void __launch_bounds__(DRAW_BLOCK)
         lam[i] = draw[i].lam;
 }
 
-/* Row and column of element `at` of a sample, and of those behind it. */
+/* Row and column of element `at` of a sample, and of those after it. */
 struct walker {
     int h, w, c;
 
-    __device__ walker(const picture &p, int at)
+    __device__ walker(const mix_dims &p, int at)
         : h(at / p.channels / p.width), w(at / p.channels % p.width), c(at % p.channels)
     {
     }
-    __device__ void next(const picture &p)
+    __device__ void next(const mix_dims &p)
     {
         if (++c < p.channels)
             return;
@@ -79,10 +79,25 @@ struct walker {
     }
 };
 
-/* `chunks` blocks for each pair; a block takes ROUNDS vectors a thread. */
+/* One store of 16 bytes: of packs whose elements are chosen, nvcc makes four of 4. */
+template <class T, int N> __device__ static inline void store_whole(T *p, pack<T, N> a)
+{
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof(a) == sizeof(uint4)) {
+        uint4 bits;
+
+        memcpy(&bits, &a, sizeof(bits));
+        __stwb(reinterpret_cast<uint4 *>(p), bits);
+        return;
+    }
+#endif
+    pack_store<T, N>(p, a);
+}
+
+/* `chunks` blocks for each pair; a block takes ROUNDS vectors per thread. */
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK)
-    mix_pairs(const T *x, T *y, picture p, int chunks, const struct mix_draw *draw)
+    mix_pairs(const T *x, T *y, mix_dims p, int chunks, const struct mix_draw *draw)
 {
     int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
     int len = p.height * p.width * p.channels;
@@ -105,16 +120,16 @@ __global__ void __launch_bounds__(BLOCK)
             a.set(m, mix_value(&di, k.h, k.w, mine, other));
             b.set(m, mix_value(&dj, k.h, k.w, other, mine));
         }
-        pack_store<T, N>(y + own + e, a);
+        store_whole<T, N>(y + own + e, a);
         if (i != j)
-            pack_store<T, N>(y + partner + e, b);
+            store_whole<T, N>(y + partner + e, b);
     }
 }
 
 /* A thread takes one pixel of a pair; `channels` read, PADDED written. */
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
-    mix_padded(const T *x, T *y, picture p, int chunks, const struct mix_draw *draw)
+    mix_padded(const T *x, T *y, mix_dims p, int chunks, const struct mix_draw *draw)
 {
     int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
     int e = (int)blockIdx.x % chunks * BLOCK + (int)threadIdx.x;
@@ -143,7 +158,7 @@ __global__ void __launch_bounds__(BLOCK)
 }
 
 template <class T>
-static void run_padded(struct step *s, struct device *dev, const picture &p)
+static void run_padded(struct step *s, struct device *dev, const mix_dims &p)
 {
     int chunks = (int)cuda_blocks((int64_t)p.height * p.width, BLOCK, 1);
     int pairs = (p.samples + 1) / 2;
@@ -154,7 +169,7 @@ static void run_padded(struct step *s, struct device *dev, const picture &p)
 }
 
 template <class T, int N>
-static void run_pairs(struct step *s, struct device *dev, const picture &p)
+static void run_pairs(struct step *s, struct device *dev, const mix_dims &p)
 {
     int64_t len = (int64_t)p.height * p.width * p.channels;
     int chunks = (int)cuda_blocks(len, BLOCK, ROUNDS * N), pairs = (p.samples + 1) / 2;
@@ -170,8 +185,8 @@ static void mix_run(struct step *s, struct device *dev)
     const struct tensor *t = s->in_tensor[MIX_X];
     mix_rule rule = {a->mixup,      a->cutmix, a->cutmix_min,
                      a->cutmix_max, a->prob,   a->switch_prob};
-    picture p = {(int)t->dim[IMAGE_N], (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W],
-                 (int)t->dim[IMAGE_C]};
+    mix_dims p = {(int)t->dim[IMAGE_N], (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W],
+                  (int)t->dim[IMAGE_C]};
 
     LAUNCH(dev, draw_mixes, cuda_blocks(p.samples, DRAW_BLOCK, 1), DRAW_BLOCK, 0, rule,
            a->mode, p, (const struct control *)s->in[MIX_CONTROL],

@@ -1,19 +1,19 @@
 /*
- * normalize [+ the cast behind it]: bytes to numbers, one launch.
+ * normalize [+ the cast after it]: bytes to normalised values, one launch.
  *
  * A thread makes 16 bytes of y from as many bytes of x as it has elements, both aligned,
- * with the channels' factors in registers, turned to where it starts. Bytes: x and y
- * once. With zeros behind the channels (cuda/pad.h), a thread makes a whole pixel.
+ * with the channels' factors in registers, rotated to where it starts. Bytes: x and y
+ * once. With zeros after the channels (cuda/pad.h), a thread makes a whole pixel.
  */
-#include "cuda/normalize.h"
-
 #include "base/error.h"
-
 #include "cuda/channels.h"
+#include "cuda/device.h"
 #include "cuda/kernels.h"
 #include "cuda/pad.h"
 #include "graph/kernel.h"
+#include "graph/tensor.h"
 #include "ops/cast.h"
+#include "ops/normalize.h"
 #include "ops/pointwise.h"
 
 enum { BLOCK = 256, PADDED = 8 };
@@ -58,7 +58,19 @@ __global__ void __launch_bounds__(BLOCK)
                 from_float<T>(normalize_value(x[i + k], scale[k % C], shift[k % C]));
 }
 
-/* One pixel a thread: S channels stored, the first of them `channels`. */
+/* For more channels, whose factors no registers hold: one element per thread. */
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    normalize_bands(const uint8_t *x, int channels, T *y, int64_t n, factors f)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+
+    if (i < n)
+        y[i] = from_float<T>(
+            normalize_value(x[i], f.scale[i % channels], f.shift[i % channels]));
+}
+
+/* One pixel per thread: S channels stored, the first of them `channels`. */
 template <class T, int S>
 __global__ void __launch_bounds__(BLOCK)
     normalize_padded(const uint8_t *x, int channels, T *y, int64_t pixels, factors f)
@@ -99,12 +111,17 @@ static void launch_bytes(struct device *dev, const uint8_t *x, int channels, T *
         LAUNCH(dev, (normalize_bytes<T, 2>), grid, BLOCK, 0, x, y, n, f);
     else if (channels == 3)
         LAUNCH(dev, (normalize_bytes<T, 3>), grid, BLOCK, 0, x, y, n, f);
-    else
+    else if (channels == 4)
         LAUNCH(dev, (normalize_bytes<T, 4>), grid, BLOCK, 0, x, y, n, f);
+    else
+        LAUNCH(dev, (normalize_bands<T>), cuda_blocks(n, BLOCK, 1), BLOCK, 0, x, channels,
+               y, n, f);
 }
 
-void cuda_normalize(struct device *dev, const struct normalize_attrs *a, const void *x,
-                    int channels, void *y, enum dtype dtype, int stored, int64_t pixels)
+/* x is NHWC bytes; y has `stored` channels: as many, or 8 in 16-bit floats, zeros after.
+ * Both start at 16 bytes. */
+static void launch(struct device *dev, const struct normalize_attrs *a, const void *x,
+                   int channels, void *y, enum dtype dtype, int stored, int64_t pixels)
 {
     factors f = factors_of(a, channels);
 
@@ -119,16 +136,16 @@ void cuda_normalize(struct device *dev, const struct normalize_attrs *a, const v
     });
 }
 
-/* The cast right behind, if it is all that reads the numbers. */
+/* The cast directly after, if it is all that reads the result. */
 static const char *normalize_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *)
 {
     struct node *norm = n;
 
     if (n->op == &op_cast)
-        norm = tensor_only_reader(g, n->in[0]) ? n->in[0]->producer : nullptr;
+        norm = sole_producer(g, n->in[CAST_X], &op_normalize);
     if (!norm || norm->op != &op_normalize || !node_free(norm))
-        return "not a normalize, nor a cast right behind one";
+        return "not a normalize, nor a cast directly after one";
 
     region_take(r, norm);
     if (n != norm)
@@ -147,9 +164,9 @@ static void normalize_run(struct step *s, struct device *dev)
 
     if (n->op == &op_cast)
         n = n->in[0]->producer;
-    cuda_normalize(dev, (const struct normalize_attrs *)n->attrs, s->in[0],
-                   (int)x->dim[1], s->out[0], y->dtype, stored ? stored : (int)x->dim[1],
-                   tensor_len(x) / x->dim[1]);
+    launch(dev, (const struct normalize_attrs *)n->attrs, s->in[0], (int)x->dim[1],
+           s->out[0], y->dtype, stored ? stored : (int)x->dim[1],
+           tensor_len(x) / x->dim[1]);
 }
 
 extern const struct kernel cuda_normalize_kernel = {

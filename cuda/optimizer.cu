@@ -6,16 +6,16 @@
  * one moment, 38 with two. Nothing is reset here: gradients are
  * overwritten by each backward phase and their sum by the first batch of an update.
  *
- * The host cuts the arrays into pieces of one segment each, or of what only the average
+ * The host cuts the arrays into pieces of one segment each, or of what only the EMA
  * touches (buffers, frozen parameters, gaps); a block takes one. The rule of a segment
  * (rate, decay, bias correction: fp64) is made once for an update, by a thread each.
  *
  * Where an optimizer has trust ratios, a pass over the pieces that reads the same arrays
- * leaves two sums of squares each, and a block a segment adds them, in a fixed order.
+ * leaves two sums of squares each, and a block per segment adds them, in a fixed order.
  *
- * The average is taken into the region if nothing between it and the optimizer needs what
- * the optimizer writes; the region then stands where the average stood, behind the
- * running statistics, which it averages too.
+ * The EMA is taken into the region if nothing between it and the optimizer needs what
+ * the optimizer writes; the region then stands where the EMA stood, after the
+ * running statistics, of which it keeps an EMA, too.
  */
 #include "ops/optimizer.h"
 
@@ -46,12 +46,12 @@ struct optimizer_kind {
 static const struct optimizer_kind *kind_of(const struct op *op);
 
 struct optimizer_state {
-    const struct node *update, *average; /* either may be NULL */
+    const struct node *update, *ema; /* either may be NULL */
     const struct optimizer_kind *kind;
     enum dtype half;
     bool copies; /* a half copy may be wanted */
     int pieces;  /* blocks */
-    int write_average, derived_pieces, derived_segments, derived_ranges, derived_half;
+    int write_ema, derived_pieces, derived_segments, derived_ranges, derived_half;
     size_t sums; /* where in the workspace the sums of pieces begin: after the rules */
 };
 
@@ -63,7 +63,7 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
            b->offset < a->offset + tensor_size(a);
 }
 
-/* May `n` run before `between` as well as behind it? */
+/* May `n` run before `between` as well as after it? */
 static bool independent(const struct node *n, const struct node *between)
 {
     for (int i = 0; i < n->nout; i++) {
@@ -81,12 +81,12 @@ static bool independent(const struct node *n, const struct node *between)
     return true;
 }
 
-/* The optimizer whose weights `average` follows, if it can wait until then; or NULL. */
-static struct node *optimizer_before(const struct graph *g, const struct node *average)
+/* The optimizer whose weights `ema` follows, if it can wait until then; or NULL. */
+static struct node *optimizer_before(const struct graph *g, const struct node *ema)
 {
-    const struct tensor *all = average->in[EMA_WEIGHTS];
+    const struct tensor *all = ema->in[EMA_WEIGHTS];
 
-    for (int i = average->index; i-- > 0;) {
+    for (int i = ema->index; i-- > 0;) {
         struct node *n = g->node[i];
         const struct tensor *w = n->nout ? n->out[UPDATE_WEIGHTS] : nullptr;
 
@@ -95,7 +95,7 @@ static struct node *optimizer_before(const struct graph *g, const struct node *a
         if (w->memory != all->memory || w->offset != all->offset ||
             tensor_size(w) > tensor_size(all) || !node_free(n))
             return nullptr;
-        for (int k = i + 1; k < average->index; k++)
+        for (int k = i + 1; k < ema->index; k++)
             if (!independent(n, g->node[k]))
                 return nullptr;
         return n;
@@ -147,16 +147,16 @@ static const struct update *update_of(const struct optimizer_state *st)
     return st->update ? &optimizer_attrs(st->update)->update : nullptr;
 }
 
-/* All segments of the update; between and behind them what the average alone takes. */
+/* All segments of the update; between and after them what the EMA alone takes. */
 static void cut_all(struct pieces *p, const struct optimizer_state *st)
 {
     const struct update *u = update_of(st);
-    int64_t at = 0, end = st->average ? tensor_len(st->average->out[0]) : 0;
+    int64_t at = 0, end = st->ema ? tensor_len(st->ema->out[0]) : 0;
 
     for (int i = 0; u && i < u->nsegment; i++) {
         const struct update_segment *s = &u->segment[i];
 
-        if (st->average)
+        if (st->ema)
             cut(p, at, s->offset, -1);
         at = s->offset + s->len;
         if (p->range)
@@ -231,11 +231,11 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
 
     st->update = update;
     st->kind = kind_of(update ? update->op : nullptr);
-    st->average = n->op == &op_ema ? n : nullptr;
+    st->ema = n->op == &op_ema ? n : nullptr;
     if (update)
         take(r, update);
-    st->write_average = update ? update->nout : 0;
-    if (st->average)
+    st->write_ema = update ? update->nout : 0;
+    if (st->ema)
         take(r, n);
     make_tables(r, st, dev);
     st->copies = update && find_half(g, &st->half);
@@ -256,7 +256,7 @@ template <class H> static flat_arrays<H> arrays_of(const struct step *s)
     a.g = st->update ? (const float *)s->in[UPDATE_GRADS] : nullptr;
     a.m1 = moments > 0 ? (float *)s->out[UPDATE_MOMENT1] : nullptr;
     a.m2 = moments > 1 ? (float *)s->out[UPDATE_MOMENT2] : nullptr;
-    a.average = st->average ? (float *)s->out[st->write_average] : nullptr;
+    a.ema = st->ema ? (float *)s->out[st->write_ema] : nullptr;
     a.half = st->copies ? (H *)s->derived[st->derived_half] : nullptr;
     return a;
 }

@@ -16,7 +16,7 @@ enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64, TRUST_BLOCK = 128 };
 struct piece {
     int64_t at;  /* elements of the flat arrays */
     int len;     /* at most PIECE */
-    int segment; /* or -1: only the average */
+    int segment; /* or -1: only the EMA */
 };
 
 /* The pieces of a segment. */
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(RULES_BLOCK)
 /* What is absent is NULL. */
 template <class H> struct flat_arrays {
     const float *g;
-    float *w, *m1, *m2, *average;
+    float *w, *m1, *m2, *ema;
     H *half;
 };
 
@@ -108,8 +108,8 @@ __device__ static inline void update_pack(const flat_arrays<H> &a, int64_t at,
         m1 = pack_load<N>(a.m1 + at);
     if (a.m2)
         m2 = pack_load<N>(a.m2 + at);
-    if (a.average)
-        e = pack_load<N>(a.average + at);
+    if (a.ema)
+        e = pack_load<N>(a.ema + at);
     for (int k = 0; k < N; k++) {
         K::element(&w.v[k], &m1.v[k], &m2.v[k], g.v[k], r);
         e.v[k] = ema_element(e.v[k], w.v[k], rate);
@@ -120,21 +120,20 @@ __device__ static inline void update_pack(const flat_arrays<H> &a, int64_t at,
         pack_store<float, N>(a.m1 + at, m1);
     if (a.m2)
         pack_store<float, N>(a.m2 + at, m2);
-    if (a.average)
-        pack_store<float, N>(a.average + at, e);
+    if (a.ema)
+        pack_store<float, N>(a.ema + at, e);
     if (a.half)
         pack_store<H, N>(a.half + at, half);
 }
 
 template <class H, int N>
-__device__ static inline void average_pack(const flat_arrays<H> &a, int64_t at,
-                                           float rate)
+__device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t at, float rate)
 {
-    pack<float, N> w = pack_load<N>(a.w + at), e = pack_load<N>(a.average + at);
+    pack<float, N> w = pack_load<N>(a.w + at), e = pack_load<N>(a.ema + at);
 
     for (int k = 0; k < N; k++)
         e.v[k] = ema_element(e.v[k], w.v[k], rate);
-    pack_store<float, N>(a.average + at, e);
+    pack_store<float, N>(a.ema + at, e);
 }
 
 /* The squares of N weights from `at` on, and of what is measured beside them. */
@@ -226,9 +225,9 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     if (p.segment < 0) {
         for (int i = t * N; i < vectors; i += BLOCK * N)
-            average_pack<H, N>(a, p.at + i, rate);
+            ema_pack<H, N>(a, p.at + i, rate);
         for (int i = vectors + t; i < p.len; i += BLOCK)
-            average_pack<H, 1>(a, p.at + i, rate);
+            ema_pack<H, 1>(a, p.at + i, rate);
         return;
     }
 

@@ -1,13 +1,16 @@
 /*
- * Zeros behind channels and filters, and away with them again: each element is read and
+ * Zeros after channels and filters, and away with them again: each element is read and
  * written once; a thread writes 16 bytes of the wider side, or one element of the
  * narrower one, which is small weights only.
  */
 #include "cuda/pad.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "cuda/divide.h"
 #include "cuda/launch.h"
 #include "cuda/vec.h"
 #include "cuda/weights.h"
@@ -19,7 +22,8 @@
 
 enum { BLOCK = 256, STORED = 8 };
 
-/* Made from pixels: normalized or mixed ones, in halves at once or by a cast behind. */
+/* Made from pixels: normalized or mixed ones, in 16-bit floats at once or by a cast
+ * after. */
 static bool of_pixels(const struct tensor *x)
 {
     const struct node *from = x->producer;
@@ -75,43 +79,49 @@ int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
     return at;
 }
 
+/* `vectors` of dst; so many to a pixel as `stored` divides by. */
 template <class S, class D>
 __global__ void __launch_bounds__(BLOCK)
-    pad_channels(const S *src, int64_t channels, int64_t pixels, D *dst, int64_t stored,
-                 int64_t n)
+    pad_channels(const S *src, int64_t channels, int64_t pixels, D *dst, divider stored,
+                 unsigned vectors)
 {
-    int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * vec<D>::N;
-    int64_t pixel = i / stored, first = i % stored;
+    unsigned i = blockIdx.x * BLOCK + threadIdx.x, pixel = divide(stored, i);
+    int64_t first = (int64_t)(i - pixel * stored.by) * vec<D>::N;
     vec<D> a;
 
-    if (i >= n)
+    if (i >= vectors)
         return;
     for (int k = 0; k < vec<D>::N; k++)
         a.set(k, first + k < channels && pixel < pixels
                      ? to_float(src[pixel * channels + first + k])
                      : 0);
-    vec_store(dst + i, a);
+    vec_store(dst + (int64_t)i * vec<D>::N, a);
 }
 
 template <class S, class D>
 __global__ void __launch_bounds__(BLOCK)
-    cut_channels(const S *src, int64_t stored, D *dst, int64_t channels, int64_t n)
+    cut_channels(const S *src, int64_t stored, D *dst, divider channels, unsigned n)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    unsigned i = blockIdx.x * BLOCK + threadIdx.x, pixel = divide(channels, i);
 
     if (i < n)
-        dst[i] = from_float<D>(to_float(src[i / channels * stored + i % channels]));
+        dst[i] = from_float<D>(to_float(src[pixel * stored + i - pixel * channels.by]));
 }
 
-/* n elements of dst; pixels of zeros behind those of src. */
+/* n elements of dst; pixels of zeros after those of src. */
 static void pad(struct device *dev, void *dst, enum dtype dst_type, int64_t stored,
                 const void *src, enum dtype src_type, int64_t channels, int64_t pixels,
                 int64_t n)
 {
     WITH_DTYPE(src_type, S, {
         WITH_DTYPE(dst_type, D, {
-            LAUNCH(dev, (pad_channels<S, D>), cuda_blocks(n, BLOCK, vec<D>::N), BLOCK, 0,
-                   (const S *)src, channels, pixels, (D *)dst, stored, n);
+            int64_t vectors = n / vec<D>::N;
+
+            if (vectors > INT32_MAX || stored % vec<D>::N)
+                BUG("%" PRId64 " elements, %" PRId64 " to a pixel", n, stored);
+            LAUNCH(dev, (pad_channels<S, D>), cuda_blocks(vectors, BLOCK, 1), BLOCK, 0,
+                   (const S *)src, channels, pixels, (D *)dst,
+                   divider_of((unsigned)(stored / vec<D>::N)), (unsigned)vectors);
         });
     });
 }
@@ -131,8 +141,11 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
 
     WITH_DTYPE(src_type, S, {
         WITH_DTYPE(dst_type, D, {
+            if (n > INT32_MAX)
+                BUG("%" PRId64 " weights", n);
             LAUNCH(dev, (cut_channels<S, D>), cuda_blocks(n, BLOCK, 1), BLOCK, 0,
-                   (const S *)src, stored, (D *)dst, channels, n);
+                   (const S *)src, stored, (D *)dst, divider_of((unsigned)channels),
+                   (unsigned)n);
         });
     });
 }

@@ -5,50 +5,68 @@
 #include "ops/pad_shortcut.h"
 
 #include "cuda/channels.h"
+#include "cuda/divide.h"
 #include "cuda/kernels.h"
 #include "graph/kernel.h"
 
 enum { BLOCK = 256 };
 
-/* Channels in packs; positions of x (wide, in_) and of what was taken (out_). */
+/*
+ * Channels in packs; positions of x (in_) and of what was taken (out_). A block makes a
+ * part of one image: what is divided fits 32 bits.
+ */
 struct shortcut {
-    int64_t items;
-    int in_c, out_c, before, in_h, in_w, out_h, out_w, stride;
+    int items, others; /* packs of an image of the result, of the input */
+    int in_c, out_c, before, in_w, out_w;
+    divider chunks, channels, width, stride; /* blocks of an image; the result's */
 };
+
+/* The block's image, and the thread's pack in it: at (h, w), the c-th there. */
+struct item {
+    unsigned image, i, h, w, c;
+};
+
+__device__ static inline item item_of(const shortcut &k)
+{
+    unsigned image = divide(k.chunks, blockIdx.x);
+    unsigned i = (blockIdx.x - image * k.chunks.by) * BLOCK + threadIdx.x;
+    unsigned at = divide(k.channels, i), h = divide(k.width, at);
+
+    return {image, i, h, at - h * k.width.by, i - at * k.channels.by};
+}
 
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK) shortcut_forward(const T *x, T *y, shortcut k)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at = i / k.out_c;
-    int64_t row = at / k.out_w, image = row / k.out_h;
-    int c = (int)(i % k.out_c) - k.before;
+    item o = item_of(k);
+    int c = (int)o.c - k.before, stride = (int)k.stride.by;
     pack<T, N> a = {};
 
-    if (i >= k.items)
+    if ((int)o.i >= k.items)
         return;
     if (c >= 0 && c < k.in_c) {
-        int64_t h = row % k.out_h * k.stride, w = at % k.out_w * k.stride;
+        int at = ((int)o.h * stride * k.in_w + (int)o.w * stride) * k.in_c + c;
 
-        a = pack_load<N>(x + (((image * k.in_h + h) * k.in_w + w) * k.in_c + c) * N);
+        a = pack_load<N>(x + ((int64_t)o.image * k.others + at) * N);
     }
-    pack_store<T, N>(y + i * N, a);
+    pack_store<T, N>(y + ((int64_t)o.image * k.items + o.i) * N, a);
 }
 
 template <class T, int N>
 __global__ void __launch_bounds__(BLOCK) shortcut_backward(const T *dy, T *dx, shortcut k)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at = i / k.in_c;
-    int64_t row = at / k.in_w, image = row / k.in_h, h = row % k.in_h, w = at % k.in_w;
+    item o = item_of(k);
+    unsigned h = divide(k.stride, o.h), w = divide(k.stride, o.w);
     pack<T, N> a = {};
 
-    if (i >= k.items)
+    if ((int)o.i >= k.items)
         return;
-    if (h % k.stride == 0 && w % k.stride == 0) {
-        int64_t from = (image * k.out_h + h / k.stride) * k.out_w + w / k.stride;
+    if (h * k.stride.by == o.h && w * k.stride.by == o.w) {
+        int at = ((int)h * k.out_w + (int)w) * k.out_c + k.before + (int)o.c;
 
-        a = pack_load<N>(dy + (from * k.out_c + k.before + i % k.in_c) * N);
+        a = pack_load<N>(dy + ((int64_t)o.image * k.others + at) * N);
     }
-    pack_store<T, N>(dx + i * N, a);
+    pack_store<T, N>(dx + ((int64_t)o.image * k.items + o.i) * N, a);
 }
 
 static const char *shortcut_claim(struct region *r, struct graph *, struct node *n,
@@ -58,6 +76,9 @@ static const char *shortcut_claim(struct region *r, struct graph *, struct node 
         return "not a pad_shortcut";
     if (n->in[0]->dtype != n->out[0]->dtype)
         return "one type for all";
+    if (tensor_len(n->in[0]) / n->in[0]->dim[0] > INT32_MAX ||
+        tensor_len(n->out[0]) / n->out[0]->dim[0] > INT32_MAX)
+        return "samples of more than 2^31 elements";
 
     region_take(r, n);
     (void)region_read(r, n->in[0]);
@@ -72,16 +93,21 @@ static void shortcut_launch(const struct step *s, struct device *dev)
         (const struct pad_shortcut_attrs *)s->node->attrs;
     bool grad = s->node->op == &op_pad_shortcut_grad;
     const struct tensor *y = grad ? s->in_tensor[0] : s->out_tensor[0];
-    shortcut k = {.items = tensor_len(s->out_tensor[0]) / N,
+    const struct tensor *to = s->out_tensor[0], *from = s->in_tensor[0];
+    int64_t items = tensor_len(to) / N / to->dim[0];
+    unsigned chunks = cuda_blocks(items, BLOCK, 1);
+    shortcut k = {.items = (int)items,
+                  .others = (int)(tensor_len(from) / N / from->dim[0]),
                   .in_c = a->in_c / N,
                   .out_c = a->out / N,
                   .before = a->before / N,
-                  .in_h = a->in_h,
                   .in_w = a->in_w,
-                  .out_h = (int)y->dim[2],
                   .out_w = (int)y->dim[3],
-                  .stride = a->stride};
-    unsigned grid = cuda_blocks(k.items, BLOCK, 1);
+                  .chunks = divider_of(chunks),
+                  .channels = divider_of((unsigned)(grad ? a->in_c : a->out) / N),
+                  .width = divider_of((unsigned)(grad ? a->in_w : y->dim[3])),
+                  .stride = divider_of((unsigned)a->stride)};
+    unsigned grid = chunks * (unsigned)to->dim[0];
 
     if (grad)
         LAUNCH(dev, (shortcut_backward<T, N>), grid, BLOCK, 0, (const T *)s->in[0],

@@ -17,6 +17,9 @@ void cuda_free_all(struct device *dev);
 size_t cuda_peak_memory(struct device *dev);
 bool cuda_memory(struct device *dev, struct device_memory *m);
 
+/* limits.c */
+bool cuda_limits(const struct device *dev, struct device_limits *l);
+
 /* async.c */
 extern const struct backend_async cuda_async;
 void cuda_copy_in(struct device *dev, void *dst, const void *host, size_t size);

@@ -25,7 +25,7 @@ char *plan_file_path(const struct device *dev, const char *kind, const char *key
                : NULL;
 }
 
-/* Of everything but the sum itself; false: no memory for it. */
+/* The sum of everything but the sum itself; false: no memory for it. */
 static bool sum_text(json_t *o, char text[24])
 {
     char *all;

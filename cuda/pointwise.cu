@@ -1,6 +1,6 @@
 /*
  * relu, sigmoid, gelu and their gradients alone; a relu is mostly taken by what stands
- * beside it. x read, y written; y (of gelu: x) and dy read, dx written: 16 bytes a thread
+ * beside it. x read, y written; y (gelu: x) and dy read, dx written: 16 bytes per thread
  * of each.
  */
 #include "ops/pointwise.h"

@@ -10,13 +10,14 @@
 enum { POOL_THREADS = 256 };
 
 /* One pack of channels of one position, in one image's share of the grid. */
-struct spot {
+struct pixel_index {
     int image, pack, h, w;
     bool on;
 };
 
 /* blocks: of an image with h x w positions */
-__device__ static inline spot spot_of(unsigned blocks, int packs, int h, int w)
+__device__ static inline pixel_index pixel_index_of(unsigned blocks, int packs, int h,
+                                                    int w)
 {
     unsigned i = blockIdx.x % blocks * POOL_THREADS + threadIdx.x;
     unsigned at = i / (unsigned)packs;

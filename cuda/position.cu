@@ -1,5 +1,5 @@
 /*
- * add_position: x read and y written once, the position's numbers from the cache.
+ * add_position: x read and y written once, the positions from the cache.
  * batch_sum: a thread has a pack of neighbouring elements and walks over all samples, so
  * sums are fp32 and in one order. Bytes: x once.
  */

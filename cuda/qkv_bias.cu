@@ -1,4 +1,4 @@
-/* qkv_bias and its gradient: a thread an element. Bytes: all once. */
+/* qkv_bias and its gradient: one element per thread. Bytes: all once. */
 #include "ops/qkv_bias.h"
 
 #include "cuda/kernels.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/cudnn.h"
 #include "cuda/gpus.h"
 #include "cuda/library.h"
 #include "cuda/parts.h"
@@ -32,6 +33,20 @@ static json_t *describe_library(enum cuda_library_id id)
     return o;
 }
 
+/* What summary --device takes: ours, and over it cuDNN's own, which may have more. */
+static json_t *description_of(const struct description *d, int index)
+{
+    json_t *o = json_loads(d->json, 0, NULL);
+    char *text = cudnn_describe(index);
+    json_t *own = text ? json_loads(text, 0, NULL) : NULL;
+
+    if (json_is_object(own))
+        (void)json_object_update(o, own);
+    json_decref(own);
+    free(text);
+    return o;
+}
+
 static json_t *describe_gpu(int index)
 {
     struct strbuf why = STRBUF_INIT;
@@ -49,12 +64,26 @@ static json_t *describe_gpu(int index)
             o, "compute", json_sprintf("%d.%d", d->compute / 100, d->compute / 10 % 10));
         (void)json_object_set_new(o, "multiprocessors", json_integer(d->multiprocessors));
         (void)json_object_set_new(o, "pci", json_string(g.pci));
-        (void)json_object_set_new(o, "description", json_loads(d->json, 0, NULL));
+        (void)json_object_set_new(o, "description", description_of(d, index));
         gpu_release(&g);
     } else {
         (void)json_object_set_new(o, "why", json_string(why.buf));
     }
     strbuf_release(&why);
+    return o;
+}
+
+/* What summary --device knows by name, to be compared with a GPU's own. */
+static json_t *describe_known(void)
+{
+    json_t *o = json_object();
+    struct description d;
+
+    for (int i = 0; description_name(i); i++) {
+        description_read(&d, description_name(i));
+        (void)json_object_set_new(o, description_name(i), json_loads(d.json, 0, NULL));
+        description_release(&d);
+    }
     return o;
 }
 
@@ -72,6 +101,7 @@ static json_t *describe_all(void)
         (void)json_array_append_new(gpus, describe_gpu(i));
     (void)json_object_set_new(o, "libraries", libraries);
     (void)json_object_set_new(o, "gpus", gpus);
+    (void)json_object_set_new(o, "described", describe_known());
     if (!n)
         (void)json_object_set_new(o, "why", json_string(why.buf));
     strbuf_release(&why);

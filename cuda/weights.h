@@ -25,8 +25,8 @@ int cuda_half_weights_written(struct region *r, struct graph *g, struct device *
                               enum dtype half);
 
 /*
- * The parameter behind w: itself, or what a cast that only rounds it reads; or NULL: w is
- * computed in some other way.
+ * The parameter that w is made from: itself, or what a cast that only rounds it reads; or
+ * NULL: w is computed in some other way.
  */
 struct tensor *cuda_weights_master(struct tensor *w);
 

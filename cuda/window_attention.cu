@@ -73,7 +73,7 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
     for (int a = 0; a < S::R; a++)
         UNROLL_WHOLE
         for (int c = 0; c < S::R; c++) {
-            int i = product_row(a), j = product_x() + PRODUCT_SIDE * c;
+            int i = tile_gemm_row(a), j = tile_gemm_x() + TILE_GEMM_SIDE * c;
 
             s[a][c] = first + j < k.tokens
                           ? score(k, b, u.scale * s[a][c], query[i], key[j])
@@ -93,7 +93,7 @@ __device__ static inline void soften(float (&s)[S::R][S::R], float (&top)[S::R],
         UNROLL_WHOLE
         for (int c = 0; c < S::R; c++)
             most = fmaxf(most, s[a][c]);
-        for (int lanes = PRODUCT_SIDE / 2; lanes > 0; lanes /= 2)
+        for (int lanes = TILE_GEMM_SIDE / 2; lanes > 0; lanes /= 2)
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, lanes));
         shrink = expf(top[a] - most);
         top[a] = most;
@@ -118,15 +118,15 @@ __device__ static inline void store(const attention &k, const unit &u, const tok
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
         float all = row_of_16_sum(sum[a]);
-        int pixel = query[product_row(a)].pixel;
+        int pixel = query[tile_gemm_row(a)].pixel;
 
         if (pixel < 0)
             continue;
-        if (product_x() == 0 && lse)
+        if (tile_gemm_x() == 0 && lse)
             lse[(u.pixel + pixel) * k.heads + u.head] = top[a] + logf(all);
         UNROLL_WHOLE
         for (int c = 0; c < S::C; c++) {
-            int d = product_x() * S::C + c;
+            int d = tile_gemm_x() * S::C + c;
 
             if (d < k.head)
                 to[result_at(k, u, pixel) + d] = from_float<T>(y[a][c] / all);
@@ -135,7 +135,7 @@ __device__ static inline void store(const attention &k, const unit &u, const tok
 }
 
 template <class S, class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_forward(const T *qkv, T *to, float *lse, attention k)
 {
     SHARED_BYTES(bytes);
@@ -168,14 +168,14 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
             normalise<S>(k, kv, norm);
             __syncthreads();
         }
-        product_dot(s, q, kv, S::STRIDE, dot);
+        tile_gemm_dot(s, q, kv, S::STRIDE, dot);
         scores_of<S>(k, u, b, query, key, first, s);
         soften<S>(s, top, sum, y);
         UNROLL_WHOLE
         for (int a = 0; a < S::R; a++)
             UNROLL_WHOLE
             for (int c = 0; c < S::R; c++) {
-                int i = product_row(a), j = product_x() + PRODUCT_SIDE * c;
+                int i = tile_gemm_row(a), j = tile_gemm_x() + TILE_GEMM_SIDE * c;
 
                 weight[i * S::PAIRS + j] =
                     s[a][c] * mask_of(k, u, query[i].pixel, first + j);
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
         __syncthreads(); /* whoever still reads the keys */
         load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, kv);
         __syncthreads();
-        product_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
+        tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
     }
     store<S>(k, u, query, top, sum, y, to, lse);
 }

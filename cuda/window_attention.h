@@ -1,7 +1,7 @@
 /*
  * Window attention on the GPU, what its passes share. A unit is one head of one window of
  * one image; a block works on a tile of `TILE` of its tokens, queries or keys, and walks
- * over the others tile by tile. Tiles are fp32 in shared memory (cuda/tile_product.h);
+ * over the others tile by tile. Tiles are fp32 in shared memory (cuda/tile_gemm.h);
  * roll, padding and partition are arithmetic of the loads and stores (ops/window_grid.h).
  *
  *   cuda/window_attention.cu        claim, forward: softmax online, so no score is stored
@@ -13,7 +13,7 @@
 #ifndef CUDA_WINDOW_ATTENTION_H
 #define CUDA_WINDOW_ATTENTION_H
 
-#include "cuda/tile_product.h"
+#include "cuda/tile_gemm.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/window_attention.h"
@@ -36,7 +36,7 @@ struct attention {
     bool vectors;                           /* a head's features are whole vectors */
 };
 
-/* Of a node of either op without its inputs, and of a step with them. */
+/* From a node of either op without its inputs, or from a step with them. */
 attention attention_of_node(const struct node *n);
 attention attention_of(const struct step *s);
 
@@ -47,8 +47,8 @@ void attention_sums_run(const struct step *s, struct device *dev, const attentio
 
 /* The sizes of tiles for heads of up to D features. */
 template <int D_> struct attention_tiles {
-    static constexpr int D = D_, TILE = D <= 64 ? 64 : 32, R = TILE / PRODUCT_SIDE;
-    static constexpr int C = D / PRODUCT_SIDE;
+    static constexpr int D = D_, TILE = D <= 64 ? 64 : 32, R = TILE / TILE_GEMM_SIDE;
+    static constexpr int C = D / TILE_GEMM_SIDE;
     static constexpr int STRIDE = D + 4, PAIRS = TILE + 4; /* of features; of scores */
     static constexpr int FEATURES = TILE * STRIDE, SCORES = TILE * PAIRS; /* floats */
 };
@@ -80,7 +80,7 @@ template <int D_> struct attention_tiles {
             CUDA_CHECK(dev, cudaFuncSetAttribute(                                        \
                                 kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,     \
                                 (int)shared_));                                          \
-        LAUNCH(dev, kernel, grid, PRODUCT_THREADS, shared_, __VA_ARGS__);                \
+        LAUNCH(dev, kernel, grid, TILE_GEMM_THREADS, shared_, __VA_ARGS__);              \
     } while (0)
 
 HOST_DEVICE static inline int attention_copied(const attention &k)
@@ -171,7 +171,7 @@ __device__ static inline features<T> part_of(const attention &k, const unit &u,
             k.pad ? k.pad + in_pad : nullptr};
 }
 
-/* Of dy. */
+/* From dy. */
 template <class T>
 __device__ static inline features<T> result_of(const attention &k, const unit &u,
                                                const T *dy)
@@ -186,7 +186,7 @@ __device__ static inline void load_packs(const attention &k, const features<T> &
 {
     constexpr int PACKS = S::D / N;
 
-    for (int e = (int)threadIdx.x; e < S::TILE * PACKS; e += PRODUCT_THREADS) {
+    for (int e = (int)threadIdx.x; e < S::TILE * PACKS; e += TILE_GEMM_THREADS) {
         int row = e / PACKS, d = e % PACKS * N, pixel = tokens[row].pixel;
         pack<T, N> a = {};
 
@@ -213,7 +213,7 @@ __device__ static inline void load_features(const attention &k, const features<T
 /* Sums over the 16 threads that share a row. */
 __device__ static inline float row_of_16_sum(float v)
 {
-    for (int lanes = PRODUCT_SIDE / 2; lanes > 0; lanes /= 2)
+    for (int lanes = TILE_GEMM_SIDE / 2; lanes > 0; lanes /= 2)
         v += __shfl_xor_sync(0xffffffffu, v, lanes);
     return v;
 }
@@ -228,13 +228,13 @@ __device__ static inline void normalise(const attention &k, float *tile,
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
-        float *x = tile + product_row(a) * S::STRIDE, sum = 0;
+        float *x = tile + tile_gemm_row(a) * S::STRIDE, sum = 0;
 
-        for (int d = product_x(); d < k.head; d += PRODUCT_SIDE)
+        for (int d = tile_gemm_x(); d < k.head; d += TILE_GEMM_SIDE)
             sum += x[d] * x[d];
         norm[a] = sqrtf(row_of_16_sum(sum));
         norm[a] = norm[a] < WINDOW_ATTENTION_NORM ? WINDOW_ATTENTION_NORM : norm[a];
-        for (int d = product_x(); d < k.head; d += PRODUCT_SIDE)
+        for (int d = tile_gemm_x(); d < k.head; d += TILE_GEMM_SIDE)
             x[d] /= norm[a];
     }
 }
@@ -247,7 +247,7 @@ template <class S>
 __device__ static inline void from_direction(const float *tile, int a, float norm,
                                              float (&d)[S::C])
 {
-    const float *u = tile + product_row(a) * S::STRIDE + product_x() * S::C;
+    const float *u = tile + tile_gemm_row(a) * S::STRIDE + tile_gemm_x() * S::C;
     float along = 0;
 
     UNROLL_WHOLE
@@ -274,7 +274,7 @@ __device__ static inline biases biases_of(const attention &k, int head, float *s
 {
     int n = attention_copied(k);
 
-    for (int i = (int)threadIdx.x; i < n; i += PRODUCT_THREADS)
+    for (int i = (int)threadIdx.x; i < n; i += TILE_GEMM_THREADS)
         shared[i] = k.table[(int64_t)i * k.heads + head];
     if (n)
         return {shared, 1};

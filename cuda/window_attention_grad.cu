@@ -1,9 +1,9 @@
 /*
  * The gradient of window attention. Weights are computed again from lse, with no maximum.
  *
- *   1. a block a tile of queries: delta by a walk over the keys, dq by another; windows of
- *      one tile need one walk
- *   2. a block a tile of keys: dk and dv, and of padding the tile's sums
+ *   1. a block per tile of queries: delta by a walk over the keys, dq by another; windows
+ *      of one tile need one walk
+ *   2. a block per tile of keys: dk and dv, and of padding the tile's sums
  *   3. dtable and dlogit_scale (cuda/window_attention_sums.cu)
  *   4. dpad: the sums of all tiles, in order, in fp64
  *
@@ -12,7 +12,7 @@
 #include "cuda/kernels.h"
 #include "cuda/window_attention_pairs.h"
 
-constexpr int PAD_COLUMNS = 32, PAD_PARTS = PRODUCT_THREADS / PAD_COLUMNS;
+constexpr int PAD_COLUMNS = 32, PAD_PARTS = TILE_GEMM_THREADS / PAD_COLUMNS;
 
 /* From the gradients of scores' rows to those of q or k, whose rows `tile` has. */
 template <class S>
@@ -37,11 +37,11 @@ __device__ static inline void store_rows(const attention &k, const unit &u,
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
-        int pixel = tokens[product_row(a)].pixel;
+        int pixel = tokens[tile_gemm_row(a)].pixel;
 
         UNROLL_WHOLE
         for (int c = 0; c < S::C && pixel >= 0; c++) {
-            int i = product_x() * S::C + c;
+            int i = tile_gemm_x() * S::C + c;
 
             if (i < k.head)
                 dqkv[part_at(k, u, pixel, part) + i] = from_float<T>(d[a][c]);
@@ -49,9 +49,35 @@ __device__ static inline void store_rows(const attention &k, const unit &u,
     }
 }
 
+/* delta: the mean of da, weighted by p, of each of the thread's rows. */
+template <class S>
+__device__ static inline void add_means(const pairs<S> &p, float (&mean)[S::R])
+{
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++)
+        UNROLL_WHOLE
+    for (int c = 0; c < S::R; c++)
+        mean[a] += p.p[a][c] * p.da[a][c];
+}
+
+template <class S>
+__device__ static inline void finish_means(const attention &k, const unit &u,
+                                           const token *query, float (&mean)[S::R],
+                                           float *delta)
+{
+    UNROLL_WHOLE
+    for (int a = 0; a < S::R; a++) {
+        int pixel = query[tile_gemm_row(a)].pixel;
+
+        mean[a] = row_of_16_sum(mean[a]);
+        if (tile_gemm_x() == 0 && pixel >= 0)
+            delta[(u.pixel + pixel) * k.heads + u.head] = mean[a];
+    }
+}
+
 /* dqkv: or NULL */
 template <class S, class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dq(const T *qkv, const T *dy, const float *lse, T *dqkv, float *delta,
                  attention k)
 {
@@ -67,34 +93,26 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
     load_queries(k, u, qkv, dy, at.first, t, norm);
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++)
-        log_sum[a] = of_query(k, u, lse, t.query[product_row(a)]);
-    for (int first = 0; first < k.tokens; first += S::TILE) {
-        load_keys(k, u, qkv, first, t, other);
-        pairs_of<false>(k, u, b, first, t, log_sum, p);
-        UNROLL_WHOLE
-        for (int a = 0; a < S::R; a++)
-            UNROLL_WHOLE
-            for (int c = 0; c < S::R; c++)
-                mean[a] += p.p[a][c] * p.da[a][c];
-    }
-    UNROLL_WHOLE
-    for (int a = 0; a < S::R; a++) {
-        int pixel = t.query[product_row(a)].pixel;
-
-        mean[a] = row_of_16_sum(mean[a]);
-        if (product_x() == 0 && pixel >= 0)
-            delta[(u.pixel + pixel) * k.heads + u.head] = mean[a];
-    }
-    if (!dqkv)
-        return;
-    for (int first = 0; first < k.tokens; first += S::TILE) {
-        if (k.tokens > S::TILE) {
-            load_keys(k, u, qkv, first, t, other);
-            pairs_of<false>(k, u, b, first, t, log_sum, p);
+        log_sum[a] = of_query(k, u, lse, t.query[tile_gemm_row(a)]);
+    for (int walk = 0; walk < 2; walk++) {
+        for (int first = 0; first < k.tokens; first += S::TILE) {
+            if (walk == 0 || k.tokens > S::TILE) {
+                load_keys(k, u, qkv, first, t, other);
+                pairs_of<false>(k, u, b, first, t, log_sum, p);
+            }
+            if (walk == 0) {
+                add_means(p, mean);
+                continue;
+            }
+            store_pairs(t,
+                        [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[a]); });
+            __syncthreads();
+            tile_gemm_mul(dq, t.pairs, S::PAIRS, t.k, S::STRIDE, S::TILE);
         }
-        store_pairs(t, [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[a]); });
-        __syncthreads();
-        product_mul(dq, t.pairs, S::PAIRS, t.k, S::STRIDE, S::TILE);
+        if (walk == 0)
+            finish_means<S>(k, u, t.query, mean, delta);
+        if (!dqkv)
+            return;
     }
     finish_rows<S>(k, u, t.q, norm, dq);
     store_rows<S>(k, u, t.query, ATTENTION_Q, dq, dqkv);
@@ -113,8 +131,8 @@ __device__ static inline void pad_rows(const attention &k, int first,
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++)
         UNROLL_WHOLE
-        for (int c = 0; c < S::C; c++)
-            t.q[product_row(a) * S::STRIDE + product_x() * S::C + c] = d[a][c];
+    for (int c = 0; c < S::C; c++)
+        t.q[tile_gemm_row(a) * S::STRIDE + tile_gemm_x() * S::C + c] = d[a][c];
     __syncthreads();
     if (feature >= k.head)
         return;
@@ -126,7 +144,7 @@ __device__ static inline void pad_rows(const attention &k, int first,
 
 /* dqkv: or NULL; pads [units][tiles][2][channels]: of keys and of values; or NULL */
 template <class S, class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dkv(const T *qkv, const T *dy, const float *lse, const float *delta,
                   T *dqkv, float *pads, attention k)
 {
@@ -145,7 +163,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
         load_queries(k, u, qkv, dy, first, t, other);
         UNROLL_WHOLE
         for (int c = 0; c < S::R; c++) {
-            const token &query = t.query[product_x() + PRODUCT_SIDE * c];
+            const token &query = t.query[tile_gemm_x() + TILE_GEMM_SIDE * c];
 
             log_sum[c] = of_query(k, u, lse, query);
             mean[c] = of_query(k, u, delta, query);
@@ -153,11 +171,11 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
         pairs_of<true>(k, u, b, at.first, t, log_sum, p);
         store_pairs(t, [&](int a, int c) { return p.p[a][c] * p.m[a][c]; });
         __syncthreads();
-        product_mul(dv, t.pairs, S::PAIRS, t.dy, S::STRIDE, S::TILE);
+        tile_gemm_mul(dv, t.pairs, S::PAIRS, t.dy, S::STRIDE, S::TILE);
         __syncthreads(); /* whoever still reads the weights */
         store_pairs(t, [&](int a, int c) { return p.p[a][c] * (p.da[a][c] - mean[c]); });
         __syncthreads();
-        product_mul(dk, t.pairs, S::PAIRS, t.q, S::STRIDE, S::TILE);
+        tile_gemm_mul(dk, t.pairs, S::PAIRS, t.q, S::STRIDE, S::TILE);
     }
     finish_rows<S>(k, u, t.k, norm, dk);
     if (dqkv) {
@@ -172,7 +190,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
 }
 
 /* dpad [3][channels]: nothing for q, whose rows of padding have no results. */
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_dpad(const float *pads, float *dpad, int64_t rows, int channels)
 {
     __shared__ double shared[PAD_PARTS][PAD_COLUMNS];
@@ -228,8 +246,7 @@ static const char *attention_grad_claim(struct region *r, struct graph *, struct
 {
     if (n->op != &op_window_attention_grad)
         return "no gradient of attention";
-    if (n->in[WINDOW_ATTENTION_GRAD_QKV]->dtype !=
-        n->in[WINDOW_ATTENTION_GRAD_DY]->dtype)
+    if (n->in[WINDOW_ATTENTION_GRAD_QKV]->dtype != n->in[WINDOW_ATTENTION_GRAD_DY]->dtype)
         return "one type for qkv and dy";
 
     rooms w = rooms_of(n, attention_of_node(n), dev);
@@ -259,7 +276,7 @@ static void grad_launch(const struct step *s, struct device *dev, const attentio
                          dpad ? pads : nullptr, k);
     if (dpad)
         LAUNCH(dev, attention_dpad, cuda_blocks(2 * k.channels, PAD_COLUMNS, 1),
-               PRODUCT_THREADS, 0, (const float *)pads, dpad, rows, k.channels);
+               TILE_GEMM_THREADS, 0, (const float *)pads, dpad, rows, k.channels);
     attention_sums_run(s, dev, k, delta, sums);
 }
 

@@ -24,8 +24,9 @@ template <class S> struct pair_tiles {
 };
 
 /*
- * Of rows product_row(a) and columns product_x() + 16 c. s: scale q . k; p: the weight, 0
- * where there is no such query or key; m: its dropout mask; da: the gradient of p.
+ * Of rows tile_gemm_row(a) and columns tile_gemm_x() + 16 c. s: scale q . k; p: the
+ * weight, 0 where there is no such query or key; m: its dropout mask; da: the gradient of
+ * p.
  */
 template <class S> struct pairs {
     float s[S::R][S::R], p[S::R][S::R], m[S::R][S::R], da[S::R][S::R];
@@ -85,12 +86,12 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
     int dot = (k.head + 3) / 4 * 4;
 
     to = {};
-    product_dot(to.s, KEYS ? t.k : t.q, KEYS ? t.q : t.k, S::STRIDE, dot);
-    product_dot(to.da, KEYS ? t.v : t.dy, KEYS ? t.dy : t.v, S::STRIDE, dot);
+    tile_gemm_dot(to.s, KEYS ? t.k : t.q, KEYS ? t.q : t.k, S::STRIDE, dot);
+    tile_gemm_dot(to.da, KEYS ? t.v : t.dy, KEYS ? t.dy : t.v, S::STRIDE, dot);
     UNROLL_WHOLE
     for (int i = 0; i < S::R * S::R; i++) {
         int a = i / S::R, c = i % S::R;
-        int row = product_row(a), column = product_x() + PRODUCT_SIDE * c;
+        int row = tile_gemm_row(a), column = tile_gemm_x() + TILE_GEMM_SIDE * c;
         const token &query = t.query[KEYS ? column : row];
         int j = KEYS ? row : column;
         bool on = query.pixel >= 0 && first + j < k.tokens;
@@ -103,7 +104,7 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
     }
 }
 
-/* Writes one number of each pair for product_mul(); barriers are the caller's. */
+/* Writes one number of each pair for tile_gemm_mul(); barriers are the caller's. */
 template <class S, class F>
 __device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
 {
@@ -111,7 +112,8 @@ __device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
     for (int i = 0; i < S::R * S::R; i++) {
         int a = i / S::R, c = i % S::R;
 
-        t.pairs[product_row(a) * S::PAIRS + product_x() + PRODUCT_SIDE * c] = of(a, c);
+        t.pairs[tile_gemm_row(a) * S::PAIRS + tile_gemm_x() + TILE_GEMM_SIDE * c] =
+            of(a, c);
     }
 }
 

@@ -31,7 +31,7 @@ __device__ static inline void add_offsets(const attention &k, const pair_tiles<S
     int low = t.query[0].code - t.key[S::TILE - 1].code + k.centre;
     int high = t.query[S::TILE - 1].code - t.key[0].code + k.centre;
 
-    for (int e = low + (int)threadIdx.x; e <= high; e += PRODUCT_THREADS) {
+    for (int e = low + (int)threadIdx.x; e <= high; e += TILE_GEMM_THREADS) {
         int down = e / wide - (h - 1), right = e % wide - (w - 1);
         float sum = 0;
 
@@ -47,13 +47,13 @@ __device__ static inline void add_offsets(const attention &k, const pair_tiles<S
 }
 
 template <class S, class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_sum(const T *qkv, const T *dy, const float *lse, const float *delta,
                   float *sums, attention k, int groups)
 {
     SHARED_BYTES(bytes);
     __shared__ token queries[S::TILE], keys[S::TILE];
-    __shared__ float warps[PRODUCT_THREADS / 32];
+    __shared__ float warps[TILE_GEMM_THREADS / 32];
     pair_tiles<S> t(bytes, queries, keys);
     int head = (int)(blockIdx.x % (unsigned)k.heads);
     int group = (int)(blockIdx.x / (unsigned)k.heads);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
     pairs<S> p;
 
     sums += ((int64_t)group * k.heads + head) * (k.offsets + 1);
-    for (int e = (int)threadIdx.x; e < k.offsets; e += PRODUCT_THREADS)
+    for (int e = (int)threadIdx.x; e < k.offsets; e += TILE_GEMM_THREADS)
         sums[e] = 0;
     for (int query = 0; query < k.tokens; query += S::TILE)
         for (int key = 0; key < k.tokens; key += S::TILE) {
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
                 load_keys(k, u, qkv, key, t, norm);
                 UNROLL_WHOLE
                 for (int a = 0; a < S::R; a++) {
-                    log_sum[a] = of_query(k, u, lse, t.query[product_row(a)]);
-                    mean[a] = of_query(k, u, delta, t.query[product_row(a)]);
+                    log_sum[a] = of_query(k, u, lse, t.query[tile_gemm_row(a)]);
+                    mean[a] = of_query(k, u, delta, t.query[tile_gemm_row(a)]);
                 }
                 pairs_of<false>(k, u, b, key, t, log_sum, p);
                 UNROLL_WHOLE
@@ -95,17 +95,17 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
             __syncthreads();
             add_offsets(k, t, query, key, sums);
         }
-    dlogit = block_sum<PRODUCT_THREADS>(dlogit, warps);
+    dlogit = block_sum<TILE_GEMM_THREADS>(dlogit, warps);
     if (threadIdx.x == 0)
         sums[k.offsets] = dlogit;
 }
 
 /* A thread an element of [heads][offsets + 1]; dtable, dlogit_scale: or NULL */
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_sum_groups(const float *sums, float *dtable, float *dlogit_scale,
                          attention k, int groups)
 {
-    int64_t i = (int64_t)blockIdx.x * PRODUCT_THREADS + threadIdx.x;
+    int64_t i = (int64_t)blockIdx.x * TILE_GEMM_THREADS + threadIdx.x;
     int64_t n = (int64_t)k.heads * (k.offsets + 1);
     int head = (int)(i / (k.offsets + 1)), e = (int)(i % (k.offsets + 1));
     double sum = 0;
@@ -142,8 +142,8 @@ static void sums_launch(const struct step *s, struct device *dev, const attentio
                      (const float *)s->in[WINDOW_ATTENTION_GRAD_LSE], delta, sums, k,
                      groups);
     LAUNCH(dev, attention_sum_groups,
-           cuda_blocks((int64_t)k.heads * (k.offsets + 1), PRODUCT_THREADS, 1),
-           PRODUCT_THREADS, 0, (const float *)sums, dtable, dlogit_scale, k, groups);
+           cuda_blocks((int64_t)k.heads * (k.offsets + 1), TILE_GEMM_THREADS, 1),
+           TILE_GEMM_THREADS, 0, (const float *)sums, dtable, dlogit_scale, k, groups);
 }
 
 void attention_sums_run(const struct step *s, struct device *dev, const attention &k,

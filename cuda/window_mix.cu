@@ -1,5 +1,5 @@
 /*
- * window_mix and its gradients, of each head a product of matrices: the tokens of a
+ * window_mix and its gradients, a GEMM per head: the tokens of a
  * window are rows, and the columns are a head's features of all windows of all images.
  * Roll, padding and partition are arithmetic of the loads and stores. Bytes: x once for
  * each SIDE tokens of a window, the result once.
@@ -10,10 +10,10 @@
 #include "ops/window_mix.h"
 
 #include "cuda/kernels.h"
-#include "cuda/tile_product.h"
+#include "cuda/tile_gemm.h"
 #include "graph/kernel.h"
 
-constexpr int SIDE = 64, DEPTH = 32, R = SIDE / PRODUCT_SIDE, BLOCKS = 4;
+constexpr int SIDE = 64, DEPTH = 32, R = SIDE / TILE_GEMM_SIDE, BLOCKS = 4;
 constexpr int WIDE_STRIDE = SIDE + 4, DEEP_STRIDE = DEPTH + 4;
 
 struct mix_shape {
@@ -72,7 +72,7 @@ __device__ static inline void load_map(const mix_shape &k, const T *x, int head,
     int i = (int)threadIdx.x % COLUMNS;
     column c = column_of(k, head, first + i);
 
-    for (int r = (int)threadIdx.x / COLUMNS; r < ROWS; r += PRODUCT_THREADS / COLUMNS) {
+    for (int r = (int)threadIdx.x / COLUMNS; r < ROWS; r += TILE_GEMM_THREADS / COLUMNS) {
         int64_t at = element(k, c, token + r);
 
         to[r * (COLUMNS + 4) + i] = at < 0 ? 0 : to_float(x[at]);
@@ -86,7 +86,7 @@ __device__ static inline void load_weight(const mix_shape &k, const T *w, bool t
 {
     int n = k.tokens;
 
-    for (int e = (int)threadIdx.x; e < SIDE * DEPTH; e += PRODUCT_THREADS) {
+    for (int e = (int)threadIdx.x; e < SIDE * DEPTH; e += TILE_GEMM_THREADS) {
         int i = transposed ? e % SIDE : e / DEPTH, j = transposed ? e / SIDE : e % DEPTH;
         bool on = row + i < n && column + j < n;
         int64_t at = transposed ? (int64_t)(column + j) * n + row + i
@@ -98,7 +98,7 @@ __device__ static inline void load_weight(const mix_shape &k, const T *w, bool t
 
 /* bias: or NULL */
 template <class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     mix_tokens(const T *x, const T *w, const float *bias, T *y, mix_shape k,
                bool transposed)
 {
@@ -114,15 +114,15 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
                     weight);
         load_map<DEPTH, SIDE>(k, x, head, from, first, map);
         __syncthreads();
-        product_mul(sum, weight, DEEP_STRIDE, map, WIDE_STRIDE, DEPTH);
+        tile_gemm_mul(sum, weight, DEEP_STRIDE, map, WIDE_STRIDE, DEPTH);
     }
     UNROLL_WHOLE
     for (int c = 0; c < R; c++) {
-        column to = column_of(k, head, first + product_x() * R + c);
+        column to = column_of(k, head, first + tile_gemm_x() * R + c);
 
         UNROLL_WHOLE
         for (int a = 0; a < R; a++) {
-            int i = token + product_row(a);
+            int i = token + tile_gemm_row(a);
             int64_t at = element(k, to, i);
 
             if (at >= 0)
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
 
 /* sums [chunks][heads][tokens][tokens + 1]: dw, and db in the last column */
 template <class T>
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     mix_weights(const T *x, const T *dy, float *sums, mix_shape k, int chunks)
 {
     __shared__ __align__(16) float left[SIDE * DEEP_STRIDE], right[SIDE * DEEP_STRIDE];
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
         load_map<SIDE, DEPTH>(k, dy, head, i, first, left);
         load_map<SIDE, DEPTH>(k, x, head, j, first, right);
         __syncthreads();
-        product_dot(sum, left, right, DEEP_STRIDE, DEPTH);
+        tile_gemm_dot(sum, left, right, DEEP_STRIDE, DEPTH);
         for (int c = t % 4; c < DEPTH && j == 0; c += 4)
             bias += left[t / 4 * DEEP_STRIDE + c];
     }
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
     for (int a = 0; a < R; a++)
         UNROLL_WHOLE
         for (int c = 0; c < R; c++) {
-            int row = i + product_row(a), at = j + product_x() + PRODUCT_SIDE * c;
+            int row = i + tile_gemm_row(a), at = j + tile_gemm_x() + TILE_GEMM_SIDE * c;
 
             if (row < k.tokens && at < k.tokens)
                 sums[(int64_t)row * (k.tokens + 1) + at] = sum[a][c];
@@ -171,11 +171,11 @@ __global__ void __launch_bounds__(PRODUCT_THREADS)
 }
 
 /* dw, db: or NULL */
-__global__ void __launch_bounds__(PRODUCT_THREADS)
+__global__ void __launch_bounds__(TILE_GEMM_THREADS)
     mix_combine(const float *sums, float *dw, float *db, int64_t rows, int tokens,
                 int chunks)
 {
-    int64_t i = (int64_t)blockIdx.x * PRODUCT_THREADS + threadIdx.x;
+    int64_t i = (int64_t)blockIdx.x * TILE_GEMM_THREADS + threadIdx.x;
     int64_t n = rows * (tokens + 1), row = i / (tokens + 1), column = i % (tokens + 1);
     double sum = 0;
 
@@ -228,7 +228,7 @@ template <class T> static void tokens_launch(const struct step *s, struct device
     mix_shape k = shape_of(s->node, s->in_tensor[x]);
     int64_t columns = (k.columns + SIDE - 1) / SIDE;
 
-    LAUNCH(dev, mix_tokens<T>, (unsigned)(columns * k.tiles * k.heads), PRODUCT_THREADS,
+    LAUNCH(dev, mix_tokens<T>, (unsigned)(columns * k.tiles * k.heads), TILE_GEMM_THREADS,
            0, (const T *)s->in[x], (const T *)s->in[w],
            grad ? nullptr : (const float *)s->in[WINDOW_MIX_BIAS], (T *)s->out[0], k,
            grad);
@@ -242,10 +242,10 @@ template <class T> static void weights_launch(const struct step *s, struct devic
     float *sums = (float *)s->workspace;
 
     LAUNCH(dev, mix_weights<T>, (unsigned)(k.tiles * k.tiles * k.heads * chunks),
-           PRODUCT_THREADS, 0, (const T *)s->in[WINDOW_MIX_WEIGHT_GRAD_X],
+           TILE_GEMM_THREADS, 0, (const T *)s->in[WINDOW_MIX_WEIGHT_GRAD_X],
            (const T *)s->in[WINDOW_MIX_WEIGHT_GRAD_DY], sums, k, chunks);
-    LAUNCH(dev, mix_combine, cuda_blocks(rows * (k.tokens + 1), PRODUCT_THREADS, 1),
-           PRODUCT_THREADS, 0, (const float *)sums,
+    LAUNCH(dev, mix_combine, cuda_blocks(rows * (k.tokens + 1), TILE_GEMM_THREADS, 1),
+           TILE_GEMM_THREADS, 0, (const float *)sums,
            (float *)s->out[WINDOW_MIX_WEIGHT_GRAD_DW],
            (float *)s->out[WINDOW_MIX_WEIGHT_GRAD_DB], rows, k.tokens, chunks);
 }

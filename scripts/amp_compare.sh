@@ -1,6 +1,6 @@
 #!/bin/bash
 # Training in mixed precision against training without: the same epochs twice, one table
-# (time, memory, loss and accuracy of each epoch) and one picture of the curves.
+# (time, memory, loss and accuracy of each epoch) and one image of the curves.
 #
 #   scripts/amp_compare.sh [--cfg FILE] [TRAINC FLAGS...]
 #

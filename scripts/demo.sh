@@ -19,7 +19,7 @@ echo
 echo "epoch  train loss  val loss  val top-1  EMA top-1"
 awk -F, 'NR > 1 { printf "%5d  %10.4f  %8.4f  %8.2f %%  %7.2f %%\n", $1, $2, $4, $5, $8 }' \
   output/resnet20/demo/summary.csv
-printf '\n%.2f %% of the validation images are right (best epoch, weights; their average: ' \
+printf '\n%.2f %% of the validation images are right (best epoch, weights; their EMA: ' \
   "$(value eval val_top1)"
 printf '%.2f %%)\n%.0f images/s in training, %.1f s in all; see output/resnet20/demo\n' \
   "$(value eval ema_top1)" "$(value result images_per_second)" \

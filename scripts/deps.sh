@@ -18,13 +18,21 @@ libjpeg62-turbo-dev
 libpng-dev
 libwebp-dev
 libtiff-dev
+libavif-dev
+libopenjp2-7-dev
 zlib1g-dev
 libzip-dev
+libarchive-dev
 libstb-dev
 libdnnl-dev
 libxxhash-dev
 libjansson-dev
+libprotobuf-c-dev
+protobuf-c-compiler
+liblmdb-dev
+libhdf5-dev
 libcmocka-dev
+openmpi-bin
 $*
 "
 

@@ -24,7 +24,7 @@ seeds() { # NAME
   case $1 in
     config | yaml) ls configs/*.yaml configs/*/*.yaml ;;
     weights) ls tests/golden/io/*.safetensors tests/golden/io/*.pth ;;
-    picture) ls tests/golden/image_decode/* | grep -v '\.rgb$' ;;
+    image) ls tests/golden/image_decode/* | grep -v '\.rgb$' ;;
     label) ls tests/golden/image_label/*.png ;;
   esac
 }

@@ -23,11 +23,11 @@ pack=${PACK:-xz --lzma2=preset=2,dict=64MiB} # the programs share most of their 
 work=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bundle.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 to=$work/trainc-gpu
-mkdir -p "$to"/{bin,lib/cxx,scripts,tests} "$(dirname "$out")"
+mkdir -p "$to"/{bin,lib/cxx,scripts/bench,tests} "$(dirname "$out")"
 
 # What check_gpu.sh runs.
 programs=("$trainc")
-for t in ops/test_ops models/test_{resnet,erfnet}_golden \
+for t in ops/test_ops models/test_{resnet,erfnet,transformer}_golden \
   session/test_{step,accumulation,overflow,fit} train/test_checkpoint; do
   [ ! -x "$tests/$t" ] || programs+=("$tests/$t")
 done
@@ -51,7 +51,8 @@ done
 
 cp -r configs "$to/"
 cp -r tests/golden "$to/tests/"
-cp scripts/check_gpu.sh "$to/scripts/"
+cp -r scripts/check_gpu.sh scripts/gpu "$to/scripts/"
+cp scripts/bench/pytorch_{train_step,resnet20,erfnet_step,erfnet}.py "$to/scripts/bench/"
 for f in "$to"/bin/trainc "$to"/bin/*/* "$to"/lib/*.so*; do
   objdump -T "$f"
 done | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\)).*/\1/p' | sort -Vu | tail -1 >"$to/lib/glibc"

@@ -3,6 +3,9 @@
 # and nothing else. A new folder needs a row here and one in the README's table.
 #
 #   scripts/includes.sh          prints each include that points elsewhere; exit code 1
+#
+# And no two .cu files define a struct of one name: of kernels that are templates over it, or
+# have it as a parameter, the linker would keep one.
 set -u
 cd "$(dirname "$0")/.."
 awk '
@@ -18,11 +21,13 @@ awk '
     row("cuda", "base graph ops")
     row("models", "base graph ops")
     row("io", "base")
+    row("onnx", "base graph ops")
     row("dist", "base graph")
     row("session", "base config image dataset graph ops cpu cuda models dist")
     row("train", "base config image dataset graph ops models dist io session")
     row("synth", "base image dataset")
-    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io session train synth")
+    row("pack", "base image dataset io")
+    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io onnx session train synth pack")
   }
   function row(folder, may, i, n, list) {
     known[folder] = 1
@@ -44,4 +49,15 @@ awk '
     }
   }
   END { exit bad }
-' $(git ls-files 'src/*.[ch]' 'src/*.inc' 'cuda/*.[ch]' 'cuda/*.cu' 2>/dev/null || find src cuda -name '*.[ch]' -o -name '*.inc' -o -name '*.cu')
+' $(git ls-files 'src/*.[ch]' 'src/*.inc' 'cuda/*.[ch]' 'cuda/*.cu' 2>/dev/null || find src cuda -name '*.[ch]' -o -name '*.inc' -o -name '*.cu') || exit 1
+awk '
+  match($0, /^(template <.*> )?struct (alignas\(.*\) )?[a-z_0-9]+ \{/) {
+    name = $(NF - 1)
+    if (name in file && file[name] != FILENAME) {
+      print FILENAME ":" FNR ": struct " name " is in " file[name] ", too"
+      bad = 1
+    }
+    file[name] = FILENAME
+  }
+  END { exit bad }
+' cuda/*.cu cuda/*.h

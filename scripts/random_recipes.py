@@ -4,14 +4,13 @@
     scripts/random_recipes.py [--trainc ./trainc] [--device cpu] [--dir DIR] [FIRST [LAST]]
 
 Recipe n is made of seed n: optimizer, schedule, warm-up, accumulation, clipping, smoothing,
-average, frozen layers, a stop in the middle. Pictures are made up, PNGs of the network's size
+EMA, frozen layers, a stop in the middle. Images are generated, PNGs of the network's size
 without augmentation, so both sides see the same pixels; the weights begin the same. Compared
 are each update's loss, rate and gradient norm, the scores of each validation, and the weights,
-running statistics, averages and moments at the end. PyTorch trains in fp64 and in fp32: what
+running statistics, EMAs and moments at the end. PyTorch trains in fp64 and in fp32: what
 trainc may differ from fp64 is ten times of what PyTorch's own fp32 does, so a recipe that is
 chaotic says little. Recipes that differ are repeated from up to four other weights; one prints
-BAD only if it differs from all. Exits with 1 then. With Adam and a tiny EPS the cpu may differ for
-the reason that src/cpu/conv/winograd.h gives, where --device ref does not.
+BAD only if it differs from all. Exits with 1 then.
 Needs torch, timm, safetensors and Pillow.
 """
 import argparse
@@ -102,7 +101,7 @@ def order(seed, epoch, n):
     return places
 
 
-def pictures(c, folder):
+def images(c, folder):
     """Writes root/{train,val}/CLASS/*.png; {split: (pixels, labels)} in the order of the files."""
     g, sets = np.random.default_rng(c["seed"]), {}
     base = g.normal(0, 40, (c["classes"], 4, 4, 3))
@@ -293,7 +292,7 @@ def train(argv):
 def differences(c, a, attempt):
     folder = os.path.join(a.dir, "recipe")
     shutil.rmtree(folder, ignore_errors=True)
-    sets, net = pictures(c, folder + "/data"), network(c, attempt)
+    sets, net = images(c, folder + "/data"), network(c, attempt)
     save_file({k: v.contiguous() for k, v in net.state_dict().items()}, folder + "/start.safetensors")
     exact, single = (Torch(c, sets, net, t) for t in (torch.float64, torch.float32))
     argv, updates, out = command(c, os.path.abspath(a.trainc), a.device, folder), len(exact.update), []
@@ -307,7 +306,7 @@ def differences(c, a, attempt):
     if sorted(update) != list(range(1, updates + 1)):
         return [f"updates {sorted(update)}, not 1 to {updates}"]
     if not val.keys() >= {(e + 1) * exact.per_epoch for e in range(c["epochs"])}:  # and where it was stopped
-        return [f"validations behind {sorted(val)}"]
+        return [f"validations after {sorted(val)}"]
 
     def check(what, got, want, other, relative):
         if not abs(got - want) <= relative * abs(want) + 10 * abs(other - want) + 1e-12:

@@ -17,11 +17,14 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "config/config.h"
+#include "config/dump.h"
 #include "config/foreign.h"
 #include "config/print.h"
 #include "config/schema.h"
 #include "cpu/spin.h"
+#include "dist/launch.h"
 #include "session/model_config.h"
+#include "train/hub_config.h"
 
 /* Started without them, we would write messages into the files that take their places. */
 static void open_standard_files(void)
@@ -79,29 +82,73 @@ static void print_config(const struct config *cfg, const char *how)
     strbuf_release(&s);
 }
 
+/* --known-args-only: argparse's parse_known_args for scripts that wrap trainc. The first
+ * document can be given to --cfg. */
+static void print_known(const struct config *cfg, const struct cmdline *line)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    config_print(&s, cfg, CONFIG_PRINT_DIFF);
+    if (!s.len)
+        strbuf_addstr(&s, "{}\n");
+    strbuf_addstr(&s, line->nrest ? "---\n" : "---\n[]\n");
+    for (int i = 0; i < line->nrest; i++) {
+        struct value v = {.type = VALUE_STR, .s = line->rest[i].text};
+
+        strbuf_addstr(&s, "- ");
+        value_add_yaml(&s, &v);
+        strbuf_addch(&s, '\n');
+    }
+    fputs(s.buf, stdout);
+    strbuf_release(&s);
+}
+
+static bool known_only(const struct cmdline *line)
+{
+    return cmdline_has(line, CMD_KNOWN_ARGS_ONLY);
+}
+
+static void choose_log(const struct verb *v, const struct cmdline *line)
+{
+    const char *result = v->log_stdout ? cmdline_value(line, "--result") : NULL;
+
+    if (v->log_stdout && !(result && !strcmp(result, "-")))
+        log_to_stdout();
+}
+
 /* Everything that is wrong is printed before anything is touched. */
 static int run(const struct verb *v, struct cmdline *line, struct problems *p)
 {
     struct config cfg;
     int code = EXIT_OK;
     bool understood = !p->nerror; /* the command line was */
+    bool prints = line->print || known_only(line);
 
+    choose_log(v, line);
     run_take_config(v, line);
     (void)config_load(&cfg, line, p);
+    pretrained_preset(&cfg);
+    hub_config_preset(&cfg, p);
     model_preset(&cfg);
-    if (v->check && !line->print)
+    input_preset(&cfg);
+    if (v->check && !prints)
         v->check(&cfg, line, p);
-    if (!line->print)
+    if (!prints)
         verb_check_read(v, &cfg, line, p);
     if (p->nerror) {
-        if (understood && v->refuse && !line->print)
+        if (understood && v->refuse && !prints)
             v->refuse(line, p);
         problems_print(p);
+        if (!understood)
+            (void)fprintf(stderr, "trainc: see `trainc help %s`\n", v->name);
         code = EXIT_USAGE;
     } else {
-        problems_print(p);
+        if (!dist_launched().rank) /* warnings of all processes are the same */
+            problems_print(p);
         log_level_set((enum log_level)cfg.log.level);
-        if (line->print)
+        if (known_only(line))
+            print_known(&cfg, line);
+        else if (line->print)
             print_config(&cfg, line->print);
         else
             code = v->run(&cfg, line);
@@ -110,8 +157,31 @@ static int run(const struct verb *v, struct cmdline *line, struct problems *p)
     return code;
 }
 
+/* `prefixes` is of the caller, and has to live as long as the result. */
+static struct cmd_spec spec_of(const struct verb *v, int argc, char **argv,
+                               struct strbuf *prefixes)
+{
+    const char *more = v->known_args ? cmdline_peek(argc, argv, CMD_PREFIX_CHARS) : NULL;
+    struct cmd_spec spec = {
+        .schema = schema_table, .flags = v->flags, .max_args = v->max_args};
+
+    spec.keep_unknown = v->known_args && cmdline_peek(argc, argv, CMD_KNOWN_ARGS_ONLY);
+    strbuf_addf(prefixes, "-%s", more ? more : "");
+    spec.prefixes = prefixes->buf;
+    return spec;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    struct strbuf prefixes = STRBUF_INIT;
     struct problems p = {0};
     struct cmdline line;
     int first, code = EXIT_OK;
@@ -126,7 +196,13 @@ int main(int argc, char **argv)
     }
 
     const struct verb *v = choose_verb(argc, argv, &first);
-    struct cmd_spec spec = {schema_table, v->flags, v->max_args};
+    if (v->main && !asks_for_help(argc - first, argv + first)) {
+        code = v->main(argc - first, argv + first);
+        check_output();
+        return code;
+    }
+
+    struct cmd_spec spec = spec_of(v, argc - first, argv + first, &prefixes);
 
     cmdline_parse(&line, &spec, argc - first, argv + first, &p);
     if (line.help)
@@ -137,6 +213,7 @@ int main(int argc, char **argv)
         code = run(v, &line, &p);
     problems_release(&p);
     cmdline_release(&line);
+    strbuf_release(&prefixes);
     check_output();
     return code;
 }

@@ -1,8 +1,11 @@
 #include "tests/make_folder.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -44,7 +47,30 @@ void make_file(const char *dir, const char *path, const void *data, size_t len)
     free(full);
 }
 
-void make_picture(const char *dir, const char *path, int w, int h, int seed)
+void remove_file(const char *dir, const char *path)
+{
+    char *full = path_join(dir, path);
+
+    if (unlink(full) < 0)
+        BUG("cannot remove '%s'", full);
+    free(full);
+}
+
+void make_old(const char *dir, const char *path, int seconds)
+{
+    char *full = path_join(dir, path);
+    struct timespec t[2];
+
+    clock_gettime(CLOCK_REALTIME, &t[0]);
+    t[0].tv_sec -= seconds;
+    t[0].tv_nsec = 123456789;
+    t[1] = t[0];
+    if (utimensat(AT_FDCWD, full, t, 0) < 0)
+        BUG("cannot set the time of '%s'", full);
+    free(full);
+}
+
+void make_image(const char *dir, const char *path, int w, int h, int seed)
 {
     struct make_jpeg m = {.w = w, .h = h, .seed = seed};
     size_t len;
@@ -58,7 +84,7 @@ void make_label(const char *dir, const char *path, int w, int h, const uint8_t *
 {
     size_t len;
     unsigned char *data = png_encode(
-        &(struct png_picture){.pixel = value, .w = w, .h = h, .channels = 1}, &len);
+        &(struct png_bitmap){.pixel = value, .w = w, .h = h, .channels = 1}, &len);
 
     make_file(dir, path, data, len);
     free(data);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A folder of photographs for scripts/bench/loader.sh: pictures from a tar file, resampled to
+"""A folder of photographs for scripts/bench/loader.sh: images from a tar file, resampled to
 ImageNet's usual 500x375 and stored as JPEGs with 4:2:0 chroma.
 
-    loader_photos.py PICTURES.tar OUT [--count 300] [--size 500x375] [--quality 90]
+    loader_photos.py IMAGES.tar OUT [--count 300] [--size 500x375] [--quality 90]
 
 Writes OUT/train/{0,1,2,3}/NNNN.jpg. Real photographs only: drawings compress too well.
 """
@@ -14,7 +14,7 @@ import tarfile
 from PIL import Image
 
 
-def pictures(path):
+def images(path):
     with tarfile.open(path) as tar:
         for member in tar:
             if member.name.lower().endswith((".jpg", ".jpeg")):
@@ -31,7 +31,7 @@ def main():
     a = p.parse_args()
     size = tuple(int(n) for n in a.size.split("x"))
     n = 0
-    for image in pictures(a.tar):
+    for image in images(a.tar):
         folder = os.path.join(a.out, "train", str(n % 4))
         os.makedirs(folder, exist_ok=True)
         image.resize(size, Image.BICUBIC).save(
@@ -39,7 +39,7 @@ def main():
         n += 1
         if n == a.count:
             break
-    print(f"{n} pictures of {a.size} in {a.out}")
+    print(f"{n} images of {a.size} in {a.out}")
 
 
 main()

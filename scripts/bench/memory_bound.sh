@@ -1,6 +1,6 @@
 #!/bin/sh
 # The memory-bound steps of the op table against the machine's copy of 128 MiB, measured
-# before and behind each row, and against a bare loop that loads and stores the same bytes
+# before and after each row, and against a bare loop that loads and stores the same bytes
 # (trainc bench --ops; what is counted: src/cases/op_bench.h).
 #
 #   scripts/bench/memory_bound.sh [GLOB...]      rows by name, default all

@@ -2,9 +2,9 @@
 """ERFNet on CamVid in PyTorch: the recipe of configs/camvid/erfnet.yaml, as a peer.
 
 Adam with coupled decay on all parameters, poly schedule by step, class weights
-1 / ln(1.1 + share), random size and place, flip, colour jitter, and an average of the
-weights. Prints a line an epoch, and validation mIoU (11 classes, classes absent from the
-truth left out) every --eval-freq epochs, of the weights and of their average.
+1 / ln(1.1 + share), random size and place, flip, colour jitter, and an EMA of the weights
+weights. Prints a line per epoch, and validation mIoU (11 classes, classes absent from the
+truth left out) every --eval-freq epochs, of the weights and of their EMA.
 
     pytorch_camvid.py --data DIR [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
 
@@ -102,7 +102,7 @@ def main():
     weight = torch.tensor([1 / math.log(1.1 + c / counts.sum()) if c else 0.0
                            for c in counts[:CLASSES]], dtype=torch.float)
     model = ERFNet(CLASSES).to(memory_format=torch.channels_last).train()
-    average = copy.deepcopy(model)
+    ema = copy.deepcopy(model)
     used = [w for name, w in model.named_parameters() if not name.startswith("encoder.output_conv")]
     optimizer = torch.optim.Adam(used, lr=a.lr, weight_decay=1e-4)
     steps = len(train) // a.batch
@@ -124,14 +124,14 @@ def main():
             optimizer.step()
             losses += loss.item()
             with torch.no_grad():
-                for e, w in zip(average.state_dict().values(), model.state_dict().values()):
+                for e, w in zip(ema.state_dict().values(), model.state_dict().values()):
                     e.lerp_(w, 1 - 0.998) if e.is_floating_point() else e.copy_(w)
         seconds = time.monotonic() - began
         line = f"epoch {epoch} loss {losses / steps:.4f} {steps * a.batch / seconds:.2f} img/s"
         if (epoch + 1) % a.eval_freq == 0 or epoch + 1 == a.epochs:
-            now = miou(model, val, half), miou(average, val, half)
+            now = miou(model, val, half), miou(ema, val, half)
             best = max(best, *now)
-            line += f" mIoU {now[0]:.4f} average {now[1]:.4f} best {best:.4f}"
+            line += f" mIoU {now[0]:.4f} EMA {now[1]:.4f} best {best:.4f}"
         print(line, flush=True)
 
 

@@ -12,7 +12,7 @@ The data set is one uint8 array in memory, so loading costs next to nothing.
 
     pytorch_cifar10.py DATA [--epochs 30] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
 
-DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints one line an epoch.
+DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per epoch.
 """
 import argparse
 import math

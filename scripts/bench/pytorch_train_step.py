@@ -3,11 +3,13 @@
 
 Forward, loss, backward and the optimizer (SGD with Nesterov momentum; AdamW for the models
 of timm, whose attention is PyTorch's scaled_dot_product_attention), channels_last for
-convolutional nets, bf16 by autocast; eager or compiled. Prints one line: images per second
-from the median step, and the process's peak memory.
+convolutional nets, half types by autocast (fp16 with a gradient scaler); eager or compiled.
+Prints one line: images per second from the median step, and the peak memory, of the process
+or of the GPU. Without timm, Swin-T is torchvision's.
 
-    pytorch_train_step.py --model resnet50|resnet20|TIMM_MODEL [--dtype fp32|bf16]
+    pytorch_train_step.py --model resnet50|resnet20|TIMM_MODEL [--dtype fp32|bf16|fp16]
                           [--batch N] [--mode eager|compiled] [--seconds 5] [--threads 2]
+                          [--device cpu|cuda]
 """
 import argparse
 import resource
@@ -20,19 +22,38 @@ import torch.nn.functional as F
 from pytorch_resnet20 import ResNet20
 
 
+def transformer(name):
+    try:
+        import timm
+
+        return timm.create_model(name)
+    except ImportError:
+        from torchvision.models import swin_t
+
+        if not name.startswith("swin_tiny_patch4_window7_224"):
+            raise
+        print("no timm: torchvision's swin_t")
+        return swin_t()
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--model", default="resnet50")
-    p.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
+    p.add_argument("--dtype", choices=("fp32", "bf16", "fp16"), default="fp32")
     p.add_argument("--mode", choices=("eager", "compiled"), default="eager")
     p.add_argument("--batch", type=int, default=0)
     p.add_argument("--seconds", type=float, default=5)
     p.add_argument("--threads", type=int, default=0)
+    p.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     a = p.parse_args()
+    cuda = a.device == "cuda"
 
     if a.threads:
         torch.set_num_threads(a.threads)
     torch.manual_seed(0)
+    if cuda:
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     if a.model == "resnet50":
         from torchvision.models import resnet50
 
@@ -40,34 +61,38 @@ def main():
     elif a.model == "resnet20":
         model, size, classes, batch = ResNet20(), 32, 10, a.batch or 128
     else:
-        import timm
-
-        model, size, classes, batch = timm.create_model(a.model), 224, 1000, a.batch or 8
+        model, size, classes, batch = transformer(a.model), 224, 1000, a.batch or 8
     resnet = a.model.startswith("resnet")
-    model = model.to(memory_format=torch.channels_last).train()
+    model = model.to(a.device, memory_format=torch.channels_last).train()
     decay = [w for w in model.parameters() if w.ndim > 1]
     rest = [w for w in model.parameters() if w.ndim <= 1]
     groups = [{"params": decay, "weight_decay": 1e-4}, {"params": rest, "weight_decay": 0}]
     if resnet:
-        optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True)
+        optimizer = torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True,
+                                    fused=True if cuda else None)
     else:
-        optimizer = torch.optim.AdamW(groups, lr=1e-4)
-    pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8)
-    labels = torch.arange(batch) % classes
-    mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1) * 255
-    std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1) * 255
+        optimizer = torch.optim.AdamW(groups, lr=1e-4, fused=True if cuda else None)
+    pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8).to(a.device)
+    labels = (torch.arange(batch) % classes).to(a.device)
+    mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1).to(a.device) * 255
+    std = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1).to(a.device) * 255
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.dtype)
+    scaler = torch.amp.GradScaler(a.device, enabled=a.dtype == "fp16")
     net = torch.compile(model) if a.mode == "compiled" else model
 
     def step():
         x = ((pixels.permute(0, 3, 1, 2).float() - mean) / std).contiguous(
             memory_format=torch.channels_last)
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=a.dtype == "bf16"):
+        with torch.autocast(a.device, half, enabled=half is not None):
             loss = F.cross_entropy(net(x), labels, label_smoothing=0.1)
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if cuda:
+            torch.cuda.synchronize()
 
-    for _ in range(3):
+    for _ in range(10 if cuda else 3):
         step()
     times, until = [], time.monotonic() + a.seconds
     while len(times) < 5 or time.monotonic() < until:
@@ -75,9 +100,11 @@ def main():
         step()
         times.append(time.monotonic() - began)
     median = statistics.median(times)
+    peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else \
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{a.model} {a.dtype} batch {batch} torch {torch.__version__} {a.mode}: "
           f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms a step (median of {len(times)}), "
-          f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+          f"peak {peak:.2f} GiB")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ drop path 0.1, smoothed labels, 4-pixel crop and flip, an EMA of the weights. fp
 bf16 by autocast. The data set is one uint8 array in memory.
 
     timm_cifar10.py DATA [--epochs 20] [--dtype fp32|bf16] [--threads 2] [--seed 0]
-                    [--max-steps N]
+                    [--eval-every 1] [--max-steps N]
 
-DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints one line an epoch.
+DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per evaluation.
 """
 import argparse
 import math
@@ -50,6 +50,7 @@ def main():
     p.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--eval-every", type=int, default=1, help="epochs between two evaluations")
     p.add_argument("--max-steps", type=int, default=0, help="stop early, print the rate only")
     a = p.parse_args()
     torch.manual_seed(a.seed)
@@ -93,6 +94,8 @@ def main():
                 print(f"images_per_second {seen / (time.time() - t0):.1f}")
                 return
         speed = seen / (time.time() - t0)
+        if (epoch + 1) % a.eval_every and epoch + 1 < a.epochs:
+            continue
         print(f"epoch {epoch + 1} loss {loss_sum / n:.4f} val {accuracy(model, *val, autocast):.2f} "
               f"ema {accuracy(ema, *val, autocast):.2f} images_per_second {speed:.1f} "
               f"seconds {time.time() - began:.0f}", flush=True)

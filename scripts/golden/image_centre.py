@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Golden file for tests/image/test_transform.c: torchvision's Resize and CenterCrop on a
-picture made by a formula.
+image made by a formula.
 
 usage: image_centre.py OUT.bin
 
@@ -11,7 +11,7 @@ import sys
 
 from torchvision import transforms
 
-from image_formula import picture
+from image_formula import formula_image
 
 CASES = [(50, 37, 32, 28), (37, 50, 32, 27), (64, 64, 29, 24), (61, 20, 16, 16),
          (40, 30, 20, 24), (23, 40, 17, 30), (30, 30, 30, 30)]
@@ -23,7 +23,7 @@ def main():
             t = transforms.Compose([
                 transforms.Resize(resize, transforms.InterpolationMode.BICUBIC),
                 transforms.CenterCrop(crop)])
-            out.write(struct.pack("<4i", w, h, resize, crop) + t(picture(w, h)).tobytes())
+            out.write(struct.pack("<4i", w, h, resize, crop) + t(formula_image(w, h)).tobytes())
 
 
 main()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_decode.c: small pictures of many kinds, with the RGB that
+"""Golden files for tests/image/test_decode.c: small images of many kinds, with the RGB that
 Pillow makes of them.
 
 usage: image_decode.py OUT_DIR
@@ -92,7 +92,7 @@ def webp_chunks(path):
 
 
 def webp_frame(path, x, y, w, h):
-    """The picture in the file as a frame that lies at x, y."""
+    """The image in the file as a frame that lies at x, y."""
     pixels = b"".join(c for kind, c in webp_chunks(path) if kind in (b"ALPH", b"VP8 ", b"VP8L"))
     place = b"".join(struct.pack("<I", v)[:3] for v in (x // 2, y // 2, w - 1, h - 1, 100))
     return riff(b"ANMF", place + b"\0" + pixels)
@@ -115,6 +115,18 @@ def webp_animations(rgba):
     animation("moving_lossy.webp", [webp_frame(small, 2, 0, 20, 17)])
     os.remove(small)
     os.remove(other)
+
+
+def gif_offset(source, path, rows):
+    """The same frame, without its last rows: the canvas below it is not covered."""
+    image = Image.open(source)
+    part = image.crop((0, 0, W, H - rows))
+    part.save(path, transparency=image.info["transparency"], optimize=False)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    data[8:10] = struct.pack("<H", H)
+    with open(path, "wb") as f:
+        f.write(data)
 
 
 def expect(path, rgb):
@@ -146,6 +158,7 @@ def main():
         "bit.png": (rgb.convert("1"), {}),
         "rgb.bmp": (rgb, {}),
         "palette.gif": (rgb.quantize(16), {}),
+        "transparent.gif": (rgb.quantize(16), {"transparency": 5}),
         "rgb.ppm": (rgb, {}),
         "grey.pgm": (rgb.convert("L"), {}),
         "lossy.webp": (rgb, {"quality": 80}),
@@ -153,6 +166,16 @@ def main():
         "rgba.webp": (rgba, {"quality": 80, "exact": True}),
         "rgba_lossless.webp": (rgba, {"lossless": True, "exact": True}),
         "rotated.webp": (rgb, {"quality": 50, "exif": exif}),
+        "rgb.avif": (rgb, {"quality": 90, "subsampling": "4:2:0"}),
+        "rgb444.avif": (rgb, {"quality": 80, "subsampling": "4:4:4"}),
+        "rgba.avif": (rgba, {"quality": 90}),
+        "grey.avif": (rgb.convert("L"), {"quality": 90}),
+        "rgb.jp2": (rgb, {}),
+        "lossy.j2k": (rgb, {"irreversible": True, "quality_layers": [8]}),
+        "tiles.jp2": (rgb, {"tile_size": (10, 8), "tile_offset": (0, 0), "offset": (3, 2)}),
+        "grey.jp2": (rgb.convert("L"), {}),
+        "greyalpha.jp2": (rgba.convert("LA"), {}),
+        "rgba.jp2": (rgba, {}),
     }
     edits = {"mjpeg.jpg": without_huffman, "scan.jpg": odd_scan, "extra.jpg": extra_bytes}
     for name, (image, options) in saved.items():
@@ -164,6 +187,8 @@ def main():
         with open(name, "wb") as f:
             f.write(data)
         expect(name, Image.open(name).convert("RGB").tobytes())
+    gif_offset("transparent.gif", "transparent_part.gif", 5)
+    expect("transparent_part.gif", Image.open("transparent_part.gif").convert("RGB").tobytes())
     webp_animations(rgba)
     for name in ("moving.webp", "moving_lossy.webp"):
         expect(name, Image.open(name).convert("RGB").tobytes())

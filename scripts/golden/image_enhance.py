@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_enhance.c: Pillow's colour operations on one picture.
+"""Golden file for tests/image/test_enhance.c: Pillow's colour operations on one image.
 
 usage: image_enhance.py OUT.bin
 
@@ -11,7 +11,7 @@ import sys
 
 from PIL import Image, ImageEnhance, ImageOps
 
-from image_formula import picture
+from image_formula import formula_image
 
 W, H = 29, 21
 
@@ -40,7 +40,7 @@ ARGUMENTS = [
 
 
 def main():
-    image = picture(W, H)
+    image = formula_image(W, H)
     # A narrower range, so that autocontrast and equalize have something to do.
     image = image.point([20 + v * 180 // 255 for v in range(256)] * 3)
     with open(sys.argv[1], "wb") as out:

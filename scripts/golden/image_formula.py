@@ -1,4 +1,4 @@
-"""The picture that the golden files of src/image start from; tests/image/image_formula.c has the
+"""The image that the golden files of src/image start from; tests/image/image_formula.c has the
 same formula."""
 from PIL import Image
 
@@ -13,6 +13,6 @@ def pixel(x, y, c):
     return v
 
 
-def picture(w, h):
+def formula_image(w, h):
     data = bytes(pixel(x, y, c) for y in range(h) for x in range(w) for c in range(3))
     return Image.frombytes("RGB", (w, h), data)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_label.c: label pictures with 1, 2, 4 and 8 bits a
+"""Golden files for tests/image/test_label.c: label maps with 1, 2, 4 and 8 bits a
 pixel, grey (gN.png) and with a palette (pN.png), and interlaced (pNi.png). Their values
 are a formula that the test knows too.
 

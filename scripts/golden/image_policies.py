@@ -15,7 +15,7 @@ from PIL import Image
 from timm.data import auto_augment as aa
 from torchvision.transforms import InterpolationMode, autoaugment
 
-from image_formula import picture
+from image_formula import formula_image
 
 OPS = ["AutoContrast", "Equalize", "Invert", "Rotate", "Posterize", "Solarize",
        "SolarizeAdd", "Color", "Contrast", "Brightness", "Sharpness", "ShearX", "ShearY",
@@ -38,7 +38,7 @@ def pairs(out):
 
 
 def trivial(out):
-    image = picture(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
+    image = formula_image(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
     space = autoaugment.TrivialAugmentWide()._augmentation_space(BINS)
     out.write(image.tobytes())
     for choice, (name, (size, signed)) in enumerate(space.items()):

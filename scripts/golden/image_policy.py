@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_policy.c: timm's RandAugment operations on one picture.
+"""Golden file for tests/image/test_policy.c: timm's RandAugment operations on one image.
 
 usage: image_policy.py OUT.bin
 
@@ -13,7 +13,7 @@ import sys
 from PIL import Image
 from timm.data import auto_augment as aa
 
-from image_formula import picture
+from image_formula import formula_image
 
 W, H = 19, 15
 INCREASING = ["AutoContrast", "Equalize", "Invert", "Rotate", "PosterizeIncreasing",
@@ -25,7 +25,7 @@ PLAIN = [name.replace("Increasing", "") for name in INCREASING]
 
 def main():
     # Smooth: the formula's noise would hide where the interpolation looks.
-    image = picture(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
+    image = formula_image(W, H).resize((W // 3, H // 3)).resize((W, H), Image.BICUBIC)
     with open(sys.argv[1], "wb") as out:
         out.write(image.tobytes())
         for increasing, names in enumerate([PLAIN, INCREASING]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_resize.c: Pillow's resize on pictures made by a formula.
+"""Golden file for tests/image/test_resize.c: Pillow's resize on images made by a formula.
 
 usage: image_resize.py OUT.bin
 
@@ -15,7 +15,7 @@ import sys
 
 from PIL import Image
 
-from image_formula import picture
+from image_formula import formula_image
 
 FILTERS = [Image.NEAREST, Image.BOX, Image.BILINEAR, Image.BICUBIC, Image.LANCZOS]
 CASES = [  # source, box, output
@@ -32,7 +32,7 @@ CASES = [  # source, box, output
 def main():
     with open(sys.argv[1], "wb") as out:
         for (w, h), box, size in CASES:
-            crop = picture(w, h).crop(box)
+            crop = formula_image(w, h).crop(box)
             for i, f in enumerate(FILTERS):
                 out.write(struct.pack("<9i", i, w, h, *box, *size))
                 out.write(crop.resize(size, f).tobytes())

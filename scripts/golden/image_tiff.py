@@ -65,7 +65,7 @@ def tiff(blocks, tags, order="<", big=False, pages=1):
 
 
 def rows(sample, x0, x1, y0, y1):
-    """sample(x, y), a tuple, of a rectangle; outside the picture 77."""
+    """sample(x, y), a tuple, of a rectangle; outside the image 77."""
     return b"".join(bytes(sample(x, y)) if x < W and y < H else b"\x4d" * len(sample(0, 0))
                     for y in range(y0, y1) for x in range(x0, x1))
 
@@ -162,7 +162,7 @@ def saved():
 
 
 def stored(data):
-    """The picture before Pillow rotates it."""
+    """The image before Pillow rotates it."""
     orientation = struct.pack("<HHIHH", ORIENTATION, 3, 1, 6, 0)
     return Image.open(io.BytesIO(data.replace(orientation, orientation[:8] + b"\1\0\0\0"))).convert("RGB")
 

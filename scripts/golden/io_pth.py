@@ -6,6 +6,8 @@ Needs torch and numpy.
 """
 import argparse
 import collections
+import pickle
+import zipfile
 
 import numpy as np
 import torch
@@ -36,16 +38,34 @@ def save(name, what, **how):
     torch.save(what, FOLDER + name, **how)
 
 
-def checkpoint(weights_key, average_key, prefix):
+def deflate(name):
+    """The same archive with its entries compressed, which torch.save never does."""
+    with zipfile.ZipFile(FOLDER + name) as old:
+        entries = [(i.filename, old.read(i)) for i in old.infolist()]
+    with zipfile.ZipFile(FOLDER + name, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as new:
+        for entry, data in entries:
+            new.writestr(zipfile.ZipInfo(entry), data, zipfile.ZIP_DEFLATED)
+
+
+def checkpoint(weights_key, ema_key, prefix):
     model = {prefix + "w": torch.tensor([1.0, 2.0])}
-    average = {prefix + "w": torch.tensor([3.0, 4.0]), "n_averaged": torch.tensor(7)}
+    ema = {prefix + "w": torch.tensor([3.0, 4.0]), "n_averaged": torch.tensor(7)}
     return {
         "epoch": 3, "arch": "resnet20", "best_acc": np.float64(87.5), "scaler": None,
-        weights_key: model, average_key: average,
+        weights_key: model, ema_key: ema,
         "optimizer": {"state": {0: {"momentum_buffer": torch.zeros(2)}},
                       "param_groups": [{"lr": 0.1, "params": [0]}]},
         "args": argparse.Namespace(lr=0.1, size=(224, 224), resume=""),
     }
+
+
+def negative_stride(name):
+    """torch has none; in the pickle the stride (3, 1) is K 03, K 01, of which the first becomes -3."""
+    with zipfile.ZipFile(FOLDER + name) as old:
+        entries = [(i.filename, old.read(i)) for i in old.infolist()]
+    with zipfile.ZipFile(FOLDER + name, "w") as new:
+        for entry, data in entries:
+            new.writestr(zipfile.ZipInfo(entry), data.replace(b"K\x03K\x01", b"J\xfd\xff\xff\xffK\x01"))
 
 
 class Scale(torch.nn.Module):
@@ -71,9 +91,25 @@ def main():
     save("two.pth", {"net": {"w": torch.ones(2)}, "teacher": {"w": torch.ones(2)}})
     save("settings.pth", {"epoch": 3, "optimizer": {"state": {}}})
     save("module.pth", Scale())
+    save("module_stream.pth", Scale(), _use_new_zipfile_serialization=False)
     save("numbers.pth", [1, 2, 3])
+    save("tensor.pth", torch.ones(3))
+    adam = torch.optim.AdamW(Scale().parameters())
+    save("adam.pth", adam.state_dict())
+    save("adam_of_run.pth", {"optimizer": adam.state_dict(), "epoch": 3})
+    save("quantized.pth", {"w": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)})
+    with open(FOLDER + "python.pkl", "wb") as f:
+        pickle.dump({"a": np.zeros(3)}, f)
+    np.savez(FOLDER + "arrays.npz", a=np.zeros(3))
     save("sparse.pth", {"w": torch.eye(2), "s": torch.eye(2).to_sparse()})
     save("float8.pth", {"w": torch.tensor([1.0, -0.5]).to(torch.float8_e4m3fn)})
+    zeros = torch.zeros(1 << 20)
+    save("aliases.pth", {f"w{i}": zeros for i in range(17)})
+    deflate("aliases.pth")
+    save("inflated.pth", {"w": torch.zeros(17 << 20)})
+    deflate("inflated.pth")
+    save("negative.pth", {"w": torch.ones(6).view(2, 3)})
+    negative_stride("negative.pth")
     torch.jit.save(torch.jit.script(Scale()), FOLDER + "script.pth")
 
 

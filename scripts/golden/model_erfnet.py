@@ -13,10 +13,10 @@ not PyTorch's.
 The weights of each block's second batch norm are a quarter of what the formula says.
 With whole ones, 25 residual blocks make a net whose gradients a rounding changes by a
 percent, and after three steps fp32 and fp64 are up to 0.25 apart, at any size of
-batch and picture: a value that rounding moves over a relu's kink is enough. With
+batch and image: a value that rounding moves over a relu's kink is enough. With
 BRANCH they agree as closely as the script prints.
 
-Pictures are nine deep pixels long, one net's across and the other's down, so that all four
+Images are nine deep pixels long, one net's across and the other's down, so that all four
 dilations differ: in a shorter one all but the middle tap of the larger would be padding.
 """
 import json

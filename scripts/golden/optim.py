@@ -4,15 +4,17 @@
     scripts/golden/optim.py tests/golden/train
 
 writes optim.json (a few updates of two small tensors, one with weight decay and one
-without) and schedule.json (rates at some updates). Needs torch and timm.
+without), schedule.json (rates at some updates) and plateau.json (rates of epochs). Needs torch and timm.
 """
 import json
+import math
 import os
 import sys
 
+import numpy as np
 import torch
 from timm.optim import Lamb, Lars, Lion
-from timm.scheduler import CosineLRScheduler, PolyLRScheduler, StepLRScheduler
+from timm.scheduler import CosineLRScheduler, PolyLRScheduler, PlateauLRScheduler, StepLRScheduler, create_scheduler_v2
 
 STEPS = 5
 
@@ -146,13 +148,40 @@ def schedules():
                 s.step()
         out.append(dict(kind="onecycle", base=0.4, total=total, pct_start=pct, div=10,
                         final_div=100, rates=rates))
+    kw = dict(sched="constant", num_epochs=200, warmup_epochs=10, warmup_lr=1e-3,
+              step_on_epochs=False, updates_per_epoch=1)
+    out.append(dict(common, kind="constant",
+                    rates=timm_rates(lambda o: create_scheduler_v2(o, **kw)[0], 0.4, at)))
+    return out
+
+
+def plateau():
+    """The rate of each epoch, as a loop over epochs with timm's scheduler has it."""
+    rng = np.random.default_rng(3)
+    rising = [float(x) for x in 70 - 60 * 0.8 ** np.arange(40) + rng.normal(0, 1.5, 40)]
+    flat = [50.0] * 5 + [50.004, 50.006, 50.02] + [math.nan] * 3 + [49.0] * 29
+    out = []
+    for scores, warmup, patience, rate, low in (
+            (rising, 3, 2, 0.5, 1e-3), (rising, 0, 0, 0.3, 0.0), (flat, 0, 3, 0.1, 1e-4),
+            (flat, 5, 1, 0.2, 0.0)):
+        opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.4)
+        s = PlateauLRScheduler(opt, decay_rate=rate, patience_t=patience, warmup_t=warmup,
+                               warmup_lr_init=1e-3, lr_min=low, mode="max")
+        rates = []
+        for epoch, score in enumerate(scores):
+            rates.append(opt.param_groups[0]["lr"])
+            s.step(epoch + 1, score)
+        out.append(dict(base=0.4, warmup_start=1e-3, warmup=warmup, patience=patience,
+                        rate=rate, min=low, rates=rates,
+                        scores=[None if math.isnan(x) else x for x in scores]))
     return out
 
 
 def main():
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    for name, value in (("optim.json", [run(c) for c in CASES]), ("schedule.json", schedules())):
+    for name, value in (("optim.json", [run(c) for c in CASES]), ("schedule.json", schedules()),
+                        ("plateau.json", plateau())):
         with open(os.path.join(folder, name), "w") as f:
             json.dump(value, f, separators=(",", ":"))
             f.write("\n")

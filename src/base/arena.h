@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 struct arena {
-    struct arena_block *block; /* the newest; older ones hang behind it */
+    struct arena_block *block; /* the newest; older ones hang after it */
 };
 
 void *arena_new(struct arena *a, size_t size);

@@ -19,7 +19,7 @@ static void failed(struct atomic_file *f, const char *what)
     f->failed = what;
 }
 
-/* Also a file behind such a name is not ours to replace: others have it open. */
+/* What such a name stands for is not ours to replace, either: others have it open. */
 static bool is_standard(const char *path)
 {
     return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/dev/std", 8) ||
@@ -36,7 +36,7 @@ static bool is_no_file(const char *path)
 }
 
 /* Where a link leads, if there is something; else the path. A heap string. */
-static char *behind_link(const char *path)
+static char *follow_links(const char *path)
 {
     struct stat st;
     char *to = !lstat(path, &st) && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
@@ -48,13 +48,21 @@ static void find_names(const char *path, const char *ending, char **to, char **t
 {
     bool as_it_is = is_no_file(path);
 
-    *to = as_it_is ? xstrdup(path) : behind_link(path);
+    *to = as_it_is ? xstrdup(path) : follow_links(path);
     *tmp = as_it_is ? NULL : xasprintf("%s%s", *to, ending);
 }
 
 void atomic_names(const char *path, char **to, char **tmp)
 {
     find_names(path, ATOMIC_ENDING, to, tmp);
+}
+
+int atomic_make(const char *path)
+{
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+
+    (void)unlink(path);
+    return open(path, flags, 0666);
 }
 
 static void open_as(struct atomic_file *f, const char *path, const char *ending)
@@ -65,7 +73,7 @@ static void open_as(struct atomic_file *f, const char *path, const char *ending)
     if (f->as_it_is)
         f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     else
-        f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        f->fd = atomic_make(f->tmp);
     if (f->fd < 0)
         failed(f, "create");
 }
@@ -127,16 +135,6 @@ int atomic_commit(struct atomic_file *f, struct strbuf *why)
     release(f);
     errno = err;
     return err ? -1 : 0;
-}
-
-void atomic_abandon(struct atomic_file *f)
-{
-    if (f->fd >= 0) {
-        (void)close(f->fd);
-        if (!f->as_it_is)
-            (void)unlink(f->tmp);
-    }
-    release(f);
 }
 
 int atomic_write_file(const char *path, const void *data, size_t len)

@@ -12,9 +12,11 @@
  *       warn("%s", why.buf);                the old file is intact, the .tmp is gone
  *
  * Errors stick: after the first one, open, write and pwrite do nothing, and commit tells
- * which call failed first. Exactly one of commit and abandon must follow open. If only
- * the last step fails, the fsync of the directory, the new file is in place, complete,
- * and commit still reports the error.
+ * which call failed first. It must follow open. If only the last step fails, the fsync of
+ * the directory, the new file is in place, complete, and commit still reports the error.
+ *
+ * What lies at PATH.tmp is removed, a link itself and not what it points at, and the file
+ * is made anew (O_EXCL), so nobody else has it open.
  *
  * A link to a file stays one: the file is what appears whole. What is no file (a pipe,
  * /dev/null, /dev/stdout, /dev/fd/N) is written as it is, since renaming would put a file
@@ -42,13 +44,16 @@ struct atomic_file {
  * strings. */
 void atomic_names(const char *path, char **to, char **tmp);
 
+/* An empty file in the place of any other, open to write: -1 with errno. May be called in
+ * a handler of signals. */
+int atomic_make(const char *path);
+
 void atomic_open(struct atomic_file *f, const char *path);
 void atomic_write(struct atomic_file *f, const void *data, size_t len);
 /* Overwrites earlier bytes, as for a header that is known only at the end. */
 void atomic_pwrite(struct atomic_file *f, const void *data, size_t len, size_t offset);
 /* 0, or -1 with errno set and the reason, with the path, appended to `why` (or NULL). */
 int atomic_commit(struct atomic_file *f, struct strbuf *why);
-void atomic_abandon(struct atomic_file *f);
 
 /* All of it at once. -1 with errno; then `path` is what it was, and the .tmp is gone. */
 int atomic_write_file(const char *path, const void *data, size_t len);

@@ -20,7 +20,7 @@ struct cgroup_limits {
  */
 struct cgroup_limits cgroup_limits(const char *root, const char *self);
 
-/* Of this process. */
+/* The limits of this process. */
 struct cgroup_limits cgroup_own(void);
 
 #endif

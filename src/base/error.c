@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 static void (*at_exit_fn)(const char *message, int code, void *arg);
 static void *at_exit_arg;
+static int own_rank;
+static void (*end_all_fn)(int code);
 
 void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *arg)
 {
@@ -14,11 +18,15 @@ void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *a
     at_exit_arg = arg;
 }
 
+void error_rank(int rank, void (*end_all)(int code))
+{
+    own_rank = rank;
+    end_all_fn = end_all;
+}
+
 void one_line(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
+    utf8_clean(text);
 }
 
 __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code,
@@ -29,7 +37,12 @@ __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code
     (void)vsnprintf(line, sizeof(line), fmt, ap);
     one_line(line);
     (void)fflush(stdout);
-    (void)fprintf(stderr, "trainc: %s: %s\n", kind, line);
+    if (own_rank && code)
+        (void)usleep(300000); /* what all of them find, the first one says, and ends all */
+    if (own_rank)
+        (void)fprintf(stderr, "trainc: rank %d: %s: %s\n", own_rank, kind, line);
+    else
+        (void)fprintf(stderr, "trainc: %s: %s\n", kind, line);
     if (code && at_exit_fn) {
         void (*fn)(const char *, int, void *) = at_exit_fn;
 
@@ -57,7 +70,12 @@ void bug_at(const char *file, int line, const char *fmt, ...)
  */
 static _Noreturn void leave(int code)
 {
+    void (*end_all)(int) = end_all_fn;
+
     (void)fflush(NULL);
+    end_all_fn = NULL;
+    if (end_all)
+        end_all(code);
     _exit(code);
 }
 

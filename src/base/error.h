@@ -39,6 +39,10 @@ void one_line(char *text);
 /* `fn` gets the message and the exit code; one function at a time, NULL removes it. */
 void error_at_exit(void (*fn)(const char *message, int code, void *arg), void *arg);
 
+/* For one process of several: messages of others than rank 0 name theirs, and die() and
+ * usage() call `end_all` last, which ends them all; NULL: not any more. */
+void error_rank(int rank, void (*end_all)(int code));
+
 #ifdef __cplusplus
 }
 #endif

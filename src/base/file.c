@@ -189,6 +189,15 @@ char *path_dirname(const char *path)
     return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
+char *path_home(const char *path)
+{
+    const char *home = getenv("HOME");
+
+    if (*path != '~' || (path[1] && path[1] != '/') || !home || !*home)
+        return xstrdup(path);
+    return xasprintf("%s%s", home, path + 1);
+}
+
 const char *path_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -28,6 +28,7 @@ int dir_make_all(const char *path); /* mkdir -p */
 /* Heap strings: "a/b", the part before the last slash ("." if none). */
 char *path_join(const char *dir, const char *name);
 char *path_dirname(const char *path);
+char *path_home(const char *path);            /* ~ and ~/x in $HOME, as a shell has it */
 const char *path_basename(const char *path);  /* into `path` */
 const char *path_extension(const char *path); /* ".jpg", or "" */
 

@@ -3,6 +3,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/cgroup.h"
+#include "base/cores.h"
 
 size_t host_memory(void)
 {
@@ -12,5 +13,5 @@ size_t host_memory(void)
     if (sysinfo(&info))
         return group;
     all = (size_t)(info.totalram + info.totalswap) * info.mem_unit;
-    return all < group ? all : group;
+    return (all < group ? all : group) / (size_t)machine_processes();
 }

@@ -6,7 +6,8 @@
 
 /*
  * Bytes that this process may have at the very most: all memory and swap of the machine,
- * or what its control group (a container, a SLURM job) is limited to. SIZE_MAX: unknown.
+ * or what its control group (a container, a SLURM job) is limited to, shared with other
+ * processes as base/cores.h says. SIZE_MAX: unknown.
  */
 size_t host_memory(void);
 

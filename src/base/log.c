@@ -15,6 +15,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static enum log_level threshold = LOG_INFO;
 static FILE *file;
+static bool to_stdout;
 static void (*wipe_line)(void);
 static struct strmap said;
 
@@ -26,6 +27,11 @@ static bool opened;
 void log_level_set(enum log_level level)
 {
     threshold = level;
+}
+
+void log_to_stdout(void)
+{
+    to_stdout = true;
 }
 
 void log_before_line(void (*wipe)(void))
@@ -72,6 +78,23 @@ static void emit_file(const char *prefix, const char *text)
     (void)fflush(file);
 }
 
+/* With the lock held. Where both are one terminal, what is on stderr stands before it. */
+static void show_stdout(const char *prefix, const char *text)
+{
+    static bool told;
+
+    (void)fflush(stderr);
+    errno = 0;
+    if (fprintf(stdout, "%s%s\n", prefix, text) >= 0 && !fflush(stdout))
+        return;
+    clearerr(stdout);
+    if (!told)
+        (void)fprintf(stderr,
+                      "trainc: warning: the log cannot be written to stdout: %s\n",
+                      strerror(errno));
+    told = true;
+}
+
 /* With the lock held. */
 static void emit(enum log_level level, const char *text)
 {
@@ -80,7 +103,10 @@ static void emit(enum log_level level, const char *text)
     if (level <= threshold) {
         if (wipe_line)
             wipe_line();
-        (void)fprintf(stderr, "%s%s\n", prefix[level], text);
+        if (to_stdout)
+            show_stdout(prefix[level], text);
+        else
+            (void)fprintf(stderr, "%s%s\n", prefix[level], text);
     }
     if (level <= LOG_INFO)
         emit_file(prefix[level], text);

@@ -1,16 +1,23 @@
 /*
- * The run's log: one line an event, to stderr and, with the time in front, to the file of
- * log_open, which begins with what was said before the first one. log_once says a thing
- * once a process (keyed by its text). A progress line on a terminal is not the log's
- * business: whoever draws one registers log_before_line() to wipe it first. Thread-safe.
+ * The run's log: one line an event, to stderr, or to stdout if log_to_stdout() says so,
+ * and, with the time in front, to the file of log_open, which begins with what was said
+ * before the first one. log_once says a thing once a process (keyed by its text). A
+ * progress line on a terminal is not the log's business: whoever draws one registers
+ * log_before_line() to wipe it first. Thread-safe.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
-/* Lines above `level` are dropped from stderr; the file gets everything up to INFO. */
+/* Lines above `level` are not shown; the file gets everything up to INFO. */
 void log_level_set(enum log_level level);
+
+/*
+ * For a program whose log is its output. Each line is flushed. One that cannot be written
+ * is told once, on stderr, and the program goes on; stdout counts as good again.
+ */
+void log_to_stdout(void);
 
 /* Appends to `path`. Dies if it cannot be opened. */
 void log_open(const char *path);

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <string.h>
+
 uint32_t utf8_char(const unsigned char *s, size_t len)
 {
     uint32_t c = len < 2 ? s[0] : s[0] & (0x7fu >> len);
@@ -36,4 +38,29 @@ bool utf8_valid(const char *text)
         if (!(len = utf8_len(s)))
             return false;
     return true;
+}
+
+static bool is_unsafe(uint32_t c)
+{
+    return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+void utf8_clean(char *text)
+{
+    unsigned char *to = (unsigned char *)text;
+    size_t len;
+
+    for (const unsigned char *s = to; *s; s += len) {
+        size_t valid = utf8_len(s);
+
+        len = valid ? valid : 1;
+        if (!valid || is_unsafe(utf8_char(s, len))) {
+            *to++ = '?';
+            continue;
+        }
+        memmove(to, s, len);
+        to += len;
+    }
+    *to = '\0';
 }

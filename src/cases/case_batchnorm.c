@@ -1,6 +1,6 @@
 /*
  * The rows of batch norm in parts (each part from inputs, no gradients), and of what may
- * stand behind a whole one.
+ * follow a whole one.
  */
 #include "cases/case_build.h"
 
@@ -124,7 +124,7 @@ void case_batchnorm_grad_parts(struct case_build *c, const struct op_case *row,
     case_output(c, f[BATCHNORM_GRAD_STATS_DBIAS]);
 }
 
-/* ---- what stands behind ---- */
+/* ---- what follows ---- */
 
 static struct tensor *bn_relu(struct case_build *c, const struct op_case *row,
                               const struct case_size *s)

@@ -76,9 +76,16 @@ void case_normalize(struct case_build *c, const struct op_case *row,
 {
     struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
 
+    struct normalize_attrs a = {.layer = "normalize",
+                                .mean = {0.485f, 0.456f, 0.406f, 0.5f},
+                                .std = {0.229f, 0.224f, 0.225f, 0.25f}};
+
     (void)row;
-    case_output(c, normalize(c->b, x, "normalize", .mean = {0.485f, 0.456f, 0.406f, 0.5f},
-                             .std = {0.229f, 0.224f, 0.225f, 0.25f}));
+    for (int i = 4; i < NORMALIZE_CHANNELS; i++) {
+        a.mean[i] = (float)i / NORMALIZE_CHANNELS;
+        a.std[i] = 0.2f + 0.01f * (float)i;
+    }
+    case_output(c, normalize_(c->b, x, &a));
 }
 
 void case_mix(struct case_build *c, const struct op_case *row, const struct case_size *s)
@@ -344,13 +351,17 @@ void case_confusion(struct case_build *c, const struct op_case *row,
 {
     struct tensor *z = case_image(c, "logits", s->dim, CASE_TIES);
     struct tensor *y = case_pixel_labels(c, s->dim, CASE_HOLES);
+    float weight[CROSS_ENTROPY2D_CLASSES];
 
     (void)row;
-    confusion(c->b, z, y, cross_entropy2d(c->b, z, y, "loss", .ignore = 255), 255);
+    for (int k = 0; k < CROSS_ENTROPY2D_CLASSES; k++)
+        weight[k] = (float)((k + 2) % 4) / 2;
+    confusion(c->b, z, y, cross_entropy2d(c->b, z, y, "loss", .ignore = 255), 255,
+              weight);
 }
 
-/* The end of a segmentation network: logits at twice the resolution, which nobody keeps.
- */
+/* The end of a segmentation network: logits at twice the resolution, which
+ * nobody keeps. */
 void case_head(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct cross_entropy2d_attrs a = *(const struct cross_entropy2d_attrs *)row->attrs;
@@ -363,7 +374,7 @@ void case_head(struct case_build *c, const struct op_case *row, const struct cas
     for (int k = 0; k < CROSS_ENTROPY2D_CLASSES; k++)
         a.weight[k] = (float)((k + 2) % 4) / 2;
     case_output(c, cross_entropy2d_(c->b, x, y, &a));
-    confusion(c->b, x, y, c->out[0], a.ignore);
+    confusion(c->b, x, y, c->out[0], a.ignore, a.weighted ? a.weight : NULL);
 }
 
 void case_metrics(struct case_build *c, const struct op_case *row,

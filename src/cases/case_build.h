@@ -85,6 +85,9 @@ case_build_fn case_layer_scale_image;
 case_build_fn case_dropout_tokens;
 case_build_fn case_drop_path_tokens;
 case_build_fn case_layernorm_image;
+case_build_fn case_qconv2d;
+case_build_fn case_qchain;
+case_build_fn case_qlinear;
 
 /* Appends an input, filled so; fp32 ones want gradients. */
 struct tensor *case_tensor(struct case_build *c, const char *name, enum dtype dtype,
@@ -105,7 +108,7 @@ struct tensor *case_pixel_labels(struct case_build *c, const int64_t *dim,
 /* Compared; the seed of the backward pass is one for each. */
 void case_output(struct case_build *c, struct tensor *t);
 
-/* Appends the update phase, behind graph_flatten and autodiff. */
+/* Appends the update phase, after graph_flatten and autodiff. */
 void case_update_phase(struct builder *b, const struct case_update *u);
 
 #endif

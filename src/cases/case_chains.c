@@ -66,7 +66,7 @@ void case_bn_drop_add_relu(struct case_build *c, const struct op_case *row,
     (void)row;
     y = dropout2d(c->b, y, "drop", .rate = 0.3f);
     y = relu(c->b, add(c->b, y, relu(c->b, x, "before"), "add"), "relu");
-    case_output(c, batchnorm(c->b, y, "behind"));
+    case_output(c, batchnorm(c->b, y, "after"));
 }
 
 /* Both sides of the sum are normalised: the first block of a stage. */
@@ -91,7 +91,7 @@ void case_conv_bias_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, x, "relu"));
 }
 
-/* A relu on each side of a 3x3: one behind it, one behind its data gradient. */
+/* A relu on each side of a 3x3: one after it, one after its data gradient. */
 void case_relu_conv_relu(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)
 {
@@ -102,7 +102,7 @@ void case_relu_conv_relu(struct case_build *c, const struct op_case *row,
     case_output(c, relu(c->b, x, "act1"));
 }
 
-/* Half a block of ERFNet; both relus have gradients behind data gradients. */
+/* Half a block of ERFNet; both relus have gradients after data gradients. */
 void case_factorised(struct case_build *c, const struct op_case *row,
                      const struct case_size *s)
 {
@@ -193,7 +193,7 @@ void case_residual(struct case_build *c, const struct op_case *row,
                 linear(c->b, global_avgpool(c->b, x, "pool"), "fc", .out = 5, .bias = 1));
 }
 
-/* Squeeze and excitation behind a batch norm. */
+/* Squeeze and excitation after a batch norm. */
 void case_se(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct tensor *x = batchnorm(c->b, case_image(c, "x", s->dim, CASE_SIGNED), "bn"), *y;

@@ -38,7 +38,7 @@ void case_prepend_token(struct case_build *c, const struct op_case *row,
                                  "cls"));
 }
 
-/* `out` tokens, behind the first. */
+/* `out` tokens, after the first. */
 void case_slice_tokens(struct case_build *c, const struct op_case *row,
                        const struct case_size *s)
 {

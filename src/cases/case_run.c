@@ -12,6 +12,7 @@
 #include "graph/flat.h"
 #include "graph/precision.h"
 #include "ops/control.h"
+#include "ops/qlayer.h"
 #include "ops/table.h"
 
 /* The memories that outlive a step and are plain fp32. */
@@ -181,7 +182,22 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && !strcmp(s + n - m, end);
 }
 
-/* Scales and variances lie in [0.5, 1.5), everything else in [-0.5, 0.5). */
+/*
+ * Scales and variances lie in [0.5, 1.5), everything else in [-0.5, 0.5); but scales of 8
+ * bits are small, and weights in 8 bits even numbers, which 7 bits hold too.
+ */
+static float weight(const struct tensor *t, float u)
+{
+    bool positive = ends_with(t->name, "running_var") ||
+                    (t->ndim == 1 && ends_with(t->name, "weight"));
+
+    if (ends_with(t->name, QLAYER_WEIGHT_NAME))
+        return 2 * rintf(127 * u - 63.5f);
+    if (ends_with(t->name, "_scale") && t->ndim == 1)
+        return (u + 0.5f) / 256;
+    return u + (positive ? 0.5f : -0.5f);
+}
+
 static void fill_weights(struct case_run *r)
 {
     const struct flat *f = r->graph->flat;
@@ -190,15 +206,13 @@ static void fill_weights(struct case_run *r)
 
     for (int s = 0; s < f->nsegment; s++) {
         const struct tensor *t = f->segment[s].tensor;
-        bool positive = ends_with(t->name, "running_var") ||
-                        (t->ndim == 1 && ends_with(t->name, "weight"));
         float *v = (float *)(void *)(host + t->offset);
 
         for (int64_t i = 0; i < f->segment[s].len; i++)
-            v[i] = rounded(
-                value(CASE_UNIT, (uint64_t)r->row->seed, t->id, i, f->segment[s].len) +
-                    (positive ? 0.5f : -0.5f),
-                r->options.round);
+            v[i] = rounded(weight(t, value(CASE_UNIT, (uint64_t)r->row->seed, t->id, i,
+                                           f->segment[s].len)),
+                           r->options.round) *
+                   (r->row->signed_scales && t->ndim == 1 && i % 2 ? -1.0f : 1.0f);
     }
     r->backend->copy_in(r->dev, r->base[MEMORY_WEIGHTS], host, size);
     free(host);
@@ -224,7 +238,7 @@ void case_run_init(struct case_run *r, const struct op_case *row,
                    const struct backend *backend, struct device *dev,
                    const struct case_options *o)
 {
-    struct compile_options c = {.keep_declines = true};
+    struct compile_options c = {.keep_declines = true, .redzones = !o->bench};
 
     memset(r, 0, sizeof(*r));
     r->row = row;
@@ -297,7 +311,7 @@ static void fetch_metrics(const struct case_run *r, struct case_values *to)
     v[6] = (float)m.measured;
 }
 
-/* What lies behind struct metrics: whole numbers. */
+/* What lies after struct metrics: whole numbers. */
 static void fetch_counts(const struct case_run *r, struct case_values *to)
 {
     size_t size = program_need(r->program, MEMORY_METRICS);

@@ -39,7 +39,7 @@ void case_view_output(struct case_build *c, const struct op_case *row,
     case_output(c, view_image(c->b, x, "view"));
 }
 
-/* Views of views, of a tensor that others read before and behind them. */
+/* Views of views, of a tensor that others read before and after them. */
 void case_views(struct case_build *c, const struct op_case *row,
                 const struct case_size *s)
 {

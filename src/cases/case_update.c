@@ -1,4 +1,4 @@
-/* The update phase of the rows: everything behind the backward nodes. */
+/* The update phase of the rows: everything after the backward nodes. */
 #include "cases/case_build.h"
 
 #include "graph/flat.h"

@@ -51,7 +51,7 @@ struct case_size {
     int groups;
 };
 
-/* An update phase behind the backward nodes: an optimizer with all that goes with it. */
+/* An update phase after the backward nodes: an optimizer with all that goes with it. */
 struct case_update {
     const char *optimizer; /* the name of its row */
     float momentum, clip_norm, clip_value;
@@ -74,17 +74,18 @@ struct op_case {
     int seed;            /* of a chain: with this one no relu is near its kink */
     bool inference;      /* a graph that is not for training */
     bool no_gradient;    /* nothing flows back */
-    bool chain;          /* several ops: halves are rounded in between */
+    bool chain;          /* several ops: 16-bit floats are rounded in between */
     bool no_nan;         /* a NaN in the first input leaves none in the results */
     bool nan_spreads;    /* with a NaN in the input: padding times NaN may be NaN too */
     bool nan_spreads_on_tiles; /* the same, but only where the CPU has AMX */
+    bool signed_scales;        /* every other element of a vector of weights is negated */
     bool nan_last; /* the NaN is the last element, not the first, and negative */
     int nan_every; /* one of so many is NaN, negative from the middle on; 0: one in all */
     bool no_differences; /* none exist: maxima are shared, or weights move */
-    bool wide;           /* full vectors; halves need not agree at kinks */
+    bool wide;           /* full vectors; 16-bit floats need not agree at kinks */
 };
 
-/* Row i, in the order in which users see them; NULL behind the last. */
+/* Row i, in the order in which users see them; NULL after the last. */
 const struct op_case *op_case_at(int i);
 
 #endif

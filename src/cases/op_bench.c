@@ -31,7 +31,7 @@ struct bare {
 struct timing {
     double *seconds, *bare_seconds;
     int run;
-    bool probe, past; /* trying the kinds of stores: which one */
+    bool probe, streamed; /* trying the kinds of stores: which one */
     double *kind[2];  /* what each took: [step * PROBES + run] */
     const struct backend_moves *moves;
     struct bare *bare; /* of each step */
@@ -103,7 +103,8 @@ bool op_time_moves(const struct op_time *t)
     return t->bytes >= MOVES_BYTES && t->flops <= MOVES_FLOPS * t->bytes;
 }
 
-static void run_bare(const struct timing *t, const struct program *p, int step, bool past)
+static void run_bare(const struct timing *t, const struct program *p, int step,
+                     bool streamed)
 {
     const struct bare *bare = &t->bare[step];
     struct traffic b = bare->bytes;
@@ -114,18 +115,18 @@ static void run_bare(const struct timing *t, const struct program *p, int step, 
     if (b.again)
         t->moves->read(p->device, from, b.again < b.read ? b.again : b.read);
     if (both)
-        t->moves->copy(p->device, to, from, both, past);
+        t->moves->copy(p->device, to, from, both, streamed);
     if (b.read > both)
         t->moves->read(p->device, from + both, b.read - both);
     if (b.written > both)
-        t->moves->fill(p->device, to + both, b.written - both, past);
+        t->moves->fill(p->device, to + both, b.written - both, streamed);
     p->backend->sync(p->device);
 }
 
 /* The kind of stores that is the faster one for a step's bare loop. */
-static bool past_cache(const struct timing *t, int step)
+static bool streams_stores(const struct timing *t, int step)
 {
-    return t->probe ? t->past
+    return t->probe ? t->streamed
                     : t->kind[true][step * PROBES + PROBES / 2] <
                           t->kind[false][step * PROBES + PROBES / 2];
 }
@@ -133,17 +134,18 @@ static bool past_cache(const struct timing *t, int step)
 static void note_step(const struct program *p, int step, double seconds, void *arg)
 {
     struct timing *t = arg;
-    bool past;
+    bool streamed;
     double began, *took;
 
     if (!t->probe)
         t->seconds[step * RUNS_MAX + t->run] = seconds;
     if (!t->moves)
         return;
-    past = past_cache(t, step);
-    took = t->probe ? &t->kind[past][step * PROBES] : &t->bare_seconds[step * RUNS_MAX];
+    streamed = streams_stores(t, step);
+    took =
+        t->probe ? &t->kind[streamed][step * PROBES] : &t->bare_seconds[step * RUNS_MAX];
     began = clock_now();
-    run_bare(t, p, step, past);
+    run_bare(t, p, step, streamed);
     took[t->run] = clock_now() - began;
 }
 
@@ -197,9 +199,10 @@ static void timing_init(struct timing *t, const struct program *p)
     all = place_bare(t, p);
     t->from = p->backend->alloc(p->device, all.from + 1);
     t->to = p->backend->alloc(p->device, all.to + 1);
-    for (int past = 0; past < 2; past++) { /* first touch, and the loops' first use */
-        moves->fill(p->device, t->from, all.from, past);
-        moves->fill(p->device, t->to, all.to, past);
+    for (int streamed = 0; streamed < 2;
+         streamed++) { /* first touch, and the loops' first use */
+        moves->fill(p->device, t->from, all.from, streamed);
+        moves->fill(p->device, t->to, all.to, streamed);
     }
 }
 
@@ -222,7 +225,7 @@ static void probe_stores(struct timing *t, struct program *p)
 {
     t->probe = true;
     for (int kind = 0; kind < 2; kind++) {
-        t->past = kind;
+        t->streamed = kind;
         for (t->run = 0; t->run < PROBES; t->run++)
             program_run(p);
     }

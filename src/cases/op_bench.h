@@ -3,12 +3,12 @@
  * loop that moves the same bytes.
  *
  * Bytes are what a step must move at least: each tensor that it reads once and each that
- * it writes once; state that changes in place (weights, moments, averages, sums of
+ * it writes once; state that changes in place (weights, moments, EMAs, sums of
  * gradients) is read and written. Batch norm in training goes over its data twice,
  * because no result is known before all positions were read: what the second pass needs
  * is counted again.
  *
- * The bare loop runs right behind the step, every time, as fast as the machine can: it
+ * The bare loop runs directly after the step, every time, as fast as the machine can: it
  * loads as many bytes as the step reads and stores as many as it writes, in memory of the
  * same kind, by stores that keep the lines in the cache or by stores that pass it,
  * whichever some first runs show to be faster for this step. It has memory of its own,
@@ -39,7 +39,7 @@ void op_bench(const struct op_case *row, const struct backend *backend,
               void (*fn)(const struct op_time *t, void *arg), void *arg);
 
 /*
- * Whether moving bytes is what it does: at most two operations a byte, and so many bytes
+ * Whether it is bound by bytes moved: at most two operations per byte, and so many bytes
  * that starting threads (some microseconds) does not count.
  */
 bool op_time_moves(const struct op_time *t);

@@ -1,5 +1,5 @@
 /*
- * The tables of rows behind cases/cases.h, one file each, and the words that they are
+ * The tables of rows of cases/cases.h, one file each, and the words that they are
  * written in. Only cases/cases.c and the tables themselves read this.
  */
 #ifndef CASES_ROWS_H
@@ -32,6 +32,7 @@ extern const struct op_case rows_tokens[];
 extern const struct op_case rows_patches[];
 extern const struct op_case rows_dropout[];
 extern const struct op_case rows_attention[];
+extern const struct op_case rows_bytes[];
 extern const struct op_case rows_loss[];
 extern const struct op_case rows_update[];
 extern const struct op_case rows_chains[];
@@ -91,9 +92,9 @@ extern const struct op_case rows_wide_chains[];
 #define STAGE1_WIDE .bench = {.dim = {16, 256, 56, 56}, .out = 64}
 #define STAGE2      .bench = {.dim = {16, 128, 28, 28}, .out = 128}
 /* Road scenes: batch 4 at 480 x 360, halved once, twice, three times. */
-#define SCENE1 .bench = {.dim = {4, 16, 180, 240}, .out = 12}
-#define SCENE2 .bench = {.dim = {4, 64, 90, 120}, .out = 16}
-#define SCENE3 .bench = {.dim = {4, 128, 45, 60}, .out = 64}
+#define SEGMENT1 .bench = {.dim = {4, 16, 180, 240}, .out = 12}
+#define SEGMENT2 .bench = {.dim = {4, 64, 90, 120}, .out = 16}
+#define SEGMENT3 .bench = {.dim = {4, 128, 45, 60}, .out = 64}
 #define DOWN1  .bench = {.dim = {4, 3, 360, 480}, .out = 16}
 #define DOWN2  .bench = {.dim = {4, 16, 180, 240}, .out = 64}
 #define DOWN3  .bench = {.dim = {4, 64, 90, 120}, .out = 128}

@@ -6,7 +6,7 @@ const struct op_case rows_dropout[] = {
     {.name = "dropout2d",
      .build = case_dropout2d,
      .small = {.dim = {3, 5, 2, 3}},
-     SCENE2},
+     SEGMENT2},
     {.name = "drop_path",
      .build = case_drop_path,
      .small = {.dim = {8, 3, 2, 3}},

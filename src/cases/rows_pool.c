@@ -17,7 +17,7 @@ const struct op_case rows_pool[] = {
      STAGE1,
      .fill = CASE_DISTINCT,
      MAXPOOL(.kernel = 3, .stride = 1, .padding = 1)},
-    {.name = "maxpool2d NaN behind others",
+    {.name = "maxpool2d NaN after others",
      .small = {.dim = {2, 8, 6, 5}},
      STAGE1,
      .fill = CASE_DISTINCT,

@@ -1,6 +1,6 @@
 /*
  * trainc bench: the speed of a whole training step on made-up pixels: forward, backward
- * and update, exactly the program that training runs.
+ * and update, exactly the program that training runs; or of inference, that of evaluation.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,12 +25,14 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "io/json.h"
+#include "io/written.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
 #include "session/session.h"
 #include "train/data_config.h"
+#include "train/pretrained.h"
 
 enum { WARM_STEPS = 5, LEAST_STEPS = 5, MOST_STEPS = 1000, CONV_RUNS = 7 };
 static const double default_seconds = 5;
@@ -38,6 +40,8 @@ static const double default_seconds = 5;
 struct bench {
     struct session session;
     const struct config *cfg;
+    int which; /* program: SESSION_TRAIN or SESSION_EVAL */
+    int64_t batch;
     uint8_t *pixels;
     void *labels;
     double *seconds; /* of each timed step */
@@ -46,12 +50,13 @@ struct bench {
 
 static void bench_batch(struct bench *b)
 {
-    const struct tensor *x = b->session.build[SESSION_TRAIN].pixels;
-    const struct tensor *y = b->session.build[SESSION_TRAIN].labels;
+    const struct tensor *x = b->session.build[b->which].pixels;
+    const struct tensor *y = b->session.build[b->which].labels;
     int64_t n = tensor_len(x), classes = session_classes(&b->session);
     int32_t *label;
     uint8_t *pixel;
 
+    b->batch = x->dim[0];
     b->pixels = session_host_alloc(&b->session, (size_t)n);
     b->labels = pixel = session_host_alloc(&b->session, tensor_size(y));
     label = b->labels;
@@ -75,9 +80,12 @@ static void keep(void *owner, const void *token)
  * given before this one is done. Returns when the step before the last is. */
 static double one_step(struct bench *b)
 {
-    (void)session_step_lent(
-        &b->session,
-        &(struct lent_batch){.pixels = b->pixels, .labels = b->labels, .release = keep});
+    struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep};
+
+    if (b->which == SESSION_TRAIN)
+        (void)session_step_lent(&b->session, &lent);
+    else
+        session_eval_lent(&b->session, &lent);
     return clock_now();
 }
 
@@ -98,12 +106,17 @@ static void time_steps(struct bench *b, double seconds)
     session_drain(&b->session);
 }
 
-/* Of the process's memory, at its peak. */
+/* The process's memory in bytes, at its peak. */
 static int64_t peak_rss(void)
 {
     struct rusage u;
 
     return getrusage(RUSAGE_SELF, &u) ? 0 : (int64_t)u.ru_maxrss * 1024;
+}
+
+static const char *compute_of(const struct session *s)
+{
+    return s->plan.quantized.enable ? "int8" : s->plan.compute;
 }
 
 static void write_json(const struct bench *b, double step, const struct bench_convs *c,
@@ -112,13 +125,13 @@ static void write_json(const struct bench *b, double step, const struct bench_co
     const struct session *s = &b->session;
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
-    double batch = (double)s->plan.batch;
+    double batch = (double)b->batch;
 
-    json_begin_object(&w, NULL);
+    written_begin(&w);
     json_put_double(&w, "images_per_second", batch / step);
     json_put_double(&w, "step_ms_median", step * 1e3);
-    json_put_string(&w, "dtype", s->plan.compute);
-    json_put_int(&w, "batch", s->plan.batch);
+    json_put_string(&w, "dtype", compute_of(s));
+    json_put_int(&w, "batch", b->batch);
     json_put_string(&w, "device", s->backend->name);
     json_put_known(&w, "peak_memory_bytes", (int64_t)s->backend->peak_memory(s->device),
                    1);
@@ -157,32 +170,56 @@ static int64_t whole_number(const struct cmdline *line, const char *flag)
     return (int64_t)v;
 }
 
+/* Compiled, with the weights of a file if there is one. */
+static void bench_open(struct bench *b, struct config *cfg, const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    struct session *s = &b->session;
+    bool infer = cmdline_has(line, "--inference");
+
+    b->cfg = cfg;
+    b->which = infer ? SESSION_EVAL : SESSION_TRAIN;
+    if (weights) {
+        json_t *classes = run_saved_classes(weights);
+
+        run_adopt_classes(cfg, classes);
+        json_decref(classes);
+    }
+    if (infer)
+        config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+    session_init(s, cfg, &(struct session_options){.train = !infer, .eval = infer});
+    if (s->plan.amp_slow)
+        log_warning("%s", s->plan.amp_remark);
+    session_alloc(s);
+    if (weights)
+        pretrained_load_all(s, weights, "the configuration", &(struct class_list){0});
+    if (infer)
+        session_eval_begin(s, false);
+}
+
 static int bench_steps(struct config *cfg, const struct cmdline *line)
 {
-    struct bench b = {.cfg = cfg};
+    struct bench b = {0};
     struct session *s = &b.session;
     struct bench_convs c;
     bool convs = cmdline_has(line, "--convs"), trace = cmdline_has(line, "--trace");
     double step, seconds = number(line, "--seconds", default_seconds);
 
-    session_init(s, cfg, &(struct session_options){.train = true});
-    if (s->plan.amp_slow)
-        log_warning("%s", s->plan.amp_remark);
-    session_alloc(s);
+    bench_open(&b, cfg, line);
     bench_batch(&b);
     time_steps(&b, seconds);
     step = median(b.seconds, b.nsteps);
     printf("%s: %.1f img/s, %.2f ms a step (median of %d), batch %" PRId64
            ", %s, %s: %s; peak %.2f GiB in the process\n",
-           cfg->model.name, (double)s->plan.batch / step, step * 1e3, b.nsteps,
-           s->plan.batch, s->plan.compute, s->backend->name,
-           s->backend->describe(s->device), (double)peak_rss() / (1 << 30));
+           cfg->model.name, (double)b.batch / step, step * 1e3, b.nsteps, b.batch,
+           compute_of(s), s->backend->name, s->backend->describe(s->device),
+           (double)peak_rss() / (1 << 30));
     if (convs) {
         c = bench_convs(s, CONV_RUNS);
         bench_convs_print(&c, step, (double)s->plan.batch, trace);
     }
     if (trace)
-        bench_program_print(s->program[SESSION_TRAIN], CONV_RUNS,
+        bench_program_print(s->program[b.which], CONV_RUNS,
                             bench_copy(s->backend, s->device));
     if (cmdline_value(line, "--json"))
         write_json(&b, step, convs ? &c : NULL, cmdline_value(line, "--json"));
@@ -215,7 +252,8 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
 {
     run_keep_out(line);
     if (cmdline_has(line, "--loader"))
-        return bench_loader(cfg, cmdline_value(line, "--json"));
+        return bench_loader(cfg, number(line, "--seconds", default_seconds),
+                            cmdline_value(line, "--json"));
     if (cmdline_has(line, "--ops"))
         return bench_op_rows(cfg, line);
     return bench_steps(cfg, line);
@@ -224,24 +262,32 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
 /* What is measured, and by which flag. */
 static const char *mode_of(const struct cmdline *line)
 {
-    return cmdline_has(line, "--loader") ? "--loader"
-           : cmdline_has(line, "--ops")  ? "--ops"
-                                         : "";
+    return cmdline_has(line, "--loader")      ? "--loader"
+           : cmdline_has(line, "--ops")       ? "--ops"
+           : cmdline_has(line, "--inference") ? "--inference"
+                                              : "";
 }
 
 /* No flag is passed over: who gives it expects to see it in the figures. */
 static void check_flags(const struct cmdline *line, struct problems *p)
 {
     static const struct {
-        const char *flag, *mode; /* "": a training step */
+        const char *flag, *mode, *other; /* "": a training step */
     } of[] = {
-        {"--ops", "--ops"}, {"--batch", "--ops"}, {"--seconds", ""},
-        {"--convs", ""},    {"--trace", ""},
+        {"--ops", "--ops", "--ops"},
+        {"--batch", "--ops", "--ops"},
+        {"--convs", "", ""},
+        {"--trace", "", "--inference"},
+        {"--inference", "--inference", "--inference"},
+        {"--weights", "--inference", "--inference"},
     };
     const char *mode = mode_of(line);
 
+    if (cmdline_has(line, "--seconds") && !strcmp(mode, "--ops"))
+        problems_error(p, "--seconds", "has no effect with --ops");
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
-        if (cmdline_has(line, of[i].flag) && strcmp(mode, of[i].mode) != 0)
+        if (cmdline_has(line, of[i].flag) && strcmp(mode, of[i].mode) != 0 &&
+            strcmp(mode, of[i].other) != 0)
             problems_error(p, of[i].flag, "has no effect %s%s",
                            *mode ? "with " : "without ", *mode ? mode : of[i].mode);
     if (line->narg && strcmp(mode, "--ops") != 0)
@@ -259,6 +305,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
         data_check_split(cfg, DATA_TRAIN, p);
     } else if (!cmdline_has(line, "--ops")) {
         model_check(cfg, p);
+        model_check_whole(cfg, p);
         optimizer_config_check(cfg, p);
         schedule_check(cfg, p);
         data_check_names(cfg, p);
@@ -267,33 +314,46 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
         problems_warn(
             p, "bench",
             "EVAL_MODE and THROUGHPUT_MODE have no effect: steps of training are "
-            "timed; trainc --throughput times evaluation");
+            "timed; --inference times evaluation");
+    if (cmdline_has(line, "--weights"))
+        run_check_own_weights(cfg, line, p);
     device_check_run(cfg, p);
     check_flags(line, p);
-    run_check_writable(line, "--json", p);
+    run_check_writable(line, "--json", WRITTEN_JSON, p);
+}
+
+static const char *bench_weights(const struct cmdline *line)
+{
+    return cmdline_value(line, "--weights");
 }
 
 static const struct cmd_flag bench_flags[] = {
     {"--json", "FILE", "also write the result to FILE; -: alone on the standard output"},
-    {"--seconds", "N", "how long to time steps (5)"},
+    {"--seconds", "N", "how long to time steps, or the loader (5)"},
     {"--convs", NULL,
      "also time the convolutions alone, done by the library, and our own beside them"},
     {"--trace", NULL, "also print what each step of the program costs"},
     {"--ops", NULL, "time the rows of the op table instead; an argument selects rows"},
     {"--batch", "N",
      "with --ops: rows of this batch instead of their own (on a GPU 16 times that)"},
+    {"--inference", NULL, "time evaluation, forward alone, instead of training"},
+    {"--weights", "FILE",
+     "with --inference: that net, with its weights; also in 8 bits, of `trainc "
+     "quantize`"},
     {"--loader", NULL, "time the loader of the configured data set instead"},
     {0},
 };
 
 const struct verb cmd_bench = {
     .name = "bench",
-    .help = "measure the speed of a training step, of single ops or of the loader",
+    .help =
+        "measure the speed of a training step, of inference, single ops or the loader",
     .about = "A step is the whole training program on made-up pixels: forward, backward "
-             "and update. Times are medians.",
+             "and update; with --inference that of evaluation. Times are medians.",
     .args = "[GLOB]",
     .max_args = 1,
     .flags = bench_flags,
+    .weights = bench_weights,
     .check = bench_check,
     .run = bench_run,
 };

@@ -94,8 +94,8 @@ static void side_release(struct side *d, const struct session *s)
         s->backend->free(s->device, d->base[m]);
 }
 
-/* The job of a node, or CONV_JOBS: it is no convolution. */
-static enum conv_job job_of(const struct node *n)
+/* The direction of a node, or CONV_DIRECTIONS: it is no convolution. */
+static enum conv_direction direction_of(const struct node *n)
 {
     if (n->op == &op_conv2d || n->op == &op_linear)
         return CONV_FORWARD;
@@ -103,14 +103,14 @@ static enum conv_job job_of(const struct node *n)
         return CONV_DATA;
     if (n->op == &op_conv2d_weight_grad || n->op == &op_linear_weight_grad)
         return CONV_WEIGHT;
-    return CONV_JOBS;
+    return CONV_DIRECTIONS;
 }
 
 /* The convolution in region r, or NULL. */
 static const struct node *conv_of(const struct region *r)
 {
     for (int i = 0; i < r->nnode; i++)
-        if (job_of(r->node[i]) < CONV_JOBS)
+        if (direction_of(r->node[i]) < CONV_DIRECTIONS)
             return r->node[i];
     return NULL;
 }
@@ -159,7 +159,7 @@ static struct pair pair_new(struct conv_time *c, const struct program *library, 
     struct pair p = {.library = step, .own = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
-                            .job = job_of(n),
+                            .direction = direction_of(n),
                             .flops = op_region_flops(library->region[step])};
     if (at >= 0 && own_conv(own->region[at]->kernel)) {
         p.own = at;
@@ -262,21 +262,21 @@ double bench_convs_library(const struct bench_convs *c)
 
 /* ---- what is printed ---- */
 
-static const char *const job_name[CONV_JOBS] = {"forward", "data gradient",
-                                                "weight gradient"};
+static const char *const direction_name[CONV_DIRECTIONS] = {"forward", "data gradient",
+                                                            "weight gradient"};
 
 static void print_all(const struct bench_convs *c, double step, double batch)
 {
-    double all = bench_convs_library(c), sum[CONV_JOBS] = {0};
+    double all = bench_convs_library(c), sum[CONV_DIRECTIONS] = {0};
     int64_t flops = 0;
 
     for (int i = 0; i < c->nconv; i++) {
-        sum[c->conv[i].job] += c->conv[i].library;
+        sum[c->conv[i].direction] += c->conv[i].library;
         flops += c->conv[i].flops;
     }
     printf("convolutions alone: %.1f img/s", batch / all);
-    for (int j = 0; j < CONV_JOBS; j++)
-        printf(", %s %.1f ms", job_name[j], sum[j] * 1e3);
+    for (int j = 0; j < CONV_DIRECTIONS; j++)
+        printf(", %s %.1f ms", direction_name[j], sum[j] * 1e3);
     printf(", %.0f GFLOP/s; the step runs at %.1f %% of that\n",
            (double)flops / all * 1e-9, 100 * all / step);
 }

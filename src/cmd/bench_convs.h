@@ -8,11 +8,11 @@
 
 #include "session/session.h"
 
-enum conv_job { CONV_FORWARD, CONV_DATA, CONV_WEIGHT, CONV_JOBS };
+enum conv_direction { CONV_FORWARD, CONV_DATA, CONV_WEIGHT, CONV_DIRECTIONS };
 
 struct conv_time {
     char *layer;
-    enum conv_job job;
+    enum conv_direction direction;
     int64_t flops;
     double library, own; /* seconds, medians; own is 0 where the library does it anyway */
     double more;         /* of the library: the rest of what our own does in one go */
@@ -24,7 +24,7 @@ struct bench_convs {
     int nconv;
 };
 
-/* Of a session for training, in `runs` rounds. */
+/* Measures a session for training, in `runs` rounds. */
 struct bench_convs bench_convs(struct session *s, int runs);
 void bench_convs_release(struct bench_convs *c);
 

@@ -1,11 +1,12 @@
 /*
- * A warm-up (a whole epoch if pictures are cached, else a second), then five seconds of
+ * A warm-up (a whole epoch if images are cached, else a second), then some seconds of
  * batches, epoch after epoch. "Per core" divides by the processor time that this process
  * used, so it does not depend on how many workers there are or on what else runs.
  */
 #include "cmd/bench_loader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,17 +16,20 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "io/json.h"
+#include "io/written.h"
 #include "train/data_config.h"
 
-static const double warm_seconds = 1, timed_seconds = 5;
+static const double warm_seconds = 1;
 
 struct bench_mark {
     double wall, cpu;
     int64_t samples;
+    struct stage_times stages;
 };
 
-static struct bench_mark bench_mark(const struct loader *l)
+static struct bench_mark bench_mark(struct loader *l)
 {
+    struct loader_stats stats = loader_stats(l);
     struct rusage u;
 
     getrusage(RUSAGE_SELF, &u);
@@ -33,7 +37,8 @@ static struct bench_mark bench_mark(const struct loader *l)
         .wall = clock_now(),
         .cpu = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec),
-        .samples = loader_stats(l).samples,
+        .samples = stats.samples,
+        .stages = stats.stages,
     };
 }
 
@@ -52,28 +57,53 @@ static void bench_batches(struct loader *l, double seconds, uint64_t *epoch)
     } while (!loader_failure(l) && clock_now() < until);
 }
 
-static void bench_warm_up(struct loader *l, bool whole_epoch, uint64_t *epoch)
+static void bench_warm_up(struct loader *l, double seconds, bool whole_epoch,
+                          uint64_t *epoch)
 {
     const struct batch *b;
 
     loader_start_epoch(l, 0, 0);
     if (!whole_epoch) {
-        bench_batches(l, warm_seconds, epoch);
+        bench_batches(l, seconds, epoch);
         return;
     }
     while ((b = loader_next(l)))
         loader_release_batch(l, b);
 }
 
+/* Seconds of a thread for a thousand images, by stage. */
+static void bench_put_stages(struct json_writer *w, const struct stage_times *t,
+                             int64_t samples)
+{
+    json_begin_object(w, "stage_seconds_per_1000");
+    for (int i = 0; i < STAGES; i++)
+        json_put_double(w, stage_name((enum stage)i),
+                        1000 * t->seconds[i] / (double)samples);
+    json_end(w);
+}
+
+static void bench_print_stages(const struct stage_times *t, int64_t samples)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    stage_times_show(t, &s);
+    printf("stages: %s; ", s.buf);
+    for (int i = 0; i < STAGES; i++)
+        printf("%s%s %.1f", i ? ", " : "", stage_name((enum stage)i),
+               1e6 * t->seconds[i] / (double)samples);
+    printf(" us an image\n");
+    strbuf_release(&s);
+}
+
 static void bench_write_json(const char *path, const struct loader_options *o,
                              double rate, double per_core,
-                             const struct loader_stats *stats)
+                             const struct loader_stats *stats, int64_t samples)
 {
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
 
     w.pretty = true;
-    json_begin_object(&w, NULL);
+    written_begin(&w);
     json_put_double(&w, "images_per_second", rate);
     json_put_double(&w, "images_per_second_per_core", per_core);
     json_put_int(&w, "batch", o->batch);
@@ -82,6 +112,7 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     json_put_int(&w, "workers", o->workers);
     json_put_int(&w, "bad_files", stats->bad_files);
     json_put_int(&w, "cached_bytes", stats->cached_bytes);
+    bench_put_stages(&w, &stats->stages, samples);
     json_end(&w);
     strbuf_addch(&text, '\n');
     if (atomic_write_out(path, text.buf, text.len) < 0)
@@ -89,7 +120,7 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     strbuf_release(&text);
 }
 
-int bench_loader(const struct config *cfg, const char *json)
+int bench_loader(const struct config *cfg, double seconds, const char *json)
 {
     struct dataset *d = data_open(cfg, DATA_TRAIN);
     struct loader_options o;
@@ -102,21 +133,24 @@ int bench_loader(const struct config *cfg, const char *json)
     data_loader_options(cfg, DATA_TRAIN, &o);
     o.drop_last = false; /* small sets too */
     l = loader_open(d, &o);
-    bench_warm_up(l, o.cache_bytes > 0, &epoch);
+    bench_warm_up(l, fmin(warm_seconds, seconds), o.cache_bytes > 0, &epoch);
     from = bench_mark(l);
-    bench_batches(l, timed_seconds, &epoch);
+    bench_batches(l, seconds, &epoch);
     if (loader_failure(l))
         die("%s", loader_failure(l));
     to = bench_mark(l);
     stats = loader_stats(l);
+    stats.stages = to.stages;
+    stage_times_add(&stats.stages, &from.stages, -1);
     rate = (double)(to.samples - from.samples) / (to.wall - from.wall);
     per_core = (double)(to.samples - from.samples) / (to.cpu - from.cpu);
     printf("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
            "%d workers%s)\n",
            rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h,
            o.workers, stats.cached_bytes ? ", cached" : "");
+    bench_print_stages(&stats.stages, to.samples - from.samples);
     if (json)
-        bench_write_json(json, &o, rate, per_core, &stats);
+        bench_write_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
     loader_close(l);
     dataset_close(d);
     return 0;

@@ -14,6 +14,7 @@
 #include "cmd/bench_copy.h"
 #include "cmd/bench_program.h"
 #include "io/json.h"
+#include "io/written.h"
 
 /* Rows are made for a CPU; a GPU holds some of them in its second-level cache. */
 enum { OPS_RUNS = 15, GPU_BATCH = 16, GPU_MOVES_MIB = 128 };
@@ -22,7 +23,7 @@ enum { OPS_RUNS = 15, GPU_BATCH = 16, GPU_MOVES_MIB = 128 };
 static const double good_gpu = 0.85, good_bare = 0.8, bare_seconds = 0.25;
 
 /*
- * Eight operations a byte are too few for any device to be busy with. On a GPU, twice
+ * Eight operations per byte are too few for any device to be busy with. On a GPU, twice
  * what the largest second-level cache holds: less is over in 30 microseconds, of which
  * launches take their share, and does not come from memory.
  */
@@ -34,10 +35,10 @@ static bool only_moves(const struct bench_step *s)
 
 /*
  * Bytes a second of a large copy. A GPU's is measured once. A CPU shares its memory with
- * others, so there it is measured before and behind each row, and the faster one counts.
+ * others, so there it is measured before and after each row, and the faster one counts.
  */
 struct copy {
-    double before, behind; /* behind: 0 until it is known */
+    double before, after; /* after: 0 until it is known */
 };
 
 struct table {
@@ -129,9 +130,9 @@ static void add_bare_step(const struct op_time *o, void *arg)
         .flops = (int64_t)o->flops, .bytes = (size_t)o->bytes, .seconds = o->seconds};
     struct shares share = {.of_bare = o->bare_seconds / o->seconds};
 
-    if (!(t->copy.behind > 0))
-        t->copy.behind = t->backend->moves->bandwidth(t->dev);
-    share.of_copy = o->bytes / o->seconds / fmax(t->copy.before, t->copy.behind);
+    if (!(t->copy.after > 0))
+        t->copy.after = t->backend->moves->bandwidth(t->dev);
+    share.of_copy = o->bytes / o->seconds / fmax(t->copy.before, t->copy.after);
     add_step(t, o->row->name, o->region, &s, &share, op_time_moves(o));
 }
 
@@ -140,8 +141,8 @@ static void bench_bare_row(struct table *t, const struct op_case *row,
                            const struct case_options *o)
 {
     op_bench(row, t->backend, t->dev, o, bare_seconds, add_bare_step, t);
-    if (t->copy.behind > 0)
-        t->copy = (struct copy){.before = t->copy.behind};
+    if (t->copy.after > 0)
+        t->copy = (struct copy){.before = t->copy.after};
 }
 
 static bool selects(const char *pattern, const struct op_case *row)
@@ -193,7 +194,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     t.good = backend->moves ? good_bare : good_gpu;
     printf("%s: %s; copy %.1f GB/s\n", backend->name, backend->describe(dev),
            t.copy.before * 1e-9);
-    json_begin_object(&w, NULL);
+    written_begin(&w);
     json_put_string(&w, "device", backend->describe(dev));
     json_put_double(&w, "copy_gb_per_second", t.copy.before * 1e-9);
     json_begin_array(&w, "steps");

@@ -21,7 +21,7 @@ struct bench_step {
  */
 void bench_program(struct program *p, int runs, struct bench_step *to);
 
-/* The same, one line a step and sums for each kernel, against `bandwidth` (bytes/s). */
+/* The same, a line per step and sums for each kernel, against `bandwidth` (bytes/s). */
 void bench_program_print(struct program *p, int runs, double bandwidth);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A verb of the command line: `trainc VERB ...`. One file a verb, src/cmd/NAME.c, which
+ * A verb of the command line: `trainc VERB ...`. A file per verb, src/cmd/NAME.c, which
  * defines cmd_NAME; the table of all verbs is in src/cmd/verbs.c.
  *
  * main reads the command line, loads the configuration and calls check(), which may add
@@ -41,7 +41,10 @@ struct verb {
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
     int max_args;                 /* how many of them */
     const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
-    const char *const *reads;     /* keys, NULL at the end, and LOG.LEVEL; NULL: all */
+    bool known_args;              /* has CMD_KNOWN_FLAGS */
+    bool log_stdout;              /* its log is its output, unless --result - is */
+    const char *const *reads;     /* keys, or sections ("MODEL."), NULL at the end, and
+                                   * LOG.LEVEL; NULL: all */
     /* The weights that the verb starts from, or NULL: without --cfg the configuration
      * that they were trained with is that of the run. May be NULL. */
     const char *(*weights)(const struct cmdline *line);
@@ -52,10 +55,25 @@ struct verb {
      * NULL. */
     void (*refuse)(const struct cmdline *line, const struct problems *p);
     int (*run)(struct config *cfg, const struct cmdline *line);
+    /* In place of all that: gets the arguments as they are, --help excepted. */
+    int (*main)(int argc, char **argv);
 };
 
-extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_config, cmd_devices,
-    cmd_export, cmd_help, cmd_models, cmd_predict, cmd_summary, cmd_synth;
+/* For scripts whose command line is that of trainc and more (main.c, print_known). */
+#define CMD_KNOWN_ARGS_ONLY "--known-args-only"
+#define CMD_PREFIX_CHARS    "--prefix-chars"
+#define CMD_KNOWN_FLAGS                                                                  \
+    {CMD_KNOWN_ARGS_ONLY, NULL,                                                          \
+     "print two YAML documents and stop: what the arguments set, and a list of the "     \
+     "arguments that are not known"},                                                    \
+    {                                                                                    \
+        CMD_PREFIX_CHARS, "CHARS",                                                       \
+            "what else than - flags may start with: + takes ++amp and +b 3"              \
+    }
+
+extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_check, cmd_config,
+    cmd_devices, cmd_export, cmd_features, cmd_help, cmd_launch, cmd_models, cmd_pack,
+    cmd_predict, cmd_quantize, cmd_summary, cmd_sweep, cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
 bool verb_reads(const struct verb *v, const char *key);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "cmd/cmd.h"
+#include "config/cfgnode.h"
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
@@ -32,16 +32,14 @@ static bool is_below(const struct schema *row, const char *name)
 
 static void config_check_arg(const char *name, struct problems *p)
 {
-    struct suggest s;
+    const char *near;
 
-    suggest_init(&s, name);
-    for (const struct schema *row = schema_table; row->key; row++) {
+    for (const struct schema *row = schema_table; row->key; row++)
         if (is_below(row, name))
             return;
-        suggest_try(&s, row->key);
-    }
-    if (s.best)
-        problems_error(p, NULL, "unknown key %s (did you mean %s?)", name, s.best);
+    near = cfgnode_near(config_defaults(), name, true);
+    if (near)
+        problems_error(p, NULL, "unknown key %s (did you mean %s?)", name, near);
     else
         problems_error(p, NULL, "unknown key %s", name);
 }
@@ -62,15 +60,15 @@ static void config_check_args(const struct config *cfg, const struct cmdline *li
         config_check_arg(line->arg[i].text, p);
 }
 
-/* The value alone of a key, "KEY: value" for each key of a section. */
-static void print_keys(const struct config *cfg, const char *name)
+/* With names, "KEY: value"; without, the value alone of a key. */
+static void print_keys(const struct config *cfg, const char *name, bool names)
 {
     for (const struct schema *row = schema_table; row->key; row++) {
         struct strbuf s = STRBUF_INIT;
 
         if (!is_below(row, name))
             continue;
-        if (strcmp(row->key, name) != 0)
+        if (names)
             strbuf_addf(&s, "%s: ", row->key);
         value_add_yaml(&s, config_get(cfg, row->key));
         puts(s.buf);
@@ -81,6 +79,7 @@ static void print_keys(const struct config *cfg, const char *name)
 static int config_run(struct config *cfg, const struct cmdline *line)
 {
     struct strbuf s = STRBUF_INIT;
+    bool names = false; /* a section is among the arguments: all lines are alike */
     int flags = 0;
 
     if (cmdline_has(line, "--check"))
@@ -90,7 +89,9 @@ static int config_run(struct config *cfg, const struct cmdline *line)
     if (!cmdline_has(line, "--plain"))
         flags |= CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE;
     for (int i = 0; i < line->narg; i++)
-        print_keys(cfg, line->arg[i].text);
+        names |= !schema_find(schema_table, line->arg[i].text);
+    for (int i = 0; i < line->narg; i++)
+        print_keys(cfg, line->arg[i].text, names);
     if (!line->narg) {
         config_print_names(&s, cfg, flags, cmd_key_names);
         fputs(s.buf, stdout);

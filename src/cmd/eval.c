@@ -1,6 +1,7 @@
 /* trainc eval: the numbers that validation inside training gives, from a file. */
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "train/report.h"
 #include "train/trainer.h"
 
 static const char *eval_weights(const struct cmdline *line)
@@ -13,24 +14,45 @@ static const char *eval_weights(const struct cmdline *line)
 static void eval_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
+    const char *report = cmdline_value(line, "--report");
+    const char *why = report ? report_refuse(report) : NULL;
+
     run_check(cfg, false, p);
     run_check_weights(cfg, line, p);
+    if (why)
+        problems_error(p, "--report", "'%s': %s: name another folder", report, why);
+    if (report && cfg->throughput_mode)
+        problems_error(p, "--report", "THROUGHPUT_MODE evaluates nothing");
 }
+
+static const struct cmd_flag eval_flags[] = {
+    RUN_RESULT_FLAG,
+    {"--report", "DIR",
+     "write what was wrong to DIR: a table of the classes, the "
+     "confusion matrix, the worst images, ..."},
+    {0},
+};
 
 static int eval_run(struct config *cfg, const struct cmdline *line)
 {
-    return trainer_eval(cfg, cmdline_value(line, "--result"));
+    return trainer_eval(cfg, cmdline_value(line, "--result"),
+                        cmdline_value(line, "--report"));
 }
 
 const struct verb cmd_eval = {
     .name = "eval",
     .help = "evaluate a checkpoint or weights on the validation images",
     .about =
-        "Takes the weights of --resume CHECKPOINT, and their average beside them if "
+        "Takes the weights of --resume CHECKPOINT, and their EMA beside them if "
         "TRAIN.EMA is on, or those of --pretrained FILE. Without --cfg a checkpoint of "
         "trainc is evaluated with the configuration that it holds. Never trains, and "
-        "never looks for a checkpoint by itself.",
-    .flags = run_flags,
+        "never looks for a checkpoint by itself. --report DIR writes accuracy by class, "
+        "the confusion matrix (CSV and PNG), the expected calibration error of Guo et "
+        "al. "
+        "2017, the most confused pairs and the worst images, of the EMA weights if there "
+        "are some.",
+    .flags = eval_flags,
+    .log_stdout = true,
     .weights = eval_weights,
     .check = eval_check,
     .refuse = run_refuse,

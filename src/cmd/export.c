@@ -1,7 +1,8 @@
 /*
  * trainc export: the weights of a checkpoint alone, as a state dict that timm and PyTorch
- * load strictly: no optimizer, and the average of the weights in their place, if there is
- * one and it is not refused. Checkpoints are ours or of PyTorch's trainers.
+ * load strictly: no optimizer, and the EMA weights in their place, if there is
+ * one and it is not refused. Checkpoints are ours or of PyTorch's trainers. Or the whole
+ * model for ONNX (cmd/export_onnx.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/export_onnx.h"
 #include "cmd/run.h"
 #include "io/weights_file.h"
 
-static const char average[] = "ema.", moments[] = "optimizer.";
+static const char ema[] = "ema.", moments[] = "optimizer.";
 
 static bool starts(const char *name, const char *prefix)
 {
@@ -31,14 +33,14 @@ struct exporter {
     } * item;   /* of each tensor of `out` */
     void *data; /* of the largest tensor */
     bool raw;
-    int averaged;
+    int ema;
 };
 
-/* What stands under a tensor's name: its average, or itself. */
+/* What stands under a tensor's name: its EMA, or itself. */
 static const struct safetensors_tensor *tensor_for(const struct exporter *e,
                                                    const struct safetensors_tensor *t)
 {
-    char *full = xasprintf("%s%s", average, t->name);
+    char *full = xasprintf("%s%s", ema, t->name);
     const struct safetensors_tensor *a =
         e->raw ? NULL : weights_file_find(&e->file, full);
 
@@ -63,7 +65,7 @@ static const char *plain_name(const struct exporter *e, const char *name)
     static const char *const wrapper[] = {"module.", "_orig_mod."};
 
     if (!e->file.torch)
-        return starts(name, average) || starts(name, moments) ? NULL : name;
+        return starts(name, ema) || starts(name, moments) ? NULL : name;
     for (int i = 0; i < 4; i++) /* either may be around the other */
         if (starts(name, wrapper[i % 2]))
             name += strlen(wrapper[i % 2]);
@@ -84,7 +86,7 @@ static void add_all(struct exporter *e)
             continue;
         if (strmap_has(&e->out.names, name))
             die("--weights: '%s' has two tensors '%s'", e->file.path, name);
-        e->averaged += from != t;
+        e->ema += from != t;
         e->item[i] = (struct export_item){e, from};
         safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
                                       give, &e->item[i]);
@@ -103,14 +105,13 @@ static void open_checkpoint(struct exporter *e, const char *path)
         die("--weights: '%s' has weights alone already", path);
 }
 
-static int export_run(struct config *cfg, const struct cmdline *line)
+static int export_weights(const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
     struct exporter e = {.raw = cmdline_has(line, "--raw")};
     struct strbuf why = STRBUF_INIT;
     static const char *const kept[] = {"classes", "class_weights"};
 
-    (void)cfg;
     open_checkpoint(&e, cmdline_value(line, "--weights"));
     add_all(&e);
     if (e.file.ours && weights_file_meta(&e.file, "config"))
@@ -125,14 +126,25 @@ static int export_run(struct config *cfg, const struct cmdline *line)
     }
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
-    log_info("'%s': %zu tensors%s%s%s", out, e.out.n,
-             e.averaged ? ", the average of the weights" : "", *e.file.part ? " of " : "",
-             e.file.part);
+    log_info("'%s': %zu tensors%s%s%s", out, e.out.n, e.ema ? ", the EMA weights" : "",
+             *e.file.part ? " of " : "", e.file.part);
     safetensors_writer_release(&e.out);
     weights_file_close(&e.file);
     free(e.item);
     free(e.data);
     return EXIT_OK;
+}
+
+static int export_run(struct config *cfg, const struct cmdline *line)
+{
+    return cmdline_has(line, "--onnx") ? export_onnx_run(cfg, line)
+                                       : export_weights(line);
+}
+
+/* A model for ONNX is built as the configuration in its weights says. */
+static const char *export_config(const struct cmdline *line)
+{
+    return cmdline_has(line, "--onnx") ? cmdline_value(line, "--weights") : NULL;
 }
 
 /* What torch.load would be tried on. */
@@ -146,50 +158,86 @@ static bool is_pickle_name(const char *path)
     return false;
 }
 
-static void export_check(const struct config *cfg, const struct cmdline *line,
-                         struct problems *p)
+static void check_out(const struct cmdline *line, struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
     const char *out = cmdline_value(line, "--out");
 
-    (void)cfg;
-    if (!weights)
-        problems_error(p, NULL, "no checkpoint: give --weights FILE");
-    else if (!file_exists(weights))
-        problems_error(p, "--weights", "there is no file '%s'", weights);
     if (!out)
-        problems_error(p, NULL, "no place: give --out FILE");
+        problems_error(p, NULL, "no place: give --out FILE, or --onnx FILE");
     else if (weights && file_same(weights, out))
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
     else if (is_pickle_name(out))
         problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
+    else if (!strcmp(path_extension(out), ".onnx"))
+        problems_error(p, "--out", "'%s': a model for ONNX is written with --onnx", out);
     else if (!strcmp(out, "-"))
         problems_error(p, "--out", "'-': a file is needed: its header is written last");
     else
-        run_check_writable(line, "--out", p);
+        run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
+    if (cmdline_has(line, "--fold-bn"))
+        problems_error(p, "--fold-bn",
+                       "state dicts have batch norms: it goes with --onnx");
+    if (line->ncfg || line->nopt || line->nflag)
+        problems_warn(p, NULL, "the configuration has no effect: only --onnx needs one");
+}
+
+/* What one of the two kinds of files has no use for. */
+static void check_onnx(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    if (cmdline_has(line, "--out"))
+        problems_error(p, "--out", "--onnx writes a file of its own: give one of them");
+    if (cmdline_has(line, "--raw"))
+        problems_error(p, "--raw",
+                       "with --onnx, weights that have no EMA beside them are wanted: "
+                       "export them with --raw --out FILE before");
+    export_onnx_check(cfg, line, p);
+}
+
+static void export_check(const struct config *cfg, const struct cmdline *line,
+                         struct problems *p)
+{
+    const char *weights = cmdline_value(line, "--weights");
+
+    if (!weights)
+        problems_error(p, NULL, "no checkpoint: give --weights FILE");
+    else if (!file_exists(weights))
+        problems_error(p, "--weights", "there is no file '%s'", weights);
+    if (cmdline_has(line, "--onnx"))
+        check_onnx(cfg, line, p);
+    else
+        check_out(line, p);
 }
 
 static const struct cmd_flag export_flags[] = {
     {"--weights", "FILE", "checkpoint to take the weights from, ours or PyTorch's"},
     {"--out", "FILE", "safetensors file to write"},
-    {"--raw", NULL, "the weights themselves, where there is an average of them, too"},
+    {"--raw", NULL, "the weights themselves, where there is an EMA of them, too"},
+    {"--onnx", "FILE", "write the whole model for ONNX there instead"},
+    {"--fold-bn", NULL,
+     "with --onnx: batch norms that follow a convolution go into its weights"},
     {0},
 };
 
-static const char *const export_reads[] = {NULL};
+static const char *const export_reads[] = {EXPORT_ONNX_READS, NULL};
 
 const struct verb cmd_export = {
     .name = "export",
-    .help = "write the weights of a checkpoint alone, for PyTorch and timm",
+    .help = "write the weights of a checkpoint alone, or the model for ONNX",
     .about =
         "The file has timm's names and nothing else, so that load_state_dict takes "
         "it strictly; its metadata have the names of the classes and, of a segmentation, "
         "their weights in the loss. Of a checkpoint "
-        "with an average of the weights that is what is written. Files of torch.save "
+        "with an EMA of the weights that is what is written. Files of torch.save "
         "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
-        "is needed.",
+        "is needed. With --onnx the file is the model: operator set 17, fp32, input "
+        "\"input\" (N x C x H x W, normalised with the mean and std of its metadata), "
+        "output \"logits\", any batch. A checkpoint of trainc knows its model; for other "
+        "weights give --model NAME and --num-classes N, or --cfg FILE.",
     .flags = export_flags,
     .reads = export_reads,
+    .weights = export_config,
     .check = export_check,
     .run = export_run,
 };

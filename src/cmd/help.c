@@ -8,8 +8,9 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
-#include "cmd/cmd.h"
+#include "cmd/help.h"
 #include "config/dump.h"
+#include "config/flags.h"
 #include "config/schema.h"
 
 enum { HELP_COLUMN = 24, WIDTH_MIN = 40 };
@@ -83,8 +84,7 @@ static void help_rows(const struct names *names)
     strbuf_release(&s);
 }
 
-/* --- flags
- * ----------------------------------------------------------------------------------- */
+/* --- flags -------------------------------------------------------------------------- */
 
 static void add_metavar(struct strbuf *s, const struct schema *row)
 {
@@ -128,50 +128,72 @@ static void add_negations(struct strbuf *s, const struct schema *row)
         strbuf_addf(s, ", %s", row->no_flag);
 }
 
-static void help_flag(const struct schema *row)
+void help_add_names(struct strbuf *s, const struct schema *row)
+{
+    strbuf_addstr(s, row->flag);
+    if (row->type == SCHEMA_BOOL || row->type == SCHEMA_BOOL_OPT)
+        add_negations(s, row);
+    else
+        add_metavar(s, row);
+    if (row->set_flag)
+        strbuf_addf(s, ", %s", row->set_flag);
+}
+
+void help_add_text(struct strbuf *s, const struct schema *row)
 {
     struct names names;
-    struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
-    bool is_bool = row->type == SCHEMA_BOOL || row->type == SCHEMA_BOOL_OPT;
 
-    strbuf_addstr(&name, row->flag);
-    if (is_bool)
-        add_negations(&name, row);
-    else
-        add_metavar(&name, row);
-    if (row->set_flag)
-        strbuf_addf(&name, ", %s", row->set_flag);
-    strbuf_addf(&help, "%s: %s (", row->key, row->help);
+    strbuf_addf(s, "%s: %s (", row->key, row->help);
     if (has_lines(row->key, &names))
-        strbuf_addf(&help, "`trainc help %s` lists them; ", row->key);
-    strbuf_addstr(&help, "default: ");
-    value_add_yaml(&help, config_default(row->key));
-    strbuf_addf(&help, "%s)", schema_use(row));
+        strbuf_addf(s, "`trainc help %s` lists them; ", row->key);
+    strbuf_addstr(s, "default: ");
+    value_add_yaml(s, config_default(row->key));
+    strbuf_addf(s, "%s)", schema_use(row));
+}
+
+static void help_flag(const struct schema *row)
+{
+    struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
+
+    help_add_names(&name, row);
+    help_add_text(&help, row);
     line(name.buf, help.buf);
     strbuf_release(&name);
     strbuf_release(&help);
 }
 
-static void help_own(const struct cmd_flag *flags)
+static const struct cmd_flag common_flags[] = {
+    {"-c, --cfg", "FILE",
+     "configuration in YAML, - from standard input; may be given several times, later "
+     "files win"},
+    {"--opts", "KEY VALUE ...",
+     "set any key, also as KEY=VALUE; `trainc help KEY` explains one"},
+    {"@FILE", NULL, "more arguments, from a file"},
+    {"--print-config", NULL,
+     "print the configuration and stop; =diff: only what differs from the defaults"},
+    {"-h, --help", NULL, "show this and stop"},
+    {"--version", NULL, "show the version and stop"},
+    {0},
+};
+
+const struct cmd_flag *help_common_flags(const struct verb *v)
+{
+    static const struct cmd_flag help_alone[] = {
+        {"-h, --help", NULL, "show this and stop"}, {0}};
+
+    return v && v->main && v->reads ? help_alone : common_flags;
+}
+
+static void help_flags(const struct cmd_flag *flags)
 {
     struct strbuf name = STRBUF_INIT;
 
-    puts("\noptions:");
     for (; flags && flags->flag; flags++) {
         strbuf_reset(&name);
         strbuf_addf(&name, "%s%s%s", flags->flag, flags->metavar ? " " : "",
                     flags->metavar ? flags->metavar : "");
         line(name.buf, flags->help);
     }
-    line("-c, --cfg FILE", "configuration in YAML, - from standard input; may be given "
-                           "several times, later files win");
-    line("--opts KEY VALUE ...", "set any key, also as KEY=VALUE; `trainc help KEY` "
-                                 "explains one");
-    line("@FILE", "more arguments, from a file");
-    line("--print-config", "print the configuration and stop; =diff: only what differs "
-                           "from the defaults");
-    line("-h, --help", "show this and stop");
-    line("--version", "show the version and stop");
     strbuf_release(&name);
 }
 
@@ -180,10 +202,12 @@ void help_verb(const struct verb *v)
     const char *section = "";
     size_t len = 0;
 
-    printf("usage: trainc %s [options]%s%s [KEY=VALUE ...]\n\n", v->name,
-           v->args ? " " : "", v->args ? v->args : "");
+    printf("usage: trainc %s [options]%s%s%s\n\n", v->name, v->args ? " " : "",
+           v->args ? v->args : "", v->main && v->reads ? "" : " [KEY=VALUE ...]");
     wrap(v->about ? v->about : v->help, 0, 0);
-    help_own(v->flags);
+    puts("\noptions:");
+    help_flags(v->flags);
+    help_flags(help_common_flags(v));
     for (const struct schema *row = schema_table; row->key; row++) {
         const char *dot = strchr(row->key, '.');
         size_t n = dot ? (size_t)(dot - row->key) : 0;
@@ -200,9 +224,7 @@ void help_verb(const struct verb *v)
     }
 }
 
-/* --- keys
- * --------------------------------------------------------------------------------------
- */
+/* --- keys --------------------------------------------------------------------------- */
 
 static void help_readers(const char *key)
 {
@@ -264,16 +286,37 @@ static int help_section(const char *name)
     return n;
 }
 
-/* The key of a flag without its dashes: lr, batch-size. */
+/* The key of a flag, with its dashes or without: lr, batch_size, --batch-size. */
 static const struct schema *row_of_flag(const char *name)
 {
-    size_t len = strlen(name);
+    size_t len;
 
+    name += strspn(name, "-");
+    len = strlen(name);
     for (const struct schema *row = schema_table; row->key; row++)
         for (const char *f = row->flag; f && (f = strstr(f, "--")); f += 2)
-            if (!strncmp(f + 2, name, len) && (!f[2 + len] || f[2 + len] == ','))
+            if (flag_same_name(name, f + 2, len) && (!f[2 + len] || f[2 + len] == ','))
                 return row;
     return NULL;
+}
+
+/* Part of a key between dots: `trainc help base_lr`, `trainc help optimizer`. */
+static int help_part(const char *name)
+{
+    size_t len = strlen(name);
+    int n = 0;
+
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const char *part = row->key;
+
+        while (part &&
+               (strncasecmp(part, name, len) != 0 || (part[len] && part[len] != '.')))
+            part = strchr(part, '.') ? strchr(part, '.') + 1 : NULL;
+        if (part)
+            help_key(row);
+        n += part != NULL;
+    }
+    return n;
 }
 
 void help_overview(void)
@@ -286,6 +329,45 @@ void help_overview(void)
         "\nWithout a VERB it is the first. `trainc help VERB` shows a verb's options, "
         "`trainc\nhelp KEY` a key of the configuration, `trainc help TRAIN` a section of "
         "it.");
+}
+
+/* Is the word in the text, in any case? */
+static bool has_word(const char *text, const char *word)
+{
+    return text && strcasestr(text, word);
+}
+
+static void found(int n, const char *word, const char *name, const char *help)
+{
+    if (!n)
+        printf("nothing is called %s; it stands in:\n", word);
+    line(name, help);
+}
+
+/* What has the word in its name or its help; how many. */
+static int help_search(const char *word)
+{
+    int n = 0;
+
+    for (int i = 0; verb_table[i]; i++) {
+        const struct verb *v = verb_table[i];
+
+        if (has_word(v->name, word) || has_word(v->help, word))
+            found(n++, word, v->name, v->help);
+        for (const struct cmd_flag *f = v->flags; f && f->flag; f++) {
+            struct strbuf name = STRBUF_INIT;
+
+            strbuf_addf(&name, "%s %s", v->name, f->flag);
+            if (has_word(f->flag, word) || has_word(f->help, word))
+                found(n++, word, name.buf, f->help);
+            strbuf_release(&name);
+        }
+    }
+    for (const struct schema *row = schema_table; row->key; row++)
+        if (has_word(row->key, word) || has_word(row->flag, word) ||
+            has_word(row->help, word))
+            found(n++, word, row->key, row->help);
+    return n;
 }
 
 static void help_topic(const char *topic)
@@ -304,6 +386,8 @@ static void help_topic(const char *topic)
         help_key(row_of_flag(topic));
         return;
     }
+    if (help_part(topic) || (strlen(topic) > 2 && help_search(topic)))
+        return;
     suggest_init(&s, topic);
     for (int i = 0; verb_table[i]; i++)
         suggest_try(&s, verb_table[i]->name);
@@ -314,23 +398,45 @@ static void help_topic(const char *topic)
     usage("no verb and no key is called %s", topic);
 }
 
+static const struct verb *verb_called(const char *name)
+{
+    for (int i = 0; verb_table[i]; i++)
+        if (!strcmp(verb_table[i]->name, name))
+            return verb_table[i];
+    usage("unknown verb %s (see trainc help)", name);
+}
+
 static int help_run(struct config *cfg, const struct cmdline *line_)
 {
+    const char *shell = cmdline_value(line_, "--completion");
+    bool man = cmdline_has(line_, "--man");
+
     (void)cfg;
-    for (int i = 0; i < line_->narg; i++)
+    if (shell)
+        completion_print(shell);
+    if (man)
+        manual_print(line_->narg ? verb_called(line_->arg[0].text) : NULL);
+    for (int i = 0; i < line_->narg && !man; i++)
         help_topic(line_->arg[i].text);
-    if (!line_->narg)
+    if (!line_->narg && !shell && !man)
         help_overview();
     return EXIT_OK;
 }
+
+static const struct cmd_flag help_flags_own[] = {
+    {"--completion", "SHELL", "print a script that completes words in bash or zsh"},
+    {"--man", NULL, "print the manual page of a VERB, or of trainc, for man"},
+    {0},
+};
 
 static const char *const help_reads[] = {NULL};
 
 const struct verb cmd_help = {
     .name = "help",
-    .help = "explain a verb, a key or a section of the configuration",
-    .args = "[VERB | KEY | SECTION]",
+    .help = "explain a verb, a key or a section, or find a word in their help",
+    .args = "[VERB | KEY | SECTION | WORD]",
     .max_args = 100,
+    .flags = help_flags_own,
     .reads = help_reads,
     .run = help_run,
 };

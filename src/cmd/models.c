@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
+#include "cmd/models_pretrained.h"
 #include "models/count.h"
+#include "models/pretrained.h"
 #include "models/table.h"
 
 static int by_name(const void *a, const void *b)
@@ -43,6 +45,15 @@ static void print_details(const struct model *m)
     printf("weights  %s\n", *m->tags ? m->tags : "none are public");
 }
 
+static void list_pretrained(const struct config *cfg, const struct cmdline *line)
+{
+    const char *glob = cfg->model.pretrained;
+
+    if (!*glob || !strcmp(glob, PRETRAINED_AUTO))
+        glob = line->narg ? line->arg[0].text : "*";
+    models_list_pretrained(glob, cmdline_has(line, "--cached"));
+}
+
 static int models_run(struct config *cfg, const struct cmdline *line)
 {
     const char *glob = line->narg ? line->arg[0].text : "*";
@@ -50,7 +61,10 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     size_t n = 0, cap = 0;
     int width = 20; /* of the names */
 
-    (void)cfg;
+    if (*cfg->model.pretrained || cmdline_has(line, "--cached")) {
+        list_pretrained(cfg, line);
+        return EXIT_OK;
+    }
     for (int i = 0; model_families[i]; i++) {
         for (const struct model *m = model_families[i]->models; m->name; m++) {
             if (fnmatch(glob, m->name, 0))
@@ -74,7 +88,12 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     return 0;
 }
 
-static const char *const models_reads[] = {NULL};
+static const char *const models_reads[] = {"MODEL.PRETRAINED", NULL};
+
+static const struct cmd_flag models_flags[] = {
+    {"--cached", NULL, "the public weights that are on this machine"},
+    {0},
+};
 
 const struct verb cmd_models = {
     .name = "models",
@@ -82,9 +101,12 @@ const struct verb cmd_models = {
     .about =
         "GLOB is a shell pattern over names: 'resnet*d', '*50*'. GMACs are those of "
         "one image of the model's own size. Of a single model the input and the tags of "
-        "its public weights are printed, too.",
+        "its public weights are printed, too. With --pretrained the public weights are "
+        "listed: input, accuracy on ImageNet-1k where it is known, licence, and whether "
+        "the caches of the Hugging Face hub or torch.hub have them.",
     .args = "[GLOB]",
     .max_args = 1,
+    .flags = models_flags,
     .reads = models_reads,
     .run = models_run,
 };

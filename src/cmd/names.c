@@ -10,6 +10,7 @@
 #include "session/losses.h"
 #include "session/model_config.h"
 #include "session/schedules.h"
+#include "train/calibrate.h"
 
 static const struct {
     const char *key;
@@ -19,6 +20,7 @@ static const struct {
     {"DATA.DATASET", &storage_names},
     {"DEVICE", &device_names},
     {"MODEL.TYPE", &model_family_names},
+    {"QUANT.METHOD", &calibrator_names},
     {"TRAIN.LOSS.NAME", &loss_names},
     {"TRAIN.LR_SCHEDULER.NAME", &schedule_names},
     {"TRAIN.OPTIMIZER.NAME", &optimizer_names},

@@ -1,107 +1,29 @@
 /*
- * trainc predict: what a model makes of single images. A classifier prints the five most
- * likely classes; a segmentation becomes a label picture of the image's own size, and an
- * overlay.
+ * trainc predict: what a model makes of single images. A classifier says the most likely
+ * classes; a segmentation becomes a label map of the image's own size, and an overlay.
  */
+#include "cmd/predict.h"
+
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "base/strmap.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
-#include "dataset/class_set.h"
-#include "dataset/dataset.h"
-#include "io/json.h"
-#include "io/weights_file.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
-#include "session/session.h"
 #include "train/data_config.h"
-#include "train/paint.h"
 #include "train/pretrained.h"
-#include "train/segment_config.h"
 
 enum { TOP = 5 };
-
-struct predict {
-    const struct config *cfg;
-    struct session session;
-    const struct class_set *set;
-    char **name; /* of the classes */
-    int classes;
-    struct transform transform;
-    struct image_limits limits;
-    struct transformer transformer;
-    const char *out; /* folder */
-    bool server_ids;
-    struct predict_image {
-        char *path;
-        const char *name; /* in it: what its pictures are called after */
-    } * image;
-    int nimage, cap;
-    uint8_t *pixels;
-    void *labels; /* none that count */
-    float *logits;
-};
-
-/* Is this, found in a folder, an image to look at? A pipe might never end. */
-static bool wanted(const char *path)
-{
-    struct stat st;
-
-    if (!image_has_extension(path))
-        return false;
-    if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
-        return true;
-    log_warning("'%s' is left out: it is no file", path);
-    return false;
-}
-
-/*
- * A file as it is; of a folder the pictures in it, at any depth, in byte order, called by
- * what is behind the first `root` bytes of their paths.
- */
-static void add_images(struct predict *p, const char *path, size_t root, int depth)
-{
-    bool folder = file_is_dir(path);
-    int all = 0, n;
-    char **name = folder ? dir_list(path, &all) : NULL;
-
-    n = all;
-    if (n < 0)
-        die("cannot open '%s': %s", path, strerror(errno));
-    dataset_check_depth(path, depth);
-    if (folder && root && file_same(path, p->out)) /* its own pictures */
-        n = 0;
-    for (int i = 0; i < n; i++) {
-        char *below = path_join(path, name[i]);
-
-        if (*name[i] != '.')
-            add_images(p, below, root ? root : strlen(below) - strlen(name[i]),
-                       depth + 1);
-        free(below);
-    }
-    if (!folder && (!root || wanted(path))) {
-        struct predict_image *im;
-
-        GROW(p->image, p->nimage, p->cap);
-        im = &p->image[p->nimage++];
-        im->path = xstrdup(path);
-        im->name = root ? im->path + root : path_basename(im->path);
-    }
-    dir_list_free(name, all);
-}
 
 /* Those of the configuration; without any, class7. */
 static void config_names(struct predict *p)
@@ -120,42 +42,17 @@ static void config_names(struct predict *p)
     strbuf_release(&text);
 }
 
-/* The classes that the weights were trained with, if they say so, or NULL. */
-static json_t *saved_classes(const char *weights)
-{
-    struct strbuf why = STRBUF_INIT;
-    struct weights_file file;
-    const char *saved;
-    json_t *list;
-
-    if (weights_file_open(&file, weights, true, &why))
-        die("--weights: %s", why.buf);
-    saved = weights_file_meta(&file, "classes");
-    list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
-    weights_file_close(&file);
-    strbuf_release(&why);
-    return list;
-}
-
-/* Their number, unless the configuration insists on one. */
-static void adopt_classes(struct config *cfg, const json_t *list)
-{
-    struct strbuf n = STRBUF_INIT;
-
-    strbuf_addf(&n, "%zu", json_array_size(list));
-    if (json_array_size(list) && !config_where(cfg, "MODEL.NUM_CLASSES"))
-        config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
-    strbuf_release(&n);
-}
-
 /* The weights; `list` are the names of their classes, or NULL. */
 static void predict_load(struct predict *p, const char *weights, const json_t *list)
 {
     bool named = p->set || p->cfg->data.class_names.n;
 
     config_names(p);
+    if (json_array_size(list) && (int)json_array_size(list) != p->classes)
+        die("--weights: '%s' lists %zu classes, and MODEL.NUM_CLASSES is %d", weights,
+            json_array_size(list), p->classes);
     pretrained_load_all(
-        &p->session, weights, "the configuration",
+        &p->infer.session, weights, "the configuration",
         &(struct class_list){(const char *const *)p->name, named ? p->classes : 0});
     for (int c = 0; c < p->classes; c++) {
         const char *name = json_string_value(json_array_get(list, (size_t)c));
@@ -167,257 +64,115 @@ static void predict_load(struct predict *p, const char *weights, const json_t *l
     }
 }
 
+static bool segments(const struct config *cfg)
+{
+    return model_of_config(cfg)->family->task == MODEL_SEGMENT;
+}
+
 static void predict_open(struct predict *p, struct config *cfg, const char *weights)
 {
-    json_t *list = saved_classes(weights);
-    struct loader_options o;
-    const struct tensor *z;
+    json_t *list = run_saved_classes(weights);
 
-    adopt_classes(cfg, list);
-    config_set(cfg, "DATA.BATCH_SIZE", "1");
-    config_set(cfg, "DATA.VAL_BATCH_SIZE", "1");
-    config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+    run_adopt_classes(cfg, list);
     p->cfg = cfg;
     p->classes = (int)cfg->model.num_classes;
     p->set = class_set_find(cfg->data.class_set);
-    data_loader_options(cfg, DATA_VAL, &o);
-    p->transform = model_of_config(cfg)->family->task == MODEL_SEGMENT
-                       ? segment_transform(cfg, false)
-                       : o.transform;
-    p->limits = o.limits;
-    transformer_init(&p->transformer, &p->limits);
-    session_init(&p->session, cfg, &(struct session_options){.eval = true});
-    session_alloc(&p->session);
+    infer_open(&p->infer, cfg, &p->images);
     predict_load(p, weights, list);
     json_decref(list);
-    z = p->session.build[SESSION_EVAL].logits;
-    p->pixels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].pixels));
-    p->labels = xmalloc(tensor_size(p->session.build[SESSION_EVAL].labels));
-    memset(p->labels, 255, tensor_size(p->session.build[SESSION_EVAL].labels));
-    p->logits = xmalloc((size_t)tensor_len(z) * sizeof(float));
-    session_eval_begin(&p->session, false);
 }
 
 static void predict_close(struct predict *p)
 {
-    session_release(&p->session);
-    transformer_release(&p->transformer);
-    for (int i = 0; i < p->nimage; i++)
-        free(p->image[i].path);
-    free(p->image);
     for (int c = 0; c < p->classes; c++)
         free(p->name[c]);
     free(p->name);
-    free(p->pixels);
-    free(p->labels);
-    free(p->logits);
+    images_release(&p->images);
 }
 
-static void print_top(const struct predict *p, const char *path)
+/* Names of files and classes may hold anything, and the answer is a line. */
+void predict_print_clean(const char *text)
 {
-    double sum = 0, most = -INFINITY;
-    bool *said = xcalloc((size_t)p->classes, sizeof(*said));
+    char *copy = xstrdup(text);
 
-    for (int c = 0; c < p->classes; c++)
-        most = fmax(most, (double)p->logits[c]);
-    for (int c = 0; c < p->classes; c++)
-        sum += exp((double)p->logits[c] - most);
-    printf("%s:", path);
-    for (int k = 0; k < TOP && k < p->classes; k++) {
-        int best = -1;
-
-        for (int c = 0; c < p->classes; c++)
-            if (!said[c] && (best < 0 || p->logits[c] > p->logits[best]))
-                best = c;
-        said[best] = true;
-        printf("%s %s %.4f", k ? "," : "", p->name[best],
-               exp((double)p->logits[best] - most) / sum);
-    }
-    putchar('\n');
-    free(said);
+    one_line(copy);
+    fputs(copy, stdout);
+    free(copy);
 }
 
-/* The model's classes at the image's own size, nearest; `n` gets the pixels of each. */
-static uint8_t *own_size(const struct predict *p, int w, int h, int64_t *n)
+static void predict_all(struct predict *p)
 {
-    const struct tensor *z = p->session.build[SESSION_EVAL].logits;
-    const struct transform *t = &p->transform;
-    int zw = (int)z->dim[3], zh = (int)z->dim[2], rw, rh;
-    uint8_t *small = xmalloc((size_t)zw * (size_t)zh);
-    uint8_t *label = xmalloc((size_t)w * (size_t)h), *to = label;
+    const struct tensor *z = p->infer.session.build[SESSION_EVAL].logits;
+    int64_t each = tensor_len(z) / z->dim[0]; /* logits of an image */
+    float *logits = xcalloc((size_t)tensor_len(z), sizeof(*logits));
+    const struct batch *b;
 
-    paint_argmax(p->logits, (int64_t)zw * zh, p->classes, small);
-    transform_scene_fit(t, w, h, &rw, &rh);
-    for (int y = 0; y < h; y++) {
-        int sy = (int)((2 * (int64_t)y + 1) * rh / (2 * (int64_t)h)) - (rh - t->h) / 2;
-
-        for (int x = 0; x < w; x++) {
-            int sx =
-                (int)((2 * (int64_t)x + 1) * rw / (2 * (int64_t)w)) - (rw - t->w) / 2;
-
-            *to = small[sy / t->label_divisor * zw + sx / t->label_divisor];
-            n[*to++]++;
+    answers_begin(p);
+    while ((b = infer_next(&p->infer))) {
+        session_logits(&p->infer.session, logits);
+        for (int i = 0; i < b->size; i++) {
+            if (!infer_is_there(b, i))
+                continue;
+            if (segments(p->cfg))
+                segment_image(p, b->sample[i], logits + i * each);
+            else
+                answers_add(p, b->sample[i], logits + i * each);
         }
     }
-    free(small);
-    return label;
+    answers_end(p);
+    free(logits);
 }
 
-static char *out_path(const struct predict *p, const char *name, const char *end)
+/* 0: all; -1: it is no such number. */
+static int top_of(const char *text)
 {
-    int len = (int)(strlen(name) - strlen(path_extension(name)));
+    char *end;
+    long n;
 
-    return xasprintf("%s/%.*s%s", p->out, len, name, end);
-}
-
-static void write_labels(const struct predict *p, const char *path, uint8_t *label, int w,
-                         int h)
-{
-    uint8_t palette[256 * 3];
-
-    if (!p->server_ids) {
-        paint_palette(p->set, palette);
-        paint_write(path, label, w, h, palette);
-        return;
-    }
-    for (int64_t i = 0; i < (int64_t)w * h; i++)
-        label[i] = (uint8_t)class_set_value(p->set, label[i]);
-    for (int i = 0; i < 256 * 3; i++)
-        palette[i] = (uint8_t)(i / 3);
-    paint_write(path, label, w, h, palette);
-}
-
-static void make_folder_of(const char *path)
-{
-    char *dir = path_dirname(path);
-
-    if (dir_make_all(dir))
-        die("cannot make the folder '%s': %s", dir, strerror(errno));
-    free(dir);
-}
-
-static void segment(struct predict *p, const struct predict_image *im, const void *data,
-                    size_t len)
-{
-    struct image_decoder *d = image_decoder_new(&p->limits);
-    struct strbuf why = STRBUF_INIT;
-    struct image img = {0};
-    int64_t n[256] = {0};
-    uint8_t *label, *rgb;
-    char *labels = out_path(p, im->name, "_labels.png");
-    char *overlay = out_path(p, im->name, "_overlay.png");
-    int w, h;
-
-    if (image_decoder_open(d, data, len, &w, &h, &why) ||
-        image_decoder_read(d, NULL, &img, &why))
-        die("'%s': %s", im->path, why.buf);
-    label = own_size(p, w, h, n);
-    rgb = xmalloc((size_t)w * (size_t)h * 3);
-    for (int y = 0; y < h; y++)
-        memcpy(rgb + (int64_t)3 * w * y, img.pixel + (size_t)y * img.stride,
-               (size_t)3 * (size_t)w);
-    paint_overlay(p->set, rgb, label, (int64_t)w * h, rgb);
-    make_folder_of(labels);
-    paint_write(overlay, rgb, w, h, NULL);
-    write_labels(p, labels, label, w, h);
-    printf("%s: %s, %s:", im->path, labels, overlay);
-    for (int c = 0, said = 0; c < p->classes; c++)
-        if (n[c])
-            printf("%s %s %.1f %%", said++ ? "," : "", p->name[c],
-                   100 * (double)n[c] / (double)w / (double)h);
-    putchar('\n');
-    image_release(&img);
-    image_decoder_free(d);
-    strbuf_release(&why);
-    free(label);
-    free(rgb);
-    free(labels);
-    free(overlay);
-}
-
-/* false: the file cannot be read, and that was said. */
-static bool predict_one(struct predict *p, const struct predict_image *im)
-{
-    const char *path = im->path;
-    struct augment_key key = {0};
-    struct strbuf why = STRBUF_INIT;
-    size_t len = 0;
-    char *data = file_read(path, &len);
-
-    if (!data)
-        strbuf_addf(&why, "%s", strerror(errno));
-    else
-        (void)transform_file(&p->transformer, &p->transform, &key, data, len, p->pixels,
-                             &why);
-    if (why.len && p->cfg->data.on_error == ON_ERROR_FAIL)
-        die("cannot read '%s': %s", path, why.buf);
-    if (why.len) {
-        log_warning("cannot read '%s': %s", path, why.buf);
-    } else {
-        session_eval(&p->session, p->pixels, p->labels);
-        session_logits(&p->session, p->logits);
-        if (p->session.plan.model->family->task == MODEL_SEGMENT)
-            segment(p, im, data, len);
-        else
-            print_top(p, path);
-    }
-    free(data);
-    if (!why.len)
-        return true;
-    strbuf_release(&why);
-    return false;
-}
-
-/* Two images of one name would overwrite each other's pictures. */
-static void check_names(const struct predict *p)
-{
-    struct strmap seen = {0};
-
-    for (int i = 0; i < p->nimage; i++) {
-        char *out = out_path(p, p->image[i].name, "");
-        const char *before = strmap_get(&seen, out);
-
-        if (before)
-            usage("'%s' and '%s' would both be written to '%s_labels.png'", before,
-                  p->image[i].path, out);
-        strmap_put(&seen, out, p->image[i].path);
-        free(out);
-    }
-    strmap_release(&seen);
-}
-
-_Noreturn static void no_images(const char *folder)
-{
-    struct strbuf known = STRBUF_INIT;
-
-    image_add_extensions(&known);
-    usage("'%s' has no images: no name ends in %s", folder, known.buf);
+    if (!text)
+        return TOP;
+    if (!strcmp(text, "all"))
+        return 0;
+    n = strtol(text, &end, 10);
+    return *text && !*end && n > 0 && n <= 1 << 24 ? (int)n : -1;
 }
 
 static int predict_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
-    struct predict p = {.out = out ? out : "predictions",
-                        .server_ids = cmdline_has(line, "--server-ids")};
-    int bad = 0, n;
+    struct predict p = {
+        .out = out ? out : "predictions",
+        .server_ids = cmdline_has(line, "--server-ids"),
+        .top = top_of(cmdline_value(line, "--topk")),
+        .probabilities = cmdline_has(line, "--probabilities"),
+        .sorted = cmdline_value(line, "--sort"),
+        .copy = cmdline_has(line, "--copy"),
+        .csv = cmdline_value(line, "--csv"),
+        .json = cmdline_value(line, "--json"),
+    };
+    char *weights;
+    int64_t bad;
+    int n;
 
-    for (int i = 0; i < line->narg; i++) {
-        n = p.nimage;
-        add_images(&p, line->arg[i].text, 0, 0);
-        if (p.nimage == n)
-            no_images(line->arg[i].text);
-    }
-    if (model_of_config(cfg)->family->task == MODEL_SEGMENT) {
-        check_names(&p);
+    run_keep_out(line);
+    p.images.out = segments(cfg) ? p.out : p.sorted;
+    images_of_args(&p.images, line);
+    n = p.images.n;
+    if (segments(cfg)) {
+        segment_check_places(&p);
         if (dir_make_all(p.out))
             die("cannot make the folder '%s': %s", p.out, strerror(errno));
+    } else {
+        answers_check_places(&p);
     }
-    predict_open(&p, cfg, cmdline_value(line, "--weights"));
-    for (int i = 0; i < p.nimage; i++)
-        bad += !predict_one(&p, &p.image[i]);
-    if (bad)
-        log_warning("%d of %d images could not be read", bad, p.nimage);
+    weights = run_own_weights(cfg, line);
+    predict_open(&p, cfg, weights);
+    predict_all(&p);
+    bad = infer_close(&p.infer);
     predict_close(&p);
+    free(weights);
+    if (bad)
+        log_warning("%lld of %d images could not be read", (long long)bad, n);
     return bad ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -437,53 +192,98 @@ static void refuse_server_ids(struct problems *p)
 
 static const char *predict_weights(const struct cmdline *line)
 {
-    return cmdline_value(line, "--weights");
+    const char *weights = cmdline_value(line, "--weights");
+
+    return weights ? weights : cmdline_key(line, "MODEL.PRETRAINED");
+}
+
+/* What is of one task alone; there is a model. */
+static void check_task(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    static const char *const classes[] = {"--topk", "--probabilities", "--sort", "--copy",
+                                          "--csv"};
+    bool segment = segments(cfg);
+
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+        if (segment && (cmdline_has(line, classes[i]) || cmdline_value(line, classes[i])))
+            problems_error(p, classes[i], "is of classifiers, and %s labels pixels",
+                           cfg->model.name);
+    if (!segment && cmdline_value(line, "--out"))
+        problems_warn(p, "--out", "has no effect: %s labels whole images (--sort DIR)",
+                      cfg->model.name);
+}
+
+static void check_flags(const struct cmdline *line, struct problems *p)
+{
+    const char *json = cmdline_value(line, "--json"), *csv = cmdline_value(line, "--csv");
+    bool files = json || csv;
+
+    if (top_of(cmdline_value(line, "--topk")) < 0)
+        problems_error(p, "--topk", "'%s' is no number of classes, 1 or more, nor all",
+                       cmdline_value(line, "--topk"));
+    if (cmdline_has(line, "--probabilities") && !files)
+        problems_error(p, "--probabilities", "go into files: give --json or --csv FILE");
+    if (cmdline_has(line, "--copy") && !cmdline_value(line, "--sort"))
+        problems_error(p, "--copy", "is of --sort DIR");
+    if (json && csv && !strcmp(json, csv))
+        problems_error(p, "--csv", "'%s' is the file of --json", csv);
+    else
+        run_check_writable(line, "--json", WRITTEN_JSON, p);
+    run_check_writable(line, "--csv", WRITTEN_TABLE, p);
 }
 
 static void predict_check(const struct config *cfg, const struct cmdline *line,
                           struct problems *p)
 {
-    const char *weights = cmdline_value(line, "--weights");
     const struct class_set *set = class_set_find(cfg->data.class_set);
+    int before = p->nerror;
 
     model_check(cfg, p);
+    model_check_whole(cfg, p);
+    if (p->nerror == before)
+        check_task(cfg, line, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     device_check_run(cfg, p);
-    data_check_input(cfg, p);
     data_check_names(cfg, p);
-    if (!weights)
-        problems_error(p, NULL, "no weights: give --weights FILE");
-    else if (!file_exists(weights))
-        problems_error(p, "--weights", "there is no file '%s'", weights);
-    if (!line->narg)
-        problems_error(p, NULL, "no images: name the files to look at");
-    for (int i = 0; i < line->narg; i++)
-        if (!file_exists(line->arg[i].text))
-            problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);
+    run_check_own_weights(cfg, line, p);
+    images_check(line, p);
+    check_flags(line, p);
     if (cmdline_has(line, "--server-ids") && (!set || !set->has_ids))
         refuse_server_ids(p);
 }
 
 static const struct cmd_flag predict_flags[] = {
     {"--weights", "FILE",
-     "checkpoint or state dict; of a checkpoint the average, if any"},
-    {"--out", "DIR", "folder for label pictures and overlays (predictions)"},
-    {"--server-ids", NULL, "label pictures with the ids of Cityscapes' server"},
+     "checkpoint or state dict; of a checkpoint the EMA weights, if any; without it "
+     "MODEL.PRETRAINED"},
+    {"--topk", "K", "classes to say of each image (5); all: every class"},
+    {"--json", "FILE", "also write the answers to FILE; -: alone on the standard output"},
+    {"--csv", "FILE", "also write the answers to FILE, a line per image"},
+    {"--probabilities", NULL,
+     "in these files the probabilities of all classes, in order"},
+    {"--sort", "DIR", "make folders DIR/CLASS with links to the images"},
+    {"--copy", NULL, "with --sort: copies, not links"},
+    {"--out", "DIR", "folder for label maps and overlays (predictions)"},
+    {"--server-ids", NULL, "label maps with the ids of Cityscapes' server"},
     {0},
 };
 
 const struct verb cmd_predict = {
     .name = "predict",
-    .help = "say what single images show: classes, or label pictures",
+    .help = "say what single images show: classes, or label maps",
     .about =
         "Without --cfg a checkpoint of trainc brings its configuration. Images are "
         "prepared "
         "as in validation; of a folder all images below it are "
-        "taken. A classifier prints the five most "
-        "likely classes of each image with their probabilities. A model that "
+        "taken. A classifier prints the most "
+        "likely classes of each image with their probabilities; --json, --csv and --sort "
+        "write them. A model that "
         "segments writes NAME_labels.png, of the image's own size with one class a "
-        "pixel and a palette, and NAME_overlay.png. A file that cannot be read is named, "
+        "pixel and a palette, and NAME_overlay.png. DATA.NUM_WORKERS threads decode, "
+        "DATA.VAL_BATCH_SIZE images are computed at once (0: up to 32; one of a "
+        "segmentation). A file that cannot be read is named, "
         "and the exit code is 1 then; with DATA.ON_ERROR fail it is the last.",
     .args = "IMAGE...",
     .max_args = 1 << 20,

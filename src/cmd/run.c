@@ -4,25 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "config/problems.h"
+#include "dist/launch.h"
 #include "io/weights_file.h"
 #include "session/devices.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
 #include "train/data_config.h"
+#include "train/hub_config.h"
 #include "train/output.h"
 #include "train/result.h"
 #include "train/saves.h"
-
-const struct cmd_flag run_flags[] = {
-    {"--result", "FILE", "write the outcome to FILE as one JSON object"},
-    {0},
-};
+#include "train/weights_cache.h"
 
 static void check_file(const struct config *cfg, const char *key, const char *path,
                        struct problems *p)
@@ -38,6 +37,64 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
     free(last);
 }
 
+/* Of a file of weights, what its start tells. */
+static void check_weights(const struct config *cfg, const char *path, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file f;
+
+    if (weights_file_open(&f, path, true, &why) < 0)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
+    weights_file_close(&f);
+    strbuf_release(&why);
+}
+
+/* That MODEL.PRETRAINED, if it is set, is a file of weights or in a cache. */
+static void check_pretrained(const struct config *cfg, struct problems *p)
+{
+    int before = p->nerror;
+    const char *text = cfg->model.pretrained;
+    struct strbuf why = STRBUF_INIT;
+    char *path = *text ? weights_path(text, cfg->model.name, &why) : NULL;
+
+    pretrained_check(cfg, p);
+    if (path)
+        check_file(cfg, "MODEL.PRETRAINED", path, p);
+    if (path && p->nerror == before && !strcmp(path, text))
+        check_weights(cfg, path, p); /* those of a cache are read whole, for their hash */
+    else if (!path && *text)
+        config_blame(cfg, p, KEYS("MODEL.PRETRAINED"), "MODEL.PRETRAINED: %s", why.buf);
+    strbuf_release(&why);
+    free(path);
+}
+
+void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
+                           struct problems *p)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    bool name = weights && pretrained_find(weights, strlen(weights));
+
+    if (weights && !file_exists(weights))
+        problems_error(p, "--weights", "there is no file '%s'%s%s%s", weights,
+                       name ? " (--pretrained " : "", name ? weights : "",
+                       name ? ")" : "");
+    else if (!weights && *cfg->model.pretrained)
+        check_pretrained(cfg, p);
+    else if (!weights)
+        problems_error(p, NULL, "no weights: give --weights FILE");
+}
+
+char *run_own_weights(const struct config *cfg, const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights");
+
+    if (weights)
+        return xstrdup(weights);
+    return *cfg->model.pretrained
+               ? weights_path_checked(cfg->model.pretrained, cfg->model.name)
+               : NULL;
+}
+
 /* Will the run go on from a checkpoint in its folder, and read no other weights? */
 static bool goes_on(const struct config *cfg)
 {
@@ -48,35 +105,37 @@ static bool goes_on(const struct config *cfg)
     return found;
 }
 
-/* What launchers of many processes say of their number: each would train alone. */
-static void check_world(struct problems *p)
+/* Several processes would each train alone if they did not find each other. */
+static void check_world(const struct config *cfg, struct problems *p)
 {
-    static const char *const size[][2] = {{"WORLD_SIZE", "torchrun"},
-                                          {"SLURM_STEP_NUM_TASKS", "srun"},
-                                          {"OMPI_COMM_WORLD_SIZE", "mpirun"},
-                                          {"PMI_SIZE", "mpiexec"}};
+    struct dist_launch l = dist_launched();
 
-    for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
-        const char *text = getenv(size[i][0]);
-
-        if (text && strtol(text, NULL, 10) > 1)
-            problems_error(p, NULL,
-                           "%s is %s (%s): this version trains in one process, and each "
-                           "would train alone; start one, or unset %s",
-                           size[i][0], text, size[i][1], size[i][0]);
-    }
+    if (l.world == 1)
+        return;
+    if (!l.mpi)
+        problems_error(p, NULL,
+                       "%s is %d (%s): processes on CPUs are started by mpirun -n %d "
+                       "trainc ...; for one alone, unset %s",
+                       l.size_key, l.world, l.by, l.world, l.size_key);
+    if (cfg->data.batch_size == BATCH_SIZE_AUTO)
+        config_blame(cfg, p, KEYS("DATA.BATCH_SIZE"),
+                     "DATA.BATCH_SIZE auto: give a number for each of %d processes",
+                     l.world);
 }
 
 void run_check(const struct config *cfg, bool train, struct problems *p)
 {
-    check_world(p);
+    check_world(cfg, p);
     model_check(cfg, p);
+    model_check_whole(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
+    if (train)
+        schedule_note_warmup(cfg, p);
     device_check_run(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))
-        check_file(cfg, "MODEL.PRETRAINED", cfg->model.pretrained, p);
+        check_pretrained(cfg, p);
     if (!*cfg->model.pretrained)
         config_warn_unread(cfg, p, "MODEL.PRETRAINED_SKIP", "MODEL.PRETRAINED is empty");
     data_check(cfg, p);
@@ -101,6 +160,42 @@ void run_take_config(const struct verb *v, struct cmdline *line)
     }
     weights_file_close(&file); /* what is wrong with it, who loads the weights says */
     strbuf_release(&why);
+}
+
+json_t *run_saved_classes(const char *weights)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct weights_file file;
+    const char *saved;
+    json_t *list;
+
+    if (weights_file_open(&file, weights, true, &why))
+        die("--weights: %s", why.buf);
+    saved = weights_file_meta(&file, "classes");
+    list = saved ? json_parse(saved, strlen(saved), &why) : NULL;
+    weights_file_close(&file);
+    if (saved && !json_is_array(list))
+        die("--weights: '%s': its list of classes is none", weights);
+    strbuf_release(&why);
+    return list;
+}
+
+void run_adopt_classes(struct config *cfg, const json_t *list)
+{
+    const struct pretrained *row = pretrained_of_config(cfg);
+    struct strbuf n = STRBUF_INIT;
+
+    strbuf_addf(&n, "%zu", json_array_size(list));
+    if (!json_array_size(list) && row && row->classes) {
+        strbuf_reset(&n);
+        strbuf_addf(&n, "%d", row->classes);
+    } else if (!json_array_size(list)) {
+        strbuf_reset(&n);
+        strbuf_addf(&n, "%d", hub_config_classes(cfg));
+    }
+    if (strcmp(n.buf, "0") != 0 && !config_where(cfg, "MODEL.NUM_CLASSES"))
+        config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
+    strbuf_release(&n);
 }
 
 /* Is it the command line that says what the key holds, and no file? */
@@ -140,11 +235,48 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
                      "FILE");
 }
 
-void run_check_writable(const struct cmdline *line, const char *flag, struct problems *p)
+int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most)
+{
+    char *end;
+    long long n;
+
+    errno = 0;
+    n = strtoll(text, &end, 10);
+    if (end == text || *end || errno || n < least || n > most)
+        usage("%s must be a number from %lld to %lld, not '%s'", flag, (long long)least,
+              (long long)most, text);
+    return n;
+}
+
+int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
+                        int64_t least, int64_t most)
+{
+    const char *text = cmdline_value(line, flag);
+
+    return text ? run_number(flag, text, least, most) : otherwise;
+}
+
+const char *run_own_value(const char *flag, int argc, char **argv, int *i)
+{
+    size_t len = strlen(flag);
+
+    if (strncmp(argv[*i], flag, len) != 0 || (argv[*i][len] && argv[*i][len] != '='))
+        return NULL;
+    if (argv[*i][len])
+        return argv[*i] + len + 1;
+    if (*i + 1 >= argc)
+        usage("%s needs a value", flag);
+    return argv[++*i];
+}
+
+void run_check_writable(const struct cmdline *line, const char *flag, enum written kind,
+                        struct problems *p)
 {
     const char *path = cmdline_value(line, flag);
     const char *why = path ? file_not_writable(path) : NULL;
 
+    if (path && !why)
+        why = written_refuse(path, kind);
     if (why)
         problems_error(p, flag, "'%s' cannot be written: %s", path, why);
 }

@@ -15,9 +15,11 @@
 #include "cases/op_bench.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "cmd/step_floor.h"
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
+#include "io/written.h"
 #include "models/count.h"
 #include "session/devices.h"
 #include "session/fit.h"
@@ -65,12 +67,16 @@ static void count_activations(struct summary *s)
 
 static void summary_init(struct summary *s, const struct config *cfg)
 {
+    bool stages = cfg->model.features_only;
+    enum session_program which = stages ? SESSION_EVAL : SESSION_TRAIN;
+
     *s = (struct summary){.cfg = cfg};
     session_init(&s->session, cfg,
-                 &(struct session_options){.train = true, .keep_declines = true});
-    s->program = s->session.program[SESSION_TRAIN];
-    s->graph = s->session.build[SESSION_TRAIN].graph;
-    s->batch = s->session.plan.batch;
+                 &(struct session_options){
+                     .train = !stages, .eval = stages, .keep_declines = true});
+    s->program = s->session.program[which];
+    s->graph = s->session.build[which].graph;
+    s->batch = stages ? s->session.plan.val_batch : s->session.plan.batch;
     s->count = model_count(s->graph, s->session.plan.model->family);
     s->count.macs /= s->batch;
     s->count.acts /= s->batch;
@@ -107,12 +113,26 @@ static int64_t node_params(const struct graph *g, const struct node *n)
     return len;
 }
 
+/* MODEL.FEATURES_ONLY: what comes out, with timm's names. */
+static void print_stages(const struct session *s)
+{
+    for (int i = 0; i < s->plan.nout; i++) {
+        const struct model_stage *g = session_stage(s, i);
+
+        printf("stage %d: %s, %d channels of %d x %d, reduction %d\n", s->plan.out[i],
+               g->name, g->channels, g->width, g->height, g->reduction);
+    }
+    if (s->plan.nout)
+        putchar('\n');
+}
+
 static void print_layers(const struct summary *s)
 {
     const struct graph *g = s->graph;
     struct strbuf params = STRBUF_INIT;
     char shape[TENSOR_TEXT];
 
+    print_stages(&s->session);
     printf("%-28s %-16s %-26s %12s %12s\n", "layer", "op", "output", "parameters",
            "MMACs/image");
     for (int i = 0; i < g->nnode; i++) {
@@ -161,7 +181,7 @@ static void print_memory(const struct summary *s)
     strbuf_release(&text);
 }
 
-/* Of a GPU: what it has beside that, and whether it is enough. */
+/* For a GPU: its memory beside what is needed, and whether it is enough. */
 static void print_fit(const struct summary *s)
 {
     const struct session *n = &s->session;
@@ -279,6 +299,8 @@ static void print_head(const struct summary *s)
 static void json_claims(struct json_writer *w, const struct program *p)
 {
     struct strbuf detail = STRBUF_INIT;
+    struct device_limits limits;
+    bool timed = step_limits(p, &limits);
 
     json_begin_array(w, "claims");
     for (int i = 0; i < p->nregion; i++) {
@@ -294,6 +316,8 @@ static void json_claims(struct json_writer *w, const struct program *p)
         json_put_int(w, "workspace_bytes", (int64_t)r->workspace);
         json_put_int(w, "bytes", (int64_t)op_region_bytes(r));
         json_put_int(w, "flops", op_region_flops(r));
+        if (timed)
+            json_put_double(w, "predicted_seconds", step_floor(r, &limits).predicted);
         json_begin_array(w, "ops");
         for (int k = 0; k < r->nnode; k++)
             json_put_string(w, NULL, r->node[k]->op->name);
@@ -334,11 +358,24 @@ static void json_fit(struct json_writer *w, const struct session *s)
     strbuf_release(&why);
 }
 
+static void json_time(struct json_writer *w, const struct summary *s)
+{
+    struct device_limits l;
+    struct step_floor all;
+
+    if (!step_limits(s->program, &l))
+        return;
+    all = step_floor_all(s->program, &l);
+    json_put_double(w, "floor_seconds", all.floor);
+    json_put_double(w, "predicted_seconds", all.predicted);
+    json_put_double(w, "predicted_images_per_second", (double)s->batch / all.predicted);
+}
+
 static void write_json(const struct summary *s, const char *path)
 {
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
-    json_begin_object(&w, NULL);
+    written_begin(&w);
     json_put_string(&w, "model", s->cfg->model.name);
     json_put_string(&w, "device", s->session.backend->name);
     json_put_string(&w, "device_text", s->session.backend->describe(s->session.device));
@@ -352,6 +389,7 @@ static void write_json(const struct summary *s, const char *path)
     json_put_int(&w, "lower_bound_bytes", (int64_t)s->program->lower_bound);
     json_memory(&w, &s->session);
     json_fit(&w, &s->session);
+    json_time(&w, s);
     json_claims(&w, s->program);
     json_end(&w);
     strbuf_addch(&text, '\n');
@@ -368,7 +406,7 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     data_check_names(cfg, p);
-    run_check_writable(line, "--json", p);
+    run_check_writable(line, "--json", WRITTEN_JSON, p);
 }
 
 static int summary_run(struct config *cfg, const struct cmdline *line)
@@ -381,6 +419,7 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     print_head(&s);
     print_memory(&s);
     print_fit(&s);
+    step_floor_print(s.program, s.batch);
     print_claims(s.program);
     print_declines(s.program, cmdline_has(line, "--all"));
     if (json)

@@ -1,5 +1,5 @@
 /*
- * trainc synth shapes: generated pictures as JPEGs in ImageFolder's layout,
+ * trainc synth shapes: generated images as JPEGs in ImageFolder's layout,
  * DIR/{train,val}/CLASS/NNNN.jpg. trainc synth scenes: street scenes and their labels as
  * PNGs in Cityscapes' layout, DIR/{leftImg8bit,gtFine}/{train,val}/CITY/.... They are
  * made in DIR.partial, which becomes DIR at the end, with DIR/synth.json telling how;
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
+#include "cmd/run.h"
 #include "dataset/class_set.h"
 #include "image/encode.h"
 #include "io/json.h"
@@ -46,22 +46,6 @@ static int count(const struct synth *s, int split, int shape)
     return total / s->classes + (shape < total % s->classes);
 }
 
-static int number(const struct cmdline *line, const char *flag, int def, int least,
-                  int most)
-{
-    const char *text = cmdline_value(line, flag);
-    char *end;
-    long v;
-
-    if (!text)
-        return def;
-    errno = 0;
-    v = strtol(text, &end, 10);
-    if (end == text || *end || errno || v < least || v > most)
-        usage("%s must be a number from %d to %d, not '%s'", flag, least, most, text);
-    return (int)v;
-}
-
 static void put_manifest(const struct synth *s, struct strbuf *text)
 {
     struct json_writer w = json_writer(text);
@@ -69,7 +53,7 @@ static void put_manifest(const struct synth *s, struct strbuf *text)
     w.pretty = true;
     json_begin_object(&w, NULL);
     json_put_string(&w, "kind", s->kind->name);
-    json_put_int(&w, "version", 1); /* of the generator: other pictures, another number */
+    json_put_int(&w, "version", 1); /* of the generator: other images, another number */
     if (s->classes)
         json_put_int(&w, "classes", s->classes);
     json_put_int(&w, "train", s->train);
@@ -113,7 +97,7 @@ static void make_folder(char *path)
     free(path);
 }
 
-static void write_shape(const struct synth_picture *p, const char *dir)
+static void write_shape(const struct synth_image *p, const char *dir)
 {
     uint8_t *rgb = xmalloc((size_t)p->size * (size_t)p->size * 3);
     char *path = xasprintf("%s/%s/%s/%04u.jpg", dir, split_name[p->split],
@@ -135,11 +119,11 @@ static void write_shapes(const struct synth *s, const char *dir)
                 xasprintf("%s/%s/%s", dir, split_name[split], synth_shape_name(shape)));
 #pragma omp parallel for schedule(dynamic, 4)
             for (int i = 0; i < count(s, split, shape); i++)
-                write_shape(&(struct synth_picture){.seed = (uint64_t)s->seed,
-                                                    .split = (uint32_t)split,
-                                                    .number = (uint32_t)i,
-                                                    .shape = shape,
-                                                    .size = s->size},
+                write_shape(&(struct synth_image){.seed = (uint64_t)s->seed,
+                                                  .split = (uint32_t)split,
+                                                  .number = (uint32_t)i,
+                                                  .shape = shape,
+                                                  .size = s->size},
                             dir);
         }
     }
@@ -154,7 +138,7 @@ static void write_scene(const struct synth_scene *p, const char *dir)
     const char *where = city[p->number % 2];
     char *name =
         xasprintf("%s/%s/%s_000000_%06u", split_name[p->split], where, where, p->number);
-    struct png_picture png = {.pixel = rgb, .w = p->w, .h = p->h, .channels = 3};
+    struct png_bitmap png = {.pixel = rgb, .w = p->w, .h = p->h, .channels = 3};
     unsigned char *data;
 
     synth_scene_draw(p, rgb, id);
@@ -204,7 +188,7 @@ static const struct synth_kind *find_kind(const struct cmdline *line)
           "--out DIR'");
 }
 
-/* All pictures, or none: `dir` appears when they are there. */
+/* All images, or none: `dir` appears when they are there. */
 static void generate(const struct synth *s, const char *dir,
                      const struct strbuf *manifest)
 {
@@ -230,7 +214,7 @@ static char *out_folder(const struct cmdline *line)
     char *dir;
 
     if (!out || !*out)
-        usage("say where the pictures go: --out DIR");
+        usage("say where the images go: --out DIR");
     dir = xstrdup(out);
     for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
         dir[n - 1] = '\0';
@@ -244,10 +228,12 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
     char *dir = out_folder(line);
     struct synth s = {
         .kind = kind,
-        .classes = shapes ? number(line, "--classes", 10, 2, SYNTH_SHAPES) : 0,
-        .train = number(line, "--train", kind->train, 0, 10000000),
-        .val = number(line, "--val", kind->val, 0, 10000000),
-        .size = number(line, "--size", kind->size, kind->size_min, kind->size_max),
+        .classes =
+            shapes ? (int)run_flag_number(line, "--classes", 10, 2, SYNTH_SHAPES) : 0,
+        .train = (int)run_flag_number(line, "--train", kind->train, 0, 10000000),
+        .val = (int)run_flag_number(line, "--val", kind->val, 0, 10000000),
+        .size = (int)run_flag_number(line, "--size", kind->size, kind->size_min,
+                                     kind->size_max),
         .seed = cfg->seed,
     };
     struct strbuf manifest = STRBUF_INIT;
@@ -276,10 +262,10 @@ static int synth_run(struct config *cfg, const struct cmdline *line)
 }
 
 static const struct cmd_flag synth_flags[] = {
-    {"--out", "DIR", "folder for the pictures"},
+    {"--out", "DIR", "folder for the images"},
     {"--classes", "N", "how many kinds of shapes, 2 to 16 (10)"},
-    {"--train", "N", "training pictures (2000 shapes, all classes together; 200 scenes)"},
-    {"--val", "N", "validation pictures (500 shapes, 40 scenes)"},
+    {"--train", "N", "training images (2000 shapes, all classes together; 200 scenes)"},
+    {"--val", "N", "validation images (500 shapes, 40 scenes)"},
     {"--size", "N",
      "pixels a side of shapes, 8 to 512 (32); width of scenes, 32 to 2048 "
      "(128), which are half as high"},
@@ -290,10 +276,10 @@ static const char *const synth_reads[] = {"SEED", NULL};
 
 const struct verb cmd_synth = {
     .name = "synth",
-    .help = "generate pictures to train on",
+    .help = "generate images to train on",
     .about = "trainc synth shapes draws geometric shapes as JPEGs, in folders as for "
              "DATA.DATASET imagenet; trainc synth scenes draws streets and their labels "
-             "as for DATA.DATASET cityscapes. --seed gives other pictures.",
+             "as for DATA.DATASET cityscapes. --seed gives other images.",
     .args = "shapes|scenes",
     .max_args = 1,
     .flags = synth_flags,

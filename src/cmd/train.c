@@ -20,9 +20,15 @@ static int train_run(struct config *cfg, const struct cmdline *line)
 {
     const char *result = cmdline_value(line, "--result");
 
-    return cfg->eval_mode || cfg->throughput_mode ? trainer_eval(cfg, result)
+    return cfg->eval_mode || cfg->throughput_mode ? trainer_eval(cfg, result, NULL)
                                                   : trainer_train(cfg, result);
 }
+
+static const struct cmd_flag train_flags[] = {
+    RUN_RESULT_FLAG,
+    CMD_KNOWN_FLAGS,
+    {0},
+};
 
 const struct verb cmd_train = {
     .name = "train",
@@ -31,7 +37,9 @@ const struct verb cmd_train = {
         "Trains, validates and saves below OUTPUT/NAME/TAG; started again with the "
         "same configuration, it goes on where its newest checkpoint was. SIGTERM, "
         "SIGINT, SIGHUP and SIGUSR1 save and leave, with the exit code 128 + signal.",
-    .flags = run_flags,
+    .flags = train_flags,
+    .known_args = true,
+    .log_stdout = true,
     .check = train_check,
     .refuse = run_refuse,
     .run = train_run,

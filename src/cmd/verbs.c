@@ -7,17 +7,26 @@
 #include "config/schema.h"
 
 const struct verb *const verb_table[] = {
-    &cmd_train,  &cmd_eval,   &cmd_predict, &cmd_export, &cmd_summary, &cmd_bench,
-    &cmd_config, &cmd_models, &cmd_devices, &cmd_synth,  &cmd_help,    NULL,
+    &cmd_train,   &cmd_eval,  &cmd_predict, &cmd_features, &cmd_export,  &cmd_quantize,
+    &cmd_summary, &cmd_bench, &cmd_config,  &cmd_models,   &cmd_devices, &cmd_synth,
+    &cmd_pack,    &cmd_check, &cmd_launch,  &cmd_sweep,    &cmd_help,    NULL,
 };
+
+/* Itself, or with a dot at its end its section. */
+static bool names_key(const char *name, const char *key)
+{
+    size_t len = strlen(name);
+
+    return len && name[len - 1] == '.' ? !strncmp(name, key, len) : !strcmp(name, key);
+}
 
 bool verb_reads(const struct verb *v, const char *key)
 {
     const char *const *k = v->reads;
 
-    while (k && *k && strcmp(*k, key) != 0)
+    while (k && *k && !names_key(*k, key))
         k++;
-    return !k || *k || !strcmp(key, "LOG.LEVEL");
+    return !k || *k || (!v->main && !strcmp(key, "LOG.LEVEL"));
 }
 
 /* Unknown keys were reported. */

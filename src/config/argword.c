@@ -6,7 +6,7 @@
 
 #include "config/pystring.h"
 
-static const char *behind_number(const char *text)
+static const char *after_number(const char *text)
 {
     char *end;
 
@@ -16,14 +16,14 @@ static const char *behind_number(const char *text)
 
 bool argword_is_number(const char *text)
 {
-    const char *end = behind_number(text);
+    const char *end = after_number(text);
 
     return end != text && !*end;
 }
 
 bool argword_starts_number(const char *text)
 {
-    const char *end = behind_number(text);
+    const char *end = after_number(text);
 
     return end != text && strchr(",])", *end);
 }

@@ -62,6 +62,7 @@ static void copy_entry(struct cfgnode *to, const struct cfgnode_entry *e)
     c->key = key;
     c->name = copy_text(to, e->name);
     c->where = copy_text(to, e->where);
+    c->over = copy_text(to, e->over);
     if (!e->node) {
         c->value = value_copy(to->mem, &e->value);
         return;

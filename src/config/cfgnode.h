@@ -33,6 +33,7 @@ struct cfgnode_entry {
     struct cfgnode *node; /* a subtree; NULL: a leaf */
     int order;            /* of the merge that set it; 0: nobody */
     const char *where;    /* what set it: "a.yaml:3:5"; NULL: nobody since it was made */
+    const char *over; /* what had set it to another value before that; NULL: nothing */
     struct value value;
     struct decl decl;  /* what the leaf may hold, also while it is None */
     const char *flags; /* "-b, --batch-size": names that may be meant for it; or NULL */
@@ -72,6 +73,10 @@ struct cfgnode_entry *cfgnode_find(const struct cfgnode *n, const char *path);
 struct cfgnode_entry *cfgnode_entry(const struct cfgnode *n,
                                     const char *key); /* one level */
 
+/* For "did you mean": the one key, or section if those count, that was meant by a name
+ * that is not there; NULL. */
+const char *cfgnode_near(const struct cfgnode *root, const char *key, bool sections);
+
 /* merge_from_other_cfg, merge_from_list. BASE is a mistake in a list. */
 void cfgnode_merge(struct cfgnode *into, const struct cfgnode *from, struct problems *p);
 void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, int n,
@@ -86,8 +91,7 @@ void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *wher
                         struct problems *p);
 
 /* Replaces ${KEY}, ${env:NAME} and ${env:NAME,default} in texts and in the items of
- * lists;
- * $${ is ${. */
+ * lists; $${ is ${ itself. */
 void cfgnode_interpolate(struct cfgnode *n, struct problems *p);
 /* The same of the one text of a key `name` that is read before there is a tree: only env
  * works. False: a mistake was reported. */

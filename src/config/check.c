@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "config/cfgnode.h"
 #include "config/schema.h"
 
@@ -30,14 +31,20 @@ static bool check_value(const struct schema *row, const struct value *v,
 static bool check_list(const struct schema *row, const struct value *v,
                        struct strbuf *why)
 {
+    struct strbuf item = STRBUF_INIT;
+    bool ok = true;
+
     if (row->len && v->list.n != row->len) {
         strbuf_addf(why, "must have %d items, not %d", row->len, v->list.n);
         return false;
     }
-    for (int i = 0; i < v->list.n; i++)
-        if (!check_value(row, &v->list.item[i], why))
-            return false;
-    return true;
+    for (int i = 0; i < v->list.n && ok; i++) {
+        ok = check_value(row, &v->list.item[i], &item);
+        if (!ok)
+            strbuf_addf(why, ": its item %d %s", i, item.buf);
+    }
+    strbuf_release(&item);
+    return ok;
 }
 
 static bool check_text(const struct schema *row, const struct value *v,
@@ -93,14 +100,17 @@ static bool check_value(const struct schema *row, const struct value *v,
     }
 }
 
-/* What None stands for; of a text whose default is empty, that: RESUME: null. */
+/* What None stands for: of a bool False, as in Swin's `if config.X`; of a text whose
+ * default is empty, that: RESUME: null. */
 static void replace_none(const struct schema *row, struct value *v)
 {
     const struct value *def = config_default(row->key);
 
     if (v->type != VALUE_NONE || row->nullable)
         return;
-    if (row->none && row->type == SCHEMA_FLOAT)
+    if (row->type == SCHEMA_BOOL)
+        *v = value_bool(false);
+    else if (row->none && row->type == SCHEMA_FLOAT)
         *v = (struct value){.type = VALUE_FLOAT, .f = strtod(row->none, NULL)};
     else if (row->none)
         *v = (struct value){.type = VALUE_STR, .s = row->none};
@@ -122,6 +132,18 @@ static void first_word(const struct schema *row, struct value *v)
     v->s = c->name;
 }
 
+/* No shell has seen the ~ of a file, or of --data-path=~/data. */
+static void expand_home(const struct schema *row, struct value *v, struct arena *mem)
+{
+    char *path;
+
+    if (!row->path || v->type != VALUE_STR || *v->s != '~')
+        return;
+    path = path_home(v->s);
+    v->s = v->text = arena_strdup(mem, path);
+    free(path);
+}
+
 static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
                         struct problems *p)
 {
@@ -135,17 +157,19 @@ static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
 }
 
 static void check_row(const struct schema *row, struct cfgnode_entry *e,
-                      struct problems *p)
+                      struct arena *mem, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
     int before = p->nerror;
 
     replace_none(row, &e->value);
+    expand_home(row, &e->value, mem);
     if (check_value(row, &e->value, &why)) {
         first_word(row, &e->value);
         check_notes(row, e, p);
     } else {
-        problems_error(p, e->where, "%s %s", row->key, why.buf);
+        problems_error(p, e->where, "%s%s%s", row->key, *why.buf == ':' ? "" : " ",
+                       why.buf);
         p->nkey += p->nerror - before;
         e->bad = true;
     }
@@ -158,7 +182,7 @@ void config_check(struct cfgnode *tree, struct problems *p)
         struct cfgnode_entry *e = cfgnode_find(tree, row->key);
 
         if (!e->pending)
-            check_row(row, e, p);
+            check_row(row, e, tree->mem, p);
         e->bad |= e->pending;
         if (e->bad)
             e->value = *config_default(row->key);

@@ -1,6 +1,6 @@
 /*
  * The values of keys with choices. A name is the key's last part and the word that the
- * user writes; config/words.c maps the words to these values.
+ * user writes; config/choice_tables.c maps the words to these values.
  */
 #ifndef CONFIG_CHOICES_H
 #define CONFIG_CHOICES_H
@@ -28,8 +28,12 @@ enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 /* DATA.ON_ERROR: a damaged file is left out, or ends the run */
 enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
 
-/* DATA.CACHE: keep nothing, or the decoded images, in memory */
-enum { CACHE_NONE, CACHE_DECODED };
+/* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those in
+ * a file that processes share */
+enum { CACHE_NONE, CACHE_ENCODED, CACHE_DECODED, CACHE_MMAP };
+
+/* DATA.CACHE_MODE, Swin's cache of zip files: none, all, the share of this process */
+enum { CACHE_MODE_NO, CACHE_MODE_FULL, CACHE_MODE_PART };
 
 /* DATA.LABELS: what the values of Cityscapes' label files are */
 enum { LABELS_IDS, LABELS_TRAIN_IDS };
@@ -40,13 +44,16 @@ enum { CLIP_MODE_NORM, CLIP_MODE_VALUE };
 /* TRAIN.CLASS_WEIGHTS, where it is no list */
 enum { CLASS_WEIGHTS_NONE, CLASS_WEIGHTS_AUTO };
 
+/* DATA.NUM_WORKERS auto */
+enum { NUM_WORKERS_AUTO = -1 };
+
 /* DATA.BATCH_SIZE auto */
 enum { BATCH_SIZE_AUTO = 0 };
 
 /* TRAIN.EMA.DEVICE: on the device of the run, or in host memory */
 enum { EMA_DEVICE_DEVICE, EMA_DEVICE_CPU };
 
-/* AUG.MIXUP_MODE: one coefficient a batch, a pair of samples, or a sample */
+/* AUG.MIXUP_MODE: one coefficient per batch, pair of samples, or sample */
 enum { MIXUP_MODE_BATCH, MIXUP_MODE_PAIR, MIXUP_MODE_ELEM };
 
 enum { /* AUG.CROP_MODE; AUTO: PAD if AUG.PAD_CROP > 0, else RRC */
@@ -68,7 +75,7 @@ enum {                         /* AUG.INTERPOLATION */
        AUG_INTERPOLATION_SAME, /* as DATA.INTERPOLATION */
        AUG_INTERPOLATION_BILINEAR,
        AUG_INTERPOLATION_BICUBIC,
-       AUG_INTERPOLATION_RANDOM /* drawn for each picture */
+       AUG_INTERPOLATION_RANDOM /* drawn for each image */
 };
 
 /* LOG.LEVEL has the values of enum log_level in base/log.h. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "config/argword.h"
 #include "config/literal.h"
 
 enum { SHOWN = 200 }; /* bytes of a value in a message */
@@ -37,7 +38,9 @@ static bool refuse(const char *wanted, const struct value *in, struct strbuf *wh
         value_add_repr(&shown, &v);
     strbuf_addf(why, shown.len > SHOWN ? "%.*s..." : "%.*s", SHOWN, shown.buf);
     strbuf_release(&shown);
-    if (v.type != VALUE_STR && v.type != VALUE_NONE && v.type != VALUE_NODE)
+    if (v.type == VALUE_OTHER && argword_is_number(in->text ? in->text : ""))
+        strbuf_addstr(why, " (beyond 64 bits)");
+    else if (v.type != VALUE_STR && v.type != VALUE_NONE && v.type != VALUE_NODE)
         strbuf_addf(why, " (%s%s)", article(v.type), value_type_name(v.type));
     arena_release(&mem);
     return false;
@@ -137,7 +140,7 @@ static size_t quoted(const char *s, const char *end)
     return 0;
 }
 
-/* The item of a list that starts at *s, up to its comma; *s moves behind that. */
+/* The item of a list that starts at *s, up to its comma; *s moves after that. */
 static bool word(struct arena *a, const char **s, const char *end, struct value *out)
 {
     const char *from = *s + strspn(*s, " \t"), *to, *next;
@@ -182,7 +185,7 @@ static bool words(struct arena *a, const char *s, struct value *out)
         if (!word(a, &s, end, &list.list.item[n]))
             return false;
         if (!*list.list.item[n].text && (s <= end || !n))
-            return false; /* but behind the last comma nothing need stand */
+            return false; /* but after the last comma nothing need stand */
         n -= !*list.list.item[n].text;
     }
     list.list.n = n;
@@ -196,7 +199,7 @@ static bool to_list(struct arena *a, const struct decl *d, const struct value *i
     struct decl item = {.type = d->item, .item = d->item2};
     struct value v, list;
 
-    /* Of texts every word is one: [0, yes], as YAML's plain items are. */
+    /* In lists of texts each word is a text: [0, yes], as YAML's plain items. */
     if (in->type != VALUE_STR || d->item != VALUE_STR || !words(a, in->s, &v))
         v = meaning(a, in);
     if (v.type == VALUE_STR && d->words) {

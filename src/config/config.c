@@ -51,11 +51,17 @@ void config_set(struct config *cfg, const char *key, const char *text)
     set(cfg, key, text, NULL);
 }
 
+void config_set_for(struct config *cfg, const char *key, const char *text,
+                    const char *where)
+{
+    set(cfg, key, text, arena_strdup(cfg->tree->mem, where));
+}
+
 void config_preset(struct config *cfg, const char *key, const char *text,
                    const char *where)
 {
     if (!config_where(cfg, key))
-        set(cfg, key, text, arena_strdup(cfg->tree->mem, where));
+        config_set_for(cfg, key, text, where);
 }
 
 static const struct cfgnode_entry *entry(const struct config *cfg, const char *key)

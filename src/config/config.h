@@ -58,7 +58,9 @@ void config_bind(struct config *cfg, struct cfgnode *tree);
  * allowed. */
 void config_set(struct config *cfg, const char *key, const char *text);
 
-/* The same for a key that nothing has set yet; `where` says on whose behalf. */
+/* The same on behalf of `where`; config_preset leaves a key that something has set. */
+void config_set_for(struct config *cfg, const char *key, const char *text,
+                    const char *where);
 void config_preset(struct config *cfg, const char *key, const char *text,
                    const char *where);
 
@@ -68,6 +70,10 @@ const struct value *config_get(const struct config *cfg, const char *key);
 const char *config_where(const struct config *cfg, const char *key);
 /* Has the key its default value, whoever set it? So it is in a saved config.yaml. */
 bool config_is_default(const struct config *cfg, const char *key);
+
+/* Was `key` set by a later source than `other`, a file, --opts, the flags? Nobody is the
+ * earliest; false within one source. */
+bool config_is_later(const struct config *cfg, const char *key, const char *other);
 
 /*
  * Reports a mistake that `keys` make together, KEYS("TRAIN.A", "TRAIN.B"), with the place
@@ -101,8 +107,8 @@ void config_check_rules(const struct config *cfg, struct problems *p);
 
 /* Warns of keys that were set and that others keep from being read; part of the rules. */
 void config_check_unread(const struct config *cfg, struct problems *p);
-/* "KEY has no effect: WHY", where somebody has set it to another value than its default.
- */
+/* "KEY has no effect: WHY", where somebody has set it to another value than
+ * its default. */
 __attribute__((format(printf, 4, 5))) void config_warn_unread(const struct config *cfg,
                                                               struct problems *p,
                                                               const char *key,

@@ -7,8 +7,7 @@
 #include "config/literal.h"
 #include "config/scalar.h"
 
-/* --- what a text must look like to come back -------------------------------------------
- */
+/* --- what a text must look like to come back ---------------------------------------- */
 
 /* One more layer of Python quotes for a text that has some, since reading drops one. */
 static void add_layer(struct strbuf *s, const char *text)
@@ -73,8 +72,7 @@ static void add_plain(struct strbuf *s, const struct value *v)
         strbuf_addstr(s, "null");
 }
 
-/* --- one line
- * ---------------------------------------------------------------------------- */
+/* --- one line ----------------------------------------------------------------------- */
 
 /* What ends a line in YAML 1.1, and what may not stand in a file as it is. */
 static bool is_special(uint32_t c)

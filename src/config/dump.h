@@ -10,7 +10,7 @@
 /* One line of YAML in UTF-8: [1, 2], 1.0e-08, 'yes', None as null. */
 void value_add_yaml(struct strbuf *s, const struct value *v);
 
-/* A text for behind a #: what would end the line, or the file's being YAML, escaped. */
+/* A text for after a #: what would end the line, or the file's being YAML, escaped. */
 void yaml_add_comment(struct strbuf *s, const char *text);
 
 #endif

@@ -88,8 +88,7 @@ static char fold(char c)
     return c == '_' ? '-' : c;
 }
 
-/* Whether the first len bytes of text begin `name`. */
-static bool begins(const char *name, const char *text, size_t len)
+bool flag_same_name(const char *text, const char *name, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         if (fold(text[i]) != name[i] || (i < 2 && text[i] == '_'))
@@ -108,7 +107,7 @@ static void ambiguous(const struct flags *f, const char *text, size_t len,
     struct strbuf s = STRBUF_INIT;
 
     for (int i = 0; i < f->n; i++)
-        if (begins(f->name[i].name, text, len) &&
+        if (flag_same_name(text, f->name[i].name, len) &&
             strncmp(f->name[i].name, "--no-", 5) != 0)
             strbuf_addf(&s, "%s%s", s.len ? ", " : "", f->name[i].name);
     problems_error(p, NULL, "ambiguous option: %.*s could match %s", (int)len, text,
@@ -119,7 +118,7 @@ static void ambiguous(const struct flags *f, const char *text, size_t len,
 const struct flag_name *flags_exact(const struct flags *f, const char *text, size_t len)
 {
     for (int i = 0; i < f->n; i++)
-        if (begins(f->name[i].name, text, len) && !f->name[i].name[len])
+        if (flag_same_name(text, f->name[i].name, len) && !f->name[i].name[len])
             return &f->name[i];
     return NULL;
 }
@@ -138,7 +137,7 @@ const struct flag_name *flags_find(const struct flags *f, const char *text, size
         const struct flag_name *name = &f->name[i];
 
         /* What takes something away is not guessed. */
-        if (!begins(name->name, text, len) || !strncmp(name->name, "--no-", 5))
+        if (!flag_same_name(text, name->name, len) || !strncmp(name->name, "--no-", 5))
             continue;
         if (found && !same_meaning(found, name)) {
             ambiguous(f, text, len, p);
@@ -193,6 +192,33 @@ static const char *slashed(const struct flag *flag, struct arena *mem)
 const char *flag_argument(const struct flag *flag, struct arena *mem)
 {
     return arena_printf(mem, "argument %s", slashed(flag, mem));
+}
+
+/* -007 as -7; digits with a leading zero alone, so 0x10 and 0.5 stay. */
+static const char *without_zeros(const char *text, struct arena *mem)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    size_t zeros = strspn(digits, "0"), n = strspn(digits, "0123456789");
+
+    if (digits[n] || n < 2 || !zeros)
+        return text;
+    return arena_printf(mem, "%s%s", *text == '-' ? "-" : "",
+                        digits + (zeros < n ? zeros : n - 1));
+}
+
+const char *flag_text(const struct flag *flag, const char *text, struct arena *mem)
+{
+    struct strbuf s = STRBUF_INIT;
+    struct value v = value_str(mem, text);
+
+    if (flag->row->type == SCHEMA_INT)
+        return without_zeros(text, mem);
+    if (flag->row->type != SCHEMA_STR || !strchr("'\"", *text) || !*text)
+        return text;
+    value_add_repr(&s, &v);
+    text = arena_strdup(mem, s.buf);
+    strbuf_release(&s);
+    return text;
 }
 
 static bool check_choice(const struct flag *flag, const char *word, struct arena *mem,

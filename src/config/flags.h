@@ -52,9 +52,16 @@ const struct flag_name *flags_exact(const struct flags *f, const char *text, siz
 /* The nearest long name, for "did you mean"; NULL: none is near. */
 const char *flags_suggest(const struct flags *f, const char *text, struct arena *mem);
 
+/* Are the first len bytes of `text`, with _ for - where it likes, those of `name`? */
+bool flag_same_name(const char *text, const char *name, size_t len);
+
 bool flag_is_bool(const struct flag *flag); /* takes no value, or =true */
 bool flag_is_list(const struct flag *flag); /* takes one value or several */
 bool flag_wants_value(const struct flag *flag);
+
+/* A flag's value as --opts would be given it: 01 is 1, as for Python's int(), and quotes
+ * around a text are of the text. */
+const char *flag_text(const struct flag *flag, const char *text, struct arena *mem);
 
 /* Says what argparse says of a wrong type or word (false); ranges are checked later. */
 bool flag_check(const struct flag *flag, const char *text, struct arena *mem,

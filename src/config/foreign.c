@@ -1,4 +1,4 @@
-/* One row a thing: its names, what follows them, and what trainc has for it. */
+/* A row per thing: its names, what follows them, and what trainc has for it. */
 #include "config/foreign.h"
 
 #include <ctype.h>
@@ -31,12 +31,11 @@ static const struct foreign table[] = {
     {"--input-size", "C H W", "--img-size N, or DATA.IMG_HEIGHT and DATA.IMG_WIDTH"},
     {"--image-size, --imgsz, --train-crop-size, --val-crop-size", "N", "--img-size N"},
     {"--val-resize-size", "N", "--crop-pct P, the crop's side over the resized one's"},
-    {"--train-img-sizes, --train-batch-sizes, --train-size-probs, --train-size-schedule", "X", "pictures of a run have one size"},
+    {"--train-img-sizes, --train-batch-sizes, --train-size-probs, --train-size-schedule", "X", "images of a run have one size"},
     {"--num-workers", "N", "-j N"},
     {"--no-prefetcher", "", "-j 0 lets the main thread decode"},
     {"--use-multi-epochs-loader", "", "the loader's threads live as long as the run"},
-    {"--pin-mem", "", "batches are pinned wherever that helps"},
-    {"--worker-seeding", "X", "what a picture becomes does not depend on the workers"},
+    {"--worker-seeding", "X", "what an image becomes does not depend on the workers"},
     {"--cache-dataset", "", "--cache decoded"},
     {"--epoch-repeats", "X", "more --epochs"},
     {"--train-batches-per-epoch, --train-steps-per-epoch", "N", "an epoch is the whole training set; --max-steps N ends a run"},
@@ -73,7 +72,7 @@ static const struct foreign table[] = {
     {"--lr-warmup-decay", "X", "--warmup-lr LR, the rate of the first step"},
     {"--lr-min", "LR", "--min-lr LR"},
     {"--lr-noise, --lr-cycle-mul, --lr-cycle-decay, --lr-cycle-limit, --lr-k-decay", "X", "a schedule is one cycle without noise"},
-    {"--cooldown-epochs, --patience-epochs", "N", "schedules have no such phase (trainc help TRAIN.LR_SCHEDULER)"},
+    {"--cooldown-epochs", "N", "schedules have no such phase (trainc help TRAIN.LR_SCHEDULER)"},
     {"--num-epochs, --max-epochs", "N", "--epochs N"},
     {"--opt-kwargs", "K=V", "keys of TRAIN.OPTIMIZER (trainc help TRAIN.OPTIMIZER)"},
     {"--norm-weight-decay, --bias-weight-decay", "X", "TRAIN.WEIGHT_DECAY_1D=True decays them, too"},
@@ -93,13 +92,13 @@ static const struct foreign table[] = {
     {"--jsd-loss, --resplit, --split-bn", "", "there is no loss between several views of an image"},
     {"--bce-pos-weight", "X", "there is no weight of positive targets"},
     {"--kd-model-name, --kd-distill-type, --kd-loss-type", "X", "there is no distillation"},
-    {"--tta", "N", "validation looks at each picture once"},
+    {"--tta", "N", "validation looks at each image once"},
 
-    /* average, precision, device */
+    /* EMA, precision, device */
     {"--model-ema-force-cpu", "", "TRAIN.EMA.DEVICE=cpu"},
     {"--model-ema-warmup", "", "TRAIN.EMA.RAMP_STEPS=N, 2000 unless set"},
-    {"--model-ema-steps", "N", "the average takes every update"},
-    {"--use-ema", "", "--model-ema: the average is evaluated beside the weights"},
+    {"--model-ema-steps", "N", "the EMA takes every update"},
+    {"--use-ema", "", "--model-ema: the EMA is evaluated beside the weights"},
     {"--fp16", "", "--amp-dtype fp16"},
     {"--bf16", "", "--amp-dtype bf16"},
     {"--precision", "X", "--amp-dtype fp16|bf16, or --no-amp"},
@@ -107,8 +106,9 @@ static const struct foreign table[] = {
     {"--model-dtype", "NAME", "--amp-opt-level O3 --amp-dtype NAME"},
     {"--cpu, --no-cuda, --no-accel", "", "--device cpu"},
     {"--gpu", "N", "--device cuda:N"},
-    {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "a run is one process on one device"},
-    {"--sync-bn, --no-ddp-bb, --multiprocessing-distributed", "", "a run is one process on one device"},
+    {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "mpirun -n N trainc ... says it: docs/scale.md"},
+    {"--sync-bn, --no-ddp-bb", "", "statistics of batch norms are each process's own, and their running means are averaged"},
+    {"--multiprocessing-distributed", "", "mpirun -n N trainc ...: docs/scale.md"},
     {"--use-deterministic-algorithms", "", "--deterministic"},
 
     /* what is printed and kept */
@@ -116,9 +116,10 @@ static const struct foreign table[] = {
     {"-e, --evaluate, --test-only, --validate", "", "--eval, with --resume FILE or --pretrained FILE"},
     {"--eval-metric", "NAME", "the best is that of the top-1 accuracy, or of the mIoU"},
     {"--recovery-interval", "N", "--save-steps N"},
-    {"--save-images", "", "--pictures N, where a model segments"},
-    {"--log-wandb", "", "wandb sync takes the TensorBoard events of a run"},
-    {"--wandb-project, --wandb-tags, --wandb-resume-id", "X", "wandb sync takes the TensorBoard events of a run"},
+    {"--save-images", "", "--log-images N, where a model segments"},
+    {"--log-wandb, --use-wandb", "", "scripts/import_run.py wandb DIR sends a run's metrics.jsonl"},
+    {"--wandb, --wandb-project, --wandb-tags, --wandb-resume-id", "X", "scripts/import_run.py wandb DIR sends a run's metrics.jsonl"},
+    {"--mlflow, --mlflow-experiment, --mlflow-tracking-uri", "X", "scripts/import_run.py mlflow DIR sends a run's metrics.jsonl"},
     {"-v, --verbose", "", "--log-level debug"},
     {"-q, --quiet", "", "--log-level warning"},
     {"--dry-run", "", "trainc config --check, or trainc summary"},
@@ -141,7 +142,7 @@ static bool is_one_of(const char *names, const char *text, size_t len)
     return false;
 }
 
-/* Whether key, or what stands behind its last dot, is the len bytes of name. */
+/* Whether key, or what follows its last dot, is the len bytes of name. */
 static bool names_key(const char *key, const char *name, size_t len)
 {
     const char *dot = memchr(name, '.', len) ? NULL : strrchr(key, '.');
@@ -163,6 +164,20 @@ const char *foreign_flag(const char *text, bool *value)
             return table[i].here;
         }
     return NULL;
+}
+
+const char *foreign_name(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    char flag[64] = "--";
+    bool value;
+
+    key = dot ? dot + 1 : key;
+    if (strlen(key) + 3 > sizeof(flag))
+        return NULL;
+    for (size_t i = 0; key[i]; i++)
+        flag[2 + i] = (char)tolower((unsigned char)key[i]);
+    return foreign_flag(flag, &value);
 }
 
 const char *foreign_key(const struct schema *schema, const char *text, struct arena *mem)

@@ -17,12 +17,15 @@ struct schema;
  */
 const char *foreign_flag(const char *text, bool *value);
 
+/* The same of a key, learning_rate or SOLVER.NUM_WORKERS, by its last part. */
+const char *foreign_name(const char *key);
+
 /* "TRAIN.LR_SCHEDULER.MULTISTEPS=VALUE" of --multisteps, "TRAIN.EPOCHS=VALUE" of
  * --train.epochs: a key, or the end of one key's name, as a flag. NULL: of no key. */
 const char *foreign_key(const struct schema *schema, const char *text, struct arena *mem);
 
-/* What a file or folder that stands alone may be: "a configuration: --cfg FILE?"; NULL.
- */
+/* What a file or folder that stands alone may be: "a configuration: --cfg
+ * FILE?"; NULL. */
 const char *foreign_path(const char *text);
 
 #endif

@@ -19,12 +19,12 @@ static void warn_if_beaten(const struct cfgnode_entry *was,
 {
     struct strbuf old = STRBUF_INIT;
 
-    if (!was->where || !strstr(was->where, "--opts") ||
+    if (!was->where || !cmdline_is_opts(was->where) ||
         value_equal(&was->value, &is->value))
         return;
     value_add_repr(&old, &was->value);
     problems_warn(p, flag->where,
-                  "%s is %s, not %s as %s says: a flag comes after --opts", flag->name,
+                  "%s is %s, not %s as %s says: a flag comes after KEY=VALUE", flag->name,
                   flag->text, old.buf, was->where);
     strbuf_release(&old);
 }
@@ -67,6 +67,7 @@ bool config_load(struct config *cfg, const struct cmdline *line, struct problems
     config_settle(tree, p);
     cfgnode_freeze(tree);
     config_bind(cfg, tree);
+    cfg->words = line->words ? arena_strdup(tree->mem, line->words) : NULL;
     cfg->doubt = p->nerror > p->nkey;
     config_check_rules(cfg, p);
     return !p->nerror;

@@ -1,84 +1,42 @@
-/* Merges of config/cfgnode.h: another tree, or a list of pairs, into a tree with types.
- */
+/* Merges of config/cfgnode.h: another tree, or a list of pairs, into a tree
+ * with types. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/suggest.h"
 #include "base/utf8.h"
 #include "config/cfgnode.h"
+#include "config/foreign.h"
 
-/* --- one key --------------------------------------------------------------------------
- */
+/* --- one key ------------------------------------------------------------------------ */
 
 struct merge {
     struct cfgnode *root;
     struct problems *p;
 };
 
-static void try_names(struct suggest *s, const struct cfgnode *n)
-{
-    for (int i = 0; i < n->n; i++) {
-        suggest_try(s, n->entry[i].name);
-        if (n->entry[i].node)
-            try_names(s, n->entry[i].node);
-    }
-}
-
-/* Whether key is a flag without its dashes: batch_size, lr, as timm has keys. */
-static bool is_flag(const char *flags, const char *key)
-{
-    size_t len = strlen(key);
-
-    for (const char *f = flags; f && (f = strstr(f, "--")); f += 2) {
-        size_t i = 0;
-
-        while (i < len && f[2 + i] == (key[i] == '_' ? '-' : key[i]))
-            i++;
-        if (i == len && (!f[2 + i] || f[2 + i] == ','))
-            return true;
-    }
-    return false;
-}
-
-/* The full name of the key with the flag --key; NULL: there is none. */
-static const char *name_of_flag(const struct cfgnode *n, const char *key)
-{
-    const char *name = NULL;
-
-    for (int i = 0; !name && i < n->n; i++) {
-        const struct cfgnode_entry *e = &n->entry[i];
-
-        if (e->node)
-            name = name_of_flag(e->node, key);
-        else if (is_flag(e->flags, key))
-            name = e->name;
-    }
-    return name;
-}
-
 /* The key that was meant, if that is known, will be blamed for nothing else. */
-static void unknown_key(struct merge *m, const char *key, const char *where, bool flat)
+static void unknown_key(struct merge *m, const char *key, const char *where, bool flat,
+                        bool section)
 {
     int before = m->p->nerror;
     bool dotted = flat && strchr(key, '.') && cfgnode_find(m->root, key);
+    const char *near = dotted ? key : cfgnode_near(m->root, key, section);
+    const char *here = near ? NULL : foreign_name(key);
     struct cfgnode_entry *meant;
-    struct suggest s;
 
-    suggest_init(&s, key);
-    s.best = dotted ? key : name_of_flag(m->root, key);
-    if (!s.best)
-        try_names(&s, m->root);
     if (dotted)
         problems_error(m->p, where,
                        "unknown key '%s' (sections are nested: %.*s: on one line, the "
                        "rest indented below it)",
                        key, (int)strcspn(key, "."), key);
-    else if (s.best)
-        problems_error(m->p, where, "unknown key %s (did you mean %s?)", key, s.best);
+    else if (near)
+        problems_error(m->p, where, "unknown key %s (did you mean %s?)", key, near);
+    else if (here)
+        problems_error(m->p, where, "unknown key %s (here: %s)", key, here);
     else
         problems_error(m->p, where, "unknown key %s", key);
-    meant = s.best ? cfgnode_find(m->root, s.best) : NULL;
+    meant = near ? cfgnode_find(m->root, near) : NULL;
     if (meant && !meant->node) {
         meant->bad = true;
         m->p->nkey += m->p->nerror - before;
@@ -110,6 +68,8 @@ static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct valu
                        "attempted to change %s, but the configuration is frozen",
                        e->name);
     } else if (later || coerce(mem, &e->decl, v, &out, &why)) {
+        if (e->where && !value_equal(&e->value, &out))
+            e->over = e->where;
         e->value = out;
         e->where = where ? arena_strdup(mem, where) : NULL;
         e->order = ++m->root->merged;
@@ -123,15 +83,14 @@ static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct valu
     strbuf_release(&why);
 }
 
-/* --- another tree
- * ------------------------------------------------------------------------ */
+/* --- another tree ------------------------------------------------------------------- */
 
 static void unknown_below(struct merge *m, const char *section,
                           const struct cfgnode_entry *e)
 {
     char *name = section ? xasprintf("%s.%s", section, e->key) : xstrdup(e->key);
 
-    unknown_key(m, name, e->where, true);
+    unknown_key(m, name, e->where, true, e->node);
     free(name);
 }
 
@@ -162,8 +121,7 @@ void cfgnode_merge(struct cfgnode *into, const struct cfgnode *from, struct prob
     merge_tree(&(struct merge){into, p}, into, from, NULL);
 }
 
-/* --- a list ---------------------------------------------------------------------------
- */
+/* --- a list ------------------------------------------------------------------------- */
 
 static void merge_pair(struct merge *m, const struct cfgnode_pair *pair)
 {
@@ -177,7 +135,7 @@ static void merge_pair(struct merge *m, const struct cfgnode_pair *pair)
         problems_error(m->p, pair->where, "%s: not a text in UTF-8, which config.yaml is",
                        pair->name);
     else if (!e)
-        unknown_key(m, pair->name, pair->where, false);
+        unknown_key(m, pair->name, pair->where, false, false);
     else if (e->node)
         problems_error(m->p, pair->where, "%s is a section: name one of its keys",
                        pair->name);

@@ -57,7 +57,7 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
                       const char *where)
 {
     struct strbuf name = STRBUF_INIT;
-    char *dir, *path;
+    char *dir, *path, *full;
 
     if (base->type != VALUE_STR && base->type != VALUE_NONE) {
         problems_error(c->p, where, "BASE must be a file name or a list of file names");
@@ -67,9 +67,10 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
         return;
     if (cfgnode_expand(base->s, "BASE", where, c->p, &name)) {
         dir = folder_of(file);
-        path = *name.buf == '/' || !strcmp(dir, ".") ? xstrdup(name.buf)
-                                                     : path_join(dir, name.buf);
-        chain_load(c, path, where);
+        path = path_home(name.buf);
+        full = *path == '/' || !strcmp(dir, ".") ? xstrdup(path) : path_join(dir, path);
+        chain_load(c, full, where);
+        free(full);
         free(path);
         free(dir);
     }

@@ -99,6 +99,10 @@ static void add_value(struct printer *pr, const struct cfgnode_entry *e)
         strbuf_release(&was);
     }
     yaml_add_comment(pr->s, e->where);
+    if (e->over) {
+        strbuf_addstr(pr->s, ", over ");
+        yaml_add_comment(pr->s, e->over);
+    }
 }
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags)

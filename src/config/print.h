@@ -13,7 +13,7 @@
 enum {
     CONFIG_PRINT_DIFF = 1,  /* only keys that differ from their default */
     CONFIG_PRINT_HELP = 2,  /* what each key means, above it */
-    CONFIG_PRINT_WHERE = 4, /* what set it, behind it */
+    CONFIG_PRINT_WHERE = 4, /* what set it, after it */
 };
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags);

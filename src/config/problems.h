@@ -1,7 +1,7 @@
 /*
  * The mistakes and warnings found so far, in order, so that all of them can be told at
  * once. A message starts with where it is: "configs/a.yaml:3:5: unknown key TRAIN.X".
- * The same message twice counts once; behind the first hundred they are only counted.
+ * The same message twice counts once; after the first hundred they are only counted.
  */
 #ifndef CONFIG_PROBLEMS_H
 #define CONFIG_PROBLEMS_H

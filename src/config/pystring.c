@@ -66,7 +66,7 @@ static bool escape_octal(const char **p, struct strbuf *out)
     return true;
 }
 
-/* *p is behind the backslash */
+/* *p is after the backslash */
 static bool escape(const char **p, struct strbuf *out)
 {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";

@@ -10,7 +10,7 @@
 bool pystring_starts(const char *p);
 
 /*
- * Reads at *p and moves it behind. Adjacent literals join, also across lines if
+ * Reads at *p and moves it past it. Adjacent literals join, also across lines if
  * `in_brackets`. Bytes become VALUE_OTHER. false: not a literal (open string, bad escape,
  * f-string, a NUL).
  */

@@ -2,7 +2,7 @@
  * The table of all keys, in the order of `trainc config` and of --help: Swin's 130 keys
  * with Swin's types and defaults, and ours among them. One table on purpose, so that
  * there is one place to look; hence the length of this file. The words of keys with
- * choices are in config/words.c.
+ * choices are in config/choice_tables.c.
  */
 #include "config/schema.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/choice_tables.h"
 #include "config/sections.h"
-#include "config/words.h"
 
 static const char *check_loss_scale(const char *text)
 {
@@ -67,6 +67,7 @@ static const char *check_below(const char *text)
         .key = KEY, .type = SCHEMA_##TYPE, __VA_ARGS__                                   \
     }
 #define NEUTRAL     .neutral = true
+#define PATH        .path = true
 #define RANGE(a, b) .min = (a), .max = (b)
 #define ABOVE(a, b) .min = (a), .max = (b), .above = true
 #define NO_LIMIT    1e18
@@ -115,7 +116,7 @@ const struct schema schema_table[] = {
         .help = "configuration files to load first, relative to this file"),
     ROW("VERSION", version, .def = "1", RANGE(1, 1),
         .help = "version of the configuration format"),
-    ROW("OUTPUT", output, NEUTRAL, .flag = "--output", .metavar = "DIR",
+    ROW("OUTPUT", output, NEUTRAL, PATH, .flag = "--output", .metavar = "DIR",
         .help = "folder for all runs; this one writes to OUTPUT/NAME/TAG"),
     ROW("TAG", tag, NEUTRAL, .def = "default", .check = check_below, .flag = "--tag",
         .metavar = "NAME", .help = "name of this run below OUTPUT/NAME"),
@@ -143,9 +144,10 @@ const struct schema schema_table[] = {
         .help = "steps between log lines"),
     ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
         .no_flag = "--disable-amp", .help = "mixed precision"),
-    ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = words_amp_opt_levels,
+    ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = choices_amp_opt_levels,
         .flag = "--amp-opt-level",
-        .help = "Apex's level; empty: O1 with AMP_ENABLE, O0 without"),
+        .help = "O0 to O3 as Apex's, but that O3 keeps biases, norms and statistics in "
+                "fp32; empty: O1 with AMP_ENABLE, O0 without"),
     ROW("ENABLE_AMP", enable_amp, .def = "False",
         .no_effect = "only SimMIM's scripts read it, see AMP_ENABLE",
         .help = "SimMIM's name of AMP_ENABLE"),
@@ -155,12 +157,27 @@ const struct schema schema_table[] = {
         .flag = "--fused-layernorm", .help = "Apex's fused layer norm"),
 
     /* mixed precision */
-    ROW("AMP.DTYPE", amp.dtype, .def = "auto", .choices = words_amp_dtypes,
+    ROW("AMP.DTYPE", amp.dtype, .def = "auto", .choices = choices_amp_dtypes,
         .flag = "--amp-dtype",
         .help = "half type; auto: fp16 on CUDA, bf16 on a CPU that has it, else fp32"),
+    ROW("AMP.FP32", amp.fp32, .def = "[]",
+        .help = "patterns of layers that compute in fp32, whatever the level: head.*"),
+    ROW("AMP.HALF", amp.half, .def = "[]",
+        .help =
+            "patterns of layers that compute in the half type at O1, too, where their "
+            "inputs or their kind would not: layer1.0.bn1; losses never do"),
+    ROW("AMP.KEEP_BATCHNORM_FP32", amp.keep_batchnorm_fp32, .def = "None",
+        .nullable = true,
+        .help = "O2, O3: weights of batch norms stay fp32; False: the optimizer rounds "
+                "them to the half type; None: True. Statistics always are fp32"),
+    ROW("AMP.MASTER_WEIGHTS", amp.master_weights, .def = "None", .nullable = true,
+        .help =
+            "O2, O3: the optimizer updates fp32 weights; False: it rounds them to the "
+            "half type; None: True at O2, False at O3"),
     ROW("AMP.LOSS_SCALE", amp.loss_scale, .def = "dynamic", .check = check_loss_scale,
         .flag = "--loss-scale", .metavar = "SCALE",
-        .help = "factor of the loss: a number, or 'dynamic' (in fp16; else 1)"),
+        .help = "factor of the loss: a number, or 'dynamic' (in fp16; else 1), which "
+                "has no ceiling, as torch's GradScaler; Apex stops at 2^24"),
     ROW("AMP.INIT_SCALE", amp.init_scale, .def = "65536.0", ABOVE(0, 1e30),
         .help = "first dynamic loss scale"),
     ROW("AMP.GROWTH_FACTOR", amp.growth_factor, .def = "2.0", RANGE(1, 1e6),
@@ -186,12 +203,39 @@ const struct schema schema_table[] = {
         .flag = "--deterministic",
         .help = "engines whose result never changes, chosen by rule and not by time"),
     ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
-        .help = "fp32 products may round their factors to TF32"),
+        .help = "fp32 GEMMs and convolutions may round their factors to TF32"),
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
-    ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, .def = "auto", .metavar = "DIR",
+    ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",
         .help = "folder for plans and timings; auto: trainc in XDG_CACHE_HOME or "
                 "~/.cache; empty: none"),
+
+    /* looking for defects */
+    ROW("DEBUG.REDZONES", debug.redzones, NEUTRAL, .def = "False",
+        .help = "on every device: 256 bytes of NaN before and after each tensor of the "
+                "arena; a kernel that reads them makes NaN, one that writes them ends "
+                "the first step with its name"),
+
+    /* several processes */
+    ROW("DIST.TIMEOUT", dist.timeout, NEUTRAL, .def = "1800", RANGE(1, 1e9),
+        .flag = "--dist-timeout", .metavar = "SECONDS",
+        .help = "of several processes, how long one waits for the others before it ends "
+                "the run"),
+
+    /* 8 bits */
+    ROW("QUANT.ENABLE", quant.enable, .def = "False",
+        .help =
+            "the net is in 8 bits, as the files of trainc quantize say; inference alone"),
+    ROW("QUANT.METHOD", quant.method, .def = "percentile",
+        .help = "how trainc quantize finds the ranges of activations"),
+    ROW("QUANT.PERCENTILE", quant.percentile, .def = "99.99", RANGE(50, 100),
+        .help = "percentile: so many percent of an input's values are not cut"),
+    ROW("QUANT.FIRST", quant.first, .def = "False",
+        .help = "in 8 bits, the first layer, too"),
+    ROW("QUANT.LAST", quant.last, .def = "False",
+        .help = "in 8 bits, the layer of the logits, too"),
+    ROW("QUANT.KEEP", quant.keep, .def = "[]",
+        .help = "patterns of layers that stay in floats: layer1.*"),
 
     /* data */
     ROW("DATA.BATCH_SIZE", data.batch_size, .def = "128", RANGE(1, 1048576),
@@ -201,8 +245,10 @@ const struct schema schema_table[] = {
     ROW("DATA.VAL_BATCH_SIZE", data.val_batch_size, NEUTRAL, .def = "0",
         RANGE(0, 1048576), .flag = "--val-batch-size, --validation-batch-size, -vb",
         .metavar = "N", .help = "images per validation step; 0: DATA.BATCH_SIZE"),
-    ROW("DATA.DATA_PATH", data.data_path, NEUTRAL, .flag = "--data-path, --data-dir",
-        .metavar = "DIR", .help = "root of the data set"),
+    ROW("DATA.DATA_PATH", data.data_path, NEUTRAL, PATH,
+        .flag = "--data-path, --data-dir", .metavar = "DIR",
+        .help = "root of the data set; of 16-bit PNGs the high byte of a value counts, "
+                "where Pillow clips 16-bit greys at 255"),
     ROW("DATA.DATASET", data.dataset, .def = "imagenet", .flag = "--dataset",
         .metavar = "NAME",
         .help = "how the data set is stored below DATA.DATA_PATH; SPLIT is "
@@ -227,25 +273,41 @@ const struct schema schema_table[] = {
     ROW("DATA.IMG_WIDTH", data.img_width, .def = "0", RANGE(0, 65536),
         .help = "width of the input in pixels; 0: DATA.IMG_SIZE"),
     ROW("DATA.INTERPOLATION", data.interpolation, .def = "bicubic",
-        .choices = words_interpolations, .flag = "--interpolation",
+        .choices = choices_interpolations, .flag = "--interpolation",
         .help = "how images are resized"),
     ROW("DATA.MEAN", data.mean, .def = "[0.485, 0.456, 0.406]", RANGE(-1e6, 1e6),
-        .len = 3, .flag = "--mean",
-        .help = "subtracted from the channels, which are in [0, 1]"),
-    ROW("DATA.STD", data.std, .def = "[0.229, 0.224, 0.225]", ABOVE(0, 1e6), .len = 3,
-        .flag = "--std", .help = "the channels are divided by it"),
+        .flag = "--mean",
+        .help =
+            "subtracted from the channels, which are in [0, 1]; one number for each, or "
+            "one for all. Of RGB their mean where MODEL.IN_CHANS is not 3"),
+    ROW("DATA.STD", data.std, .def = "[0.229, 0.224, 0.225]", ABOVE(0, 1e6),
+        .flag = "--std", .help = "the channels are divided by it; as DATA.MEAN"),
     ROW("DATA.CROP_PCT", data.crop_pct, .def = "0.875", RANGE(0.01, 1),
         .flag = "--crop-pct",
         .help = "validation: side of the centre crop over the shorter side"),
     ROW("DATA.NUM_WORKERS", data.num_workers, NEUTRAL, .def = "8", RANGE(0, 1024),
-        .flag = "-j, --workers", .metavar = "N",
-        .help = "loader threads; 0: the main thread decodes"),
+        .word = "auto", .word_value = NUM_WORKERS_AUTO, .flag = "-j, --workers",
+        .metavar = "N",
+        .help = "loader threads; 0: the main thread decodes; auto: as many as there are "
+                "cores that may be used, 32 at most"),
     ROW("DATA.PREFETCH", data.prefetch, NEUTRAL, .def = "4", RANGE(1, 1024),
         .help = "batches that the loader may be ahead"),
-    ROW("DATA.CACHE", data.cache, NEUTRAL, .def = "none", .choices = words_caches,
-        .flag = "--cache", .help = "keep the decoded images in memory"),
+    ROW("DATA.SHUFFLE", data.shuffle, .def = "True", .flag = "--shuffle",
+        .help = "training: another order in each epoch; False: that of the data set"),
+    ROW("DATA.SHUFFLE_SHARDS", data.shuffle_shards, .def = "0", RANGE(0, 1048576),
+        .help = "training from containers: their files in another order in each epoch, and "
+                "the samples of so many files at a time mixed, for disks that are slow at "
+                "jumping; 0: all samples are mixed"),
+    ROW("DATA.DROP_LAST", data.drop_last, .def = "True", .flag = "--drop-last",
+        .help = "training: leave out what is left of an epoch after its last whole "
+                "batch; False: it is a batch of its own, smaller"),
+    ROW("DATA.CACHE", data.cache, NEUTRAL, .def = "none", .choices = choices_caches,
+        .flag = "--cache",
+        .help = "what to keep in memory of the images that have been read, as long as "
+                "half of it suffices: their files, or decoded images; mmap: these in a "
+                "file in DATA.DATA_PATH, which all runs on the machine share"),
     ROW("DATA.ON_ERROR", data.on_error, NEUTRAL, .def = "skip",
-        .choices = words_on_errors, .flag = "--on-error",
+        .choices = choices_on_errors, .flag = "--on-error",
         .help = "a damaged file is left out (in training another image takes its "
                 "place), or ends the run"),
     ROW("DATA.MAX_BAD_SHARE", data.max_bad_share, NEUTRAL, .def = "0.01", RANGE(0, 1),
@@ -256,6 +318,10 @@ const struct schema schema_table[] = {
         .help = "largest image in pixels; larger ones count as damaged"),
     ROW("DATA.MAX_BYTES", data.max_bytes, .def = "268435456", RANGE(1, NO_LIMIT),
         .help = "largest image file in bytes; larger ones count as damaged"),
+    ROW("DATA.EXIF_ROTATE", data.exif_rotate, .def = "False", .flag = "--exif-rotate",
+        .help = "read images as their EXIF orientation says, as Pillow's "
+                "ImageOps.exif_transpose does; False: as they are stored, as torchvision "
+                "and timm do"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, NEUTRAL, .def = "True",
         .help = "refuse a checkpoint whose class list is not the data set's"),
     ROW("DATA.CLASS_SET", data.class_set, .flag = "--class-set", .metavar = "NAME",
@@ -263,18 +329,20 @@ const struct schema schema_table[] = {
                 "to MODEL.NUM_CLASSES - 1, 255 is ignored"),
     ROW("DATA.CLASS_NAMES", data.class_names, .def = "[]",
         .help = "segmentation: a name for each class, where DATA.CLASS_SET is empty"),
-    ROW("DATA.LABELS", data.labels, .def = "ids", .choices = words_label_kinds,
+    ROW("DATA.LABELS", data.labels, .def = "ids", .choices = choices_label_kinds,
         .help = "what Cityscapes' label files hold: ids (labelIds) or train_ids "
                 "(labelTrainIds)"),
-    ROW("DATA.ZIP_MODE", data.zip_mode, .def = "False",
-        .unsupported = "zip files are not read: unpack them", .flag = "--zip",
-        .help = "read Swin's zip files"),
-    ROW("DATA.CACHE_MODE", data.cache_mode, .def = "part", .choices = words_cache_modes,
-        .no_effect = "only zip files have it, see DATA.CACHE", .flag = "--cache-mode",
-        .help = "Swin's cache of zip files"),
-    ROW("DATA.PIN_MEMORY", data.pin_memory, .def = "True",
-        .no_effect = "batches are pinned wherever the device gains by it",
-        .help = "pin batches for the copy to the device"),
+    ROW("DATA.ZIP_MODE", data.zip_mode, NEUTRAL, .def = "False", .flag = "--zip",
+        .help =
+            "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),
+    ROW("DATA.CACHE_MODE", data.cache_mode, NEUTRAL, .def = "part",
+        .choices = choices_cache_modes, .flag = "--cache-mode",
+        .help = "Swin's cache of zip files: full, part (of one process that is all) keep "
+                "the images' files in memory as DATA.CACHE encoded does; no: DATA.CACHE "
+                "counts"),
+    ROW("DATA.PIN_MEMORY", data.pin_memory, NEUTRAL, .def = "True", .flag = "--pin-mem",
+        .help = "keep batches in memory that the system does not move, where the device "
+                "copies faster from it"),
     ROW("DATA.MASK_PATCH_SIZE", data.mask_patch_size, .def = "32", RANGE(1, 65536),
         .no_effect = simmim, .help = "side of SimMIM's masked patches"),
     ROW("DATA.MASK_RATIO", data.mask_ratio, .def = "0.6", RANGE(0, 1),
@@ -282,22 +350,36 @@ const struct schema schema_table[] = {
 
     /* model */
     ROW("MODEL.TYPE", model.type, .def = "swin", .flag = "--model-type",
-        .metavar = "TYPE", .help = "family of the model, see `trainc models`"),
+        .metavar = "TYPE",
+        .help = "family of the model, see `trainc models`; a MODEL.NAME of theirs "
+                "implies it"),
     ROW("MODEL.NAME", model.name, .def = "swin_tiny_patch4_window7_224",
         .check = check_below, .flag = "--model", .metavar = "NAME",
         .help = "model, see `trainc models`; also a folder below OUTPUT"),
-    ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, .flag = "--pretrained",
-        .metavar = "FILE",
-        .help = "weights to start from, of safetensors or of torch.save (.pth)"),
+    ROW("MODEL.PRETRAINED", model.pretrained, NEUTRAL, PATH, .flag = "--pretrained",
+        .metavar = "[WEIGHTS]", .bare = "auto",
+        .help =
+            "weights to start from: a file of safetensors or of torch.save (.pth), or "
+            "a name of `trainc models --pretrained`, hf-hub:OWNER/NAME of the hub's "
+            "cache, or local-dir:FOLDER; auto, or the flag alone: those of MODEL.NAME"),
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, NEUTRAL, .def = "[]",
         .help = "patterns of names that the weights and the model need not share: "
                 "decoder.* starts afresh"),
-    ROW("MODEL.RESUME", model.resume, NEUTRAL, .flag = "--resume", .metavar = "FILE",
-        .help = "checkpoint to go on from"),
+    ROW("MODEL.RESUME", model.resume, NEUTRAL, PATH, .flag = "--resume",
+        .metavar = "FILE", .help = "checkpoint to go on from"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 16777216),
         .flag = "--num-classes", .metavar = "N", .help = "outputs of the classifier"),
-    ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 1024),
-        .flag = "--in-chans", .metavar = "N", .help = "channels of the input"),
+    ROW("MODEL.IN_CHANS", model.in_chans, .def = "3", RANGE(1, 32), .flag = "--in-chans",
+        .metavar = "N",
+        .help = "channels of the images: 1 grey, 3 RGB; others as the files store them "
+                "(PNG with alpha, the samples or pages of a TIFF)"),
+    ROW("MODEL.FEATURES_ONLY", model.features_only, .def = "False",
+        .help = "build the net up to its last stage of OUT_INDICES, without classifier, "
+                "for `trainc features` and `summary`"),
+    ROW("MODEL.OUT_INDICES", model.out_indices, .def = "[]", RANGE(-1000, 1000),
+        .flag = "--out-indices", .metavar = "N",
+        .help = "stages of FEATURES_ONLY from 0, -1 is the last; []: all (vit: the last "
+                "three)"),
     ROW("MODEL.DROP_RATE", model.drop_rate, .def = "0.0", RANGE(0, 1),
         .flag = "--drop, --dropout",
         .help = "dropout before the classifier (Swin: everywhere)"),
@@ -307,7 +389,8 @@ const struct schema schema_table[] = {
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
     ROW("MODEL.INIT", model.init, .flag = "--init",
-        .help = "initial weights; empty: the model's own"),
+        .help = "initial weights; empty: the model's own. kaiming_*: by fan-out in "
+                "convolutions, by fan-in in linear layers"),
     FAMILY_ROW("MODEL.RESNET.STEM", STR, .def = "auto",
                .help = "first layers; auto: the model's own"),
     FAMILY_ROW("MODEL.RESNET.SHORTCUT", STR, .def = "auto",
@@ -372,6 +455,10 @@ const struct schema schema_table[] = {
     ROW("TRAIN.MAX_STEPS", train.max_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--max-steps", .metavar = "N",
         .help = "stop after that many optimizer steps; 0: no limit"),
+    ROW("TRAIN.EARLY_STOP", train.early_stop, NEUTRAL, .def = "0", RANGE(0, EPOCHS),
+        .flag = "--early-stop", .metavar = "N",
+        .help = "stop after N epochs without a better score of the weights or their EMA; "
+                "0: never"),
     ROW("TRAIN.BASE_LR", train.base_lr, .def = "0.0005", RANGE(0, 1e6), .flag = "--lr",
         .metavar = "LR", .help = "learning rate after the warm-up, see TRAIN.SCALE_LR"),
     ROW("TRAIN.WARMUP_LR", train.warmup_lr, .def = "5e-07", RANGE(0, 1e6),
@@ -394,7 +481,7 @@ const struct schema schema_table[] = {
     ROW("TRAIN.CLIP_GRAD", train.clip_grad, .def = "5.0", .none = "0", RANGE(0, 1e6),
         .flag = "--clip-grad",
         .help = "largest L2 norm, or value, of the gradients; 0 or None: no clipping"),
-    ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = words_clip_modes,
+    ROW("TRAIN.CLIP_MODE", train.clip_mode, .def = "norm", .choices = choices_clip_modes,
         .flag = "--clip-mode", .help = "what TRAIN.CLIP_GRAD limits"),
     ROW("TRAIN.ACCUMULATION_STEPS", train.accumulation_steps, .def = "1", RANGE(1, 65536),
         .flag = "--accumulation-steps, --grad-accum-steps", .metavar = "N",
@@ -407,7 +494,7 @@ const struct schema schema_table[] = {
             "patterns of parameter names that are not trained: layer1.*; statistics of "
             "batch norms that they match are kept, too"),
     ROW("TRAIN.CLASS_WEIGHTS", train.class_weights, .def = "none",
-        .choices = words_class_weights, RANGE(0, 1e6),
+        .choices = choices_class_weights, RANGE(0, 1e6),
         .help = "segmentation: a factor of the loss for each class"),
     ROW("TRAIN.CLASS_WEIGHTS_C", train.class_weights_c, .def = "1.1", ABOVE(1, 100),
         .help = "c of CLASS_WEIGHTS auto: 1 / ln(c + share of the class)"),
@@ -438,12 +525,19 @@ const struct schema schema_table[] = {
                 "warm-up included, as in Swin (timm 0.4.12); timm counts from the end "
                 "of the warm-up today"),
     ROW("TRAIN.LR_SCHEDULER.DECAY_RATE", train.lr_scheduler.decay_rate, .def = "0.1",
-        RANGE(0, 1), .flag = "--decay-rate, --dr", .help = "step: factor of each decay"),
+        RANGE(0, 1), .flag = "--decay-rate, --dr",
+        .help = "step, plateau: factor of each decay"),
+    ROW("TRAIN.LR_SCHEDULER.PATIENCE_EPOCHS", train.lr_scheduler.patience_epochs,
+        .def = "10", RANGE(0, EPOCHS), .flag = "--patience-epochs", .metavar = "N",
+        .help = "plateau: epochs without a better score (that of the best checkpoint) "
+                "before the rate is lowered at the end of one more"),
     ROW("TRAIN.LR_SCHEDULER.GAMMA", train.lr_scheduler.gamma, .def = "0.1", RANGE(0, 1),
         .help = "multistep: factor at each milestone"),
     ROW("TRAIN.LR_SCHEDULER.MULTISTEPS", train.lr_scheduler.multisteps, .def = "[]",
         RANGE(0, EPOCHS), .flag = "--milestones, --decay-milestones",
-        .help = "multistep: epochs of the milestones"),
+        .help = "multistep: epochs of the milestones, counted from the start of the run, "
+                "warm-up included, as in Swin and torch; timm counts from the end of the "
+                "warm-up unless its warmup_prefix is False"),
     ROW("TRAIN.LR_SCHEDULER.POWER", train.lr_scheduler.power, .def = "0.9", ABOVE(0, 100),
         .help = "poly: exponent"),
     ROW("TRAIN.LR_SCHEDULER.PCT_START", train.lr_scheduler.pct_start, .def = "0.3",
@@ -483,19 +577,19 @@ const struct schema schema_table[] = {
     ROW("TRAIN.OPTIMIZER.ALWAYS_ADAPT", train.optimizer.always_adapt, .def = "False",
         .help = "trust ratio: also for tensors without weight decay"),
     ROW("TRAIN.EMA.ENABLE", train.ema.enable, .def = "False", .flag = "--model-ema",
-        .help = "keep an exponential moving average of the weights"),
+        .help = "keep an exponential moving average (EMA) of the weights"),
     ROW("TRAIN.EMA.DECAY", train.ema.decay, .def = "0.9998", RANGE(0, 1),
-        .flag = "--model-ema-decay", .help = "decay of the average"),
+        .flag = "--model-ema-decay", .help = "decay of the EMA"),
     ROW("TRAIN.EMA.RAMP_STEPS", train.ema.ramp_steps, .def = "2000.0", RANGE(0, 1e12),
         .help = "the decay is DECAY * (1 - exp(-step / RAMP_STEPS)); 0: DECAY"),
     ROW("TRAIN.EMA.DEVICE", train.ema.device, NEUTRAL, .def = "device",
-        .choices = words_ema_devices, .help = "where the average is kept"),
+        .choices = choices_ema_devices, .help = "where the EMA is kept"),
     ROW("TRAIN.MOE.SAVE_MASTER", train.moe.save_master, .def = "False",
         .no_effect = "a checkpoint is one file",
         .help = "save only the master's experts"),
 
     /* augmentation */
-    ROW("AUG.CROP_MODE", aug.crop_mode, .def = "auto", .choices = words_crop_modes,
+    ROW("AUG.CROP_MODE", aug.crop_mode, .def = "auto", .choices = choices_crop_modes,
         .flag = "--train-crop-mode",
         .help = "training crop; auto: pad if AUG.PAD_CROP > 0, else rrc"),
     ROW("AUG.SCALE", aug.scale, .def = "[0.08, 1.0]", ABOVE(0, 1), .len = 2,
@@ -504,7 +598,7 @@ const struct schema schema_table[] = {
         .len = 2, .flag = "--ratio", .help = "rrc: width over height"),
     ROW("AUG.PAD_CROP", aug.pad_crop, .def = "0", RANGE(0, 65536), .flag = "--pad-crop",
         .metavar = "N", .help = "pad: pixels on each side before the random crop"),
-    ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = words_pad_modes,
+    ROW("AUG.PAD_MODE", aug.pad_mode, .def = "constant", .choices = choices_pad_modes,
         .flag = "--pad-mode", .help = "pad: what these pixels are; constant: black"),
     ROW("AUG.SHIFT", aug.shift, .def = "0", RANGE(0, 65536), .flag = "--shift",
         .metavar = "N",
@@ -515,11 +609,11 @@ const struct schema schema_table[] = {
                 "then cropped or padded"),
     ROW("AUG.HFLIP", aug.hflip, .def = "0.5", RANGE(0, 1), .flag = "--hflip",
         .help = "probability of a horizontal flip"),
-    ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = words_hflip_modes,
+    ROW("AUG.HFLIP_MODE", aug.hflip_mode, .def = "random", .choices = choices_hflip_modes,
         .flag = "--hflip-mode",
         .help = "alternate: each image is flipped in every second epoch"),
     ROW("AUG.INTERPOLATION", aug.interpolation, .def = "same",
-        .choices = words_aug_interpolations, .flag = "--train-interpolation",
+        .choices = choices_aug_interpolations, .flag = "--train-interpolation",
         .help = "how training images are resized; same: as DATA.INTERPOLATION; random: "
                 "bilinear or bicubic, drawn for each (timm)"),
     ROW("AUG.COLOR_JITTER", aug.color_jitter, .def = "0.4", RANGE(-1, 100),
@@ -531,7 +625,7 @@ const struct schema schema_table[] = {
             "ta_wide; none: none"),
     ROW("AUG.REPROB", aug.reprob, .def = "0.25", RANGE(0, 1), .flag = "--reprob",
         .help = "random erasing: probability"),
-    ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = words_remodes,
+    ROW("AUG.REMODE", aug.remode, .def = "pixel", .choices = choices_remodes,
         .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes, at most"),
@@ -551,7 +645,7 @@ const struct schema schema_table[] = {
         .flag = "--mixup-prob", .help = "probability of mixup or cutmix"),
     ROW("AUG.MIXUP_SWITCH_PROB", aug.mixup_switch_prob, .def = "0.5", RANGE(0, 1),
         .flag = "--mixup-switch-prob", .help = "probability of cutmix when both are on"),
-    ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = words_mixup_modes,
+    ROW("AUG.MIXUP_MODE", aug.mixup_mode, .def = "batch", .choices = choices_mixup_modes,
         .flag = "--mixup-mode", .help = "one draw for each batch, pair or element"),
     ROW("AUG.MIXUP_OFF_EPOCH", aug.mixup_off_epoch, .def = "0", RANGE(0, EPOCHS),
         .flag = "--mixup-off-epoch", .metavar = "N",
@@ -566,14 +660,15 @@ const struct schema schema_table[] = {
         .help = "Swin's shuffled validation"),
 
     /* log */
-    ROW("LOG.LEVEL", log.level, NEUTRAL, .def = "info", .choices = words_log_levels,
-        .flag = "--log-level", .help = "least important lines on stderr"),
+    ROW("LOG.LEVEL", log.level, NEUTRAL, .def = "info", .choices = choices_log_levels,
+        .flag = "--log-level", .help = "least important lines of the log to show"),
     ROW("LOG.TENSORBOARD", log.tensorboard, NEUTRAL, .def = "True",
         .flag = "--tensorboard", .help = "write TensorBoard events"),
-    ROW("LOG.PICTURES", log.pictures, NEUTRAL, .def = "4", RANGE(0, 1000),
-        .flag = "--pictures", .metavar = "N",
+    ROW("LOG.IMAGES", log.images, NEUTRAL, .def = "4", RANGE(0, 1000),
+        .flag = "--log-images", .metavar = "N",
         .help = "segmentation: validation images to paint beside truth and prediction"),
-    ROW("LOG.PROGRESS", log.progress, NEUTRAL, .def = "auto", .choices = words_progresses,
-        .flag = "--progress", .help = "progress bar; auto: if stderr is a terminal"),
+    ROW("LOG.PROGRESS", log.progress, NEUTRAL, .def = "auto",
+        .choices = choices_progresses, .flag = "--progress",
+        .help = "progress bar; auto: if stderr is a terminal"),
     {0},
 };

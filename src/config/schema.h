@@ -1,5 +1,5 @@
 /*
- * The schema: one row a key, and everything that is known about the key. YAML, flags,
+ * The schema: a row per key, and everything that is known about the key. YAML, flags,
  * checks, --help, `trainc config` and the saved config.yaml are made from it.
  */
 #ifndef CONFIG_SCHEMA_H
@@ -47,9 +47,11 @@ struct schema {
     const struct choice *choices; /* also for texts: the words that are allowed; for a
                                    * list of floats: instead of a list */
     const char *(*check)(const char *text); /* NULL if good, else what it must be */
+    bool path;                              /* a text: ~/ is $HOME */
     const char *flag;    /* "--epochs", or "-b, --batch-size": all its names */
     const char *no_flag; /* another name of its --no- form */
     const char *set_flag, *set_value; /* a flag without a value that sets this one */
+    const char *bare;                 /* a text: what its flag without a value means */
     const char *metavar;              /* of the flag; NULL: made from the type */
     const char *help;
     const char *no_effect;   /* a warning when it differs from the default: why */

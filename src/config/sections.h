@@ -14,6 +14,8 @@ struct config_amp {
     int64_t growth_interval;
     double min_scale;
     int64_t max_skips, inject_overflow_at;
+    struct bool_opt keep_batchnorm_fp32, master_weights;
+    struct str_list fp32, half;
 };
 
 struct config_cuda {
@@ -26,13 +28,28 @@ struct config_cudnn {
     const char *cache;
 };
 
+struct config_dist {
+    double timeout;
+};
+
+struct config_debug {
+    bool redzones;
+};
+
+struct config_quant {
+    bool enable, first, last;
+    struct str_list keep;
+    const char *method;
+    double percentile;
+};
+
 struct config_data {
     int64_t batch_size;
     const char *data_path, *dataset;
     int64_t img_size, img_height, img_width; /* see config_height, config_width */
     int interpolation;
     bool zip_mode;
-    const char *cache_mode;
+    int cache_mode;
     bool pin_memory;
     int64_t num_workers, mask_patch_size;
     double mask_ratio;
@@ -44,6 +61,9 @@ struct config_data {
     int on_error;
     double max_bad_share;
     int64_t max_pixels, max_bytes, prefetch;
+    bool exif_rotate;
+    bool shuffle, drop_last;
+    int64_t shuffle_shards;
     int cache;
     bool check_classes;
     const char *class_set;
@@ -56,6 +76,8 @@ struct config_model {
     const char *type, *name, *pretrained, *resume;
     struct str_list pretrained_skip;
     int64_t num_classes, in_chans;
+    bool features_only;
+    struct int_list out_indices;
     double drop_rate, drop_path_rate, label_smoothing;
     const char *init;
 };
@@ -74,10 +96,11 @@ struct config_train {
     struct str_list freeze;
     struct float_list class_weights; /* or a word: CLASS_WEIGHTS_NONE */
     double class_weights_c;
-    int64_t max_steps, eval_freq, save_steps, keep_checkpoints, signal_exit_code;
+    int64_t early_stop, max_steps, eval_freq, save_steps, keep_checkpoints,
+        signal_exit_code;
     struct {
         const char *name;
-        int64_t decay_epochs;
+        int64_t decay_epochs, patience_epochs;
         double decay_rate;
         bool warmup_prefix;
         double gamma;
@@ -135,7 +158,7 @@ struct config_log {
     int level;
     bool tensorboard;
     int progress;
-    int64_t pictures;
+    int64_t images;
 };
 
 struct config {
@@ -153,6 +176,9 @@ struct config {
     struct config_amp amp;
     struct config_cuda cuda;
     struct config_cudnn cudnn;
+    struct config_debug debug;
+    struct config_quant quant;
+    struct config_dist dist;
     struct config_data data;
     struct config_model model;
     struct config_train train;
@@ -162,6 +188,7 @@ struct config {
 
     /* Not keys; last. */
     struct cfgnode *tree; /* frozen: what the fields were made from, and what set it */
+    const char *words;    /* the command line's, see config/cmdline.h; NULL: none */
     bool doubt; /* something was not understood: what has no place may have been meant */
 };
 

@@ -26,6 +26,19 @@ static void check_scaler_keys(const struct config *cfg, struct problems *p)
                    half ? "AMP.LOSS_SCALE is a number" : "only fp16 has a loss scale");
 }
 
+static void check_level_keys(const struct config *cfg, struct problems *p)
+{
+    static const char *const stored[] = {"AMP.KEEP_BATCHNORM_FP32", "AMP.MASTER_WEIGHTS"};
+    static const char *const layers[] = {"AMP.FP32", "AMP.HALF"};
+    int level = config_amp_level(cfg);
+
+    for (int i = 0; i < 2; i++) {
+        check_read(cfg, p, stored[i], level >= AMP_OPT_LEVEL_O2,
+                   "below O2 all weights are fp32");
+        check_read(cfg, p, layers[i], level > AMP_OPT_LEVEL_O0, "mixed precision is off");
+    }
+}
+
 static void check_augmentation_keys(const struct config *cfg, struct problems *p)
 {
     static const char *const mixes[] = {"AUG.MIXUP_SWITCH_PROB", "AUG.MIXUP_MODE",
@@ -49,22 +62,24 @@ static void check_augmentation_keys(const struct config *cfg, struct problems *p
 
 void config_check_unread(const struct config *cfg, struct problems *p)
 {
-    static const char average[] = "TRAIN.EMA.ENABLE is False";
+    static const char ema[] = "TRAIN.EMA.ENABLE is False";
     bool counts = !cfg->train.class_weights.item &&
                   cfg->train.class_weights.n == CLASS_WEIGHTS_AUTO;
 
     check_scaler_keys(cfg, p);
+    check_level_keys(cfg, p);
     check_augmentation_keys(cfg, p);
     check_read(cfg, p, "TRAIN.SCALE_LR_BASE", cfg->train.scale_lr,
                "TRAIN.SCALE_LR is False");
     check_read(cfg, p, "TRAIN.CLIP_MODE", cfg->train.clip_grad > 0,
                "TRAIN.CLIP_GRAD is 0");
+    check_read(cfg, p, "DATA.SHUFFLE_SHARDS", cfg->data.shuffle, "DATA.SHUFFLE is False");
     check_read(cfg, p, "DATA.CROP_PCT", cfg->test.crop, "TEST.CROP is False");
     check_read(cfg, p, "DATA.MAX_BAD_SHARE", cfg->data.on_error != ON_ERROR_FAIL,
                "DATA.ON_ERROR fail ends the run at the first damaged file");
-    check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, average);
-    check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, average);
-    check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, average);
+    check_read(cfg, p, "TRAIN.EMA.DECAY", cfg->train.ema.enable, ema);
+    check_read(cfg, p, "TRAIN.EMA.RAMP_STEPS", cfg->train.ema.enable, ema);
+    check_read(cfg, p, "TRAIN.EMA.DEVICE", cfg->train.ema.enable, ema);
     check_read(cfg, p, "TRAIN.CLASS_WEIGHTS_C", counts,
                "TRAIN.CLASS_WEIGHTS is not auto");
 }

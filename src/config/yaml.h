@@ -3,7 +3,7 @@
  * (config/scalar.h); every leaf knows its place, "file:line:col". Anchors, aliases and
  * the merge key `<<` work. Errors, all with their place: what is not YAML, a key twice in
  * one section, tags beyond YAML's own scalars, dates, a second document, aliases that
- * expand to more than 100,000 values.
+ * expand to more than 10,000 values, items of lists apart, of which 100,000 may be.
  */
 #ifndef CONFIG_YAML_H
 #define CONFIG_YAML_H

@@ -9,7 +9,7 @@ struct job {
     const struct device *dev;
     struct step *s;
     enum dtype t;
-    bool past;
+    bool streamed;
 };
 
 static const char *add_claim(struct region *r, struct graph *g, struct node *n,
@@ -32,12 +32,12 @@ static void add_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
 
     j->dev->loops->add(j->t, (const void *const *)j->s->in, j->s->nin, j->s->out[0], lo,
-                       hi, j->past);
+                       hi, j->streamed);
 }
 
 static void add_run(struct step *s, struct device *dev)
 {
-    struct job j = {dev, s, s->out_tensor[0]->dtype, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, s->out_tensor[0]->dtype, cpu_streams(dev, s, 0)};
 
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, add_part, &j);
 }

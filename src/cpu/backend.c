@@ -1,6 +1,5 @@
 #include "cpu/backend.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cgroup.h"
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cpu/amx.h"
@@ -55,17 +54,6 @@ static size_t cache_size(void)
     kib = strtoul(line, NULL, 10);
     size = kib ? kib << 10 : CACHE_SIZE;
     return size < most ? size : most;
-}
-
-/*
- * Cores that the process may use. More threads than a container's quota of processor time
- * is for would spend it in turns, and wait for each other meanwhile.
- */
-static int usable_cores(void)
-{
-    double quota = ceil(cgroup_own().cpus);
-
-    return quota < omp_get_num_procs() ? (int)quota : omp_get_num_procs();
 }
 
 static int choose_threads(int asked)

@@ -8,26 +8,26 @@
 #include "cpu/backend.h"
 #include "cpu/device.h"
 
-enum { COPY_BYTES = 128 << 20, COPY_RUNS = 7, AHEAD = 8192 };
+enum { COPY_BYTES = 128 << 20, COPY_RUNS = 7, PREFETCH = 8192 };
 
 struct copy {
     const struct loops *loops;
     const char *from;
     char *to;
-    bool past_cache;
+    bool streamed;
 };
 
 static void copy_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct copy *c = arg;
 
-    c->loops->copy(c->to + lo, c->from + lo, hi - lo, c->past_cache);
+    c->loops->copy(c->to + lo, c->from + lo, hi - lo, c->streamed);
 }
 
 void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
-              bool past_cache)
+              bool streamed)
 {
-    struct copy c = {dev->loops, from, to, past_cache};
+    struct copy c = {dev->loops, from, to, streamed};
 
     cpu_for(dev, (int64_t)size, 4096, copy_part, &c);
 }
@@ -44,8 +44,8 @@ static void read_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i + 128 <= hi; i += 128) {
         line a, b;
 
-        __builtin_prefetch(from + i + AHEAD);
-        __builtin_prefetch(from + i + AHEAD + 64);
+        __builtin_prefetch(from + i + PREFETCH);
+        __builtin_prefetch(from + i + PREFETCH + 64);
         memcpy(&a, from + i, sizeof(a));
         memcpy(&b, from + i + 64, sizeof(b));
         sum ^= a;
@@ -71,13 +71,13 @@ static void fill_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i < hi; i += (int64_t)sizeof(page)) {
         int64_t n = hi - i < (int64_t)sizeof(page) ? hi - i : (int64_t)sizeof(page);
 
-        c->loops->copy(c->to + i, page, n, c->past_cache);
+        c->loops->copy(c->to + i, page, n, c->streamed);
     }
 }
 
-void cpu_fill(const struct device *dev, void *to, size_t size, bool past_cache)
+void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed)
 {
-    struct copy c = {dev->loops, NULL, to, past_cache};
+    struct copy c = {dev->loops, NULL, to, streamed};
 
     cpu_for(dev, (int64_t)size, 4096, fill_part, &c);
 }
@@ -86,7 +86,7 @@ double cpu_copy_bandwidth(struct device *dev)
 {
     void *from = backend_cpu.alloc(dev, COPY_BYTES),
          *to = backend_cpu.alloc(dev, COPY_BYTES);
-    double seconds[2][COPY_RUNS], cached, past;
+    double seconds[2][COPY_RUNS], cached, streamed;
 
     /* memory that nobody wrote would be one page of zeros, which stays in the cache */
     cpu_fill(dev, from, COPY_BYTES, false);
@@ -100,8 +100,8 @@ double cpu_copy_bandwidth(struct device *dev)
         }
     }
     cached = median(seconds[0], COPY_RUNS);
-    past = median(seconds[1], COPY_RUNS);
+    streamed = median(seconds[1], COPY_RUNS);
     backend_cpu.free(dev, from);
     backend_cpu.free(dev, to);
-    return 2.0 * COPY_BYTES / (cached < past ? cached : past);
+    return 2.0 * COPY_BYTES / (cached < streamed ? cached : streamed);
 }

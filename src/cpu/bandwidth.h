@@ -7,20 +7,20 @@
 #include "graph/kernel.h"
 
 /*
- * Copies on all threads, by vector loads and stores; past_cache: by stores that pass the
- * cache. Memory of cpu_alloc (64-byte aligned).
+ * Copies on all threads, by vector loads and stores; streamed: by non-temporal
+ * stores. Memory of cpu_alloc (64-byte aligned).
  */
 void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
-              bool past_cache);
+              bool streamed);
 
 /*
  * Loads alone, and stores alone: what copying cannot do without. A fill writes bytes of
- * CPU_FILL, as lines of zeros may be written faster than what a kernel makes (past the
- * cache, on Zen 4: 83 GB/s, others 26).
+ * CPU_FILL, as lines of zeros may be written faster than what a kernel makes (by
+ * non-temporal stores, past the cache, on Zen 4: 83 GB/s, others 26).
  */
 enum { CPU_FILL = 0x3f };
 void cpu_read(const struct device *dev, const void *from, size_t size);
-void cpu_fill(const struct device *dev, void *to, size_t size, bool past_cache);
+void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed);
 
 /*
  * Bytes read and written a second by the faster of the two ways to copy 128 MiB that hold

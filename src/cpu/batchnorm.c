@@ -1,5 +1,5 @@
 /*
- * Batch norm forward on the CPU, with what stands behind it: [dropout2d] [+ residual]
+ * Batch norm forward on the CPU, with what follows it: [dropout2d] [+ residual]
  * [relu], where the residual may be a second batch norm (the shortcut with a projection).
  * A dropout's factors are in the tables of scale and shift, of which each sample has its
  * own then.
@@ -40,35 +40,28 @@ struct batchnorm_state {
     bool relu, add;
 };
 
-struct found {
+struct match {
     struct node *relu, *add, *drop, *bn[2];
     int nbn;
     struct tensor *residual;
 };
 
-static struct node *bn_behind(const struct graph *g, const struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && p->op == &op_batchnorm && node_free(p) && tensor_only_reader(g, t) ? p
-                                                                                   : NULL;
-}
-
 /*
  * One of the two has a dropout2d, or none: of a norm and a dropped one, the first is
  * taken.
  */
-static bool find_add(struct found *f, const struct graph *g, struct node *add)
+static bool find_add(struct match *f, const struct graph *g, struct node *add)
 {
     if (add->nin != 2 || !node_free(add))
         return false;
     f->add = add;
     for (int i = 0; i < 2; i++) {
-        struct node *bn = f->drop ? NULL : bn_behind(g, add->in[i]);
-        struct node *drop = bn || f->nbn ? NULL : batchnorm_drop(g, add->in[i]);
+        struct node *bn = f->drop ? NULL : sole_producer(g, add->in[i], &op_batchnorm);
+        struct node *drop =
+            bn || f->nbn ? NULL : sole_producer(g, add->in[i], &op_dropout2d);
 
         if (drop) {
-            bn = bn_behind(g, drop->in[DROPOUT_X]);
+            bn = sole_producer(g, drop->in[DROPOUT_X], &op_batchnorm);
             f->drop = bn ? drop : NULL;
         }
         if (bn && !(f->nbn && bn == f->bn[0]))
@@ -80,14 +73,14 @@ static bool find_add(struct found *f, const struct graph *g, struct node *add)
 }
 
 /* From a relu, an add or a batch norm down to the batch norms. */
-static bool find(struct found *f, const struct graph *g, struct node *n)
+static bool find(struct match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
     if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
         f->relu = n;
-        before = n->in[RELU_X]->producer;
-        if (!before || !node_free(before) || !tensor_only_reader(g, n->in[RELU_X]))
+        before = sole_producer(g, n->in[RELU_X], NULL);
+        if (!before)
             return false;
     }
     if (before->op == &op_add)
@@ -115,11 +108,11 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
                                    struct device *dev)
 {
     struct batchnorm_state *st = region_state(r);
-    struct found f = {0};
+    struct match f = {0};
     const struct tensor *y;
 
     if (!find(&f, g, n))
-        return "not a batch norm, nor an add or a relu right behind one";
+        return "not a batch norm, nor an add or a relu directly after one";
     y = n->out[0];
     for (int i = 0; i < f.nbn; i++)
         if (f.bn[i]->in[BATCHNORM_X]->dtype != y->dtype)
@@ -199,7 +192,7 @@ static void statistics(const struct job *j, int k, int thread)
         end = i;
         loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + own,
                         b->sum + own, b->sum2 + own,
-                        cpu_far(j->dev, j->s->in_tensor[m->x]), jump);
+                        cpu_uncached(j->dev, j->s->in_tensor[m->x]), jump);
         loops->bn_merge(width, b->sum + own, b->total + own);
         loops->bn_merge(width, b->sum2 + own, b->total2 + own);
     }
@@ -267,7 +260,7 @@ static void apply(const struct job *j, int thread)
     const struct batchnorm_state *st = j->st;
     const struct norm *m = &st->norm[0];
     enum dtype t = j->s->in_tensor[m->x]->dtype;
-    const bool past = cpu_past(j->dev, j->s, st->y);
+    const bool streamed = cpu_streams(j->dev, j->s, st->y);
     int64_t lo, hi;
     struct bn_apply a = {
         .t = t,
@@ -291,7 +284,7 @@ static void apply(const struct job *j, int thread)
     for (struct piece p; lo < hi; lo += p.n) {
         p = samples_first(&st->samples, &m->rows, lo, hi);
         a.n = p.n;
-        a.past = past && p.at * (int64_t)dtype_size(t) % 64 == 0;
+        a.streamed = streamed && p.at * (int64_t)dtype_size(t) % 64 == 0;
         a.scale = j->scale + p.sample * a.width;
         a.shift = j->shift + p.sample * a.width;
         a.x = cpu_at(j->s->in[m->x], t, p.at);

@@ -33,8 +33,6 @@ struct samples {
     int64_t n, len;                   /* samples, elements of each */
 };
 
-/* The dropout2d that makes t and can be taken, or NULL. */
-struct node *batchnorm_drop(const struct graph *g, const struct tensor *t);
 /* Takes drop (or NULL) into r; t is the tensor whose samples are meant. */
 struct samples samples_claim(struct region *r, struct node *drop, const struct tensor *t);
 /* Bytes of one table for each sample; the factor of channel number % channels. */

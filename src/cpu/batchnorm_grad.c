@@ -7,8 +7,8 @@
  *   dweight = dot rstd;  dbias = sum
  *
  * One pass reads x and g for the sums, from the last elements to the first, one reads
- * them again, forwards, and writes dx (the order is that of batchnorm.c). Right behind a
- * batch norm the mask is the sign of its output, which is computed again from x; behind
+ * them again, forwards, and writes dx (the order is that of batchnorm.c). Directly after
+ * a batch norm the mask is the sign of its output, which is computed again from x; after
  * an add the stored y is read. If others want dz (the shortcut does), the first pass
  * stores it and the second reads that. A factor is constant in a sample's channel, so it
  * multiplies the sums of each sample, and the table of weight rstd, of which each sample
@@ -29,13 +29,13 @@ enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
 struct batchnorm_grad_state {
     struct rows rows;
     float eps;
-    enum bn_mask mask;
+    enum bn_mask relu_mask;
     int g2, y, bias; /* reads, or -1 */
     bool dz;         /* stored for others */
     struct samples samples;
 };
 
-struct found {
+struct match {
     struct node *relu, *add, *drop;
     struct tensor *g, *g2, *y, *bias, *dz;
 };
@@ -55,12 +55,12 @@ static struct node *bn_before_relu(const struct node *n, const struct tensor *y)
     return bn;
 }
 
-static void find(struct found *f, const struct graph *g, struct node *n)
+static void find(struct match *f, const struct graph *g, struct node *n)
 {
     struct tensor *dz = n->in[BATCHNORM_GRAD_DY];
     struct node *p, *bn;
 
-    f->drop = batchnorm_drop(g, dz);
+    f->drop = sole_producer(g, dz, &op_dropout2d);
     if (f->drop && f->drop->in[DROPOUT_X]->dtype != dz->dtype)
         f->drop = NULL;
     dz = f->drop ? f->drop->in[DROPOUT_X] : dz;
@@ -89,7 +89,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
                                         struct device *dev)
 {
     struct batchnorm_grad_state *st = region_state(r);
-    struct found f = {0};
+    struct match f = {0};
     const struct tensor *x;
 
     if (n->op != &op_batchnorm_grad)
@@ -101,7 +101,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
 
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
-    st->mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
+    st->relu_mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
     st->dz = f.dz != NULL;
     region_take(r, n);
     if (f.relu)
@@ -114,7 +114,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     (void)region_read(r, n->in[BATCHNORM_GRAD_VAR]);
     (void)region_read(r, f.g);
     st->g2 = f.g2 ? region_read(r, f.g2) : -1;
-    st->y = st->mask == BN_MASK_Y ? region_read(r, f.y) : -1;
+    st->y = st->relu_mask == BN_MASK_Y ? region_read(r, f.y) : -1;
     st->bias = f.bias ? region_read(r, f.bias) : -1;
     st->samples = samples_claim(r, f.drop, x);
     for (int i = 0; i < 3; i++)
@@ -142,7 +142,7 @@ static struct bn_grad part(const struct bn_grad *whole, struct piece p)
     int64_t i = p.at;
 
     a.n = p.n;
-    a.past = a.past && i * (int64_t)dtype_size(a.t) % 64 == 0;
+    a.streamed = a.streamed && i * (int64_t)dtype_size(a.t) % 64 == 0;
     a.x = cpu_at(a.x, a.t, i);
     a.y = cpu_at(a.y, a.t, i);
     a.g = cpu_at(a.g, a.t, i);
@@ -278,13 +278,13 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
         .shift = j.b.table[2],
         .c = j.b.table[3],
         .d = j.b.table[4],
-        .mask = st->mask,
-        .past = cpu_past(dev, s, WRITE_DX),
-        .far = cpu_far(dev, s->in_tensor[READ_X]),
+        .relu_mask = st->relu_mask,
+        .streamed = cpu_streams(dev, s, WRITE_DX),
+        .uncached = cpu_uncached(dev, s->in_tensor[READ_X]),
     };
     j.apply = j.sums;
     if (j.sums.dz) { /* the second pass reads what the first one stored */
-        j.apply.mask = BN_MASK_NONE;
+        j.apply.relu_mask = BN_MASK_NONE;
         j.apply.g = j.sums.dz;
         j.apply.g2 = NULL;
     }

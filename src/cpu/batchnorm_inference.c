@@ -1,6 +1,6 @@
 /*
  * Batch norm with fixed statistics [+ relu] where no convolution could fold it, and its
- * data gradient: both are one number times and one number plus for each channel.
+ * data gradient: both are a factor and an addend per channel.
  */
 #include "cpu/batchnorm.h"
 #include "cpu/kernels.h"
@@ -31,7 +31,7 @@ static const char *inference_claim(struct region *r, struct graph *g, struct nod
 
     if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
         relu = n;
-        bn = tensor_only_reader(g, n->in[RELU_X]) ? n->in[RELU_X]->producer : NULL;
+        bn = sole_producer(g, n->in[RELU_X], NULL);
     }
     if (!bn || !node_free(bn) ||
         (bn->op != &op_batchnorm_inference &&
@@ -91,7 +91,7 @@ static void inference_part(void *arg, int64_t lo, int64_t hi)
         .scale = j->scale,
         .shift = j->shift,
         .relu = j->st->relu,
-        .past = cpu_past(j->dev, j->s, 0),
+        .streamed = cpu_streams(j->dev, j->s, 0),
     });
 }
 

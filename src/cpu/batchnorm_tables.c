@@ -43,16 +43,6 @@ void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *
     memset(t->sum2 + (size_t)thread * width, 0, width * sizeof(float));
 }
 
-struct node *batchnorm_drop(const struct graph *g, const struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && p->op == &op_dropout2d && node_free(p) && !t->root &&
-                   tensor_only_reader(g, t)
-               ? p
-               : NULL;
-}
-
 struct samples samples_claim(struct region *r, struct node *drop, const struct tensor *t)
 {
     struct samples s = {.n = 1, .len = tensor_len(t)};

@@ -69,11 +69,11 @@ static void sum_chunk(const struct job *j, int64_t i, int64_t n, float *sum, flo
                         .width = j->rows->width,
                         .sum = sum,
                         .dot = dot,
-                        .far = cpu_far(j->dev, s->in_tensor[0])};
+                        .uncached = cpu_uncached(j->dev, s->in_tensor[0])};
 
     if (!j->dot) {
         j->dev->loops->column_sums(t, cpu_at(s->in[BIAS_GRAD_DY], t, i), n,
-                                   j->rows->width, sum, a.far);
+                                   j->rows->width, sum, a.uncached);
         return;
     }
     a.x = cpu_at(s->in[0], t, i);

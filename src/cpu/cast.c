@@ -9,7 +9,7 @@
 struct job {
     const struct device *dev;
     struct step *s;
-    bool past;
+    bool streamed;
 };
 
 static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
@@ -33,12 +33,12 @@ static void cast_part(void *arg, int64_t lo, int64_t hi)
     enum dtype from = j->s->in_tensor[0]->dtype, to = j->s->out_tensor[0]->dtype;
 
     j->dev->loops->cast(from, to, cpu_at(j->s->in[0], from, lo),
-                        cpu_out(j->s->out[0], to, lo), hi - lo, j->past);
+                        cpu_out(j->s->out[0], to, lo), hi - lo, j->streamed);
 }
 
 static void cast_run(struct step *s, struct device *dev)
 {
-    struct job j = {dev, s, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, cpu_streams(dev, s, 0)};
 
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, cast_part, &j);
 }

@@ -1,5 +1,5 @@
 /*
- * Convolutions on the CPU by oneDNN, with what cpu/conv/chain.h finds behind them; relu
+ * Convolutions on the CPU by oneDNN, with what cpu/conv/chain.h finds after them; relu
  * is our own loop over the result: oneDNN's turns NaN into 0.
  */
 #include "ops/conv2d.h"
@@ -16,11 +16,12 @@
 #include "ops/relu.h"
 
 struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
-                                   const struct tensor *y, enum onednn_job job)
+                                   const struct tensor *y,
+                                   enum onednn_direction direction)
 {
     const struct conv2d_attrs *a = n->attrs;
     return (struct onednn_conv){
-        .job = job,
+        .direction = direction,
         .type = x->dtype,
         .groups = a->groups,
         .batch = x->dim[IMAGE_N],
@@ -89,7 +90,7 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     const char *why;
 
     if (!conv_chain_find(&f, g, n))
-        return "no convolution, nor what may stand behind one";
+        return "no convolution, nor what may follow one";
     why = conv2d_decline(&f);
     if (why)
         return why;

@@ -7,6 +7,7 @@
 
 /* The geometry of a convolution from its attributes; x and y as in the forward pass. */
 struct onednn_conv conv2d_geometry(const struct node *n, const struct tensor *x,
-                                   const struct tensor *y, enum onednn_job job);
+                                   const struct tensor *y,
+                                   enum onednn_direction direction);
 
 #endif

@@ -19,10 +19,10 @@ struct grad_state {
 
 /* A linear layer is over the channels of all positions. */
 struct onednn_linear linear_geometry(const struct tensor *x, const struct tensor *y,
-                                     enum onednn_job job)
+                                     enum onednn_direction direction)
 {
     return (struct onednn_linear){
-        .job = job,
+        .direction = direction,
         .type = x->dtype,
         .rows = tensor_len(x) / tensor_channels(x),
         .in = tensor_channels(x),
@@ -47,16 +47,16 @@ static bool is_conv2d(const struct node *n)
 
 static struct onednn_prim *grad_prim(const struct device *dev, const struct node *n,
                                      const struct tensor *x, const struct tensor *dy,
-                                     enum onednn_job job)
+                                     enum onednn_direction direction)
 {
     struct onednn_conv c;
     struct onednn_linear l;
 
     if (!is_conv2d(n)) {
-        l = linear_geometry(x, dy, job);
+        l = linear_geometry(x, dy, direction);
         return onednn_linear_new(dev->onednn, &l);
     }
-    c = conv2d_geometry(n, x, dy, job);
+    c = conv2d_geometry(n, x, dy, direction);
     return onednn_conv_new(dev->onednn, &c);
 }
 

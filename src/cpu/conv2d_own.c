@@ -1,7 +1,7 @@
 /*
  * Convolutions by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
- * and what cpu/conv/chain.h finds behind it, the data gradient with a bias or the relu's
- * gradient behind it, and the weight gradient with the bias's.
+ * and what cpu/conv/chain.h finds after it, the data gradient with a bias or the relu's
+ * gradient after it, and the weight gradient with the bias's.
  */
 #include "cpu/conv/chain.h"
 #include "cpu/conv/conv.h"
@@ -13,12 +13,13 @@
 #include "ops/bias_grad.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
+#include "ops/optimizer.h"
 #include "ops/relu.h"
 
 struct own_state {
     const struct conv_loops *loops;
     struct conv_shape shape; /* of the forward convolution */
-    int bias, add, mask;     /* what is read, or for gradients written, or -1 */
+    int bias, add, relu_mask; /* what is read, or for gradients written, or -1 */
     bool fold, relu;         /* fold: the bias is derived */
 };
 
@@ -99,14 +100,6 @@ static void derive(struct region *r, const struct device *dev,
 
 /* ---- forward and data gradient ---- */
 
-/* What makes t, if n alone reads it and it may be taken, and it is of this op. */
-static struct node *behind(const struct graph *g, struct tensor *t, const struct op *op)
-{
-    struct node *p = t->producer;
-
-    return p && p->op == op && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
-}
-
 /* Whether the loops can do all links of the chain. */
 static const char *chain_decline(const struct conv_chain *f, const struct graph *g,
                                  const struct conv_loops *loops)
@@ -114,7 +107,7 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
     const struct node *next = tensor_only_reader(g, f->conv->out[0]);
 
     if (!f->bn && next && next->op == &op_batchnorm_inference)
-        return "the batch norm behind it can be folded";
+        return "the batch norm after it can be folded";
     if (loops->unfused && (f->bn || f->relu || f->conv->nin > CONV2D_BIAS))
         return "these loops have no bias and no relu";
     if (!loops->chains && (f->bn || f->add))
@@ -143,6 +136,14 @@ static void derive_chain(struct region *r, const struct device *dev, struct own_
     }
 }
 
+/* Loops that are exact where it counts? Else a reason. */
+static const char *loops_decline(const struct conv_loops *loops, const struct graph *g)
+{
+    return loops->rounds_zeros && optimizer_is_adaptive(g)
+               ? "the optimizer would make steps of its rounding errors"
+               : NULL;
+}
+
 static const char *claim_forward(struct region *r, const struct graph *g, struct node *n,
                                  const struct device *dev, const struct conv_loops *loops)
 {
@@ -151,8 +152,10 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
     const char *why;
 
     if (!conv_chain_find(&f, g, n))
-        return "no convolution, nor what may stand behind one";
-    why = chain_decline(&f, g, loops);
+        return "no convolution, nor what may follow one";
+    why = loops_decline(loops, g);
+    if (!why)
+        why = chain_decline(&f, g, loops);
     st->loops = loops;
     if (!why)
         why = find_shape(&st->shape, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
@@ -165,7 +168,7 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
     (void)region_read(r, f.conv->in[CONV2D_X]);
     derive_chain(r, dev, st, &f);
     st->add = f.add ? region_read(r, f.other) : -1;
-    st->mask = -1;
+    st->relu_mask = -1;
     st->relu = f.relu != NULL;
     (void)region_write(r, n->out[0]);
     if (f.add)
@@ -183,9 +186,9 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     const char *why;
 
     if (n->op == &op_relu_grad && !(((const struct relu_attrs *)n->attrs)->limit > 0))
-        grad = behind(g, n->in[RELU_GRAD_DY], &op_conv2d_data_grad);
+        grad = sole_producer(g, n->in[RELU_GRAD_DY], &op_conv2d_data_grad);
     if (!grad || grad->op != &op_conv2d_data_grad)
-        return "no data gradient of a convolution, nor a relu's behind one";
+        return "no data gradient of a convolution, nor a relu's after one";
     if (loops->unfused && n != grad)
         return "these loops have no relu";
     if (grad->nin > CONV2D_DATA_GRAD_BIAS && !loops->data_grad_bias)
@@ -195,7 +198,9 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     if (n != grad && n->in[RELU_GRAD_Y]->dtype != n->out[0]->dtype)
         return "the relu has another type";
     st->loops = loops;
-    why = find_shape(&st->shape, grad, grad->out[0], grad->in[CONV2D_DATA_GRAD_DY]);
+    why = loops_decline(loops, g);
+    if (!why)
+        why = find_shape(&st->shape, grad, grad->out[0], grad->in[CONV2D_DATA_GRAD_DY]);
     if (!why)
         why = loops->data_grad_can(dev, &st->shape);
     if (why)
@@ -209,7 +214,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     st->bias = grad->nin > CONV2D_DATA_GRAD_BIAS
                    ? region_read(r, grad->in[CONV2D_DATA_GRAD_BIAS])
                    : -1;
-    st->mask = n != grad ? region_read(r, n->in[RELU_GRAD_Y]) : -1;
+    st->relu_mask = n != grad ? region_read(r, n->in[RELU_GRAD_Y]) : -1;
     st->add = -1;
     (void)region_write(r, n->out[0]);
     region_workspace(r, loops->data_grad_scratch(&st->shape, dev->threads));
@@ -227,7 +232,7 @@ static struct conv_args args_of(const struct step *s)
                 : st->bias >= 0 ? s->in[st->bias]
                                 : NULL,
         .add = st->add >= 0 ? s->in[st->add] : NULL,
-        .mask = st->mask >= 0 ? s->in[st->mask] : NULL,
+        .relu_mask = st->relu_mask >= 0 ? s->in[st->relu_mask] : NULL,
         .to = s->out[0],
         .relu = st->relu,
         .scratch = s->workspace,
@@ -287,8 +292,10 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     if (weight->out[0]->dtype != DTYPE_F32)
         return "the gradient must be fp32";
     st->loops = loops;
-    why = find_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
-                     weight->in[CONV2D_WEIGHT_GRAD_DY]);
+    why = loops_decline(loops, g);
+    if (!why)
+        why = find_shape(&st->shape, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+                         weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (!why)
         why = loops->weight_grad_can(dev, &st->shape);
     if (why)
@@ -315,16 +322,16 @@ static void weight_grad_run(struct step *s, struct device *dev)
 
 /* ---- the kernels: three for each set of loops ---- */
 
-#define OWN(job, set)                                                                    \
-    static const char *job##_##set(struct region *r, struct graph *g, struct node *n,    \
-                                   struct device *dev)                                   \
+#define OWN(direction, set)                                                              \
+    static const char *direction##_##set(struct region *r, struct graph *g,              \
+                                         struct node *n, struct device *dev)             \
     {                                                                                    \
-        return claim_##job(r, g, n, dev, &conv_##set);                                   \
+        return claim_##direction(r, g, n, dev, &conv_##set);                             \
     }                                                                                    \
-    const struct kernel cpu_##job##_##set = {                                            \
-        .name = "cpu " NAME_##job " " #set,                                              \
-        .claim = job##_##set,                                                            \
-        .run = job##_run,                                                                \
+    const struct kernel cpu_##direction##_##set = {                                      \
+        .name = "cpu " NAME_##direction " " #set,                                        \
+        .claim = direction##_##set,                                                      \
+        .run = direction##_run,                                                          \
         .state_size = sizeof(struct own_state),                                          \
     };
 #define NAME_forward     "conv2d"

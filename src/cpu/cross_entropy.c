@@ -1,6 +1,6 @@
 /*
  * The loss, its gradient and the metrics on the CPU: samples are spread over threads.
- * Exponentials and sums are in double, as in the reference: a few thousand numbers.
+ * Exponentials and sums are in double, as in the reference: a few thousand values.
  */
 #include "ops/cross_entropy.h"
 

@@ -1,6 +1,6 @@
 /*
  * The loss of pixels, its gradient and the confusion matrix on the CPU. Logits are read
- * as they are stored: a cast in front of them is not computed, and one behind the
+ * as they are stored: a cast in front of them is not computed, and one after the
  * gradient is part of its store. Pixels are spread over threads; sums are fp64.
  */
 #include "ops/cross_entropy2d.h"
@@ -45,11 +45,8 @@ struct job {
 /* The gradient in front of the cast that n is, or n itself. */
 static struct node *gradient_at(const struct graph *g, struct node *n)
 {
-    struct node *p = n->op == &op_cast ? n->in[CAST_X]->producer : n;
-
-    if (p && p != n && (!node_free(p) || !tensor_only_reader(g, n->in[CAST_X])))
-        return NULL;
-    return p && (p == n || p->op == &op_cross_entropy2d_grad) ? p : NULL;
+    return n->op == &op_cast ? sole_producer(g, n->in[CAST_X], &op_cross_entropy2d_grad)
+                             : n;
 }
 
 /* The logits as stored: in front of a cast from bf16. */
@@ -190,6 +187,8 @@ static void add_confusion(const struct job *j)
 {
     struct metrics *m = j->s->out[CONFUSION_METRICS];
     int64_t *matrix = j->s->out[CONFUSION_MATRIX], classes = j->p.classes, count = 0;
+    const struct confusion_attrs *a = j->st->node->attrs;
+    double weight = 0;
     float loss = *(const float *)j->s->in[READ_THIRD];
 
     for (int t = 0; t < j->dev->threads; t++)
@@ -198,9 +197,10 @@ static void add_confusion(const struct job *j)
 
             matrix[i] += n;
             count += n;
+            weight += confusion_weight(a, i / classes, n);
             m->top1 += i / classes == i % classes ? n : 0;
         }
-    metrics_count(m, count, loss);
+    metrics_count(m, count, weight, loss);
 }
 
 static void pixels_run(struct step *s, struct device *dev)

@@ -50,11 +50,11 @@ static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, in
 }
 
 /*
- * Whether a step should store its result k past the cache: a store that keeps its line
- * reads it first, and whoever comes next would not find much of what a step left that
- * moves more than half of the cache. What is small stays.
+ * Whether a step should store its result k by non-temporal (streaming) stores: a store
+ * that keeps its line reads it first, and whoever comes next would not find much of what
+ * a step left that moves more than half of the cache. What is small stays.
  */
-static inline bool cpu_past(const struct device *dev, const struct step *s, int k)
+static inline bool cpu_streams(const struct device *dev, const struct step *s, int k)
 {
     size_t all = 0;
 
@@ -76,7 +76,7 @@ static inline bool cpu_past(const struct device *dev, const struct step *s, int 
  * in the cache, where a block of rows at a time saves tables. Those of half floats take
  * longer than memory does.
  */
-static inline bool cpu_far(const struct device *dev, const struct tensor *t)
+static inline bool cpu_uncached(const struct device *dev, const struct tensor *t)
 {
     return t->dtype == DTYPE_F32 && tensor_size(t) > dev->cache;
 }

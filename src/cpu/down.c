@@ -44,22 +44,20 @@ struct down_state {
     size_t x, y;    /* bytes of so many images */
 };
 
-struct found {
+struct match {
     struct node *conv, *pool;
 };
 
-static bool find(struct found *f, const struct graph *g, const struct node *n)
+static bool find(struct match *f, const struct graph *g, const struct node *n)
 {
     if (n->op != &op_concat || n->nin != 2)
         return false;
-    f->conv = n->in[0]->producer;
-    f->pool = n->in[1]->producer;
-    return f->conv && f->conv->op == &op_conv2d && node_free(f->conv) &&
-           tensor_only_reader(g, n->in[0]) && f->pool && f->pool->op == &op_maxpool2d &&
-           node_free(f->pool) && tensor_only_reader(g, n->in[1]);
+    f->conv = sole_producer(g, n->in[0], &op_conv2d);
+    f->pool = sole_producer(g, n->in[1], &op_maxpool2d);
+    return f->conv && f->pool;
 }
 
-static bool one_type(const struct found *f, const struct node *n)
+static bool one_type(const struct match *f, const struct node *n)
 {
     enum dtype t = n->out[0]->dtype;
 
@@ -79,7 +77,7 @@ static int64_t images_at_once(const struct tensor *y, const struct device *dev)
     return n;
 }
 
-static struct onednn_prim *prim_new(struct down_state *st, const struct found *f,
+static struct onednn_prim *prim_new(struct down_state *st, const struct match *f,
                                     const struct tensor *y, const struct device *dev)
 {
     const struct tensor *x = f->conv->in[CONV2D_X], *own = f->conv->out[0];
@@ -109,7 +107,7 @@ static void bias_pad(void *dst, void *const *from, void *state)
     memcpy(dst, from[0], st->own);
 }
 
-/* The bias with zeros behind it. */
+/* The bias with zeros after it. */
 static int bias_derive(struct region *r, struct tensor *bias, int64_t channels)
 {
     struct pad_state st = {tensor_size(bias), (size_t)channels * sizeof(float)};
@@ -137,7 +135,7 @@ static const char *down_claim(struct region *r, struct graph *g, struct node *n,
 {
     struct down_state *st = region_state(r);
     struct tensor *y = n->out[0], *bias;
-    struct found f;
+    struct match f;
 
     if (!find(&f, g, n))
         return "not a convolution and a max pool, joined";

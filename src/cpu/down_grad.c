@@ -1,6 +1,6 @@
 /*
  * The weight gradient of a convolution beside something else, from the joined gradient as
- * it lies, where down.h says that the channels behind its own cost nothing: oneDNN makes
+ * it lies, where down.h says that the channels after its own cost nothing: oneDNN makes
  * their filters' gradients, too, and they are left in the workspace.
  */
 #include <string.h>

@@ -16,7 +16,7 @@
 struct job {
     const struct device *dev;
     struct step *s;
-    bool past;
+    bool streamed;
 };
 
 static bool is_sigmoid(const struct node *n)
@@ -51,8 +51,8 @@ static void dropout_part(void *arg, int64_t lo, int64_t hi)
     const struct dropout_key key = {c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
                                     a->rate};
 
-    j->dev->loops->mask(j->s->out_tensor[0]->dtype, j->s->in[DROPOUT_X], j->s->out[0],
-                        &key, lo, hi, j->past);
+    j->dev->loops->dropout_mask(j->s->out_tensor[0]->dtype, j->s->in[DROPOUT_X],
+                                j->s->out[0], &key, lo, hi, j->streamed);
 }
 
 /* Samples [lo, hi). */
@@ -70,11 +70,11 @@ static void drop_path_part(void *arg, int64_t lo, int64_t hi)
 
         j->dev->loops->scale(y->dtype, cpu_at(j->s->in[DROPOUT_X], y->dtype, n * len), f,
                              cpu_out(j->s->out[0], y->dtype, n * len), len,
-                             j->past && len * 2 % 64 == 0);
+                             j->streamed && len * 2 % 64 == 0);
     }
 }
 
-/* The part of a thread: the factors are numbers of a batch norm that shifts nothing. */
+/* The part of a thread: the factors are scales of a batch norm that shifts nothing. */
 static void dropout2d_thread(void *arg, int thread)
 {
     const struct job *j = arg;
@@ -103,7 +103,8 @@ static void dropout2d_thread(void *arg, int thread)
 
         cpu_part(len, r.width, thread, j->dev->threads, &lo, &hi);
         p.n = hi - lo;
-        p.past = j->past && (n * len + lo) * (int64_t)dtype_size(y->dtype) % 64 == 0;
+        p.streamed =
+            j->streamed && (n * len + lo) * (int64_t)dtype_size(y->dtype) % 64 == 0;
         p.x = cpu_at(j->s->in[DROPOUT_X], y->dtype, n * len + lo);
         p.y = cpu_out(j->s->out[0], y->dtype, n * len + lo);
         j->dev->loops->bn_apply(&p);
@@ -128,7 +129,7 @@ static void sigmoid_part(void *arg, int64_t lo, int64_t hi)
 static void dropout_run(struct step *s, struct device *dev)
 {
     const struct tensor *y = s->out_tensor[0];
-    struct job j = {dev, s, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, cpu_streams(dev, s, 0)};
 
     if (is_sigmoid(s->node))
         cpu_for(dev, tensor_len(y), 64, sigmoid_part, &j);

@@ -8,7 +8,7 @@
 struct job {
     const struct device *dev;
     struct step *s;
-    bool past;
+    bool streamed;
 };
 
 static const char *gelu_claim(struct region *r, struct graph *g, struct node *n,
@@ -36,15 +36,15 @@ static void gelu_part(void *arg, int64_t lo, int64_t hi)
     void *out = cpu_out(s->out[0], t, lo);
 
     if (s->node->op == &op_gelu)
-        j->dev->loops->gelu_forward(t, x, out, hi - lo, a->tanh, j->past);
+        j->dev->loops->gelu_forward(t, x, out, hi - lo, a->tanh, j->streamed);
     else
         j->dev->loops->gelu_grad(t, x, cpu_at(s->in[GELU_GRAD_DY], t, lo), out, hi - lo,
-                                 a->tanh, j->past);
+                                 a->tanh, j->streamed);
 }
 
 static void gelu_run(struct step *s, struct device *dev)
 {
-    struct job j = {dev, s, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, cpu_streams(dev, s, 0)};
 
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, gelu_part, &j);
 }

@@ -15,7 +15,7 @@ struct job {
     const struct global_state *st;
     struct step *s;
     const struct device *dev;
-    bool past;
+    bool streamed;
 };
 
 static bool is_global(const struct node *n)
@@ -57,24 +57,24 @@ static void global_image(const struct job *j, int64_t n, float *sum)
     const void *x = j->s->in[0];
     void *y = j->s->out[0];
     float share = 1 / (float)pixels;
-    bool far = cpu_far(j->dev, j->s->in_tensor[0]);
+    bool uncached = cpu_uncached(j->dev, j->s->in_tensor[0]);
 
     if (op == &op_scale_channels) {
         loops->scale_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, n * c),
-                          cpu_out(y, t, first), pixels, c, j->past);
+                          cpu_out(y, t, first), pixels, c, j->streamed);
         return;
     }
     memset(sum, 0, (size_t)c * sizeof(*sum));
     if (op == &op_global_avgpool_grad) {
         loops->sum_rows(t, cpu_at(x, t, n * c), 1, c, share, sum, false);
-        loops->spread_rows(t, sum, cpu_out(y, t, first), pixels, c, j->past);
+        loops->spread_rows(t, sum, cpu_out(y, t, first), pixels, c, j->streamed);
         return;
     }
     if (op == &op_global_avgpool)
-        loops->sum_rows(t, cpu_at(x, t, first), pixels, c, share, sum, far);
+        loops->sum_rows(t, cpu_at(x, t, first), pixels, c, share, sum, uncached);
     else
         loops->dot_rows(t, cpu_at(x, t, first), cpu_at(j->s->in[1], t, first), pixels, c,
-                        sum, far);
+                        sum, uncached);
     loops->cast(DTYPE_F32, t, sum, cpu_out(y, t, n * c), c, false);
 }
 
@@ -93,7 +93,7 @@ static void global_run(struct step *s, struct device *dev)
 {
     const struct global_state *st = s->state;
     struct job j = {st, s, dev,
-                    st->channels % dev->loops->lanes == 0 && cpu_past(dev, s, 0)};
+                    st->channels % dev->loops->lanes == 0 && cpu_streams(dev, s, 0)};
 
     cpu_parallel(dev, global_thread, &j);
 }

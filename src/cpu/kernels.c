@@ -6,7 +6,7 @@
 #include "ops/reference.h"
 
 /*
- * Claims nothing: says in the log that the reference is next. Ops of a few numbers have
+ * Claims nothing: says in the log that the reference is next. Ops on a few values have
  * no better code and need none.
  */
 static const char *notice_claim(struct region *r, struct graph *g, struct node *n,
@@ -41,6 +41,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_weight_grad_gemm,
     &cpu_conv_transpose2d,
     &cpu_conv2d,
+    &cpu_qlayer,
     &cpu_batchnorm,
     &cpu_batchnorm_grad,
     &cpu_data_grad,
@@ -75,6 +76,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_bce,
     &cpu_cpb_table,
     &cpu_qkv_bias,
+    &cpu_quantize,
     &cpu_optimizer,
 
     &notice,

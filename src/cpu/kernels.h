@@ -18,8 +18,8 @@ extern const struct kernel cpu_add, cpu_batchnorm, cpu_batchnorm_grad,
     cpu_scale_by, cpu_tokens, cpu_weight_grad, cpu_weight_grad_amx,
     cpu_weight_grad_direct, cpu_weight_grad_narrow, cpu_forward_winograd,
     cpu_data_grad_winograd, cpu_weight_grad_winograd, cpu_forward_gemm,
-    cpu_data_grad_gemm, cpu_weight_grad_gemm, cpu_cpb_table, cpu_qkv_bias,
-    cpu_window_attention, cpu_window_mix;
+    cpu_data_grad_gemm, cpu_weight_grad_gemm, cpu_cpb_table, cpu_qkv_bias, cpu_qlayer,
+    cpu_quantize, cpu_window_attention, cpu_window_mix;
 extern const struct kernel cpu_gelu, cpu_layer_scale, cpu_layernorm, cpu_layernorm_grad;
 
 /* What our own loops can store. */

@@ -10,7 +10,7 @@ struct job {
     const struct device *dev;
     struct rows rows;
     float *zero, *scale; /* tables in the workspace */
-    bool past;
+    bool streamed;
 };
 
 static const char *layer_scale_claim(struct region *r, struct graph *g, struct node *n,
@@ -54,7 +54,7 @@ static void layer_scale_thread(void *arg, int thread)
         .mean = j->zero,
         .scale = j->scale,
         .shift = j->zero,
-        .past = j->past,
+        .streamed = j->streamed,
     });
 }
 
@@ -64,7 +64,7 @@ static void layer_scale_run(struct step *s, struct device *dev)
                     .dev = dev,
                     .rows = rows_of(s->out_tensor[0], dev),
                     .zero = s->workspace,
-                    .past = cpu_past(dev, s, 0)};
+                    .streamed = cpu_streams(dev, s, 0)};
 
     j.scale = j.zero + j.rows.width;
     cpu_parallel(dev, layer_scale_thread, &j);

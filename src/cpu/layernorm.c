@@ -10,7 +10,7 @@
 
 enum { LANES_MOST = 16, MERGE_ROWS = 256 }; /* rows whose sums may stay in fp32 */
 
-/* The workspace: vectors of `padded` numbers. */
+/* The workspace: vectors of `padded` floats. */
 struct layernorm_state {
     int64_t rows, channels, padded;
     bool affine;
@@ -23,7 +23,7 @@ struct job {
     const float *ones, *zeros; /* where there is no weight and no bias */
     double *total;             /* [threads][2][padded]: dweight, dbias */
     float *sum;                /* the same */
-    bool past;
+    bool streamed;
 };
 
 static void layernorm_sizes(struct region *r, const struct node *n, bool affine)
@@ -58,10 +58,10 @@ static void *ones_fill(struct job *j)
     return ones + 2 * n;
 }
 
-/* Results pass the cache if a row is whole lines. */
-static bool rows_past(const struct job *j, int k)
+/* Results are streamed if a row is whole lines. */
+static bool rows_stream(const struct job *j, int k)
 {
-    return cpu_past(j->dev, j->s, k) &&
+    return cpu_streams(j->dev, j->s, k) &&
            (size_t)j->st->channels * dtype_size(j->s->out_tensor[k]->dtype) % 64 == 0;
 }
 
@@ -95,7 +95,8 @@ static void layernorm_part(void *arg, int64_t lo, int64_t hi)
     struct step *s = j->s;
     enum dtype t = s->in_tensor[LAYERNORM_X]->dtype;
     const struct layernorm_attrs *a = s->node->attrs;
-    struct ln_rows p = {.t = t, .n = j->st->channels, .eps = a->eps, .past = j->past};
+    struct ln_rows p = {
+        .t = t, .n = j->st->channels, .eps = a->eps, .streamed = j->streamed};
 
     p.x = cpu_at(s->in[LAYERNORM_X], t, lo * p.n);
     p.y = cpu_out(s->out[LAYERNORM_Y], t, lo * p.n);
@@ -111,7 +112,7 @@ static void layernorm_run(struct step *s, struct device *dev)
     struct job j = {.s = s, .dev = dev, .st = s->state};
 
     (void)ones_fill(&j);
-    j.past = rows_past(&j, LAYERNORM_Y);
+    j.streamed = rows_stream(&j, LAYERNORM_Y);
     cpu_for(dev, j.st->rows, 1, layernorm_part, &j);
 }
 
@@ -157,7 +158,7 @@ static struct ln_grad grad_args(const struct job *j, float *sum)
         .weight = j->st->affine ? s->in[LAYERNORM_GRAD_WEIGHT] : j->ones,
         .dweight = sum,
         .dbias = sum + j->st->padded,
-        .past = j->past,
+        .streamed = j->streamed,
     };
 }
 
@@ -218,7 +219,7 @@ static void layernorm_grad_run(struct step *s, struct device *dev)
 
     j.total = ones_fill(&j);
     j.sum = (float *)(j.total + dev->threads * 2 * j.st->padded);
-    j.past = rows_past(&j, LAYERNORM_GRAD_DX);
+    j.streamed = rows_stream(&j, LAYERNORM_GRAD_DX);
     cpu_parallel(dev, layernorm_grad_thread, &j);
 }
 

@@ -7,6 +7,6 @@
 
 /* x and y as in the forward pass. */
 struct onednn_linear linear_geometry(const struct tensor *x, const struct tensor *y,
-                                     enum onednn_job job);
+                                     enum onednn_direction direction);
 
 #endif

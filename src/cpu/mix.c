@@ -30,7 +30,7 @@ struct job {
     struct step *s;
     int64_t n, h, w, c; /* of the images */
     enum dtype t;
-    bool past;
+    bool streamed;
 };
 
 /* Elements [at, at + n) of image i. */
@@ -40,7 +40,7 @@ static void copy_part(const struct job *j, int64_t i, int64_t at, int64_t n)
 
     j->dev->loops->copy(cpu_out(j->s->out[MIX_Y], j->t, i * len + at),
                         cpu_at(j->s->in[MIX_X], j->t, i * len + at),
-                        n * (int64_t)dtype_size(j->t), j->past);
+                        n * (int64_t)dtype_size(j->t), j->streamed);
 }
 
 /* Sample i: its own rows, and in the box the columns of its partner. */
@@ -56,7 +56,7 @@ static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw 
         .row = row * size,
         .left = d->left * j->c * size,
         .right = d->right * j->c * size,
-        .past = j->past && row * size % 64 == 0,
+        .streamed = j->streamed && row * size % 64 == 0,
     };
 
     copy_part(j, i, 0, first);
@@ -81,7 +81,7 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
     const float lam[2] = {d[0].lam, d[1].lam};
 
     if (!d[0].cutmix && !d[1].cutmix && !whole(&d[0]) && !whole(&d[1])) {
-        j->dev->loops->blend(j->t, x, y, lam, len, j->past && len * 2 % 64 == 0);
+        j->dev->loops->blend(j->t, x, y, lam, len, j->streamed && len * 2 % 64 == 0);
         return;
     }
     for (int k = 0; k < (i == other ? 1 : 2); k++) {
@@ -137,7 +137,7 @@ static void mix_run(struct step *s, struct device *dev)
                     .w = x->dim[IMAGE_W],
                     .c = x->dim[IMAGE_C],
                     .t = x->dtype,
-                    .past = cpu_past(dev, s, MIX_Y)};
+                    .streamed = cpu_streams(dev, s, MIX_Y)};
 
     cpu_for(dev, (j.n + 1) / 2, 1, mix_part, &j);
 }

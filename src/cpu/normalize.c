@@ -1,4 +1,4 @@
-/* Bytes to numbers, with the cast to bf16 that may stand behind. */
+/* Bytes to normalised values, with the cast to bf16 that may follow. */
 #include "ops/normalize.h"
 
 #include "cpu/kernels.h"
@@ -7,7 +7,8 @@
 #include "ops/cast.h"
 #include "ops/pointwise.h"
 
-enum { WIDTH = 4 * ROWS_WIDTH }; /* at least lcm(channels, lanes) and ROWS_WIDTH */
+/* For rows_of(): a common multiple of the channels and of two vectors. */
+enum { LANES = 16, WIDTH = NORMALIZE_CHANNELS * 2 * LANES };
 
 struct normalize_state {
     struct rows rows;
@@ -17,7 +18,7 @@ struct normalize_state {
 struct job {
     const struct device *dev;
     struct step *s;
-    bool past;
+    bool streamed;
 };
 
 static const char *normalize_claim(struct region *r, struct graph *g, struct node *n,
@@ -28,9 +29,9 @@ static const char *normalize_claim(struct region *r, struct graph *g, struct nod
     const struct normalize_attrs *a;
 
     if (cast)
-        n = tensor_only_reader(g, cast->in[CAST_X]) ? cast->in[CAST_X]->producer : NULL;
+        n = sole_producer(g, cast->in[CAST_X], &op_normalize);
     if (!n || n->op != &op_normalize || !node_free(n))
-        return "not a normalize, nor a cast right behind one";
+        return "not a normalize, nor a cast directly after one";
     if (!cpu_dtype(cast ? cast->out[0] : n->out[0]))
         return "fp32 and bf16 only";
 
@@ -56,13 +57,13 @@ static void normalize_part(void *arg, int64_t lo, int64_t hi)
 
     j->dev->loops->normalize_bytes(t, (const uint8_t *)j->s->in[0] + lo,
                                    cpu_out(j->s->out[0], t, lo), hi - lo, st->rows.width,
-                                   st->scale, st->shift, j->past);
+                                   st->scale, st->shift, j->streamed);
 }
 
 static void normalize_run(struct step *s, struct device *dev)
 {
     const struct normalize_state *st = s->state;
-    struct job j = {dev, s, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, cpu_streams(dev, s, 0)};
 
     cpu_for(dev, st->rows.n, st->rows.width, normalize_part, &j);
 }

@@ -91,6 +91,14 @@ bool onednn_has_native_dtype(enum dtype d)
     return d == DTYPE_F32;
 }
 
+bool onednn_has_vnni(void)
+{
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+
+    return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
+           (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+}
+
 bool onednn_has_dtype(enum dtype d)
 {
     unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
@@ -100,15 +108,24 @@ bool onednn_has_dtype(enum dtype d)
     return d == DTYPE_F32;
 }
 
+/* Tensors have bytes only; here some of them have signs. */
+static const enum dtype type_s8 = (enum dtype)(DTYPE_U8 + 1);
+
 static dnnl_data_type_t data_type(enum dtype d)
 {
+    if (d == type_s8)
+        return dnnl_s8;
     switch (d) {
     case DTYPE_F32:
         return dnnl_f32;
     case DTYPE_BF16:
         return dnnl_bf16;
+    case DTYPE_U8:
+        return dnnl_u8;
+    case DTYPE_I32:
+        return dnnl_s32;
     default:
-        BUG("oneDNN computes in fp32 and bf16, not %s", dtype_name(d));
+        BUG("oneDNN does not compute in %s", dtype_name(d));
     }
 }
 
@@ -164,7 +181,7 @@ static struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what)
     return m;
 }
 
-/* oneDNN reads twelve numbers wherever it takes dims. */
+/* oneDNN reads twelve integers wherever it takes dims. */
 struct window {
     dnnl_dims_t stride, dilation, pad, pad_end;
 };
@@ -193,9 +210,22 @@ static void shapes_release(struct shapes *s)
     md_release(&s->plain);
 }
 
+static enum dtype input_type(enum dtype type, bool is_signed)
+{
+    return type == DTYPE_U8 && is_signed ? type_s8 : type;
+}
+
+static enum dtype weights_type(enum onednn_direction direction, enum dtype type)
+{
+    if (type == DTYPE_U8)
+        return type_s8;
+    return direction == ONEDNN_BACKWARD_WEIGHTS ? DTYPE_F32 : type;
+}
+
 static struct shapes conv_shapes(const struct onednn_conv *c)
 {
-    enum dtype w = c->job == ONEDNN_BACKWARD_WEIGHTS ? DTYPE_F32 : c->type;
+    enum dtype w = weights_type(c->direction, c->type);
+    enum dtype to = c->type == DTYPE_U8 ? DTYPE_I32 : c->type;
     int64_t g = c->groups, x[] = {c->batch, c->in, c->height, c->width};
     int64_t y[] = {c->batch, c->out, c->out_height, c->out_width};
     int64_t k[] = {g, c->out / g, c->in / g, c->kernel[0], c->kernel[1]};
@@ -203,29 +233,30 @@ static struct shapes conv_shapes(const struct onednn_conv *c)
     dnnl_format_tag_t tag = one ? dnnl_acdb : dnnl_abdec;
 
     struct shapes s = {
-        .src = md_new(4, x, c->type, dnnl_acdb),
+        .src = md_new(4, x, input_type(c->type, c->is_signed), dnnl_acdb),
         .weights = md_new(nk, k + one, w, dnnl_format_tag_any),
-        .dst = md_new(4, y, c->type, dnnl_acdb),
+        .dst = md_new(4, y, to, dnnl_acdb),
         .plain = md_new(nk, k + one, DTYPE_F32, tag),
     };
 
-    if (c->bias && c->job != ONEDNN_BACKWARD_DATA)
+    if (c->bias && c->direction != ONEDNN_BACKWARD_DATA)
         s.bias = md_new(1, &c->out, DTYPE_F32, dnnl_a);
     return s;
 }
 
 static struct shapes linear_shapes(const struct onednn_linear *l)
 {
-    enum dtype w = l->job == ONEDNN_BACKWARD_WEIGHTS ? DTYPE_F32 : l->type;
+    enum dtype w = weights_type(l->direction, l->type);
+    enum dtype to = l->type == DTYPE_U8 ? DTYPE_I32 : l->type;
     int64_t x[] = {l->rows, l->in}, y[] = {l->rows, l->out}, k[] = {l->out, l->in};
     struct shapes s = {
-        .src = md_new(2, x, l->type, dnnl_ab),
+        .src = md_new(2, x, input_type(l->type, l->is_signed), dnnl_ab),
         .weights = md_new(2, k, w, dnnl_format_tag_any),
-        .dst = md_new(2, y, l->type, dnnl_ab),
+        .dst = md_new(2, y, to, dnnl_ab),
         .plain = md_new(2, k, DTYPE_F32, dnnl_ab),
     };
 
-    if (l->bias && l->job != ONEDNN_BACKWARD_DATA)
+    if (l->bias && l->direction != ONEDNN_BACKWARD_DATA)
         s.bias = md_new(1, &l->out, DTYPE_F32, dnnl_a);
     return s;
 }
@@ -239,11 +270,11 @@ static dnnl_status_t conv_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     const struct window w = conv_window(c);
 
-    if (c->job == ONEDNN_FORWARD)
+    if (c->direction == ONEDNN_FORWARD)
         return dnnl_convolution_forward_primitive_desc_create(
             pd, o->engine, dnnl_forward_training, alg, MD(&s->src), MD(&s->weights),
             MD(&s->bias), MD(&s->dst), w.stride, w.dilation, w.pad, w.pad_end, attr);
-    if (c->job == ONEDNN_BACKWARD_DATA)
+    if (c->direction == ONEDNN_BACKWARD_DATA)
         return dnnl_convolution_backward_data_primitive_desc_create(
             pd, o->engine, alg, MD(&s->src), MD(&s->weights), MD(&s->dst), w.stride,
             w.dilation, w.pad, w.pad_end, hint, attr);
@@ -256,11 +287,11 @@ static dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
                                  const struct onednn_linear *l, const struct shapes *s,
                                  dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint)
 {
-    if (l->job == ONEDNN_FORWARD)
+    if (l->direction == ONEDNN_FORWARD)
         return dnnl_inner_product_forward_primitive_desc_create(
             pd, o->engine, dnnl_forward_training, MD(&s->src), MD(&s->weights),
             MD(&s->bias), MD(&s->dst), attr);
-    if (l->job == ONEDNN_BACKWARD_DATA)
+    if (l->direction == ONEDNN_BACKWARD_DATA)
         return dnnl_inner_product_backward_data_primitive_desc_create(
             pd, o->engine, MD(&s->src), MD(&s->weights), MD(&s->dst), hint, attr);
     return dnnl_inner_product_backward_weights_primitive_desc_create(
@@ -279,11 +310,11 @@ static dnnl_status_t conv_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
     dnnl_convolution_desc_t desc;
     dnnl_status_t status;
 
-    if (c->job == ONEDNN_FORWARD)
+    if (c->direction == ONEDNN_FORWARD)
         status = dnnl_dilated_convolution_forward_desc_init(
             &desc, dnnl_forward_training, alg, MD(&s->src), MD(&s->weights), MD(&s->bias),
             MD(&s->dst), w.stride, w.dilation, w.pad, w.pad_end);
-    else if (c->job == ONEDNN_BACKWARD_DATA)
+    else if (c->direction == ONEDNN_BACKWARD_DATA)
         status = dnnl_dilated_convolution_backward_data_desc_init(
             &desc, alg, MD(&s->src), MD(&s->weights), MD(&s->dst), w.stride, w.dilation,
             w.pad, w.pad_end);
@@ -303,11 +334,11 @@ static dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
     dnnl_inner_product_desc_t desc;
     dnnl_status_t status;
 
-    if (l->job == ONEDNN_FORWARD)
+    if (l->direction == ONEDNN_FORWARD)
         status = dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_training,
                                                       MD(&s->src), MD(&s->weights),
                                                       MD(&s->bias), MD(&s->dst));
-    else if (l->job == ONEDNN_BACKWARD_DATA)
+    else if (l->direction == ONEDNN_BACKWARD_DATA)
         status = dnnl_inner_product_backward_data_desc_init(&desc, MD(&s->src),
                                                             MD(&s->weights), MD(&s->dst));
     else
@@ -349,7 +380,7 @@ static void prim_arg(struct onednn_prim *p, int slot, int arg, const struct md *
 }
 
 /*
- * Code that nobody wants to wait for; and in 2.6 a convolution as a matrix product adds
+ * Code that nobody wants to wait for; and in 2.6 a convolution as a GEMM adds
  * elements of other places, channels last.
  */
 static bool is_unfit(const char *name, bool add)
@@ -360,7 +391,8 @@ static bool is_unfit(const char *name, bool add)
 
 /* Takes `pd` and the plain descriptor of `s`. */
 static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
-                                    enum onednn_job job, struct shapes *s, bool add)
+                                    enum onednn_direction direction, struct shapes *s,
+                                    bool add)
 {
     static const int weights_arg[] = {DNNL_ARG_WEIGHTS, DNNL_ARG_WEIGHTS,
                                       DNNL_ARG_DIFF_WEIGHTS};
@@ -369,7 +401,7 @@ static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
     struct onednn_prim *p = xcalloc(1, sizeof(*p));
     const char *name = NULL;
     struct md scratch = md_query(pd, dnnl_query_scratchpad_md);
-    bool weights = job == ONEDNN_BACKWARD_WEIGHTS;
+    bool weights = direction == ONEDNN_BACKWARD_WEIGHTS;
 
     p->o = o;
     ONEDNN_CHECK(dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name));
@@ -380,10 +412,10 @@ static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
         md_query(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
     p->plain = s->plain;
     s->plain.made = false;
-    prim_arg(p, ARG_SRC, src_arg[job], &s->src);
-    prim_arg(p, ARG_WEIGHTS, weights_arg[job], &p->packed);
+    prim_arg(p, ARG_SRC, src_arg[direction], &s->src);
+    prim_arg(p, ARG_WEIGHTS, weights_arg[direction], &p->packed);
     prim_arg(p, ARG_BIAS, weights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, &s->bias);
-    prim_arg(p, ARG_DST, dst_arg[job], &s->dst);
+    prim_arg(p, ARG_DST, dst_arg[direction], &s->dst);
     if (add)
         prim_arg(p, ARG_ADD, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, &s->dst);
     prim_arg(p, ARG_SCRATCH, DNNL_ARG_SCRATCHPAD, &scratch);
@@ -393,9 +425,10 @@ static struct onednn_prim *prim_new(struct onednn *o, dnnl_primitive_desc_t pd,
 }
 
 static struct onednn_prim *prim_if_fit(struct onednn *o, dnnl_primitive_desc_t pd,
-                                       enum onednn_job job, struct shapes *s, bool add)
+                                       enum onednn_direction direction, struct shapes *s,
+                                       bool add)
 {
-    struct onednn_prim *p = prim_new(o, pd, job, s, add);
+    struct onednn_prim *p = prim_new(o, pd, direction, s, add);
 
     if (!is_unfit(p->name, add))
         return p;
@@ -404,7 +437,7 @@ static struct onednn_prim *prim_if_fit(struct onednn *o, dnnl_primitive_desc_t p
 }
 
 /* The primitive from what its two descriptors said; takes all that it is given. */
-static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_job job,
+static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_direction direction,
                                        dnnl_status_t status, dnnl_primitive_desc_t pd,
                                        dnnl_primitive_desc_t hint,
                                        dnnl_primitive_attr_t attr, struct shapes *s,
@@ -413,7 +446,7 @@ static struct onednn_prim *prim_finish(struct onednn *o, enum onednn_job job,
     struct onednn_prim *p = NULL;
 
     if (status == dnnl_success)
-        p = prim_if_fit(o, pd, job, s, add);
+        p = prim_if_fit(o, pd, direction, s, add);
     else if (status != dnnl_unimplemented)
         ONEDNN_CHECK(status);
     if (hint)
@@ -434,13 +467,13 @@ static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *
 {
     struct onednn_conv forward = *c;
     struct shapes s = conv_shapes(c);
-    bool add = c->add && c->job == ONEDNN_FORWARD;
+    bool add = c->add && c->direction == ONEDNN_FORWARD;
     dnnl_primitive_attr_t attr = attr_new(add ? &s.dst : NULL);
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
     dnnl_status_t status = dnnl_success;
 
-    forward.job = ONEDNN_FORWARD;
-    if (c->job != ONEDNN_FORWARD) {
+    forward.direction = ONEDNN_FORWARD;
+    if (c->direction != ONEDNN_FORWARD) {
         struct shapes f = conv_shapes(&forward);
 
         status = conv_desc(&hint, o, &forward, &f, NULL, NULL);
@@ -448,7 +481,7 @@ static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *
     }
     if (status == dnnl_success)
         status = conv_desc(&pd, o, c, &s, attr, hint);
-    return prim_finish(o, c->job, status, pd, hint, attr, &s, add);
+    return prim_finish(o, c->direction, status, pd, hint, attr, &s, add);
 }
 
 /*
@@ -458,11 +491,11 @@ static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *
  */
 static bool pairs_up(const struct onednn_conv *c)
 {
-    bool forward = c->job == ONEDNN_FORWARD && !c->add;
-    int64_t sum = (c->job == ONEDNN_FORWARD ? c->in : c->out) / c->groups;
+    bool forward = c->direction == ONEDNN_FORWARD && !c->add;
+    int64_t sum = (c->direction == ONEDNN_FORWARD ? c->in : c->out) / c->groups;
 
     return c->type != DTYPE_BF16 || c->kernel[0] * c->kernel[1] != 1 || forward ||
-           c->job == ONEDNN_BACKWARD_WEIGHTS || sum % 2 == 0;
+           c->direction == ONEDNN_BACKWARD_WEIGHTS || sum % 2 == 0;
 }
 
 /*
@@ -473,7 +506,7 @@ static bool pairs_up(const struct onednn_conv *c)
  */
 static bool copies_apart(const struct onednn_conv *c)
 {
-    return c->job != ONEDNN_BACKWARD_WEIGHTS || c->kernel[0] * c->kernel[1] != 1 ||
+    return c->direction != ONEDNN_BACKWARD_WEIGHTS || c->kernel[0] * c->kernel[1] != 1 ||
            c->stride[0] * c->stride[1] == 1 || c->in / c->groups % 8 == 0;
 }
 
@@ -489,14 +522,14 @@ struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *
  */
 static bool is_shared_sum(const struct onednn_linear *l)
 {
-    return l->job == ONEDNN_BACKWARD_DATA && l->in <= 64 && l->out >= 2048;
+    return l->direction == ONEDNN_BACKWARD_DATA && l->in <= 64 && l->out >= 2048;
 }
 
-/* The same product as a convolution over pictures of one pixel. */
+/* The same GEMM as a convolution over images of one pixel. */
 static struct onednn_prim *linear_as_conv(struct onednn *o, const struct onednn_linear *l)
 {
     const struct onednn_conv c = {
-        .job = l->job,
+        .direction = l->direction,
         .type = l->type,
         .groups = 1,
         .batch = l->rows,
@@ -522,8 +555,8 @@ static struct onednn_prim *linear_new(struct onednn *o, const struct onednn_line
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
     dnnl_status_t status = dnnl_success;
 
-    forward.job = ONEDNN_FORWARD;
-    if (l->job != ONEDNN_FORWARD) {
+    forward.direction = ONEDNN_FORWARD;
+    if (l->direction != ONEDNN_FORWARD) {
         struct shapes f = linear_shapes(&forward);
 
         status = linear_desc(&hint, o, &forward, &f, NULL, NULL);
@@ -531,7 +564,7 @@ static struct onednn_prim *linear_new(struct onednn *o, const struct onednn_line
     }
     if (status == dnnl_success)
         status = linear_desc(&pd, o, l, &s, attr, hint);
-    return prim_finish(o, l->job, status, pd, hint, attr, &s, false);
+    return prim_finish(o, l->direction, status, pd, hint, attr, &s, false);
 }
 
 struct onednn_prim *onednn_linear_new(struct onednn *o, const struct onednn_linear *l)
@@ -706,7 +739,7 @@ void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a)
 }
 
 struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *p,
-                                    enum onednn_direction d)
+                                    enum onednn_packing d)
 {
     struct onednn_pack *pack = xcalloc(1, sizeof(*pack));
     const struct md *from = d == ONEDNN_PACK ? &p->plain : &p->packed;

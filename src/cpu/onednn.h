@@ -11,7 +11,7 @@
  *
  * Quirks that shape this interface: plain weights fall to code a hundred times slower;
  * the eltwise relu turns NaN into 0, so no activation is offered; a convolution done as a
- * matrix product adds the wrong elements of args->add (2.6), so there is none with one; a
+ * GEMM adds the wrong elements of args->add (2.6), so there is none with one; a
  * memory object zeroes the padding of its buffer when the pointer changes, so pointers
  * are set only when they do.
  */
@@ -28,17 +28,21 @@ struct onednn;      /* an engine and a stream */
 struct onednn_prim; /* a convolution or a linear layer in one direction */
 struct onednn_pack; /* a reorder between plain fp32 weights and packed ones */
 
-enum onednn_job { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
+enum onednn_direction { ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA, ONEDNN_BACKWARD_WEIGHTS };
 
 struct onednn *onednn_open(void);
 void onednn_close(struct onednn *o);
 const char *onednn_version(void);    /* "2.6.3" */
 bool onednn_has_dtype(enum dtype d); /* can compute in it at all, emulated or not */
+bool onednn_has_vnni(void);          /* products of bytes are added in 32 bits */
 bool onednn_has_native_dtype(enum dtype d); /* with instructions for it */
 
 struct onednn_conv {
-    enum onednn_job job;
-    enum dtype type; /* of activations and packed weights: F32 or BF16 */
+    enum onednn_direction direction;
+    /* For activations and packed weights: F32 or BF16. U8 (forward, no bias): bytes, int8
+     * if .is_signed; weights are int8, made from integers in fp32, and dst is int32. */
+    enum dtype type;
+    bool is_signed;
     int64_t groups, batch;
     int64_t in, height, width; /* in: channels of all groups together */
     int64_t out, out_height, out_width;
@@ -50,8 +54,9 @@ struct onednn_conv {
 
 /* y[rows,out] = x[rows,in] w[out,in]^T + bias */
 struct onednn_linear {
-    enum onednn_job job;
+    enum onednn_direction direction;
     enum dtype type;
+    bool is_signed;
     int64_t rows, in, out;
     bool bias;
 };
@@ -87,9 +92,9 @@ struct onednn_args {
 void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a);
 
 /* Plain weights are fp32 in the stored order: O,H,W,I (or O,I), groups in O. */
-enum onednn_direction { ONEDNN_PACK, ONEDNN_UNPACK };
+enum onednn_packing { ONEDNN_PACK, ONEDNN_UNPACK };
 struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *p,
-                                    enum onednn_direction d);
+                                    enum onednn_packing d);
 void onednn_pack_run(struct onednn_pack *pack, void *packed, void *plain);
 void onednn_pack_free(struct onednn_pack *pack); /* accepts NULL */
 

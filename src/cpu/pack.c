@@ -9,8 +9,8 @@ static bool pack_blocks(struct pack *p, const struct onednn_blocks *b)
     if (n < 1 || (pair == 2 && b->size[n - 1] != 2))
         return false;
     p->block_o = p->block_i = 16;
-    p->turned = n == (int)pair || (n == (int)pair + 1 && b->of_in[0]);
-    if (!p->turned) /* [16 o][16 i], or [8 o][16 i][2 o] */
+    p->transposed = n == (int)pair || (n == (int)pair + 1 && b->of_in[0]);
+    if (!p->transposed) /* [16 o][16 i], or [8 o][16 i][2 o] */
         return n == (int)pair + 1 && !b->of_in[0] && b->of_in[1] && b->size[1] == 16 &&
                b->size[0] * pair == 16 && (pair == 1 || !b->of_in[2]);
     if (b->of_in[0]) { /* [i][o], or [i][o][2 i]: as if there were no i in front */

@@ -15,7 +15,7 @@
 struct pool_state {
     struct pool pool;
     int64_t rows;      /* of the result, over all images */
-    size_t per_thread; /* numbers of scratch */
+    size_t per_thread; /* floats of scratch */
     size_t skip;       /* bytes in front of the pool's channels of dy */
 };
 
@@ -151,7 +151,8 @@ static void pool_run(struct step *s, struct device *dev)
     struct job j = {st, st->pool, s, dev};
 
     /* so many are stored at a time */
-    j.pool.past = st->pool.c % (vectors * dev->loops->lanes) == 0 && cpu_past(dev, s, 0);
+    j.pool.streamed =
+        st->pool.c % (vectors * dev->loops->lanes) == 0 && cpu_streams(dev, s, 0);
     cpu_parallel(dev, pool_thread, &j);
 }
 

@@ -1,4 +1,4 @@
-/* The same numbers added to every sample, and the sum over samples. Sums are fp32. */
+/* The same values added to every sample, and the sum over samples. Sums are fp32. */
 #include "ops/position.h"
 
 #include <string.h>

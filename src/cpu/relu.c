@@ -11,7 +11,7 @@ struct job {
     const void *a, *b;
     void *out;
     float limit;
-    bool past;
+    bool streamed;
 };
 
 static const char *relu_claim(struct region *r, struct graph *g, struct node *n,
@@ -36,9 +36,9 @@ static void relu_part(void *arg, int64_t lo, int64_t hi)
     void *out = cpu_out(j->out, j->t, lo);
 
     if (j->b)
-        j->dev->loops->relu_grad(j->t, a, b, out, hi - lo, j->limit, j->past);
+        j->dev->loops->relu_grad(j->t, a, b, out, hi - lo, j->limit, j->streamed);
     else
-        j->dev->loops->relu_forward(j->t, a, out, hi - lo, j->limit, j->past);
+        j->dev->loops->relu_forward(j->t, a, out, hi - lo, j->limit, j->streamed);
 }
 
 static void relu_run(struct step *s, struct device *dev)
@@ -50,7 +50,7 @@ static void relu_run(struct step *s, struct device *dev)
 
     if (s->nin > RELU_GRAD_DY)
         j.b = s->in[RELU_GRAD_DY];
-    j.past = cpu_past(dev, s, 0);
+    j.streamed = cpu_streams(dev, s, 0);
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, relu_part, &j);
 }
 

@@ -1,7 +1,7 @@
 /*
  * A channels-last tensor as rows of whole vectors. C channels are repeated `fold` times
  * to make a row of `width` elements, a multiple of two vectors and long enough to be
- * worth a loop; tables with one number for each channel are repeated alike, in the order
+ * worth a loop; tables with a value per channel are repeated alike, in the order
  * of loops_place(). The last row may be short.
  */
 #ifndef CPU_ROWS_H

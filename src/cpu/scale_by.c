@@ -9,7 +9,7 @@ struct job {
     const struct device *dev;
     struct step *s;
     enum dtype t;
-    bool past;
+    bool streamed;
 };
 
 static const char *scale_by_claim(struct region *r, struct graph *g, struct node *n,
@@ -32,12 +32,12 @@ static void scale_by_part(void *arg, int64_t lo, int64_t hi)
     const struct scale_by_attrs *a = j->s->node->attrs;
 
     j->dev->loops->scale(j->t, cpu_at(j->s->in[SCALE_BY_X], j->t, lo), a->factor,
-                         cpu_out(j->s->out[0], j->t, lo), hi - lo, j->past);
+                         cpu_out(j->s->out[0], j->t, lo), hi - lo, j->streamed);
 }
 
 static void scale_by_run(struct step *s, struct device *dev)
 {
-    struct job j = {dev, s, s->out_tensor[0]->dtype, cpu_past(dev, s, 0)};
+    struct job j = {dev, s, s->out_tensor[0]->dtype, cpu_streams(dev, s, 0)};
 
     cpu_for(dev, tensor_len(s->out_tensor[0]), 64, scale_by_part, &j);
 }

@@ -1,6 +1,6 @@
 /*
  * Packed weights: made from the fp32 parameter once an update, the cast to half and a
- * batch norm behind the layer included.
+ * batch norm after the layer included.
  */
 #ifndef CPU_WEIGHTS_H
 #define CPU_WEIGHTS_H
@@ -10,8 +10,8 @@
 #include "graph/kernel.h"
 
 /*
- * The fp32 parameter behind w: itself, or what a cast that only rounds it reads. NULL: w
- * is computed in some other way, and nobody can pack it ahead of time.
+ * The fp32 parameter that w is made from: itself, or what a cast that only rounds it
+ * reads. NULL: w is computed in some other way, and nobody can pack it ahead of time.
  */
 struct tensor *weights_master(struct tensor *w);
 
@@ -19,7 +19,7 @@ struct tensor *weights_master(struct tensor *w);
 void weights_read(struct region *r, const struct tensor *w);
 
 /*
- * A batch norm of fixed statistics behind a layer: weights are multiplied by its scale,
+ * A batch norm of fixed statistics after a layer: weights are multiplied by its scale,
  * and weights_bias derives the bias that remains, fp32; the layer's own may be NULL.
  */
 struct weights_fold {
@@ -31,8 +31,8 @@ int weights_bias(struct region *r, const struct weights_fold *fold,
                  struct tensor *layer_bias);
 
 /*
- * Derives weights in a packing of our own from the parameter behind w; `fold` may be
- * NULL. Takes the cast in front of w along.
+ * Derives weights in a packing of our own from the parameter that w is made from; `fold`
+ * may be NULL. Takes the cast in front of w along.
  */
 struct weights_packing {
     size_t size; /* bytes */
@@ -47,7 +47,7 @@ int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *
 
 /*
  * Derives the weights of `p`, which computes in `type`, from `master`; `fold` may be
- * NULL. `p` may have more output channels than `master`: those behind its own are zeros.
+ * NULL. `p` may have more output channels than `master`: those after its own are zeros.
  */
 int weights_derive(struct region *r, struct device *dev, const struct onednn_prim *p,
                    enum dtype type, struct tensor *master,

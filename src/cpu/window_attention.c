@@ -1,7 +1,7 @@
 /*
  * Window attention on the CPU. A task is a head of a window of an image; loops->attention
  * does it (cpu/simd/attention.inc). Tasks go head after head, so that the head's bias,
- * spread to a number for each pair of tokens, stays in the cache for all of its windows.
+ * spread to a value per pair of tokens, stays in the cache for all of its windows.
  *
  * Sums over windows (of the table, logit_scale and pad) do not depend on the number of
  * threads: each head's tasks are cut into a number of units that follows from the shape,
@@ -29,8 +29,8 @@ struct attention_state {
     bool gradient;
     int units;     /* of a head */
     int64_t rows;  /* of the table, or 0 */
-    int64_t sums;  /* numbers of a unit: table, logit_scale, pad */
-    int64_t piece; /* numbers of a thread in the workspace */
+    int64_t sums;  /* floats of a unit: table, logit_scale, pad */
+    int64_t piece; /* floats of a thread in the workspace */
     int option[WINDOW_ATTENTION_OPTIONS];
 };
 
@@ -39,13 +39,13 @@ static int64_t align16(int64_t n)
     return (n + 15) / 16 * 16;
 }
 
-/* A thread's numbers in the workspace. */
+/* A thread's floats in the workspace. */
 struct piece {
     float *bias, *dbias; /* [tokens][keys] */
     float *region;       /* [keys] */
     float *column;       /* the head's column of the table */
     int *pixel, *query;  /* [tokens] */
-    int *ahead;          /* [tokens]: pixels of the next task */
+    int *prefetch;       /* [tokens]: pixels of the next task */
     float *scratch;
 };
 
@@ -62,7 +62,7 @@ static int64_t piece_of(const struct attention_state *st, int lanes, float *base
     p->column = attention_take(base, &at, st->rows);
     p->pixel = (int *)(void *)attention_take(base, &at, tokens);
     p->query = (int *)(void *)attention_take(base, &at, tokens);
-    p->ahead = (int *)(void *)attention_take(base, &at, tokens);
+    p->prefetch = (int *)(void *)attention_take(base, &at, tokens);
     p->scratch = base ? base + at : NULL;
     return at + attention_room(&r, lanes, (int)tokens, st->size.head, st->gradient, NULL);
 }
@@ -116,8 +116,8 @@ struct place {
     const struct job *j;
     struct piece p;
     struct attention a;
-    int head;      /* whose bias is spread; -1: none */
-    int64_t ahead; /* the task whose pixels are in p.ahead; -1: none */
+    int head;         /* whose bias is spread; -1: none */
+    int64_t prefetch; /* the task whose pixels are in p.prefetch; -1: none */
 };
 
 /* ---- one task ---- */
@@ -220,16 +220,16 @@ static const void *task_dy(const struct place *at, int64_t task)
 static void place_pixels(struct place *at, int64_t task, bool more)
 {
     const struct window_attention_size *z = &at->j->st->size;
-    int *pixel = at->p.ahead;
+    int *pixel = at->p.prefetch;
 
-    if (at->ahead != task)
+    if (at->prefetch != task)
         find_pixels(&z->grid, (int)(task % z->windows), pixel);
-    at->p.ahead = at->p.pixel;
+    at->p.prefetch = at->p.pixel;
     at->a.pixel = at->p.pixel = pixel;
-    at->ahead = more ? task + 1 : -1;
-    at->a.ahead = more ? at->p.ahead : NULL;
+    at->prefetch = more ? task + 1 : -1;
+    at->a.prefetch = more ? at->p.prefetch : NULL;
     if (more)
-        find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.ahead);
+        find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.prefetch);
 }
 
 /* Tells the loops of a task: of a head a window of an image. */
@@ -267,7 +267,7 @@ static struct place place_of(const struct job *j, int thread)
     const struct attention_state *st = j->st;
     const struct window_attention_attrs *attrs = j->s->node->attrs;
     float *base = (float *)j->s->workspace + thread * st->piece;
-    struct place at = {.j = j, .head = -1, .ahead = -1};
+    struct place at = {.j = j, .head = -1, .prefetch = -1};
 
     (void)piece_of(st, j->dev->loops->lanes, base, &at.p);
     memset(at.p.region, 0, (size_t)st->size.tokens * sizeof(float));

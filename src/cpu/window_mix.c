@@ -1,6 +1,6 @@
 /*
  * Swin-MLP's mixing of tokens on the CPU. A task is a head of a window of an image: its
- * features are copied into rows of whole vectors, and a product mixes them. Weight
+ * features are copied into rows of whole vectors, and a GEMM mixes them. Weight
  * gradients do not depend on the number of threads: each head's tasks are cut into a
  * number of units that follows from the shape, and units are added in order.
  *
@@ -26,11 +26,11 @@ struct mix_state {
     struct window_mix_size size;
     int units;              /* of a head */
     int keys, row;          /* tokens and the head's features, to whole vectors */
-    int64_t sums;           /* numbers of a unit: dW [tokens][keys], db [tokens] */
-    int64_t weights, piece; /* numbers in the workspace: fp32 weights; a thread's */
+    int64_t sums;           /* floats of a unit: dW [tokens][keys], db [tokens] */
+    int64_t weights, piece; /* floats in the workspace: fp32 weights; a thread's */
 };
 
-/* A thread's numbers in the workspace. */
+/* A thread's floats in the workspace. */
 struct piece {
     float *x, *y; /* [tokens][row] */
     float *panels;
@@ -154,7 +154,7 @@ static void mix_task(const struct job *j, const struct piece *p, int head, int64
 
     find_pixels(&z->grid, (int)(task % z->windows), p->pixel);
     gather(j, p, modes[st->mode].map, head, task, p->x);
-    j->dev->loops->attention->product(&(const struct product){
+    j->dev->loops->attention->matmul(&(const struct matmul){
         .rows = z->tokens,
         .cols = st->row,
         .depth = z->tokens,
@@ -213,7 +213,7 @@ static void weight_task(const struct job *j, const struct piece *p, int head,
     gather(j, p, WINDOW_MIX_WEIGHT_GRAD_X, head, task, p->x);
     gather(j, p, WINDOW_MIX_WEIGHT_GRAD_DY, head, task, p->y);
     j->dev->loops->attention->panels(p->x, st->row, z->tokens, z->head, p->panels);
-    j->dev->loops->attention->product(&(const struct product){
+    j->dev->loops->attention->matmul(&(const struct matmul){
         .rows = z->tokens,
         .cols = st->keys,
         .depth = z->head,

@@ -3,19 +3,29 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/alloc.h"
+#include "dataset/cache_file.h"
 
 struct cache_item {
-    int w, h;
+    uint64_t sum;   /* of all that follows; 0: not checked, in memory of this process */
+    uint64_t stamp; /* of the sample's files when it was made */
+    uint64_t bytes; /* of the item */
+    int w, h, channels;
+    int padding;
     size_t label;    /* where the labels start; 0: there are none */
-    uint8_t pixel[]; /* with IMAGE_SLACK behind */
+    uint8_t pixel[]; /* with IMAGE_SLACK after */
 };
 
 struct cache {
     int64_t n, limit;
     atomic_llong used, held;
     _Atomic(struct cache_item *) *item;
+
+    struct cache_file *file; /* NULL: items are in memory */
+    const struct dataset *data;
+    atomic_uchar *good; /* of the file: samples that were checked by this process */
 };
 
 struct cache *cache_new(int64_t n, int64_t bytes)
@@ -28,65 +38,170 @@ struct cache *cache_new(int64_t n, int64_t bytes)
     return c;
 }
 
+struct cache *cache_share(const struct dataset *d, const char *path, int64_t bytes,
+                          struct strbuf *why)
+{
+    struct cache_file *file = cache_file_open(path, d->n, bytes, why);
+    struct cache *c;
+
+    if (!file)
+        return NULL;
+    c = xcalloc(1, sizeof(*c));
+    c->n = d->n;
+    c->file = file;
+    c->data = d;
+    c->good = xcalloc((size_t)d->n, sizeof(*c->good));
+    return c;
+}
+
 void cache_free(struct cache *c)
 {
     if (!c)
         return;
-    for (int64_t i = 0; i < c->n; i++)
+    for (int64_t i = 0; c->item && i < c->n; i++)
         free(atomic_load(&c->item[i]));
+    if (c->file)
+        cache_file_close(c->file);
     free(c->item);
+    free(c->good);
     free(c);
+}
+
+static uint64_t stamp_of(const struct dataset *d, int64_t sample)
+{
+    struct strbuf s = STRBUF_INIT;
+    bool is = dataset_stamp(d, sample, &s);
+    uint64_t stamp;
+
+    if (dataset_has_labels(d))
+        is = dataset_stamp_label(d, sample, &s) && is;
+    stamp = is ? XXH3_64bits(s.buf, s.len) : 0;
+    strbuf_release(&s);
+    return stamp;
+}
+
+static uint64_t sum_of(const struct cache_item *item)
+{
+    return XXH3_64bits(&item->stamp, item->bytes - offsetof(struct cache_item, stamp));
+}
+
+/* What a file says of an item may be anything. */
+static bool is_sound(const struct cache *c, int64_t sample, const struct cache_item *item)
+{
+    size_t pixels;
+
+    if (item->bytes < sizeof(*item) || item->bytes > cache_file_rest(c->file, item) ||
+        item->sum != sum_of(item) || item->w < 1 || item->h < 1 || item->channels < 1)
+        return false;
+    pixels = (size_t)item->w * (size_t)item->h * (size_t)item->channels + IMAGE_SLACK;
+    return pixels <= item->bytes - sizeof(*item) && item->stamp &&
+           item->stamp == stamp_of(c->data, sample) &&
+           (!item->label == !dataset_has_labels(c->data)) &&
+           (!item->label ||
+            (item->label == pixels &&
+             item->bytes == sizeof(*item) + pixels + (size_t)item->w * (size_t)item->h));
+}
+
+static struct cache_item *item_at(struct cache *c, int64_t sample)
+{
+    struct cache_item *item;
+
+    if (!c->file)
+        return atomic_load_explicit(&c->item[sample], memory_order_acquire);
+    item = cache_file_at(c->file, sample, sizeof(*item));
+    if (!item || atomic_load(&c->good[sample]))
+        return item;
+    if (!is_sound(c, sample, item))
+        return NULL;
+    atomic_store(&c->good[sample], 1);
+    return item;
 }
 
 bool cache_get(struct cache *c, int64_t sample, struct image *img, const uint8_t **label)
 {
-    struct cache_item *item =
-        atomic_load_explicit(&c->item[sample], memory_order_acquire);
+    struct cache_item *item = item_at(c, sample);
 
     if (!item)
         return false;
-    *img = (struct image){
-        .w = item->w, .h = item->h, .stride = (size_t)item->w * 3, .pixel = item->pixel};
+    *img = (struct image){.w = item->w,
+                          .h = item->h,
+                          .channels = item->channels,
+                          .stride = (size_t)item->w * (size_t)item->channels,
+                          .pixel = item->pixel};
     *label = item->label ? item->pixel + item->label : NULL;
     return true;
+}
+
+/* Memory for an item; NULL: the cache is full. */
+static struct cache_item *item_room(struct cache *c, size_t bytes)
+{
+    long long size = (long long)bytes;
+
+    if (c->file)
+        return cache_file_room(c->file, bytes);
+    if (atomic_fetch_add(&c->used, size) + size > c->limit) {
+        atomic_fetch_sub(&c->used, size);
+        return NULL;
+    }
+    return xcalloc(1, bytes);
+}
+
+static void item_publish(struct cache *c, int64_t sample, struct cache_item *item)
+{
+    struct cache_item *none = NULL;
+
+    if (c->file) {
+        const void *old = cache_file_at(c->file, sample, 1);
+
+        item->stamp = stamp_of(c->data, sample);
+        item->sum = sum_of(item);
+        if (cache_file_publish(c->file, sample, old, item))
+            atomic_store(&c->good[sample], 1);
+        return;
+    }
+    if (atomic_compare_exchange_strong(&c->item[sample], &none, item)) {
+        atomic_fetch_add(&c->held, 1);
+        return;
+    }
+    atomic_fetch_sub(&c->used, (long long)item->bytes);
+    free(item);
 }
 
 void cache_put(struct cache *c, int64_t sample, const struct image *img,
                const uint8_t *label)
 {
-    size_t row = (size_t)img->w * 3, n = (size_t)img->w * (size_t)img->h;
+    size_t row = (size_t)img->w * (size_t)img->channels,
+           n = (size_t)img->w * (size_t)img->h;
     size_t pixels = row * (size_t)img->h + IMAGE_SLACK;
     size_t bytes = sizeof(struct cache_item) + pixels + (label ? n : 0);
-    long long size = (long long)bytes;
-    struct cache_item *item, *none = NULL;
+    struct cache_item *item = item_room(c, bytes);
 
-    if (atomic_fetch_add(&c->used, size) + size > c->limit) {
-        atomic_fetch_sub(&c->used, size);
+    if (!item)
         return;
-    }
-    item = xcalloc(1, bytes);
+    item->bytes = bytes;
     item->w = img->w;
     item->h = img->h;
+    item->channels = img->channels;
     for (int y = 0; y < img->h; y++)
         memcpy(item->pixel + (size_t)y * row, img->pixel + (size_t)y * img->stride, row);
     if (label) {
         item->label = pixels;
         memcpy(item->pixel + pixels, label, n);
     }
-    if (atomic_compare_exchange_strong(&c->item[sample], &none, item)) {
-        atomic_fetch_add(&c->held, 1);
-        return;
-    }
-    atomic_fetch_sub(&c->used, size);
-    free(item);
+    item_publish(c, sample, item);
 }
 
 int64_t cache_used(struct cache *c)
 {
-    return atomic_load(&c->used);
+    return c->file ? cache_file_used(c->file) : atomic_load(&c->used);
+}
+
+int64_t cache_most(struct cache *c)
+{
+    return c->file ? cache_file_most(c->file) : c->limit;
 }
 
 int64_t cache_held(struct cache *c)
 {
-    return atomic_load(&c->held);
+    return c->file ? cache_file_count(c->file) : atomic_load(&c->held);
 }

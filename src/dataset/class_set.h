@@ -48,7 +48,7 @@ void class_set_map(const struct class_set *s, int classes, bool train_ids,
 /* "0 to 33 and 255": the values that a map knows. */
 void class_set_add_values(const uint8_t map[256], struct strbuf *out);
 
-/* Of class c; without a set "class7" in one of PASCAL VOC's colours. */
+/* For class c; without a set "class7" in one of PASCAL VOC's colours. */
 void class_set_add_name(const struct class_set *s, int c, struct strbuf *out);
 void class_set_colour(const struct class_set *s, int c, uint8_t rgb[3]);
 

@@ -3,13 +3,33 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "dataset/hold.h"
 
 void dataset_bytes_release(struct dataset_bytes *b)
 {
-    free(b->data);
+    if (b->cap)
+        free(b->data);
     memset(b, 0, sizeof(*b));
+}
+
+void dataset_bytes_room(struct dataset_bytes *b, size_t room)
+{
+    if (b->cap && room <= b->cap)
+        return;
+    dataset_bytes_release(b);
+    b->cap = room ? room : 1;
+    b->data = xmalloc(b->cap);
+}
+
+void dataset_bytes_view(struct dataset_bytes *b, const void *data, size_t len)
+{
+    dataset_bytes_release(b);
+    b->data = (uint8_t *)(uintptr_t)data; /* read only */
+    b->len = len;
 }
 
 static void dataset_check_index(const struct dataset *d, int64_t i)
@@ -28,8 +48,15 @@ int32_t dataset_label(const struct dataset *d, int64_t i)
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
                  struct dataset_bytes *out, struct strbuf *why)
 {
+    int rc;
+
     dataset_check_index(d, i);
-    return d->type->read(d, i, limit, out, why);
+    if (d->hold && hold_get(d->hold, i, false, limit, out))
+        return 0;
+    rc = d->type->read(d, i, limit, out, why);
+    if (d->hold && rc == 0 && out->cap) /* a view is in memory already */
+        hold_put(d->hold, i, false, out);
+    return rc;
 }
 
 void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name)
@@ -46,8 +73,15 @@ bool dataset_has_labels(const struct dataset *d)
 int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why)
 {
+    int rc;
+
     dataset_check_index(d, i);
-    return d->type->read_label(d, i, limit, out, why);
+    if (d->hold && hold_get(d->hold, i, true, limit, out))
+        return 0;
+    rc = d->type->read_label(d, i, limit, out, why);
+    if (d->hold && rc == 0 && out->cap)
+        hold_put(d->hold, i, true, out);
+    return rc;
 }
 
 void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name)
@@ -62,10 +96,52 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
     return d->type->stamp_label && d->type->stamp_label(d, i, out);
 }
 
+const int64_t *dataset_shards(const struct dataset *d, int64_t *n)
+{
+    return d->type->shards ? d->type->shards(d, n) : NULL;
+}
+
+bool dataset_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
+{
+    dataset_check_index(d, i);
+    return d->type->stamp && d->type->stamp(d, i, out);
+}
+
+static void digest_name(XXH3_state_t *x, const char *name)
+{
+    (void)XXH3_64bits_update(x, name, strlen(name) + 1);
+}
+
+uint64_t dataset_digest(const struct dataset *d)
+{
+    XXH3_state_t *x = XXH3_createState();
+    uint64_t digest;
+
+    if (!x)
+        die("out of memory: no room for a checksum");
+    (void)XXH3_64bits_reset(x);
+    (void)XXH3_64bits_update(x, &d->n, sizeof(d->n));
+    for (int64_t i = 0; i < d->n; i++) {
+        int32_t label = d->type->label(d, i);
+
+        (void)XXH3_64bits_update(x, &label, sizeof(label));
+        if (d->type->name)
+            digest_name(x, d->type->name(d, i));
+        if (d->type->label_name)
+            digest_name(x, d->type->label_name(d, i));
+    }
+    digest = XXH3_64bits_digest(x);
+    (void)XXH3_freeState(x);
+    return digest ? digest : 1;
+}
+
 void dataset_close(struct dataset *d)
 {
+    struct hold *hold = d ? d->hold : NULL;
+
     if (d)
         d->type->close(d);
+    hold_free(hold);
 }
 
 /* "'x', 'y' and 7 more": the names of `a` that are not in `b`; returns how many. */

@@ -21,12 +21,16 @@
 #include "base/strbuf.h"
 #include "image/label.h" /* LABEL_IGNORE */
 
-/* A buffer that grows and is used again. */
+/* A buffer that grows and is used again, or a view of a storage's own memory, which is
+ * good until the data set is closed. */
 struct dataset_bytes {
     uint8_t *data;
-    size_t len, cap;
+    size_t len, cap; /* cap 0: a view, or nothing */
 };
 
+/* Room for so many bytes, of unset content. */
+void dataset_bytes_room(struct dataset_bytes *b, size_t room);
+void dataset_bytes_view(struct dataset_bytes *b, const void *data, size_t len);
 void dataset_bytes_release(struct dataset_bytes *b);
 
 struct dataset {
@@ -36,21 +40,31 @@ struct dataset {
     int nclass;
     char **class_name; /* in the order of the labels */
 
-    /* With label pictures: how they are painted, and what their values mean. */
+    /* With label maps: how they are painted, and what their values mean. */
     const struct class_set *set; /* NULL: none of the table */
     uint8_t map[256];            /* class_set_map */
+
+    struct hold *hold; /* hold.h; NULL: samples are read from the storage every time */
 };
 
 /* What a storage can do with an open data set; storages that share a form share one. */
 struct dataset_type {
     int32_t (*label)(const struct dataset *d, int64_t i);
-    /* At most `limit` bytes; -1 and a reason without the sample's name. */
+    /* At most `limit` bytes; a failure of base/failure.h and a reason without the
+     * sample's name. */
     int (*read)(const struct dataset *d, int64_t i, int64_t limit,
                 struct dataset_bytes *out, struct strbuf *why);
     /* Where the sample lies, for messages: "train/cat/3.jpg". */
     void (*describe)(const struct dataset *d, int64_t i, struct strbuf *name);
     void (*close)(struct dataset *d);
-    /* NULL: a class for each picture. */
+    /* The name of its file as the storage has it; NULL: there are no files. */
+    const char *(*name)(const struct dataset *d, int64_t i);
+    /* See dataset_stamp; NULL: there are no files. */
+    bool (*stamp)(const struct dataset *d, int64_t i, struct strbuf *out);
+    const char *(*label_name)(const struct dataset *d, int64_t i); /* NULL: none */
+    /* Where the samples of each file start, and the end; NULL: they are files. */
+    const int64_t *(*shards)(const struct dataset *d, int64_t *n);
+    /* NULL: a class for each image. */
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
     void (*describe_label)(const struct dataset *d, int64_t i, struct strbuf *name);
@@ -61,15 +75,25 @@ int32_t dataset_label(const struct dataset *d, int64_t i);
 int dataset_read(const struct dataset *d, int64_t i, int64_t limit,
                  struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name);
+/* A hash of the list of samples, not of the files: names, labels and their order. The
+ * folder that the data set lies in does not count. Never 0. */
+uint64_t dataset_digest(const struct dataset *d);
 void dataset_close(struct dataset *d); /* NULL is fine */
 
-/* Label pictures: class values in the files' own terms, see d->map. */
+/* Of containers: file k has the samples first[k] .. first[k + 1] - 1, the data set's. NULL:
+ * each sample is a file. */
+const int64_t *dataset_shards(const struct dataset *d, int64_t *n);
+
+/* Label maps: class values in the files' own terms, see d->map. */
 bool dataset_has_labels(const struct dataset *d);
 int dataset_read_label(const struct dataset *d, int64_t i, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why);
 void dataset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name);
 /* Appends name, size and time of the label file's last change. False: there is none. */
 bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out);
+
+/* The same of the image's file, or of the container that it lies in. */
+bool dataset_stamp(const struct dataset *d, int64_t i, struct strbuf *out);
 
 /* For walks over folders: ends the program where links go around. */
 void dataset_check_depth(const char *path, int depth);

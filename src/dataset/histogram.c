@@ -13,14 +13,17 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/label.h"
 #include "dataset/loader.h"
+#include "dataset/read.h"
+#include "image/gate.h"
 
 static const char first_line[] = "trainc class histogram 1";
 
-/* Of everything that the counts depend on; false: the samples are no files. */
+/* A hash of everything that the counts depend on; false: the samples are no files. */
 static bool histogram_key(const struct dataset *d, const struct histogram_options *o,
                           uint64_t *key)
 {
@@ -37,7 +40,7 @@ static bool histogram_key(const struct dataset *d, const struct histogram_option
 }
 
 /* What follows `prefix` in text; NULL if text does not begin so. */
-static char *behind(char *text, const char *prefix)
+static char *skip_prefix(char *text, const char *prefix)
 {
     size_t len = strlen(prefix);
 
@@ -52,7 +55,7 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
     long long total = -1;
     int seen = 0;
 
-    line = behind(behind(text, first_line), " key ");
+    line = skip_prefix(skip_prefix(text, first_line), " key ");
     if (line && strtoull(line, &line, 16) != key)
         line = NULL;
     for (; line && (line = strchr(line, '\n')) && line[1]; seen++) {
@@ -65,7 +68,7 @@ static bool histogram_load(struct histogram *h, const char *path, uint64_t key)
             __builtin_add_overflow(got.total, got.count[value], &got.total))
             break;
     }
-    line = seen == 256 && line ? behind(line, "\ntotal ") : NULL;
+    line = seen == 256 && line ? skip_prefix(line, "\ntotal ") : NULL;
     if (line)
         total = strtoll(line, NULL, 10);
     free(text);
@@ -96,18 +99,28 @@ struct counter {
     int64_t count[256];
 };
 
-/* A reason if the label picture is damaged. */
+/* A reason if the label map is damaged. */
 static char *count_one(struct counter *c, const struct dataset *d, int64_t i,
                        const struct histogram_options *o)
 {
-    struct transform t = transform_for_scenes(o->w, o->h);
+    struct transform t = transform_for_segmentation(o->w, o->h);
     struct augment_key key = {0, 0, i};
     struct strbuf why = STRBUF_INIT;
+    struct dataset_retry again = {.pause = DATASET_RETRY_PAUSE};
     int64_t n;
+    int rc;
 
-    if (dataset_label_picture(d, i, &o->limits, &c->bytes, &c->label, &why) < 0)
+    do {
+        strbuf_reset(&why);
+        rc = dataset_label_map(d, i, &o->limits, &c->bytes, &c->label, &why);
+        image_gate_leave();
+    } while (dataset_try_again(&again, rc));
+    if (rc == FAILURE_MACHINE)
+        die("cannot read the data: %s (tried %d times; the file need not be damaged)",
+            why.buf, 1 + DATASET_RETRIES);
+    if (rc < 0)
         return strbuf_detach(&why);
-    transform_scene_fit(&t, c->label.w, c->label.h, &t.w, &t.h);
+    transform_segment_fit(&t, c->label.w, c->label.h, &t.w, &t.h);
     t.kind = TRANSFORM_STRETCH;
     t.label_divisor = o->divisor;
     n = (int64_t)(t.w / o->divisor) * (t.h / o->divisor);
@@ -177,7 +190,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     int64_t bad;
 
     if (!dataset_has_labels(d) || o->divisor < 1)
-        BUG("classes of '%s', which has no label pictures, at 1/%d", d->name, o->divisor);
+        BUG("classes of '%s', which has no label maps, at 1/%d", d->name, o->divisor);
     with.limits = image_limits_or_default(&o->limits);
     if (o->cache && histogram_key(d, o, &key))
         path = xasprintf("%s/.trainc-classes-%016" PRIx64 ".txt", o->cache, key);
@@ -188,8 +201,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     }
     *h = (struct histogram){.total = 0};
     reason = xcalloc((size_t)d->n, sizeof(*reason));
-    log_info("counting the classes of %lld label pictures of '%s'", (long long)d->n,
-             d->name);
+    log_info("counting the classes of %lld label maps of '%s'", (long long)d->n, d->name);
     count_all(h, d, &with, reason);
     bad = histogram_report(d, &with, reason);
     free(reason);

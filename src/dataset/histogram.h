@@ -1,11 +1,11 @@
 /*
- * How many pixels of the label pictures each class has, and the class weights made of it.
+ * How many pixels of the label maps each class has, and the class weights made of it.
  *
  *   struct histogram h;
  *   histogram_count(&h, dataset, &options);
  *   histogram_weights(&h, classes, 1.1, weight);
  *
- * Pixels are those that a run without random changes sees: each label picture at the size
+ * Pixels are those that a run without random changes sees: each label map at the size
  * that fits the input, by the nearest pixel, and of it one in divisor x divisor.
  *
  * The counts are kept in a file in the folder `cache`, named by a hash of the label
@@ -27,7 +27,7 @@ struct histogram {
 struct histogram_options {
     int w, h, divisor; /* as in struct transform */
     struct image_limits limits;
-    enum loader_on_error on_error; /* a damaged label picture is left out, or the end */
+    enum loader_on_error on_error; /* a damaged label map is left out, or the end */
     double max_bad_share;          /* as in struct loader_options */
     int few_bad;
     const char *cache; /* a folder, NULL: none */

@@ -18,9 +18,9 @@ static int64_t label_map(struct label_reader *r, const uint8_t map[256], int *va
     return -1;
 }
 
-int dataset_label_picture(const struct dataset *d, int64_t i,
-                          const struct image_limits *limits, struct dataset_bytes *bytes,
-                          struct label_reader *r, struct strbuf *why)
+int dataset_label_map(const struct dataset *d, int64_t i,
+                      const struct image_limits *limits, struct dataset_bytes *bytes,
+                      struct label_reader *r, struct strbuf *why)
 {
     struct strbuf name = STRBUF_INIT, reason = STRBUF_INIT;
     int value = 0, rc = dataset_read_label(d, i, limits->max_bytes, bytes, &reason);

@@ -1,5 +1,5 @@
 /*
- * A sample's label picture as classes: read, decoded, its values mapped and checked.
+ * A sample's label map as classes: read, decoded, its values mapped and checked.
  */
 #ifndef DATASET_LABEL_H
 #define DATASET_LABEL_H
@@ -10,8 +10,8 @@
  * Classes and LABEL_IGNORE into r. -1 and a reason that names the label file, and the
  * pixel and the value if it is one that is no class. `bytes` is memory to be used.
  */
-int dataset_label_picture(const struct dataset *d, int64_t i,
-                          const struct image_limits *limits, struct dataset_bytes *bytes,
-                          struct label_reader *r, struct strbuf *why);
+int dataset_label_map(const struct dataset *d, int64_t i,
+                      const struct image_limits *limits, struct dataset_bytes *bytes,
+                      struct label_reader *r, struct strbuf *why);
 
 #endif

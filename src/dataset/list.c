@@ -1,5 +1,5 @@
 /*
- * DATA.DATASET list: SPLIT.txt with "image label" on each line or, if that is not there,
+ * DATA.DATASET list, with classes (list_classes.h) or with label maps: SPLIT.txt with "image label" on each line or, if that is not there,
  * SPLITImages.txt and SPLITLabels.txt with a name on each line. Names are paths below the
  * root, or start with a slash; a name with spaces needs a tab between the two. Empty
  * lines and lines that start with # do not count.
@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/strmap.h"
+#include "dataset/list_classes.h"
 #include "dataset/list_file.h"
 #include "dataset/pairs.h"
 #include "image/image.h"
@@ -60,7 +61,7 @@ static void list_two_files(struct pairs *p, const struct list_file *image,
     p->label_list = arena_strdup(&p->mem, path_basename(label->path));
 }
 
-/* The name that a picture and its label have in common; a heap string. */
+/* The name that an image and its label have in common; a heap string. */
 static char *list_stem(const char *path)
 {
     static const char *const ending[] = {
@@ -131,10 +132,10 @@ static void list_check_ids(const struct pairs *p, const struct label_options *o)
     for (int64_t i = 0; i < p->base.n; i++)
         n += ends_in(p->pair[i].label, other);
     if (n && o->set)
-        log_warning(
-            "'%s': the names of %lld label pictures end in %s, and DATA.LABELS is "
-            "%s",
-            p->base.name, (long long)n, other, o->train_ids ? "train_ids" : "ids");
+        log_warning("'%s': the names of %lld label maps end in %s, and DATA.LABELS is "
+                    "%s",
+                    p->base.name, (long long)n, other,
+                    o->train_ids ? "train_ids" : "ids");
 }
 
 /* The files that a split may have: "image label" in one, or each in its own. */
@@ -159,6 +160,8 @@ static bool list_has(const struct dataset_source *s, int which)
 
 static bool list_check(const struct dataset_source *s, struct strbuf *why)
 {
+    if (!s->label_maps)
+        return list_classes_check(s, why);
     if (list_has(s, LIST_PAIRS) || (list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS)))
         return true;
     strbuf_addf(why, "'%s' has no list: neither %s%s nor %s%s and %s%s", s->path,
@@ -190,12 +193,14 @@ static bool list_has_pairs(const struct dataset_source *s)
 
 static bool list_probe(const struct dataset_source *s)
 {
+    if (list_classes_probe(s))
+        return true;
     if (list_has(s, LIST_PAIRS))
         return list_has_pairs(s);
     return list_has(s, LIST_IMAGES) && list_has(s, LIST_LABELS);
 }
 
-static struct dataset *list_open(const struct dataset_source *s)
+static struct dataset *list_open_pairs(const struct dataset_source *s)
 {
     struct strbuf why = STRBUF_INIT;
     struct list_file file[LISTS];
@@ -229,11 +234,18 @@ static struct dataset *list_open(const struct dataset_source *s)
     return &p->base;
 }
 
+static struct dataset *list_open(const struct dataset_source *s)
+{
+    return s->label_maps ? list_open_pairs(s) : list_classes_open(s);
+}
+
 const struct storage storage_list = {
     .name = "list",
-    .help = "label maps: SPLIT.txt with 'IMAGE LABEL' on each line, or SPLITImages.txt "
-            "and SPLITLabels.txt with a name on each",
-    .labels = STORAGE_LABEL_MAPS,
+    .alias = {"imagenet22K"}, /* Swin's */
+    .help = "SPLIT.txt with 'IMAGE CLASS' on each line, or ImageNet-22K's maps in JSON; "
+            "label maps: 'IMAGE LABEL', or SPLITImages.txt and SPLITLabels.txt with a "
+            "name on each",
+    .labels = STORAGE_EITHER,
     .reads = pairs_reads,
     .probe = list_probe,
     .check = list_check,

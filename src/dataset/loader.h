@@ -18,16 +18,20 @@
  * batch, the workers fill the ring while the caller validates. It drops what is under
  * way.
  *
- * With transform.label_divisor a batch has label pictures too; a pair counts as damaged
+ * With transform.label_divisor a batch has label maps too; a pair counts as damaged
  * if one of its files is, if their sizes differ, or if a label has a value of no class.
  *
  * Damaged files. A sample whose file cannot be read or decoded keeps its place with black
  * pixels and the label -1, which losses and metrics leave out; with `replace` the sample
- * behind it in the epoch takes the place, if one of the next 50 is sound, so that the
- * statistics of batch norms see no black pictures. Its file is named in the log once.
+ * after it in the epoch takes the place, if one of the next 50 is sound, so that the
+ * statistics of batch norms see no black images. Its file is named in the log once.
  * With LOADER_FAIL, or once more than max_bad_share of the data set has turned out to be
  * damaged, the loader has failed: loader_next has no more batches, and loader_failure
  * tells why. It does so at the same batch in every run.
+ *
+ * What the machine cannot do for now (no memory, no descriptors, EIO, ESTALE) is tried
+ * again with pauses of several seconds in all; if it still cannot, the loader has failed,
+ * whatever on_error says. Memory of decoding is bounded over all loaders (image/gate.h).
  *
  * One thread calls these functions; no call but loader_next waits for a file. With
  * workers = 0 loader_next does the work itself.
@@ -51,17 +55,24 @@ struct loader_options {
     int prefetch; /* batches that are ready or in work beside those in use; 0: 1 */
     int held;     /* batches that the caller may hold at once; 0: 1 */
     uint64_t seed;
-    bool shuffle;    /* the order of sampler.h; else that of the data set */
-    int repeats;     /* of each sample in an epoch, as sampler.h says; 0: 1 */
-    bool drop_last;  /* leave out a batch that cannot be filled */
-    int rank, world; /* this process takes batches rank, rank + world, ...; 0, 0: alone */
+    bool shuffle;       /* the order of sampler.h; else that of the data set */
+    int shuffle_shards; /* of containers: as sampler_windows.shards; 0: no windows */
+    int repeats;        /* of each sample in an epoch, as sampler.h says; 0: 1 */
+    bool drop_last;     /* leave out a batch that cannot be filled */
+    int rank, world;    /* this process takes positions rank, rank + world, ... of the
+                      * epoch; 0, 0: alone */
 
     struct image_limits limits;
     enum loader_on_error on_error;
     bool replace;         /* damaged samples by others, for training */
     double max_bad_share; /* of the data set's samples */
     int few_bad;          /* so many are not too many, unless the share is 0 */
-    int64_t cache_bytes;  /* keep decoded pictures, up to this size; 0: no */
+    double retry_seconds; /* pause before the first of several tries; 0: 0.1 */
+    int64_t cache_bytes;  /* keep decoded images, up to this size; 0: no */
+    /* Keep them in a file in this folder, which several processes and later runs share;
+     * cache_bytes is then the size of a new one. Ends the program if it cannot be. NULL:
+     * in memory. */
+    const char *cache_dir;
 
     /* Memory of the batches, for instance pinned; NULL: the heap. */
     void *(*alloc)(size_t size, void *arg);
@@ -70,11 +81,11 @@ struct loader_options {
 };
 
 struct batch {
-    uint8_t *pixel;  /* [size, h, w, 3] */
-    int32_t *label;  /* [size]; -1: no sample, or a damaged one; 0 with label pictures */
-    uint8_t *mask;   /* [size, h / d, w / d], d = transform.label_divisor: classes;
+    uint8_t *pixel;     /* [size, h, w, transform_channels] */
+    int32_t *label;     /* [size]; -1: no sample, or a damaged one; 0 with label maps */
+    uint8_t *label_map; /* [size, h / d, w / d], d = transform.label_divisor: classes;
                       * LABEL_IGNORE where nothing counts, as in all of a sample that is
-                      * not there or damaged. NULL without label pictures. Behind pixel */
+                      * not there or damaged. NULL without label maps. After pixel */
     int64_t *sample; /* [size]; index in the data set of what is there; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */
@@ -100,8 +111,8 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
-/* Are `bad` of n files more than the share allows? Of a share above 0, `few` never are.
- */
+/* Are `bad` of n files more than the share allows? Of a share above 0, `few`
+ * never are. */
 bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
 /* Why there are no more batches, in any epoch; NULL: it has not failed. The loader's. */
@@ -112,8 +123,9 @@ struct loader_stats {
     int64_t samples;     /* delivered, damaged ones included */
     int64_t bad_files;   /* different ones, so far */
     int64_t cached, cached_bytes; /* samples of the cache, and their size */
+    struct stage_times stages; /* of all threads, an estimate from every eighth sample */
 };
 
-struct loader_stats loader_stats(const struct loader *l); /* since loader_open */
+struct loader_stats loader_stats(struct loader *l); /* since loader_open */
 
 #endif

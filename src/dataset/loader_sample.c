@@ -2,7 +2,14 @@
 
 #include <string.h>
 
+#include "base/failure.h"
 #include "dataset/label.h"
+#include "dataset/read.h"
+#include "image/gate.h"
+
+/* One in so many samples is measured, for all: small images take a microsecond,
+ * and four looks at the clock a tenth of that. */
+enum { MEASURED = 8 };
 
 void loader_worker_init(struct loader_worker *w, const struct image_limits *limits)
 {
@@ -20,7 +27,7 @@ void loader_worker_release(struct loader_worker *w)
 }
 
 /*
- * Decodes the whole picture into the cache, if it may go there: a picture that could be
+ * Decodes the whole image into the cache, if it may go there: an image that could be
  * decoded at less than full size may not, since its pixels would depend on the cache.
  */
 static bool loader_cache_fill(struct loader_worker *w, const struct loader_source *s,
@@ -31,6 +38,7 @@ static bool loader_cache_fill(struct loader_worker *w, const struct loader_sourc
     bool filled = false;
     int width, height;
 
+    image_decoder_channels(m->decoder, transform_channels(s->transform));
     if (image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height,
                            &unused) == 0 &&
         !transform_may_shrink(s->transform, width, height) &&
@@ -43,7 +51,7 @@ static bool loader_cache_fill(struct loader_worker *w, const struct loader_sourc
     return filled;
 }
 
-/* A label picture belongs to a picture of its size. */
+/* A label map belongs to an image of its size. */
 static int loader_check_size(const struct loader_source *s, int64_t sample, int w, int h,
                              const struct label_reader *label, struct strbuf *why)
 {
@@ -59,86 +67,139 @@ static int loader_check_size(const struct loader_source *s, int64_t sample, int 
 }
 
 /*
- * What the cache keeps of a scene, in w->fitted and w->small: at a fixed size what fits
- * the input, which has the same pixels and is smaller; else all of it.
+ * What the cache keeps of a segmentation sample, in w->fitted and w->small: at a fixed
+ * size what fits the input, which has the same pixels and is smaller; else all of it.
  */
-static int loader_scene_fit(struct loader_worker *w, const struct loader_source *s,
-                            struct strbuf *why)
+static int loader_segment_fit(struct loader_worker *w, const struct loader_source *s,
+                              struct strbuf *why)
 {
     const struct transform *t = s->transform;
     struct transformer *m = &w->transformer;
     struct augment_key key = {0, 0, 0};
     struct transform fit;
-    int width, height;
+    int width, height, rc;
 
     if (image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height,
                            why) < 0)
-        return -1;
-    fit = transform_for_scenes(width, height);
-    if (transform_scene_fits(t))
-        transform_scene_fit(t, width, height, &fit.w, &fit.h);
+        return FAILURE_DATA;
+    fit = transform_for_segmentation(width, height);
+    if (transform_segment_fits(t))
+        transform_segment_fit(t, width, height, &fit.w, &fit.h);
     fit.kind = TRANSFORM_STRETCH;
+    fit.channels = t->channels;
     fit.filter = t->filter;
     fit.shrink_gap = t->shrink_gap;
-    image_resize_room(&w->fitted, fit.w, fit.h);
+    image_room(&w->fitted, fit.w, fit.h, transform_channels(t));
     label_reader_room(&w->small, fit.w, fit.h);
-    if (transform_file(m, &fit, &key, w->bytes.data, w->bytes.len, w->fitted.pixel, why) <
-        0)
-        return -1;
+    rc = transform_file(m, &fit, &key, w->bytes.data, w->bytes.len, w->fitted.pixel, why);
+    if (rc < 0)
+        return rc;
     transform_label(m, &fit, &key, w->label.pixel, w->label.w, w->label.h,
                     w->small.pixel);
     return 0;
 }
 
-/* A picture and its label picture. */
-static int loader_scene(struct loader_worker *w, const struct loader_source *s,
-                        const struct augment_key *key, uint8_t *pixel, uint8_t *mask,
-                        struct strbuf *why)
+/* An image and its label map. */
+static int loader_segment(struct loader_worker *w, const struct loader_source *s,
+                          const struct augment_key *key, uint8_t *pixel,
+                          uint8_t *label_map, struct strbuf *why)
 {
     const struct transform *t = s->transform;
     struct transformer *m = &w->transformer;
     struct label_reader *label = &w->label;
     const uint8_t *cached;
     struct image img;
+    double from = stage_begin(m->times);
+    int rc;
 
     if (s->cache && cache_get(s->cache, key->sample, &img, &cached)) {
-        transform_label(m, t, key, cached, img.w, img.h, mask);
+        transform_label(m, t, key, cached, img.w, img.h, label_map);
+        stage_end(m->times, STAGE_RESIZE, &from);
         return transform_image(m, t, key, &img, pixel, why);
     }
-    if (dataset_label_picture(s->data, key->sample, &s->limits, &w->bytes, label, why) <
-            0 ||
-        dataset_read(s->data, key->sample, s->limits.max_bytes, &w->bytes, why) < 0)
-        return -1;
+    rc = dataset_label_map(s->data, key->sample, &s->limits, &w->bytes, label, why);
+    stage_end(m->times, STAGE_DECODE, &from);
+    if (rc == 0)
+        rc = dataset_read(s->data, key->sample, s->limits.max_bytes, &w->bytes, why);
+    stage_end(m->times, STAGE_READ, &from);
+    if (rc == 0 && s->cache)
+        rc = loader_segment_fit(w, s, why);
+    else if (rc == 0)
+        rc = transform_file(m, t, key, w->bytes.data, w->bytes.len, pixel, why);
+    if (rc == 0)
+        rc = loader_check_size(s, key->sample, m->w, m->h, label, why);
+    if (rc < 0)
+        return rc;
+    from = stage_begin(m->times);
     if (s->cache) {
-        if (loader_scene_fit(w, s, why) < 0 ||
-            loader_check_size(s, key->sample, m->w, m->h, label, why) < 0)
-            return -1;
         cache_put(s->cache, key->sample, &w->fitted, w->small.pixel);
-        transform_label(m, t, key, w->small.pixel, w->small.w, w->small.h, mask);
+        transform_label(m, t, key, w->small.pixel, w->small.w, w->small.h, label_map);
+        stage_end(m->times, STAGE_RESIZE, &from);
         return transform_image(m, t, key, &w->fitted, pixel, why);
     }
-    if (transform_file(m, t, key, w->bytes.data, w->bytes.len, pixel, why) < 0 ||
-        loader_check_size(s, key->sample, m->w, m->h, label, why) < 0)
-        return -1;
-    transform_label(m, t, key, label->pixel, label->w, label->h, mask);
+    transform_label(m, t, key, label->pixel, label->w, label->h, label_map);
+    stage_end(m->times, STAGE_RESIZE, &from);
     return 0;
 }
 
-int loader_sample(struct loader_worker *w, const struct loader_source *s, uint64_t epoch,
-                  int64_t sample, uint8_t *pixel, uint8_t *mask, struct strbuf *why)
+static int sample_once(struct loader_worker *w, const struct loader_source *s,
+                       uint64_t epoch, int64_t sample, uint8_t *pixel, uint8_t *label_map,
+                       struct strbuf *why)
 {
     struct augment_key key = {s->seed, epoch, sample};
     struct transformer *m = &w->transformer;
     const uint8_t *label;
     struct image img;
+    double from = stage_begin(m->times);
+    int rc;
 
-    if (mask)
-        return loader_scene(w, s, &key, pixel, mask, why);
+    if (label_map)
+        return loader_segment(w, s, &key, pixel, label_map, why);
     if (s->cache && cache_get(s->cache, sample, &img, &label))
         return transform_image(m, s->transform, &key, &img, pixel, why);
-    if (dataset_read(s->data, sample, s->limits.max_bytes, &w->bytes, why) < 0)
-        return -1;
-    if (s->cache && loader_cache_fill(w, s, sample, &img))
+    rc = dataset_read(s->data, sample, s->limits.max_bytes, &w->bytes, why);
+    stage_end(m->times, STAGE_READ, &from);
+    if (rc < 0)
+        return rc;
+    if (s->cache && loader_cache_fill(w, s, sample, &img)) {
+        stage_end(m->times, STAGE_DECODE, &from);
         return transform_image(m, s->transform, &key, &img, pixel, why);
+    }
     return transform_file(m, s->transform, &key, w->bytes.data, w->bytes.len, pixel, why);
+}
+
+/* A large image has left large buffers. */
+static void leave_gate(struct loader_worker *w, const struct image_limits *limits)
+{
+    struct stage_times times = w->times, measured = w->measured;
+    int64_t samples = w->samples;
+
+    if (!image_gate_inside())
+        return;
+    loader_worker_release(w);
+    loader_worker_init(w, limits);
+    w->times = times;
+    w->measured = measured;
+    w->samples = samples;
+    image_gate_leave();
+}
+
+int loader_sample(struct loader_worker *w, const struct loader_source *s, uint64_t epoch,
+                  int64_t sample, uint8_t *pixel, uint8_t *label_map, struct strbuf *why)
+{
+    struct dataset_retry again = {.pause = s->retry_seconds};
+    bool measure = w->samples++ % MEASURED == 0;
+    int rc;
+
+    do {
+        w->transformer.times = measure ? &w->measured : NULL;
+        strbuf_reset(why);
+        rc = sample_once(w, s, epoch, sample, pixel, label_map, why);
+        leave_gate(w, &s->limits);
+    } while (!atomic_load(s->hurry) && dataset_try_again(&again, rc));
+    if (measure) {
+        stage_times_add(&w->times, &w->measured, MEASURED);
+        w->measured = (struct stage_times){0};
+    }
+    return rc;
 }

@@ -66,13 +66,15 @@ static void pairs_describe_label(const struct dataset *d, int64_t i, struct strb
 static bool pairs_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
 {
     const struct pairs *p = (const struct pairs *)d;
-    struct stat st;
 
-    if (fstatat(p->fd, p->pair[i].label, &st, 0) < 0)
-        return false;
-    strbuf_addf(out, "%s %lld %lld.%09ld\n", p->pair[i].label, (long long)st.st_size,
-                (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-    return true;
+    return dataset_stamp_file(p->fd, p->pair[i].label, out);
+}
+
+static bool pairs_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
+{
+    const struct pairs *p = (const struct pairs *)d;
+
+    return dataset_stamp_file(p->fd, p->pair[i].image, out);
 }
 
 static void pairs_close(struct dataset *d)
@@ -90,18 +92,48 @@ static void pairs_close(struct dataset *d)
     free(p);
 }
 
+static const char *pairs_name(const struct dataset *d, int64_t i)
+{
+    return pair_at(d, i)->image;
+}
+
+static const char *pairs_label_name(const struct dataset *d, int64_t i)
+{
+    return pair_at(d, i)->label;
+}
+
 static const struct dataset_type pairs_type = {
+    .name = pairs_name,
+    .label_name = pairs_label_name,
     .label = pairs_class,
     .read = pairs_read,
     .describe = pairs_describe,
     .close = pairs_close,
     .read_label = pairs_read_label,
     .describe_label = pairs_describe_label,
+    .stamp = pairs_stamp,
     .stamp_label = pairs_stamp_label,
 };
 
 const char *const pairs_reads[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES", "DATA.LABELS",
                                    NULL};
+
+void label_options_apply(struct dataset *d, const struct label_options *o)
+{
+    d->set = o->set;
+    d->nclass = o->set ? o->set->n : o->classes;
+    d->class_name = xcalloc((size_t)d->nclass, sizeof(*d->class_name));
+    for (int c = 0; c < d->nclass; c++) {
+        struct strbuf text = STRBUF_INIT;
+
+        if (o->names)
+            strbuf_addstr(&text, o->names[c]);
+        else
+            class_set_add_name(o->set, c, &text);
+        d->class_name[c] = strbuf_detach(&text);
+    }
+    class_set_map(o->set, o->classes, o->train_ids, d->map);
+}
 
 struct pairs *pairs_new(const struct dataset_source *s, const char *name)
 {
@@ -119,19 +151,7 @@ struct pairs *pairs_new(const struct dataset_source *s, const char *name)
     p->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->fd < 0)
         die("cannot open '%s': %s", root, strerror(errno));
-    d->set = o->set;
-    d->nclass = o->set ? o->set->n : o->classes;
-    d->class_name = xcalloc((size_t)d->nclass, sizeof(*d->class_name));
-    for (int c = 0; c < d->nclass; c++) {
-        struct strbuf text = STRBUF_INIT;
-
-        if (o->names)
-            strbuf_addstr(&text, o->names[c]);
-        else
-            class_set_add_name(o->set, c, &text);
-        d->class_name[c] = strbuf_detach(&text);
-    }
-    class_set_map(o->set, o->classes, o->train_ids, d->map);
+    label_options_apply(d, o);
     return p;
 }
 

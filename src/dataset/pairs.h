@@ -21,7 +21,7 @@ struct pairs {
     const char *image_list, *label_list; /* for messages: "train.txt"; NULL: none */
 };
 
-/* Of storages of pairs: storage.reads. */
+/* For storages of pairs: storage.reads. */
 extern const char *const pairs_reads[];
 
 /* `name` is the data set's. Dies if there is no folder s->path. */

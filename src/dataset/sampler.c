@@ -1,9 +1,15 @@
 #include "dataset/sampler.h"
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/philox.h"
 
 enum { SAMPLER_ROUNDS = 8, SAMPLER_REPEATED = 256 };
+
+/* More than there are windows. */
+#define SHARDS_SALT ((uint64_t)1 << 27)
 
 /* Half the bits of the smallest power of four that holds n. */
 static int sampler_half_bits(int64_t n)
@@ -15,12 +21,14 @@ static int sampler_half_bits(int64_t n)
     return bits;
 }
 
-static uint64_t sampler_scramble(const struct sampler *s, int half, uint64_t v)
+/* `salt`: other permutations of the same key, for bits 36 and up. */
+static uint64_t sampler_scramble(const struct sampler *s, int half, uint64_t salt,
+                                 uint64_t v)
 {
     uint64_t mask = ((uint64_t)1 << half) - 1, left = v >> half, right = v & mask;
 
     for (uint64_t round = 0; round < SAMPLER_ROUNDS; round++) {
-        uint64_t element = right | round << 32;
+        uint64_t element = right | round << 32 | salt << 36;
         uint64_t next =
             left ^ (philox(s->seed, PHILOX_SHUFFLE, s->epoch, element).v[0] & mask);
 
@@ -28,6 +36,79 @@ static uint64_t sampler_scramble(const struct sampler *s, int half, uint64_t v)
         right = next;
     }
     return left << half | right;
+}
+
+/* Where a permutation of n takes v. */
+static uint64_t sampler_permute(const struct sampler *s, int64_t n, uint64_t salt,
+                                uint64_t v)
+{
+    int half = sampler_half_bits(n);
+
+    do
+        v = sampler_scramble(s, half, salt, v);
+    while (v >= (uint64_t)n);
+    return v;
+}
+
+void sampler_windows_init(struct sampler_windows *w, const int64_t *first, int64_t nshard,
+                          int shards)
+{
+    *w = (struct sampler_windows){
+        .first = first,
+        .nshard = nshard,
+        .shards = shards,
+        .nwindow = (nshard + shards - 1) / shards,
+    };
+    w->shard = xcalloc((size_t)nshard, sizeof(*w->shard));
+    w->start = xcalloc((size_t)w->nwindow + 1, sizeof(*w->start));
+}
+
+void sampler_windows_order(struct sampler_windows *w, uint64_t seed, uint64_t epoch)
+{
+    struct sampler s = {.seed = seed, .epoch = epoch};
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < w->nshard; i++) {
+        int64_t k = (int64_t)sampler_permute(&s, w->nshard, SHARDS_SALT, (uint64_t)i);
+
+        if (i % w->shards == 0)
+            w->start[i / w->shards] = n;
+        w->shard[i] = k;
+        n += w->first[k + 1] - w->first[k];
+    }
+    w->start[w->nwindow] = n;
+}
+
+void sampler_windows_release(struct sampler_windows *w)
+{
+    free(w->shard);
+    free(w->start);
+    *w = (struct sampler_windows){0};
+}
+
+/* The sample at position v of the two-level order. */
+static int64_t windows_at(const struct sampler *s, int64_t v)
+{
+    const struct sampler_windows *w = s->windows;
+    int64_t low = 0, high = w->nwindow, k;
+
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+
+        if (w->start[middle] <= v)
+            low = middle;
+        else
+            high = middle;
+    }
+    k = (int64_t)sampler_permute(s, w->start[low + 1] - w->start[low], (uint64_t)low + 1,
+                                 (uint64_t)(v - w->start[low]));
+    for (int64_t i = low * w->shards;; i++) {
+        int64_t at = w->first[w->shard[i]], n = w->first[w->shard[i] + 1] - at;
+
+        if (k < n)
+            return at + k;
+        k -= n;
+    }
 }
 
 int64_t sampler_len(const struct sampler *s)
@@ -44,7 +125,6 @@ int sampler_copy(const struct sampler *s, int64_t position)
 
 int64_t sampler_at(const struct sampler *s, int64_t position)
 {
-    int half = sampler_half_bits(s->n);
     uint64_t v = (uint64_t)(s->repeats > 1 ? position / s->repeats : position);
 
     if (position < 0 || position >= sampler_len(s))
@@ -52,8 +132,7 @@ int64_t sampler_at(const struct sampler *s, int64_t position)
             (long long)sampler_len(s));
     if (!s->shuffle)
         return (int64_t)v;
-    do
-        v = sampler_scramble(s, half, v);
-    while (v >= (uint64_t)s->n);
-    return (int64_t)v;
+    if (s->windows)
+        return windows_at(s, (int64_t)v);
+    return (int64_t)sampler_permute(s, s->n, 0, v);
 }

@@ -23,7 +23,7 @@ struct synthetic {
     bool labels;
 };
 
-enum { FIELDS = 4 }; /* of a label picture, in each direction */
+enum { FIELDS = 4 }; /* of a label map, in each direction */
 
 static int32_t synthetic_label(const struct dataset *d, int64_t i)
 {
@@ -74,11 +74,7 @@ static int synthetic_room(size_t room, int64_t limit, struct dataset_bytes *out,
         strbuf_addf(why, "%zu bytes, more than DATA.MAX_BYTES", room);
         return -1;
     }
-    if (room > out->cap) {
-        free(out->data);
-        out->data = xmalloc(room);
-        out->cap = room;
-    }
+    dataset_bytes_room(out, room);
     return 0;
 }
 
@@ -109,7 +105,7 @@ static int synthetic_read_label(const struct dataset *d, int64_t i, int64_t limi
     for (size_t p = 0; p < n; p++)
         value[p] = (uint8_t)synthetic_class(s, i, p);
     png = png_encode(
-        &(struct png_picture){.pixel = value, .w = s->w, .h = s->h, .channels = 1}, &len);
+        &(struct png_bitmap){.pixel = value, .w = s->w, .h = s->h, .channels = 1}, &len);
     rc = synthetic_room(len, limit, out, why);
     if (rc == 0)
         memcpy(out->data, png, len);

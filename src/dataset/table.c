@@ -9,7 +9,11 @@
 #include "base/file.h"
 
 /* A row each; a new one is its file and a word here. */
-#define STORAGES(ROW) ROW(folder) ROW(list) ROW(cityscapes) ROW(voc) ROW(synthetic)
+#define FILES(ROW) ROW(folder) ROW(list) ROW(cityscapes) ROW(voc)
+#define CONTAINERS(ROW)                                                                  \
+    ROW(tar) ROW(zip) ROW(decoded) ROW(lmdb) ROW(recordio) ROW(tfrecord)
+#define MORE(ROW)     ROW(hdf5) ROW(synthetic)
+#define STORAGES(ROW) FILES(ROW) CONTAINERS(ROW) MORE(ROW)
 
 #define STORAGE_DECLARE(name) extern const struct storage storage_##name;
 #define STORAGE_POINTER(name) &storage_##name,

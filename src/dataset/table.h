@@ -27,13 +27,16 @@ struct label_options {
     bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
 };
 
+/* Classes of a data set of label maps, and the meaning of their values. */
+void label_options_apply(struct dataset *d, const struct label_options *o);
+
 /* What to open: one split of a data set. Texts stay the caller's, and must stay. */
 struct dataset_source {
     const char *path;            /* DATA.DATA_PATH */
     const char *split;           /* "train"; empty or NULL: the path is the split's */
     struct label_options labels; /* generated classes: `classes` alone */
 
-    /* Of generated data alone, which are functions of these and the sample's index. */
+    /* For generated data alone, which is a function of these and the sample's index. */
     int64_t samples;
     int width, height; /* pixels */
     uint32_t number;   /* of the split: other splits, other images */

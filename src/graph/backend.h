@@ -19,7 +19,7 @@ struct device_options {
     const char *description; /* a device that is not here: its name or JSON file; NULL */
 
     /* GPUs alone: the keys CUDNN.* and CUDA.* */
-    bool tf32;          /* fp32 products may use TF32 */
+    bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result changes from run to run */
     bool benchmark;     /* time the candidates instead of believing the heuristic */
     bool eager;         /* do not capture programs */
@@ -44,7 +44,7 @@ struct device_memory {
  * Work that is in flight. A device has two lanes in which things happen in order, beside
  * each other: run() and program_run() go to LANE_RUN. Events tie them: `wait` holds back
  * a lane, `await` the host. Memory of host_alloc() is pinned: copies of it are made while
- * the host goes on, so it must stay as it is until an event behind the copy is done.
+ * the host goes on, so it must stay as it is until an event after the copy is done.
  */
 enum lane { LANE_RUN, LANE_COPY };
 
@@ -66,15 +66,24 @@ struct backend_async {
 };
 
 /*
- * Loops that only move memory of the device: the floor of what kernels can do. `past`: by
- * non-temporal stores.
+ * Loops that only move memory of the device: the floor of what kernels can do.
+ * `streamed`: by non-temporal stores.
  */
 struct backend_moves {
     void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
-                 bool past);
+                 bool streamed);
     void (*read)(const struct device *dev, const void *from, size_t size);
-    void (*fill)(const struct device *dev, void *to, size_t size, bool past);
+    void (*fill)(const struct device *dev, void *to, size_t size, bool streamed);
     double (*bandwidth)(struct device *dev); /* bytes per second of a large copy */
+};
+
+/*
+ * What the device can do at the most, from its clocks and widths: bytes/s of its memory,
+ * FLOP/s (a multiply-add is two) of plain fp32 and of tensor cores, whose 16-bit and TF32
+ * products are summed in fp32. 0: it has none.
+ */
+struct device_limits {
+    double bandwidth, fp32, half, tf32;
 };
 
 struct backend {
@@ -105,6 +114,9 @@ struct backend {
     /* False: memory is the host's, and what there is of it is not asked. May be NULL. */
     bool (*memory)(struct device *dev, struct device_memory *m);
 
+    /* False: not known. NULL: the same. */
+    bool (*limits)(const struct device *dev, struct device_limits *l);
+
     /* While on, claims decide without timing candidates on the device. False: they never
      * time any. NULL: the same. */
     bool (*hurry)(struct device *dev, bool on);
@@ -113,7 +125,8 @@ struct backend {
 
     /*
      * Record what run() launches between begin and end, to be replayed as one. Begin
-     * says false if the device is to run each step; all NULL: it cannot record.
+     * says false if the device is to run each step; end gives NULL if it is from now on,
+     * as what was launched cannot be recorded. All NULL: it never records.
      */
     bool (*capture_begin)(struct device *dev);
     void *(*capture_end)(struct device *dev);

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "graph/compile.h"
 
-/* All readers stand behind n, so each is dead or claimed by now. */
+/* All readers follow n, so each is dead or claimed by now. */
 static bool is_needed(const struct graph *g, const struct node *n)
 {
     if (node_writes_state(n))

@@ -46,6 +46,17 @@ void compile_schedule(struct program *p);
  */
 void compile_memory(struct program *p);
 
+/*
+ * redzone.c: a program with redzones has the first of REDZONE bytes at the arena's start,
+ * for the device to copy. `bound` writes it; `before` surrounds what step i makes, `after`
+ * looks at what was read for the last time.
+ */
+void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
+                 int last);
+void redzones_bound(const struct program *p);
+void redzones_before(const struct program *p, int i);
+void redzones_after(const struct program *p, int i);
+
 struct region *region_new(struct program *p, struct node *anchor);
 void region_free(struct region *r);
 bool region_has_write(const struct region *r, const struct tensor *t);

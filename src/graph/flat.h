@@ -1,7 +1,7 @@
 /*
  * Flat state: all parameters lie in one fp32 array, in *reverse* order of creation (the
- * order in which the backward phase finishes gradients), those that are frozen behind
- * those that are trained, buffers behind both. Gradients, moments and EMA use the same
+ * order in which the backward phase finishes gradients), those that are frozen after
+ * those that are trained, buffers after both. Gradients, moments and EMA use the same
  * offsets; gradients and moments end with what is trained. Every tensor starts at a
  * multiple of 64 bytes; the gaps are zero and stay zero.
  *

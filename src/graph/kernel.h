@@ -46,6 +46,7 @@ struct kernel {
     void (*run)(struct step *s, struct device *dev);
     void (*release)(struct step *s); /* accepts half-built state; may be NULL */
     size_t state_size;
+    bool tensor_cores; /* its GEMMs run on them where there are any for their type */
     /* For summary: "engine 62, workspace 4.0 MiB"; may be NULL. */
     void (*describe)(const struct step *s, struct strbuf *text);
 };
@@ -54,6 +55,9 @@ struct kernel {
  * What claim() may ask. tensor_stored: must region r write t if it takes t's producer,
  * because it is a root or somebody outside of r reads it? Ask after region_take of the
  * readers that r takes. tensor_only_reader: its one reader, if it is no root; or NULL.
+ * sole_producer: the node that produces t, if it runs `op` (NULL: any op), may be taken,
+ * and t has one reader and is no root; or NULL. It is the step from a node to a producer
+ * that a region may take without storing the tensor between the two.
  *
  * Views are no obstacle: tensor_base() of an input is the tensor in front of them, whose
  * producer may be taken, and tensor_stored() of that tensor looks at the readers of its
@@ -61,6 +65,8 @@ struct kernel {
  */
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r);
 struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);
+struct node *sole_producer(const struct graph *g, const struct tensor *t,
+                           const struct op *op);
 bool node_free(const struct node *n); /* nobody has claimed it yet */
 
 /* What claim() may do once it has decided. */
@@ -74,14 +80,14 @@ int region_write(struct region *r, struct tensor *t);
 /* out[o] may lie on in[i]: the kernel reads each element before it writes it. */
 void region_inplace(struct region *r, int o, int i);
 /* Write o is stored in this many bytes, if that is more than its size: of a tensor in the
- * arena that only kernels of the same mind read, as with zeros behind its channels. */
+ * arena that only kernels that expect it read, as with zeros after its channels. */
 void region_room(struct region *r, int o, size_t bytes);
 void region_workspace(struct region *r, size_t bytes);
 
 /*
  * A buffer made from weights: packed as a library likes it, cast, scaled. Regions whose
  * key (pack, sources, size, key bytes) is equal share one. It is refreshed by one pack
- * step behind the optimizer and by program_refresh().
+ * step after the optimizer and by program_refresh().
  *
  * `written`: the region that asks changes those weights, and this buffer with them, in
  * its own run(); then only program_refresh() packs. If no other region asks for the

@@ -11,6 +11,7 @@ enum { ALIGN = 64 };
 struct block {
     size_t size, offset;
     int first, last, id;
+    const struct tensor *tensor; /* the first of them */
 };
 
 struct pass {
@@ -25,7 +26,13 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Of each tensor that is no view: views are read where it lies. */
+/* Bytes of NaN before each block, and after it. */
+static size_t zone(const struct program *p)
+{
+    return p->redzones ? REDZONE : 0;
+}
+
+/* For each tensor that is no view: views are read where it lies. */
 static int *last_reads(const struct program *p)
 {
     int *last = xmalloc(((size_t)p->graph->ntensor + 1) * sizeof(*last));
@@ -69,7 +76,11 @@ static void store(struct pass *m, const struct region *r, int o, const int *last
         b = m->nblock;
         GROW(m->block, m->nblock, m->cap);
         m->block[m->nblock++] =
-            (struct block){aligned(tensor_room(t)), 0, r->order, end, b};
+            (struct block){.size = aligned(tensor_room(t)) + 2 * zone(m->p),
+                           .first = r->order,
+                           .last = end,
+                           .id = b,
+                           .tensor = t};
     }
     m->block_of[t->id] = b;
     if (!m->block)
@@ -188,7 +199,7 @@ static size_t most_alive(const struct pass *m)
 
         for (int i = 0; i < m->nblock; i++)
             if (m->block[i].first <= step && step <= m->block[i].last)
-                alive += m->block[i].size;
+                alive += m->block[i].size - 2 * zone(m->p);
         if (alive > most)
             most = alive;
     }
@@ -264,11 +275,14 @@ void compile_memory(struct program *p)
     struct pass m = {.p = p};
 
     find_blocks(&m);
-    p->need[MEMORY_ARENA] = plan(&m);
+    p->need[MEMORY_ARENA] = plan(&m) + zone(p);
     p->lower_bound = most_alive(&m);
     for (int i = 0; i < p->graph->ntensor; i++)
         if (m.block && m.block_of[i] >= 0)
-            p->graph->tensor[i]->offset = m.block[m.block_of[i]].offset;
+            p->graph->tensor[i]->offset = m.block[m.block_of[i]].offset + 2 * zone(p);
+    for (int i = 0; i < m.nblock && p->redzones; i++)
+        redzone_add(p, m.block[i].tensor, m.block[i].offset + 2 * zone(p),
+                    m.block[i].first, m.block[i].last);
     place_views(p->graph);
     sum_needs(p);
     free(m.block_of);

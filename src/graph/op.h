@@ -44,7 +44,7 @@ struct attr {
 
 /*
  * What the precision pass may do to a node's floating-point tensors (apex's O1 classes):
- * HALF    inputs and outputs become the half type: convolutions, matrix products
+ * HALF    inputs and outputs become the half type: convolutions, GEMMs
  * F32     inputs and outputs are fp32: losses, softmax, optimizer
  * WIDEST  the widest type among the inputs, for all of them: add, batch norm, relu
  * Slots in the masks f32_in and f32_out are always fp32 (bit i: slot i): statistics,
@@ -57,7 +57,7 @@ struct op {
     const char *name;
     const struct attr *attrs; /* ends with {0}; NULL: none */
     size_t attrs_size;
-    int nout; /* outputs that the node makes; written state comes behind them */
+    int nout; /* outputs that the node makes; written state comes after them */
     enum precision precision;
     unsigned f32_in, f32_out;
     bool view; /* out[0] is in[0] in other dims: nothing is computed, see graph/views.c */

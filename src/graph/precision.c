@@ -1,5 +1,6 @@
 #include "graph/precision.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +9,28 @@
 
 struct pass {
     struct graph *g;
+    const struct precision_rules *rules;
     struct builder b;
     enum amp_level level;
     enum dtype half;
     struct tensor **cast; /* for each tensor its copy in the other type, made on demand */
     int ncast;
 };
+
+/* Does the layer match one of the patterns? Counts which, if asked to. */
+static bool matches(const char *const *pattern, int n, const struct node *at, int *hits)
+{
+    bool any = false;
+
+    for (int i = 0; i < n; i++) {
+        bool hit = !fnmatch(pattern[i], at->layer, 0);
+
+        any |= hit;
+        if (hits)
+            hits[i] += hit;
+    }
+    return any;
+}
 
 /* The type that the node computes in. */
 static enum dtype compute_dtype(const struct pass *p, const struct node *n)
@@ -24,6 +41,10 @@ static enum dtype compute_dtype(const struct pass *p, const struct node *n)
         return n->in[0]->dtype;
     if (class == PRECISION_F32)
         return DTYPE_F32;
+    if (n->phase != PHASE_UPDATE && matches(p->rules->f32, p->rules->nf32, n, NULL))
+        return DTYPE_F32;
+    if (n->phase != PHASE_UPDATE && matches(p->rules->half, p->rules->nhalf, n, NULL))
+        return p->half;
     if (class == PRECISION_HALF || p->level >= AMP_O2)
         return p->half;
 
@@ -97,12 +118,31 @@ static void convert(struct pass *p, struct node *n)
             n->out[i]->dtype = n->op->f32_out >> i & 1 ? DTYPE_F32 : want;
 }
 
+static void count_hits(const struct graph *g, const struct precision_rules *r)
+{
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *n = g->node[i];
+
+        if (n->phase != PHASE_FORWARD || n->op->precision == PRECISION_F32 || n->op->view)
+            continue;
+        (void)matches(r->f32, r->nf32, n, r->f32_hits);
+        (void)matches(r->half, r->nhalf, n, r->half_hits);
+    }
+}
+
 void precision(struct graph *g, enum amp_level level, enum dtype half)
 {
-    struct pass p = {.g = g, .b = {.g = g}, .level = level, .half = half};
+    precision_by_rules(g, level, half, &(struct precision_rules){0});
+}
+
+void precision_by_rules(struct graph *g, enum amp_level level, enum dtype half,
+                        const struct precision_rules *rules)
+{
+    struct pass p = {.g = g, .rules = rules, .b = {.g = g}, .level = level, .half = half};
     struct node **old = g->node;
     int nold = g->nnode;
 
+    count_hits(g, rules);
     if (level == AMP_O0)
         return;
     if (!dtype_is_half(half))

@@ -5,7 +5,8 @@
  *   O0  fp32 everywhere
  *   O1  each op by its class (graph/op.h)
  *   O2  everything half but losses, statistics, and weights of norms; fp32 master weights
- *   O3  as O2 without master weights: the optimizer rounds weights to half (ops/update.h)
+ *   O3  as O2 without master weights: the optimizer rounds weights to half
+ * (ops/update.h); Apex halves biases, norms and statistics, too, which stay fp32 here
  * Parameters, statistics and gradients of parameters are always stored in fp32.
  */
 #ifndef GRAPH_PRECISION_H
@@ -15,6 +16,20 @@
 
 enum amp_level { AMP_O0, AMP_O1, AMP_O2, AMP_O3 };
 
+/*
+ * What a user wants of single layers, by shell patterns of their names ("head.*"): forward
+ * and backward nodes of those compute in fp32, or in half whatever level and class say,
+ * but for what must be fp32 (PRECISION_F32). A layer of both lists is fp32. Counts the
+ * nodes of each pattern, at O0, too, which has no other use for them.
+ */
+struct precision_rules {
+    const char *const *f32, *const *half;
+    int nf32, nhalf;
+    int *f32_hits, *half_hits; /* of each pattern; zeros before */
+};
+
 void precision(struct graph *g, enum amp_level level, enum dtype half);
+void precision_by_rules(struct graph *g, enum amp_level level, enum dtype half,
+                        const struct precision_rules *rules);
 
 #endif

@@ -8,7 +8,13 @@
 #include "base/error.h"
 #include "graph/compile.h"
 
-/* Derived buffers are packed behind the last region that writes weights. */
+#ifdef DEBUG
+static const bool debug = true;
+#else
+static const bool debug = false;
+#endif
+
+/* Derived buffers are packed after the last region that writes weights. */
 static int refresh_position(const struct program *p)
 {
     int at = -1;
@@ -49,6 +55,7 @@ struct program *program_compile(struct graph *g, const struct backend *backend,
     p->backend = backend;
     p->device = dev;
     p->share = o ? o->share : NULL;
+    p->redzones = debug || (o && o->redzones);
     for (int i = 0; i < g->ntensor; i++)
         if (g->tensor[i]->memory == MEMORY_ARENA)
             g->tensor[i]->memory = MEMORY_NONE; /* compiled before */
@@ -103,6 +110,7 @@ void program_free(struct program *p)
     }
     free(p->derived);
     free(p->decline);
+    free(p->redzone);
     free(p);
 }
 
@@ -145,11 +153,12 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
             s->derived[k] = p->derived[r->derived[k]].dst;
         s->workspace = p->base[MEMORY_WORKSPACE];
     }
+    redzones_bound(p);
     p->bound = true;
 }
 
-/* All derived buffers, or those that a step of p leaves behind what they are made from.
- */
+/* All derived buffers, or those that a step of p leaves stale: it has written what they
+ * are made from. */
 static void pack(struct program *p, bool all)
 {
     for (int i = 0; i < p->nderived; i++) {
@@ -184,7 +193,10 @@ static void run_step(struct program *p, int i)
 
     if (p->backend->mark)
         p->backend->mark(p->device, &p->step[i], i);
+    redzones_before(p, i);
     p->step[i].kernel->run(&p->step[i], p->device);
+    if (!p->runs)
+        redzones_after(p, i);
     if (!p->trace)
         return;
     if (p->backend->sync)
@@ -211,7 +223,7 @@ static bool captured_here(const struct program *p, const struct capture *c)
            (!p->share || !memcmp(c->shared, p->share->base, sizeof(c->shared)));
 }
 
-/* The one of this binding; else a free one; else the one that rested longest. */
+/* The capture of this binding; else a free one; else the least recently used. */
 static struct capture *find_capture(struct program *p)
 {
     struct capture *found = &p->capture[0];
@@ -240,7 +252,7 @@ static bool record(struct program *p, struct capture *c)
     memcpy(c->base, p->base, sizeof(c->base));
     if (p->share)
         memcpy(c->shared, p->share->base, sizeof(c->shared));
-    return true;
+    return c->what != NULL;
 }
 
 static bool replay(struct program *p)

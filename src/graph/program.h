@@ -50,6 +50,22 @@ struct compile_options {
     struct program
         *share; /* also refresh this program's derived buffers (accumulation) */
     bool keep_declines;
+    bool redzones; /* see below, DEBUG.REDZONES; debug builds (-DDEBUG): always */
+};
+
+/*
+ * The arena is one block to every memory checker, so what is read or written beyond a
+ * tensor is just another tensor. With redzones each tensor of the arena has NaN before and
+ * after it while it lives, so that a result with a stray read in it is NaN; the first run
+ * waits for the device after each step and looks whether NaN were overwritten (BUG). Costs
+ * 2 REDZONE bytes of the arena and two copies per tensor and run.
+ */
+enum { REDZONE = 256 };
+
+struct redzone {
+    const struct tensor *tensor;
+    size_t at, size;
+    int first, last; /* steps in which it lives */
 };
 
 /* What one binding of a program launches, recorded by the backend. */
@@ -75,6 +91,9 @@ struct program {
     int ndecline, decline_cap;
     size_t need[MEMORY_COUNT];
     size_t lower_bound; /* of the arena: the most bytes alive at once */
+    struct redzone *redzone;
+    int nredzone, redzone_cap;
+    bool redzones;
     int refresh_at;     /* derived buffers are packed before this step */
     void *base[MEMORY_COUNT];
     bool bound;

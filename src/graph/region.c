@@ -44,6 +44,15 @@ struct node *tensor_only_reader(const struct graph *g, const struct tensor *t)
     return n && !tensor_reader(g, t, 1) && !t->root ? n : NULL;
 }
 
+struct node *sole_producer(const struct graph *g, const struct tensor *t,
+                           const struct op *op)
+{
+    struct node *p = t->producer;
+
+    return p && (!op || p->op == op) && node_free(p) && tensor_only_reader(g, t) ? p
+                                                                                 : NULL;
+}
+
 bool node_free(const struct node *n)
 {
     return !n->region && !n->dead;

@@ -35,8 +35,8 @@ enum tensor_kind {
     TENSOR_CONTROL     /* the control tensor, see ops/control.h */
 };
 
-/* The blocks of memory that a program is bound to. All but the arena live across steps.
- */
+/* The blocks of memory that a program is bound to. All but the arena live
+ * across steps. */
 enum memory {
     MEMORY_NONE,      /* not stored */
     MEMORY_ARENA,     /* planned by lifetime; no value survives a step */
@@ -103,8 +103,8 @@ struct tensor {
 int64_t tensor_len(const struct tensor *t); /* elements */
 size_t tensor_size(const struct tensor *t); /* bytes */
 size_t tensor_room(const struct tensor *t); /* bytes that it gets in the arena */
-/* The tensor that t is a view of, of several views in a row the first; t if it is none.
- */
+/* The tensor that t is a view of, of several views in a row the first; t if it
+ * is none. */
 struct tensor *tensor_base(struct tensor *t);
 bool tensor_same(const struct tensor *a, const struct tensor *b); /* dims and layout */
 bool tensor_is_float(const struct tensor *t);
@@ -112,8 +112,8 @@ bool tensor_is_float(const struct tensor *t);
 /* Element strides of the stored order, one for each logical dim. */
 void tensor_strides(const struct tensor *t, int64_t stride[TENSOR_DIMS]);
 
-/* For the shape functions of ops: makes `t` like `from` (dims, layout, dtype) or as said.
- */
+/* For the shape functions of ops: makes `t` like `from` (dims, layout, dtype) or
+ * as said. */
 void tensor_like(struct tensor *t, const struct tensor *from);
 void tensor_plain(struct tensor *t, enum dtype dtype, int ndim, const int64_t *dim);
 void tensor_image(struct tensor *t, enum dtype dtype, int64_t n, int64_t c, int64_t h,

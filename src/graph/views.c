@@ -1,7 +1,7 @@
 /*
  * Views: tensors that show another one in other dims. Where both may lie at one place,
  * they do, and nothing runs: whoever reads the view reads the bytes of its base, and the
- * passes behind this one ask tensor_base().
+ * passes after this one ask tensor_base().
  *
  * Where a view must lie (it is an output, or the gradient of a parameter), its base is
  * put there instead. If that has a place already, the node is left to a kernel, which

@@ -26,7 +26,7 @@ int augment_integer(uint32_t bits, int lo, int hi)
     return lo + (int)philox_below(bits, (uint32_t)(hi - lo) + 1);
 }
 
-/* The whole picture, cut around its centre to the nearest allowed aspect. */
+/* The whole image, cut around its centre to the nearest allowed aspect. */
 static struct augment_box augment_centred(int w, int h, const double ratio[2])
 {
     struct augment_box b = {0, 0, w, h};

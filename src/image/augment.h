@@ -1,5 +1,5 @@
 /*
- * The random decisions about a training picture, and the geometry of crops. All of them
+ * The random decisions about a training image, and the geometry of crops. All of them
  * are pure functions of (seed, epoch, sample): Philox with the stream PHILOX_AUGMENT, so
  * no result depends on workers, on the order of calls or on which other augmentations are
  * on.
@@ -28,7 +28,7 @@ enum augment_purpose {
     AUGMENT_POLICY, /* draws 2n and 2n + 1 are operation n */
     AUGMENT_ERASE,
     AUGMENT_ERASE_PIXEL,
-    AUGMENT_SCENE /* draw 0: factor and place; 1: shift */
+    AUGMENT_SEGMENT /* draw 0: factor and place; 1: shift */
 };
 
 /* Four random words: draw number n (below 2^16) for the purpose. */
@@ -45,7 +45,7 @@ struct augment_box {
 };
 
 /*
- * Random resized crop of a W x H picture: up to 10 tries of an area W H U(scale) with an
+ * Random resized crop of a W x H image: up to 10 tries of an area W H U(scale) with an
  * aspect exp(U(log ratio)), w = round(sqrt(area aspect)), h = round(sqrt(area / aspect)),
  * at a uniform place; else the largest centred crop with an allowed aspect.
  */
@@ -56,7 +56,7 @@ struct augment_flips {
     double probability;
     /*
      * Drawn once for each sample, in epoch 0; odd epochs flip what even ones do not, so
-     * two epochs in a row show each picture both ways (Jordan 2024, "94% on CIFAR-10 in
+     * two epochs in a row show each image both ways (Jordan 2024, "94% on CIFAR-10 in
      * 3.29 seconds", section 3.6).
      */
     bool alternate;

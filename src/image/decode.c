@@ -5,8 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "base/file.h"
 #include "image/decoder.h"
+#include "image/enhance.h"
+#include "image/exif.h"
+#include "image/gate.h"
 #include "image/image.h"
 
 /* A line of more pixels needs tables of more memory than its pixels when resized. */
@@ -22,7 +26,10 @@ struct image_decoder {
     struct image_limits limits;
     const struct decoder *format; /* of the open image */
     struct decoder_file file;     /* the open image; data NULL: none is open */
-    int w, h;
+    int w, h;                     /* as it is stored */
+    int orientation;              /* of EXIF; 1 unless limits.rotate */
+    struct image stored;          /* before it is turned */
+    int channels;
     void *state[DECODERS]; /* of each format */
 };
 
@@ -42,6 +49,7 @@ struct image_decoder *image_decoder_new(const struct image_limits *limits)
     struct image_decoder *d = xcalloc(1, sizeof(*d));
 
     d->limits = image_limits_or_default(limits);
+    d->channels = IMAGE_RGB;
     for (int i = 0; i < DECODERS; i++)
         if (decoders[i]->state_new)
             d->state[i] = decoders[i]->state_new();
@@ -55,6 +63,7 @@ void image_decoder_free(struct image_decoder *d)
     for (int i = 0; i < DECODERS; i++)
         if (decoders[i]->state_free)
             decoders[i]->state_free(d->state[i]);
+    image_release(&d->stored);
     free(d);
 }
 
@@ -92,6 +101,13 @@ const struct decoder *decoder_find(const void *data, size_t len)
     int i = decode_row(data, len);
 
     return i < DECODERS ? decoders[i] : NULL;
+}
+
+const char *image_extension_of(const void *data, size_t len)
+{
+    const struct decoder *format = decoder_find(data, len);
+
+    return format ? format->extension[0] : NULL;
 }
 
 bool image_has_extension(const char *path)
@@ -135,6 +151,16 @@ static int decode_check_size(const struct image_decoder *d, struct strbuf *why)
     return 0;
 }
 
+static int decode_orientation(const struct image_decoder *d)
+{
+    const uint8_t *exif = NULL;
+    size_t len;
+
+    if (d->limits.rotate && d->format->exif)
+        exif = d->format->exif(&d->file, &len);
+    return exif ? exif_orientation(exif, len) : 1;
+}
+
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why)
 {
@@ -160,24 +186,86 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
         d->file.data = NULL;
         return -1;
     }
-    *w = d->w;
-    *h = d->h;
+    d->orientation = decode_orientation(d);
+    *w = exif_swaps(d->orientation) ? d->h : d->w;
+    *h = exif_swaps(d->orientation) ? d->w : d->h;
     return 0;
 }
 
 int image_decoder_shrinks(const struct image_decoder *d)
 {
-    return d->file.data && d->format->shrinks;
+    return d->file.data && d->format->shrinks && d->orientation == 1;
+}
+
+void image_decoder_channels(struct image_decoder *d, int channels)
+{
+    if (channels < 1 || channels > IMAGE_CHANNELS)
+        BUG("images of %d channels", channels);
+    d->channels = channels;
+}
+
+int decoder_other_channels(const char *what, int has, int wanted, struct strbuf *why)
+{
+    strbuf_addf(why, "it has %d %s%s, and MODEL.IN_CHANS is %d", has, what,
+                has == 1 ? "" : "s", wanted);
+    return FAILURE_DATA;
+}
+
+/* RGB to grey, in place. */
+static void decode_grey(struct image *img)
+{
+    for (int y = 0; y < img->h; y++) {
+        const uint8_t *rgb = img->pixel + (size_t)y * img->stride;
+        uint8_t *grey = img->pixel + (size_t)y * (size_t)img->w;
+
+        for (int x = 0; x < img->w; x++)
+            grey[x] = (uint8_t)enhance_grey(rgb + IMAGE_RGB * (ptrdiff_t)x);
+    }
+    img->channels = 1;
+    img->stride = (size_t)img->w;
+}
+
+static int decode_channels(const struct image_decoder *d, const struct decoder_file *file,
+                           const struct image_part *part, struct image *img,
+                           struct strbuf *why)
+{
+    bool bands = d->channels == 2 || d->channels > IMAGE_RGB;
+    size_t memory = d->format->memory(file, d->w, d->h);
+    int rc;
+
+    if (bands && !d->format->bands) {
+        strbuf_addf(
+            why,
+            "a %s is read as RGB, and MODEL.IN_CHANS is %d, which PNG and TIFF can have",
+            d->format->name, d->channels);
+        return FAILURE_DATA;
+    }
+    if (bands)
+        memory += (size_t)d->w * (size_t)d->h * (size_t)d->channels * 3;
+    if (image_gate_enter(file->len + memory, why) < 0)
+        return FAILURE_DATA;
+    if (bands)
+        return d->format->bands(file, part, d->channels, img, why);
+    rc = d->format->read(file, part, img, why);
+    if (rc == 0 && d->channels == 1)
+        decode_grey(img);
+    return rc;
 }
 
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
                        struct image *img, struct strbuf *why)
 {
-    struct image_part all = {0, 0, d->w, d->h, 1};
+    struct image_part all = {0, 0, d->w, d->h, 1}, stored;
     struct decoder_file file = d->file;
+    bool turned = d->orientation != 1;
+    int rc;
 
     if (!file.data)
         BUG("image_decoder_read without an open image");
+    if (part && turned) {
+        stored = exif_stored(d->orientation, part, d->w, d->h);
+        part = &stored;
+    }
     if (!part)
         part = &all;
     if (part->x < 0 || part->y < 0 || part->w <= 0 || part->h <= 0 ||
@@ -187,5 +275,8 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
     if (part->shrink != 1 && !d->format->shrinks)
         BUG("%s cannot be decoded at 1/%d", d->format->name, part->shrink);
     d->file.data = NULL;
-    return d->format->read(&file, part, img, why);
+    rc = decode_channels(d, &file, part, turned ? &d->stored : img, why);
+    if (rc == 0 && turned)
+        exif_turn(d->orientation, &d->stored, d->w, d->h, img);
+    return rc;
 }

@@ -1,6 +1,6 @@
 /*
  * What decode.c knows of the file formats of images: a row each, in the file of the
- * library that reads it (jpeg.c, stb.c, webp.c, tiff.c) or of our own reader (pnm.c). A
+ * library that reads it (jpeg.c, stb.c, webp.c, tiff.c, avif.c, jpeg2000.c) or of our own reader (pnm.c). A
  * new format is its file, which defines decoder_NAME, and a word in DECODER_TABLE;
  * nothing else names it. Private to src/image.
  */
@@ -31,20 +31,33 @@ struct decoder {
     void (*state_free)(void *state);
     /* The size in the header, without memory for pixels. -1 with a reason. */
     int (*open)(const struct decoder_file *f, int *w, int *h, struct strbuf *why);
+    /* The file's EXIF block, without the "Exif\0\0" before it; NULL: it has none. And
+     * NULL as a member: no file of the format. */
+    const uint8_t *(*exif)(const struct decoder_file *f, size_t *len);
+    /* Bytes that read() may take at the most, beside the file. */
+    size_t (*memory)(const struct decoder_file *f, int w, int h);
     /* After open() of the same file: a part that lies in the image, as
-     * image_decoder_read. -1 with a reason. */
+     * image_decoder_read. A failure of base/failure.h, with a reason. */
     int (*read)(const struct decoder_file *f, const struct image_part *part,
                 struct image *img, struct strbuf *why);
+    /* The same, but `channels` as they are stored, two or more than three: an error where
+     * the file has others. NULL: the format has none. */
+    int (*bands)(const struct decoder_file *f, const struct image_part *part,
+                 int channels, struct image *img, struct strbuf *why);
 };
 
 /* All formats, in the order in which they are tried and listed. */
 #define DECODER_TABLE(ROW)                                                               \
-    ROW(jpeg) ROW(png) ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm)
+    ROW(jpeg)                                                                            \
+    ROW(png) ROW(webp) ROW(tiff) ROW(bmp) ROW(gif) ROW(pnm) ROW(avif) ROW(jpeg2000)
 #define DECODER_DECLARE(name) extern const struct decoder decoder_##name;
 DECODER_TABLE(DECODER_DECLARE)
 
 /* The format of a file that starts so; NULL: none of the table. */
 const struct decoder *decoder_find(const void *data, size_t len);
+
+/* For `bands`: what a file of other channels is told. Returns FAILURE_DATA. */
+int decoder_other_channels(const char *what, int has, int wanted, struct strbuf *why);
 
 /*
  * What is left of `white` in one colour by so much ink, both in [0, 255]:

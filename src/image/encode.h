@@ -12,14 +12,15 @@
  */
 unsigned char *jpeg_encode(const uint8_t *rgb, int w, int h, int quality, size_t *len);
 
-struct png_picture {
-    const uint8_t *pixel;   /* rows without padding */
-    int w, h, channels;     /* 1: values, 3: RGB */
-    const uint8_t *palette; /* of the values: colours x RGB; NULL: grey levels */
-    int colours;            /* at most 256 */
+struct png_bitmap {
+    const uint8_t *pixel;       /* rows without padding */
+    int w, h, channels;         /* 1: values, 3: RGB */
+    const uint8_t *palette;     /* of the values: colours x RGB; NULL: grey levels */
+    int colours;                /* at most 256 */
+    const char *keyword, *text; /* of a text chunk; NULL: none */
 };
 
 /* The result is the caller's to free(). */
-unsigned char *png_encode(const struct png_picture *g, size_t *len);
+unsigned char *png_encode(const struct png_bitmap *g, size_t *len);
 
 #endif

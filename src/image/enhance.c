@@ -10,11 +10,6 @@ static inline uint8_t enhance_blend(int d, int x, float f)
     return (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : (int)v);
 }
 
-static inline int enhance_grey(const uint8_t *p)
-{
-    return (19595 * p[0] + 38470 * p[1] + 7471 * p[2] + 32768) >> 16;
-}
-
 /* One table for all channels. */
 static void enhance_lookup(uint8_t *rgb, size_t n, const uint8_t table[256])
 {

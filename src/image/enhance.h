@@ -2,7 +2,7 @@
  * Pillow's colour operations (ImageEnhance, ImageOps), in place on `n` pixels of
  * interleaved RGB. An enhancement is out = D + f (x - D) in float, clipped to 0..255 and
  * truncated; D is black (brightness), the constant int(mean(L) + 0.5) (contrast), the
- * pixel's own L (colour, also called saturation) or the smoothed picture (sharpness),
+ * pixel's own L (colour, also called saturation) or the smoothed image (sharpness),
  * with L = (19595 R + 38470 G + 7471 B + 32768) >> 16.
  */
 #ifndef IMAGE_ENHANCE_H
@@ -11,12 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* L of one pixel. */
+static inline int enhance_grey(const uint8_t *p)
+{
+    return (19595 * p[0] + 38470 * p[1] + 7471 * p[2] + 32768) >> 16;
+}
+
 void enhance_brightness(uint8_t *rgb, size_t n, float f);
 void enhance_contrast(uint8_t *rgb, size_t n, float f);
 void enhance_color(uint8_t *rgb, size_t n, float f);
 
 /* D is [1 1 1; 1 5 1; 1 1 1] / 13, the outermost ring of pixels as it was. `scratch`
- * holds as many bytes as the picture. */
+ * holds as many bytes as the image. */
 void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch);
 
 /* Stretches each channel's used range to 0..255. */

@@ -1,7 +1,7 @@
 /*
  * Random erasing (Zhong et al. 2017, arXiv 1708.04896), as timm does it
  * (data/random_erasing.py): with a probability, one to `count` boxes of an area of
- * U(0.02, 1/3) of the picture divided by the number of boxes, an aspect of
+ * U(0.02, 1/3) of the image divided by the number of boxes, an aspect of
  * exp(U(log 0.3, log 1/0.3)) and a uniform place are overwritten.
  *
  * What fills a box is meant for normalised numbers: N(0, 1) per element (pixel) or per

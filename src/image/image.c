@@ -5,9 +5,9 @@
 
 #include "base/alloc.h"
 
-void image_resize_room(struct image *img, int w, int h)
+void image_room(struct image *img, int w, int h, int channels)
 {
-    size_t need = (size_t)w * (size_t)h * 3 + IMAGE_SLACK;
+    size_t need = (size_t)w * (size_t)h * (size_t)channels + IMAGE_SLACK;
 
     if (need > img->cap) {
         free(img->pixel); /* the content need not survive, so no realloc */
@@ -17,7 +17,13 @@ void image_resize_room(struct image *img, int w, int h)
     img->x = img->y = 0;
     img->w = w;
     img->h = h;
-    img->stride = (size_t)w * 3;
+    img->channels = channels;
+    img->stride = (size_t)w * (size_t)channels;
+}
+
+void image_resize_room(struct image *img, int w, int h)
+{
+    image_room(img, w, h, IMAGE_RGB);
 }
 
 void image_release(struct image *img)

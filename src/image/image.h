@@ -1,35 +1,42 @@
 /*
- * Pictures: from the bytes of a file to interleaved 8-bit RGB.
+ * Images: from the bytes of a file to interleaved 8-bit RGB.
  *
  *   struct image_decoder *d = image_decoder_new(NULL);        one per thread, reused
  *   if (image_decoder_open(d, data, len, &w, &h, &why) < 0)   header only, limits checked
  *       ... why.buf says why ...
- *   image_decoder_read(d, NULL, &img, &why);                  or a part of the picture
+ *   image_decoder_read(d, NULL, &img, &why);                  or a part of the image
  *   image_release(&img);  image_decoder_free(d);
  *
  * `data` must stay until the read is done. After open comes at most one read. Nothing is
- * allocated by us per picture once the buffers have grown to their size.
+ * allocated by us per image once the buffers have grown to their size.
  *
  * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
- * cannot decode a part of a picture, and skipping the rows and columns outside the crop
+ * cannot decode a part of an image, and skipping the rows and columns outside the crop
  * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
  * go through stb_image, WebP (of an animation the first frame, on black) through libwebp,
- * TIFF (the first picture, 8 bits or less) through libtiff, PPM and PGM (binary) through
- * our own reader. The format is told from the first bytes, never from the name.
+ * TIFF (the first image, 8 bits or less) through libtiff, AVIF (the first image) through
+ * libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary) through our own reader. The format is told from the first bytes, never from the name.
  *
- * Every picture becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
- * are looked up, alpha is dropped without blending, CMYK and YCCK are read as Adobe
- * writes them in JPEGs (inverted) and become R = C K / 255. 16-bit samples keep their
- * high byte (Pillow clips 16-bit grey instead), but for those of a TIFF, which are
- * refused. The EXIF orientation is ignored, as in torchvision's and timm's loaders:
- * published weights were trained and measured so. That of a TIFF is, too, though Pillow
- * turns those.
+ * Every image becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
+ * are looked up (also where a GIF says that a colour is transparent), alpha is dropped
+ * without blending, CMYK and YCCK are read as Adobe writes them in JPEGs (inverted) and
+ * become R = C K / 255. 16-bit samples keep their high byte (Pillow clips 16-bit grey
+ * instead), but for those of a TIFF, which are refused. The EXIF orientation is ignored,
+ * as in torchvision's and timm's loaders: published weights were trained and measured so.
+ * That of a TIFF is, too, though Pillow turns those. With image_limits.rotate it counts,
+ * as in Pillow's ImageOps.exif_transpose, in JPEG, PNG, WebP and TIFF: sizes and parts are
+ * then those of the image as it is shown, and a rotated image is not shrunken.
+ *
+ * Other numbers of channels are asked for by image_decoder_channels: one is grey, Pillow's
+ * convert("L") of the above; two, or more than three, are what the file stores, which must
+ * be as many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's pixels, or its
+ * pages if it has several, which must be grey and of one size.
  *
  * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
  * What lies below or beside the part that is read is not looked at, except that a JPEG
  * that does not end with its end marker is always decoded whole, so that a truncated file
  * is found whatever part is wanted. A part has exactly the pixels that it has in the
- * whole picture. Files of the other formats that are cut off are errors, and PNGs with a
+ * whole image. Files of the other formats that are cut off are errors, and PNGs with a
  * wrong checksum.
  *
  * Limits against decompression bombs are checked before any pixel is decoded: the file's
@@ -46,13 +53,16 @@
 
 #include "base/strbuf.h"
 
-/* Readable bytes behind the last pixel of every image, for loads wider than a pixel. */
+/* Readable bytes after the last pixel of every image, for loads wider than a pixel. */
 enum { IMAGE_SLACK = 64 };
 
+enum { IMAGE_RGB = 3, IMAGE_CHANNELS = 32 }; /* the latter at most */
+
 struct image {
-    int x, y; /* where pixel[0] lies in the picture (at 1/shrink); 0 for a whole one */
+    int x, y; /* where pixel[0] lies in the image (at 1/shrink); 0 for a whole one */
     int w, h;
-    size_t stride;  /* bytes from row to row, >= 3 w */
+    int channels;   /* of a pixel, interleaved */
+    size_t stride;  /* bytes from row to row, >= channels w */
     uint8_t *pixel; /* R, G, B, R, G, B ...; owned */
     size_t cap;
 };
@@ -60,17 +70,19 @@ struct image {
 /* Room for w x h pixels of unset content with stride 3 w, x = y = 0; grows, never
  * shrinks. */
 void image_resize_room(struct image *img, int w, int h);
+void image_room(struct image *img, int w, int h, int channels);
 void image_release(struct image *img);
 
 struct image_limits {
     int64_t max_pixels; /* 0: 178,956,970, Pillow's limit */
     int64_t max_bytes;  /* of the file; 0: 256 MiB */
+    bool rotate;        /* not a limit: images are read as their EXIF orientation says */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits);
 
 /*
- * A part of the picture, in pixels of the whole picture, decoded at 1/shrink of its size.
+ * A part of the image, in pixels of the whole image, decoded at 1/shrink of its size.
  * shrink is 1, or 2, 4 or 8 where image_decoder_shrinks() says so. Shrunken pixels come
  * from the low frequencies of each 8x8 block: nearly the mean of shrink x shrink pixels,
  * a little sharper.
@@ -85,6 +97,9 @@ bool image_has_extension(const char *path);
 /* ".jpg, .jpeg, .png, ...": all of them, for messages. */
 void image_add_extensions(struct strbuf *s);
 
+/* What files that start so are called, ".jpg"; NULL: no known format. */
+const char *image_extension_of(const void *data, size_t len);
+
 struct image_decoder;
 
 /* NULL: default limits. */
@@ -98,10 +113,15 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
 int image_decoder_shrinks(
     const struct image_decoder *d); /* 1: can decode at 1/2 .. 1/8 */
 
+/* What images that are read from now on have; IMAGE_RGB at first. */
+void image_decoder_channels(struct image_decoder *d, int channels);
+
 /*
  * Reads `part` (NULL: all, unshrunken). `img` covers at least the part: it may be larger,
  * and img->x, img->y say where it lies. At 1/shrink the part's edges are rounded
- * outwards.
+ * outwards. A failure of base/failure.h, with a reason.
+ *
+ * Memory is taken by the rules of image/gate.h.
  */
 int image_decoder_read(struct image_decoder *d, const struct image_part *part,
                        struct image *img, struct strbuf *why);

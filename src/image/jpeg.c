@@ -1,10 +1,10 @@
 /*
- * libjpeg-turbo behind one file, by its libjpeg interface (image.h says why).
+ * libjpeg-turbo, all of it, by its libjpeg interface (image.h says why).
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are errors here, but for those that do not touch pixels; a cropped
  * decode differs from the whole one in the outermost chroma sample, so we ask for a
- * margin; tables outlive a picture unless the object is made anew, and a later one that
+ * margin; tables outlive an image unless the object is made anew, and a later one that
  * lacks its own, or means the standard ones, would be decoded by them.
  */
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 #include <jerror.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "image/decoder.h"
 
 enum {
@@ -64,7 +65,7 @@ static void jpeg_on_message(j_common_ptr c, int level)
         return;
     if (code == JWRN_EXTRANEOUS_DATA &&
         (jpeg_of(c)->in_header || c->err->msg_parm.i[1] == JPEG_EOI))
-        return; /* bytes in front of the first block, or behind the last */
+        return; /* bytes in front of the first block, or after the last */
     jpeg_on_error(c);
 }
 
@@ -78,13 +79,14 @@ static void jpeg_on_progress(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-/* Runs fn; -1 with a reason if libjpeg left it in the middle. */
+/* Runs fn; a failure with a reason if libjpeg left it in the middle. */
 static int jpeg_guard(struct jpeg *j, void (*fn)(struct jpeg *), struct strbuf *why)
 {
+    j->error.msg_code = 0;
     if (setjmp(j->jump)) {
         jpeg_abort_decompress(&j->c);
         strbuf_addstr(why, j->reason);
-        return -1;
+        return j->error.msg_code == JERR_OUT_OF_MEMORY ? FAILURE_MACHINE : FAILURE_DATA;
     }
     fn(j);
     return 0;
@@ -119,7 +121,7 @@ static bool jpeg_is(const void *data, size_t len)
 
 static void jpeg_header(struct jpeg *j)
 {
-    jpeg_destroy_decompress(&j->c); /* with the tables of the picture before */
+    jpeg_destroy_decompress(&j->c); /* with the tables of the image before */
     jpeg_create_decompress(&j->c);
     j->c.progress = &j->progress;
     j->in_header = true;
@@ -242,18 +244,50 @@ static void jpeg_pixels(struct jpeg *j)
     jpeg_abort_decompress(&j->c);
 }
 
+/* The pixels and, of a progressive file, all coefficients of 16 bits. */
+static size_t jpeg_memory(const struct decoder_file *f, int w, int h)
+{
+    const struct jpeg *j = f->state;
+
+    return (size_t)w * (size_t)h * (j->c.progressive_mode ? 9 : 3);
+}
+
 static int jpeg_read(const struct decoder_file *f, const struct image_part *part,
                      struct image *img, struct strbuf *why)
 {
     struct jpeg *j = f->state;
-    /* libjpeg's own memory: at most the coefficients of a progressive file, 16 bits each.
-     */
+    /* libjpeg's own memory: at most the coefficients of a progressive file, 16
+     * bits each. */
     int64_t pixels = (int64_t)j->c.image_width * j->c.image_height;
 
     j->c.mem->max_memory_to_use = (long)(16 * pixels + (16 << 20));
     j->part = part;
     j->img = img;
     return jpeg_guard(j, jpeg_pixels, why);
+}
+
+/* Segments up to the first scan. */
+static const uint8_t *jpeg_exif(const struct decoder_file *f, size_t *len)
+{
+    const uint8_t *d = f->data;
+    size_t at = 2;
+
+    while (at + 10 < f->len && d[at] == 0xff && d[at + 1] != 0xda) {
+        size_t n = (size_t)d[at + 2] << 8 | d[at + 3];
+
+        if (d[at + 1] == 0xff) { /* fill */
+            at++;
+            continue;
+        }
+        if (n < 2 || n > f->len - at - 2)
+            return NULL;
+        if (d[at + 1] == 0xe1 && n >= 8 && memcmp(d + at + 4, "Exif\0\0", 6) == 0) {
+            *len = n - 8;
+            return d + at + 10;
+        }
+        at += 2 + n;
+    }
+    return NULL;
 }
 
 const struct decoder decoder_jpeg = {
@@ -265,5 +299,7 @@ const struct decoder decoder_jpeg = {
     .state_new = jpeg_new,
     .state_free = jpeg_free,
     .open = jpeg_open,
+    .exif = jpeg_exif,
+    .memory = jpeg_memory,
     .read = jpeg_read,
 };

@@ -1,5 +1,6 @@
 /*
- * Label pictures: one class value a pixel, from the bytes of a PNG file.
+ * Label maps: one class value per pixel, from the bytes of a PNG file, or of a PGM
+ * whose largest value is 255, which is what files of decoded images hold.
  *
  *   struct label_reader r = {0};
  *   if (label_read(&r, data, len, &limits, &why) < 0)
@@ -21,7 +22,7 @@
 #include "base/strbuf.h"
 #include "image/image.h"
 
-/* The label of pixels that do not count, in every label picture that is handed on. */
+/* The label of pixels that do not count, in every label map that is handed on. */
 enum { LABEL_IGNORE = 255 };
 
 /* Classes of a label map, at most: labels are bytes, and two of them are reserved. */

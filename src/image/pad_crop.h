@@ -1,5 +1,5 @@
 /*
- * A crop of a padded picture, as torchvision's RandomCrop(size, padding, padding_mode)
+ * A crop of a padded image, as torchvision's RandomCrop(size, padding, padding_mode)
  * makes it. The modes are those of numpy.pad: what stands beside a row "abcd" is
  *
  *   PAD_CONSTANT   000|abcd|000   black
@@ -7,7 +7,7 @@
  *   PAD_REFLECT    dcb|abcd|cba   the outermost pixel once
  *   PAD_SYMMETRIC  cba|abcd|dcb   the outermost pixel twice
  *
- * Padding wider than the picture goes on in the same way, there and back.
+ * Padding wider than the image goes on in the same way, there and back.
  */
 #ifndef IMAGE_PAD_CROP_H
 #define IMAGE_PAD_CROP_H
@@ -25,7 +25,7 @@ int pad_source(enum pad_mode mode, int at, int n);
 
 struct pad_crop {
     enum pad_mode mode;
-    int x, y; /* of the crop's first pixel in the picture; below 0 in the padding */
+    int x, y; /* of the crop's first pixel in the image; below 0 in the padding */
     int w, h;
     bool flip; /* the result, left to right */
 };

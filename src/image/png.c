@@ -1,5 +1,5 @@
 /*
- * Reading with libpng: label pictures as the values that they store.
+ * Reading with libpng: label maps as the values that they store.
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are about chunks that we do not read.
@@ -13,14 +13,18 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "image/decoder.h"
+#include "image/gate.h"
 #include "image/label.h"
+#include "image/pnm.h"
 
 struct png {
     png_structp p;
     png_infop info;
     jmp_buf jump;
     char reason[200];
+    struct strbuf why;
 
     const uint8_t *data; /* what is left of the file */
     size_t left;
@@ -67,13 +71,13 @@ static const char *png_kind(int colour, int bits)
 {
     switch (colour) {
     case PNG_COLOR_TYPE_RGB:
-        return "an RGB picture";
+        return "an RGB image";
     case PNG_COLOR_TYPE_RGBA:
-        return "an RGBA picture";
+        return "an RGBA image";
     case PNG_COLOR_TYPE_GRAY_ALPHA:
-        return "a grey picture with alpha";
+        return "a grey image with alpha";
     default:
-        return bits > 8 ? "a 16-bit grey picture" : NULL;
+        return bits > 8 ? "a 16-bit grey image" : NULL;
     }
 }
 
@@ -105,6 +109,8 @@ static void png_start(struct png *g)
                  (unsigned)w, (unsigned)h, (long long)g->max_pixels);
         longjmp(g->jump, 1);
     }
+    if (image_gate_enter((size_t)w * (size_t)h, &g->why) < 0)
+        longjmp(g->jump, 1);
     g->w = (int)w;
     g->h = (int)h;
 }
@@ -165,6 +171,8 @@ int label_read(struct label_reader *r, const void *data, size_t len,
                     (long long)l.max_bytes);
         return -1;
     }
+    if (len >= 2 && !memcmp(data, "P5", 2))
+        return pnm_label(r, data, len, l.max_pixels, why);
     if (len < 8 || png_sig_cmp(data, 0, 8))
         return png_refuse(data, len, why);
     g.p = png_create_read_struct(PNG_LIBPNG_VER_STRING, &g, png_on_error, png_on_warning);
@@ -173,8 +181,9 @@ int label_read(struct label_reader *r, const void *data, size_t len,
     rc = png_guard(&g, png_rows);
     png_destroy_read_struct(&g.p, &g.info, NULL);
     if (rc < 0)
-        strbuf_addstr(why, g.reason);
-    return rc;
+        strbuf_addstr(why, g.why.len ? g.why.buf : g.reason);
+    strbuf_release(&g.why);
+    return rc < 0 && strstr(g.reason, "Out of memory") ? FAILURE_MACHINE : rc;
 }
 
 void label_reader_release(struct label_reader *r)

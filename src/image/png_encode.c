@@ -1,8 +1,11 @@
 /* Writing with libpng. Its errors leave by longjmp; here they end the program. */
 #include "image/encode.h"
 
+#include <stdlib.h>
+
 #include <png.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 
@@ -37,7 +40,19 @@ static void put_palette(png_structp p, png_infop info, const uint8_t *rgb, int n
     png_set_PLTE(p, info, colour, n);
 }
 
-unsigned char *png_encode(const struct png_picture *g, size_t *len)
+/* libpng copies both strings, and does not change them. */
+static void put_text(png_structp p, png_infop info, const struct png_bitmap *g)
+{
+    char *keyword = xstrdup(g->keyword), *words = xstrdup(g->text);
+    png_text text = {
+        .compression = PNG_TEXT_COMPRESSION_NONE, .key = keyword, .text = words};
+
+    png_set_text(p, info, &text, 1);
+    free(keyword);
+    free(words);
+}
+
+unsigned char *png_encode(const struct png_bitmap *g, size_t *len)
 {
     int kind = g->palette         ? PNG_COLOR_TYPE_PALETTE
                : g->channels == 3 ? PNG_COLOR_TYPE_RGB
@@ -57,6 +72,8 @@ unsigned char *png_encode(const struct png_picture *g, size_t *len)
                  PNG_FILTER_TYPE_DEFAULT);
     if (g->palette)
         put_palette(p, info, g->palette, g->colours);
+    if (g->keyword)
+        put_text(p, info, g);
     if (g->channels == 1) /* filters gain nothing on class values */
         png_set_filter(p, 0, PNG_FILTER_NONE);
     png_write_info(p, info);

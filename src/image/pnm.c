@@ -2,12 +2,14 @@
  * Binary PGM and PPM (netpbm's pgm(5) and ppm(5)): P5 or P6, width, height, the largest
  * value, one white space, then the samples, of two bytes, the high one first, if that
  * value is above 255. stb_image does not look whether a file ends early, reads 16-bit
- * ones behind their end, and takes no notice of a largest value below 255.
+ * ones past their end, and takes no notice of a largest value below 255.
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "image/decoder.h"
+#include "image/label.h"
+#include "image/pnm.h"
 
 struct pnm {
     int w, h, most; /* the largest value */
@@ -112,10 +114,41 @@ static int pnm_read(const struct decoder_file *f, const struct image_part *part,
     return 0;
 }
 
+int pnm_label(struct label_reader *r, const void *data, size_t len, int64_t max_pixels,
+              struct strbuf *why)
+{
+    struct pnm p;
+    int64_t n;
+
+    if (pnm_header(&p, data, len, why) < 0)
+        return -1;
+    n = (int64_t)p.w * p.h;
+    if (p.most != 255 || p.w < 1 || p.h < 1 || p.w > 1 << 20 || p.h > 1 << 20 ||
+        n > max_pixels) {
+        strbuf_addf(why, "a PGM of %d x %d values up to %d is no label map", p.w, p.h,
+                    p.most);
+        return -1;
+    }
+    if (n > (const uint8_t *)data + len - p.sample) {
+        strbuf_addstr(why, "the file is cut off");
+        return -1;
+    }
+    label_reader_room(r, p.w, p.h);
+    memcpy(r->pixel, p.sample, (size_t)n);
+    return 0;
+}
+
+static size_t pnm_memory(const struct decoder_file *f, int w, int h)
+{
+    (void)f;
+    return (size_t)w * (size_t)h * 3;
+}
+
 const struct decoder decoder_pnm = {
     .name = "PPM",
     .extension = {".ppm", ".pgm"},
     .is = pnm_is,
     .open = pnm_open,
+    .memory = pnm_memory,
     .read = pnm_read,
 };

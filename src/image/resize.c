@@ -9,24 +9,9 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static const char *const resize_names[] = {"nearest", "box", "bilinear", "bicubic",
-                                           "lanczos"};
 static const double resize_support[] = {0, 0.5, 1, 2, 3};
 
 static bool resize_simd_off; /* set by tests, before threads exist */
-
-int resize_filter_from_name(const char *name)
-{
-    for (int i = 0; i <= RESIZE_LANCZOS; i++)
-        if (strcmp(name, resize_names[i]) == 0)
-            return i;
-    return -1;
-}
-
-const char *resize_filter_name(enum resize_filter f)
-{
-    return resize_names[f];
-}
 
 struct resize_axis resize_axis_all(int from, int to, int out)
 {
@@ -242,7 +227,7 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
     resize_span(x, f, &x0, &x1);
     resize_span(y, f, &y0, &y1);
     if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
-        BUG("resize looks at %d..%d x %d..%d of a picture at %d,%d of %dx%d", x0, x1, y0,
+        BUG("resize looks at %d..%d x %d..%d of an image at %d,%d of %dx%d", x0, x1, y0,
             y1, src->x, src->y, src->w, src->h);
     resize_table_fill(r, &r->x, x, f, src->x, src->w, to->flip);
     resize_table_fill(r, &r->y, y, f, y0, y1 - y0, false);

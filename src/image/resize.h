@@ -34,10 +34,6 @@ enum resize_filter {
     RESIZE_LANCZOS   /* 3 */
 };
 
-/* "nearest", "box", "bilinear", "bicubic", "lanczos"; -1: none of them. */
-int resize_filter_from_name(const char *name);
-const char *resize_filter_name(enum resize_filter f);
-
 struct resize_axis {
     double from, to; /* in pixels of the source */
     int lo, hi;      /* no tap outside */
@@ -51,8 +47,8 @@ struct resize_axis resize_axis_all(int from, int to, int out);
 /* The source pixels [*lo, *hi) that the wanted outputs look at. */
 void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int *hi);
 
-/* Owns tables and the intermediate picture; one per thread, reused. {0} is a valid one.
- */
+/* Owns tables and the intermediate image; one per thread, reused. {0} is a
+ * valid one. */
 struct resizer {
     struct resize_table {
         int *first;          /* first tap of each output */

@@ -1,8 +1,8 @@
 /*
  * The two passes of resize.c, in plain C and with AVX2. Private to src/image.
  *
- * Rows of the source carry IMAGE_SLACK readable bytes behind them (the last one does, by
- * the image; the others by the rows that follow). Weights come in fours, zeros behind the
+ * Rows of the source carry IMAGE_SLACK readable bytes after them (the last one does, by
+ * the image; the others by the rows that follow). Weights come in fours, zeros after the
  * last tap. Both versions compute clip((sum of weight * pixel + half) >> RESIZE_BITS),
  * with the sum as 2^RESIZE_LOW times that of the high parts and that of the low ones.
  */
@@ -40,7 +40,7 @@ resize_vertical_fn resize_vertical_c;
 resize_horizontal_fn resize_horizontal_avx2;
 resize_vertical_fn resize_vertical_avx2;
 
-/* Of the two sums, the pixel. */
+/* The pixel that the two sums make. */
 static inline uint8_t resize_pixel(int32_t high, uint32_t low)
 {
     uint32_t sum = ((uint32_t)high << RESIZE_LOW) + low + (1u << (RESIZE_BITS - 1));

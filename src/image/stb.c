@@ -1,5 +1,5 @@
 /*
- * stb_image behind one file: PNG, BMP and GIF.
+ * stb_image, all of it: PNG, BMP and GIF.
  *
  * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
  * ours and refuses more than the header justifies; it reports lengths as int.
@@ -9,24 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zlib.h>
-
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "image/decoder.h"
+#include "image/gif_frame.h"
+#include "image/png_chunks.h"
 
-/* Bytes that one allocation of this thread may have; set from the header before decoding.
- */
+/* Bytes that one allocation of this thread may have; set from the header
+ * before decoding. */
 static _Thread_local size_t stb_allowed;
+
+static _Thread_local bool stb_no_memory; /* the machine had none, in this call */
 
 static void *stb_malloc(size_t size)
 {
-    return size <= stb_allowed ? malloc(size) : NULL;
+    void *p = size <= stb_allowed ? malloc(size) : NULL;
+
+    stb_no_memory |= !p && size && size <= stb_allowed;
+    return p;
 }
 
-static void *stb_realloc(void *p, size_t size)
+static void *stb_realloc(void *old, size_t size)
 {
-    return size <= stb_allowed ? realloc(p, size) : NULL;
+    void *p = size <= stb_allowed ? realloc(old, size) : NULL;
+
+    stb_no_memory |= !p && size && size <= stb_allowed;
+    return p;
 }
 
 #define STB_IMAGE_IMPLEMENTATION
@@ -61,88 +70,7 @@ static int stb_fail(struct strbuf *why)
 
     strbuf_addstr(why, reason && *reason ? reason : "cannot be decoded");
     stbi__g_failure_reason = NULL; /* not every failure has one of its own */
-    return -1;
-}
-
-/*
- * The sides of a PNG stand at a fixed place. stb_image takes one that is too large for it
- * for no picture at all.
- */
-static bool stb_png_size(const uint8_t *d, size_t len, int *w, int *h)
-{
-    static const uint8_t start[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-    int64_t side[2];
-
-    if (len < 24 || memcmp(d, start, 16) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        const uint8_t *p = d + 16 + 4 * i;
-
-        side[i] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
-    }
-    if (side[0] < 1 || side[0] > INT_MAX || side[1] < 1 || side[1] > INT_MAX)
-        return false;
-    *w = (int)side[0];
-    *h = (int)side[1];
-    return true;
-}
-
-static uint32_t stb_big_endian(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-/*
- * stb_image passes over the checksums in a PNG, so that damage would become noise. Each
- * chunk is length, type, data, CRC-32 of type and data; a capital begins the types that
- * count (PNG specification, 5.3 and 5.4).
- */
-static int stb_png_check(const uint8_t *d, size_t len, struct strbuf *why)
-{
-    for (size_t at = 8, n;; at += 12 + n) {
-        const uint8_t *chunk = d + at;
-
-        if (len - at < 12 || stb_big_endian(chunk) > len - at - 12) {
-            strbuf_addstr(why, "the file is cut off");
-            return -1;
-        }
-        n = stb_big_endian(chunk);
-        if (!(chunk[4] & 32) &&
-            crc32(0, chunk + 4, (uInt)n + 4) != stb_big_endian(chunk + 8 + n)) {
-            strbuf_addf(why, "damaged: a wrong checksum behind byte %zu", at);
-            return -1;
-        }
-        if (!memcmp(chunk + 4, "IEND", 4))
-            return 0;
-    }
-}
-
-/*
- * A copy whose palette has all 256 colours, black where the file has none, as PIL takes
- * them: stb_image reads what lies on the stack. NULL: nothing is missing, or stb_image
- * says what is. The chunks up to IEND are sound; what is behind it nobody has looked at.
- */
-static uint8_t *stb_png_fill(const uint8_t *d, size_t *len)
-{
-    enum { COLOURS = 3 * 256 };
-    uint8_t *copy;
-
-    for (size_t at = 8, n; memcmp(d + at + 4, "IEND", 4) != 0; at += 12 + n) {
-        size_t end = at + 8 + (n = stb_big_endian(d + at));
-
-        if (memcmp(d + at + 4, "PLTE", 4) != 0)
-            continue;
-        if (n >= COLOURS || !n || n % 3)
-            return NULL;
-        copy = xcalloc(1, *len + COLOURS - n);
-        memcpy(copy, d, end);
-        copy[at + 2] = COLOURS >> 8;
-        copy[at + 3] = COLOURS & 255;
-        memcpy(copy + at + 8 + COLOURS, d + end, *len - end);
-        *len += COLOURS - n;
-        return copy;
-    }
-    return NULL;
+    return stb_no_memory ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
 static uint32_t stb_little_endian(const uint8_t *p, int n)
@@ -183,7 +111,7 @@ static int stb_bmp_colours(const uint8_t *d, uint64_t pixels, int w, int h,
     return 0;
 }
 
-/* stb_image reads zeros behind the end. Its own checks have passed: no compression. */
+/* stb_image reads zeros past the end. Its own checks have passed: no compression. */
 static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
 {
     bool old = len > 18 && stb_little_endian(d + 14, 4) == 12;
@@ -199,39 +127,6 @@ static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strb
     }
     strbuf_addstr(why, "the file is cut off");
     return -1;
-}
-
-/* Where the blocks that start at `at` end, each a length and so many bytes; 0: nowhere.
- */
-static size_t stb_gif_blocks(const uint8_t *d, size_t len, size_t at)
-{
-    while (at < len && d[at])
-        at += 1u + d[at];
-    return at < len ? at + 1 : 0;
-}
-
-/*
- * stb_image paints what is missing in the background's colour. A GIF is a header of 13
- * bytes and a table of colours, then extensions (0x21) and frames (0x2c) of blocks; only
- * the first frame is read.
- */
-static int stb_gif_check(const uint8_t *d, size_t len, struct strbuf *why)
-{
-    size_t at = 13 + (len > 10 && d[10] & 128 ? (size_t)6 << (d[10] & 7) : 0);
-
-    while (at && at + 10 < len && d[at] == 0x21)
-        at = stb_gif_blocks(d, len, at + 2);
-    if (at && at + 10 < len && d[at] == 0x2c) {
-        at += 11 + (d[at + 9] & 128 ? (size_t)6 << (d[at + 9] & 7) : 0);
-        at = stb_gif_blocks(d, len, at);
-    } else if (at && at < len && d[at] != 0x21 && d[at] != 0x2c) {
-        return 0; /* stb_image has a word for it */
-    } else {
-        at = 0;
-    }
-    if (!at)
-        strbuf_addstr(why, "the file is cut off");
-    return at ? 0 : -1;
 }
 
 static bool stb_starts(const void *data, size_t len, const char *magic, size_t n)
@@ -264,6 +159,7 @@ static int stb_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
         return -1;
     }
     stb_allowed = 1 << 20;
+    stb_no_memory = false;
     if (!stbi_info_from_memory(f->data, (int)f->len, w, h, &channels))
         return stb_fail(why);
     return 0;
@@ -271,7 +167,7 @@ static int stb_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
 
 static int stb_open_png(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
-    if (f->len <= INT_MAX && stb_png_size(f->data, f->len, w, h))
+    if (f->len <= INT_MAX && png_chunks_size(f->data, f->len, w, h))
         return 0;
     return stb_open(f, w, h, why);
 }
@@ -286,41 +182,74 @@ static int stb_open_bmp(const struct decoder_file *f, int *w, int *h, struct str
 }
 
 /* The part of the image of w x h, of which all is sound. */
-static int stb_read(const uint8_t *data, size_t len, int w, int h,
-                    const struct image_part *part, struct image *img, struct strbuf *why)
+static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
+                             const struct image_part *part, int channels,
+                             struct image *img, struct strbuf *why)
 {
-    int channels;
+    int stored;
     uint8_t *pixel;
 
     /* 16 bits x 4 channels, doubled by the growing buffer, and the compressed data */
     stb_allowed = (size_t)w * (size_t)h * 16 + 2 * len + (1 << 20);
-    pixel = stbi_load_from_memory(data, (int)len, &w, &h, &channels, 3);
+    stb_no_memory = false;
+    pixel = stbi_load_from_memory(data, (int)len, &w, &h, &stored, channels);
     if (!pixel)
         return stb_fail(why);
-    image_resize_room(img, part->w, part->h);
+    image_room(img, part->w, part->h, channels);
     img->x = part->x;
     img->y = part->y;
     for (int y = 0; y < part->h; y++)
         memcpy(img->pixel + (size_t)y * img->stride,
-               pixel + ((size_t)(part->y + y) * (size_t)w + (size_t)part->x) * 3,
+               pixel + ((size_t)(part->y + y) * (size_t)w + (size_t)part->x) *
+                           (size_t)channels,
                img->stride);
     free(pixel);
     return 0;
 }
 
-static int stb_read_png(const struct decoder_file *f, const struct image_part *part,
-                        struct image *img, struct strbuf *why)
+static int stb_read(const uint8_t *data, size_t len, int w, int h,
+                    const struct image_part *part, struct image *img, struct strbuf *why)
+{
+    return stb_read_channels(data, len, w, h, part, IMAGE_RGB, img, why);
+}
+
+static int stb_png_channels(const struct decoder_file *f, const struct image_part *part,
+                            int channels, struct image *img, struct strbuf *why)
 {
     size_t len = f->len;
     uint8_t *filled;
     int w, h, rc;
 
-    if (stb_open_png(f, &w, &h, why) < 0 || stb_png_check(f->data, len, why) < 0)
+    if (stb_open_png(f, &w, &h, why) < 0 || png_chunks_check(f->data, len, why) < 0)
         return -1;
-    filled = stb_png_fill(f->data, &len);
-    rc = stb_read(filled ? filled : f->data, len, w, h, part, img, why);
+    filled = png_chunks_fill(f->data, &len);
+    rc =
+        stb_read_channels(filled ? filled : f->data, len, w, h, part, channels, img, why);
     free(filled);
     return rc;
+}
+
+static int stb_read_png(const struct decoder_file *f, const struct image_part *part,
+                        struct image *img, struct strbuf *why)
+{
+    return stb_png_channels(f, part, IMAGE_RGB, img, why);
+}
+
+/* Grey and alpha, or RGBA; also what a palette with transparent colours is. */
+static int stb_bands_png(const struct decoder_file *f, const struct image_part *part,
+                         int channels, struct image *img, struct strbuf *why)
+{
+    int w, h, stored;
+
+    if (stb_open_png(f, &w, &h, why) < 0)
+        return -1;
+    stb_allowed = 1 << 20;
+    stb_no_memory = false;
+    if (!stbi_info_from_memory(f->data, (int)f->len, &w, &h, &stored))
+        return stb_fail(why);
+    if (stored != channels)
+        return decoder_other_channels("channel", stored, channels, why);
+    return stb_png_channels(f, part, channels, img, why);
 }
 
 static int stb_read_bmp(const struct decoder_file *f, const struct image_part *part,
@@ -333,14 +262,55 @@ static int stb_read_bmp(const struct decoder_file *f, const struct image_part *p
     return stb_read(f->data, f->len, w, h, part, img, why);
 }
 
+/* In a copy no colour is transparent: as in Pillow's convert("RGB") each pixel has that
+ * of its palette, where stb_image leaves it black. */
 static int stb_read_gif(const struct decoder_file *f, const struct image_part *part,
                         struct image *img, struct strbuf *why)
 {
-    int w, h;
+    const uint8_t *d = f->data;
+    struct gif_frame frame;
+    uint8_t *opaque = NULL;
+    int w, h, rc;
 
-    if (stb_open(f, &w, &h, why) < 0 || stb_gif_check(f->data, f->len, why) < 0)
+    if (stb_open(f, &w, &h, why) < 0 || gif_frame_check(d, f->len, why) < 0)
         return -1;
-    return stb_read(f->data, f->len, w, h, part, img, why);
+    frame = gif_frame_find(d, f->len);
+    if (frame.transparent) {
+        opaque = xmemdup(d, f->len);
+        opaque[frame.transparent] &= 0xfe;
+    }
+    rc = stb_read(opaque ? opaque : d, f->len, w, h, part, img, why);
+    free(opaque);
+    if (rc == 0)
+        gif_frame_fill(&frame, frame.transparent ? d[frame.transparent + 3] : 0, img);
+    return rc;
+}
+
+/* Bits of a pixel in the file, twice while it is inflated, and as RGB. */
+static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
+{
+    static const uint8_t channels[] = {1, 1, 3, 1, 2, 1, 4, 1};
+    const uint8_t *d = f->data;
+    size_t bits = f->len > 25 ? (size_t)d[24] * channels[d[25] & 7] : 64;
+
+    return (size_t)w * (size_t)h * (bits > 16 ? bits / 4 + 3 : 7) + f->len;
+}
+
+static size_t stb_bmp_memory(const struct decoder_file *f, int w, int h)
+{
+    (void)f;
+    return (size_t)w * (size_t)h * 10;
+}
+
+/* Three images of the canvas, one with four bytes per pixel, and as RGB. */
+static size_t stb_gif_memory(const struct decoder_file *f, int w, int h)
+{
+    return (size_t)w * (size_t)h * 15 + f->len;
+}
+
+static const uint8_t *stb_png_exif(const struct decoder_file *f, size_t *len)
+{
+    return png_chunks_exif(f->data, f->len, len);
 }
 
 const struct decoder decoder_png = {
@@ -348,7 +318,10 @@ const struct decoder decoder_png = {
     .extension = {".png"},
     .is = stb_is_png,
     .open = stb_open_png,
+    .exif = stb_png_exif,
+    .memory = stb_png_memory,
     .read = stb_read_png,
+    .bands = stb_bands_png,
 };
 
 const struct decoder decoder_bmp = {
@@ -356,6 +329,7 @@ const struct decoder decoder_bmp = {
     .extension = {".bmp"},
     .is = stb_is_bmp,
     .open = stb_open_bmp,
+    .memory = stb_bmp_memory,
     .read = stb_read_bmp,
 };
 
@@ -364,5 +338,6 @@ const struct decoder decoder_gif = {
     .extension = {".gif"},
     .is = stb_is_gif,
     .open = stb_open,
+    .memory = stb_gif_memory,
     .read = stb_read_gif,
 };

@@ -1,6 +1,6 @@
 /*
- * libtiff behind one file: TIFF, of several pictures the first. tiff_layout.c says what
- * the pixels mean.
+ * libtiff, all of it: TIFF, of several images the first, or all as the channels of
+ * one. tiff_layout.c says what the pixels mean.
  *
  * Quirks: its messages go to handlers of the process, which threads would share; we give
  * each file handlers of its own and empty those, for the few that still go there. Where
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "image/decoder.h"
 #include "image/tiff_layout.h"
 
@@ -122,10 +123,22 @@ static void tiff_silence(void)
     TIFFSetWarningHandler(NULL);
 }
 
+/* What libtiff 4 says where malloc fails; above the limit that we set it says
+ * so first. */
+static bool tiff_no_memory(const char *reason)
+{
+    static const char *const text[] = {"Out of memory", "Failed to allocate", "No space"};
+
+    for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+        if (strstr(reason, text[i]))
+            return true;
+    return false;
+}
+
 static int tiff_fail(const struct tiff_source *s, struct strbuf *why)
 {
     strbuf_addstr(why, *s->reason ? s->reason : "damaged: libtiff cannot read it");
-    return -1;
+    return tiff_no_memory(s->reason) ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
 /* NULL with a reason. No allocation of libtiff's own gets more than `allowed`. */
@@ -162,7 +175,7 @@ static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     return rc;
 }
 
-/* Strips or tiles behind the end would be found one by one, and some not at all. */
+/* Strips or tiles past the end would be found one by one, and some not at all. */
 static bool tiff_is_cut(TIFF *t, size_t len)
 {
     uint32_t n = TIFFIsTiled(t) ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
@@ -209,8 +222,8 @@ static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint
     return true;
 }
 
-/* The part into `img`, block by block; `block` has room for one, and `one` for a plane.
- */
+/* The part into `img`, block by block; `block` has room for one, and `one` for
+ * a plane. */
 static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image_part *p,
                         struct image *img, uint8_t *one, uint8_t *block)
 {
@@ -229,38 +242,98 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
                 tiff_layout_row(l, block + (size_t)(r - y) * l->row * (size_t)l->planes,
                                 x0 - x, x1 - x0,
                                 img->pixel + (size_t)(r - p->y) * img->stride +
-                                    3 * (size_t)(x0 - p->x));
+                                    (size_t)l->out * (size_t)(x0 - p->x));
         }
     return true;
 }
 
-static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *part,
-                     struct image *img, struct strbuf *why)
+/* The open page, of which the layout is known. */
+static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l,
+                     const struct image_part *part, struct image *img, struct strbuf *why)
 {
-    struct tiff_layout l;
-    size_t plane;
+    size_t plane = l->row * (size_t)l->block_h;
     uint8_t *memory;
     bool good;
 
-    if (tiff_layout_init(&l, t, why) < 0)
-        return -1;
     if (tiff_is_cut(t, s->len)) {
         strbuf_addstr(why, "the file is cut off");
         return -1;
     }
-    image_resize_room(img, part->w, part->h);
+    image_room(img, part->w, part->h, l->out);
     img->x = part->x;
     img->y = part->y;
-    plane = l.row * (size_t)l.block_h;
-    memory = xmalloc(plane * (size_t)(l.planes == 1 ? 1 : l.planes + 1));
+    memory = xmalloc(plane * (size_t)(l->planes == 1 ? 1 : l->planes + 1));
     s->pixels = true;
-    good = tiff_pixels(t, &l, part, img, memory, memory + (l.planes == 1 ? 0 : plane));
+    good = tiff_pixels(t, l, part, img, memory, memory + (l->planes == 1 ? 0 : plane));
+    s->pixels = false;
     free(memory);
     return good && !*s->reason ? 0 : tiff_fail(s, why);
 }
 
-static int tiff_read(const struct decoder_file *f, const struct image_part *part,
-                     struct image *img, struct strbuf *why)
+/* Pages that there are, but not more than one too many. */
+static int tiff_pages(TIFF *t, int channels)
+{
+    int n = 1;
+
+    while (n <= channels && !TIFFLastDirectory(t) && TIFFReadDirectory(t))
+        n++;
+    return n;
+}
+
+/* Each page is a channel. */
+static int tiff_weave(TIFF *t, struct tiff_source *s, const struct image_part *part,
+                      int channels, struct image *img, struct strbuf *why)
+{
+    struct image page = {0};
+    struct tiff_layout l;
+    int w = 0, h = 0, rc = 0;
+
+    image_room(img, part->w, part->h, channels);
+    img->x = part->x;
+    img->y = part->y;
+    for (int c = 0; c < channels && rc == 0; c++) {
+        if (!TIFFSetDirectory(t, (tdir_t)c) || *s->reason)
+            rc = tiff_fail(s, why);
+        else
+            rc = tiff_layout_bands(&l, t, 1, why);
+        if (rc == 0 && c > 0 && (l.w != w || l.h != h)) {
+            strbuf_addf(why, "page %d has %d x %d pixels, and page 1 %d x %d", c + 1, l.w,
+                        l.h, w, h);
+            rc = FAILURE_DATA;
+        }
+        w = l.w;
+        h = l.h;
+        rc = rc == 0 ? tiff_page(t, s, &l, part, &page, why) : rc;
+        for (size_t i = 0, n = (size_t)part->w * (size_t)part->h; i < n && rc == 0; i++)
+            img->pixel[i * (size_t)channels + (size_t)c] = page.pixel[i];
+    }
+    image_release(&page);
+    return rc;
+}
+
+static int tiff_part(TIFF *t, struct tiff_source *s, const struct image_part *part,
+                     int channels, struct image *img, struct strbuf *why)
+{
+    struct tiff_layout l;
+    int pages = channels == IMAGE_RGB ? 1 : tiff_pages(t, channels);
+
+    if (pages == channels)
+        return tiff_weave(t, s, part, channels, img, why);
+    if (pages > channels) {
+        strbuf_addf(why, "it has more than %d pages, and MODEL.IN_CHANS is %d", channels,
+                    channels);
+        return FAILURE_DATA;
+    }
+    if (pages > 1)
+        return decoder_other_channels("page", pages, channels, why);
+    if (channels == IMAGE_RGB ? tiff_layout_init(&l, t, why) < 0
+                              : tiff_layout_bands(&l, t, channels, why) < 0)
+        return -1;
+    return tiff_page(t, s, &l, part, img, why);
+}
+
+static int tiff_bands(const struct decoder_file *f, const struct image_part *part,
+                      int channels, struct image *img, struct strbuf *why)
 {
     struct tiff_source s = {.data = f->data, .len = f->len};
     int w, h, rc = -1;
@@ -270,10 +343,30 @@ static int tiff_read(const struct decoder_file *f, const struct image_part *part
         return -1;
     t = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * f->len, why);
     if (t) {
-        rc = tiff_part(t, &s, part, img, why);
+        rc = tiff_part(t, &s, part, channels, img, why);
         TIFFClose(t);
     }
     return rc;
+}
+
+static int tiff_read(const struct decoder_file *f, const struct image_part *part,
+                     struct image *img, struct strbuf *why)
+{
+    return tiff_bands(f, part, IMAGE_RGB, img, why);
+}
+
+/* A block of four planes may be the whole image, once more as pixels. */
+static size_t tiff_memory(const struct decoder_file *f, int w, int h)
+{
+    (void)f;
+    return (size_t)w * (size_t)h * 12;
+}
+
+/* The orientation is a tag of the first directory, as in EXIF, which is a TIFF. */
+static const uint8_t *tiff_exif(const struct decoder_file *f, size_t *len)
+{
+    *len = f->len;
+    return f->data;
 }
 
 const struct decoder decoder_tiff = {
@@ -281,5 +374,8 @@ const struct decoder decoder_tiff = {
     .extension = {".tif", ".tiff"},
     .is = tiff_is,
     .open = tiff_open,
+    .exif = tiff_exif,
+    .memory = tiff_memory,
     .read = tiff_read,
+    .bands = tiff_bands,
 };

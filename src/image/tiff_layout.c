@@ -130,10 +130,28 @@ static void tiff_cmyk(const struct tiff_layout *l, const uint8_t *row, int x, in
             rgb[c] = decoder_ink(s[c], 255u - s[3]);
 }
 
-void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int n,
-                     uint8_t *rgb)
+/* Grey is in all three columns of the table. */
+static void tiff_grey(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                      uint8_t *grey)
 {
-    l->colours(l, row, x, n, rgb);
+    for (int i = 0; i < n; i++) {
+        uint8_t rgb[3];
+
+        tiff_indexed(l, row, x + i, 1, rgb);
+        grey[i] = rgb[0];
+    }
+}
+
+static void tiff_samples(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                         uint8_t *dst)
+{
+    memcpy(dst, row + x * l->step, (size_t)n * (size_t)l->step);
+}
+
+void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int n,
+                     uint8_t *dst)
+{
+    l->colours(l, row, x, n, dst);
 }
 
 static void tiff_greys(struct tiff_layout *l, bool white_first)
@@ -207,7 +225,7 @@ static int tiff_blocks(struct tiff_layout *l, TIFF *t, struct strbuf *why)
         h = h < (uint32_t)l->h ? h : (uint32_t)l->h;
     }
     if (!w || !h || w > INT_MAX / 64 || (uint64_t)w * h > tiff_block_limit(l->w, l->h)) {
-        strbuf_addf(why, "damaged: %s of %u x %u pixels in a picture of %d x %d",
+        strbuf_addf(why, "damaged: %s of %u x %u pixels in an image of %d x %d",
                     l->tiled ? "tiles" : "strips", w, h, l->w, l->h);
         return -1;
     }
@@ -216,19 +234,13 @@ static int tiff_blocks(struct tiff_layout *l, TIFF *t, struct strbuf *why)
     return 0;
 }
 
-int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why)
+/* `planes` that are read, if samples stand apart. */
+static int tiff_rows(struct tiff_layout *l, TIFF *t, const struct tiff_tags *g,
+                     int planes, struct strbuf *why)
 {
-    struct tiff_tags g = tiff_tags(t);
-    int together;
+    int together = g->planar == PLANARCONFIG_SEPARATE ? 1 : g->samples;
 
-    memset(l, 0, sizeof(*l));
-    if (tiff_size(t, &l->w, &l->h, why) < 0 || tiff_check_samples(&g, why) < 0 ||
-        tiff_meaning(l, t, &g, why) < 0 || tiff_blocks(l, t, why) < 0)
-        return -1;
-    l->planes = g.planar == PLANARCONFIG_SEPARATE ? g.samples - g.nextra : 1;
-    if (l->planes > 1 && l->colours == tiff_premultiplied)
-        return tiff_unknown(&g, why);
-    together = g.planar == PLANARCONFIG_SEPARATE ? 1 : g.samples;
+    l->planes = g->planar == PLANARCONFIG_SEPARATE ? planes : 1;
     l->row = ((size_t)l->block_w * (size_t)(l->bits * together) + 7) / 8;
     l->step = l->planes > 1 ? l->planes : together;
     if (l->row != (size_t)(l->tiled ? TIFFTileRowSize(t) : TIFFScanlineSize(t))) {
@@ -236,4 +248,50 @@ int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why)
         return -1;
     }
     return 0;
+}
+
+int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why)
+{
+    struct tiff_tags g = tiff_tags(t);
+
+    memset(l, 0, sizeof(*l));
+    l->out = 3;
+    if (tiff_size(t, &l->w, &l->h, why) < 0 || tiff_check_samples(&g, why) < 0 ||
+        tiff_meaning(l, t, &g, why) < 0 || tiff_blocks(l, t, why) < 0)
+        return -1;
+    if (g.planar == PLANARCONFIG_SEPARATE && g.samples - g.nextra > 1 &&
+        l->colours == tiff_premultiplied)
+        return tiff_unknown(&g, why);
+    return tiff_rows(l, t, &g, g.samples - g.nextra, why);
+}
+
+int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbuf *why)
+{
+    struct tiff_tags g = tiff_tags(t);
+    bool plain = g.photometric == PHOTOMETRIC_MINISBLACK ||
+                 g.photometric == PHOTOMETRIC_RGB ||
+                 g.photometric == PHOTOMETRIC_SEPARATED;
+
+    if (channels == 1 && (g.samples != 1 || g.photometric > PHOTOMETRIC_MINISBLACK)) {
+        strbuf_addstr(why, "its pages are its channels, and one of them is not grey");
+        return -1;
+    }
+    if (g.samples != channels)
+        return decoder_other_channels("channel", g.samples, channels, why);
+    if (channels == 1) {
+        if (tiff_layout_init(l, t, why) < 0)
+            return -1;
+        l->colours = tiff_grey;
+        l->out = 1;
+        return 0;
+    }
+    memset(l, 0, sizeof(*l));
+    l->bits = g.bits;
+    l->out = channels;
+    l->colours = tiff_samples;
+    if (tiff_size(t, &l->w, &l->h, why) < 0 || tiff_check_samples(&g, why) < 0)
+        return -1;
+    if (g.bits != 8 || !plain)
+        return tiff_unknown(&g, why);
+    return tiff_blocks(l, t, why) < 0 ? -1 : tiff_rows(l, t, &g, channels, why);
 }

@@ -26,22 +26,27 @@ struct tiff_layout {
     size_t row;           /* bytes of a row of a block, of one plane */
     int bits;             /* of a sample */
     int step; /* bytes from pixel to pixel, planes woven together; of 8 bits */
+    int out;  /* bytes of a pixel that is made: 3 of RGB */
     void (*colours)(const struct tiff_layout *l, const uint8_t *row, int x, int n,
-                    uint8_t *rgb);
+                    uint8_t *dst);
     uint8_t table[256][3]; /* of each grey level or index */
 };
 
 /* -1 with a reason, or the sides, which may be anything above 0. */
 int tiff_size(TIFF *t, int *w, int *h, struct strbuf *why);
 
-/* Pixels that a strip or tile may have in a picture of so many. */
+/* Pixels that a strip or tile may have in an image of so many. */
 size_t tiff_block_limit(int w, int h);
 
 /* The sides are known to be within limits. -1 with a reason. */
 int tiff_layout_init(struct tiff_layout *l, TIFF *t, struct strbuf *why);
 
-/* n pixels from the x-th of a row of a block, planes woven together, as RGB. */
+/* The same for pixels of `channels` as they are stored, of 8 bits; of one, which is grey,
+ * 8 or fewer. */
+int tiff_layout_bands(struct tiff_layout *l, TIFF *t, int channels, struct strbuf *why);
+
+/* n pixels from the x-th of a row of a block, planes woven together, of `out` bytes. */
 void tiff_layout_row(const struct tiff_layout *l, const uint8_t *row, int x, int n,
-                     uint8_t *rgb);
+                     uint8_t *dst);
 
 #endif

@@ -48,10 +48,10 @@ struct transform transform_for_small_training(int size)
         .kind = TRANSFORM_PAD_CROP, .w = size, .h = size, .pad = 4, .flip = {0.5, false}};
 }
 
-struct transform transform_for_scenes(int w, int h)
+struct transform transform_for_segmentation(int w, int h)
 {
     return (struct transform){
-        .kind = TRANSFORM_SCENE,
+        .kind = TRANSFORM_SEGMENT,
         .w = w,
         .h = h,
         .label_divisor = 1,
@@ -60,7 +60,7 @@ struct transform transform_for_scenes(int w, int h)
     };
 }
 
-void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *fh)
+void transform_segment_fit(const struct transform *t, int w, int h, int *fw, int *fh)
 {
     bool wide = (int64_t)t->w * h <= (int64_t)t->h * w;
 
@@ -70,8 +70,8 @@ void transform_scene_fit(const struct transform *t, int w, int h, int *fw, int *
     *fh = *fh < 1 ? 1 : *fh;
 }
 
-/* `resize` times a / b; of a picture that is a line, less: its ends are cut off anyway.
- */
+/* `resize` times a / b; of an image that is a line, less: its ends are cut
+ * off anyway. */
 static int transform_longer(int resize, int a, int b)
 {
     int64_t side = (int64_t)resize * a / b, most = 1 << 20;
@@ -79,7 +79,7 @@ static int transform_longer(int resize, int a, int b)
     return (int)(side < most ? side : most > resize ? most : resize);
 }
 
-/* The size that TRANSFORM_CENTRE resizes a w x h picture to. */
+/* The size that TRANSFORM_CENTRE resizes a w x h image to. */
 static void transform_centre_size(const struct transform *t, int w, int h, int *rw,
                                   int *rh)
 {
@@ -87,7 +87,12 @@ static void transform_centre_size(const struct transform *t, int w, int h, int *
     *rh = w <= h ? transform_longer(t->resize, h, w) : t->resize;
 }
 
-bool transform_scene_fits(const struct transform *t)
+int transform_channels(const struct transform *t)
+{
+    return t->channels ? t->channels : IMAGE_RGB;
+}
+
+bool transform_segment_fits(const struct transform *t)
 {
     return t->factor[0] == t->factor[1] && (t->factor[0] == 0 || t->factor[0] == 1);
 }
@@ -96,7 +101,8 @@ bool transform_scene_fits(const struct transform *t)
 static int transform_shrink(const struct transform *t, double cw, double ch, int rw,
                             int rh)
 {
-    if (t->shrink_gap <= 0 || (t->kind == TRANSFORM_SCENE && !transform_scene_fits(t)))
+    if (t->shrink_gap <= 0 ||
+        (t->kind == TRANSFORM_SEGMENT && !transform_segment_fits(t)))
         return 1;
     for (int s = 8; s > 1; s /= 2)
         if (cw >= t->shrink_gap * s * rw && ch >= t->shrink_gap * s * rh)
@@ -110,8 +116,8 @@ bool transform_may_shrink(const struct transform *t, int w, int h)
 
     if (t->kind == TRANSFORM_PAD_CROP)
         return false;
-    if (t->kind == TRANSFORM_SCENE)
-        transform_scene_fit(t, w, h, &rw, &rh);
+    if (t->kind == TRANSFORM_SEGMENT)
+        transform_segment_fit(t, w, h, &rw, &rh);
     if (t->kind == TRANSFORM_CENTRE)
         transform_centre_size(t, w, h, &rw, &rh);
     return transform_shrink(t, w, h, rw, rh) > 1;
@@ -130,8 +136,8 @@ static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
 }
 
 /*
- * What of the picture is in the window of `want` pixels that starts `from` pixels right
- * of the edge of the (flipped) picture: fewer than wanted where it ends, but never none.
+ * What of the image is in the window of `want` pixels that starts `from` pixels right
+ * of the edge of the (flipped) image: fewer than wanted where it ends, but never none.
  */
 static void transform_window(struct resize_axis *a, int want, int from, bool flip,
                              int *dst)
@@ -146,7 +152,7 @@ static void transform_window(struct resize_axis *a, int want, int from, bool fli
     *dst = lo - from;
 }
 
-/* Where the window starts in a picture that has `spare` pixels too many, or too few. */
+/* Where the window starts in an image that has `spare` pixels too many, or too few. */
 static int transform_place(uint32_t bits, int spare, bool random)
 {
     if (!random)
@@ -155,16 +161,16 @@ static int transform_place(uint32_t bits, int spare, bool random)
                      : augment_integer(bits, 0, spare);
 }
 
-static void transform_plan_scene(const struct transform *t, const struct augment_key *k,
-                                 int w, int h, struct transform_plan *p)
+static void transform_plan_segment(const struct transform *t, const struct augment_key *k,
+                                   int w, int h, struct transform_plan *p)
 {
-    struct philox place = augment_draw(k, AUGMENT_SCENE, 0);
-    struct philox shift = augment_draw(k, AUGMENT_SCENE, 1);
+    struct philox place = augment_draw(k, AUGMENT_SEGMENT, 0);
+    struct philox shift = augment_draw(k, AUGMENT_SEGMENT, 1);
     bool random = t->factor[0] > 0;
     double f = random ? augment_between(place.v[0], t->factor[0], t->factor[1]) : 1;
     int rw, rh, x, y;
 
-    transform_scene_fit(t, w, h, &rw, &rh);
+    transform_segment_fit(t, w, h, &rw, &rh);
     rw = f * rw < 1 ? 1 : (int)rint(f * rw);
     rh = f * rh < 1 ? 1 : (int)rint(f * rh);
     x = transform_place(place.v[1], rw - t->w, random);
@@ -185,8 +191,8 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     struct augment_box b = {0, 0, w, h};
     int rw = t->w, rh = t->h;
 
-    if (t->kind == TRANSFORM_SCENE) {
-        transform_plan_scene(t, k, w, h, p);
+    if (t->kind == TRANSFORM_SEGMENT) {
+        transform_plan_segment(t, k, w, h, p);
         return;
     }
     if (t->kind == TRANSFORM_RANDOM_CROP)
@@ -204,7 +210,7 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     p->flip = augment_flip(k, &t->flip);
 }
 
-/* The axis in a picture at 1/s. */
+/* The axis in an image at 1/s. */
 static void transform_shrink_axis(struct resize_axis *a, int s)
 {
     a->from /= s;
@@ -213,7 +219,7 @@ static void transform_shrink_axis(struct resize_axis *a, int s)
     a->hi = (a->hi + s - 1) / s;
 }
 
-/* Shrinks the plan if it may, and says which part of the w x h picture it looks at. */
+/* Shrinks the plan if it may, and says which part of the w x h image it looks at. */
 static struct image_part transform_part(const struct transform *t, bool can_shrink,
                                         struct transform_plan *p, int w, int h)
 {
@@ -233,27 +239,27 @@ static struct image_part transform_part(const struct transform *t, bool can_shri
     return (struct image_part){x0 * s, y0 * s, x1 - x0 * s, y1 - y0 * s, s};
 }
 
-/* TRANSFORM_SCENE has a colour for what lies outside; elsewhere it is black. */
-static void transform_fill(const struct transform *t, uint8_t *dst)
+/* TRANSFORM_SEGMENT has a colour for what lies outside; elsewhere it is black. */
+static void transform_fill(const struct transform *t, const uint8_t fill[3], uint8_t *dst)
 {
     size_t n = (size_t)t->w * (size_t)t->h;
 
-    if (t->kind != TRANSFORM_SCENE) {
+    if (t->kind != TRANSFORM_SEGMENT) {
         memset(dst, 0, n * 3);
         return;
     }
     for (size_t i = 0; i < n; i++)
-        memcpy(dst + 3 * i, t->fill, 3);
+        memcpy(dst + 3 * i, fill, 3);
 }
 
 static void transform_resize(struct transformer *m, const struct transform *t,
                              const struct transform_plan *p, const struct image *img,
-                             uint8_t *dst)
+                             const uint8_t fill[3], uint8_t *dst)
 {
     size_t stride = (size_t)t->w * 3;
 
     if (p->x.n < t->w || p->y.n < t->h)
-        transform_fill(t, dst);
+        transform_fill(t, fill, dst);
     dst += (size_t)p->dst_y * stride + (size_t)p->dst_x * 3;
     resize(&m->resizer, img, &p->x, &p->y, p->filter,
            &(struct resize_target){dst, stride, p->flip});
@@ -301,14 +307,15 @@ static void transform_jitter(const struct transform *t, const struct augment_key
 
 /* What comes after the geometry, in place. */
 static void transform_finish(struct transformer *m, const struct transform *t,
-                             const struct augment_key *k, uint8_t *dst)
+                             const struct augment_key *k, const uint8_t fill[3],
+                             uint8_t *dst)
 {
     if (t->policy.kind) {
         struct policy_canvas c = {.pixel = dst, .w = t->w, .h = t->h, .warp = &m->warp};
 
         image_resize_room(&m->scratch, t->w, t->h);
         c.scratch = m->scratch.pixel;
-        memcpy(c.fill, t->fill, sizeof(c.fill));
+        memcpy(c.fill, fill, sizeof(c.fill));
         policy_apply(&t->policy, k, &c, t->filter, t->filter_random);
     }
     if (t->jitter[0] > 0 || t->jitter[1] > 0 || t->jitter[2] > 0)
@@ -329,9 +336,76 @@ void transformer_release(struct transformer *m)
     resizer_release(&m->resizer);
     image_release(&m->image);
     image_release(&m->scratch);
+    image_release(&m->three);
+    image_release(&m->made);
     warp_canvas_release(&m->warp);
     free(m->column);
     memset(m, 0, sizeof(*m));
+}
+
+/* Three channels of a decoded image; p: what it is of a larger one, but for
+ * TRANSFORM_PAD_CROP. */
+static int transform_three(struct transformer *m, const struct transform *t,
+                           const struct augment_key *k, const struct transform_plan *p,
+                           const struct image *img, const uint8_t fill[3], uint8_t *dst,
+                           struct strbuf *why)
+{
+    double from = stage_begin(m->times);
+
+    if (t->kind != TRANSFORM_PAD_CROP)
+        transform_resize(m, t, p, img, fill, dst);
+    else if (transform_pad_crop(t, k, img, dst, why) < 0)
+        return -1;
+    stage_end(m->times, STAGE_RESIZE, &from);
+    transform_finish(m, t, k, fill, dst);
+    stage_end(m->times, STAGE_AUGMENT, &from);
+    return 0;
+}
+
+/* The channels from `first` on, the last one repeated where there are fewer than three. */
+static void transform_take(const struct image *img, int first, struct image *three)
+{
+    int n = img->channels;
+
+    image_resize_room(three, img->w, img->h);
+    three->x = img->x;
+    three->y = img->y;
+    for (int y = 0; y < img->h; y++) {
+        const uint8_t *from = img->pixel + (size_t)y * img->stride;
+        uint8_t *to = three->pixel + (size_t)y * three->stride;
+
+        for (int x = 0; x < img->w; x++, from += n, to += IMAGE_RGB)
+            for (int c = 0; c < IMAGE_RGB; c++)
+                to[c] = from[first + c < n ? first + c : n - 1];
+    }
+}
+
+static int transform_decoded(struct transformer *m, const struct transform *t,
+                             const struct augment_key *k, const struct transform_plan *p,
+                             const struct image *img, uint8_t *dst, struct strbuf *why)
+{
+    int n = transform_channels(t);
+    size_t pixels = (size_t)t->w * (size_t)t->h;
+
+    if (img->channels != n)
+        BUG("%d channels where %d are wanted", img->channels, n);
+    if (n == IMAGE_RGB)
+        return transform_three(m, t, k, p, img, t->fill, dst, why);
+    image_resize_room(&m->made, t->w, t->h);
+    for (int first = 0; first < n; first += IMAGE_RGB) {
+        uint8_t fill[IMAGE_RGB];
+        int last = n - first < IMAGE_RGB ? n - first : IMAGE_RGB;
+
+        for (int c = 0; c < IMAGE_RGB; c++)
+            fill[c] = t->fill[first + c < n ? first + c : n - 1];
+        transform_take(img, first, &m->three);
+        if (transform_three(m, t, k, p, &m->three, fill, m->made.pixel, why) < 0)
+            return -1;
+        for (size_t i = 0; i < pixels; i++)
+            memcpy(dst + i * (size_t)n + first, m->made.pixel + i * IMAGE_RGB,
+                   (size_t)last);
+    }
+    return 0;
 }
 
 int transform_image(struct transformer *m, const struct transform *t,
@@ -342,15 +416,9 @@ int transform_image(struct transformer *m, const struct transform *t,
 
     m->w = whole->w;
     m->h = whole->h;
-    if (t->kind == TRANSFORM_PAD_CROP) {
-        if (transform_pad_crop(t, k, whole, dst, why) < 0)
-            return -1;
-    } else {
+    if (t->kind != TRANSFORM_PAD_CROP)
         transform_plan(t, k, whole->w, whole->h, &p);
-        transform_resize(m, t, &p, whole, dst);
-    }
-    transform_finish(m, t, k, dst);
-    return 0;
+    return transform_decoded(m, t, k, &p, whole, dst, why);
 }
 
 int transform_file(struct transformer *m, const struct transform *t,
@@ -359,24 +427,28 @@ int transform_file(struct transformer *m, const struct transform *t,
 {
     struct transform_plan p;
     struct image_part part;
-    int w, h;
+    double from = stage_begin(m->times);
+    int w, h, rc;
 
     if (image_decoder_open(m->decoder, data, len, &w, &h, why) < 0)
         return -1;
     m->w = w;
     m->h = h;
+    image_decoder_channels(m->decoder, transform_channels(t));
     if (t->kind == TRANSFORM_PAD_CROP) {
-        if (image_decoder_read(m->decoder, NULL, &m->image, why) < 0)
-            return -1;
+        rc = image_decoder_read(m->decoder, NULL, &m->image, why);
+        stage_end(m->times, STAGE_DECODE, &from);
+        if (rc < 0)
+            return rc;
         return transform_image(m, t, k, &m->image, dst, why);
     }
     transform_plan(t, k, w, h, &p);
     part = transform_part(t, image_decoder_shrinks(m->decoder), &p, w, h);
-    if (image_decoder_read(m->decoder, &part, &m->image, why) < 0)
-        return -1;
-    transform_resize(m, t, &p, &m->image, dst);
-    transform_finish(m, t, k, dst);
-    return 0;
+    rc = image_decoder_read(m->decoder, &part, &m->image, why);
+    stage_end(m->times, STAGE_DECODE, &from);
+    if (rc < 0)
+        return rc;
+    return transform_decoded(m, t, k, &p, &m->image, dst, why);
 }
 
 /* The source pixel of each output of an axis; -1 outside. */
@@ -399,7 +471,7 @@ void transform_label(struct transformer *m, const struct transform *t,
     struct transform_plan p;
 
     if (t->kind == TRANSFORM_PAD_CROP || t->policy.kind)
-        BUG("label pictures are not padded, and know no policies");
+        BUG("label maps are not padded, and know no policies");
     transform_plan(t, k, w, h, &p);
     if (lw > m->column_cap) {
         free(m->column);

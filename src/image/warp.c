@@ -12,7 +12,7 @@ typedef float warp_v4 __attribute__((vector_size(16)));
 enum { WARP_BORDER = 2 }; /* pixels that bicubic looks beyond the edge, at most */
 
 struct warp_source {
-    const warp_v4 *pixel; /* of the picture's corner, inside the border */
+    const warp_v4 *pixel; /* of the image's corner, inside the border */
     ptrdiff_t stride;     /* in pixels */
 };
 
@@ -27,7 +27,7 @@ static inline int warp_clip(int v, int n)
     return v < 0 ? 0 : v >= n ? n - 1 : v;
 }
 
-/* The picture as floats, its outermost pixels repeated into the border. */
+/* The image as floats, its outermost pixels repeated into the border. */
 static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb, int w,
                                       int h)
 {

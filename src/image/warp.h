@@ -1,5 +1,5 @@
 /*
- * Affine maps of a picture onto one of the same size, as Pillow's Image.transform and
+ * Affine maps of an image onto one of the same size, as Pillow's Image.transform and
  * Image.rotate: output pixel (x, y) takes the input at
  *     (m0 (x + 0.5) + m1 (y + 0.5) + m2,  m3 (x + 0.5) + m4 (y + 0.5) + m5),
  * without antialiasing, and `fill` where that lies outside. Pillow's bicubic here is the

@@ -1,5 +1,5 @@
 /*
- * libwebp behind one file: lossy and lossless WebP, and the first frame of an animation.
+ * libwebp, all of it: lossy and lossless WebP, and the first frame of an animation.
  *
  * Quirks: the decoder by itself takes a file that is cut off for a part of one to be
  * continued, so the demuxer, which wants all chunks, looks at it first; a decode of a
@@ -13,6 +13,7 @@
 #include <webp/demux.h>
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "image/decoder.h"
 
 enum { WEBP_MARGIN = 2 }; /* pixels: one chroma sample */
@@ -46,19 +47,19 @@ static const char *webp_reason(VP8StatusCode status)
 static int webp_fail(VP8StatusCode status, struct strbuf *why)
 {
     strbuf_addstr(why, webp_reason(status));
-    return -1;
+    return status == VP8_STATUS_OUT_OF_MEMORY ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
-/* The header says how many bytes stand behind it: its own "WEBP" and the chunks. */
+/* The header says how many bytes follow it: its own "WEBP" and the chunks. */
 static bool webp_is_cut(const uint8_t *d, size_t len)
 {
-    uint32_t behind =
+    uint32_t rest =
         d[4] | (uint32_t)d[5] << 8 | (uint32_t)d[6] << 16 | (uint32_t)d[7] << 24;
 
-    return behind > len - 8;
+    return rest > len - 8;
 }
 
-/* Of an animation the size is that of the canvas. */
+/* The size of an animation is that of its canvas. */
 static int webp_open(const struct decoder_file *file, int *w, int *h, struct strbuf *why)
 {
     WebPBitstreamFeatures f;
@@ -152,10 +153,40 @@ static int webp_read(const struct decoder_file *file, const struct image_part *p
     return rc;
 }
 
+/* Lossless files are decoded to 32 bits per pixel, and as RGB. */
+static size_t webp_memory(const struct decoder_file *f, int w, int h)
+{
+    (void)f;
+    return (size_t)w * (size_t)h * 8;
+}
+
+static const uint8_t *webp_exif(const struct decoder_file *f, size_t *len)
+{
+    const uint8_t *d = f->data;
+
+    for (size_t at = 12; at + 8 <= f->len;) {
+        uint32_t n = d[at + 4] | (uint32_t)d[at + 5] << 8 | (uint32_t)d[at + 6] << 16 |
+                     (uint32_t)d[at + 7] << 24;
+        size_t skip =
+            n >= 6 && n <= f->len - at - 8 && !memcmp(d + at + 8, "Exif\0\0", 6) ? 6 : 0;
+
+        if (n > f->len - at - 8)
+            return NULL;
+        if (memcmp(d + at, "EXIF", 4) == 0) {
+            *len = n - skip;
+            return d + at + 8 + skip;
+        }
+        at += 8 + (size_t)n + (n & 1);
+    }
+    return NULL;
+}
+
 const struct decoder decoder_webp = {
     .name = "WebP",
     .extension = {".webp"},
     .is = webp_is,
     .open = webp_open,
+    .exif = webp_exif,
+    .memory = webp_memory,
     .read = webp_read,
 };

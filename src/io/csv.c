@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "io/json.h"
 
@@ -32,20 +33,22 @@ static bool keep_line(const char *line, void *arg)
     return end != line && !errno && (*end == ',' || !*end) && row <= cut->last;
 }
 
-/* A name as a cell: in quotes if it has what ends one (RFC 4180), and on one line. */
-static void add_name(struct strbuf *s, const char *name)
+void csv_add_text(struct strbuf *s, const char *name)
 {
-    bool quote = strpbrk(name, ",\"\r\n") != NULL;
+    bool quote = strpbrk(name, ",\"") != NULL;
+    char *clean = xstrdup(name);
 
+    one_line(clean);
     if (quote)
         strbuf_addch(s, '"');
-    for (; *name; name++) {
-        if (*name == '"')
+    for (const char *c = clean; *c; c++) {
+        if (*c == '"')
             strbuf_addch(s, '"');
-        strbuf_addch(s, *name == '\r' || *name == '\n' ? ' ' : *name);
+        strbuf_addch(s, *c);
     }
     if (quote)
         strbuf_addch(s, '"');
+    free(clean);
 }
 
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
@@ -57,7 +60,7 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
     for (int i = 0; i < columns; i++) {
         if (i)
             strbuf_addch(&header, ',');
-        add_name(&header, column[i]);
+        csv_add_text(&header, column[i]);
     }
     cut.header = header.buf;
     c->columns = columns;

@@ -1,5 +1,5 @@
 /*
- * summary.csv: a header and one row of numbers an epoch.
+ * summary.csv: a header and one row per epoch.
  *
  *   static const char *const column[] = {"epoch", "train_loss", "val_top1"};
  *   struct csv table;
@@ -16,7 +16,11 @@
 
 #include <stdint.h>
 
+#include "base/strbuf.h"
 #include "io/lines.h"
+
+/* A text as a cell: in quotes if need be (RFC 4180), and on one line. */
+void csv_add_text(struct strbuf *s, const char *text);
 
 struct csv {
     struct lines lines;

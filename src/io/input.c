@@ -28,7 +28,7 @@ int input_open(struct input *in, const char *path, struct strbuf *why)
     struct stat st;
 
     *in = (struct input){.path = xstrdup(path)};
-    in->fd = open(path, O_RDONLY | O_CLOEXEC);
+    in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait */
     if (in->fd < 0 || fstat(in->fd, &st))
         return input_refuse(in, why, "cannot open: %s", strerror(errno));
     if (!S_ISREG(st.st_mode))

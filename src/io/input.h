@@ -35,10 +35,13 @@ __attribute__((format(printf, 3, 4))) int
 input_refuse(const struct input *in, struct strbuf *why, const char *fmt, ...);
 
 /* By a file's first 8 bytes: torch.save's begin as a zip archive or, before PyTorch 1.6,
- * as a pickle. */
+ * as a pickle of protocol 2, or another that its caller asks for. As the length of a
+ * safetensors header, a pickle's are more than any has; the caller looks at that. */
 static inline bool input_is_torch(const void *start)
 {
-    return !memcmp(start, "PK\003\004", 4) || !memcmp(start, "\200\002", 2);
+    const unsigned char *c = start;
+
+    return !memcmp(c, "PK\003\004", 4) || (c[0] == 0x80 && c[1] >= 2 && c[1] <= 5);
 }
 
 #endif

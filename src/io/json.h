@@ -32,7 +32,7 @@
 struct json_writer {
     struct strbuf *out;
     int depth;
-    bool pretty;    /* one member a line; set it before the first call */
+    bool pretty;    /* a member per line; set it before the first call */
     char stack[32]; /* '{' or '[' for each open level */
     bool filled[32];
 };

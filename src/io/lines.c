@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -46,12 +47,18 @@ void lines_open(struct lines *l, const char *path,
 
 void lines_add(struct lines *l, struct strbuf *line)
 {
+    struct stat st;
+
     strbuf_addch(line, '\n');
-    if (l->fd >= 0 && file_write(l->fd, line->buf, line->len)) {
-        log_warning("cannot write '%s': %s; the run goes on without it", l->path,
-                    strerror(errno));
-        (void)close(l->fd);
-        l->fd = -1;
+    if (fstat(l->fd, &st))
+        st.st_size = -1;
+    if (file_write(l->fd, line->buf, line->len)) {
+        if (!l->lost++)
+            log_warning("cannot write '%s': %s; the run goes on, and lines are missing "
+                        "there",
+                        l->path, strerror(errno));
+        if (st.st_size >= 0) /* a line is whole or not there */
+            (void)!ftruncate(l->fd, st.st_size);
     }
     strbuf_reset(line);
 }

@@ -7,12 +7,14 @@
 #define IO_LINES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/strbuf.h"
 
 struct lines {
     char *path;
-    int fd; /* -1: closed, or given up */
+    int fd;
+    int64_t lost; /* lines that could not be written */
 };
 
 /*
@@ -21,7 +23,8 @@ struct lines {
  */
 void lines_open(struct lines *l, const char *path,
                 bool (*keep)(const char *line, void *arg), void *arg);
-/* Adds the newline and empties `line`. A failure is logged once; the run goes on. */
+/* Adds the newline and empties `line`. A line that cannot be written whole is
+ * not there; the first is logged, and the run goes on. */
 void lines_add(struct lines *l, struct strbuf *line);
 void lines_close(struct lines *l);
 

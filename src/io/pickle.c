@@ -1,4 +1,4 @@
-/* One handler a group of opcodes; the table behind them says which. */
+/* One handler per group of opcodes; the table after them says which. */
 #include <stdlib.h>
 #include <string.h>
 

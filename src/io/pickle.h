@@ -41,7 +41,7 @@ struct pickle_value {
         int64_t number;
         double real;
         struct {
-            char *s; /* with a NUL behind it */
+            char *s; /* with a NUL after it */
             size_t len;
         } text;
         struct {

@@ -79,15 +79,18 @@ static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype
     return false;
 }
 
-/* A tuple of numbers that are not negative; their count, or -1. */
+/* A tuple of numbers that are not negative; their count, -1: it is none, or has more than
+ * SAFETENSORS_MAX_DIMS, -2: one is negative. */
 static int numbers(const struct pickle_value *v, int64_t *to)
 {
     if (!v || v->kind != PICKLE_TUPLE || v->item.n > SAFETENSORS_MAX_DIMS)
         return -1;
     for (size_t i = 0; i < v->item.n; i++) {
         to[i] = v->item.v[i]->number;
-        if (v->item.v[i]->kind != PICKLE_INT || to[i] < 0)
+        if (v->item.v[i]->kind != PICKLE_INT)
             return -1;
+        if (to[i] < 0)
+            return -2;
     }
     return (int)v->item.n;
 }
@@ -119,10 +122,11 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
     const struct pickle_value *offset = pickle_item(args, 1);
     int64_t elements, last, first, have;
     size_t each;
+    int strides;
 
     view->storage = pth_file_storage(&p->file, pickle_item(args, 0), &first);
     if (!view->storage)
-        return "has no storage of a type that we know";
+        return "has no storage of a type that we know, or one of more than 2^40 elements";
     t->dtype = view->storage->dtype;
     if (how->dtype && !dtype_of(pickle_item(args, (size_t)how->dtype), &t->dtype))
         return "has an unknown dtype";
@@ -133,7 +137,10 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
     else if (t->dtype != view->storage->dtype)
         return "has another dtype than its storage";
     t->ndim = numbers(pickle_item(args, 2), t->dims);
-    if (t->ndim < 0 || numbers(pickle_item(args, 3), view->stride) != t->ndim)
+    strides = numbers(pickle_item(args, 3), view->stride);
+    if (t->ndim == -2 || strides == -2)
+        return "has a negative dimension or stride";
+    if (t->ndim < 0 || strides != t->ndim)
         return "has no shape, or more than 8 dimensions";
     if (!offset || offset->kind != PICKLE_INT ||
         __builtin_add_overflow(offset->number, first, &view->offset) ||
@@ -154,14 +161,14 @@ static bool only_python(const struct pickle_value *v)
     return v->kind == PICKLE_OBJECT && !tensor_call(v, &how);
 }
 
-static const struct pickle_value *state_dict(struct pth *p, bool average)
+static const struct pickle_value *state_dict(struct pth *p, bool ema)
 {
     static const char *const key[] = {"state_dict_ema", "model_ema", "state_dict",
                                       "model", "module"};
     const struct pickle_value *root = p->file.object.root, *v;
 
     p->part = "";
-    for (size_t i = average ? 0 : 2; i < sizeof(key) / sizeof(key[0]); i++) {
+    for (size_t i = ema ? 0 : 2; i < sizeof(key) / sizeof(key[0]); i++) {
         v = pickle_get(root, key[i]);
         if (!v || (v->kind != PICKLE_DICT && !only_python(v)))
             continue;
@@ -206,11 +213,14 @@ only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
 }
 
 /* A tensor of another kind: sparse, quantized. */
-static bool is_torch_object(const struct pickle_value *v)
+static const char *torch_object(const struct pickle_value *v)
 {
-    const char *name = v->kind == PICKLE_OBJECT ? pickle_global(pickle_item(v, 0)) : NULL;
+    const char *name;
 
-    return name && !strncmp(name, "torch.", 6);
+    if (v->kind == PICKLE_TUPLE) /* packed: a quantized tensor, and its bias */
+        v = pickle_item(v, 0);
+    name = v && v->kind == PICKLE_OBJECT ? pickle_global(pickle_item(v, 0)) : NULL;
+    return name && !strncmp(name, "torch.", 6) ? name : NULL;
 }
 
 static int add_tensor(struct pth *p, const char *name, const struct pickle_value *v,
@@ -222,11 +232,10 @@ static int add_tensor(struct pth *p, const char *name, const struct pickle_value
     const char *wrong;
 
     if (!args)
-        return is_torch_object(v)
-                   ? input_refuse(&p->file.in, why,
-                                  "'%s' is made by '%s', which is not read", name,
-                                  pickle_global(pickle_item(v, 0)))
-                   : 0;
+        return torch_object(v) ? input_refuse(&p->file.in, why,
+                                              "'%s' is made by '%s', which is not read",
+                                              name, torch_object(v))
+                               : 0;
     wrong = parse_tensor(p, args, how, t, &p->view[p->n]);
     if (!wrong && strmap_has(&p->index, name))
         wrong = "is there twice";
@@ -235,19 +244,88 @@ static int add_tensor(struct pth *p, const char *name, const struct pickle_value
     t->name = xstrdup(name);
     strmap_put(&p->index, name, t);
     p->n++;
-    return 0;
+    p->bytes += t->size;
+    return p->bytes <= pth_file_most(&p->file)
+               ? 0
+               : input_refuse(&p->file.in, why,
+                              "its tensors would take more than %d times its size: too "
+                              "many share a storage",
+                              PTH_FILE_TIMES);
 }
 
-static int find_tensors(struct pth *p, bool average, struct strbuf *why)
+/* "torch.nn.modules.container.Sequential" */
+static void add_class(struct strbuf *s, const struct pickle_value *object)
 {
-    const struct pickle_value *d = state_dict(p, average);
+    const struct pickle_value *class = pickle_item(object, 0);
+    const char *name;
 
-    if (only_python(d))
-        return input_refuse(&p->file.in, why,
-                            "a whole Python object: torch.save(model.state_dict(), "
-                            "...) makes a file to read");
+    if (class && class->kind == PICKLE_REF) /* ('module', class, file, source) */
+        class = pickle_item(pickle_item(class, 0), 1);
+    name = pickle_global(class);
+    strbuf_addstr(s, name ? name : "unnamed");
+    for (char *c = s->buf; (c = strchr(c, ' '));)
+        *c = '.';
+}
+
+/* The state of an optimizer, as its state_dict() has it. */
+static bool is_optimizer(const struct pickle_value *d)
+{
+    return pickle_get(d, "state") && pickle_get(d, "param_groups");
+}
+
+/* What it is that is no dict of tensors. */
+static void add_what(struct strbuf *s, const struct pickle_value *d)
+{
+    static const char *const kinds[] = {
+        [PICKLE_LIST] = "a list",
+        [PICKLE_TUPLE] = "a tuple",
+        [PICKLE_TEXT] = "a text",
+        [PICKLE_OBJECT] = "a single tensor",
+    };
+    size_t n = sizeof(kinds) / sizeof(kinds[0]), shown = 0;
+
+    if (d->kind != PICKLE_DICT) {
+        strbuf_addstr(s, d->kind < n && kinds[d->kind] ? kinds[d->kind] : "a number");
+        return;
+    }
+    strbuf_addstr(s, is_optimizer(d) ? "the state of an optimizer alone, without weights"
+                                     : "it has no tensors");
+    for (size_t i = 0; !is_optimizer(d) && i < d->item.n; i += 2) {
+        const char *key = pickle_text(d->item.v[i]);
+
+        if (!key || ++shown > 5)
+            continue;
+        strbuf_addf(s, "%s '%s'%s", shown > 1 ? "," : ", only", key,
+                    is_optimizer(d->item.v[i + 1]) ? " (of an optimizer)" : "");
+    }
+    strbuf_addstr(s, shown > 5 ? ", ..." : "");
+}
+
+static int refuse(const struct pth *p, const struct pickle_value *d, struct strbuf *why)
+{
+    struct strbuf what = STRBUF_INIT;
+    int rc;
+
+    if (only_python(d)) {
+        add_class(&what, d);
+        rc = input_refuse(&p->file.in, why,
+                          "a whole Python object (%s): torch.save(model.state_dict(), "
+                          "...) makes a file to read",
+                          what.buf);
+    } else {
+        add_what(&what, d);
+        rc = input_refuse(&p->file.in, why, "no state dict: %s", what.buf);
+    }
+    strbuf_release(&what);
+    return rc;
+}
+
+static int find_tensors(struct pth *p, bool ema, struct strbuf *why)
+{
+    const struct pickle_value *d = state_dict(p, ema);
+
     if (d->kind != PICKLE_DICT)
-        return input_refuse(&p->file.in, why, "no state dict");
+        return refuse(p, d, why);
     if (d == p->file.object.root && !has_tensors(d))
         d = only_state_dict(p, d, why);
     if (!d)
@@ -260,13 +338,13 @@ static int find_tensors(struct pth *p, bool average, struct strbuf *why)
         if (name && add_tensor(p, name, d->item.v[i + 1], why))
             return -1;
     }
-    return p->n ? 0 : input_refuse(&p->file.in, why, "no state dict: it has no tensors");
+    return p->n ? 0 : refuse(p, d, why);
 }
 
-int pth_open(struct pth *p, const char *path, bool average, struct strbuf *why)
+int pth_open(struct pth *p, const char *path, bool ema, struct strbuf *why)
 {
     *p = (struct pth){.part = ""};
-    return pth_file_open(&p->file, path, why) || find_tensors(p, average, why) ? -1 : 0;
+    return pth_file_open(&p->file, path, why) || find_tensors(p, ema, why) ? -1 : 0;
 }
 
 void pth_close(struct pth *p)

@@ -6,7 +6,7 @@
  *
  * Checkpoints hold more than weights. The state dict is looked for under the keys that
  * timm looks for (timm/models/_helpers.py), `state_dict_ema` and `model_ema` (if
- * `average` says so), `state_dict`, `model`, then `module` (DeepSpeed); else it is the
+ * `ema` says so), `state_dict`, `model`, then `module` (DeepSpeed); else it is the
  * file itself or, if that has no tensors, its only value that is a dict of them (`net`,
  * `model_state_dict`). Its values that are no tensors are left out. Names are as they are
  * in the file.
@@ -37,11 +37,12 @@ struct pth {
         struct pth_storage *storage;
         int64_t offset, stride[SAFETENSORS_MAX_DIMS]; /* elements */
     } * view;                                         /* of each tensor */
+    uint64_t bytes;                                   /* of all tensors */
     struct strmap index;                              /* name to tensor */
     const char *part;                                 /* "state_dict"; "": the file */
 };
 
-int pth_open(struct pth *p, const char *path, bool average, struct strbuf *why);
+int pth_open(struct pth *p, const char *path, bool ema, struct strbuf *why);
 void pth_close(struct pth *p);
 
 /* The t->size bytes of one of p->tensor, row-major. */

@@ -58,6 +58,54 @@ static uint64_t entry_size(const struct pth_file *f, int64_t i)
     return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ? 0 : st.size;
 }
 
+/* Bytes of an entry that are not in the file as they are; torch.save compresses none. */
+static uint64_t entry_inflated(const struct pth_file *f, int64_t i)
+{
+    zip_stat_t st;
+
+    return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ||
+                   st.comp_method == ZIP_CM_STORE
+               ? 0
+               : st.size;
+}
+
+uint64_t pth_file_most(const struct pth_file *f)
+{
+    return PTH_FILE_TIMES * f->in.size + ((uint64_t)64 << 20);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), n = strlen(end);
+
+    return len >= n && !strcmp(name + len - n, end);
+}
+
+/* A zip archive without a pickle: what the names of its files say. */
+static int refuse_zip(const struct pth_file *f, zip_int64_t n, struct strbuf *why)
+{
+    static const struct {
+        const char *end, *what;
+    } kinds[] = {
+        {".npy", "arrays of NumPy (.npz)"},
+        {"model.weights.h5", "a model of Keras"},
+        {".pth", "unpack it"},
+        {".pt", "unpack it"},
+        {".bin", "unpack it"},
+        {".safetensors", "unpack it"},
+    };
+
+    for (zip_int64_t i = 0; i < n; i++) {
+        const char *name = zip_get_name(f->zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+
+        for (size_t k = 0; name && k < sizeof(kinds) / sizeof(kinds[0]); k++)
+            if (ends_with(name, kinds[k].end))
+                return input_refuse(&f->in, why, "a zip archive with '%s' in it: %s",
+                                    name, kinds[k].what);
+    }
+    return input_refuse(&f->in, why, "a zip archive without data.pkl, not of PyTorch");
+}
+
 /* The folder is that of data.pkl. */
 static int find_folder(struct pth_file *f, struct strbuf *why)
 {
@@ -74,7 +122,7 @@ static int find_folder(struct pth_file *f, struct strbuf *why)
         f->folder = xstrndup(name, folder);
         return 0;
     }
-    return input_refuse(&f->in, why, "a zip archive without data.pkl, not of PyTorch");
+    return refuse_zip(f, n, why);
 }
 
 static int check_zip(const struct pth_file *f, struct strbuf *why)
@@ -107,7 +155,9 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
     f->zip = zip_fdopen(f->in.fd, 0, &code);
     if (!f->zip) {
         zip_error_init_with_code(&e, code);
-        (void)input_refuse(&f->in, why, "a damaged zip archive: %s",
+        (void)input_refuse(&f->in, why,
+                           "a damaged zip archive, or one that is cut off (%s): did "
+                           "its download end?",
                            zip_error_strerror(&e));
         zip_error_fini(&e);
         return -1;
@@ -132,7 +182,7 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
     return rc;
 }
 
-static int place_in_zip(const struct pth_file *f, const char *key, struct pth_storage *s,
+static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage *s,
                         struct strbuf *why)
 {
     char *name = xasprintf("data/%s", key);
@@ -140,8 +190,14 @@ static int place_in_zip(const struct pth_file *f, const char *key, struct pth_st
     uint64_t want = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
     int rc = 0;
 
+    if (i >= 0)
+        f->inflated += entry_inflated(f, i);
     if (i < 0)
         rc = input_refuse(&f->in, why, "%s is missing", name);
+    else if (f->inflated > pth_file_most(f))
+        rc = input_refuse(
+            &f->in, why, "its compressed storages would take more than %d times its size",
+            PTH_FILE_TIMES);
     else if (entry_size(f, i) < want)
         rc = input_refuse(&f->in, why, "%s has %" PRIu64 " bytes instead of %" PRIu64,
                           name, entry_size(f, i), want);
@@ -179,12 +235,15 @@ static int check_stream(const struct pth_file *f, struct stream *s, struct strbu
     const struct pickle_value *v;
     int rc = 0;
 
-    for (int i = 0; i < 3 && !rc; i++)
-        rc = next_pickle(f, s, &p[i], why);
+    rc = next_pickle(f, s, &p[0], why);
     v = p[0].root;
     if (!rc && (v->kind != PICKLE_LONG || v->text.len != sizeof(magic) - 1 ||
                 memcmp(v->text.s, magic, sizeof(magic) - 1) != 0))
-        rc = input_refuse(&f->in, why, "a pickle, but not of torch.save");
+        rc = input_refuse(&f->in, why,
+                          "a pickle of Python, but not of torch.save: "
+                          "torch.save(model.state_dict(), ...) makes a file to read");
+    for (int i = 1; i < 3 && !rc; i++)
+        rc = next_pickle(f, s, &p[i], why);
     v = p[1].root;
     if (!rc && (v->kind != PICKLE_INT || v->number != 1001))
         rc = input_refuse(&f->in, why, "an unknown version of torch.save's format");
@@ -260,13 +319,13 @@ static bool parse_ref(const struct pickle_value *ref, const char **key,
         if (!strcmp(storage_type[i].name, name + 1)) {
             *s = (struct pth_storage){.dtype = storage_type[i].dtype, .n = n->number};
             s->untyped = !strcmp(name + 1, "UntypedStorage");
-            return s->n <= INT64_MAX / 8;
+            return s->n <= (int64_t)1 << 40;
         }
     return false;
 }
 
-/* All storages that the pickle refers to; one of a type that we do not know is not kept.
- */
+/* All storages that the pickle refers to; one of a type that we do not know is
+ * not kept. */
 static int list_storages(struct pth_file *f, struct strbuf *why)
 {
     for (size_t i = 0; i < f->object.nref; i++) {

@@ -34,8 +34,16 @@ struct pth_file {
     struct zip *zip; /* zip, else NULL */
     char *folder;    /* zip: "NAME/" */
     struct pickle object;
+    uint64_t inflated;     /* zip: bytes of the compressed storages */
     struct strmap storage; /* key to struct pth_storage */
 };
+
+/*
+ * What compressed storages, and what all tensors, may take together: so many times the
+ * file's size, and 64 MiB. A small file must not become a large one.
+ */
+enum { PTH_FILE_TIMES = 16 };
+uint64_t pth_file_most(const struct pth_file *f);
 
 int pth_file_open(struct pth_file *f, const char *path, struct strbuf *why);
 void pth_file_close(struct pth_file *f);

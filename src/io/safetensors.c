@@ -1,4 +1,5 @@
 #include "io/safetensors.h"
+#include "io/file_kind.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,41 +38,60 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype)
     return dtype_table[dtype].size;
 }
 
+/* What is wrong with the length in the first bytes, and with what follows it; NULL. */
+static const char *wrong_start(const struct safetensors *s, uint64_t len)
+{
+    char first;
+    struct strbuf unread = STRBUF_INIT;
+    const char *wrong = NULL;
+
+    if (len > SAFETENSORS_HEADER_MAX)
+        wrong = "neither safetensors nor of torch.save: its header would have more than "
+                "100000000 bytes";
+    else if (s->in.size < 8 || len > s->in.size - 8)
+        wrong = "a safetensors file that is cut off, or none: its header would be longer";
+    else if (!len || input_read(&s->in, &first, 1, 8, &unread) || first != '{')
+        wrong = "not a safetensors file: its header does not begin with '{'";
+    strbuf_release(&unread);
+    return wrong;
+}
+
+/* As what it is that it looks like, or else with what is wrong. */
+static int refuse_start(const struct safetensors *s, const char *wrong,
+                        struct strbuf *why)
+{
+    struct strbuf what = STRBUF_INIT;
+    int rc;
+
+    if (file_kind(&s->in, &what))
+        rc = input_refuse(&s->in, why, "no weights: %s", what.buf);
+    else
+        rc = input_refuse(&s->in, why, "%s", wrong);
+    strbuf_release(&what);
+    return rc;
+}
+
 /* The header's text into s->header; sizes of both parts. */
 static int read_header(struct safetensors *s, const char *path, struct strbuf *why)
 {
-    uint64_t file_size, len;
+    uint64_t len = 0;
+    const char *wrong;
 
-    if (input_open(&s->in, path, why))
-        return -1;
-    file_size = s->in.size;
-    if (file_size < 8)
-        return input_refuse(&s->in, why, "not a safetensors file: %" PRIu64 " bytes",
-                            file_size);
-    if (input_read(&s->in, &len, 8, 0, why))
+    if (input_open(&s->in, path, why) ||
+        (s->in.size >= 8 && input_read(&s->in, &len, 8, 0, why)))
         return -1;
     if (len > SAFETENSORS_HEADER_MAX && input_is_torch(&len))
         return input_refuse(
             &s->in, why,
             "a PyTorch file and no safetensors (--pretrained takes its weights)");
-    if (len > SAFETENSORS_HEADER_MAX)
-        return input_refuse(&s->in, why,
-                            "not a safetensors file: its header would have %" PRIu64
-                            " bytes, more than %d",
-                            len, SAFETENSORS_HEADER_MAX);
-    if (len > file_size - 8)
-        return input_refuse(&s->in, why,
-                            "a header of %" PRIu64 " bytes in a file of %" PRIu64, len,
-                            file_size);
+    wrong = wrong_start(s, len);
+    if (wrong)
+        return refuse_start(s, wrong, why);
     s->header_size = len;
-    s->data_size = file_size - 8 - len;
+    s->data_size = s->in.size - 8 - len;
     s->header = xmalloc((size_t)len + 1);
     s->header[len] = '\0';
-    if (input_read(&s->in, s->header, len, 8, why))
-        return -1;
-    return s->header[0] == '{'
-               ? 0
-               : input_refuse(&s->in, why, "the header does not begin with '{'");
+    return input_read(&s->in, s->header, len, 8, why);
 }
 
 static int parse_dtype(struct safetensors_tensor *t, const json_t *value)

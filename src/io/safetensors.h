@@ -124,7 +124,6 @@ void safetensors_writer_add_source(struct safetensors_writer *w, const char *nam
                                    enum safetensors_dtype dtype, int ndim,
                                    const int64_t *dims, safetensors_source *source,
                                    void *arg);
-uint64_t safetensors_writer_size(const struct safetensors_writer *w); /* of the file */
 int safetensors_writer_commit(const struct safetensors_writer *w, const char *path,
                               struct strbuf *why);
 void safetensors_writer_release(struct safetensors_writer *w);

@@ -96,17 +96,6 @@ static void put_header(const struct safetensors_writer *w, struct strbuf *header
         strbuf_addch(header, ' ');
 }
 
-uint64_t safetensors_writer_size(const struct safetensors_writer *w)
-{
-    struct strbuf header = STRBUF_INIT;
-    uint64_t size;
-
-    put_header(w, &header);
-    size = 8 + header.len + w->data_size;
-    strbuf_release(&header);
-    return size;
-}
-
 int safetensors_writer_commit(const struct safetensors_writer *w, const char *path,
                               struct strbuf *why)
 {

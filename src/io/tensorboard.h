@@ -1,5 +1,5 @@
 /*
- * TensorBoard event files: scalars, texts and pictures. Records are framed as TFRecords
+ * TensorBoard event files: scalars, texts and images. Records are framed as TFRecords
  * (length and data, each with a masked CRC-32C) and hold protocol buffers of the messages
  * Event and Summary in tensorboard/compat/proto, encoded by hand.
  *

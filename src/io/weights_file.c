@@ -1,27 +1,30 @@
 #include "io/weights_file.h"
 
+#include "io/safetensors_sum.h"
+
 /* What cannot be read is for safetensors to refuse. */
 static bool is_torch(const char *path)
 {
     struct strbuf ignored = STRBUF_INIT;
     struct input in;
-    char start[8];
+    uint64_t start; /* of a safetensors file, the length of its header */
     bool torch = !input_open(&in, path, &ignored) &&
-                 !input_read(&in, start, sizeof(start), 0, &ignored) &&
-                 input_is_torch(start);
+                 !input_read(&in, &start, sizeof(start), 0, &ignored) &&
+                 (start > SAFETENSORS_HEADER_MAX || !memcmp(&start, "PK", 2)) &&
+                 input_is_torch(&start);
 
     input_close(&in);
     strbuf_release(&ignored);
     return torch;
 }
 
-int weights_file_open(struct weights_file *f, const char *path, bool average,
+int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why)
 {
     *f = (struct weights_file){.part = ""};
     f->torch = is_torch(path);
     if (f->torch) {
-        if (pth_open(&f->pth, path, average, why))
+        if (pth_open(&f->pth, path, ema, why))
             return -1;
         f->path = f->pth.file.in.path;
         f->tensor = f->pth.tensor;

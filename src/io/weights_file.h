@@ -27,8 +27,8 @@ struct weights_file {
     struct pth pth;
 };
 
-/* `average`: of a PyTorch checkpoint with an average of the weights, that. */
-int weights_file_open(struct weights_file *f, const char *path, bool average,
+/* `ema`: of a PyTorch checkpoint with an EMA of the weights, that. */
+int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
 

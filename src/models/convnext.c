@@ -1,6 +1,7 @@
 #include "models/convnext.h"
 
 #include "models/rows.h"
+#include "models/stages.h"
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -92,8 +93,11 @@ static struct tensor *convnext_build(struct builder *b, const void *arch,
         v.nblock += a->depth[i];
     x = norm(&v, patches(&v, x, "stem.0", a->width[0], 4), "stem.1");
     x = view_image(b, x, "stem");
-    for (int i = 0; i < CONVNEXT_STAGES; i++)
+    for (int i = 0; i < CONVNEXT_STAGES; i++) {
         x = stage(&v, x, i, a->depth[i], a->width[i]);
+        if (model_stage(o, arena_printf(&b->g->arena, "stages.%d", i), 4 << i, x))
+            return NULL;
+    }
     x = norm(&v, global_avgpool(b, x, "head.global_pool"), "head.norm");
     x = view_image(b, x, "head");
     x = dropout(b, x, "head.drop", .rate = (float)o->drop_rate);

@@ -19,10 +19,10 @@ struct model_count {
     int64_t acts;    /* elements written by the forward nodes that have MACs */
 };
 
-/* Of a model of this family. */
+/* For a model of this family. */
 struct model_count model_count(const struct graph *g, const struct model_family *f);
 
-/* Of one image of height x width pixels and `channels` channels, for inference. */
+/* For one image of height x width pixels and `channels` channels, for inference. */
 struct model_count model_count_image(const struct model *m, const struct model_options *o,
                                      int channels, int height, int width);
 

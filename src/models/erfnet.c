@@ -1,6 +1,7 @@
 #include "models/erfnet.h"
 
 #include "base/error.h"
+#include "models/stages.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/concat.h"
@@ -77,33 +78,45 @@ static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int
     return relu(b, x, at(b, p, "act"));
 }
 
-static struct tensor *encoder(struct builder *b, struct tensor *x, const float drop[2])
+/* NULL: the net ends with a stage of it. */
+static struct tensor *encoder(struct builder *b, struct tensor *x, const float drop[2],
+                              const struct model_options *o)
 {
     static const int dilation[] = {2, 4, 8, 16, 2, 4, 8, 16};
     int layer = 0;
 
     x = down(b, x, "encoder.initial_block", 16);
+    if (model_stage(o, "encoder.initial_block", 2, x))
+        return NULL;
     x = down(b, x, "encoder.layers.0", 64);
     for (layer = 1; layer <= 5; layer++)
         x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer), 1,
                   drop[0]);
+    if (model_stage(o, "encoder.layers.5", 4, x))
+        return NULL;
     x = down(b, x, "encoder.layers.6", 128);
     for (layer = 7; layer <= 14; layer++)
         x = block(b, x, arena_printf(&b->g->arena, "encoder.layers.%d", layer),
                   dilation[layer - 7], drop[1]);
-    return x;
+    return model_stage(o, "encoder.layers.14", 8, x) ? NULL : x;
 }
 
-static struct tensor *decoder(struct builder *b, struct tensor *x, int classes)
+/* NULL: the net ends with a stage of it. */
+static struct tensor *decoder(struct builder *b, struct tensor *x,
+                              const struct model_options *o)
 {
     x = up(b, x, "decoder.layers.0", 64);
     x = block(b, x, "decoder.layers.1", 1, 0);
     x = block(b, x, "decoder.layers.2", 1, 0);
+    if (model_stage(o, "decoder.layers.2", 4, x))
+        return NULL;
     x = up(b, x, "decoder.layers.3", 16);
     x = block(b, x, "decoder.layers.4", 1, 0);
     x = block(b, x, "decoder.layers.5", 1, 0);
-    return conv_transpose2d(b, x, "decoder.output_conv", .out = classes, .kernel = 2,
-                            .stride = 2, .bias = 1);
+    if (model_stage(o, "decoder.layers.5", 2, x))
+        return NULL;
+    return conv_transpose2d(b, x, "decoder.output_conv", .out = (int)o->classes,
+                            .kernel = 2, .stride = 2, .bias = 1);
 }
 
 /* The head of the encoder stage, which the full net only carries along. */
@@ -124,12 +137,15 @@ static struct tensor *erfnet_build(struct builder *b, const void *arch,
     if (x->dim[2] % SIDE || x->dim[3] % SIDE)
         usage("erfnet: images are %lld x %lld, but both sides must be multiples of %d",
               (long long)x->dim[2], (long long)x->dim[3], SIDE);
-    x = encoder(b, x, a->drop);
+    x = encoder(b, x, a->drop, o);
+    if (!x)
+        return NULL;
     if (a->encoder_only)
         return conv2d(b, x, "encoder.output_conv", .out = (int)o->classes, .kernel = 1,
                       .bias = 1, .init = INIT_RULE_PYTORCH);
-    unused_head(b, x->dim[1], o->classes);
-    return decoder(b, x, (int)o->classes);
+    if (!o->stages)
+        unused_head(b, x->dim[1], o->classes);
+    return decoder(b, x, o);
 }
 
 static const char *const *erfnet_check(const struct model *m,

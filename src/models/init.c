@@ -6,7 +6,7 @@
 
 #include "base/philox.h"
 
-/* What makes the numbers of one parameter. */
+/* What makes the values of one parameter. */
 struct stream {
     uint64_t seed, name;
     struct init init;

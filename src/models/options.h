@@ -36,6 +36,8 @@
 #include "base/fields.h"
 #include "ops/init.h"
 
+struct model_stages;
+
 enum option_type {
     OPTION_BOOL = 1,
     OPTION_INT,
@@ -90,6 +92,7 @@ struct model_options {
     int init;         /* enum init_rule: weights of convolutions and linear layers */
     /* The struct of the model's family; NULL: the model's own choice in all of it. */
     const void *family;
+    struct model_stages *stages; /* NULL: not asked for; models/stages.h */
 };
 
 /* Their keys. Which of them a family heeds, it says itself: model_family.reads. */

@@ -1,5 +1,6 @@
 #include "models/resnet.h"
 
+#include "models/stages.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -62,20 +63,17 @@ static struct tensor *stem(struct net *r, struct tensor *x)
     case RESNET_STEM_3X3:
         return conv_bn(r, x, "", "conv1", "bn1", "act1", .out = planes, .kernel = 3);
     case RESNET_STEM_DEEP:
-        x = stem_deep(r, x, w, w);
-        break;
+        return stem_deep(r, x, w, w);
     case RESNET_STEM_DEEP64:
-        x = stem_deep(r, x, 2 * w, 2 * w);
-        break;
+        return stem_deep(r, x, 2 * w, 2 * w);
     case RESNET_STEM_TIERED:
-        x = stem_deep(r, x, 3 * w / 4, w);
-        break;
+        return stem_deep(r, x, 3 * w / 4, w);
     case RESNET_STEM_OWN:
     case RESNET_STEM_7X7:
-        x = conv_bn(r, x, "", "conv1", "bn1", "act1", .out = planes, .kernel = 7,
-                    .stride = 2);
+        break;
     }
-    return maxpool2d(r->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1);
+    return conv_bn(r, x, "", "conv1", "bn1", "act1", .out = planes, .kernel = 7,
+                   .stride = 2);
 }
 
 static struct tensor *basic(struct net *r, struct tensor *x, const char *p, int planes,
@@ -151,14 +149,25 @@ static struct tensor *block(struct net *r, struct tensor *x, const char *p, char
     return x;
 }
 
+/* NULL: the net ends with one of them. */
 static struct tensor *stages(struct net *r, struct tensor *x)
 {
     const struct resnet *arch = r->arch;
+    bool small = r->stem == RESNET_STEM_3X3;
 
-    for (int s = 0; s < RESNET_STAGES; s++)
+    if (model_stage(r->o, "act1", small ? 1 : 2, x))
+        return NULL;
+    if (!small)
+        x = maxpool2d(r->b, x, "maxpool", .kernel = 3, .stride = 2, .padding = 1);
+    for (int s = 0; s < RESNET_STAGES && arch->depth[s]; s++) {
+        const char *name = arena_printf(&r->b->g->arena, "layer%d", s + 1);
+
         for (int i = 0; i < arch->depth[s]; i++)
-            x = block(r, x, arena_printf(&r->b->g->arena, "layer%d.%d", s + 1, i),
+            x = block(r, x, arena_printf(&r->b->g->arena, "%s.%d", name, i),
                       arch->block[s], arch->planes[s], s > 0 && i == 0 ? 2 : 1);
+        if (model_stage(r->o, name, (small ? 1 : 4) << s, x))
+            return NULL;
+    }
     return x;
 }
 
@@ -185,6 +194,8 @@ static struct tensor *resnet_build(struct builder *b, const void *arch,
         r.nblock += a->depth[s];
     x = stem(&r, x);
     x = stages(&r, x);
+    if (!x)
+        return NULL;
     x = global_avgpool(b, x, "global_pool");
     x = dropout(b, x, "drop", .rate = (float)o->drop_rate);
     return linear(b, x, "fc", .out = (int)o->classes, .bias = 1, .init = init);

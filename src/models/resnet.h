@@ -51,8 +51,8 @@ struct resnet {
     bool cifar; /* three stages; He initialisation by fan-in, last BN not zeroed */
 };
 
-/* Images of any size and number of channels. Every residual block is a checkpoint scope.
- */
+/* Images of any size and number of channels. Every residual block is a
+ * checkpoint scope. */
 extern const struct model_family resnet_family;
 extern const struct model resnet_models[];
 

@@ -76,7 +76,7 @@ static const char *const *check_heads(const struct swin_kind *kind,
     return NULL;
 }
 
-/* Of one direction; Swin-MLP pads nothing. */
+/* For one direction; Swin-MLP pads nothing. */
 static const char *const *check_whole(const struct swin_kind *kind,
                                       const struct swin_options *o, int pixels,
                                       struct strbuf *why)

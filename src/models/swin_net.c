@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "models/stages.h"
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -168,7 +169,7 @@ static struct tensor *merge(struct swin *s, struct tensor *x, const char *stage)
     return s->kind->norm_last ? layernorm(s->b, x, norm_name) : x;
 }
 
-/* Of one direction. */
+/* For one direction. */
 static void window_of(int64_t side, int64_t window, bool shifted, int *size, int *shift)
 {
     *size = (int)(side < window ? side : window);
@@ -214,8 +215,12 @@ struct tensor *swin_net(struct builder *b, const struct swin_kind *kind, const v
     for (int i = 0; i < o->depths.n; i++)
         s.nblock += (int)o->depths.item[i];
     x = embed(&s, x);
-    for (int i = 0; i < o->depths.n; i++)
+    for (int i = 0; i < o->depths.n; i++) {
         x = stage(&s, x, i);
+        if (model_stage(common, arena_printf(&b->g->arena, "layers.%d", i),
+                        (int)o->patch_size << i, x))
+            return NULL;
+    }
     x = layernorm(b, x, "norm");
     x = global_avgpool(b, view_image(b, x, "head"), "head.global_pool");
     return linear(b, x, "head.fc", .out = (int)common->classes, .bias = 1, .init = s.init,

@@ -83,6 +83,21 @@ static bool same_arch(const struct model *m, const char *name)
     return strlen(m->name) == len && !memcmp(m->name, name, len);
 }
 
+const struct model_family *model_family_of(const char *name)
+{
+    const struct model_family *f = NULL;
+
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++) {
+            if (!same_arch(m, name))
+                continue;
+            if (f && f != m->family)
+                return NULL;
+            f = m->family;
+        }
+    return f;
+}
+
 /* The family that has it. */
 static void say_family(struct strbuf *why, const char *name)
 {

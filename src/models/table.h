@@ -23,8 +23,8 @@
 #include "models/options.h"
 
 enum model_task {
-    MODEL_CLASSIFY, /* logits [N, classes]; a label an image */
-    MODEL_SEGMENT,  /* logits [N, classes, h, w]; a label a pixel of h x w */
+    MODEL_CLASSIFY, /* logits [N, classes]; a label per image */
+    MODEL_SEGMENT,  /* logits [N, classes, h, w]; a label per pixel of h x w */
     MODEL_TASKS
 };
 
@@ -73,6 +73,7 @@ struct model_family {
     const struct model_grid *grids;  /* NULL: none */
     /* Layers that depend on the classes, NULL at the end; NULL: that of the logits. */
     const char *const *heads;
+    int default_stages; /* of models/stages.h: so many of the last; 0: all */
     /* Classifiers of 21,841 classes have them in the order of models/imagenet22k.h: for
      * 1000 classes rows are picked. */
     bool imagenet22k;
@@ -84,7 +85,8 @@ struct model_family {
      * at the end; NULL: none. */
     const char *const *computed;
 
-    /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. */
+    /* Logits of the images x [N, C, H, W]; o->family is that struct, or NULL. NULL: the
+     * net ends with a stage (models/stages.h). */
     struct tensor *(*build)(struct builder *b, const void *arch,
                             const struct model_options *o, struct tensor *x);
 
@@ -113,10 +115,13 @@ const struct model_family *model_family_find(const char *type);
  */
 const struct model *model_find(const char *type, const char *name, struct strbuf *why);
 
+/* The only one with a model of that name, whatever its tag is; NULL: none, or several. */
+const struct model_family *model_family_of(const char *name);
+
 /* Is it the name of what will only be built later? model_find says so. */
 bool model_is_later(const char *type, const char *name);
 
-/* Logits [N, options->classes] of the images x. */
+/* Logits [N, options->classes] of the images x; or NULL, see build(). */
 struct tensor *model_build(struct builder *b, const struct model *m,
                            const struct model_options *o, struct tensor *x);
 

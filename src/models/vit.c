@@ -1,6 +1,7 @@
 #include "models/vit.h"
 
 #include "models/rows.h"
+#include "models/stages.h"
 #include "ops/add.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
@@ -42,8 +43,8 @@ static struct tensor *token(struct net *v, const char *name, int64_t n, float st
                        (struct init){INIT_NORMAL, std});
 }
 
-/* Tokens [N, 1 or 2 + patches, width]; in timm's order those without a layer come first.
- */
+/* Tokens [N, 1 or 2 + patches, width]; in timm's order those without a layer
+ * come first. */
 static struct tensor *embed(struct net *v, struct tensor *x)
 {
     int side = v->arch->patch, prefix = v->arch->distilled ? 2 : 1;
@@ -116,11 +117,17 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
                     .arch = arch,
                     .o = o,
                     .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
+    int side = v.arch->patch, height = (int)x->dim[2] / side,
+        width = (int)x->dim[3] / side;
     struct tensor *logits;
 
     x = embed(&v, x);
-    for (int i = 0; i < v.arch->depth; i++)
+    for (int i = 0; i < v.arch->depth; i++) {
         x = block(&v, x, i);
+        if (model_stage_tokens(o, arena_printf(&b->g->arena, "blocks.%d", i), side, x,
+                               v.arch->distilled ? 2 : 1, height, width))
+            return NULL;
+    }
     x = layernorm(b, x, "norm", .eps = eps);
     logits = head(&v, x, 0, "head");
     if (!v.arch->distilled)
@@ -190,6 +197,7 @@ const struct model_family vit_family = {
     .layers = layers,
     .grids = grids,
     .heads = heads,
+    .default_stages = 3, /* timm's */
     .build = vit_build,
     .check = check,
 };

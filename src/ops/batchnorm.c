@@ -66,7 +66,7 @@ static const char *batchnorm_check(const struct node *n, int image, int image2)
     return NULL;
 }
 
-/* Of one channel. */
+/* For one channel. */
 static int64_t elements(const struct tensor *x)
 {
     return tensor_len(x) / x->dim[IMAGE_C];

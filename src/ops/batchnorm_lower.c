@@ -6,19 +6,7 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/image.h"
-
-/* Output `slot` of n becomes the old tensor, whoever reads it and wherever it lies. */
-static void adopt(struct node *n, int slot, struct tensor *old)
-{
-    struct tensor *made = n->out[slot];
-
-    if (!tensor_same(made, old) || made->dtype != old->dtype)
-        BUG("'%s' changes its shape or type", old->name);
-    made->producer = NULL;
-    n->out[slot] = old;
-    old->producer = n;
-    old->slot = slot;
-}
+#include "ops/lower.h"
 
 static struct batchnorm_part_attrs part_attrs(const struct node *n,
                                               const struct tensor *x)
@@ -37,8 +25,8 @@ static void lower_apply(struct builder *b, const struct node *n, struct tensor *
                            [BATCHNORM_APPLY_SCALE] = scale,
                            [BATCHNORM_APPLY_SHIFT] = shift};
 
-    adopt(node(b, &op_batchnorm_apply, n->layer, NULL, in, 3)->producer, 0,
-          n->out[BATCHNORM_Y]);
+    lower_adopt(node(b, &op_batchnorm_apply, n->layer, NULL, in, 3)->producer, 0,
+                n->out[BATCHNORM_Y]);
 }
 
 static void lower_training(struct builder *b, const struct node *n)
@@ -55,8 +43,8 @@ static void lower_training(struct builder *b, const struct node *n)
     };
     struct node *f = node(b, &op_batchnorm_finalize, n->layer, &a, in, 4)->producer;
 
-    adopt(f, BATCHNORM_FINALIZE_MEAN, n->out[BATCHNORM_MEAN]);
-    adopt(f, BATCHNORM_FINALIZE_VAR, n->out[BATCHNORM_VAR]);
+    lower_adopt(f, BATCHNORM_FINALIZE_MEAN, n->out[BATCHNORM_MEAN]);
+    lower_adopt(f, BATCHNORM_FINALIZE_VAR, n->out[BATCHNORM_VAR]);
     lower_apply(b, n, f->out[BATCHNORM_FINALIZE_SCALE], f->out[BATCHNORM_FINALIZE_SHIFT]);
 }
 
@@ -99,10 +87,10 @@ static void lower_grad(struct builder *b, const struct node *n)
         [BATCHNORM_GRAD_APPLY_OFFSET] = s->out[BATCHNORM_GRAD_STATS_OFFSET],
     };
 
-    adopt(s, BATCHNORM_GRAD_STATS_DWEIGHT, n->out[BATCHNORM_GRAD_DWEIGHT]);
-    adopt(s, BATCHNORM_GRAD_STATS_DBIAS, n->out[BATCHNORM_GRAD_DBIAS]);
-    adopt(node(b, &op_batchnorm_grad_apply, n->layer, NULL, apply, 5)->producer, 0,
-          n->out[BATCHNORM_GRAD_DX]);
+    lower_adopt(s, BATCHNORM_GRAD_STATS_DWEIGHT, n->out[BATCHNORM_GRAD_DWEIGHT]);
+    lower_adopt(s, BATCHNORM_GRAD_STATS_DBIAS, n->out[BATCHNORM_GRAD_DBIAS]);
+    lower_adopt(node(b, &op_batchnorm_grad_apply, n->layer, NULL, apply, 5)->producer, 0,
+                n->out[BATCHNORM_GRAD_DX]);
 }
 
 typedef void lower_fn(struct builder *b, const struct node *n);

@@ -23,7 +23,7 @@ static void bce_grad(struct builder *b, const struct node *n)
     label_loss_grad(b, n, &op_bce_grad);
 }
 
-/* exp, log, maximum, product with the target, and their sum */
+/* exp, log, maximum, times the target, and their sum */
 static int64_t bce_flops(const struct node *n)
 {
     return 6 * tensor_len(n->in[LABEL_LOSS_LOGITS]);

@@ -1,5 +1,5 @@
 /*
- * cast: the same numbers in another floating-point type, rounded to nearest even (what is
+ * cast: the same values in another floating-point type, rounded to nearest even (what is
  * too large for fp16 becomes infinity). Attributes: struct cast_attrs in graph/graph.h.
  */
 #ifndef OPS_CAST_H

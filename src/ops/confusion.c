@@ -1,6 +1,7 @@
 #include "ops/confusion.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "graph/kernel.h"
@@ -12,13 +13,15 @@
 
 static const struct attr confusion_attr_table[] = {
     ATTR_INT(struct confusion_attrs, ignore, -1, 255, "the label left out"),
+    ATTR_INT(struct confusion_attrs, weighted, 0, 1, "classes have weights"),
     {0},
 };
 
 struct node *confusion(struct builder *b, struct tensor *logits, struct tensor *labels,
-                       struct tensor *loss, int ignore)
+                       struct tensor *loss, int ignore, const float *weight)
 {
-    struct confusion_attrs a = {"metrics", ignore};
+    struct confusion_attrs a = {
+        .layer = "metrics", .ignore = ignore, .weighted = weight != NULL};
     struct tensor *state[] = {
         [CONFUSION_METRICS] = metrics_tensor(b),
         [CONFUSION_MATRIX] = confusion_tensor(b, logits->dim[IMAGE_C]),
@@ -26,6 +29,9 @@ struct node *confusion(struct builder *b, struct tensor *logits, struct tensor *
     struct tensor *in[] = {[CONFUSION_LOGITS] = logits,
                            [CONFUSION_LABELS] = labels,
                            [CONFUSION_LOSS] = loss};
+
+    if (weight)
+        memcpy(a.weight, weight, (size_t)logits->dim[IMAGE_C] * sizeof(*weight));
 
     return node_update(b, &op_confusion, "metrics", &a, in, 3, state, 2);
 }
@@ -64,6 +70,7 @@ static void confusion_ref(const struct step *s)
     struct metrics *m = s->out[CONFUSION_METRICS];
     int64_t *matrix = s->out[CONFUSION_MATRIX];
     int64_t classes = t->dim[IMAGE_C], pixels = tensor_len(t) / classes, count = 0;
+    double weight = 0;
 
     for (int64_t i = 0; i < pixels; i++) {
         if (label[i] == a->ignore)
@@ -76,8 +83,9 @@ static void confusion_ref(const struct step *s)
         matrix[label[i] * classes + p]++;
         m->top1 += p == label[i];
         count++;
+        weight += confusion_weight(a, label[i], 1);
     }
-    metrics_count(m, count, loss);
+    metrics_count(m, count, weight, loss);
 }
 
 const struct op op_confusion = {

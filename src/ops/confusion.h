@@ -4,8 +4,10 @@
  *   matrix[y * K + p] += 1 for each pixel whose label y is not `ignore`, p the class of
  *                        its largest logit (the first of equals)
  *   count    += those pixels, top1 += those with p == y; top5 stays 0
- *   loss_sum += loss * those pixels and measured += those pixels if the loss is finite,
- *               else nonfinite += 1; runs += 1
+ *   loss_sum += loss * w and measured += w, w the sum of the weights of those pixels'
+ *               classes in the loss, if the loss is finite, else nonfinite += 1; runs
+ * += 1. So loss_sum / measured is sum(w loss) / sum(w) however pixels are dealt to
+ * batches
  *
  * A pixel with a NaN among its logits counts as class 0, wrong or right: the loss tells.
  * The state is struct metrics followed by int64 matrix[K * K], both in MEMORY_METRICS.
@@ -16,17 +18,28 @@
 #define OPS_CONFUSION_H
 
 #include "graph/graph.h"
+#include "ops/cross_entropy2d.h"
 
 struct confusion_attrs {
     const char *layer;
-    int ignore; /* as in ops/cross_entropy2d.h */
+    int ignore;   /* as in ops/cross_entropy2d.h, as are */
+    int weighted; /* these two */
+    float weight[CROSS_ENTROPY2D_CLASSES];
 };
+
+/* The weight of the pixels that a batch's matrix counts, from the sums of its rows. */
+static inline double confusion_weight(const struct confusion_attrs *a, int64_t label,
+                                      int64_t pixels)
+{
+    return (double)pixels * (a->weighted ? (double)a->weight[label] : 1);
+}
 
 enum { CONFUSION_LOGITS, CONFUSION_LABELS, CONFUSION_LOSS };
 enum { CONFUSION_METRICS, CONFUSION_MATRIX }; /* out[]: written state */
 
+/* `weight`: of the classes in the loss; NULL: 1 each. */
 struct node *confusion(struct builder *b, struct tensor *logits, struct tensor *labels,
-                       struct tensor *loss, int ignore);
+                       struct tensor *loss, int ignore, const float *weight);
 
 /* The class of a pixel with these n logits, as above. */
 int64_t confusion_class(const float *logits, int64_t n);

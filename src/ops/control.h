@@ -20,7 +20,9 @@ struct control {
 
     double lr;        /* of the coming update, before a segment's own scale */
     double ema_decay; /* of the coming update */
-    int64_t updates;  /* updates that were applied: Adam's t, EMA's t */
+    double
+        plateau_lr;  /* SCHEDULE_PLATEAU: what the host has lowered the rate to; 0: not */
+    int64_t updates; /* updates that were applied: Adam's t, EMA's t */
 
     double loss_scale;      /* 1 when scaling is off */
     double grad_multiplier; /* what gradients are multiplied by: unscale and clip */
@@ -32,9 +34,10 @@ struct control {
 };
 
 struct metrics {
-    double loss_sum;  /* of the valid samples of runs with a finite loss */
-    int64_t measured; /* how many those are: loss_sum is divided by this */
-    int64_t count;    /* valid samples: label >= 0 */
+    double loss_sum; /* of the valid samples of runs with a finite loss, weighted */
+    double measured; /* the sum of their weights (of pixels: of their classes; else 1):
+                      * loss_sum is divided by this */
+    int64_t count;   /* valid samples: label >= 0 */
     int64_t top1, top5;
     int64_t nonfinite; /* runs whose loss was not finite; they are not in loss_sum */
     int64_t runs;

@@ -1,11 +1,11 @@
 /*
  * What the update phase does to the control tensor, in the order of an update:
  *
- *   control_gradients   behind the sum of squares: overflow flag, norm, unscaling
+ *   control_gradients   after the sum of squares: overflow flag, norm, unscaling
  *   control_prepare     rate, clip factor and EMA decay of this update
- *   control_finish      behind optimizer and EMA: counters and the dynamic loss scale
+ *   control_finish      after optimizer and EMA: counters and the dynamic loss scale
  *
- * control_micro stands in for all of them behind a micro-batch that only accumulates.
+ * control_micro stands in for all of them after a micro-batch that only accumulates.
  * The gradients that the backward phase leaves are multiplied by loss_scale (a mean over
  * micro-batches is already one: ops/loss_scale.h); the multiplier takes that away.
  *
@@ -48,11 +48,19 @@ HOST_DEVICE static inline double control_ema_decay(double decay, double ramp,
     return ramp > 0 ? decay * (1 - exp(-(double)update / ramp)) : decay;
 }
 
+HOST_DEVICE static inline double control_lr(const struct schedule *s, int64_t step,
+                                            double plateau_lr)
+{
+    bool lowered = s->kind == SCHEDULE_PLATEAU && plateau_lr > 0 && step >= s->warmup;
+
+    return lowered ? plateau_lr : schedule_lr(s, step);
+}
+
 HOST_DEVICE static inline void control_prepare(struct control *c,
                                                const struct schedule *s, double clip_norm,
                                                double ema_decay, double ema_ramp)
 {
-    c->lr = schedule_lr(s, c->step);
+    c->lr = control_lr(s, c->step, c->plateau_lr);
     c->ema_decay = control_ema_decay(ema_decay, ema_ramp, c->updates + 1);
     if (clip_norm > 0) {
         double coefficient = clip_norm / (c->grad_norm + 1e-6);

@@ -218,7 +218,7 @@ static const char *conv2d_data_grad_shape(struct node *n)
     return NULL;
 }
 
-/* Of a transposed convolution: what led to dy leads back, without a bias. */
+/* For a transposed convolution: what led to dy leads back, without a bias. */
 static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
 {
     struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT], *x = n->in[CONV2D_DATA_GRAD_DY];

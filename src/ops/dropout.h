@@ -34,7 +34,7 @@ struct tensor *dropout_(struct builder *b, struct tensor *x, const struct op *op
 
 extern const struct op op_dropout, op_dropout2d, op_drop_path;
 
-/* Of a layer's name, for another op that draws a mask. */
+/* The salt of a layer's name, for another op that draws a mask. */
 int dropout_salt(const char *layer);
 
 #endif

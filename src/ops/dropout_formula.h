@@ -31,8 +31,8 @@ HOST_DEVICE static inline float drop_path_factor(uint64_t seed, uint64_t micro,
     return dropout_factor(r.v[0], rate);
 }
 
-/* Channel c of sample n is number n * channels + c; four share a block, as elements do.
- */
+/* Channel c of sample n is number n * channels + c; four share a block, as
+ * elements do. */
 HOST_DEVICE static inline float dropout2d_factor(uint64_t seed, uint64_t micro,
                                                  uint32_t salt, uint64_t number,
                                                  float rate)

@@ -5,18 +5,18 @@
 #include "ops/ema_formula.h"
 
 void ema(struct builder *b, struct tensor *weights, struct tensor *control,
-         struct tensor *average)
+         struct tensor *ema)
 {
     struct tensor *in[] = {[EMA_WEIGHTS] = weights, [EMA_CONTROL] = control};
 
-    node_update(b, &op_ema, "ema", NULL, in, 2, &average, 1);
+    node_update(b, &op_ema, "ema", NULL, in, 2, &ema, 1);
 }
 
 static const char *ema_shape(struct node *n)
 {
     return tensor_len(n->in[EMA_WEIGHTS]) == tensor_len(n->out[0])
                ? NULL
-               : "weights and average differ in length";
+               : "weights and EMA differ in length";
 }
 
 static int64_t ema_flops(const struct node *n)

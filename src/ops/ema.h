@@ -1,6 +1,6 @@
 /*
- * ema: the moving average of parameters and buffers, one pass over the flat weights,
- * behind the optimizer and running_stats. Nothing happens on overflow.
+ * ema: the exponential moving average of parameters and buffers, one pass over the flat
+ * weights, after the optimizer and running_stats. Nothing happens on overflow.
  *
  *   in     weights (fp32, [weights_len]), control
  *   state  ema (fp32, [weights_len])
@@ -17,6 +17,6 @@ extern const struct op op_ema;
 enum { EMA_WEIGHTS, EMA_CONTROL };
 
 void ema(struct builder *b, struct tensor *weights, struct tensor *control,
-         struct tensor *average);
+         struct tensor *ema);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * How weights start: the rules of models, turned into numbers. `fan_in` is the number of
+ * How weights start: the rules of models as numbers. `fan_in` is the number of
  * inputs that one output sums over, I/groups * kH * kW; `fan_out` is O * kH * kW with
  * the full O also for grouped convolutions (timm's convention). Normal rules give
  * N(0, s), uniform ones U(-a, a):

@@ -17,10 +17,13 @@ static struct tensor *linear_param(struct builder *b, const struct linear_attrs 
                                    const char *name, int rule, int ndim,
                                    const int64_t *dim, int64_t fan_in)
 {
+    bool kaiming = rule == INIT_RULE_KAIMING_NORMAL || rule == INIT_RULE_KAIMING_UNIFORM;
+
     if (rule == INIT_RULE_DEFAULT)
         rule = INIT_RULE_PYTORCH;
-    return graph_param(b, a->layer, name, LAYOUT_PLAIN, ndim, dim,
-                       init_rule_init((enum init_rule)rule, fan_in, a->out));
+    return graph_param(
+        b, a->layer, name, LAYOUT_PLAIN, ndim, dim,
+        init_rule_init((enum init_rule)rule, fan_in, kaiming ? fan_in : a->out));
 }
 
 /* `bias`: somebody else's; NULL: the layer's own, if it has one. */

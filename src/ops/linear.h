@@ -4,7 +4,8 @@
  *
  *   x = linear(&b, x, "fc", .out = 1000, .bias = 1)
  *
- * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h).
+ * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h). Kaiming's
+ * rules take fan_in here, the default mode of torch.nn.init; fan_out is for convolutions.
  * linear_bias adds a vector [O] that somebody else made, parameters in pieces say, and
  * makes "fc.weight" alone.
  */

@@ -1,12 +1,9 @@
 #include "ops/maxpool2d.h"
 
-#include <math.h>
-
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
 #include "ops/pool2d.h"
-#include "ops/window.h"
 
 static const struct attr maxpool2d_attr_table[] = {
     ATTR_INT(struct maxpool2d_attrs, kernel, 1, 1024, "rows and columns of the window"),
@@ -56,33 +53,13 @@ static int64_t maxpool2d_flops(const struct node *n)
     return tensor_len(n->out[0]) * a->kernel * a->kernel;
 }
 
-/* Where in memory the winner of window (n,c,h,w) lies. */
-static int64_t maxpool2d_winner(const struct maxpool2d_attrs *a, const struct tensor *t,
-                                const float *x, const int64_t at[4])
-{
-    int64_t won = -1;
-
-    for (int kh = 0; kh < a->kernel; kh++)
-        for (int kw = 0; kw < a->kernel; kw++) {
-            int64_t h = window_at(at[IMAGE_H], kh, a->stride, a->padding, 1);
-            int64_t w = window_at(at[IMAGE_W], kw, a->stride, a->padding, 1);
-
-            if (h < 0 || h >= t->dim[IMAGE_H] || w < 0 || w >= t->dim[IMAGE_W])
-                continue;
-
-            int64_t i = image_at(t, at[IMAGE_N], at[IMAGE_C], h, w);
-
-            if (won < 0 || x[i] > x[won] || isnan(x[i]))
-                won = i;
-        }
-    return won;
-}
-
 static float maxpool2d_value(const struct step *s, const int64_t at[4])
 {
+    struct pool2d p = maxpool2d_windows(s->node);
     const float *x = s->in[MAXPOOL2D_X];
+    int place;
 
-    return x[maxpool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_X], x, at)];
+    return x[pool2d_winner(&p, s->node->in[MAXPOOL2D_X], x, at, &place)];
 }
 
 static void maxpool2d_ref(const struct step *s)
@@ -123,28 +100,21 @@ static int64_t maxpool2d_grad_flops(const struct node *n)
     return tensor_len(n->in[MAXPOOL2D_GRAD_DY]) * a->kernel * a->kernel;
 }
 
-/* The sum over the windows that x[at] wins. */
+static int maxpool2d_place(const struct step *s, const int64_t window[4])
+{
+    struct pool2d p = maxpool2d_windows(s->node);
+    int place;
+
+    (void)pool2d_winner(&p, s->node->in[MAXPOOL2D_GRAD_X], s->in[MAXPOOL2D_GRAD_X],
+                        window, &place);
+    return place;
+}
+
 static float maxpool2d_won(const struct step *s, const int64_t at[4])
 {
-    const struct maxpool2d_attrs *a = s->node->attrs;
-    const struct tensor *tx = s->node->in[MAXPOOL2D_GRAD_X];
-    const struct tensor *ty = s->node->in[MAXPOOL2D_GRAD_DY];
-    const float *x = s->in[MAXPOOL2D_GRAD_X], *dy = s->in[MAXPOOL2D_GRAD_DY];
-    int64_t here = image_at(tx, at[0], at[1], at[2], at[3]);
-    double sum = 0;
+    struct pool2d p = maxpool2d_windows(s->node);
 
-    for (int kh = 0; kh < a->kernel; kh++)
-        for (int kw = 0; kw < a->kernel; kw++) {
-            int64_t h = at[IMAGE_H] + a->padding - kh, w = at[IMAGE_W] + a->padding - kw;
-            int64_t y[4] = {at[0], at[1], h / a->stride, w / a->stride};
-
-            if (h < 0 || h % a->stride || y[IMAGE_H] >= ty->dim[IMAGE_H] || w < 0 ||
-                w % a->stride || y[IMAGE_W] >= ty->dim[IMAGE_W])
-                continue;
-            if (maxpool2d_winner(a, tx, x, y) == here)
-                sum += dy[image_at(ty, y[0], y[1], y[2], y[3])];
-        }
-    return (float)sum;
+    return pool2d_won(&p, s, MAXPOOL2D_GRAD_DY, maxpool2d_place, at);
 }
 
 static void maxpool2d_grad_ref(const struct step *s)

@@ -53,7 +53,7 @@ static void metrics_ref(const struct step *s)
         m->top1 += rank < 1;
         m->top5 += rank < METRICS_TOP;
     }
-    metrics_count(m, count, loss);
+    metrics_count(m, count, (double)count, loss);
 }
 
 const struct op op_metrics = {

@@ -31,8 +31,9 @@ HOST_DEVICE static inline int64_t metrics_rank(const float *logit, int64_t class
     return rank;
 }
 
-/* A run of `count` samples with this mean loss. */
-HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count, float loss)
+/* A run of `count` samples whose weights add up to `weight`, with this mean loss. */
+HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count,
+                                             double weight, float loss)
 {
     m->count += count;
     m->runs++;
@@ -40,8 +41,8 @@ HOST_DEVICE static inline void metrics_count(struct metrics *m, int64_t count, f
         m->nonfinite++;
         return;
     }
-    m->loss_sum += (double)loss * (double)count;
-    m->measured += count;
+    m->loss_sum += (double)loss * weight;
+    m->measured += weight;
 }
 
 #endif

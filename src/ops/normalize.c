@@ -18,7 +18,7 @@ static const char *normalize_shape(struct node *n)
     if (!tensor_is_image(x) || x->dtype != DTYPE_U8)
         return "not an image of bytes";
     if (x->dim[IMAGE_C] > NORMALIZE_CHANNELS)
-        return "more than 4 channels";
+        return "more than 32 channels";
     for (int64_t c = 0; c < x->dim[IMAGE_C]; c++) {
         if (!(a->std[c] > 0))
             return "std must be positive";

@@ -30,6 +30,8 @@ struct optimizer {
     const char *help;
     const struct op *op;
     bool decoupled; /* of optimizer_attrs */
+    bool adaptive;  /* its steps do not shrink with the gradient: where that is exactly 0,
+                     * a rounding error in its place becomes a step */
     bool momentum;  /* its moment is a momentum, so there is none if that is 0 */
     /* As PyTorch's state dict calls them, state[UPDATE_MOMENT1] first; NULL: none. */
     const char *moment[OPTIMIZER_MOMENTS];
@@ -64,7 +66,10 @@ void optimizer_node(struct builder *b, const struct optimizer *o, const struct u
 /* The attributes of an optimizer's node; NULL: n is something else. */
 const struct optimizer_attrs *optimizer_attrs(const struct node *n);
 
-/* Of the ops: shape and flops. */
+/* Has the graph an update by one that is adaptive? */
+bool optimizer_is_adaptive(const struct graph *g);
+
+/* For the ops: shape and flops. */
 const char *optimizer_shape(struct node *n);
 int64_t optimizer_flops(const struct node *n);
 

@@ -1,7 +1,7 @@
 /*
  * The formulas of the optimizers. ops/NAME_formula.h, compiled for host and device, has
  *
- *   struct NAME_rule                 the numbers of one segment in one update; a member
+ *   struct NAME_rule                 the values of one segment in one update; a member
  *                                    struct update_rule update
  *   NAME_rule(a, s, c)               makes them, from the node's attributes, the segment
  *                                    and the control

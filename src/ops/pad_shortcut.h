@@ -1,7 +1,7 @@
 /*
  * pad_shortcut: the shortcut without parameters of CIFAR ResNets ("option A", He et al.
  * 2015, section 4.2): every stride-th pixel in both directions, and channels of zeros
- * around (or, with .append = 1, behind) the old ones: (out - in) / 2 before, the rest
+ * around (or, with .append = 1, after) the old ones: (out - in) / 2 before, the rest
  * after.
  *
  *   s = pad_shortcut(&b, x, "layer2.0.shortcut", .out = 32, .stride = 2)

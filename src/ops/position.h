@@ -1,5 +1,5 @@
 /*
- * add_position: the same numbers added to every sample, y[b] = x[b] + p, such as the
+ * add_position: the same values added to every sample, y[b] = x[b] + p, such as the
  * position embedding of tokens. p (fp32) is 1 x ... x C with as many elements as one
  * sample of x; its other dims may be joined, [1,H W,C] for [B,H,W,C]. dp is
  * batch_sum(dy).

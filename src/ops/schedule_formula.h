@@ -1,6 +1,6 @@
 /*
  * Learning-rate schedules, per update: schedule_lr(s, t) is the rate of update t, the
- * first being update 0. Swin's trainer calls its schedule behind the update, so that its
+ * first being update 0. Swin's trainer calls its schedule after the update, so that its
  * first two updates both get the first value; here update t gets lr(t).
  *
  * B, W, M are base, warm-up and minimum rate, T total and w warm-up updates.
@@ -11,10 +11,12 @@
  *   linear     B (1 - 0.99 (t - w) / (T - w))             down to 1 % of B
  *   step       B rate^floor(t / every)
  *   multistep  B rate^(milestones <= t)
+ *   constant   B
+ *   plateau    B, until the host lowers it (session/plateau.h)
  *   onecycle   two cosine arcs: B / div up to B at pct_start T - 1, then down to
  *              B / div / final_div at T - 1
  * The first five are those of timm's schedulers as Swin uses them (0.4.12; today's timm
- * counts step's t from the end of the warm-up), onecycle is
+ * counts step's t from the end of the warm-up), constant is timm's of today, onecycle is
  * torch.optim.lr_scheduler.OneCycleLR without its cycle of the momentum.
  *
  * Compiled for host and device.
@@ -34,7 +36,9 @@ enum schedule_kind {
     SCHEDULE_STEP,
     SCHEDULE_MULTISTEP,
     SCHEDULE_POLY,
-    SCHEDULE_ONECYCLE
+    SCHEDULE_ONECYCLE,
+    SCHEDULE_CONSTANT,
+    SCHEDULE_PLATEAU
 };
 
 enum { SCHEDULE_MILESTONES = 32 };
@@ -44,8 +48,9 @@ struct schedule {
     bool warmup_prefix;
     int64_t total, warmup; /* updates */
     double base, warmup_start, min;
-    int64_t every; /* step: updates between two drops */
-    double rate;   /* step, multistep: the factor of a drop */
+    int64_t every;    /* step: updates between two drops */
+    double rate;      /* step, multistep, plateau: the factor of a drop */
+    int64_t patience; /* plateau: epochs */
     int64_t milestone[SCHEDULE_MILESTONES];
     int nmilestone;
     double power;                     /* poly */
@@ -99,6 +104,8 @@ HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t
     if (t < s->warmup)
         return s->warmup_start +
                (double)t * (s->base - s->warmup_start) / (double)s->warmup;
+    if (s->kind == SCHEDULE_CONSTANT || s->kind == SCHEDULE_PLATEAU)
+        return s->base;
     if (s->kind == SCHEDULE_COSINE || s->kind == SCHEDULE_POLY)
         return schedule_decay(s, t);
     if (s->kind == SCHEDULE_LINEAR) {

@@ -10,7 +10,7 @@
 struct tensor *control_tensor(struct builder *b); /* struct control */
 struct tensor *metrics_tensor(struct builder *b); /* struct metrics */
 
-/* int64 [classes * classes] behind struct metrics, see ops/confusion.h. */
+/* int64 [classes * classes] after struct metrics, see ops/confusion.h. */
 struct tensor *confusion_tensor(struct builder *b, int64_t classes);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/add.h"
+#include "ops/all_reduce.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
@@ -26,6 +27,7 @@
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
 #include "ops/maxpool2d.h"
+#include "ops/maxpool2d_places.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
@@ -34,6 +36,8 @@
 #include "ops/patch_merge.h"
 #include "ops/position.h"
 #include "ops/qkv_bias.h"
+#include "ops/qlayer.h"
+#include "ops/quantize.h"
 #include "ops/relu.h"
 #include "ops/running_stats.h"
 #include "ops/scale_by.h"
@@ -89,6 +93,8 @@ const struct op *const op_table[] = {
     &op_scale_channels_scale_grad,
     &op_maxpool2d,
     &op_maxpool2d_grad,
+    &op_maxpool2d_places,
+    &op_maxpool2d_places_grad,
     &op_avgpool2d,
     &op_avgpool2d_grad,
     &op_global_avgpool,
@@ -117,6 +123,11 @@ const struct op *const op_table[] = {
     &op_window_mix_data_grad,
     &op_window_mix_weight_grad,
 
+    /* layers in 8 bits, for inference */
+    &op_quantize,
+    &op_qconv2d,
+    &op_qlinear,
+
     /* loss */
     &op_cross_entropy,
     &op_cross_entropy_grad,
@@ -130,6 +141,7 @@ const struct op *const op_table[] = {
 
     /* update */
     &op_grads_accumulate,
+    &op_all_reduce,
     &op_grad_stats,
     &op_control_prepare,
     OPTIMIZER_LIST(ROW, ROW) & op_running_stats,
@@ -142,11 +154,3 @@ const struct op *const op_table[] = {
 };
 
 const struct graph_ops graph_ops_default = {.add = &op_add, .cast = &op_cast};
-
-const struct op *op_find(const char *name)
-{
-    for (int i = 0; op_table[i]; i++)
-        if (!strcmp(op_table[i]->name, name))
-            return op_table[i];
-    return NULL;
-}

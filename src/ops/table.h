@@ -9,6 +9,4 @@
 extern const struct op *const op_table[];
 extern const struct graph_ops graph_ops_default;
 
-const struct op *op_find(const char *name); /* or NULL */
-
 #endif

@@ -41,13 +41,13 @@ struct update {
     float clip_value; /* largest |gradient| of an element; 0: no limit */
 };
 
-/* Of TRAIN.OPTIMIZER. An optimizer takes what its row says (ops/optimizers.c). */
+/* From TRAIN.OPTIMIZER. An optimizer takes what its row says (ops/optimizers.c). */
 struct hyperparameters {
     double momentum, alpha, beta1, beta2, eps, trust_coeff;
     bool nesterov, trust_clip, always_adapt;
 };
 
-/* Of the node of every optimizer. */
+/* For the node of every optimizer. */
 struct optimizer_attrs {
     const char *layer;
     struct update update;
@@ -58,7 +58,7 @@ struct optimizer_attrs {
 enum { UPDATE_GRADS, UPDATE_CONTROL };                   /* in[] of an optimizer */
 enum { UPDATE_WEIGHTS, UPDATE_MOMENT1, UPDATE_MOMENT2 }; /* out[] */
 
-/* Of one segment in one update: how its gradients are read and its weights stored; its
+/* For one segment in one update: how its gradients are read and its weights stored; its
  * trust ratio, where the optimizer has them. */
 struct update_rule {
     float multiplier, clip, trust;

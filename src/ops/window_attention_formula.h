@@ -1,5 +1,5 @@
 /*
- * The numbers of window attention that every backend must agree on, for host and device.
+ * The constants of window attention that every backend agrees on, for host and device.
  */
 #ifndef OPS_WINDOW_ATTENTION_FORMULA_H
 #define OPS_WINDOW_ATTENTION_FORMULA_H

@@ -82,7 +82,7 @@ static struct view view_of(const struct step *s)
     return v;
 }
 
-/* Of all images; -1: padding. */
+/* The index over all images; -1: padding. */
 static int64_t pixel(const struct view *v, int token)
 {
     int p = window_grid_pixel(&v->size.grid, v->window, token);

@@ -55,7 +55,7 @@ struct window_mix_size {
     int heads, head, channels; /* head: C / heads */
     int windows, tokens;       /* of one map; of one window */
 };
-/* Of a map [B,H,W,C] that a node of these attributes mixes: x, y or their gradients. */
+/* For a map [B,H,W,C] that a node of these attributes mixes: x, y or their gradients. */
 struct window_mix_size window_mix_size(const struct window_mix_attrs *a,
                                        const struct tensor *map);
 

@@ -1,11 +1,15 @@
 #include "session/build.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/recompute.h"
 #include "image/label.h"
+#include "ops/all_reduce.h"
+#include "ops/batchnorm.h"
 #include "ops/confusion.h"
 #include "ops/ema.h"
 #include "ops/grad_stats.h"
@@ -48,9 +52,32 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
             : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
     t->loss = loss->build[task](b, &o, t->logits, t->labels, lam);
     if (task == MODEL_SEGMENT)
-        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE);
+        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE, o.class_weight);
     else
         (void)metrics(b, t->logits, t->labels, t->loss);
+}
+
+static void build_stages(struct build *t, struct builder *b, const struct plan *p,
+                         struct tensor *x)
+{
+    struct model_options o = p->options;
+
+    t->stages = o.stages = arena_new(&b->g->arena, sizeof(*o.stages));
+    t->stages->last = p->out[p->nout - 1];
+    (void)model_build(b, p->model, &o, x);
+}
+
+/* The same net in 8 bits takes its place. */
+static void build_quantized(struct build *t, struct builder *b, const struct plan *p)
+{
+    struct tensor **map;
+
+    t->floats = t->graph;
+    t->graph = b->g = graph_new(&graph_ops_default, false);
+    quantized_net(b, t->floats, t->logits, &p->quantized, &map);
+    t->pixels = map[t->pixels->id];
+    t->logits = map[t->logits->id];
+    free(map);
 }
 
 static void build_forward(struct build *t, struct builder *b, const struct plan *p,
@@ -61,8 +88,14 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
 
     if (mixes)
         x = mix_(b, x, control_tensor(b), &lam, &p->mixing);
-    t->logits = model_build(b, p->model, &p->options, x);
-    build_loss(t, b, p, lam, training);
+    if (p->nout) {
+        build_stages(t, b, p, x);
+    } else {
+        t->logits = model_build(b, p->model, &p->options, x);
+        if (p->quantized.enable && !training)
+            build_quantized(t, b, p);
+        build_loss(t, b, p, lam, training);
+    }
     graph_flatten(b->g);
 }
 
@@ -101,7 +134,7 @@ static void build_optimizer(struct build *t, struct builder *b, const struct pla
         .clip_value = (float)p->clip_value,
     };
 
-    if (p->level == AMP_O3)
+    if (plan_rounds(p))
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
     for (int i = 0; i <= moments; i++)
         state[i] = graph_state(b, i ? p->optimizer->moment[i - 1] : "weights", memory[i],
@@ -116,6 +149,21 @@ static void build_ema(struct builder *b, struct tensor *control)
 
     ema(b, graph_state(b, "weights_and_buffers", MEMORY_WEIGHTS, DTYPE_F32, 0, len),
         control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
+}
+
+/* In pieces of 25 MiB, as DistributedDataParallel has them. */
+static void build_all_reduce(struct builder *b, const struct plan *p, enum memory m,
+                             int64_t from, int64_t to)
+{
+    enum { PIECE = 25 << 18 };
+
+    for (int64_t at = from; p->group && at < to; at += PIECE) {
+        int64_t len = to - at < PIECE ? to - at : PIECE;
+
+        all_reduce(b, p->group,
+                   graph_state(b, m == MEMORY_WEIGHTS ? "buffers" : "grads", m, DTYPE_F32,
+                               (size_t)at * sizeof(float), len));
+    }
 }
 
 static void build_update(struct build *t, struct builder *b, const struct plan *p,
@@ -140,11 +188,15 @@ static void build_update(struct build *t, struct builder *b, const struct plan *
         grads = sum;
     }
     if (last) {
+        build_all_reduce(b, p, grads->memory, 0, len);
         grad_stats(b, grads, control);
         control_prepare_node(b, control, &prepare);
         build_optimizer(t, b, p, grads);
     }
     running_stats(b, control, p->accumulation, last);
+    if (last)
+        build_all_reduce(b, p, MEMORY_WEIGHTS, b->g->flat->param_len,
+                         b->g->flat->weights_len);
     if (last && p->ema_on_device)
         build_ema(b, control);
     if (last)
@@ -153,24 +205,38 @@ static void build_update(struct build *t, struct builder *b, const struct plan *
         control_micro_node(b, control);
 }
 
-/* At O3, weights that are only used in half have no bits beyond it. */
-static void build_rounding(struct build *t)
+/* Without master weights, those that are only used in half have no bits beyond it; and those
+ * of batch norms, if that is wanted. */
+static void build_rounding(struct build *t, const struct plan *p)
 {
     const struct graph *g = t->graph;
 
     for (int i = 0, k = 0; i < g->flat->ntrained; i++) {
         const struct segment *s = &g->flat->segment[i];
         const struct node *n;
-        bool half = false, full = false;
+        bool half = false, full = false, norm = false;
 
         if (!s->tensor->grad)
             continue;
         for (int r = 0; (n = tensor_reader(g, s->tensor, r)); r++) {
             half |= n->op == g->ops->cast;
             full |= n->op != g->ops->cast;
+            norm |= n->op == &op_batchnorm;
         }
-        t->segment[k++].round = half && !full;
+        t->segment[k++].round =
+            norm ? p->round_norms : half && !full && !p->master_weights;
     }
+}
+
+static void build_rules(struct build *t, const struct plan *p)
+{
+    const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
+    struct arena *mem = &t->graph->arena;
+
+    t->rules = (struct precision_rules){
+        .f32 = f32->item, .nf32 = f32->n, .half = half->item, .nhalf = half->n};
+    t->rules.f32_hits = arena_new(mem, ((size_t)f32->n + 1) * sizeof(int));
+    t->rules.half_hits = arena_new(mem, ((size_t)half->n + 1) * sizeof(int));
 }
 
 void build_init(struct build *t, const struct plan *p, enum build_kind kind, bool mixes)
@@ -178,6 +244,8 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     bool training = kind != BUILD_EVAL;
     struct builder b = {0};
 
+    if (training && p->nout)
+        BUG("a net without a classifier is trained");
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
     /* says where weights lie: the same in all programs */
@@ -192,11 +260,14 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         build_segments(t, p);
         build_update(t, &b, p, kind == BUILD_TRAIN);
     }
-    precision(t->graph, p->level, p->half);
-    if (!training)
+    build_rules(t, p);
+    precision_by_rules(t->graph, p->level, p->half, &t->rules);
+    if (t->logits && !training)
         graph_output(t->graph, t->logits);
-    if (training && p->level == AMP_O3)
-        build_rounding(t);
+    for (int i = 0; i < p->nout; i++)
+        graph_output(t->graph, t->stages->stage[p->out[i]].x);
+    if (training && plan_rounds(p))
+        build_rounding(t, p);
     if (training && p->recompute)
         t->recomputed = recompute(t->graph);
 }
@@ -204,5 +275,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
 void build_release(struct build *t)
 {
     graph_free(t->graph);
+    if (t->floats)
+        graph_free(t->floats);
     *t = (struct build){0};
 }

@@ -3,13 +3,15 @@
  *
  * A training step is one graph:
  *   normalize -> [mix] -> model -> cross_entropy -> metrics -> backward
- *   -> [grads_accumulate] -> grad_stats -> control_prepare -> optimizer
- *   -> running_stats -> [ema] -> control_finish
+ *   -> [grads_accumulate] -> [all_reduce] -> grad_stats -> control_prepare -> optimizer
+ *   -> running_stats -> [all_reduce] -> [ema] -> control_finish
  * With gradient accumulation, BUILD_MICRO is the graph of all batches of an update but
- * the last: it ends behind grads_accumulate and running_stats with control_micro.
+ * the last: it ends after grads_accumulate and running_stats with control_micro.
  * BUILD_EVAL is the inference graph: normalize, model, cross_entropy without smoothing
- * and metrics; the logits are in MEMORY_OUTPUT. A model that segments has
- * cross_entropy2d and confusion in place of cross_entropy and metrics, and no mix.
+ * and metrics; the logits are in MEMORY_OUTPUT. With MODEL.FEATURES_ONLY it ends with the
+ * last of the stages that are asked for, which are there in place of the logits. A model
+ * that segments has cross_entropy2d and confusion in place of cross_entropy and metrics,
+ * and no mix.
  *
  * All graphs of one configuration have one flat layout.
  */
@@ -23,11 +25,14 @@ enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
 
 struct build {
     struct graph *graph;
+    struct graph *floats;  /* the net that one in 8 bits was made from, or NULL */
     struct tensor *pixels; /* uint8 image [batch, channels, height, width] */
     struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
                             * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *logits, *loss;
-    int recomputed;                 /* nodes that activation checkpointing duplicated */
+    struct model_stages *stages;  /* of a plan with .nout; no labels, logits, loss then */
+    struct precision_rules rules; /* AMP.FP32 and AMP.HALF, and what they matched */
+    int recomputed;               /* nodes that activation checkpointing duplicated */
     struct update_segment *segment; /* of the optimizer, in the graph's arena */
     int nsegment;
 };

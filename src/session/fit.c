@@ -187,6 +187,15 @@ static void add_kinds(struct strbuf *why, const struct session *s)
     }
 }
 
+/* The most images that the data and the libraries' indices allow. */
+static int64_t most_of(const struct trial *probe, int64_t images)
+{
+    int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
+
+    most = most < most_images ? most : most_images;
+    return images && images < most ? images : most;
+}
+
 static void add_cures(struct strbuf *why, const struct session *s, size_t need,
                       size_t limit, size_t reserve)
 {
@@ -194,8 +203,15 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
     struct question q = {s, train, eval, false, limit};
     int64_t batch = train ? s->plan.batch : s->plan.val_batch;
     int64_t fits = largest_below(&q, batch, need);
+    struct trial probe = ask(&q, fits < PROBE ? 1 : PROBE);
+    int64_t most = rounded(most_of(&probe, 0));
 
-    if (fits)
+    if (fits > most) /* libraries have no fast kernels for more */
+        strbuf_addf(why,
+                    "; the largest DATA.BATCH_SIZE that fits is %lld; beyond %lld there "
+                    "are tensors of 2^31 elements, for which cuDNN has no fast engines",
+                    (long long)fits, (long long)most);
+    else if (fits)
         strbuf_addf(why, "; the largest DATA.BATCH_SIZE that fits is %lld",
                     (long long)fits);
     else
@@ -233,15 +249,6 @@ bool fit_check(const struct session *s, struct strbuf *why)
     strbuf_addstr(why, own ? " are free" : " are all that the machine has");
     add_cures(why, s, need, limit, m.reserve);
     return false;
-}
-
-/* The most images that the data and the libraries' indices allow. */
-static int64_t most_of(const struct trial *probe, int64_t images)
-{
-    int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
-
-    most = most < most_images ? most : most_images;
-    return images && images < most ? images : most;
 }
 
 /* For the engines that timing will choose: those of trials are the heuristic's. */
@@ -288,20 +295,31 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     return at;
 }
 
-void fit_report(const struct session *s)
+static void add_bytes(struct strbuf *text, const char *before, size_t bytes)
+{
+    strbuf_addstr(text, before);
+    strbuf_add_bytes(text, (double)bytes);
+}
+
+void fit_report(const struct session *s, const char *when)
 {
     struct strbuf kinds = STRBUF_INIT, text = STRBUF_INIT;
     struct device_memory m;
+    size_t ours;
 
     if (!s->backend->memory || !s->backend->memory(s->device, &m))
         return;
-    strbuf_add_bytes(&text, (double)m.peak);
+    ours = m.free + m.held + m.library;
     add_kinds(&kinds, s);
+    add_bytes(&text, "", m.held);
     if (kinds.len)
         strbuf_addf(&text, " (%s)", kinds.buf);
-    strbuf_addstr(&text, ", libraries ");
-    strbuf_add_bytes(&text, (double)m.library);
-    log_info("memory: at most %s", text.buf);
+    add_bytes(&text, ", libraries ", m.library);
+    add_bytes(&text, ", driver and other programs ", m.total > ours ? m.total - ours : 0);
+    add_bytes(&text, "; free ", m.free);
+    add_bytes(&text, " of ", m.total);
+    add_bytes(&text, ", peak ", m.peak + m.library);
+    log_info("memory %s: %s", when, text.buf);
     strbuf_release(&kinds);
     strbuf_release(&text);
 }

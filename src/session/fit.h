@@ -27,8 +27,11 @@ bool fit_check(const struct session *s, struct strbuf *why);
  */
 int64_t fit_batch(const struct session *s, const struct session_options *o);
 
-/* One line in the log of what the device's memory was taken by; nothing where it is the
- * host's. */
-void fit_report(const struct session *s);
+/*
+ * One line in the log of what the device's memory is taken by now, "at the start"; nothing
+ * where it is the host's. Its peak is the most of this program, libraries as they are now.
+ * Does not wait for the device.
+ */
+void fit_report(const struct session *s, const char *when);
 
 #endif

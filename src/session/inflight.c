@@ -91,11 +91,13 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *to,
     }
     a->wait(dev, LANE_COPY, slot->used);
     a->copy_in(dev, LANE_COPY, memory, b->pixels, to->pixel_size);
-    a->copy_in(dev, LANE_COPY, memory + labels, b->labels, to->label_size);
+    if (to->label_size)
+        a->copy_in(dev, LANE_COPY, memory + labels, b->labels, to->label_size);
     a->record(dev, LANE_COPY, slot->filled);
     a->wait(dev, LANE_RUN, slot->filled);
     a->copy(dev, LANE_RUN, to->pixels, memory, to->pixel_size);
-    a->copy(dev, LANE_RUN, to->labels, memory + labels, to->label_size);
+    if (to->label_size)
+        a->copy(dev, LANE_RUN, to->labels, memory + labels, to->label_size);
     a->record(dev, LANE_RUN, slot->used);
     if (b->release)
         slot->lent = *b;
@@ -113,7 +115,8 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
         return;
     }
     q->backend->copy_in(q->device, to->pixels, b->pixels, to->pixel_size);
-    q->backend->copy_in(q->device, to->labels, b->labels, to->label_size);
+    if (to->label_size)
+        q->backend->copy_in(q->device, to->labels, b->labels, to->label_size);
     give_back(&lent);
 }
 

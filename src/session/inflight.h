@@ -1,6 +1,6 @@
 /*
  * Runs that are in flight: batches on their way to the device, and the snapshots of
- * control and metrics that updates leave behind.
+ * control and metrics after each update.
  *
  *   inflight_room(q);                       at most one run is unfinished then
  *   inflight_input(q, to, &batch);          starts copying, beside what runs
@@ -10,9 +10,9 @@
  *   inflight_drain(q);                      nothing is in flight, all batches given back
  *
  * So the host is never more than two runs ahead, and waits only for a run that has
- * another behind it: the device does not run dry. A batch goes to one of two slots on the
+ * another after it: the device does not run dry. A batch goes to one of two slots on the
  * device in LANE_COPY while the last run is still on; in front of its own run it is
- * copied from there to where the program reads (77 MB of traffic for 256 pictures of
+ * copied from there to where the program reads (77 MB of traffic for 256 images of
  * 224x224: 0.02 ms of a step of 30 ms). With that, one captured graph serves both slots
  * and no kernel has to look up which slot is meant.
  *
@@ -68,7 +68,7 @@ void inflight_init(struct inflight *q, const struct backend *b, struct device *d
                    size_t slot_size);
 void inflight_release(struct inflight *q); /* after inflight_drain */
 
-/* What a slot must hold for a batch of these sizes: the labels lie behind the pixels. */
+/* What a slot must hold for a batch of these sizes: the labels lie after the pixels. */
 static inline size_t inflight_slot_size(size_t pixels, size_t labels)
 {
     return (pixels + 255) / 256 * 256 + labels;

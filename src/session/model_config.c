@@ -42,7 +42,7 @@ void model_check_labels(const struct config *cfg, struct problems *p)
 {
     if (cfg->model.num_classes > LABEL_CLASSES)
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES"),
-                     "MODEL.NUM_CLASSES %lld: label pictures have at most %d classes",
+                     "MODEL.NUM_CLASSES %lld: label maps have at most %d classes",
                      (long long)cfg->model.num_classes, LABEL_CLASSES);
 }
 
@@ -72,7 +72,7 @@ static void check_classify(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS"),
                      "TRAIN.CLASS_WEIGHTS is of segmentation, and %s labels whole images",
                      cfg->model.name);
-    config_warn_unread(cfg, p, "LOG.PICTURES",
+    config_warn_unread(cfg, p, "LOG.IMAGES",
                        "%s labels whole images, which are not painted", cfg->model.name);
     if (config_height(cfg) != cfg->data.img_size ||
         config_width(cfg) != cfg->data.img_size)
@@ -80,6 +80,56 @@ static void check_classify(const struct config *cfg, struct problems *p)
                      "DATA.IMG_HEIGHT and DATA.IMG_WIDTH are of segmentation: %s sees "
                      "squares of DATA.IMG_SIZE",
                      cfg->model.name);
+}
+
+static int pick(const struct model *m, const struct model_options *o,
+                const struct config *cfg, int out[MODEL_STAGES], struct model_stages *all,
+                struct strbuf *why)
+{
+    model_stages_list(m, o, (int)cfg->model.in_chans, config_height(cfg),
+                      config_width(cfg), all);
+    return model_stages_pick(&cfg->model.out_indices, all->n, m->family->default_stages,
+                             out, why);
+}
+
+int model_stages_of_config(const struct config *cfg, int out[MODEL_STAGES],
+                           struct model_stages *all)
+{
+    struct arena mem = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct model_stages any;
+    struct model_options o;
+    int n;
+
+    if (!cfg->model.features_only)
+        return 0;
+    o = model_options_of_config(cfg, &mem);
+    n = pick(model_of_config(cfg), &o, cfg, out, all ? all : &any, &why);
+    if (!n)
+        BUG("MODEL.OUT_INDICES was not checked: %s", why.buf);
+    arena_release(&mem);
+    return n;
+}
+
+static void check_stages(const struct model *m, const struct model_options *o,
+                         const struct config *cfg, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct model_stages all;
+    int out[MODEL_STAGES];
+
+    if (!pick(m, o, cfg, out, &all, &why))
+        config_blame(cfg, p, KEYS("MODEL.OUT_INDICES"), "MODEL.OUT_INDICES of %s: %s",
+                     m->name, why.buf);
+    strbuf_release(&why);
+}
+
+void model_check_whole(const struct config *cfg, struct problems *p)
+{
+    if (cfg->model.features_only)
+        config_blame(cfg, p, KEYS("MODEL.FEATURES_ONLY"),
+                     "MODEL.FEATURES_ONLY leaves out the classifier, which is needed "
+                     "here: trainc features and trainc summary take such a net");
 }
 
 /* What the family itself demands of options and images. */
@@ -95,6 +145,10 @@ static void check_family(const struct model *m, const struct config *cfg,
         keys = m->family->check(m, &o, config_height(cfg), config_width(cfg), &why);
     if (keys)
         config_blame(cfg, p, keys, "%s", why.buf);
+    else if (cfg->model.features_only)
+        check_stages(m, &o, cfg, p);
+    else
+        config_warn_unread(cfg, p, "MODEL.OUT_INDICES", "MODEL.FEATURES_ONLY is False");
     arena_release(&mem);
     strbuf_release(&why);
 }
@@ -141,10 +195,7 @@ void model_check(const struct config *cfg, struct problems *p)
     loss_check(cfg, m, p);
     if (model_options_check(cfg, p) && m)
         check_family(m, cfg, p);
-    if (cfg->model.in_chans > cfg->data.mean.n)
-        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
-                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
-                     (long long)cfg->model.in_chans);
+    input_check(cfg, p);
     check_rate(cfg, p, "MODEL.DROP_RATE", cfg->model.drop_rate);
     check_rate(cfg, p, "MODEL.DROP_PATH_RATE", cfg->model.drop_path_rate);
     strbuf_release(&why);
@@ -163,7 +214,7 @@ const struct model *model_of_config(const struct config *cfg)
 
 uint8_t model_mean_byte(const struct config *cfg, int channel)
 {
-    double v = rint(255 * cfg->data.mean.item[channel]);
+    double v = rint(255 * input_mean(cfg, channel));
 
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }

@@ -112,9 +112,25 @@ static void preset(struct config *cfg, const struct option *o, const void *membe
     strbuf_release(&now);
 }
 
+/* The type from the name, unless the source of the name, or a later one, has both. */
+static void preset_type(struct config *cfg)
+{
+    const struct model_family *f = model_family_of(cfg->model.name);
+    struct strbuf where = STRBUF_INIT;
+
+    strbuf_addf(&where, "MODEL.NAME %s", cfg->model.name);
+    if (f && strcmp(f->type, cfg->model.type) != 0 &&
+        config_is_later(cfg, "MODEL.NAME", "MODEL.TYPE"))
+        config_set_for(cfg, "MODEL.TYPE", f->type, where.buf);
+    strbuf_release(&where);
+}
+
 void model_preset(struct config *cfg)
 {
     struct strbuf text = STRBUF_INIT;
+
+    preset_type(cfg);
+
     const struct model *m = model_find(cfg->model.type, cfg->model.name, &text);
     const struct option *o = m && m->family->arch_is_options ? m->family->options : NULL;
 

@@ -14,14 +14,14 @@ void session_drop_program(struct session *s, enum session_program which);
 /* Grows the memory of all programs to what they need, and tells them where it is. */
 void session_bind(struct session *s);
 
-/* Whether the average is in host memory: if that is wanted, or if no program averages. */
-bool session_host_average(const struct session *s);
+/* Whether the EMA is in host memory: if that is wanted, or if no program computes one. */
+bool session_ema_on_host(const struct session *s);
 
 /* A batch of any of the programs, pixels and labels, in bytes. */
 size_t session_slot_size(const struct session *s);
 
-/* Where the average lies on the device that an evaluation reads. */
-void *session_average(const struct session *s);
+/* Where the EMA lies on the device that an evaluation reads. */
+void *session_ema(const struct session *s);
 
 /* Bytes of a flat array: of all weights, or of moments. */
 size_t session_flat_bytes(const struct session *s, enum memory m);

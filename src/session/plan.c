@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dist/group.h"
 #include "session/model_config.h"
 #include "session/optimizer_config.h"
 
@@ -29,6 +30,12 @@ static void plan_amp(struct plan *p, const struct config *cfg,
                               "takes one that it has"
                             : "this device computes half types in software, up to a "
                               "hundred times slower: AMP.DTYPE auto trains in fp32";
+    p->amp = &cfg->amp;
+    p->master_weights = cfg->amp.master_weights.has && p->level >= AMP_O2
+                            ? cfg->amp.master_weights.value
+                            : p->level != AMP_O3;
+    p->round_norms = p->level >= AMP_O2 && cfg->amp.keep_batchnorm_fp32.has &&
+                     !cfg->amp.keep_batchnorm_fp32.value;
     p->compute = p->level == AMP_O0 ? "fp32" : dtype_name(p->half);
 }
 
@@ -55,17 +62,29 @@ static void plan_scaler(struct plan *p, const struct config *cfg)
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
 {
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
+    int64_t each = cfg->data.batch_size * p->world; /* images of all processes */
 
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
                       "DATA.BATCH_SIZE auto: give a number, the memory of this device is "
                       "not known");
     if (images)
-        batches = images / cfg->data.batch_size;
+        batches = images / each;
+    if (!cfg->data.drop_last)
+        p->tail = images % each;
+    if (p->tail && p->world > 1)
+        config_refuse(cfg, KEYS("DATA.DROP_LAST"),
+                      "DATA.DROP_LAST False: the last batch of %lld images cannot be "
+                      "shared by %d processes",
+                      (long long)p->tail, p->world);
+    batches += p->tail > 0;
     if (!batches)
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
-                      "the training set has %lld images, fewer than DATA.BATCH_SIZE %lld",
-                      (long long)images, (long long)cfg->data.batch_size);
+                      "the training set has %lld images, fewer than DATA.BATCH_SIZE "
+                      "%lld%s",
+                      (long long)images, (long long)cfg->data.batch_size,
+                      p->world > 1 ? " in each process: take fewer"
+                                   : ": take fewer, or --no-drop-last");
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
@@ -74,14 +93,14 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     p->accumulation.group = (int)(steps < batches ? steps : batches);
     p->updates_per_epoch = accumulation_updates(&p->accumulation);
     p->updates = cfg->train.epochs * p->updates_per_epoch;
-    p->warmup_updates = cfg->train.warmup_epochs * p->updates_per_epoch;
+    p->warmup_updates = schedule_warmup_epochs(cfg) * p->updates_per_epoch;
 }
 
 static void plan_schedule(struct plan *p, const struct config *cfg)
 {
     const struct config_train *t = &cfg->train;
 
-    p->lr_factor = t->scale_lr ? (double)(p->batch * t->accumulation_steps) /
+    p->lr_factor = t->scale_lr ? (double)(p->batch * p->world * t->accumulation_steps) /
                                      (double)t->scale_lr_base
                                : 1;
     p->lr_schedule = schedule_of_config(cfg);
@@ -92,15 +111,13 @@ static void plan_input(struct plan *p, const struct config *cfg)
 {
     int channels = (int)cfg->model.in_chans;
 
-    if (channels > cfg->data.mean.n || channels > cfg->data.std.n)
-        BUG("unchecked channels");
     p->channels = channels;
     p->height = config_height(cfg);
     p->width = config_width(cfg);
     p->input.layer = "input";
     for (int i = 0; i < channels; i++) {
-        p->input.mean[i] = (float)cfg->data.mean.item[i];
-        p->input.std[i] = (float)cfg->data.std.item[i];
+        p->input.mean[i] = (float)input_mean(cfg, i);
+        p->input.std[i] = (float)input_std(cfg, i);
     }
 }
 
@@ -151,15 +168,23 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
 {
     *p = (struct plan){
         .model = model_of_config(cfg),
+        .world = dist_world(),
+        .group = dist_collective(),
         .loss = loss_of_config(cfg),
         .loss_options = loss_options_of_config(cfg, class_weight),
         .freeze = cfg->train.freeze.item,
         .nfreeze = cfg->train.freeze.n,
         .recompute = cfg->train.use_checkpoint,
+        .quantized = {.enable = cfg->quant.enable,
+                      .first = cfg->quant.first,
+                      .last = cfg->quant.last,
+                      .keep = cfg->quant.keep.item,
+                      .nkeep = cfg->quant.keep.n},
         .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
     };
     p->options = model_options_of_config(cfg, &p->mem);
     plan_input(p, cfg);
+    p->nout = model_stages_of_config(cfg, p->out, NULL);
     plan_mixing(p, cfg);
     plan_counts(p, cfg, images);
     plan_schedule(p, cfg);

@@ -4,13 +4,13 @@
  * written back into the configuration, so a saved config.yaml can be run again;
  * derived.yaml holds these values.
  *
- * Counting. A batch is DATA.BATCH_SIZE images; ACCUMULATION_STEPS of them make an update
- * (control.step), which is what schedules count. An epoch has floor(images / batch)
- * batches; the last update of an epoch takes those that are left, fewer perhaps, and its
+ * Counting. A batch is DATA.BATCH_SIZE images in each process; ACCUMULATION_STEPS of them
+ * make an update (control.step), which is what schedules count. An epoch has
+ * floor(images / (batch * processes)) batches, and one more of the `tail` images that are left unless DATA.DROP_LAST; the last update of an epoch takes those that are left, fewer perhaps, and its
  * gradient is the mean over them.
  *
- * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * accumulation /
- * SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
+ * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * processes *
+ * accumulation / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
  */
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H
@@ -20,7 +20,9 @@
 
 #include "config/config.h"
 #include "graph/backend.h"
+#include "graph/collective.h"
 #include "graph/precision.h"
+#include "models/stages.h"
 #include "models/table.h"
 #include "ops/accumulation_formula.h"
 #include "ops/control_formula.h"
@@ -28,17 +30,25 @@
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
 #include "session/losses.h"
+#include "session/quantized.h"
 #include "session/schedules.h"
 
 struct plan {
     const struct model *model;
     struct model_options options;
-    int64_t batch, val_batch;
+    int64_t batch, val_batch;       /* of this process */
+    int world;                      /* processes, each with batches of its own */
+    const struct collective *group; /* of them; NULL: there is one */
+    int64_t
+        tail; /* images of an epoch's last batch, if it is smaller than others; 0: not */
     int channels, height, width; /* of the images that the model sees */
+    int out[MODEL_STAGES], nout; /* MODEL.FEATURES_ONLY: these stages and no logits */
     struct normalize_attrs input;
     bool mix;              /* mixup or cutmix before mix_off_epoch */
     int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
+
+    struct quantized_choice quantized; /* in inference */
 
     const struct loss *loss; /* of training */
     struct loss_options loss_options;
@@ -64,10 +74,13 @@ struct plan {
     double ema_ramp; /* updates */
 
     enum amp_level level;
-    enum dtype half;        /* of no meaning at O0 */
-    const char *compute;    /* "fp32", "fp16" or "bf16": what most arithmetic is */
-    const char *amp_remark; /* a line for the log, or NULL */
-    bool amp_slow;          /* and it is a warning: the half type is emulated */
+    enum dtype half;     /* of no meaning at O0 */
+    bool master_weights; /* the optimizer updates fp32 weights; else it rounds them */
+    bool round_norms;    /* it rounds those of batch norms, too */
+    const struct config_amp *amp; /* the lists of layers */
+    const char *compute;          /* "fp32", "fp16" or "bf16": what most arithmetic is */
+    const char *amp_remark;       /* a line for the log, or NULL */
+    bool amp_slow;                /* and it is a warning: the half type is emulated */
     struct scaler scaler;
     double first_scale; /* the loss scale before the first update */
     int inject_overflow_at;
@@ -84,5 +97,11 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev);
 void plan_release(struct plan *p);
+
+/* Does the optimizer round some weights to the half type? */
+static inline bool plan_rounds(const struct plan *p)
+{
+    return !p->master_weights || p->round_norms;
+}
 
 #endif

@@ -1,4 +1,5 @@
 /* The programs of a session, and the memory that they need together. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -35,19 +36,53 @@ static void check_freeze(const struct session *s, const struct build *t)
                       "TRAIN.FREEZE leaves nothing to train");
 }
 
+/* Each pattern of AMP.FP32 and AMP.HALF must name a layer. */
+static void check_rules(const struct session *s, const char *key,
+                        const struct str_list *list, const int *hits)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!hits[i])
+            config_refuse(s->cfg, KEYS(key),
+                          "%s: no layer of %s with a choice of precision matches '%s' "
+                          "('trainc summary' lists them)",
+                          key, s->cfg->model.name, list->item[i]);
+}
+
+/* Inputs of layers that could be in 8 bits are results, too. */
+static void observe(struct session *s, struct build *t)
+{
+    struct quantized_layer *list;
+    int n = quantized_layers(t->graph, t->logits, &s->plan.quantized, &list);
+
+    for (int i = 0; i < n; i++) {
+        struct tensor *x = t->graph->tensor[list[i].input->id];
+
+        if (!x->root)
+            graph_output(t->graph, x);
+    }
+    free(list);
+}
+
 static void compile(struct session *s, enum session_program which)
 {
     static const enum build_kind kind[] = {
-        [SESSION_TRAIN] = BUILD_TRAIN,
-        [SESSION_MICRO] = BUILD_MICRO,
-        [SESSION_EVAL] = BUILD_EVAL,
+        [SESSION_TRAIN] = BUILD_TRAIN,   [SESSION_MICRO] = BUILD_MICRO,
+        [SESSION_TAIL] = BUILD_TRAIN,    [SESSION_EVAL] = BUILD_EVAL,
         [SESSION_EVAL_EMA] = BUILD_EVAL,
     };
-    struct compile_options o = {.keep_declines = s->keep_declines};
+    struct compile_options o = {.keep_declines = s->keep_declines,
+                                .redzones = s->cfg->debug.redzones};
+    struct plan plan = s->plan;
 
     if (which == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
-    build_init(&s->build[which], &s->plan, kind[which], s->mixing);
+    if (which == SESSION_TAIL)
+        plan.batch = plan.tail;
+    build_init(&s->build[which], &plan, kind[which], s->mixing);
+    check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[which].rules.f32_hits);
+    check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[which].rules.half_hits);
+    if (s->observe)
+        observe(s, &s->build[which]);
     if (kind[which] != BUILD_EVAL)
         check_freeze(s, &s->build[which]);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
@@ -62,12 +97,18 @@ void session_compile_train(struct session *s)
     if (s->plan.accumulation.group > 1)
         compile(s, SESSION_MICRO);
     compile(s, SESSION_TRAIN);
+    if (s->plan.tail)
+        compile(s, SESSION_TAIL);
 }
 
 void session_compile(struct session *s, const struct session_options *o)
 {
     plan_init(&s->plan, s->cfg, o->images, o->class_weight, s->backend, s->device);
     s->mixing = s->plan.mix;
+    if (s->plan.quantized.enable && (o->train || s->plan.nout))
+        config_refuse(s->cfg, KEYS("QUANT.ENABLE"),
+                      "QUANT.ENABLE: nets in 8 bits only classify or segment: they "
+                      "neither train nor give features");
     if (o->train)
         session_compile_train(s);
     if (o->eval)
@@ -101,13 +142,13 @@ const struct flat *session_flat(const struct session *s)
     return s->build[which].graph->flat;
 }
 
-bool session_host_average(const struct session *s)
+bool session_ema_on_host(const struct session *s)
 {
     return s->plan.ema && (!s->plan.ema_on_device || !s->program[SESSION_TRAIN]);
 }
 
-/* Where an average in host memory is copied to be evaluated: the end of the arena. */
-static size_t average_offset(const struct session *s)
+/* Where an EMA in host memory is copied to be evaluated: the end of the arena. */
+static size_t ema_offset(const struct session *s)
 {
     size_t need = program_need(s->program[SESSION_EVAL], MEMORY_ARENA);
 
@@ -124,9 +165,9 @@ size_t session_bytes(const struct session *s, enum memory m)
         most = need > most ? need : most;
         sum += need;
     }
-    if (m == MEMORY_ARENA && s->program[SESSION_EVAL_EMA] && session_host_average(s)) {
-        size_t need = average_offset(s) +
-                      program_need(s->program[SESSION_EVAL_EMA], MEMORY_WEIGHTS);
+    if (m == MEMORY_ARENA && s->program[SESSION_EVAL_EMA] && session_ema_on_host(s)) {
+        size_t need =
+            ema_offset(s) + program_need(s->program[SESSION_EVAL_EMA], MEMORY_WEIGHTS);
 
         most = need > most ? need : most;
     }
@@ -135,7 +176,7 @@ size_t session_bytes(const struct session *s, enum memory m)
 
 bool session_has_ema(const struct session *s)
 {
-    return s->average || s->base[MEMORY_EMA];
+    return s->ema || s->base[MEMORY_EMA];
 }
 
 /* Grows memory `m` to what the programs need; what was in it is lost. */
@@ -151,10 +192,10 @@ static void grow(struct session *s, enum memory m)
     s->size[m] = need;
 }
 
-void *session_average(const struct session *s)
+void *session_ema(const struct session *s)
 {
-    return session_host_average(s) ? (char *)s->base[MEMORY_ARENA] + average_offset(s)
-                                   : s->base[MEMORY_EMA];
+    return session_ema_on_host(s) ? (char *)s->base[MEMORY_ARENA] + ema_offset(s)
+                                  : s->base[MEMORY_EMA];
 }
 
 static void bind(struct session *s, enum session_program which)
@@ -172,7 +213,7 @@ static void bind(struct session *s, enum session_program which)
         base[MEMORY_METRICS] = s->eval_metrics[SESSION_RAW];
     if (which == SESSION_EVAL_EMA) {
         base[MEMORY_METRICS] = s->eval_metrics[SESSION_EMA];
-        base[MEMORY_WEIGHTS] = session_average(s);
+        base[MEMORY_WEIGHTS] = session_ema(s);
     }
     program_bind(p, base);
 }
@@ -191,9 +232,9 @@ size_t session_slot_size(const struct session *s)
 
     for (int i = 0; i < SESSION_PROGRAMS; i++) {
         const struct build *b = &s->build[i];
-        size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels),
-                                                         tensor_size(b->labels))
-                                    : 0;
+        size_t labels = b->labels ? tensor_size(b->labels) : 0;
+        size_t need =
+            s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels) : 0;
 
         most = need > most ? need : most;
     }

@@ -69,6 +69,24 @@ static void fill_onecycle(struct schedule *s, const struct config *cfg,
     s->final_div = cfg->train.lr_scheduler.final_div_factor;
 }
 
+static void check_plateau(const struct config *cfg, struct problems *p)
+{
+    double rate = cfg->train.lr_scheduler.decay_rate;
+
+    if (!(rate > 0 && rate < 1))
+        config_blame(
+            cfg, p, KEYS(SCHED("DECAY_RATE"), SCHED("NAME")),
+            "TRAIN.LR_SCHEDULER.DECAY_RATE %g: plateau needs one between 0 and 1", rate);
+}
+
+static void fill_plateau(struct schedule *s, const struct config *cfg,
+                         int64_t updates_per_epoch)
+{
+    (void)updates_per_epoch;
+    s->rate = cfg->train.lr_scheduler.decay_rate;
+    s->patience = cfg->train.lr_scheduler.patience_epochs;
+}
+
 static const struct lr_schedule schedules[] = {
     {
         .name = "cosine",
@@ -113,6 +131,22 @@ static const struct lr_schedule schedules[] = {
         .warms_up_by = "PCT_START",
         .fill = fill_onecycle,
     },
+    {
+        .name = "constant",
+        .help = "BASE_LR to the end (timm)",
+        .kind = SCHEDULE_CONSTANT,
+        .reads = READS(WARMUP),
+    },
+    {
+        .name = "plateau",
+        .help = "times DECAY_RATE after PATIENCE_EPOCHS without a better score (timm)",
+        .kind = SCHEDULE_PLATEAU,
+        .reads =
+            READS(WARMUP, "TRAIN.MIN_LR", SCHED("DECAY_RATE"), SCHED("PATIENCE_EPOCHS")),
+        .check = check_plateau,
+        .fill = fill_plateau,
+        .judge = plateau_judge,
+    },
     {.name = NULL},
 };
 
@@ -132,12 +166,21 @@ void schedule_check(const struct config *cfg, struct problems *p)
     if (!names_check(&schedule_names, cfg, p, SCHED("NAME")))
         return;
     s = schedule_of_config(cfg);
-    if (!s->warms_up_by && cfg->train.warmup_epochs > cfg->train.epochs)
-        config_blame(cfg, p, KEYS("TRAIN.WARMUP_EPOCHS", "TRAIN.EPOCHS"),
-                     "TRAIN.WARMUP_EPOCHS (%lld) is more than TRAIN.EPOCHS (%lld)",
-                     (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
     if (s->check)
         s->check(cfg, p);
+}
+
+void schedule_note_warmup(const struct config *cfg, struct problems *p)
+{
+    int i = names_find(&schedule_names, cfg->train.lr_scheduler.name);
+
+    if (i >= 0 && !schedules[i].warms_up_by &&
+        cfg->train.warmup_epochs > cfg->train.epochs)
+        problems_note(p, config_where(cfg, "TRAIN.EPOCHS"),
+                      "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) is shortened to "
+                      "the %lld of the run, which is all of it: --warmup-epochs says how "
+                      "many",
+                      (long long)cfg->train.warmup_epochs, (long long)cfg->train.epochs);
 }
 
 const struct lr_schedule *schedule_of_config(const struct config *cfg)
@@ -149,6 +192,13 @@ const struct lr_schedule *schedule_of_config(const struct config *cfg)
     return &schedules[i];
 }
 
+int64_t schedule_warmup_epochs(const struct config *cfg)
+{
+    const struct config_train *t = &cfg->train;
+
+    return t->warmup_epochs < t->epochs ? t->warmup_epochs : t->epochs;
+}
+
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,
                               double factor)
 {
@@ -158,7 +208,7 @@ struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoc
         .kind = (int)row->kind,
         .warmup_prefix = t->lr_scheduler.warmup_prefix,
         .total = t->epochs * updates_per_epoch,
-        .warmup = t->warmup_epochs * updates_per_epoch,
+        .warmup = schedule_warmup_epochs(cfg) * updates_per_epoch,
         .base = t->base_lr * factor,
         .warmup_start = t->warmup_lr * factor,
         .min = t->min_lr * factor,

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "config/problems.h"
 #include "ops/schedule_formula.h"
+#include "session/plateau.h"
 
 struct lr_schedule {
     const char *name;
@@ -21,6 +22,8 @@ struct lr_schedule {
     const char *const *reads;
     /* The key by which it warms up instead of TRAIN.WARMUP_EPOCHS; NULL: none. */
     const char *warms_up_by;
+    /* At the end of an epoch; NULL: it is a function of the update. */
+    bool (*judge)(struct plateau *p, const struct schedule *s);
     /* Rules between its keys; NULL: none. */
     void (*check)(const struct config *cfg, struct problems *p);
     /* What its own keys say, of a checked configuration; NULL: nothing. */
@@ -33,8 +36,14 @@ extern const struct names schedule_names;
  * other? For the check() of verbs that have a configuration. */
 void schedule_check(const struct config *cfg, struct problems *p);
 
+/* Says so if a run will shorten its warm-up. */
+void schedule_note_warmup(const struct config *cfg, struct problems *p);
+
 /* The row of TRAIN.LR_SCHEDULER.NAME, which is checked. */
 const struct lr_schedule *schedule_of_config(const struct config *cfg);
+
+/* TRAIN.WARMUP_EPOCHS, but no more than there are. */
+int64_t schedule_warmup_epochs(const struct config *cfg);
 
 /* `factor`: of all rates (session/plan.h). */
 struct schedule schedule_fill(const struct config *cfg, int64_t updates_per_epoch,

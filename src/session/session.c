@@ -4,22 +4,36 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "dist/group.h"
 #include "graph/flat.h"
 #include "models/init.h"
 #include "session/devices.h"
 #include "session/fit.h"
 #include "session/parts.h"
 
-/* With the batch that DATA.BATCH_SIZE auto means. */
+/*
+ * With the batch that DATA.BATCH_SIZE auto means. Timing has libraries load what they
+ * run; if that is more than was left for it, the batch is chosen once more.
+ */
 static void compile_fitting(struct session *s, const struct session_options *o)
 {
     const struct config *cfg = s->cfg;
     struct config with = *cfg;
+    struct strbuf why = STRBUF_INIT;
 
-    with.data.batch_size = fit_batch(s, o);
-    s->cfg = &with;
-    session_compile(s, o);
+    for (int left = 1; left >= 0; left--) {
+        with.data.batch_size = fit_batch(s, o);
+        s->cfg = &with;
+        session_compile(s, o);
+        if (!left || fit_check(s, &why))
+            break;
+        session_drop(s);
+        s->cfg = cfg;
+        log_info("%s", why.buf);
+    }
     s->cfg = cfg;
+    strbuf_release(&why);
 }
 
 /*
@@ -48,8 +62,13 @@ void session_init(struct session *s, const struct config *cfg,
     struct device_options d;
     double began;
 
-    *s = (struct session){.cfg = cfg, .keep_declines = o->keep_declines};
+    *s = (struct session){
+        .cfg = cfg, .keep_declines = o->keep_declines, .observe = o->observe};
     s->backend = device_options(cfg, &d);
+    if (dist_world() > 1 && s->backend->async)
+        config_refuse(cfg, KEYS("DEVICE"),
+                      "DEVICE %s: this version runs %d processes on CPUs alone",
+                      s->backend->name, dist_world());
     began = clock_now();
     s->device = s->backend->open(&d);
     s->open_seconds = clock_now() - began;
@@ -71,7 +90,7 @@ void session_alloc(struct session *s)
 {
     const struct flat *f = session_flat(s);
     struct control c = {
-        .seed = (uint64_t)s->cfg->seed,
+        .seed = session_seed(s),
         .loss_scale = s->plan.first_scale,
     };
 
@@ -83,8 +102,8 @@ void session_alloc(struct session *s)
     inflight_init(&s->inflight, s->backend, s->device, session_slot_size(s));
     s->host = xcalloc((size_t)f->weights_len, sizeof(float));
     init_weights(f, (uint64_t)s->cfg->seed, s->host);
-    if (session_host_average(s))
-        s->average = xcalloc((size_t)f->weights_len, sizeof(float));
+    if (session_ema_on_host(s))
+        s->ema = xcalloc((size_t)f->weights_len, sizeof(float));
     session_set(s, MEMORY_WEIGHTS, s->host);
     if (s->program[SESSION_TRAIN])
         session_set_control(s, &c);
@@ -110,7 +129,7 @@ void session_release(struct session *s)
             s->backend->free(s->device, s->eval_metrics[i]);
     if (s->device)
         s->backend->close(s->device);
-    free(s->average);
+    free(s->ema);
     free(s->host);
     *s = (struct session){0};
 }
@@ -124,6 +143,7 @@ void session_mix(struct session *s, bool mix)
     inflight_drain(&s->inflight);
     session_drop_program(s, SESSION_TRAIN);
     session_drop_program(s, SESSION_MICRO);
+    session_drop_program(s, SESSION_TAIL);
     session_compile_train(s);
     session_bind(s);
     session_refresh(s);

@@ -11,7 +11,7 @@
  * session_init opens the device and compiles the programs but allocates no tensor memory,
  * so sizes and claims can be asked about a device that is not there; session_alloc dies
  * before it allocates if the run does not fit (session/fit.h). `cfg` must outlive
- * the session. Everything that a checkpoint must hold is in weights, moments, average and
+ * the session. Everything that a checkpoint must hold is in weights, moments, EMA and
  * control; no other state influences the next step.
  *
  * Batches are host memory: pixels uint8 in N,H,W,C order; labels int32, -1 for a sample
@@ -35,13 +35,16 @@ struct session_options {
     const float *class_weight; /* of the loss of segmentation, for as long as the session
                                 * lives; NULL: each class weighs 1 */
     bool keep_declines;        /* for summary */
+    bool observe;              /* inputs of layers that could be in 8 bits are kept for
+                                * session_tensor() */
 };
 
 enum session_program {
     SESSION_TRAIN,
     SESSION_MICRO,
+    SESSION_TAIL, /* of the last batch of an epoch, if it is smaller than the others */
     SESSION_EVAL,
-    SESSION_EVAL_EMA, /* the same with the average for weights */
+    SESSION_EVAL_EMA, /* the same with the EMA for weights */
     SESSION_PROGRAMS
 };
 
@@ -54,17 +57,17 @@ struct session {
     struct device *device;
     double open_seconds; /* that it took to open it */
     struct plan plan;
-    bool mixing, keep_declines;
+    bool mixing, keep_declines, observe;
     struct build build[SESSION_PROGRAMS]; /* .graph is NULL where there is none */
     struct program *program[SESSION_PROGRAMS];
     void *derived[SESSION_PROGRAMS]; /* each program's own MEMORY_DERIVED */
     void *base[MEMORY_COUNT];
     size_t size[MEMORY_COUNT]; /* bytes allocated */
     void *eval_metrics[SESSION_WEIGHTS];
-    int64_t micro;  /* batches since the start of the run; control.micro's twin */
-    float *average; /* TRAIN.EMA.DEVICE cpu: the host's copy, or NULL */
-    float *host;    /* weights_len floats of scratch */
-    bool eval_ema;  /* the evaluation under way is of the average too */
+    int64_t micro; /* batches since the start of the run; control.micro's twin */
+    float *ema;    /* TRAIN.EMA.DEVICE cpu: the host's copy, or NULL */
+    float *host;   /* weights_len floats of scratch */
+    bool eval_ema; /* the evaluation under way is of the EMA too */
     struct inflight inflight;
 };
 
@@ -74,7 +77,8 @@ void session_alloc(
     struct session *s); /* weights from SEED, moments zero, EMA = weights */
 void session_release(struct session *s);
 
-/* The layout of weights, moments and averages; the same for all programs. */
+/* The layout of weights, moments and EMAs; the same for all programs. Valid until
+ * session_mix(). */
 const struct flat *session_flat(const struct session *s);
 size_t session_bytes(const struct session *s, enum memory m); /* needed, all programs */
 size_t session_slot_bytes(const struct session *s); /* of batches on their way */
@@ -83,13 +87,16 @@ size_t session_slot_bytes(const struct session *s); /* of batches on their way *
 void session_compile(struct session *s, const struct session_options *o);
 void session_drop(struct session *s);
 
-/* Trains on one batch. Returns true if it ended an update (always, unless accumulating).
- */
+/* Trains on one batch. Returns true if it ended an update (always,
+ * unless accumulating). */
 bool session_step(struct session *s, const void *pixels, const void *labels);
 bool session_step_lent(struct session *s, const struct lent_batch *b);
 
+/* Images of the coming batch, which may have room for more after them. */
+int64_t session_next_batch(const struct session *s);
+
 /*
- * What updates left behind, each once and in order, as soon as it is there; false: no
+ * The results of updates, each once and in order, as soon as they are there; false: no
  * more for now. A step waits for nothing but the step before the last.
  */
 bool session_next_snapshot(struct session *s, struct snapshot *to);
@@ -101,15 +108,15 @@ void session_drain(struct session *s);
 void *session_host_alloc(struct session *s, size_t size);
 void session_host_free(struct session *s, void *p);
 
-/* With mixup and cutmix or without, from the next step on; compiles anew if it differs.
- */
+/* With mixup and cutmix or without, from the next step on; compiles anew if
+ * it differs. */
 void session_mix(struct session *s, bool mix);
 
 /*
- * An evaluation of the weights and, if `average` and there is one, of the average on the
+ * An evaluation of the weights and, if `ema` and there is one, of the EMA on the
  * same batches. No step between begin and the last batch.
  */
-void session_eval_begin(struct session *s, bool average);
+void session_eval_begin(struct session *s, bool ema);
 void session_eval(struct session *s, const void *pixels, const void *labels);
 void session_eval_lent(struct session *s, const struct lent_batch *b);
 /* Waits for the device. All zero if that was not evaluated. */
@@ -118,15 +125,23 @@ struct metrics session_eval_metrics(const struct session *s, enum session_weight
 void session_eval_matrix(const struct session *s, enum session_weights which,
                          int64_t *matrix);
 /*
- * The logits of the last evaluated batch, with the weights themselves, as floats with the
- * classes last: [N, K] or [N, h, w, K]. Waits for the device.
+ * The logits of the last evaluated batch, with the EMA weights if those are evaluated, too,
+ * as floats with the classes last: [N, K] or [N, h, w, K]. Waits for the device.
  */
 void session_logits(struct session *s, float *dst);
+/* With MODEL.FEATURES_ONLY: the stages in plan.out, and the same of one of them: [N, H,
+ * W, C], or [N, prefix + H * W, C]. */
+const struct model_stage *session_stage(const struct session *s, int i);
+void session_stage_data(struct session *s, int i, float *dst);
+/* Copies an observed tensor of the evaluation program, as it is stored. */
+void session_tensor(struct session *s, const struct tensor *t, float *dst);
 int64_t session_classes(const struct session *s);
 bool session_has_ema(const struct session *s);
 
 /* Waits for the device. Training's metrics grow until they are set again. */
 struct control session_control(const struct session *s);
+/* The seed of dropout, mixup and cutmix: SEED, or of several processes each its own. */
+uint64_t session_seed(const struct session *s);
 struct metrics session_metrics(const struct session *s);
 void session_set_metrics(struct session *s, const struct metrics *m);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "dist/group.h"
 #include "graph/flat.h"
 #include "ops/update.h"
 #include "session/parts.h"
@@ -12,6 +13,11 @@ struct control session_control(const struct session *s)
 
     s->backend->copy_out(s->device, &c, s->base[MEMORY_CONTROL], sizeof(c));
     return c;
+}
+
+uint64_t session_seed(const struct session *s)
+{
+    return (uint64_t)s->cfg->seed + (uint64_t)dist_rank() * 0x9e3779b97f4a7c15u;
 }
 
 void session_set_control(struct session *s, const struct control *c)
@@ -48,16 +54,16 @@ size_t session_flat_bytes(const struct session *s, enum memory m)
 
 void session_get(const struct session *s, enum memory m, float *dst)
 {
-    if (m == MEMORY_EMA && s->average)
-        memcpy(dst, s->average, session_flat_bytes(s, m));
+    if (m == MEMORY_EMA && s->ema)
+        memcpy(dst, s->ema, session_flat_bytes(s, m));
     else
         s->backend->copy_out(s->device, dst, s->base[m], session_flat_bytes(s, m));
 }
 
 void session_set(struct session *s, enum memory m, const float *src)
 {
-    if (m == MEMORY_EMA && s->average)
-        memcpy(s->average, src, session_flat_bytes(s, m));
+    if (m == MEMORY_EMA && s->ema)
+        memcpy(s->ema, src, session_flat_bytes(s, m));
     else
         s->backend->copy_in(s->device, s->base[m], src, session_flat_bytes(s, m));
 }
@@ -79,7 +85,7 @@ static void round_weights(struct session *s)
 
 void session_refresh(struct session *s)
 {
-    if (s->program[SESSION_TRAIN] && s->plan.level == AMP_O3)
+    if (s->program[SESSION_TRAIN] && plan_rounds(&s->plan))
         round_weights(s);
     if (s->program[SESSION_TRAIN])
         program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */

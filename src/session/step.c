@@ -15,8 +15,13 @@ static void take_batch(struct session *s, enum session_program which,
 {
     const struct build *b = &s->build[which];
     const struct program *p = s->program[which];
-    struct inflight_place to = {program_data(p, b->pixels), program_data(p, b->labels),
-                                tensor_size(b->pixels), tensor_size(b->labels)};
+    struct inflight_place to = {.pixels = program_data(p, b->pixels),
+                                .pixel_size = tensor_size(b->pixels)};
+
+    if (b->labels) {
+        to.labels = program_data(p, b->labels);
+        to.label_size = tensor_size(b->labels);
+    }
 
     inflight_room(&s->inflight);
     inflight_input(&s->inflight, &to, batch);
@@ -27,8 +32,9 @@ static void run(struct session *s, enum session_program which)
     static const char *const name[] = {
         [SESSION_TRAIN] = "training step",
         [SESSION_MICRO] = "accumulation step",
+        [SESSION_TAIL] = "training step of the last batch",
         [SESSION_EVAL] = "evaluation step",
-        [SESSION_EVAL_EMA] = "evaluation step of the average",
+        [SESSION_EVAL_EMA] = "evaluation step of the EMA",
     };
 
     if (s->backend->range)
@@ -39,10 +45,10 @@ static void run(struct session *s, enum session_program which)
 }
 
 /* The device's rule, with the device's own decision to skip. */
-static void step_average(struct session *s)
+static void step_ema(struct session *s)
 {
     struct control c = session_control(s);
-    float rate = (float)(1 - c.ema_decay), *e = s->average;
+    float rate = (float)(1 - c.ema_decay), *e = s->ema;
     int64_t len = session_flat(s)->weights_len;
 
     if (c.overflow)
@@ -52,17 +58,43 @@ static void step_average(struct session *s)
         e[i] = ema_element(e[i], s->host[i], rate);
 }
 
+static bool tail_is_next(const struct session *s)
+{
+    const struct accumulation *a = &s->plan.accumulation;
+
+    return s->plan.tail && accumulation_in_epoch(a, s->micro) == a->batches - 1;
+}
+
+int64_t session_next_batch(const struct session *s)
+{
+    return tail_is_next(s) ? s->plan.tail : s->plan.batch;
+}
+
+/* Its packed weights are its own: it gets them before it runs, and gives them back. */
+static void run_tail(struct session *s, const struct lent_batch *b)
+{
+    program_refresh(s->program[SESSION_TAIL]);
+    take_batch(s, SESSION_TAIL, b);
+    run(s, SESSION_TAIL);
+    program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+}
+
 bool session_step_lent(struct session *s, const struct lent_batch *b)
 {
+    bool tail = tail_is_next(s);
     bool last = accumulation_ends(&s->plan.accumulation, s->micro++);
     enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
 
-    take_batch(s, which, b);
-    run(s, which);
+    if (tail) {
+        run_tail(s, b);
+    } else {
+        take_batch(s, which, b);
+        run(s, which);
+    }
     inflight_ran(&s->inflight, last ? s->base[MEMORY_CONTROL] : NULL,
                  s->base[MEMORY_METRICS]);
-    if (last && s->average)
-        step_average(s);
+    if (last && s->ema)
+        step_ema(s);
     return last;
 }
 
@@ -95,20 +127,20 @@ void session_host_free(struct session *s, void *p)
         free(p);
 }
 
-void session_eval_begin(struct session *s, bool average)
+void session_eval_begin(struct session *s, bool ema)
 {
     size_t size = session_bytes(s, MEMORY_METRICS);
     void *zero = xcalloc(1, size);
 
-    s->eval_ema = average && session_has_ema(s);
+    s->eval_ema = ema && session_has_ema(s);
     for (int i = 0; i < SESSION_WEIGHTS; i++)
         s->backend->copy_in(s->device, s->eval_metrics[i], zero, size);
     free(zero);
     program_refresh(s->program[SESSION_EVAL]);
     if (!s->eval_ema)
         return;
-    if (s->average)
-        s->backend->copy_in(s->device, session_average(s), s->average,
+    if (s->ema)
+        s->backend->copy_in(s->device, session_ema(s), s->ema,
                             session_flat_bytes(s, MEMORY_EMA));
     program_refresh(s->program[SESSION_EVAL_EMA]);
 }
@@ -139,24 +171,47 @@ void session_eval_matrix(const struct session *s, enum session_weights which,
     free(all);
 }
 
-void session_logits(struct session *s, float *dst)
+/* An output of the evaluation as floats, in the order in which it is stored. */
+static void copy_floats(struct session *s, enum session_program which,
+                        const struct tensor *z, float *dst)
 {
-    const struct tensor *z = s->build[SESSION_EVAL].logits;
     int64_t n = tensor_len(z);
     uint16_t *half;
 
     session_drain(s);
     if (z->dtype == DTYPE_F32) {
-        s->backend->copy_out(s->device, dst, program_data(s->program[SESSION_EVAL], z),
+        s->backend->copy_out(s->device, dst, program_data(s->program[which], z),
                              tensor_size(z));
         return;
     }
     half = xmalloc(tensor_size(z));
-    s->backend->copy_out(s->device, half, program_data(s->program[SESSION_EVAL], z),
+    s->backend->copy_out(s->device, half, program_data(s->program[which], z),
                          tensor_size(z));
     for (int64_t i = 0; i < n; i++)
         dst[i] = z->dtype == DTYPE_F16 ? fp16_to_float(half[i]) : bf16_to_float(half[i]);
     free(half);
+}
+
+void session_logits(struct session *s, float *dst)
+{
+    enum session_program which = s->eval_ema ? SESSION_EVAL_EMA : SESSION_EVAL;
+
+    copy_floats(s, which, s->build[which].logits, dst);
+}
+
+const struct model_stage *session_stage(const struct session *s, int i)
+{
+    return &s->build[SESSION_EVAL].stages->stage[s->plan.out[i]];
+}
+
+void session_stage_data(struct session *s, int i, float *dst)
+{
+    copy_floats(s, SESSION_EVAL, session_stage(s, i)->x, dst);
+}
+
+void session_tensor(struct session *s, const struct tensor *t, float *dst)
+{
+    copy_floats(s, SESSION_EVAL, t, dst);
 }
 
 int64_t session_classes(const struct session *s)

@@ -144,16 +144,16 @@ const char *synth_shape_name(int shape)
     return shape_table[shape].name;
 }
 
-/* --- random numbers: one sequence for each picture --- */
+/* --- random numbers: one sequence for each image --- */
 
 struct dice {
-    const struct synth_picture *p;
+    const struct synth_image *p;
     uint64_t element;
 };
 
 static struct philox dice_throw(struct dice *d)
 {
-    const struct synth_picture *p = d->p;
+    const struct synth_image *p = d->p;
     uint64_t step = (uint64_t)p->split << 32 | (uint64_t)p->shape;
 
     return philox(p->seed, PHILOX_SYNTH, step, (uint64_t)p->number << 32 | d->element++);
@@ -288,7 +288,7 @@ static void develop(const struct canvas *c, const struct dice *d, float noise,
     }
 }
 
-void synth_shapes_draw(const struct synth_picture *p, uint8_t *rgb)
+void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb)
 {
     struct dice d = {.p = p};
     struct canvas c = {p->size,

@@ -1,7 +1,7 @@
 /*
- * Generated pictures of geometric shapes, for demonstrations and tests of classification:
+ * Generated images of geometric shapes, for demonstrations and tests of classification:
  * one anti-aliased shape of random colour, place, size and angle over a random gradient,
- * with smaller blots and noise. A picture is a pure function of its arguments.
+ * with smaller blots and noise. An image is a pure function of its arguments.
  */
 #ifndef SYNTH_SHAPES_H
 #define SYNTH_SHAPES_H
@@ -12,15 +12,15 @@ enum { SYNTH_SHAPES = 16, SYNTH_SIZE_MIN = 8, SYNTH_SIZE_MAX = 512 };
 
 const char *synth_shape_name(int shape); /* "circle"; shape in [0, SYNTH_SHAPES) */
 
-struct synth_picture {
+struct synth_image {
     uint64_t seed;
-    uint32_t split;  /* pictures of different splits are different */
+    uint32_t split;  /* images of different splits are different */
     uint32_t number; /* within split and shape */
     int shape;
     int size; /* pixels a side */
 };
 
 /* size * size * 3 bytes of RGB. */
-void synth_shapes_draw(const struct synth_picture *p, uint8_t *rgb);
+void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb);
 
 #endif

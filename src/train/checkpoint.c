@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,6 @@
 #include "train/class_weights.h"
 #include "train/statedict.h"
 
-enum { ARRAYS = 2 + OPTIMIZER_MOMENTS };
-
 /* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
 struct array {
     enum memory memory;
@@ -21,7 +20,7 @@ struct array {
     bool params_only;
 };
 
-static int arrays_of(const struct session *s, bool ema, struct array a[ARRAYS])
+static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOINT_ARRAYS])
 {
     static const enum memory moment[OPTIMIZER_MOMENTS] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
     const struct optimizer *o = s->plan.optimizer;
@@ -40,13 +39,11 @@ static int arrays_of(const struct session *s, bool ema, struct array a[ARRAYS])
 /* ---- writing ---- */
 
 struct writing {
-    const struct session *s;
-    enum memory held; /* what `flat` is a copy of */
-    float *flat;
+    const struct checkpoint *c;
     void *packed;
     struct piece {
         struct writing *w;
-        const struct array *array;
+        int array;
         const struct segment *segment;
     } * piece;
     int n;
@@ -56,23 +53,18 @@ static const void *give(const struct safetensors_tensor *t, void *arg)
 {
     struct piece *p = arg;
     struct writing *w = p->w;
-    /* A counter has no average. */
-    enum memory from =
-        statedict_is_counter(p->segment->tensor) ? MEMORY_WEIGHTS : p->array->memory;
+    /* A counter has no EMA: that of the weights, the first array. */
+    int from = statedict_is_counter(p->segment->tensor) ? 0 : p->array;
 
     (void)t;
-    if (w->held != from) {
-        session_get(w->s, from, w->flat);
-        w->held = from;
-    }
-    statedict_pack(p->segment, w->flat, w->packed);
+    statedict_pack(p->segment, w->c->flat[from], w->packed);
     return w->packed;
 }
 
 static void add_array(struct writing *w, struct safetensors_writer *out,
-                      const struct array *a)
+                      const struct array *a, int k)
 {
-    const struct flat *f = session_flat(w->s);
+    const struct flat *f = session_flat(w->c->s);
     int n = a->params_only ? f->ntrained : f->nsegment;
 
     for (int i = 0; i < n; i++) {
@@ -81,7 +73,7 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
         struct piece *p = &w->piece[w->n++];
         char *name;
 
-        *p = (struct piece){w, a, seg};
+        *p = (struct piece){w, k, seg};
         name = xasprintf("%s%s", a->name, seg->tensor->name);
         safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
                                       give, p);
@@ -101,50 +93,126 @@ static size_t largest_tensor(const struct flat *f)
     return most;
 }
 
-int checkpoint_write(const char *path, const struct session *s,
-                     const struct run_state *state, const struct class_list *classes,
-                     const char *config, struct strbuf *why)
+static void put_class_weights(struct strbuf *text, const struct session *s)
 {
-    const struct flat *f = session_flat(s);
-    struct safetensors_writer out = {0};
-    struct writing w = {.s = s, .held = MEMORY_NONE};
-    struct strbuf text = STRBUF_INIT;
-    struct array array[ARRAYS];
-    int n = arrays_of(s, session_has_ema(s), array), rc;
+    const float *weight = s->plan.loss_options.class_weight;
 
-    checkpoint_state_put(&text, s, state);
-    safetensors_writer_meta(&out, "trainc", text.buf);
-    strbuf_reset(&text);
-    class_list_put(classes, &text);
-    safetensors_writer_meta(&out, "classes", text.buf);
-    strbuf_reset(&text);
-    for (int c = 0; s->plan.loss_options.class_weight && c < s->cfg->model.num_classes;
-         c++)
-        strbuf_addf(&text, "%s%.9g", c ? ", " : "[",
-                    (double)s->plan.loss_options.class_weight[c]);
-    if (text.len) {
-        strbuf_addstr(&text, "]");
-        safetensors_writer_meta(&out, "class_weights", text.buf);
+    for (int c = 0; weight && c < s->cfg->model.num_classes; c++)
+        strbuf_addf(text, "%s%.9g", c ? ", " : "[", (double)weight[c]);
+    if (text->len)
+        strbuf_addstr(text, "]");
+}
+
+void checkpoint_take(struct checkpoint *c, const struct session *s,
+                     const struct run_state *state, const struct class_list *classes,
+                     const char *config)
+{
+    struct array array[CHECKPOINT_ARRAYS];
+    int n = arrays_of(s, session_has_ema(s), array);
+    size_t size = (size_t)session_flat(s)->weights_len * sizeof(float);
+
+    c->s = s;
+    c->config = config;
+    strbuf_reset(&c->state);
+    strbuf_reset(&c->classes);
+    strbuf_reset(&c->class_weights);
+    checkpoint_state_put(&c->state, s, state);
+    class_list_put(classes, &c->classes);
+    put_class_weights(&c->class_weights, s);
+    for (int i = 0; i < n; i++) {
+        if (!c->flat[i])
+            c->flat[i] = xmalloc(size);
+        session_get(s, array[i].memory, c->flat[i]);
     }
-    safetensors_writer_meta(&out, "config", config);
-    w.flat = xmalloc((size_t)f->weights_len * sizeof(float));
+}
+
+void checkpoint_take_before(struct checkpoint *c, const struct run_state *state)
+{
+    strbuf_reset(&c->state_before);
+    checkpoint_state_put(&c->state_before, c->s, state);
+}
+
+void checkpoint_fall_back(struct checkpoint *c)
+{
+    struct strbuf state = c->state;
+
+    c->state = c->state_before;
+    c->state_before = state;
+}
+
+void checkpoint_release(struct checkpoint *c)
+{
+    for (int i = 0; i < CHECKPOINT_ARRAYS; i++)
+        free(c->flat[i]);
+    strbuf_release(&c->state);
+    strbuf_release(&c->state_before);
+    strbuf_release(&c->classes);
+    strbuf_release(&c->class_weights);
+    *c = (struct checkpoint){.s = NULL};
+}
+
+/* By its bits: a comparison in a loop of floats would not be vectorized. */
+static bool is_finite(const float *v, int64_t n)
+{
+    uint32_t found = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, v + i, sizeof(bits));
+        found |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    return !found;
+}
+
+bool checkpoint_is_finite(const struct checkpoint *c, struct strbuf *what)
+{
+    const struct flat *f = session_flat(c->s);
+    struct array array[CHECKPOINT_ARRAYS];
+    int n = arrays_of(c->s, session_has_ema(c->s), array);
+
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < (array[k].params_only ? f->ntrained : f->nsegment); i++) {
+            const struct segment *seg = &f->segment[i];
+
+            if (is_finite(c->flat[k] + seg->offset, seg->len))
+                continue;
+            strbuf_addf(what, "%s%s", array[k].name, seg->tensor->name);
+            return false;
+        }
+    return true;
+}
+
+int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf *why)
+{
+    const struct flat *f = session_flat(c->s);
+    struct safetensors_writer out = {0};
+    struct writing w = {.c = c};
+    struct array array[CHECKPOINT_ARRAYS];
+    int n = arrays_of(c->s, session_has_ema(c->s), array), rc, err;
+
+    safetensors_writer_meta(&out, "trainc", c->state.buf);
+    safetensors_writer_meta(&out, "classes", c->classes.buf);
+    if (c->class_weights.len)
+        safetensors_writer_meta(&out, "class_weights", c->class_weights.buf);
+    safetensors_writer_meta(&out, "config", c->config);
     w.packed = xmalloc(largest_tensor(f));
     w.piece = xcalloc((size_t)n * (size_t)f->nsegment, sizeof(*w.piece));
     for (int i = 0; i < n; i++)
-        add_array(&w, &out, &array[i]);
+        add_array(&w, &out, &array[i], i);
     rc = safetensors_writer_commit(&out, path, why);
+    err = errno;
     safetensors_writer_release(&out);
-    strbuf_release(&text);
-    free(w.flat);
     free(w.packed);
     free(w.piece);
+    errno = err;
     return rc;
 }
 
 size_t checkpoint_size(const struct session *s)
 {
     const struct flat *f = session_flat(s);
-    struct array array[ARRAYS];
+    struct array array[CHECKPOINT_ARRAYS];
     int n =
         arrays_of(s, s->cfg->train.ema.enable, array); /* there may be no memory yet */
     size_t size = 1 << 16;
@@ -242,7 +310,7 @@ static int read_array(const struct safetensors *file, const struct session *s,
     return rc;
 }
 
-/* Does the file have the array at all? An average may be missing. */
+/* Does the file have the array at all? An EMA may be missing. */
 static bool has_array(const struct safetensors *file, const struct session *s,
                       const struct array *a)
 {
@@ -257,8 +325,8 @@ static int read_arrays(const struct safetensors *file, struct session *s,
                        struct strbuf *why)
 {
     const struct flat *f = session_flat(s);
-    struct array array[ARRAYS];
-    float *flat[ARRAYS] = {NULL};
+    struct array array[CHECKPOINT_ARRAYS];
+    float *flat[CHECKPOINT_ARRAYS] = {NULL};
     int n = arrays_of(s, session_has_ema(s), array), rc = 0;
 
     if (!s->program[SESSION_TRAIN])
@@ -266,7 +334,7 @@ static int read_arrays(const struct safetensors *file, struct session *s,
     for (int i = 0; i < n && !rc; i++) {
         flat[i] = xcalloc((size_t)f->weights_len, sizeof(float));
         if (array[i].memory == MEMORY_EMA && !has_array(file, s, &array[i])) {
-            log_warning("'%s' has no average: it starts from the weights", file->in.path);
+            log_warning("'%s' has no EMA: it starts from the weights", file->in.path);
             memcpy(flat[i], flat[0], (size_t)f->weights_len * sizeof(float));
             continue;
         }
@@ -349,8 +417,8 @@ int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbu
     sound = o != NULL;
     if (sound)
         *mark = mark_of(o);
-    for (size_t i = 0; sound && i < file.n && !mark->average; i++)
-        mark->average = !strncmp(file.tensor[i].name, "ema.", 4);
+    for (size_t i = 0; sound && i < file.n && !mark->ema; i++)
+        mark->ema = !strncmp(file.tensor[i].name, "ema.", 4);
     json_decref(o);
     safetensors_close(&file);
     return sound ? 0 : -1;

@@ -3,7 +3,7 @@
  * bit, and that any other tool can read as a state dict.
  *
  *   NAME                      weights and buffers, timm's names and order of dims
- *   ema.NAME                  their average, with TRAIN.EMA
+ *   ema.NAME                  their EMA, with TRAIN.EMA
  *   optimizer.MOMENT.NAME     MOMENT is torch's: momentum_buffer, exp_avg, ...
  *
  * Metadata: "trainc" (JSON: version, epoch, step, control, metrics of the epoch under
@@ -20,10 +20,36 @@
 #include "train/class_list.h"
 #include "train/run_state.h"
 
-/* 0, or -1 with a reason; then a file that was there before is intact. */
-int checkpoint_write(const char *path, const struct session *s,
+enum { CHECKPOINT_ARRAYS = 2 + OPTIMIZER_MOMENTS }; /* weights, EMA, moments */
+
+/*
+ * A copy of all that a checkpoint holds, so that training goes on while a thread writes
+ * it. Memory is kept from one copy to the next. {0} is one.
+ */
+struct checkpoint {
+    const struct session *s; /* what is where in `flat`; the caller's, and unchanged */
+    float *flat[CHECKPOINT_ARRAYS];
+    struct strbuf state, classes, class_weights; /* JSON */
+    struct strbuf state_before; /* the state to be stored if `best` cannot be */
+    const char *config;         /* the caller's */
+};
+
+/* Copies; waits for the device. */
+void checkpoint_take(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
-                     const char *config, struct strbuf *why);
+                     const char *config);
+/* The state that the same arrays are stored with if checkpoint_fall_back is called. */
+void checkpoint_take_before(struct checkpoint *c, const struct run_state *state);
+void checkpoint_fall_back(struct checkpoint *c);
+void checkpoint_release(struct checkpoint *c);
+
+/* Are all weights, statistics, moments and EMA weights finite? Else the first tensor that
+ * is not is appended to `what`: the run has diverged. Any thread. */
+bool checkpoint_is_finite(const struct checkpoint *c, struct strbuf *what);
+
+/* 0, or -1 with errno and a reason; then a file that was there before is intact. Any
+ * thread. */
+int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf *why);
 size_t
 checkpoint_size(const struct session *s); /* bytes, about; before session_alloc, too */
 
@@ -39,7 +65,7 @@ int checkpoint_read(const char *path, struct session *s, struct run_state *state
 struct checkpoint_mark {
     int64_t step, epoch;
     int64_t done; /* updates tried; unlike step it never goes back (run_state_done) */
-    bool average; /* it has an average of the weights */
+    bool ema;     /* it has an EMA of the weights */
 };
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);
 

@@ -1,13 +1,16 @@
 #include "train/checkpoint_state.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static void put_metrics(struct json_writer *w, const char *key, const struct metrics *m)
 {
     json_begin_object(w, key);
     json_put_double(w, "loss_sum", m->loss_sum);
-    json_put_int(w, "measured", m->measured);
+    json_put_double(w, "measured", m->measured);
     json_put_int(w, "count", m->count);
     json_put_int(w, "top1", m->top1);
     json_put_int(w, "top5", m->top5);
@@ -30,6 +33,16 @@ static void put_control(struct json_writer *w, const struct control *c)
     json_end(w);
 }
 
+static void put_plateau(struct json_writer *w, const struct plateau *p)
+{
+    json_begin_object(w, "plateau");
+    json_put_double(w, "lr", p->lr);
+    json_put_double(w, "best", p->best);
+    json_put_double(w, "score", p->score);
+    json_put_int(w, "bad", p->bad);
+    json_end(w);
+}
+
 static void put_iou(struct json_writer *w, const struct class_iou *iou)
 {
     json_begin_array(w, "val_iou");
@@ -48,6 +61,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
 {
     struct control c = session_control(s);
     struct json_writer w = json_writer(text);
+    char digest[17];
 
     json_begin_object(&w, NULL);
     json_put_int(&w, "version", CHECKPOINT_VERSION);
@@ -57,12 +71,16 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
     json_put_int(&w, "axis", r->axis);
+    (void)snprintf(digest, sizeof(digest), "%016" PRIx64, r->data);
+    json_put_string(&w, "data", digest);
     put_control(&w, &c);
     json_put_bool(&w, "dynamic_scale", s->plan.scaler.dynamic);
     put_metrics(&w, "train", &r->train);
     put_metrics(&w, "window", &r->window);
     json_put_double(&w, best_key(s), r->best_score);
     json_put_int(&w, "best_epoch", r->best_epoch);
+    if (s->plan.lr_schedule->judge)
+        put_plateau(&w, &r->plateau);
     json_put_double(&w, "train_loss", r->train_loss);
     scores_put(&w, "val_", &r->val);
     scores_put(&w, "ema_", &r->ema);
@@ -81,7 +99,8 @@ static double number(const json_t *o, const char *key)
 }
 
 enum { EPOCHS_MOST = 1000000000 };
-static const int64_t UPDATES_MOST = INT64_MAX / 4; /* sums of them are numbers, too */
+/* Limit of a counter: sums of two, and products with a group of batches, fit 64 bits. */
+static const int64_t COUNT_MOST = (int64_t)1 << 50;
 
 /* A count of the state: 0 if it is not there; noted in `why` if it cannot be. */
 static int64_t count(const json_t *o, const char *key, int64_t most, struct strbuf *why)
@@ -98,33 +117,47 @@ static int64_t count(const json_t *o, const char *key, int64_t most, struct strb
 
 static struct metrics get_metrics(const json_t *o, struct strbuf *why)
 {
-    /* files of before it was counted had losses that were not finite among `count` */
-    const char *measured = json_object_get(o, "measured") ? "measured" : "count";
+    double weight = number(o, "measured");
 
+    if (!(weight >= 0 && weight <= (double)COUNT_MOST) && o && !why->len)
+        strbuf_addf(why, "measured is no number from 0 to %lld", (long long)COUNT_MOST);
     return (struct metrics){number(o, "loss_sum"),
-                            count(o, measured, INT64_MAX, why),
-                            count(o, "count", INT64_MAX, why),
-                            count(o, "top1", INT64_MAX, why),
-                            count(o, "top5", INT64_MAX, why),
-                            count(o, "nonfinite", INT64_MAX, why),
-                            count(o, "runs", INT64_MAX, why)};
+                            o ? weight : 0,
+                            count(o, "count", COUNT_MOST, why),
+                            count(o, "top1", COUNT_MOST, why),
+                            count(o, "top5", COUNT_MOST, why),
+                            count(o, "nonfinite", COUNT_MOST, why),
+                            count(o, "runs", COUNT_MOST, why)};
 }
 
 static struct control get_control(const json_t *o, struct strbuf *why)
 {
     return (struct control){
-        .step = count(o, "step", INT64_MAX, why),
-        .micro = count(o, "micro", INT64_MAX, why),
+        .step = count(o, "step", COUNT_MOST, why),
+        .micro = count(o, "micro", COUNT_MOST, why),
         .seed = (uint64_t)json_integer_value(json_object_get(o, "seed")),
-        .updates = count(o, "updates", UPDATES_MOST, why),
+        .updates = count(o, "updates", COUNT_MOST, why),
         .loss_scale = number(o, "loss_scale"),
         .growth_count = (int32_t)count(o, "growth_count", INT32_MAX, why),
-        .skipped = count(o, "skipped", UPDATES_MOST, why),
-        .skipped_row = count(o, "skipped_row", INT64_MAX, why),
+        .skipped = count(o, "skipped", COUNT_MOST, why),
+        .skipped_row = count(o, "skipped_row", COUNT_MOST, why),
     };
 }
 
-/* None in a classifier's, and in files of before they were stored. */
+/* None where another schedule was used. */
+static struct plateau get_plateau(const json_t *o, struct strbuf *why)
+{
+    struct plateau p = {number(o, "lr"), number(o, "best"), number(o, "score"),
+                        count(o, "bad", EPOCHS_MOST, why)};
+
+    if (!o)
+        return PLATEAU_START;
+    if (!why->len && (!(p.lr >= 0 && p.lr <= DBL_MAX) || isnan(p.best)))
+        strbuf_addstr(why, "the state of plateau is no numbers");
+    return p;
+}
+
+/* None of a classifier, and before the first validation. */
 static struct class_iou get_iou(const json_t *o, const struct session *s,
                                 struct strbuf *why)
 {
@@ -143,6 +176,15 @@ static struct class_iou get_iou(const json_t *o, const struct session *s,
     return iou;
 }
 
+static uint64_t get_digest(const json_t *o, struct strbuf *why)
+{
+    const char *text = json_string_value(json_object_get(o, "data"));
+
+    if (!text && !why->len)
+        strbuf_addstr(why, "data is no digest");
+    return text ? strtoull(text, NULL, 16) : 0;
+}
+
 /* A checksum tells that a file is as it was written, not that it makes sense. */
 int checkpoint_state_get(const json_t *o, const struct session *s, struct run_state *r,
                          struct control *c, struct strbuf *why)
@@ -150,30 +192,25 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     *r = (struct run_state){
         .epoch = count(o, "epoch", EPOCHS_MOST, why),
         .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
-        .axis = count(o, "axis", UPDATES_MOST, why),
+        .axis = count(o, "axis", COUNT_MOST, why),
         .train = get_metrics(json_object_get(o, "train"), why),
+        .window = get_metrics(json_object_get(o, "window"), why),
+        .dynamic_scale = json_is_true(json_object_get(o, "dynamic_scale")),
         .best_score = number(o, best_key(s)),
         .best_epoch = count(o, "best_epoch", EPOCHS_MOST, why),
+        .plateau = get_plateau(json_object_get(o, "plateau"), why),
         .train_loss = number(o, "train_loss"),
         .val = scores_get(o, "val_"),
         .ema = scores_get(o, "ema_"),
         .val_iou = get_iou(o, s, why),
-        .val_step = count(o, "val_step", UPDATES_MOST, why),
+        .data = get_digest(o, why),
+        .val_step = count(o, "val_step", COUNT_MOST, why),
     };
-    /* files of before there was a window: all up to here was in a line */
-    r->window = json_object_get(o, "window")
-                    ? get_metrics(json_object_get(o, "window"), why)
-                    : r->train;
-    if (!json_object_get(o, "val_step"))
+    if (!json_object_get(o, "val_step")) /* not validated yet */
         r->val_step = -1;
     if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
         r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
-    r->dynamic_scale = json_object_get(o, "dynamic_scale")
-                           ? json_is_true(json_object_get(o, "dynamic_scale"))
-                           : c->loss_scale != 1; /* files of before it was told */
-    if (r->axis < run_state_done(c))             /* files of before it was stored */
-        r->axis = run_state_done(c);
     if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
         strbuf_addstr(why, "loss_scale is no number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||

@@ -25,8 +25,11 @@ void class_list_check(const char *path, const char *text, const char *what,
     struct strbuf why = STRBUF_INIT;
     json_t *list = text ? json_parse(text, strlen(text), &why) : NULL;
     int n = (int)json_array_size(list);
-    const char **name = xcalloc((size_t)n + 1, sizeof(*name));
+    const char **name;
 
+    if (text && !json_is_array(list))
+        die("'%s': its list of classes is none", path);
+    name = xcalloc((size_t)n + 1, sizeof(*name));
     for (int i = 0; i < n; i++) {
         name[i] = json_string_value(json_array_get(list, (size_t)i));
         if (!name[i])

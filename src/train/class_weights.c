@@ -44,8 +44,8 @@ void class_weights_compare(const struct safetensors *file, const float *weight,
     free(saved);
 }
 
-/* Those with which the weights that are evaluated were trained, if their file has them.
- */
+/* Those with which the weights that are evaluated were trained, if their file
+ * has them. */
 static bool from_checkpoint(const struct config *cfg, float *weight)
 {
     const char *path = *cfg->model.resume ? cfg->model.resume : cfg->model.pretrained;
@@ -95,7 +95,7 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
     struct histogram h;
 
     if (!dataset_has_labels(d))
-        usage("TRAIN.CLASS_WEIGHTS auto: '%s' has no label pictures", d->name);
+        usage("TRAIN.CLASS_WEIGHTS auto: '%s' has no label maps", d->name);
     data_histogram(cfg, d, &h);
     histogram_weights(&h, d->nclass, cfg->train.class_weights_c, weight);
     for (int c = 0; c < d->nclass; c++) {
@@ -103,7 +103,7 @@ static void from_labels(const struct config *cfg, const struct dataset *train,
         counted |= weight[c] > 0;
     }
     if (!counted)
-        die("TRAIN.CLASS_WEIGHTS auto: no pixel of the label pictures of '%s' has a "
+        die("TRAIN.CLASS_WEIGHTS auto: no pixel of the label maps of '%s' has a "
             "class: all of them are ignored",
             d->name);
     log_info("class weights: %s", s.buf);

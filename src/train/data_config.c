@@ -4,12 +4,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hostmem.h"
+#include "base/log.h"
+#include "dataset/cache_path.h"
 #include "dataset/class_set.h"
+#include "dataset/hold.h"
 #include "dataset/sampler.h"
 #include "dataset/table.h"
+#include "dist/launch.h"
 #include "session/model_config.h"
 #include "train/segment_config.h"
 
@@ -26,12 +31,22 @@ static bool data_pads(const struct config *cfg)
     return mode == CROP_MODE_PAD || (mode == CROP_MODE_AUTO && cfg->aug.pad_crop > 0);
 }
 
-void data_check_input(const struct config *cfg, struct problems *p)
+/* What is done to colours needs some, or grey. */
+static void data_check_colours(const struct config *cfg, struct problems *p, bool policy)
 {
-    if (cfg->model.in_chans < 3)
-        config_blame(cfg, p, KEYS("MODEL.IN_CHANS"),
-                     "MODEL.IN_CHANS %lld: images are read as RGB, set 3",
-                     (long long)cfg->model.in_chans);
+    const struct {
+        const char *key;
+        bool used;
+    } colours[] = {{"AUG.AUTO_AUGMENT", policy},
+                   {"AUG.COLOR_JITTER", cfg->aug.color_jitter > 0},
+                   {"AUG.REPROB", cfg->aug.reprob > 0}};
+
+    for (int i = 0; i < 3; i++)
+        if (colours[i].used && cfg->model.in_chans != 1 &&
+            cfg->model.in_chans != IMAGE_RGB)
+            config_blame(cfg, p, KEYS(colours[i].key),
+                         "%s is for grey and RGB images, and MODEL.IN_CHANS is %lld",
+                         colours[i].key, (long long)cfg->model.in_chans);
 }
 
 void data_check_names(const struct config *cfg, struct problems *p)
@@ -70,6 +85,32 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
                       none ? "" : ", AUG.PAD_CROP");
 }
 
+/* Are the files of images kept in memory? */
+static bool data_holds(const struct config *cfg)
+{
+    bool zip = storage_reads(storage_find(cfg->data.dataset), "DATA.CACHE_MODE");
+
+    if (zip && cfg->data.cache_mode != CACHE_MODE_NO)
+        return cfg->data.cache <= CACHE_ENCODED;
+    return cfg->data.cache == CACHE_ENCODED;
+}
+
+/* Swin's processes have the same images in each epoch, ours others. */
+static void data_check_cache_mode(const struct config *cfg, struct problems *p)
+{
+    int world = dist_launched().world;
+
+    if (world > 1 && data_holds(cfg) && cfg->data.cache != CACHE_ENCODED &&
+        cfg->data.cache_mode == CACHE_MODE_PART)
+        config_blame(cfg, p, KEYS("DATA.CACHE_MODE"),
+                     "DATA.CACHE_MODE part: each of %d processes has other images in "
+                     "each epoch, so that none has a part: full or no (--cache-mode)",
+                     world);
+    if (cfg->data.cache > CACHE_ENCODED && cfg->data.cache_mode != CACHE_MODE_NO)
+        config_warn_unread(cfg, p, "DATA.CACHE_MODE",
+                           "DATA.CACHE keeps decoded images, which need no files");
+}
+
 void data_check(const struct config *cfg, struct problems *p)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
@@ -80,6 +121,10 @@ void data_check(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DATA.DATA_PATH"),
                      "DATA.DATA_PATH is empty: the folder of the data set is needed "
                      "(--data-path DIR)");
+    if (row && row->generated && cfg->data.cache == CACHE_MMAP)
+        config_blame(cfg, p, KEYS("DATA.CACHE", "DATA.DATASET"),
+                     "DATA.CACHE mmap: DATA.DATASET %s has no folder for a file",
+                     row->name);
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
         config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
     else if (policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
@@ -98,9 +143,10 @@ void data_check(const struct config *cfg, struct problems *p)
                      "AUG.HFLIP must be 0.5");
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");
-    data_check_input(cfg, p);
+    data_check_colours(cfg, p, policy.kind);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
+    data_check_cache_mode(cfg, p);
     segment_check(cfg, p);
     strbuf_release(&why);
 }
@@ -166,14 +212,54 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
     strbuf_release(&advice);
 }
 
+/* The memory that this process may have, without swap: images are read all the time. */
+static int64_t data_memory(void)
+{
+    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    size_t most = host_memory();
+
+    return most < (size_t)bytes ? (int64_t)most : bytes;
+}
+
+/* Half of the memory for the images of training, an eighth for those of validation, of all
+ * processes of this machine. */
+static int64_t data_memory_share(enum data_split split)
+{
+    return data_memory() / (split == DATA_TRAIN ? 2 : 8) / dist_launched().local_world;
+}
+
+static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
+{
+    if (cfg->data.cache == CACHE_MMAP)
+        return cache_path_room(cfg->data.data_path);
+    return cfg->data.cache == CACHE_DECODED ? data_memory_share(split) : 0;
+}
+
+static void data_hold(const struct config *cfg, enum data_split split, struct dataset *d)
+{
+    int64_t most = data_memory_share(split);
+    struct strbuf size = STRBUF_INIT;
+
+    if (!data_holds(cfg))
+        return;
+    d->hold = hold_new(d->n, most);
+    strbuf_add_bytes(&size, (double)most);
+    log_info("'%s': files are kept in memory once they are read, at most %s", d->name,
+             size.buf);
+    strbuf_release(&size);
+}
+
 struct dataset *data_open(const struct config *cfg, enum data_split split)
 {
     const struct storage *row = storage_find(cfg->data.dataset);
     struct dataset_source s = data_source(cfg, split);
+    struct dataset *d;
 
     if (row && !row->generated && !*s.path)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
-    return dataset_open(cfg->data.dataset, &s);
+    d = dataset_open(cfg->data.dataset, &s);
+    data_hold(cfg, split, d);
+    return d;
 }
 
 /* A share of a small data set is less than a file. */
@@ -184,19 +270,25 @@ static void data_augment(const struct config *cfg, struct transform *t)
     static const char *const modes[] = {"pixel", "rand", "const"};
     int mode = ERASE_PIXEL;
     struct strbuf why = STRBUF_INIT;
+    double mean[3], std[3];
 
     t->flip = (struct augment_flips){cfg->aug.hflip,
                                      cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE};
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < cfg->model.in_chans; c++)
         t->fill[c] = model_mean_byte(cfg, c);
+    for (int c = 0; c < 3; c++) {
+        int channel = c < cfg->model.in_chans ? c : 0;
+
         t->jitter[c] = t->policy.kind ? 0 : cfg->aug.color_jitter;
+        mean[c] = input_mean(cfg, channel);
+        std[c] = input_std(cfg, channel);
     }
     while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)
         mode++;
     erase_init(&t->erase, cfg->aug.reprob, (enum erase_mode)mode, (int)cfg->aug.recount,
-               cfg->data.mean.item, cfg->data.std.item);
+               mean, std);
 }
 
 static void data_interpolate(const struct config *cfg, struct transform *t)
@@ -229,6 +321,7 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     } else if (!cfg->test.crop) {
         t.kind = TRANSFORM_STRETCH;
     }
+    t.channels = (int)cfg->model.in_chans;
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
                                                                  : RESIZE_BICUBIC;
     if (train) {
@@ -238,21 +331,14 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     return t;
 }
 
-/* The memory that this process may have, without swap: pictures are read all the time. */
-static int64_t data_memory(void)
+int data_workers(const struct config *cfg)
 {
-    int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-    size_t most = host_memory();
+    enum { MOST = 32 };
+    int cores = usable_cores();
 
-    return most < (size_t)bytes ? (int64_t)most : bytes;
-}
-
-/* Half of the memory for the pictures of training, an eighth for those of validation. */
-static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)
-{
-    if (cfg->data.cache != CACHE_DECODED)
-        return 0;
-    return data_memory() / (split == DATA_TRAIN ? 2 : 8);
+    if (cfg->data.num_workers != NUM_WORKERS_AUTO)
+        return (int)cfg->data.num_workers;
+    return cores < MOST ? cores : MOST;
 }
 
 int64_t data_epoch_images(const struct config *cfg, int64_t samples)
@@ -271,18 +357,20 @@ void data_loader_options(const struct config *cfg, enum data_split split,
     *o = (struct loader_options){
         .transform = data_transform(cfg, split),
         .batch = (int)batch,
-        .workers = (int)cfg->data.num_workers,
+        .workers = data_workers(cfg),
         .prefetch = (int)cfg->data.prefetch,
         .seed = (uint64_t)cfg->seed,
-        .shuffle = train,
+        .shuffle = train && cfg->data.shuffle,
+        .shuffle_shards = (int)cfg->data.shuffle_shards,
         .repeats = train ? (int)cfg->aug.repeats : 1,
-        .drop_last = train,
+        .drop_last = train && cfg->data.drop_last,
         .replace = train,
-        .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
+        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,
         .cache_bytes = data_cache_bytes(cfg, split),
+        .cache_dir = cfg->data.cache == CACHE_MMAP ? cfg->data.data_path : NULL,
     };
 }
 
@@ -295,7 +383,7 @@ void data_histogram(const struct config *cfg, const struct dataset *train,
         .w = t.w,
         .h = t.h,
         .divisor = t.label_divisor,
-        .limits = {cfg->data.max_pixels, cfg->data.max_bytes},
+        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,

@@ -17,8 +17,6 @@ void data_check(const struct config *cfg, struct problems *p);
  * know, DATA.DATASET and DATA.CLASS_SET; keys that the storage does not read. */
 void data_check_names(const struct config *cfg, struct problems *p);
 void data_check_keys(const struct config *cfg, struct problems *p);
-/* Are images what the model takes? Part of data_check. */
-void data_check_input(const struct config *cfg, struct problems *p);
 /* Is the split there? No sample is read; what the folder looks like is told, too. */
 void data_check_split(const struct config *cfg, enum data_split split,
                       struct problems *p);
@@ -29,14 +27,18 @@ void data_check_split(const struct config *cfg, enum data_split split,
  */
 struct dataset *data_open(const struct config *cfg, enum data_split split);
 
+/* DATA.NUM_WORKERS, auto resolved. */
+int data_workers(const struct config *cfg);
+
 /* Images of an epoch of training over so many samples: AUG.REPEATS may cut it. */
 int64_t data_epoch_images(const struct config *cfg, int64_t samples);
 
 /*
- * Training: shuffled, augmented, no partial batch. Validation: resize and centre crop in
- * the order of the files; the whole picture as large as it fits IMG_WIDTH x IMG_HEIGHT,
- * with label pictures (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT,
- * cut to an integer, or with TEST.CROP False the whole picture becomes the input. A
+ * Training: augmented; shuffled and without a partial batch unless DATA.SHUFFLE or
+ * DROP_LAST are off. Validation: resize and centre crop in
+ * the order of the files; the whole image as large as it fits IMG_WIDTH x IMG_HEIGHT,
+ * with label maps (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT,
+ * cut to an integer, or with TEST.CROP False the whole image becomes the input. A
  * policy in AUG.AUTO_AUGMENT replaces AUG.COLOR_JITTER, as in timm and Swin. The caller
  * may change the result, for instance to set rank and world or an allocator.
  */
@@ -44,7 +46,7 @@ void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);
 
 /*
- * The classes' pixels in the label pictures of `train`, as the model sees them; kept in a
+ * The classes' pixels in the label maps of `train`, as the model sees them; kept in a
  * file in DATA_PATH. Damaged files are treated as DATA.ON_ERROR and MAX_BAD_SHARE say.
  */
 void data_histogram(const struct config *cfg, const struct dataset *train,

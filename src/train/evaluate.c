@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "dist/group.h"
 #include "train/progress.h"
 #include "train/signals.h"
 
 double metrics_loss(const struct metrics *m)
 {
-    return m->measured ? m->loss_sum / (double)m->measured : (double)NAN;
+    return m->measured > 0 ? m->loss_sum / m->measured : (double)NAN;
 }
 
 double metrics_percent(const struct metrics *m, int64_t right)
@@ -34,6 +35,24 @@ struct metrics metrics_since(const struct metrics *now, const struct metrics *th
     };
 }
 
+struct metrics metrics_of_all(const struct metrics *own)
+{
+    double sums[] = {own->loss_sum, own->measured};
+    int64_t counts[] = {own->count, own->top1, own->top5, own->nonfinite, own->runs};
+
+    dist_sum_doubles(sums, 2);
+    dist_sum_counts(counts, 5);
+    return (struct metrics){
+        .loss_sum = sums[0],
+        .measured = sums[1],
+        .count = counts[0],
+        .top1 = counts[1],
+        .top5 = counts[2],
+        .nonfinite = counts[3],
+        .runs = counts[4],
+    };
+}
+
 static struct segmentation *segmentation_of(const struct session *s,
                                             enum session_weights which)
 {
@@ -42,6 +61,7 @@ static struct segmentation *segmentation_of(const struct session *s,
     struct segmentation *g = xmalloc(sizeof(*g));
 
     session_eval_matrix(s, which, matrix);
+    dist_sum_counts(matrix, classes * classes);
     segmentation_init(g, matrix, classes);
     free(matrix);
     return g;
@@ -51,10 +71,14 @@ static void finish(const struct session *s, const struct feed *f, struct evaluat
 {
     bool segments = s->plan.model->family->task == MODEL_SEGMENT;
 
+    int64_t bad = loader_stats(f->val_loader).bad_files;
+
+    dist_sum_counts(&bad, 1);
     e->raw = session_eval_metrics(s, SESSION_RAW);
     e->ema = session_eval_metrics(s, SESSION_EMA);
-    e->images =
-        segments ? f->val->n - loader_stats(f->val_loader).bad_files : e->raw.count;
+    e->raw = metrics_of_all(&e->raw);
+    e->ema = metrics_of_all(&e->ema);
+    e->images = segments ? f->val->n - bad : e->raw.count;
     if (segments)
         e->pixels[SESSION_RAW] = segmentation_of(s, SESSION_RAW);
     if (segments && e->ema.runs)
@@ -68,21 +92,83 @@ void evaluate_release(struct evaluation *e)
     *e = (struct evaluation){0};
 }
 
-bool evaluate(struct session *s, const struct feed *f, const char *title,
-              struct evaluation *e)
+/* What is known of a batch after it was given back. */
+struct known {
+    int64_t *sample;
+    int32_t *label;
+    float *logits;
+    enum session_weights which;
+};
+
+static void known_init(struct known *k, struct session *s)
 {
+    size_t n = (size_t)s->plan.val_batch;
+
+    k->sample = xcalloc(n, sizeof(*k->sample));
+    k->label = xcalloc(n, sizeof(*k->label));
+    k->logits = xcalloc(n * (size_t)session_classes(s), sizeof(*k->logits));
+    k->which = session_has_ema(s) ? SESSION_EMA : SESSION_RAW;
+}
+
+static void known_release(struct known *k)
+{
+    free(k->sample);
+    free(k->label);
+    free(k->logits);
+}
+
+static void known_take(struct known *k, const struct batch *b)
+{
+    memcpy(k->sample, b->sample, (size_t)b->size * sizeof(*k->sample));
+    memcpy(k->label, b->label, (size_t)b->size * sizeof(*k->label));
+}
+
+static void known_report(struct known *k, struct session *s, struct report *r)
+{
+    session_logits(s, k->logits);
+    for (int i = 0; i < s->plan.val_batch; i++)
+        if (k->sample[i] >= 0 && k->label[i] >= 0)
+            report_add(r, k->sample[i], k->label[i],
+                       k->logits + (int64_t)i * session_classes(s));
+}
+
+bool evaluate(struct session *s, struct feed *f, const char *title, struct evaluation *e)
+{
+    return evaluate_report(s, f, title, e, NULL);
+}
+
+static void report_matrix(struct session *s, struct report *r, enum session_weights which)
+{
+    size_t k = (size_t)session_classes(s);
+    int64_t *matrix = xcalloc(k * k, sizeof(*matrix));
+
+    session_eval_matrix(s, which, matrix);
+    report_take_matrix(r, matrix);
+    free(matrix);
+}
+
+bool evaluate_report(struct session *s, struct feed *f, const char *title,
+                     struct evaluation *e, struct report *r)
+{
+    bool images = r && s->plan.model->family->task == MODEL_CLASSIFY;
+    struct known known;
     int64_t total = loader_batches(f->val_loader), done = 0;
     double began = clock_now();
     struct lent_batch lent;
     const struct batch *b;
 
+    known_init(&known, s);
     loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, true);
     while (!signals_pending() && (b = loader_next(f->val_loader))) {
         double seconds = clock_now() - began;
 
+        if (images)
+            known_take(&known, b);
         lent = feed_lend(f->val_loader, b);
         session_eval_lent(s, &lent);
+        if (images)
+            known_report(&known, s, r);
         done++;
         progress_show(&(struct progress){
             .title = title,
@@ -95,7 +181,12 @@ bool evaluate(struct session *s, const struct feed *f, const char *title,
     }
     progress_wipe();
     session_drain(s);
-    if (done < total)
+    if (r)
+        r->weights = known.which == SESSION_EMA ? "EMA" : "as they are";
+    if (r && !images)
+        report_matrix(s, r, known.which);
+    known_release(&known);
+    if (feed_agree(f, NULL) && dist_max(done < total))
         return false;
     evaluate_release(e);
     e->seconds = clock_now() - began;
@@ -177,7 +268,7 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes)
         log_table(e->pixels[SESSION_RAW], classes);
     log_scores(e, SESSION_RAW, more.buf);
     if (e->ema.count)
-        log_scores(e, SESSION_EMA, " with the average of the weights");
+        log_scores(e, SESSION_EMA, " with the EMA weights");
     strbuf_release(&more);
 }
 

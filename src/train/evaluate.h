@@ -1,6 +1,6 @@
 /*
  * Validation: each batch of the split is read once and goes through the inference graph
- * with the weights and, if there is one, with their average. Sums are exact over the
+ * with the weights and, if there is one, with their EMA. Sums are exact over the
  * samples that count; the padding of the last batch and damaged files do not.
  */
 #ifndef TRAIN_EVALUATE_H
@@ -9,11 +9,12 @@
 #include "session/session.h"
 #include "train/feed.h"
 #include "train/output.h"
+#include "train/report.h"
 #include "train/segmentation.h"
 
 struct evaluation {
-    struct metrics raw, ema;                      /* ema.count is 0 without an average */
-    struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no average */
+    struct metrics raw, ema;                      /* ema.count is 0 without an EMA */
+    struct segmentation *pixels[SESSION_WEIGHTS]; /* NULL: not segmented, no EMA */
     int64_t images;                               /* that count */
     double seconds;
 };
@@ -22,8 +23,11 @@ struct evaluation {
  * False: a signal came, or the feed has failed, and `e` is what it was: {0}, or the last
  * one that was whole, which is released otherwise. `title` is for the progress line.
  */
-bool evaluate(struct session *s, const struct feed *f, const char *title,
-              struct evaluation *e);
+bool evaluate(struct session *s, struct feed *f, const char *title, struct evaluation *e);
+/* The same; the images of a classifier, or the pixels, are added to the report, with the
+ * EMA weights if there are some, and what it says of the weights is set. */
+bool evaluate_report(struct session *s, struct feed *f, const char *title,
+                     struct evaluation *e, struct report *r);
 void evaluate_release(struct evaluation *e); /* {0} is fine */
 
 /* NaN where nothing was counted. */
@@ -32,7 +36,7 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
 double evaluate_rate(const struct evaluation *e); /* images that count, per second */
 
 /*
- * " * Acc@1 87.21 Acc@5 99.50 loss 0.4132", and the same of the average, to the log. Of a
+ * " * Acc@1 87.21 Acc@5 99.50 loss 0.4132", and the same of the EMA, to the log. Of a
  * segmentation a table of the classes, the means, and which classes are left out of them.
  */
 void evaluate_log(const struct evaluation *e, const struct class_list *classes);
@@ -47,6 +51,8 @@ double evaluate_throughput(struct session *s, const struct feed *f);
 /* Mean over the samples whose loss was finite; NaN: none. */
 double metrics_loss(const struct metrics *m);
 double metrics_percent(const struct metrics *m, int64_t right);
+/* The sum over all processes; each of them calls it. */
+struct metrics metrics_of_all(const struct metrics *own);
 /* What came to `now` after `then`. */
 struct metrics metrics_since(const struct metrics *now, const struct metrics *then);
 

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "dist/group.h"
 #include "train/class_weights.h"
 #include "train/data_config.h"
 #include "train/segment_config.h"
+#include "train/signals.h"
 
 static void *host_alloc(size_t size, void *session)
 {
@@ -29,13 +31,17 @@ static struct loader *start(const struct feed *f, struct session *s,
 
     data_loader_options(f->cfg, split, &o);
     if (o.transform.w != x->dim[3] || o.transform.h != x->dim[2])
-        BUG("pictures of %d x %d for a model of %lld x %lld", o.transform.w,
-            o.transform.h, (long long)x->dim[3], (long long)x->dim[2]);
+        BUG("images of %d x %d for a model of %lld x %lld", o.transform.w, o.transform.h,
+            (long long)x->dim[3], (long long)x->dim[2]);
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
+    o.rank = dist_rank();
+    o.world = dist_world();
     o.held = INFLIGHT_LENT;
-    o.alloc = host_alloc;
-    o.free = host_free;
-    o.arg = s;
+    if (f->cfg->data.pin_memory) {
+        o.alloc = host_alloc;
+        o.free = host_free;
+        o.arg = s;
+    }
     return loader_open(train ? f->train : f->val, &o);
 }
 
@@ -46,7 +52,7 @@ static void take_back(void *loader, const void *batch)
 
 const void *feed_labels(const struct batch *b)
 {
-    return b->mask ? (const void *)b->mask : (const void *)b->label;
+    return b->label_map ? (const void *)b->label_map : (const void *)b->label;
 }
 
 struct lent_batch feed_lend(struct loader *l, const struct batch *b)
@@ -104,7 +110,26 @@ const char *feed_failure(const struct feed *f)
 {
     const char *why = f->train_loader ? loader_failure(f->train_loader) : NULL;
 
-    return why ? why : loader_failure(f->val_loader);
+    if (!why)
+        why = loader_failure(f->val_loader);
+    return why || !f->other_failed ? why : "the data of another process cannot be read";
+}
+
+bool feed_agree(struct feed *f, bool *diverged)
+{
+    /* The largest of all counts, and each is larger than any signal. */
+    enum { FAILED = 1 << 16, DIVERGED = 1 << 17 };
+    int all = dist_max(diverged && *diverged ? DIVERGED
+                       : feed_failure(f)     ? FAILED
+                                             : signals_pending());
+
+    if (all == DIVERGED)
+        *diverged = true;
+    else if (all == FAILED)
+        f->other_failed = true;
+    else if (all)
+        signals_take(all);
+    return all;
 }
 
 void feed_close(struct feed *f)

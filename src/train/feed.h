@@ -21,6 +21,7 @@ struct feed {
     struct loader *train_loader, *val_loader;
     struct class_list classes; /* lives in the data sets */
     float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
+    bool other_failed;         /* a loader of another process */
 };
 
 /*
@@ -31,12 +32,18 @@ void feed_open(struct feed *f, struct config *cfg, bool train);
 /* Batches lie in the session's host memory and may be lent to it: close the feed first,
  * once the session is drained. */
 void feed_start(struct feed *f, struct session *s);
-/* What a session takes for labels: the label pictures, or a number an image. */
+/* What a session takes for labels: the label maps, or a class per image. */
 const void *feed_labels(const struct batch *b);
 /* The batch for a _lent call; `l` gets it back. */
 struct lent_batch feed_lend(struct loader *l, const struct batch *b);
-/* Why one of the loaders has no more batches (loader_failure); NULL: both go on. */
+/* Why one of the loaders has no more batches (loader_failure), here or in another process
+ * as feed_agree() knows it; NULL: both go on. */
 const char *feed_failure(const struct feed *f);
+/*
+ * All processes call it at the same place: what stops one, a signal, a loader that has
+ * failed or, if it is no NULL, *diverged, stops them all there. True: something does.
+ */
+bool feed_agree(struct feed *f, bool *diverged);
 void feed_close(struct feed *f);
 
 #endif

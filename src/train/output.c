@@ -18,6 +18,7 @@
 #include "config/dump.h"
 #include "config/print.h"
 #include "config/schema.h"
+#include "dist/group.h"
 #include "train/saves.h"
 
 static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
@@ -110,6 +111,26 @@ char *output_dir(const struct config *cfg)
                      cfg->tag);
 }
 
+#define DERIVED_FIRST "# What config.yaml means here; not a configuration.\n"
+
+/* A config.yaml without checkpoints, and without the derived.yaml that a run writes
+ * before it, is somebody's own. */
+static void check_config(const struct output *o)
+{
+    char *config = path_join(o->dir, "config.yaml");
+    char *derived = path_join(o->dir, "derived.yaml");
+    char *text = file_read(derived, NULL);
+
+    if (file_exists(config) && !saves_exist(o->dir) &&
+        (!text || strncmp(text, DERIVED_FIRST, strlen(DERIVED_FIRST)) != 0))
+        usage("'%s' would be written over, and no run of trainc wrote it: choose another "
+              "TAG, or move it away",
+              config);
+    free(text);
+    free(config);
+    free(derived);
+}
+
 /* Two runs would overwrite each other's files. Not every file system can lock. */
 static int lock_dir(const char *dir)
 {
@@ -125,14 +146,22 @@ void output_prepare(struct output *o, const struct config *cfg)
     struct strbuf text = STRBUF_INIT;
     char *log;
 
-    *o = (struct output){.dir = output_dir(cfg), .tensorboard = cfg->log.tensorboard};
-    if (file_is_dir(o->dir))
+    *o = (struct output){.dir = output_dir(cfg),
+                         .tensorboard = cfg->log.tensorboard,
+                         .lock = -1,
+                         .silent = !dist_is_first()};
+    config_print(&text, cfg, 0);
+    o->config = strbuf_detach(&text);
+    o->words = xasprintf("%s\n", cfg->words ? cfg->words : "");
+    if (o->silent)
+        return;
+    if (file_is_dir(o->dir)) {
+        check_config(o);
         check_reuse(o, cfg);
+    }
     if (dir_make_all(o->dir))
         die("cannot make the folder '%s': %s", o->dir, strerror(errno));
     o->lock = lock_dir(o->dir);
-    config_print(&text, cfg, 0);
-    o->config = strbuf_detach(&text);
     log = path_join(o->dir, "log.txt");
     log_open(log);
     free(log);
@@ -147,12 +176,19 @@ static void write_text(const struct output *o, const char *name, const char *tex
     free(path);
 }
 
+static void add_number(struct strbuf *s, const char *name, double x)
+{
+    strbuf_addf(s, "%s: ", name);
+    value_add_double(s, x);
+    strbuf_addch(s, '\n');
+}
+
 static void write_derived(const struct output *o, const struct session *s)
 {
     const struct plan *p = &s->plan;
     struct strbuf t = STRBUF_INIT;
 
-    strbuf_addf(&t, "# What config.yaml means here; not a configuration.\n");
+    strbuf_addstr(&t, DERIVED_FIRST);
     strbuf_addf(&t, "device: %s\n", s->backend->name);
     strbuf_addf(&t, "compute: %s\namp_level: O%d\n", p->compute, (int)p->level);
     strbuf_addf(&t, "loss_scale: %s\n", p->scaler.dynamic ? "dynamic" : "static");
@@ -163,9 +199,10 @@ static void write_derived(const struct output *o, const struct session *s)
     strbuf_addf(&t, "updates_per_epoch: %lld\nupdates: %lld\nwarmup_updates: %lld\n",
                 (long long)p->updates_per_epoch, (long long)p->updates,
                 (long long)p->warmup_updates);
-    strbuf_addf(&t, "lr_factor: %.17g\nbase_lr: %.17g\n", p->lr_factor, p->schedule.base);
-    strbuf_addf(&t, "warmup_lr: %.17g\nmin_lr: %.17g\n", p->schedule.warmup_start,
-                p->schedule.min);
+    add_number(&t, "lr_factor", p->lr_factor);
+    add_number(&t, "base_lr", p->schedule.base);
+    add_number(&t, "warmup_lr", p->schedule.warmup_start);
+    add_number(&t, "min_lr", p->schedule.min);
     strbuf_addf(&t, "arena_bytes: %zu\nweight_bytes: %zu\n",
                 session_bytes(s, MEMORY_ARENA), session_bytes(s, MEMORY_WEIGHTS));
     write_text(o, "derived.yaml", t.buf);
@@ -178,7 +215,7 @@ static const char *right_name(const struct output *o)
     return score_name(o->task == MODEL_SEGMENT ? SCORE_ACC : SCORE_TOP1);
 }
 
-/* The columns of summary.csv, and behind them iou_CLASS of a segmentation. */
+/* The columns of summary.csv, and after them iou_CLASS of a segmentation. */
 enum { COLUMNS_MOST = 8 + 2 * SCORES + LABEL_CLASSES };
 
 struct columns {
@@ -261,9 +298,12 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     o->shift = state->axis > step ? state->axis - step : 0;
     o->task = s->plan.model->family->task;
     o->classes = classes;
+    if (o->silent)
+        return;
     open_summary(o, resumed ? state->epoch - 1 : -1); /* may refuse: before all others */
-    write_text(o, "config.yaml", o->config);
     write_derived(o, s);
+    write_text(o, "config.yaml", o->config);
+    write_text(o, "overrides.txt", o->words);
     jsonl_open(&o->metrics, metrics, "seq", resumed ? sequence(o, step, validated) : -1);
     if (o->tensorboard)
         tensorboard_open(&o->events, o->dir, resumed ? output_axis(o, step) + 1 : 0);
@@ -287,6 +327,7 @@ void output_close(struct output *o)
         close(o->lock);
     free(o->dir);
     free(o->config);
+    free(o->words);
     *o = (struct output){0};
 }
 
@@ -317,8 +358,11 @@ static struct json_writer *begin(struct output *o, const char *kind, int64_t ste
 
 void output_train(struct output *o, const struct train_line *l)
 {
-    struct json_writer *w = begin(o, "train", l->step, l->epoch);
+    struct json_writer *w;
 
+    if (o->silent)
+        return;
+    w = begin(o, "train", l->step, l->epoch);
     put(o, w, "train", "loss", l->step, l->loss);
     put(o, w, "train", right_name(o), l->step, l->right);
     put(o, w, "train", "lr", l->step, l->lr);
@@ -365,8 +409,11 @@ static void put_classes(struct output *o, struct json_writer *w, int64_t step,
 
 void output_val(struct output *o, const struct val_line *l)
 {
-    struct json_writer *w = begin(o, "val", l->step, l->epoch);
+    struct json_writer *w;
 
+    if (o->silent)
+        return;
+    w = begin(o, "val", l->step, l->epoch);
     put_scores(o, w, "val", l->step, &l->val);
     if (is_known(&l->ema))
         put_scores(o, w, "ema", l->step, &l->ema);
@@ -380,6 +427,8 @@ void output_epoch(struct output *o, const struct epoch_line *l)
 {
     struct columns c;
 
+    if (o->silent)
+        return;
     columns_of(&c, o, l);
     csv_row(&o->summary, c.value);
     columns_release(&c);

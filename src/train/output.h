@@ -2,14 +2,16 @@
  * The folder of a run, OUTPUT/NAME/TAG, and what is written into it as it goes:
  *
  *   config.yaml     the configuration, as given: it can be run again
+ *   overrides.txt   the command line that asked for it: trainc train @overrides.txt
  *   derived.yaml    what it means: scaled rates, steps per epoch, sizes, device
  *   log.txt         every line of the log
  *   metrics.jsonl   one object a log line, validation and epoch
- *   summary.csv     one row an epoch
+ *   summary.csv     a row per epoch
  *   events.*        the same for TensorBoard (LOG.TENSORBOARD)
  *   *.safetensors   checkpoints (train/saves.h)
  *
- * A resumed run takes all of them up where its checkpoint was.
+ * A resumed run takes all of them up where its checkpoint was. Of several processes the
+ * first writes them; in the others, calls write nothing.
  */
 #ifndef TRAIN_OUTPUT_H
 #define TRAIN_OUTPUT_H
@@ -26,12 +28,14 @@ struct output {
     char *dir;
     int lock;     /* the folder itself, open and locked */
     char *config; /* the text of config.yaml */
+    char *words;  /* and of overrides.txt */
     struct jsonl metrics;
     struct csv summary;
     struct tensorboard events;
     int64_t ahead; /* updates that the run has done beyond what its step says */
     int64_t shift; /* of output_axis, to go on from the checkpoint's */
     bool open, tensorboard;
+    bool silent; /* another process writes the outputs of the run */
     enum model_task task;
     const struct class_list *classes; /* the caller's */
 };
@@ -62,7 +66,7 @@ void output_close(struct output *o);
 
 /*
  * The x of an update in TensorBoard: the update, or what follows state->axis where a run
- * with other epochs went beyond that. It never goes back: points behind it would be lost.
+ * with other epochs went beyond that. It never goes back: points after it would be lost.
  */
 int64_t output_axis(const struct output *o, int64_t step);
 
@@ -78,7 +82,7 @@ void output_train(struct output *o, const struct train_line *l);
 
 struct val_line {
     int64_t step, epoch;
-    struct scores val, ema;             /* NaN: not validated, no average */
+    struct scores val, ema;             /* NaN: not validated, no EMA */
     const struct segmentation *classes; /* of the weights; NULL: none */
 };
 void output_val(struct output *o, const struct val_line *l);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 #include "image/encode.h"
+#include "io/written.h"
 #include "ops/confusion.h"
 
 void paint_argmax(const float *logits, int64_t n, int k, uint8_t *label)
@@ -56,12 +57,14 @@ void paint_overlay(const struct class_set *set, const uint8_t *rgb, const uint8_
 void paint_write(const char *path, const uint8_t *pixel, int w, int h,
                  const uint8_t *palette)
 {
-    struct png_picture g = {.pixel = pixel,
-                            .w = w,
-                            .h = h,
-                            .channels = palette ? 1 : 3,
-                            .palette = palette,
-                            .colours = palette ? 256 : 0};
+    struct png_bitmap g = {.pixel = pixel,
+                           .w = w,
+                           .h = h,
+                           .channels = palette ? 1 : 3,
+                           .palette = palette,
+                           .colours = palette ? 256 : 0,
+                           .keyword = WRITTEN_KEYWORD,
+                           .text = WRITTEN_TEXT};
     size_t len;
     unsigned char *png = png_encode(&g, &len);
 

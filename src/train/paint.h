@@ -1,5 +1,5 @@
 /*
- * Segmentations as pictures. A label picture has a class a pixel, LABEL_IGNORE for none;
+ * Segmentations as images. A label map has a class per pixel, LABEL_IGNORE for none;
  * colours are those of the class set (NULL: PASCAL VOC's), black where nothing counts.
  */
 #ifndef TRAIN_PAINT_H
@@ -12,8 +12,8 @@
 /* The class of each of n pixels of k logits, the one that it has in the scores. */
 void paint_argmax(const float *logits, int64_t n, int k, uint8_t *label);
 
-/* dst is RGB with rows of `stride` bytes; label pixel (x, y) covers scale x scale of it.
- */
+/* dst is RGB with rows of `stride` bytes; label pixel (x, y) covers scale x scale
+ * of it. */
 struct paint {
     uint8_t *dst;
     int64_t stride;

@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "io/weights_file.h"
-#include "models/imagenet22k.h"
 #include "session/model_config.h"
+#include "train/quantize.h"
+#include "train/remake.h"
 #include "train/statedict.h"
-#include "train/weight_grid.h"
+#include "train/weights_cache.h"
 
 struct loading {
     struct session *s;
@@ -24,6 +25,9 @@ struct loading {
     float *flat;
     bool *used; /* for each tensor of the file */
     int loaded, fresh, missing;
+    struct strbuf
+        skipped_names; /* the first that patterns let start afresh or stay out */
+    int nskipped;
     bool skipped; /* a pattern was needed */
     bool all;     /* nothing may start afresh */
 };
@@ -31,8 +35,9 @@ struct loading {
 static const char *classifier(const struct session *s)
 {
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+    const struct tensor *logits = s->build[which].logits;
 
-    return s->build[which].logits->producer->layer;
+    return logits ? logits->producer->layer : "";
 }
 
 static bool of_head(const struct loading *l, const char *name)
@@ -125,100 +130,23 @@ static void report_not_finite(const struct loading *l, const struct segment *seg
                     seg->tensor->name, (long long)n, (long long)seg->len);
 }
 
-static const struct model_grid *grid_of(const struct loading *l, const char *name)
+static const struct remake *remake_of(const struct loading *l, const struct tensor *t,
+                                      const struct safetensors_tensor *file)
 {
-    const struct model_grid *g = l->family->grids;
-    size_t len = strlen(name);
+    const struct remake *r;
 
-    for (; g && g->end; g++)
-        if (len >= strlen(g->end) && !strcmp(name + len - strlen(g->end), g->end))
-            return g;
-    return NULL;
-}
-
-/* A grid in the file that differs in its side alone: dims [..., rows, channels]. */
-static bool is_other_grid(const struct loading *l, const struct tensor *t,
-                          const struct safetensors_tensor *file)
-{
-    int n = t->ndim;
-    struct weight_grid from, to;
-
-    if (l->all || !grid_of(l, t->name) || n < 2 || file->ndim != n ||
-        file->dims[n - 1] != t->dim[n - 1])
-        return false;
-    for (int i = 0; i < n - 2; i++)
-        if (file->dims[i] != 1 || t->dim[i] != 1)
-            return false;
-    from = weight_grid_of(file->dims[n - 2]);
-    to = weight_grid_of(t->dim[n - 2]);
-    return from.prefix == to.prefix && from.side > 0;
-}
-
-/* The classifier of ImageNet-22k, and ours is of 1k. */
-static bool is_22k(const struct loading *l, const struct tensor *t,
-                   const struct safetensors_tensor *file)
-{
-    if (l->all || !l->family->imagenet22k || !of_head(l, t->name) ||
-        file->ndim != t->ndim || file->dims[0] != IMAGENET_22K ||
-        t->dim[0] != IMAGENET_1K)
-        return false;
-    for (int i = 1; i < t->ndim; i++)
-        if (file->dims[i] != t->dim[i])
-            return false;
-    return true;
-}
-
-/* How a tensor of other dims becomes ours; NULL: not. */
-typedef void remake_fn(const struct loading *l, const struct tensor *t, const float *src,
-                       const int64_t *dims, float *dst);
-
-static void remake_grid(const struct loading *l, const struct tensor *t, const float *src,
-                        const int64_t *dims, float *dst)
-{
-    weight_grid_resize(src, weight_grid_of(dims[t->ndim - 2]), dst,
-                       weight_grid_of(t->dim[t->ndim - 2]), t->dim[t->ndim - 1],
-                       grid_of(l, t->name)->antialias);
-}
-
-static void remake_22k(const struct loading *l, const struct tensor *t, const float *src,
-                       const int64_t *dims, float *dst)
-{
-    int64_t len = tensor_len(t) / IMAGENET_1K;
-
-    (void)l;
-    (void)dims;
-    for (int i = 0; i < IMAGENET_1K; i++)
-        memcpy(dst + i * len, src + imagenet22k_rows[i] * len,
-               (size_t)len * sizeof(*dst));
-}
-
-static remake_fn *remake_of(const struct loading *l, const struct tensor *t,
-                            const struct safetensors_tensor *file)
-{
-    if (statedict_fits(t, file) || t->layout == LAYOUT_IMAGE)
+    if (statedict_fits(t, file))
         return NULL;
-    return is_other_grid(l, t, file) ? remake_grid
-           : is_22k(l, t, file)      ? remake_22k
-                                     : NULL;
+    r = remake_find(l->family, of_head(l, t->name), t, file);
+    return r && (r->always || !l->all) ? r : NULL;
 }
 
-/* false: the file's dtype holds no weights */
-static bool load_remade(struct loading *l, const struct segment *seg, remake_fn *remake,
-                        const struct safetensors_tensor *file, const void *packed)
+/* Whole decoders are skipped by a pattern: some names are told, and how many there are. */
+static void skip(struct loading *l, const char *name, const char *what)
 {
-    struct tensor shape = *seg->tensor;
-    struct segment from = {.tensor = &shape};
-    float *src;
-    bool ok;
-
-    memcpy(shape.dim, file->dims, (size_t)shape.ndim * sizeof(*shape.dim));
-    from.len = tensor_len(&shape);
-    src = xcalloc((size_t)from.len, sizeof(*src));
-    ok = statedict_unpack(&from, src, packed, file->dtype);
-    if (ok)
-        remake(l, seg->tensor, src, file->dims, l->flat + seg->offset);
-    free(src);
-    return ok;
+    log_debug("pretrained: %s: %s", name, what);
+    if (l->nskipped++ < 3)
+        strbuf_addf(&l->skipped_names, "%s%s", l->skipped_names.len ? ", " : "", name);
 }
 
 static void load_one(struct loading *l, const struct segment *seg, void *packed)
@@ -226,7 +154,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     const struct tensor *t = seg->tensor;
     const struct safetensors_tensor *file = find(l, t->name);
     struct strbuf why = STRBUF_INIT;
-    remake_fn *remake = file ? remake_of(l, t, file) : NULL;
+    const struct remake *remake = file ? remake_of(l, t, file) : NULL;
 
     if (file)
         l->used[file - l->file.tensor] = true;
@@ -235,7 +163,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     } else if (!file && unread(l, t)) {
         log_info("pretrained: %s: not in the file, and no layer reads it", t->name);
     } else if (!file && may_skip(l, t->name)) {
-        log_info("pretrained: %s: not in the file, starts afresh", t->name);
+        skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
     } else if (!file) {
         log_warning("pretrained: %s: not in the file", t->name);
@@ -249,17 +177,13 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         *(fresh ? &l->fresh : &l->missing) += 1;
     } else if (weights_file_read(&l->file, file, packed, &why)) {
         die("%s", why.buf);
-    } else if (!(remake ? load_remade(l, seg, remake, file, packed)
+    } else if (!(remake ? remake_load(remake, l->family, seg, l->flat, file, packed)
                         : statedict_unpack(seg, l->flat, packed, file->dtype))) {
         die("'%s': %s has the dtype %s", l->file.path, t->name,
             safetensors_dtype_name(file->dtype));
     } else {
         if (remake)
-            report_shape(t, file,
-                         remake == remake_grid ? ": resized, bicubic"
-                                               : ": the rows of ImageNet-1k");
-        else if (l->s->cfg->model.pretrained_skip.n)
-            log_info("pretrained: %s: loaded", t->name);
+            report_shape(t, file, remake->what);
         else
             log_debug("pretrained: %s: loaded", t->name);
         report_not_finite(l, seg);
@@ -288,15 +212,16 @@ static const char *without_prefix(const struct loading *l, const char *name)
     return strncmp(name, l->prefix, n) ? name : name + n;
 }
 
+/* A net that ends with a stage has no place for the rest of a file. */
 static void report_unused(struct loading *l)
 {
-    for (size_t i = 0; i < l->file.n; i++) {
+    for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
         const char *name = l->file.tensor[i].name;
 
         if (l->used[i] || expected_extra(l, name))
             continue;
         if (may_skip(l, name) || may_skip(l, without_prefix(l, name))) {
-            log_info("pretrained: %s: not in the model, passed over", name);
+            skip(l, name, "not in the model, passed over");
             continue;
         }
         log_warning("pretrained: %s: not in the model", name);
@@ -339,8 +264,8 @@ static int count_with(struct loading *l, const char *prefix)
     return n;
 }
 
-/* What stands in front of the model's first weight in the i-th name of the file, or NULL.
- */
+/* What stands in front of the model's first weight in the i-th name of the file,
+ * or NULL. */
 static char *prefix_of(const struct loading *l, size_t i)
 {
     const struct flat *f = session_flat(l->s);
@@ -423,8 +348,12 @@ static void finish(struct loading *l, const char *path)
     if (session_has_ema(s))
         session_set(s, MEMORY_EMA, l->flat);
     session_refresh(s);
+    if (l->nskipped)
+        log_info("pretrained: MODEL.PRETRAINED_SKIP lets %d pass: %s%s", l->nskipped,
+                 l->skipped_names.buf,
+                 l->nskipped > 3 ? ", ... (LOG.LEVEL debug lists them)" : "");
     log_info("pretrained '%s': %d tensors loaded%s%s%s", path, l->loaded,
-             !strcmp(l->prefix, "ema.") ? " from the average of the weights"
+             !strcmp(l->prefix, "ema.") ? " from the EMA weights"
              : *l->file.part            ? " from "
                                         : "",
              l->file.part,
@@ -433,19 +362,20 @@ static void finish(struct loading *l, const char *path)
                           : "; the classifier starts afresh");
 }
 
-static void load(struct session *s, const char *path, bool all, const char *what,
+static void load(struct session *s, const char *text, bool all, const char *what,
                  const struct class_list *classes)
 {
     const struct flat *f = session_flat(s);
     struct loading l = {.s = s, .family = model_of_config(s->cfg)->family, .all = all};
     const char *const last[] = {classifier(s), NULL};
     struct strbuf why = STRBUF_INIT;
-    char *prefix;
+    char *path = weights_path_checked(text, s->cfg->model.name), *prefix;
     void *packed;
 
     if (weights_file_open(&l.file, path, true, &why) ||
         weights_file_verify(&l.file, &why))
         die("MODEL.PRETRAINED: %s", why.buf);
+    quantize_check_file(&l.file, s->cfg->quant.enable);
     class_list_check(path, weights_file_meta(&l.file, "classes"), what, classes,
                      s->cfg->data.check_classes);
     if (all && s->cfg->model.pretrained_skip.n)
@@ -464,9 +394,11 @@ static void load(struct session *s, const char *path, bool all, const char *what
     weights_file_close(&l.file);
     strbuf_release(&why);
     free(packed);
+    free(path);
     free(prefix);
     free(l.flat);
     free(l.used);
+    strbuf_release(&l.skipped_names);
 }
 
 void pretrained_load(struct session *s, const char *path)

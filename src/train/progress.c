@@ -1,6 +1,7 @@
 #include "train/progress.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -25,6 +26,11 @@ bool progress_active(void)
     return active;
 }
 
+bool progress_is_enough(void)
+{
+    return active && isatty(STDOUT_FILENO);
+}
+
 /* "01:23", "1:02:03" */
 static void add_clock(struct strbuf *s, double seconds)
 {
@@ -38,7 +44,7 @@ static void add_clock(struct strbuf *s, double seconds)
 
 static void add_bar(struct strbuf *s, double share, int room)
 {
-    int width = room < 4 ? 4 : room > 30 ? 30 : room;
+    int width = room > 30 ? 30 : room;
     int full = (int)(share * width);
 
     strbuf_addch(s, '|');
@@ -47,23 +53,57 @@ static void add_bar(struct strbuf *s, double share, int room)
     strbuf_addch(s, '|');
 }
 
+/* What a narrow terminal leaves out; the loss, the first of the postfix, goes last. */
+enum { NO_BAR = 1, NO_SPEED, NO_CLOCK };
+
+static void add_tail(struct strbuf *s, const struct progress *p, int level, int postfix)
+{
+    strbuf_addf(s, " %lld/%lld [", (long long)p->done, (long long)p->total);
+    if (level < NO_CLOCK) {
+        add_clock(s, p->seconds);
+        strbuf_addch(s, '<');
+        if (p->done > p->initial)
+            add_clock(s, p->seconds / (double)(p->done - p->initial) *
+                             (double)(p->total - p->done));
+        else
+            strbuf_addch(s, '?');
+        strbuf_addstr(s, level < NO_SPEED || postfix ? ", " : "");
+    }
+    if (level < NO_SPEED)
+        strbuf_addf(s, "%.0f img/s%s", p->images_per_second, postfix ? ", " : "");
+    strbuf_addf(s, "%.*s]", postfix, p->postfix);
+}
+
+/* The postfix without its last part; an only one stays. */
+static int shorter(const char *postfix, int len)
+{
+    int n = len - 1;
+
+    while (n > 0 && postfix[n] != ',')
+        n--;
+    return n > 0 ? n : len;
+}
+
 void progress_text(struct strbuf *s, const struct progress *p, int width)
 {
+    enum { BAR = 6 }; /* the shortest, with its ends */
     double share = p->total > 0 ? (double)p->done / (double)p->total : 0;
+    int level = 0, room, postfix = (int)strlen(p->postfix), cut;
     struct strbuf tail = STRBUF_INIT;
 
-    strbuf_addf(&tail, " %lld/%lld [", (long long)p->done, (long long)p->total);
-    add_clock(&tail, p->seconds);
-    strbuf_addch(&tail, '<');
-    if (p->done > p->initial)
-        add_clock(&tail, p->seconds / (double)(p->done - p->initial) *
-                             (double)(p->total - p->done));
-    else
-        strbuf_addch(&tail, '?');
-    strbuf_addf(&tail, ", %.0f img/s%s%s]", p->images_per_second, *p->postfix ? ", " : "",
-                p->postfix);
     strbuf_addf(s, "%s: %3.0f%%", p->title, 100 * share);
-    add_bar(s, share, width - (int)(s->len + tail.len) - 3);
+    for (;;) {
+        strbuf_reset(&tail);
+        add_tail(&tail, p, level, postfix);
+        room = width - 1 - (int)(s->len + tail.len) - (level < NO_BAR ? BAR : 0);
+        if (room >= 0 || level == NO_CLOCK)
+            break;
+        cut = level < NO_SPEED ? postfix : shorter(p->postfix, postfix);
+        level += cut == postfix; /* the end of the postfix before the clock */
+        postfix = cut;
+    }
+    if (level < NO_BAR)
+        add_bar(s, share, room + BAR - 2);
     strbuf_addstr(s, tail.buf);
     if ((int)s->len > width - 1 && width > 1)
         s->buf[s->len = (size_t)width - 1] = '\0';
@@ -95,6 +135,6 @@ void progress_show(const struct progress *p)
 void progress_wipe(void)
 {
     if (drawn)
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[K", stderr); /* unbuffered: it is done before the log's line */
     drawn = false;
 }

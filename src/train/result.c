@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
+#include "io/written.h"
 #include "train/signals.h"
 
 static const char *result_path;
@@ -35,13 +36,23 @@ static void put_best(struct json_writer *w, const struct result *r)
     free(key);
 }
 
+static void put_data(struct json_writer *w, const struct result *r)
+{
+    json_put_double(w, "train_seconds", r->train_seconds);
+    json_put_double(w, "data_wait_seconds", r->data_wait_seconds);
+    json_begin_object(w, "data_stage_seconds");
+    for (int i = 0; i < STAGES; i++)
+        json_put_double(w, stage_name((enum stage)i), r->data_stages.seconds[i]);
+    json_end(w);
+}
+
 static void result_text(struct strbuf *text, const struct result *r, int code,
                         const char *error)
 {
     struct json_writer w = json_writer(text);
 
     w.pretty = true;
-    json_begin_object(&w, NULL);
+    written_begin(&w);
     json_put_int(&w, "exit", code);
     json_put_int(&w, "epochs", r->epochs);
     json_put_int(&w, "steps", r->steps);
@@ -53,6 +64,7 @@ static void result_text(struct strbuf *text, const struct result *r, int code,
     if (r->best_score >= 0)
         put_best(&w, r);
     json_put_double(&w, "images_per_second", r->images_per_second);
+    put_data(&w, r);
     json_put_double(&w, "device_open_seconds", r->device_open_seconds);
     json_put_double(&w, "first_step_seconds", r->first_step_seconds);
     json_put_known(&w, "peak_memory_bytes", r->peak_memory_bytes, 1);
@@ -98,6 +110,9 @@ static void make_way(const char *path)
 
     if (why)
         usage("--result %s: cannot be written: %s", path, why);
+    why = written_refuse(path, WRITTEN_JSON);
+    if (why)
+        usage("--result %s: %s", path, why);
     if (!lstat(path, &st) && S_ISREG(st.st_mode))
         (void)unlink(path);
 }
@@ -109,6 +124,7 @@ static void reset(struct result *r, const char *path)
         -1;
     r->train_loss = r->images_per_second = (double)NAN;
     r->device_open_seconds = r->first_step_seconds = (double)NAN;
+    r->train_seconds = r->data_wait_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();
     r->best_score = -1;
     result_path = path;
@@ -118,6 +134,8 @@ void result_write_refused(const char *path, const char *error)
 {
     struct result r;
 
+    if (written_refuse(path, WRITTEN_JSON))
+        return; /* what lies there is more than one mistake more */
     reset(&r, path);
     (void)write_result(&r, EXIT_USAGE, error);
 }

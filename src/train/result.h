@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "image/stages.h"
 #include "train/class_list.h"
 #include "train/run_state.h"
 #include "train/scores.h"
@@ -24,9 +25,11 @@ struct result {
     struct class_iou val_iou;         /* of `val` */
     const struct class_list *classes; /* of val_iou; lives until result_end */
     enum score best;                  /* which the next one is */
-    double best_score;                /* of the weights or their average; < 0: none */
+    double best_score;                /* of the weights or their EMA; < 0: none */
     int64_t best_epoch;               /* as in the log */
     double images_per_second;
+    double train_seconds, data_wait_seconds; /* in training, and what of it waited */
+    struct stage_times data_stages;          /* work of the loader of training */
     double device_open_seconds; /* until the device could be asked for plans */
     double first_step_seconds;  /* from the start until the first batch was handed over */
     int64_t peak_memory_bytes;  /* 0 or less: not known */

@@ -4,6 +4,7 @@
 
 #include "ops/control.h"
 #include "ops/metrics.h"
+#include "session/plateau.h"
 #include "train/scores.h"
 #include "train/segmentation.h"
 
@@ -15,10 +16,12 @@ struct run_state {
     struct metrics window; /* the same at the last line of the log */
     double best_score;     /* score_best() of the weights that validated best; -1: none */
     int64_t best_epoch;
-    double train_loss; /* the last one; NaN: none */
+    struct plateau plateau; /* of a schedule that judges */
+    double train_loss;      /* the last one; NaN: none */
     struct scores val, ema;
     struct class_iou val_iou;
     int64_t val_step;   /* the update that these are of; -1: none */
+    uint64_t data;      /* dataset_digest of the training images; 0: not known */
     bool dynamic_scale; /* the loss scale was found by the run that wrote the file */
 };
 

@@ -1,6 +1,9 @@
 #include "train/saves.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,16 @@ struct save {
     bool numbered, damaged;
     dev_t dev;
     ino_t ino;
+};
+
+/* The checkpoint on its way, and the thread that writes it. */
+struct saves_writer {
+    struct checkpoint copy;
+    char name[64]; /* of the numbered file */
+    bool best, busy, threaded;
+    pthread_t thread;
+    atomic_bool done;
+    struct saves_end end;
 };
 
 struct save_list {
@@ -148,6 +161,25 @@ void saves_sweep(const char *dir)
     dir_list_free(name, n);
 }
 
+/* Bytes that go free with the numbered files but the newest. */
+static double reclaimable(const struct saves *v)
+{
+    struct save_list l = list_saves(v->dir, false);
+    double bytes = 0;
+    int sound = 0;
+
+    for (int i = 0; i < l.n; i++) {
+        struct stat st;
+
+        if (!l.item[i].numbered || l.item[i].damaged || !sound++)
+            continue;
+        if (!stat(l.item[i].path, &st) && st.st_nlink == 1)
+            bytes += (double)st.st_size;
+    }
+    free_saves(&l);
+    return bytes;
+}
+
 void saves_check_room(const struct saves *v, const struct session *s)
 {
     double size = (double)checkpoint_size(s), room;
@@ -163,11 +195,47 @@ void saves_check_room(const struct saves *v, const struct session *s)
     strbuf_add_bytes(&text, size);
     strbuf_addf(&text, ", and '%s' has room for ", v->dir);
     strbuf_add_bytes(&text, room);
-    if (room < size)
+    if (room < size && room + reclaimable(v) < size)
         die("%s", text.buf);
     if (room < size * (v->keep + 2))
-        warn("%s; %d of them will be kept", text.buf, v->keep);
+        warn("%s; %d of them will be kept if they fit, or else fewer", text.buf, v->keep);
     strbuf_release(&text);
+}
+
+/*
+ * Deletes the oldest numbered file of at least two sound ones. False: there are not so
+ * many. A name that `best` or `last` shares frees nothing: the next one goes, too.
+ */
+static bool drop_oldest(const struct saves *v)
+{
+    struct save_list l = list_saves(v->dir, false);
+    int sound = 0, oldest = -1;
+
+    for (int i = 0; i < l.n; i++)
+        if (l.item[i].numbered && !l.item[i].damaged) {
+            sound++;
+            oldest = i;
+        }
+    if (sound > 1)
+        log_warning("no room for a checkpoint: '%s' goes, the oldest",
+                    l.item[oldest].path);
+    if (sound > 1 && unlink(l.item[oldest].path))
+        sound = 0;
+    free_saves(&l);
+    return sound > 1;
+}
+
+/* Writes `name`; where the disk is full, in the place of the oldest ones. */
+static int store(const struct saves *v, const char *name, struct strbuf *why)
+{
+    char *path = path_join(v->dir, name);
+    int rc;
+
+    while ((rc = checkpoint_store(&v->writer->copy, path, why)) &&
+           (errno == ENOSPC || errno == EDQUOT) && drop_oldest(v))
+        strbuf_reset(why);
+    free(path);
+    return rc;
 }
 
 /* `name` becomes another name of `path`. */
@@ -190,19 +258,10 @@ static int link_as(const struct saves *v, const char *path, const char *name)
 }
 
 /* The same with a file of its own where there are no links. */
-static int also_as(const struct saves *v, const struct session *s,
-                   const struct run_state *state, const char *path, const char *name,
+static int also_as(const struct saves *v, const char *path, const char *name,
                    struct strbuf *why)
 {
-    char *target;
-    int rc;
-
-    if (!link_as(v, path, name))
-        return 0;
-    target = path_join(v->dir, name);
-    rc = checkpoint_write(target, s, state, v->classes, v->config, why);
-    free(target);
-    return rc;
+    return link_as(v, path, name) ? store(v, name, why) : 0;
 }
 
 static void prune(const struct saves *v, const char *newest)
@@ -223,42 +282,152 @@ static void prune(const struct saves *v, const char *newest)
     free_saves(&l);
 }
 
-int saves_best(const struct saves *v, const struct session *s,
-               const struct run_state *state)
+/* Somebody may have removed the folder: what was in it is lost, what comes need not be.
+ * True: it was made again. */
+static bool find_folder(const struct saves *v)
 {
-    char *path = path_join(v->dir, best_name);
-    struct strbuf why = STRBUF_INIT;
-    int rc = checkpoint_write(path, s, state, v->classes, v->config, &why);
-
-    if (rc)
-        log_warning("the best checkpoint is not saved: %s", why.buf);
-    strbuf_release(&why);
-    free(path);
-    return rc;
+    if (file_is_dir(v->dir))
+        return false;
+    if (dir_make_all(v->dir)) {
+        log_warning("cannot make the folder '%s': %s", v->dir, strerror(errno));
+        return false;
+    }
+    log_warning("the folder '%s' was removed: it is made again for checkpoints, without "
+                "the logs",
+                v->dir);
+    return true;
 }
 
-int saves_write(const struct saves *v, const struct session *s,
-                const struct run_state *state, bool epoch_end, bool best)
+/* After the first checkpoint: one alone would be taken for somebody's own. */
+static void put_config(const struct saves *v)
 {
-    int64_t number = epoch_end ? state->epoch - 1 : session_control(s).step;
-    char *name =
-        xasprintf("ckpt_%s_%lld" ENDING, epoch_end ? "epoch" : "step", (long long)number);
-    char *path = path_join(v->dir, name), *written = path_join(v->dir, best_name);
-    struct strbuf why = STRBUF_INIT;
-    int rc = best ? also_as(v, s, state, written, name, &why)
-                  : checkpoint_write(path, s, state, v->classes, v->config, &why);
+    char *path = path_join(v->dir, "config.yaml");
 
-    if (!rc)
-        rc = also_as(v, s, state, path, last_name, &why);
-    if (rc)
+    if (atomic_write_file(path, v->config, strlen(v->config)))
+        log_warning("cannot write '%s': %s", path, strerror(errno));
+    free(path);
+}
+
+/* `best` first, so that one that a checkpoint knows of is there. */
+static bool write_best(const struct saves *v, bool best)
+{
+    struct strbuf why = STRBUF_INIT;
+    bool written = best && !store(v, best_name, &why);
+
+    if (best && !written) {
+        log_warning("the best checkpoint is not saved: %s", why.buf);
+        checkpoint_fall_back(&v->writer->copy);
+    }
+    strbuf_release(&why);
+    return written;
+}
+
+static struct saves_end write_all(const struct saves *v)
+{
+    struct saves_writer *w = v->writer;
+    struct saves_end end = {.any = true};
+    char *path, *best;
+    struct strbuf why = STRBUF_INIT;
+    bool linked, made;
+
+    if (!checkpoint_is_finite(&w->copy, &why)) {
+        end.failed = true;
+        end.diverged = strbuf_detach(&why);
+        return end;
+    }
+    made = find_folder(v);
+    path = path_join(v->dir, w->name);
+    best = path_join(v->dir, best_name);
+    linked = write_best(v, w->best);
+    end.best_lost = w->best && !linked;
+    end.failed =
+        linked ? also_as(v, best, w->name, &why) != 0 : store(v, w->name, &why) != 0;
+    if (!end.failed)
+        end.failed = also_as(v, path, last_name, &why) != 0;
+    if (end.failed)
         log_warning("checkpoint not saved: %s", why.buf);
     else
         prune(v, path);
+    if (made && !end.failed)
+        put_config(v);
     strbuf_release(&why);
-    free(name);
     free(path);
-    free(written);
-    return rc;
+    free(best);
+    return end;
+}
+
+static void *writer_thread(void *arg)
+{
+    const struct saves *v = arg;
+
+    v->writer->end = write_all(v);
+    atomic_store(&v->writer->done, true);
+    return NULL;
+}
+
+bool saves_ready(const struct saves *v)
+{
+    return v->writer && v->writer->busy && atomic_load(&v->writer->done);
+}
+
+struct saves_end saves_wait(struct saves *v)
+{
+    struct saves_writer *w = v->writer;
+
+    if (!w || !w->busy)
+        return (struct saves_end){.any = false};
+    if (w->threaded)
+        pthread_join(w->thread, NULL);
+    w->busy = false;
+    return w->end;
+}
+
+/* Signals are for the main thread. Without a thread it writes at once. */
+static void start_writer(struct saves *v)
+{
+    struct saves_writer *w = v->writer;
+    sigset_t all, before;
+
+    atomic_store(&w->done, false);
+    w->busy = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    w->threaded = !pthread_create(&w->thread, NULL, writer_thread, v);
+    if (w->threaded)
+        pthread_setname_np(w->thread, "checkpoint");
+    else
+        (void)writer_thread(v);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void saves_start(struct saves *v, const struct session *s, const struct run_state *state,
+                 const struct run_state *before, bool epoch_end)
+{
+    int64_t number = epoch_end ? state->epoch - 1 : session_control(s).step;
+    struct saves_writer *w;
+
+    if (!v->writer)
+        v->writer = xcalloc(1, sizeof(*v->writer));
+    w = v->writer;
+    if (w->busy)
+        BUG("a checkpoint while another one is being written");
+    checkpoint_take(&w->copy, s, state, v->classes, v->config);
+    w->best = before != NULL;
+    if (before)
+        checkpoint_take_before(&w->copy, before);
+    (void)snprintf(w->name, sizeof(w->name), "ckpt_%s_%lld" ENDING,
+                   epoch_end ? "epoch" : "step", (long long)number);
+    start_writer(v);
+}
+
+void saves_release(struct saves *v)
+{
+    if (!v->writer)
+        return;
+    free(saves_wait(v).diverged);
+    checkpoint_release(&v->writer->copy);
+    free(v->writer);
+    v->writer = NULL;
 }
 
 static bool seen_before(const struct save_list *l, int i)

@@ -1,16 +1,22 @@
 /*
  * The checkpoints of one output folder.
  *
- *   ckpt_epoch_E.safetensors   behind epoch E (the first is 0)
+ *   ckpt_epoch_E.safetensors   after epoch E (the first is 0)
  *   ckpt_step_S.safetensors    in the middle of an epoch
  *   last.safetensors           a hard link to the newest of them
  *   best.safetensors           a hard link to the one that validated best
  *
- * A save writes the new file whole, moves `last` to it, and only then deletes numbered
- * files beyond the KEEP_CHECKPOINTS newest. `best` is written before its numbered name is
- * there: a run that is killed between the two goes on from `best`, and one that knows of
- * a best checkpoint has it. Where there are no hard links, `last` and `best` are files of
- * their own. Other files are left alone, whatever their names.
+ * A save copies the run's arrays and leaves the rest to a thread: it writes the new file
+ * whole, moves `last` to it, and only then deletes numbered files beyond the
+ * KEEP_CHECKPOINTS newest. A process that is killed meanwhile has the files of before.
+ * `best` is written before its numbered name is there: a run that is killed between the
+ * two goes on from `best`, and one that knows of a best checkpoint has it. Where there
+ * are no hard links, `last` and `best` are files of their own. Other files are left
+ * alone, whatever their names.
+ *
+ * Arrays that are not finite are not written: a run that has diverged leaves the
+ * checkpoints of before. Where the disk is full, the oldest numbered file goes, as long
+ * as another sound one stays. A folder that was removed is made again.
  */
 #ifndef TRAIN_SAVES_H
 #define TRAIN_SAVES_H
@@ -24,25 +30,37 @@ struct saves {
     const struct class_list *classes;
     const char *config; /* YAML */
     int keep;
+    struct saves_writer *writer; /* NULL at first */
+};
+
+/* How the last save ended; its warnings are in the log. */
+struct saves_end {
+    bool any;       /* false: none was under way */
+    bool failed;    /* the older files are in place */
+    bool best_lost; /* `best` is the older one */
+    char *diverged; /* the first tensor that is not finite, the caller's; NULL: none */
 };
 
 /* Dies if the folder has no room for one checkpoint; warns if not for all of them. */
 void saves_check_room(const struct saves *v, const struct session *s);
 
-/* Removes what saves that were killed have left half written. No other may be under way.
- */
+/* Removes what saves that were killed have left half written. No other may be
+ * under way. */
 void saves_sweep(const char *dir);
 
-/* Writes best.safetensors. 0, or -1 with a warning in the log, the older one in place. */
-int saves_best(const struct saves *v, const struct session *s,
-               const struct run_state *state);
-
 /*
- * `epoch_end`: state->epoch epochs are finished. `best`: saves_best has just written this
- * state, so that the new names are names of its file. 0, or -1 with a warning in the log.
+ * Copies, and starts to write; none may be under way. `epoch_end`: state->epoch epochs
+ * are finished. `before`: these weights are the best so far, and `before` is the state to
+ * store if best.safetensors cannot be written; NULL: they are not.
  */
-int saves_write(const struct saves *v, const struct session *s,
-                const struct run_state *state, bool epoch_end, bool best);
+void saves_start(struct saves *v, const struct session *s, const struct run_state *state,
+                 const struct run_state *before, bool epoch_end);
+
+/* Is the save that was started over, so that saves_wait does not wait? */
+bool saves_ready(const struct saves *v);
+struct saves_end saves_wait(struct saves *v);
+
+void saves_release(struct saves *v); /* waits */
 
 /*
  * Loads the newest checkpoint that is sound, naming each one that it passes over. False:

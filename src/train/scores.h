@@ -1,6 +1,6 @@
 /*
- * What an evaluation measures, as a list of numbers with names. A name stands behind
- * "val_" or "ema_" (the average of the weights) in logs, files and checkpoints.
+ * What an evaluation measures, as a list of numbers with names. A name follows
+ * "val_" or "ema_" (the EMA weights) in logs, files and checkpoints.
  *
  * Classification: loss, top1 and top5 in percent. Segmentation: loss, acc, class_acc,
  * miou and fwiou as shares of 1, see train/segmentation.h.

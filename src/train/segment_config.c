@@ -93,7 +93,7 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
 {
     if (used && !config_is_default(cfg, key))
         config_blame(cfg, p, KEYS(key),
-                     "%s is not for label pictures, which would no longer fit", key);
+                     "%s is not for label maps, which would no longer fit", key);
 }
 
 static void warn_unread(const struct config *cfg, struct problems *p, const char *key,
@@ -105,12 +105,12 @@ static void warn_unread(const struct config *cfg, struct problems *p, const char
 
 static void check_unread(const struct config *cfg, struct problems *p)
 {
-    const char *crop = "images with label pictures are cropped as AUG.RESIZE_SCALE says",
-               *whole = "images with label pictures are evaluated whole";
+    const char *crop = "images with label maps are cropped as AUG.RESIZE_SCALE says",
+               *whole = "images with label maps are evaluated whole";
 
     warn_unread(cfg, p, "AUG.SCALE", crop);
     warn_unread(cfg, p, "AUG.RATIO", crop);
-    warn_unread(cfg, p, "AUG.INTERPOLATION", "label pictures have DATA.INTERPOLATION");
+    warn_unread(cfg, p, "AUG.INTERPOLATION", "label maps have DATA.INTERPOLATION");
     warn_unread(cfg, p, "DATA.CROP_PCT", whole);
     warn_unread(cfg, p, "TEST.CROP", whole);
     if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
@@ -194,12 +194,14 @@ void segment_check(const struct config *cfg, struct problems *p)
 
 struct transform segment_transform(const struct config *cfg, bool train)
 {
-    struct transform t = transform_for_scenes(config_width(cfg), config_height(cfg));
+    struct transform t =
+        transform_for_segmentation(config_width(cfg), config_height(cfg));
 
     t.label_divisor = model_of_config(cfg)->label_divisor;
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
                                                                  : RESIZE_BICUBIC;
-    for (int c = 0; c < 3; c++)
+    t.channels = (int)cfg->model.in_chans;
+    for (int c = 0; c < t.channels; c++)
         t.fill[c] = model_mean_byte(cfg, c);
     if (!train)
         return t;

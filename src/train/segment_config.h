@@ -17,7 +17,7 @@ void segment_check(const struct config *cfg, struct problems *p);
 /* Without label maps: is it a key that segment_check wants to be left at its default? */
 bool segment_refuses(const struct config *cfg, const char *key);
 
-/* Of training, or with `train` false of validation. */
+/* For training or, with `train` false, for validation. */
 struct transform segment_transform(const struct config *cfg, bool train);
 
 #endif

@@ -40,7 +40,7 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
 
 struct class_iou segmentation_iou(const struct segmentation *s); /* NULL: none */
 
-/* A table with one line a class; lines end with \n. */
+/* A table with a line per class; lines end with \n. */
 void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
                             const char *const *name);
 /* "a, b": the absent classes. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/atomic.h"
+
 const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 static volatile sig_atomic_t pending, started, start_code;
@@ -19,15 +21,14 @@ void signals_leave_word(const struct signals_word *w)
 /* In a handler: calls that POSIX allows there, and no file that could make us wait. */
 static void write_word(const char *text, size_t len)
 {
-    int flags = word.tmp ? O_CREAT | O_TRUNC : O_APPEND | O_NONBLOCK;
-    const char *to = word.tmp ? word.tmp : word.path;
-    int fd = open(to, O_WRONLY | O_CLOEXEC | flags, 0666);
+    int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC;
+    int fd = word.tmp ? atomic_make(word.tmp) : open(word.path, flags);
 
     if (fd >= 0 && write(fd, text, len) == (ssize_t)len && word.tmp)
         (void)rename(word.tmp, word.path);
 }
 
-/* Of several threads that are told to, one leaves. */
+/* One of several threads that are told to ends the run. */
 static _Noreturn void leave_start(int sig)
 {
     static atomic_flag leaving = ATOMIC_FLAG_INIT;
@@ -74,6 +75,12 @@ void signals_started(void)
 int signals_pending(void)
 {
     return pending;
+}
+
+void signals_take(int sig)
+{
+    if (!pending)
+        pending = sig;
 }
 
 const char *signals_name(int sig)

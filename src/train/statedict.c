@@ -3,15 +3,26 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ops/qlayer.h"
 
 #define COUNTER_MOST 9.2e18f /* below 2^63: what a float is cast from */
 
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), n = strlen(end);
+
+    return len >= n && !strcmp(name + len - n, end);
+}
+
 bool statedict_is_counter(const struct tensor *t)
 {
-    static const char end[] = "num_batches_tracked";
-    size_t len = strlen(t->name);
+    return ends_with(t->name, "num_batches_tracked");
+}
 
-    return len >= sizeof(end) - 1 && !strcmp(t->name + len - (sizeof(end) - 1), end);
+/* Integers in [-127, 127]: ops/qlayer.h. */
+static bool is_bytes(const struct tensor *t)
+{
+    return ends_with(t->name, "." QLAYER_WEIGHT_NAME);
 }
 
 struct statedict_shape statedict_shape(const struct tensor *t)
@@ -20,6 +31,8 @@ struct statedict_shape statedict_shape(const struct tensor *t)
 
     if (statedict_is_counter(t))
         return (struct statedict_shape){.dtype = SAFETENSORS_I64};
+    if (is_bytes(t))
+        s.dtype = SAFETENSORS_I8;
     memcpy(s.dims, t->dim, sizeof(s.dims));
     return s;
 }
@@ -72,7 +85,9 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst)
         memcpy(dst, &count, sizeof(count));
         return;
     }
-    for (int64_t i = 0; i < s->len; i++)
+    for (int64_t i = 0; i < s->len && is_bytes(s->tensor); i++)
+        ((int8_t *)dst)[i] = (int8_t)from[place(&w, i)];
+    for (int64_t i = 0; i < s->len && !is_bytes(s->tensor); i++)
         to[i] = from[place(&w, i)];
 }
 
@@ -83,6 +98,8 @@ static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
     float f;
 
     switch (dtype) {
+    case SAFETENSORS_I8:
+        return ((const int8_t *)src)[i];
     case SAFETENSORS_F64:
         memcpy(&d, (const char *)src + i * 8, 8);
         return (float)d;
@@ -121,7 +138,9 @@ bool statedict_unpack(const struct segment *s, float *flat, const void *src,
 
     if (statedict_is_counter(s->tensor) && counter(to, src, dtype))
         return true;
-    if (dtype != SAFETENSORS_F32 && dtype != SAFETENSORS_F16 &&
+    if (is_bytes(s->tensor) != (dtype == SAFETENSORS_I8))
+        return false;
+    if (dtype != SAFETENSORS_I8 && dtype != SAFETENSORS_F32 && dtype != SAFETENSORS_F16 &&
         dtype != SAFETENSORS_BF16 && dtype != SAFETENSORS_F64)
         return false;
     for (int64_t i = 0; i < s->len; i++)

@@ -1,7 +1,8 @@
 /*
  * Flat arrays as state dicts: timm's names, logical dims (OIHW), row-major. Memory is
  * channels last, so image-shaped weights are reordered on the way; batch norm's
- * num_batches_tracked is fp32 in memory and an int64 scalar in files.
+ * num_batches_tracked is fp32 in memory and an int64 scalar in files, weights in 8 bits
+ * are fp32 integers in memory and int8 in files.
  *
  * `flat` is the start of a flat array in host memory (graph/flat.h) that holds `t`.
  */
@@ -25,7 +26,7 @@ void statedict_pack(const struct segment *s, const float *flat, void *dst);
 
 /*
  * Reads `src`, which has the dims of `t`, into its place. F32, F16, BF16 and F64 are
- * taken, and any integer for a counter; false: another dtype.
+ * taken, any integer for a counter, I8 for what is in 8 bits; false: another dtype.
  */
 bool statedict_unpack(const struct segment *s, float *flat, const void *src,
                       enum safetensors_dtype dtype);

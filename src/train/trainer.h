@@ -5,7 +5,7 @@
  *
  * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Every update
  * leaves a snapshot of its metrics, which is read when it is there (at once, but for a
- * GPU); every PRINT_FREQ-th is a line. A signal is noticed behind each batch,
+ * GPU); every PRINT_FREQ-th is a line. A signal is noticed after each batch,
  * in validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
  * signal. Data that are damaged beyond DATA.MAX_BAD_SHARE end it in the same way, with
  * exit code 1. AMP.MAX_SKIPS skipped updates in a row end it.
@@ -23,7 +23,8 @@
  * becomes that of the data (feed_open). */
 int trainer_train(struct config *cfg, const char *result);
 
-/* MODEL.RESUME or MODEL.PRETRAINED over the validation split; never trains. */
-int trainer_eval(struct config *cfg, const char *result);
+/* MODEL.RESUME or MODEL.PRETRAINED over the validation split; never trains. `report`: the
+ * folder of train/report.h, or NULL. */
+int trainer_eval(struct config *cfg, const char *result, const char *report);
 
 #endif

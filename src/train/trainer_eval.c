@@ -5,15 +5,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "dist/group.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/output.h"
-#include "train/pictures.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/result.h"
 #include "train/signals.h"
 #include "train/trainer.h"
+#include "train/val_images.h"
 
 static void load(struct session *s, const struct feed *f, struct result *r)
 {
@@ -30,8 +31,8 @@ static void load(struct session *s, const struct feed *f, struct result *r)
         if (checkpoint_mark(cfg->model.resume, &mark, &why))
             die("MODEL.RESUME: %s", why.buf);
         r->steps = mark.step;
-        if (!cfg->train.ema.enable && mark.average)
-            log_info("the average of the weights in '%s' is left out: TRAIN.EMA.ENABLE "
+        if (!cfg->train.ema.enable && mark.ema)
+            log_info("the EMA weights in '%s' are left out: TRAIN.EMA.ENABLE "
                      "is False (--model-ema)",
                      cfg->model.resume);
     } else if (*cfg->model.pretrained && cfg->throughput_mode) {
@@ -52,19 +53,39 @@ static void fill_result(struct result *r, const struct evaluation *e,
     r->images_per_second = evaluate_rate(e);
 }
 
-/* pictures/eval_0.png, ... in the folder of the run */
+/* images/eval_0.png, ... in the folder of the run */
 static void paint(struct session *s, const struct feed *f)
 {
-    char *run = output_dir(s->cfg), *dir = path_join(run, "pictures");
-    struct pictures p = {.dir = dir, .prefix = "eval", .n = (int)s->cfg->log.pictures};
+    char *run = output_dir(s->cfg), *dir = path_join(run, "images");
+    struct val_images p = {.dir = dir, .prefix = "eval", .n = (int)s->cfg->log.images};
 
-    if (pictures_write(&p, s, f))
-        log_info("pictures are in '%s'", dir);
+    if (val_images_write(&p, s, f))
+        log_info("images are in '%s'", dir);
     free(run);
     free(dir);
 }
 
-int trainer_eval(struct config *cfg, const char *result)
+/* Evaluates, and reports if `dir` is no NULL. */
+static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
+                     const char *dir)
+{
+    struct report r;
+    bool whole;
+
+    if (!dir)
+        return evaluate(s, f, "Val", e);
+    if (dist_world() > 1)
+        usage("--report looks at images in one process: start one");
+    report_init(&r, f->val, &f->classes);
+    r.model = s->cfg->model.name;
+    whole = evaluate_report(s, f, "Val", e, &r);
+    if (whole)
+        report_write(&r, dir);
+    report_release(&r);
+    return whole;
+}
+
+int trainer_eval(struct config *cfg, const char *result, const char *report)
 {
     struct evaluation e = {0};
     struct result r;
@@ -72,12 +93,13 @@ int trainer_eval(struct config *cfg, const char *result)
     struct feed f;
     int code;
 
-    result_begin(&r, result, 0);
+    dist_open(cfg->dist.timeout);
+    result_begin(&r, dist_is_first() ? result : NULL, 0);
     signals_install(0);
     feed_open(&f, cfg, false);
     session_init(&s, cfg,
                  &(struct session_options){.eval = true, .class_weight = f.class_weight});
-    progress_init(cfg->log.progress);
+    progress_init(dist_is_first() ? cfg->log.progress : PROGRESS_OFF);
     session_alloc(&s);
     load(&s, &f, &r);
     feed_start(&f, &s);
@@ -87,10 +109,11 @@ int trainer_eval(struct config *cfg, const char *result)
         if (!isnan(r.images_per_second))
             log_info("batch_size %lld throughput %.1f", (long long)s.plan.val_batch,
                      r.images_per_second);
-    } else if (evaluate(&s, &f, "Val", &e)) {
+    } else if (run_eval(&s, &f, &e, report)) {
         evaluate_log(&e, &f.classes);
         fill_result(&r, &e, &f.classes);
-        paint(&s, &f);
+        if (dist_is_first())
+            paint(&s, &f);
     }
     if (feed_failure(&f))
         die("%s", feed_failure(&f));
@@ -102,5 +125,6 @@ int trainer_eval(struct config *cfg, const char *result)
     feed_close(&f);
     session_release(&s);
     evaluate_release(&e);
+    dist_close();
     return code;
 }

@@ -25,7 +25,8 @@ struct trainer {
     double train_seconds; /* in the loop over batches, of this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     double epoch_rate;    /* images per second of the last epoch */
-    int64_t replay;       /* batches to do again that the metrics count already */
+    struct loader_stats epoch_loader; /* when the epoch began, of this process */
+    int64_t replay;  /* batches to do again that the metrics count already */
     int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
@@ -36,6 +37,7 @@ struct trainer {
     int64_t best_epoch_before; /* the last validation */
     int64_t saved_step;        /* this update is in a file, or none was done yet */
     bool save_failed;
+    char *diverged; /* why the run cannot go on, and must not be saved; NULL: it can */
     bool cache_said;
 };
 
@@ -43,14 +45,22 @@ struct val_line trainer_no_val(void); /* nothing validated */
 /* What is right of training: top1 in percent, or the share of the pixels. */
 double trainer_right(const struct trainer *t, const struct metrics *m);
 
+/* The rate of update `step`, which is not before the last end of an epoch. */
+double trainer_lr(const struct trainer *t, int64_t step);
+/* What the last validation says of the run: the better of the weights and their EMA, as
+ * score_best() measures. */
+double trainer_score(const struct trainer *t);
+
 /*
- * Validates, tells the logs, and judges: *best if the weights or their average are better
+ * Validates, tells the logs, and judges: *best if the weights or their EMA are better
  * than all before. False: cut off by a signal or by damaged files, and nothing has
  * changed.
  */
 bool trainer_validate(struct trainer *t, bool *best);
-/* The best weights could not be saved: those before them are the ones to beat again. */
-void trainer_best_unsaved(struct trainer *t);
+/* Waits for the checkpoint that is being written, if any, and takes note of how it ended:
+ * of arrays that are not finite in t->diverged; without a new best, those before are the
+ * ones to beat again. */
+void trainer_collect(struct trainer *t);
 
 /* Data, device, output folder, checkpoint: everything up to the first batch. `cfg` is
  * t->cfg. */
@@ -60,7 +70,7 @@ void trainer_start(struct trainer *t, struct config *cfg);
 void trainer_window_clock(struct trainer *t);
 
 /*
- * Looks at what updates of the epoch that ends at update `end` left behind, each in its
+ * Looks at the results of updates of the epoch that ends at update `end`, each in its
  * turn: writes the line where a window ends, and ends the program after too many skipped
  * updates. On a GPU the newest may still be on their way: lines come late then, but say
  * the same. trainer_settle waits for them.
@@ -74,7 +84,10 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step);
 /* The progress line; `began`: clock_now() when the epoch did. */
 void trainer_show(const struct trainer *t, double began);
 
-/* Behind the first whole epoch: what DATA.CACHE holds. */
+/* After an epoch of so many seconds: for how long it waited for data, and why. */
+void trainer_say_waits(struct trainer *t, double seconds);
+
+/* After the first whole epoch: what DATA.CACHE holds. */
 void trainer_say_cache(struct trainer *t);
 
 #endif

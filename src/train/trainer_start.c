@@ -2,17 +2,20 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "dist/group.h"
 #include "session/devices.h"
+#include "session/fit.h"
 #include "train/data_config.h"
-#include "train/pictures.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/trainer_run.h"
+#include "train/val_images.h"
 
 struct val_line trainer_no_val(void)
 {
@@ -27,6 +30,8 @@ static void log_rates(const struct trainer *t)
     const struct config_train *c = &t->cfg->train;
     struct strbuf why = STRBUF_INIT;
 
+    if (!p->updates) /* TRAIN.EPOCHS 0 */
+        return;
     if (c->accumulation_steps > p->accumulation.batches)
         log_warning(
             "TRAIN.ACCUMULATION_STEPS %lld is more than the %d batches of an epoch: "
@@ -36,12 +41,34 @@ static void log_rates(const struct trainer *t)
     if (c->scale_lr)
         strbuf_addf(&why,
                     " (TRAIN.BASE_LR %.6g x %lld images / TRAIN.SCALE_LR_BASE %lld)",
-                    c->base_lr, (long long)p->batch * c->accumulation_steps,
+                    c->base_lr, (long long)p->batch * p->world * c->accumulation_steps,
                     (long long)c->scale_lr_base);
     log_info("learning rate %.6g%s, %.6g in the first update and %.6g in the last",
              p->schedule.base, why.buf ? why.buf : "", schedule_lr(&p->schedule, 0),
              schedule_lr(&p->schedule, p->updates - 1));
     strbuf_release(&why);
+}
+
+/* What is left after the whole batches of an epoch. */
+static void log_rest(const struct trainer *t)
+{
+    const struct plan *p = &t->session.plan;
+    int64_t images = data_epoch_images(t->cfg, t->feed.train->n);
+    int64_t left = images % (p->batch * p->world);
+    const char *plural = (p->tail ? p->tail : left) == 1 ? "" : "s";
+
+    if (p->tail)
+        log_info("the last batch of an epoch has %lld image%s (DATA.DROP_LAST False)",
+                 (long long)p->tail, plural);
+    else if (left && t->cfg->data.shuffle)
+        log_info("%lld image%s, other ones in each epoch, left out for want of a whole "
+                 "batch (DATA.DROP_LAST)",
+                 (long long)left, plural);
+    else if (left)
+        log_warning(
+            "the last %lld image%s of the data set are never trained on: no whole "
+            "batch (DATA.DROP_LAST), and always the same order (DATA.SHUFFLE)",
+            (long long)left, plural);
 }
 
 static void log_start(const struct trainer *t)
@@ -61,11 +88,15 @@ static void log_start(const struct trainer *t)
         log_warning("%s", p->amp_remark);
     else if (p->amp_remark)
         log_info("%s", p->amp_remark);
-    log_info("%lld training images, %d classes: %lld updates of %lld images an epoch%s",
-             (long long)t->feed.train->n, t->feed.classes.n,
-             (long long)p->updates_per_epoch, (long long)p->batch * p->accumulation.group,
-             p->accumulation.batches % p->accumulation.group ? ", fewer in the last"
-                                                             : "");
+    if (p->world > 1)
+        log_info("%d processes, each with batches of %lld images", p->world,
+                 (long long)p->batch);
+    log_info(
+        "%lld training images, %d classes: %lld updates of %lld images an epoch%s",
+        (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
+        (long long)p->batch * p->world * p->accumulation.group,
+        p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
+    log_rest(t);
     log_info("everything goes to '%s'", t->output.dir);
     log_rates(t);
     if (p->lr_schedule->warms_up_by && p->warmup_updates)
@@ -100,21 +131,29 @@ static void adopt_scale(const struct trainer *t, struct control *c)
 
 /*
  * Fits what was loaded to this run's epochs. A run that left in the middle of an update
- * does its batches again; the metrics count them already, so they are set back behind
+ * does its batches again; the metrics count them already, so they are set back after
  * them.
  */
-static void adopt(struct trainer *t)
+static void adopt(struct trainer *t, uint64_t data)
 {
     int64_t now = t->session.plan.updates_per_epoch, then = t->state.updates_per_epoch;
     const struct accumulation *a = &t->session.plan.accumulation;
     struct control c = session_control(&t->session);
     int64_t begun = c.micro - accumulation_micro(a, c.step);
 
-    c.seed = (uint64_t)t->cfg->seed;
+    c.seed = session_seed(&t->session);
+    if (!dist_is_first()) /* what a checkpoint counts is of all, and counted once */
+        t->state.train = t->state.window = (struct metrics){0};
+    c.plateau_lr = t->state.plateau.lr;
     c.micro -= begun;
     adopt_scale(t, &c);
     t->replay = begun > 0 && begun < accumulation_size(a, c.micro) ? begun : 0;
     session_set_control(&t->session, &c);
+    if (t->state.data && t->state.data != data)
+        log_warning("the checkpoint was trained on other data: the list of files or of "
+                    "labels of '%s' has changed",
+                    t->feed.train->name);
+    t->state.data = data;
     if (then != now) {
         log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes "
                     "on at the start of epoch %lld",
@@ -145,6 +184,7 @@ static bool load_start(struct trainer *t)
     const struct config *cfg = t->cfg;
     struct strbuf why = STRBUF_INIT;
     bool again = cfg->train.auto_resume && output_again(&t->output, cfg), resumed = true;
+    uint64_t data = dataset_digest(t->feed.train);
 
     if (*cfg->model.resume && again)
         log_info("MODEL.RESUME '%s' is not read: the run that began with it goes on",
@@ -169,26 +209,36 @@ static bool load_start(struct trainer *t)
                     "go on",
                     (long long)cfg->train.start_epoch);
     if (resumed)
-        adopt(t);
+        adopt(t, data);
     else if (*cfg->model.pretrained)
         pretrained_load(&t->session, cfg->model.pretrained);
     if (!resumed && cfg->train.start_epoch)
         begin_at(t, cfg->train.start_epoch);
     t->state.updates_per_epoch = t->session.plan.updates_per_epoch;
+    t->state.data = data;
     strbuf_release(&why);
     return resumed;
 }
 
-/* Of epochs that are to come; that under way may have been validated (MAX_STEPS). */
-static void drop_pictures(const struct trainer *t, bool resumed)
+/* Those of epochs to come; the one under way may have been validated (MAX_STEPS). */
+static void drop_val_images(const struct trainer *t, bool resumed)
 {
     const struct run_state *s = &t->state;
     bool validated = s->val_step > s->epoch * s->updates_per_epoch;
-    char *dir = path_join(t->output.dir, "pictures");
+    char *dir = path_join(t->output.dir, "images");
 
     if (file_is_dir(dir))
-        pictures_drop(dir, resumed ? s->epoch + validated : 0);
+        val_images_drop(dir, resumed ? s->epoch + validated : 0);
     free(dir);
+}
+
+/* One run in several processes is one run. */
+static void agree(const struct trainer *t)
+{
+    dist_agree("version of trainc", XXH3_64bits(TRAINC_VERSION, strlen(TRAINC_VERSION)));
+    dist_agree("configuration", XXH3_64bits(t->output.config, strlen(t->output.config)));
+    dist_agree("list of training data", dataset_digest(t->feed.train));
+    dist_agree("list of validation data", dataset_digest(t->feed.val));
 }
 
 void trainer_start(struct trainer *t, struct config *cfg)
@@ -203,15 +253,23 @@ void trainer_start(struct trainer *t, struct config *cfg)
                                   .images = data_epoch_images(cfg, t->feed.train->n),
                                   .class_weight = t->feed.class_weight});
     output_prepare(&t->output, cfg);
-    progress_init(cfg->log.progress);
-    t->saves = (struct saves){t->output.dir, &t->feed.classes, t->output.config,
-                              (int)cfg->train.keep_checkpoints};
+    agree(t);
+    progress_init(dist_is_first() ? cfg->log.progress : PROGRESS_OFF);
+    t->saves = (struct saves){
+        .dir = t->output.dir,
+        .classes = &t->feed.classes,
+        .config = t->output.config,
+        .keep = (int)cfg->train.keep_checkpoints,
+    };
     log_start(t);
-    saves_sweep(t->output.dir);
+    if (dist_is_first())
+        saves_sweep(t->output.dir);
     saves_check_room(&t->saves, &t->session);
     session_alloc(&t->session);
+    fit_report(&t->session, "at the start");
     t->state = (struct run_state){
         .best_score = -1,
+        .plateau = PLATEAU_START,
         .train_loss = (double)NAN,
         .val = scores_unknown(),
         .ema = scores_unknown(),
@@ -221,6 +279,8 @@ void trainer_start(struct trainer *t, struct config *cfg)
     resumed = load_start(t);
     t->step = t->saved_step = session_control(&t->session).step;
     output_open(&t->output, &t->session, &t->state, &t->feed.classes, t->step, resumed);
-    drop_pictures(t, resumed);
+    if (dist_is_first())
+        drop_val_images(t, resumed);
+    dist_barrier();
     feed_start(&t->feed, &t->session);
 }

@@ -4,22 +4,23 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "train/pictures.h"
+#include "dist/group.h"
 #include "train/trainer_run.h"
+#include "train/val_images.h"
 
 static void paint(struct trainer *t)
 {
-    char *dir = path_join(t->output.dir, "pictures");
-    char *prefix = pictures_of_epoch(t->state.epoch);
-    struct pictures p = {
+    char *dir = path_join(t->output.dir, "images");
+    char *prefix = val_images_of_epoch(t->state.epoch);
+    struct val_images p = {
         .dir = dir,
         .prefix = prefix,
-        .n = (int)t->cfg->log.pictures,
+        .n = (int)t->cfg->log.images,
         .events = t->output.tensorboard ? &t->output.events : NULL,
         .step = output_axis(&t->output, t->step),
     };
 
-    (void)pictures_write(&p, &t->session, &t->feed);
+    (void)val_images_write(&p, &t->session, &t->feed);
     free(dir);
     free(prefix);
 }
@@ -42,19 +43,26 @@ static bool validate(struct trainer *t)
         .classes = t->evaluation.pixels[SESSION_RAW],
     };
     output_val(&t->output, &t->val);
-    paint(t);
+    if (dist_is_first())
+        paint(t);
     return true;
 }
 
-/* Is this the best so far, with the weights or with their average? */
-static bool judge(struct trainer *t)
+double trainer_score(const struct trainer *t)
 {
     enum score which = score_best(t->session.plan.model->family->task);
     double score = t->val.val.value[which];
+
+    return t->val.ema.value[which] > score ? t->val.ema.value[which] : score;
+}
+
+/* Is this the best so far, with the weights or with their EMA? */
+static bool judge(struct trainer *t)
+{
+    enum score which = score_best(t->session.plan.model->family->task);
+    double score = trainer_score(t);
     bool best;
 
-    if (t->val.ema.value[which] > score)
-        score = t->val.ema.value[which];
     best = score > t->state.best_score;
     t->best_score_before = t->state.best_score;
     t->best_epoch_before = t->state.best_epoch;
@@ -77,12 +85,26 @@ bool trainer_validate(struct trainer *t, bool *best)
 {
     if (!validate(t))
         return false;
+    trainer_collect(t); /* it may have to take back what was best */
     *best = judge(t);
     return true;
 }
 
-void trainer_best_unsaved(struct trainer *t)
+void trainer_collect(struct trainer *t)
 {
-    t->state.best_score = t->best_score_before;
-    t->state.best_epoch = t->best_epoch_before;
+    struct saves_end end = saves_wait(&t->saves);
+
+    if (!end.any)
+        return;
+    t->save_failed = end.failed || end.best_lost;
+    if (end.best_lost) {
+        t->state.best_score = t->best_score_before;
+        t->state.best_epoch = t->best_epoch_before;
+    }
+    if (end.diverged && !t->diverged)
+        t->diverged =
+            xasprintf("the run has diverged: '%s' is not finite; the checkpoints "
+                      "are those of before update %lld",
+                      end.diverged, (long long)t->saved_step);
+    free(end.diverged);
 }

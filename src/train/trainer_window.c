@@ -1,10 +1,14 @@
-/* What is said about training while it goes on: lines of the log and the progress line.
- */
+/* What is said about training while it goes on: lines of the log and the
+ * progress line. */
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "dist/group.h"
+#include "train/data_config.h"
+#include "train/data_wait.h"
 #include "train/evaluate.h"
 #include "train/progress.h"
 #include "train/trainer_run.h"
@@ -24,10 +28,12 @@ static void report_skips(struct trainer *t, const struct control *c)
 }
 
 /* Too many of them in a row end the run. */
-static void check_skips(const struct trainer *t, const struct control *c)
+static void check_skips(struct trainer *t, const struct control *c)
 {
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
+    trainer_collect(t); /* a checkpoint that is being written is one of before */
+    dist_barrier();
     die("the last %lld updates all met gradients that are not finite (update %lld, loss "
         "scale %g): %s",
         (long long)c->skipped_row, (long long)c->step, c->loss_scale,
@@ -40,13 +46,14 @@ static void check_skips(const struct trainer *t, const struct control *c)
 }
 
 /* The last line of an epoch stays on a terminal, where the progress line is wiped. */
-static void log_train(struct trainer *t, const struct train_line *l)
+static void log_train(struct trainer *t, const struct train_line *l,
+                      const struct metrics *epoch)
 {
     const struct plan *p = &t->session.plan;
     int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
     bool last = in_epoch == p->updates_per_epoch || trainer_out_of_steps(t, l->step);
     int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
-    double left = (double)(batches * p->batch) / (l->images_per_second + 1e-9);
+    double left = (double)(batches * p->batch * p->world) / (l->images_per_second + 1e-9);
     struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
 
     strbuf_add_duration(&eta, left);
@@ -55,15 +62,20 @@ static void log_train(struct trainer *t, const struct train_line *l)
                 "grad_norm %.4f  loss_scale %g  %.*f img/s  data %.0f %%",
                 (long long)t->state.epoch, (long long)t->cfg->train.epochs,
                 (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
-                l->loss, metrics_loss(&t->state.train), l->grad_norm, l->loss_scale,
+                l->loss, metrics_loss(epoch), l->grad_norm, l->loss_scale,
                 l->images_per_second < 10 ? 2 : 0, l->images_per_second,
                 100 * l->data_share);
-    if (progress_active() && !last)
+    if (progress_is_enough() && !last)
         log_quiet("%s", s.buf);
     else
         log_info("%s", s.buf);
     strbuf_release(&s);
     strbuf_release(&eta);
+}
+
+double trainer_lr(const struct trainer *t, int64_t step)
+{
+    return control_lr(&t->session.plan.schedule, step, t->state.plateau.lr);
 }
 
 void trainer_window_clock(struct trainer *t)
@@ -93,16 +105,18 @@ static void end_window(struct trainer *t, const struct control *c)
         .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
     };
+    struct metrics all = metrics_of_all(&t->state.train);
     struct metrics m = metrics_since(&t->state.train, &t->state.window);
-    int64_t runs = t->state.train.runs - t->window_runs;
+    int64_t runs = (t->state.train.runs - t->window_runs) * t->session.plan.world;
 
+    m = metrics_of_all(&m);
     l.loss = metrics_loss(&m);
     l.right = trainer_right(t, &m);
     l.images_per_second = (double)(runs * t->session.plan.batch) / (seconds + 1e-9);
     t->last_loss = l.loss;
     t->last_rate = l.images_per_second;
     t->last_share = l.data_share;
-    log_train(t, &l);
+    log_train(t, &l, &all);
     output_train(&t->output, &l);
     report_skips(t, c);
     t->state.window = t->state.train;
@@ -141,8 +155,8 @@ void trainer_show(const struct trainer *t, double began)
     struct strbuf title = STRBUF_INIT, post = STRBUF_INIT;
     int64_t in_epoch = t->step - t->state.epoch * p->updates_per_epoch;
     double seconds = clock_now() - began;
-    double images =
-        (double)((in_epoch - t->epoch_from) * p->accumulation.group * p->batch);
+    double images = (double)((in_epoch - t->epoch_from) * p->accumulation.group *
+                             p->batch * p->world);
 
     if (!progress_active())
         return;
@@ -150,8 +164,7 @@ void trainer_show(const struct trainer *t, double began)
                 (long long)t->cfg->train.epochs);
     if (!isnan(t->last_loss))
         strbuf_addf(&post, "loss %.3f, ", t->last_loss);
-    strbuf_addf(&post, "lr %.2e, data %.0f %%",
-                schedule_lr(&p->schedule, t->step ? t->step - 1 : 0),
+    strbuf_addf(&post, "lr %.2e, data %.0f %%", trainer_lr(t, t->step ? t->step - 1 : 0),
                 100 * t->last_share);
     progress_show(&(struct progress){
         .title = title.buf,
@@ -166,20 +179,52 @@ void trainer_show(const struct trainer *t, double began)
     strbuf_release(&post);
 }
 
+void trainer_say_waits(struct trainer *t, double seconds)
+{
+    const struct loader_stats *from = &t->epoch_loader;
+    struct loader_stats to = loader_stats(t->feed.train_loader);
+    bool images = t->cfg->data.cache > CACHE_ENCODED;
+    struct data_wait w = {.seconds = seconds,
+                          .waited = to.wait_seconds - from->wait_seconds,
+                          .stages = to.stages,
+                          .workers = data_workers(t->cfg),
+                          .holds_images = images,
+                          .holds_files = images || t->feed.train->hold,
+                          .cores = usable_cores()};
+    struct strbuf s = STRBUF_INIT;
+
+    stage_times_add(&w.stages, &from->stages, -1);
+    data_wait_add(&s, &w);
+    if (s.len)
+        log_info("epoch %lld %s", (long long)t->state.epoch, s.buf);
+    strbuf_release(&s);
+}
+
 void trainer_say_cache(struct trainer *t)
 {
     const struct loader_stats stats = loader_stats(t->feed.train_loader);
     struct strbuf size = STRBUF_INIT;
 
-    if (t->cfg->data.cache != CACHE_DECODED || t->cache_said || t->epoch_from)
+    bool shared = t->cfg->data.cache == CACHE_MMAP;
+    bool decoded = shared || t->cfg->data.cache == CACHE_DECODED;
+
+    if ((!decoded && !t->feed.train->hold) || t->cache_said || t->epoch_from)
         return;
     t->cache_said = true;
     strbuf_add_bytes(&size, (double)stats.cached_bytes);
-    log_info("DATA.CACHE decoded: %lld of %lld pictures, %s%s", (long long)stats.cached,
-             (long long)t->feed.train->n, size.buf,
-             stats.cached < stats.samples - stats.bad_files
-                 ? "; the others are decoded each time (half of the memory is for "
-                   "pictures, and those much larger than the input are not kept)"
-                 : "");
+    log_info("DATA.CACHE %s: %lld of %lld images, %s%s",
+             shared    ? "mmap"
+             : decoded ? "decoded"
+                       : "encoded",
+             (long long)stats.cached, (long long)t->feed.train->n, size.buf,
+             stats.cached >= stats.samples - stats.bad_files ? ""
+             : shared
+                 ? "; the others are decoded each time (half of the free space of the "
+                   "disk is for images, and those much larger than the input are "
+                   "not kept)"
+             : decoded ? "; the others are decoded each time (half of the memory is for "
+                         "images, and those much larger than the input are not kept)"
+                       : "; the others are read each time (half of the memory is for "
+                         "images)");
     strbuf_release(&size);
 }

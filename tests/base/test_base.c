@@ -262,6 +262,30 @@ static int count(const char *text, const char *what)
     return n;
 }
 
+/* Escapes, C1 controls as a character and as a byte, directions, what is no UTF-8. */
+static void test_one_line(void **state)
+{
+    static const char *const row[][2] = {
+        {"a\x1b[31mb\a\n\x7f", "a?[31mb???"},
+        {"\xc2\x9b"
+         "31m \x9b"
+         "31m",
+         "?31m ?31m"},
+        {"x\xe2\x80\xaey\xe2\x80\xa8z\xe2\x81\xa6", "x?y?z?"},
+        {"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x90\xb1", "\xc3\xa9\xe6\x97\xa5\xf0\x9f\x90\xb1"},
+        {"\xe6\x97", "??"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        char *text = xstrdup(row[i][0]);
+
+        one_line(text);
+        assert_string_equal(text, row[i][1]);
+        free(text);
+    }
+}
+
 static void test_log(void **state)
 {
     char *path = path_join(dir, "log.txt"), *text;
@@ -388,15 +412,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_alloc_overflow),
-        cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_strbuf),
-        cmocka_unit_test(test_strbuf_figures),
-        cmocka_unit_test(test_strmap),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_alloc),          cmocka_unit_test(test_alloc_overflow),
+        cmocka_unit_test(test_arena),          cmocka_unit_test(test_strbuf),
+        cmocka_unit_test(test_strbuf_figures), cmocka_unit_test(test_strmap),
+        cmocka_unit_test(test_one_line),       cmocka_unit_test(test_log),
+        cmocka_unit_test(test_leaving),        cmocka_unit_test(test_clock),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/cgroup.h"
+#include "base/cores.h"
+#include "base/hostmem.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
@@ -116,11 +118,26 @@ static void test_own(void **state)
     assert_true(l.cpus > 0);
 }
 
+/* Of several processes on a machine each plans with its part. */
+static void test_shared(void **state)
+{
+    size_t memory = host_memory();
+    int cores = usable_cores();
+
+    (void)state;
+    machine_shared_by(3);
+    assert_true(host_memory() == memory / 3);
+    assert_true(usable_cores() >= 1 && usable_cores() <= cores);
+    machine_shared_by(1);
+    assert_true(host_memory() == memory && usable_cores() == cores);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trees),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

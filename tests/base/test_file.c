@@ -136,6 +136,37 @@ static void test_write_special(void **state)
     free(file);
 }
 
+/* What somebody else has put in the place of the temporary file is not written to. */
+static void test_planted(void **state)
+{
+    char *path = path_join(dir, "file"), *tmp = xasprintf("%s.tmp", path);
+    char *victim = path_join(dir, "victim"), *text;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(atomic_write_file(victim, "precious", 8), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(i == 0   ? symlink("victim", tmp)
+                         : i == 1 ? link(victim, tmp)
+                                  : mkfifo(tmp, 0666),
+                         0);
+        assert_int_equal(atomic_write_file(path, "new", 3), 0);
+        assert_true(!lstat(path, &st) && S_ISREG(st.st_mode));
+        text = file_read(path, NULL);
+        assert_string_equal(text, "new");
+        free(text);
+        text = file_read(victim, NULL);
+        assert_string_equal(text, "precious");
+        free(text);
+        assert_false(file_exists(tmp));
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(unlink(victim), 0);
+    free(path);
+    free(tmp);
+    free(victim);
+}
+
 /* What cannot be written leaves what is there, and says why. */
 static void test_write_fails(void **state)
 {
@@ -196,8 +227,8 @@ static void test_directories(void **state)
     free(a);
 }
 
-/* Many processes may write one file: it is always whole, and nothing is left beside it.
- */
+/* Many processes may write one file: it is always whole, and nothing is left
+ * beside it. */
 static void test_write_shared(void **state)
 {
     enum { WRITERS = 4, ROUNDS = 50, LEN = 30000 };
@@ -260,9 +291,10 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(test_paths),       cmocka_unit_test(test_files),
-        cmocka_unit_test(test_write_fails), cmocka_unit_test(test_write_special),
-        cmocka_unit_test(test_directories), cmocka_unit_test(test_write_shared),
+        cmocka_unit_test(test_paths),         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_planted),       cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_write_special), cmocka_unit_test(test_directories),
+        cmocka_unit_test(test_write_shared),
     };
 
     return cmocka_run_group_tests(test, setup, teardown);

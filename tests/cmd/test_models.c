@@ -124,7 +124,7 @@ static void load_file(struct config *cfg, const char *file)
     free(words[1]);
 }
 
-/* Pictures are squares for a classifier: the loader makes no others. */
+/* Images are squares for a classifier: the loader makes no others. */
 static void test_squares(void **state)
 {
     struct problems p = {0};

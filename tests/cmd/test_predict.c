@@ -1,5 +1,5 @@
 /*
- * trainc predict of a segmentation: which pixel of the picture gets which of the net's
+ * trainc predict of a segmentation: which pixel of the image gets which of the net's
  * labels. The net's weights are chosen so that its labels are known.
  */
 #include <stdio.h>
@@ -8,17 +8,20 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/flat.h"
 #include "image/label.h"
 #include "io/safetensors.h"
+#include "io/written.h"
+#include "tests/child.h"
 #include "tests/cmd/verb_run.h"
-#include "tests/dataset/scene_run.h"
+#include "tests/dataset/segment_run.h"
 #include "tests/test.h"
 #include "train/statedict.h"
 
-static char dir[] = "/tmp/trainc-predict-XXXXXX", *weights, *picture;
+static char dir[] = "/tmp/trainc-predict-XXXXXX", *weights, *image;
 
 /*
  * All is zero but for the last block, which gives 1 everywhere, and the last layer, in
@@ -52,8 +55,8 @@ static int setup(void **state)
     log_level_set(LOG_ERROR);
     assert_non_null(mkdtemp(dir));
     weights = path_join(dir, "weights.safetensors");
-    picture = path_join(dir, "picture.ppm");
-    scene_run(&r, keys);
+    image = path_join(dir, "image.ppm");
+    segment_run(&r, keys);
     f = session_flat(&r.s);
     data = xcalloc((size_t)f->nsegment, sizeof(*data));
     for (int i = 0; i < f->nsegment; i++) {
@@ -77,8 +80,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const name[] = {"weights.safetensors", "picture.ppm",
-                                       "picture_labels.png", "picture_overlay.png"};
+    static const char *const name[] = {"weights.safetensors", "image.ppm",
+                                       "image_labels.png", "image_overlay.png"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
@@ -88,13 +91,13 @@ static int teardown(void **state)
         free(path);
     }
     free(weights);
-    free(picture);
+    free(image);
     return rmdir(dir);
 }
 
-static void write_picture(int w, int h)
+static void write_image(int w, int h)
 {
-    FILE *f = fopen(picture, "wb");
+    FILE *f = fopen(image, "wb");
 
     assert_non_null(f);
     (void)fprintf(f, "P6 %d %d 255\n", w, h);
@@ -103,7 +106,7 @@ static void write_picture(int w, int h)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Its label picture, as predict makes it; for label_reader_release. */
+/* Its label map, as predict makes it; for label_reader_release. */
 static struct label_reader predict(const char *flag)
 {
     struct label_reader r = {0};
@@ -113,10 +116,10 @@ static struct label_reader predict(const char *flag)
 
     assert_int_equal(RUN(&cmd_predict, "--cfg", "configs/smoke/segment.yaml", "--device",
                          "ref", "--num-classes", "19", "--weights", weights, "--out", dir,
-                         picture, "--opts", "DATA.IMG_WIDTH=24", "DATA.IMG_HEIGHT=16",
+                         image, "--opts", "DATA.IMG_WIDTH=24", "DATA.IMG_HEIGHT=16",
                          "DATA.CLASS_SET=cityscapes19", flag),
                      0);
-    path = path_join(dir, "picture_labels.png");
+    path = path_join(dir, "image_labels.png");
     data = file_read(path, &len);
     assert_non_null(data);
     assert_int_equal(label_read(&r, data, len, NULL, &why), 0);
@@ -125,7 +128,7 @@ static struct label_reader predict(const char *flag)
     return r;
 }
 
-/* The net sees 24 x 16 pixels, of which the picture has fw x fh in the middle. */
+/* The net sees 24 x 16 pixels, of which the image has fw x fh in the middle. */
 static void test_pixels(void **state)
 {
     static const struct {
@@ -137,7 +140,7 @@ static void test_pixels(void **state)
         int w = rows[i].w, h = rows[i].h;
         struct label_reader r;
 
-        write_picture(w, h);
+        write_image(w, h);
         r = predict(NULL);
         assert_int_equal(r.w, w);
         assert_int_equal(r.h, h);
@@ -160,11 +163,70 @@ static void test_server_ids(void **state)
     struct label_reader r;
 
     (void)state;
-    write_picture(W, H);
+    write_image(W, H);
     r = predict("--server-ids");
     for (int i = 0; i < W * H; i++)
         assert_int_equal(r.pixel[i], id[label_of_net(i % W, i / W)]);
     label_reader_release(&r);
+}
+
+struct place {
+    const char *out, *image;
+};
+
+static void predict_to(void *arg)
+{
+    const struct place *p = arg;
+    int code = RUN(&cmd_predict, "--cfg", "configs/smoke/segment.yaml", "--device", "ref",
+                   "--num-classes", "19", "--weights", weights, "--out", p->out, p->image,
+                   "--opts", "DATA.IMG_WIDTH=24", "DATA.IMG_HEIGHT=16",
+                   "DATA.CLASS_SET=cityscapes19");
+
+    if (code)
+        exit(code);
+}
+
+static void predict_again(void)
+{
+    struct label_reader r = predict(NULL);
+
+    label_reader_release(&r);
+    r = predict(NULL);
+    label_reader_release(&r);
+}
+
+/* Files of others stay, and what is predicted is not written over what is looked at. */
+static void test_overwrites_nothing(void **state)
+{
+    char *labels = path_join(dir, "image_labels.png"), *text, *data;
+    size_t len;
+
+    (void)state;
+    write_image(W, H);
+    predict_again(); /* over its own */
+    data = file_read(labels, &len);
+    assert_true(written_is(labels, WRITTEN_IMAGE));
+    assert_int_equal(atomic_write_file(labels, "mine", 4), 0);
+    check_leaves(predict_to, &(struct place){dir, image}, 2, "image_labels.png");
+    text = file_read(labels, NULL);
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_int_equal(atomic_write_file(labels, data, len), 0);
+    free(data);
+    free(labels);
+}
+
+/* What an earlier predict left in a folder is no image to look at. */
+static void test_own_answers(void **state)
+{
+    char *again = path_join(dir, "image_labels_labels.png");
+
+    (void)state;
+    write_image(W, H);
+    predict_again();
+    predict_to(&(struct place){dir, dir});
+    assert_false(file_exists(again));
+    free(again);
 }
 
 int main(void)
@@ -172,6 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),
         cmocka_unit_test(test_server_ids),
+        cmocka_unit_test(test_overwrites_nothing),
+        cmocka_unit_test(test_own_answers),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -13,7 +13,8 @@
 
 int verb_run(const struct verb *v, const char *const *words)
 {
-    struct cmd_spec spec = {schema_table, v->flags, v->max_args};
+    struct cmd_spec spec = {
+        .schema = schema_table, .flags = v->flags, .max_args = v->max_args};
     struct problems p = {0};
     struct cmdline line;
     struct config cfg;

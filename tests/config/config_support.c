@@ -152,7 +152,7 @@ void support_cleanup(void)
 bool support_load(struct config *cfg, struct strbuf *says, const char *words,
                   const char *file)
 {
-    struct cmd_spec spec = {schema_table, NULL, 0};
+    struct cmd_spec spec = {.schema = schema_table};
     char *text = xstrdup(words), *argv[ARGC_MAX], *save = NULL;
     struct problems p = {0};
     struct cmdline line;

@@ -40,13 +40,15 @@ static const struct {
     {"--opts|AUG.SCALE|[1,|2|SEED=3", "SEED=3",
      "error: --opts #1: AUG.SCALE: a bracket or a quote does not end in '[1, 2'\n"},
     {"TRAIN.FREEZE=['a]|SEED=3|TAG=y", "SEED=3|TAG=y",
-     "error: --opts #1: TRAIN.FREEZE: a bracket or a quote does not end in '['a]'\n"},
+     "error: argument 1: TRAIN.FREEZE: a bracket or a quote does not end in '['a]'\n"},
     {"--opts|TRAIN.FREEZE|[a,|b,", "",
      "error: --opts #1: TRAIN.FREEZE: a bracket or a quote does not end in '[a, b,'\n"},
     {"--opts|TRAIN.FREEZE|[a,|b=c]|TAG=x", "TRAIN.FREEZE=[a, b=c]|TAG=x", ""},
     {"--opts|TAG|[x|SEED|3", "TAG=[x|SEED=3", ""}, /* a text may start so */
     {"TAG=(x|SEED=3", "TAG=(x|SEED=3", ""},
-    {"--opts|MODEL.NAME|[a|b]|SEED=3", "MODEL.NAME=[a|b]=SEED=3", ""},
+    {"--opts|MODEL.NAME|[a|b]|SEED=3", "MODEL.NAME=[a",
+     "error: argument --opts: key b] has no value before SEED=3 (b]=SEED=3, if that is "
+     "it)\n"},
     {"--opts|SEED|[1,|2]|TAG|3", "SEED=[1, 2]|TAG=3", ""}, /* one mistake, not two */
     /* the same for flags of lists, which take words without brackets, too */
     {"--scale|[0.5,|1]|--freeze|[a,|'b|c']|--seed|3",

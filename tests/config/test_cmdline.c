@@ -8,73 +8,22 @@
 #include <sys/resource.h>
 
 #include "base/alloc.h"
-#include "config/cmdline.h"
 #include "config/foreign.h"
 #include "config/schema.h"
+#include "tests/config/cmdline_rows.h"
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-static const struct cmd_flag own[] = {
-    {"--json", "FILE", "a value"},
-    {"-q, --quiet", NULL, "a switch"},
-    {"-v, --verbose", NULL, "another"},
-    {0},
-};
-
-enum { ARGC_MAX = 40 };
-
-/* Words are separated by |. A line ends with what it says, if anything. */
 static void parse(struct cmdline *line, const char *words, int max_args,
                   struct problems *p)
 {
-    struct cmd_spec spec = {schema_table, own, max_args};
-    char *text = xstrdup(words), *argv[ARGC_MAX];
-    int argc = 0;
+    struct cmd_spec spec = {
+        .schema = schema_table, .flags = cmdline_own, .max_args = max_args};
 
-    for (char *w = text, *next; *words && w; w = next) {
-        next = strchr(w, '|');
-        if (next)
-            *next++ = '\0';
-        assert_true(argc < ARGC_MAX);
-        argv[argc++] = w;
-    }
-    cmdline_parse(line, &spec, argc, argv, p);
-    free(text);
+    cmdline_parse_words(line, &spec, words, p);
 }
 
-static void add_sets(struct strbuf *s, const char *what, const struct cfgnode_pair *set,
-                     int n)
-{
-    for (int i = 0; i < n; i++)
-        strbuf_addf(s, "%s%s%s%s%s", s->len ? " " : "", what, set[i].name,
-                    set[i].text ? "=" : "", set[i].text ? set[i].text : "");
-}
-
-static void add_words(struct strbuf *s, const char *what, const struct cmd_word *w, int n)
-{
-    for (int i = 0; i < n; i++)
-        strbuf_addf(s, "%s%s%s", s->len ? " " : "", what, w[i].text);
-}
-
-static void show(struct strbuf *s, const struct cmdline *line)
-{
-    add_words(s, "cfg:", line->cfg, line->ncfg);
-    add_sets(s, "opt:", line->opt, line->nopt);
-    add_sets(s, "", line->flag, line->nflag);
-    add_sets(s, "own:", line->own, line->nown);
-    add_words(s, "arg:", line->arg, line->narg);
-    add_words(s, "rest:", line->rest, line->nrest);
-    strbuf_addstr(s, line->help ? " HELP" : "");
-    strbuf_addstr(s, line->version ? " VERSION" : "");
-    if (line->print)
-        strbuf_addf(s, " PRINT%s", line->print);
-}
-
-struct row {
-    const char *words, *want, *says;
-};
-
-static const struct row rows[] = {
+static const struct cmdline_row rows[] = {
     {"", "", ""},
     /* spellings of a flag and its value */
     {"--batch-size|3", "DATA.BATCH_SIZE=3", ""},
@@ -119,8 +68,10 @@ static const struct row rows[] = {
     {"--amp=false", "AMP_ENABLE=false", ""},
     {"--amp=1", "", "error: argument --amp: invalid bool value: '1'\n"},
     {"--no-amp=1", "", "error: argument --amp: ignored explicit argument '1'\n"},
-    {"--amp|false", "AMP_ENABLE=True rest:false",
-     "error: unrecognized arguments: false\n"},
+    {"--amp|false", "AMP_ENABLE=True",
+     "error: argument --amp: a switch has its value after a =: --amp=false\n"},
+    {"--amp|-q|True", "AMP_ENABLE=True own:-q, --quiet rest:True",
+     "error: unrecognized arguments: True\n"},
     {"--no-au", "rest:--no-au",
      "error: unrecognized arguments: --no-au (did you mean --no-amp?)\n"},
     {"--eval", "EVAL_MODE=True", ""},
@@ -129,6 +80,9 @@ static const struct row rows[] = {
     {"--batch-size|x", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
     {"--batch-size|3.0", "",
      "error: argument -b/--batch-size: invalid int value: '3.0'\n"},
+    {"--seed|01|-b|007|-j|00", "SEED=1 DATA.BATCH_SIZE=7 DATA.NUM_WORKERS=0", ""},
+    {"--seed|-01|--seed|0_1", "SEED=-1",
+     "error: argument --seed: invalid int value: '0_1'\n"},
     {"--batch-size|0x10", "DATA.BATCH_SIZE=0x10", ""}, /* as in YAML */
     {"--batch-size|1_000", "DATA.BATCH_SIZE=1_000", ""},
     {"--batch-size| 3 ", "DATA.BATCH_SIZE= 3 ", ""},
@@ -154,6 +108,10 @@ static const struct row rows[] = {
      "elem), maybe you meant 'batch'?\n"},
     {"--tag|5", "TAG=5", ""},
     {"--tag|@home", "TAG=@home", ""},
+    /* quotes are of the text, here as repr() has it for the merge */
+    {"--tag|'5'", "TAG=\"'5'\"", ""},
+    {"--tag|\"", "TAG='\"'", ""},
+    {"--mixup-mode|'pair'", "AUG.MIXUP_MODE='pair'", ""},
     {"--tag|${SEED}|--lr|${TRAIN.MIN_LR}", "TAG=${SEED} TRAIN.BASE_LR=${TRAIN.MIN_LR}",
      ""},
     /* lists: one value or several */
@@ -171,6 +129,7 @@ static const struct row rows[] = {
     /* files */
     {"--cfg|a.yaml|-c|b.yaml", "cfg:a.yaml cfg:b.yaml", ""},
     {"-ca.yaml", "cfg:a.yaml", ""},
+    {"-ca b.yaml|-b 3", "cfg:a b.yaml DATA.BATCH_SIZE= 3", ""},
     {"--cfg", "", "error: argument -c/--cfg: expected one argument\n"},
     /* --opts */
     {"--opts|A|1|B=2", "opt:A=1 opt:B=2", ""},
@@ -188,6 +147,12 @@ static const struct row rows[] = {
      "error: argument --opts: expected at least one argument\n"},
     {"--opts|A|1|B", "opt:A=1", "error: argument --opts: key B has no value\n"},
     {"--opts|A|--amp", "AMP_ENABLE=True", "error: argument --opts: key A has no value\n"},
+    {"--opts|TAG|SEED=3", "",
+     "error: argument --opts: key TAG has no value before SEED=3 (TAG=SEED=3, if that is "
+     "it)\n"},
+    {"--opts|TAG|SEED|3", "opt:TAG=SEED",
+     "error: argument --opts: key 3 has no value (is 'TAG SEED' meant?)\n"},
+    {"--opts|TAG|SEED", "opt:TAG=SEED", ""},
     {"--opts|A|1|--amp|B=2", "opt:A=1 opt:B=2 AMP_ENABLE=True", ""},
     {"TRAIN.EPOCHS=3", "opt:TRAIN.EPOCHS=3", ""},
     /* what is not known */
@@ -234,6 +199,9 @@ static const struct row rows[] = {
     /* -h and --version act where they stand */
     {"-h|-b|x", " HELP", ""},
     {"--nonsense|--help", "rest:--nonsense HELP", ""},
+    {"--dry-run|--help", " HELP", /* which the caller prints, and no mistakes */
+     "error: unrecognized arguments: --dry-run (here: trainc config --check, or trainc "
+     "summary)\n"},
     {"--help=1", "", "error: argument -h/--help: ignored explicit argument '1'\n"},
     {"-b|x|-h", "", "error: argument -b/--batch-size: invalid int value: 'x'\n"},
     {"--version|--nonsense", " VERSION", ""},
@@ -243,21 +211,12 @@ static const struct row rows[] = {
      "error: argument --print-config: ignored explicit argument 'x'\n"},
 };
 
-static void compare(const struct row *row, int max_args)
+static void compare(const struct cmdline_row *row, int max_args)
 {
-    struct strbuf got = STRBUF_INIT, says = STRBUF_INIT;
-    struct problems p = {0};
-    struct cmdline line;
+    struct cmd_spec spec = {
+        .schema = schema_table, .flags = cmdline_own, .max_args = max_args};
 
-    parse(&line, row->words, max_args, &p);
-    show(&got, &line);
-    support_problems(&says, &p);
-    if (strcmp(got.buf, row->want) != 0 || strcmp(says.buf, row->says) != 0)
-        fail_msg("'%s' is '%s', want '%s'; says\n%swant\n%s", row->words, got.buf,
-                 row->want, says.buf, row->says);
-    strbuf_release(&got);
-    strbuf_release(&says);
-    cmdline_release(&line);
+    cmdline_compare(row, &spec);
 }
 
 static void test_rows(void **state)
@@ -270,11 +229,12 @@ static void test_rows(void **state)
 /* A verb with positional arguments; numbers and texts with blanks are some. */
 static void test_positionals(void **state)
 {
-    static const struct row some[] = {
+    static const struct cmdline_row some[] = {
         {"a|--amp|b", "AMP_ENABLE=True arg:a arg:b", ""},
         {"-1|-1e-3", "arg:-1 arg:-1e-3", ""},
         {"-a b", "arg:-a b", ""},
         {"-|", "arg:- arg:", ""},
+        {"a#'\"b|c\\d\n'e", "arg:a#'\"b arg:c\\d\n'e", ""},
         {"--scale|0.1|1.0|/data", "",
          "error: argument --scale: must be a list of float, "
          "not '[0.1, 1.0, /data]'\n"}, /* greedy */
@@ -342,95 +302,12 @@ static void test_own_values(void **state)
     assert_int_equal(p.n, 0);
 }
 
-/* --- @file
- * ------------------------------------------------------------------------------- */
-
-static void at_file(const char *path, const char *want, const char *says)
-{
-    char words[300];
-    struct strbuf got = STRBUF_INIT, text = STRBUF_INIT;
-    struct problems p = {0};
-    struct cmdline line;
-
-    (void)snprintf(words, sizeof(words), "-q|@%s|-v", path);
-    parse(&line, words, 3, &p);
-    show(&got, &line);
-    support_problems(&text, &p);
-    assert_string_equal(got.buf, want);
-    if (says ? !strstr(text.buf, says) : text.len > 0)
-        fail_msg("%s says %s", path, text.buf);
-    strbuf_release(&got);
-    strbuf_release(&text);
-    cmdline_release(&line);
-}
-
-static void test_at_file(void **state)
-{
-    const char *both = "own:-q, --quiet own:-v, --verbose";
-    char want[200];
-
-    (void)state;
-    (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 TAG=a b %s arg:x y arg:z\"\\",
-                   both);
-    at_file(support_file("a.args", "# a comment\n--batch-size 3   # one more\n\n"
-                                   "--tag 'a b' \"x y\" 'z\"'\\\\\n"),
-            want, NULL);
-    at_file(support_file("empty.args", "\n# nothing\n"), both, NULL);
-    /* nested, relative to the file that names it */
-    support_file("sub/c.args", "--epochs 3");
-    support_file("sub/b.args", "@c.args --seed 1");
-    (void)snprintf(want, sizeof(want), "TRAIN.EPOCHS=3 SEED=1 %s", both);
-    at_file(support_file("d.args", "@sub/b.args"), want, NULL);
-    /* in --opts, where a key stands */
-    (void)snprintf(want, sizeof(want), "opt:A=1 opt:B=@x %s", both);
-    support_file("o.args", "A 1 B @x");
-    at_file(support_file("p.args", "--opts @o.args"), want, NULL);
-    at_file(support_file("q.args", "a#b a\\ b"),
-            "own:-q, --quiet own:-v, --verbose arg:a#b "
-            "arg:a b",
-            NULL);
-    /* lines that go on, and the mark of a byte order in front */
-    (void)snprintf(want, sizeof(want), "DATA.BATCH_SIZE=3 SEED=1 %s arg:ab", both);
-    at_file(support_file("r.args", "\xef\xbb\xbf"
-                                   "--batch-size \\\n 3 \\\r\n--seed 1 a\\\nb \\\n"),
-            want, NULL);
-    support_cleanup();
-}
-
-/* With an argument behind a zero byte, where reading a text ends. */
-static const char *binary_file(void)
-{
-    const char *path = support_file("zero.args", "");
-    FILE *f = fopen(path, "wb");
-
-    assert_non_null(f);
-    assert_int_equal(fwrite("x\0--seed 5\n", 1, 11, f), 11);
-    assert_int_equal(fclose(f), 0);
-    return path;
-}
-
-static void test_at_file_mistakes(void **state)
-{
-    const char *both = "own:-q, --quiet own:-v, --verbose";
-
-    (void)state;
-    at_file("/nowhere/a", both,
-            "error: argument 2: cannot read '/nowhere/a': No such file or directory");
-    at_file(support_file("e.args", "\n  @e.args"), both,
-            "e.args:2:3: @e.args is being read");
-    support_file("g.args", "@f.args");
-    at_file(support_file("f.args", "@g.args"), both, "g.args:1:1: @f.args is being read");
-    at_file(support_file("h.args", "--tag 'open"), both,
-            "h.args:1:7: a quote is not closed");
-    at_file(binary_file(), both, "is no text: it has a zero byte");
-    support_cleanup();
-}
-
-/* As many pictures as trainc predict may get take no more memory than their names. */
+/* As many images as trainc predict may get take no more memory than their names. */
 static void test_many(void **state)
 {
     enum { MANY = 20000 };
-    struct cmd_spec spec = {schema_table, own, MANY};
+    struct cmd_spec spec = {
+        .schema = schema_table, .flags = cmdline_own, .max_args = MANY};
     char **argv = xcalloc(MANY, sizeof(*argv)), word[] = "x.jpg";
     struct rusage before, after;
     struct problems p = {0};
@@ -457,15 +334,16 @@ static void test_where(void **state)
     char words[300];
 
     (void)state;
-    (void)snprintf(words, sizeof(words), "--opts|A|1|B=2|-b|3|--no_amp|@%s",
+    (void)snprintf(words, sizeof(words), "--opts|A|1|B=2|-b|3|D=1|--no_amp|@%s",
                    support_file("a.args", "\n --lr 0.1 C=1"));
     parse(&line, words, 0, &p);
     assert_string_equal(line.opt[0].where, "--opts #1");
     assert_string_equal(line.opt[1].where, "--opts #2");
+    assert_string_equal(line.opt[2].where, "argument 7");
     assert_string_equal(line.flag[0].where, "--batch-size");
     assert_string_equal(line.flag[1].where, "--no-amp");
     assert_non_null(strstr(line.flag[2].where, "/a.args:2:2: --lr"));
-    assert_non_null(strstr(line.opt[2].where, "/a.args:2:11: --opts"));
+    assert_non_null(strstr(line.opt[3].where, "/a.args:2:11: --opts"));
     cmdline_release(&line);
     assert_int_equal(p.n, 0);
     support_cleanup();
@@ -476,7 +354,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),    cmocka_unit_test(test_positionals),
         cmocka_unit_test(test_foreign), cmocka_unit_test(test_own_values),
-        cmocka_unit_test(test_at_file), cmocka_unit_test(test_at_file_mistakes),
         cmocka_unit_test(test_where),   cmocka_unit_test(test_many),
     };
 

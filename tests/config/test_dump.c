@@ -5,8 +5,8 @@
 #include "tests/config/config_support.h"
 #include "tests/test.h"
 
-/* What yaml.safe_dump writes on one line, but for the texts that it would not get back.
- */
+/* What yaml.safe_dump writes on one line, but for the texts that it would not
+ * get back. */
 static const struct {
     const char *yaml, *line;
 } lines[] = {

@@ -66,7 +66,7 @@ static void test_in_lists(void **state)
         "error: i.yaml:1:1: BASE: ${TAG}: files are read before there are keys, so "
         "only ${env:NAME} works here\n");
     support_says("TRAIN.FREEZE=[a,${NOPE}]", NULL,
-                 "error: --opts #1: TRAIN.FREEZE: ${NOPE} is no key\n");
+                 "error: argument 1: TRAIN.FREEZE: ${NOPE} is no key\n");
     support_cleanup();
 }
 
@@ -74,15 +74,15 @@ static void test_mistakes(void **state)
 {
     (void)state;
     support_says("SEED=${env:TRAINC_TEST_NONE}", NULL,
-                 "error: --opts #1: SEED: the environment has no TRAINC_TEST_NONE\n");
-    support_says("TAG=${NOPE}", NULL, "error: --opts #1: TAG: ${NOPE} is no key\n");
-    support_says("TAG=${MODEL}", NULL, "error: --opts #1: TAG: ${MODEL} is no key\n");
-    support_says("TAG=${SEED", NULL, "error: --opts #1: TAG: ${ without }\n");
+                 "error: argument 1: SEED: the environment has no TRAINC_TEST_NONE\n");
+    support_says("TAG=${NOPE}", NULL, "error: argument 1: TAG: ${NOPE} is no key\n");
+    support_says("TAG=${MODEL}", NULL, "error: argument 1: TAG: ${MODEL} is no key\n");
+    support_says("TAG=${SEED", NULL, "error: argument 1: TAG: ${ without }\n");
     support_says("TAG=${OUTPUT} OUTPUT=${TAG}", NULL,
-                 "error: --opts #1: TAG: ${OUTPUT} leads back to itself\n"
-                 "error: --opts #2: OUTPUT: ${TAG} leads back to itself\n");
+                 "error: argument 1: TAG: ${OUTPUT} leads back to itself\n"
+                 "error: argument 2: OUTPUT: ${TAG} leads back to itself\n");
     support_says("SEED=${TAG}", NULL,
-                 "error: --opts #1: SEED must be an int, not 'default'\n");
+                 "error: argument 1: SEED must be an int, not 'default'\n");
     /* eight copies of eight copies of ... */
     support_says(
         "TAG=xxxxxxxxxxxxxxxx "
@@ -93,7 +93,7 @@ static void test_mistakes(void **state)
         "${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT}${DATA.TRAIN_SPLIT} "
         "MODEL.RESUME=${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}"
         "${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}${DATA.VAL_SPLIT}",
-        NULL, "error: --opts #5: MODEL.RESUME grows to 68992 bytes, more than 65536\n");
+        NULL, "error: argument 5: MODEL.RESUME grows to 68992 bytes, more than 65536\n");
 }
 
 /* What stands in quotes is a text, whatever comes in its place. */
@@ -115,7 +115,7 @@ static void test_quotes(void **state)
     strbuf_release(&s);
     support_cleanup();
     support_says("TAG=${env:TRAINC_TEST_TEXT}", NULL,
-                 "error: --opts #1: TAG must be str, not None\n");
+                 "error: argument 1: TAG must be str, not None\n");
 }
 
 int main(void)

@@ -63,13 +63,13 @@ static void test_flag_beats_opts(void **state)
     support_says(
         "--lr 0.1 --opts TRAIN.BASE_LR 0.2", NULL,
         "warning: --lr: TRAIN.BASE_LR is 0.1, not 0.2 as --opts #1 says: a flag comes "
-        "after --opts\n");
+        "after KEY=VALUE\n");
     support_says("--lr 0.2 --opts TRAIN.BASE_LR 2e-1", NULL, "");
     support_says(
         "--no-amp --opts AMP_ENABLE True", NULL,
         "warning: --no-amp: AMP_ENABLE is False, not True as --opts #1 says: a flag "
         "comes "
-        "after --opts\n");
+        "after KEY=VALUE\n");
 }
 
 /* Of the level and the switch of mixed precision the later source counts. */
@@ -116,7 +116,7 @@ static void test_amp_sources(void **state)
     support_says(
         "--no-amp --opts AMP_OPT_LEVEL O2", NULL,
         "warning: --no-amp: it takes the place of AMP_OPT_LEVEL, which --opts #1 "
-        "sets: a flag comes after --opts\n");
+        "sets: a flag comes after KEY=VALUE\n");
     support_says("--no-amp --amp-opt-level O1", NULL,
                  "error: --amp-opt-level: AMP_OPT_LEVEL O1 contradicts AMP_ENABLE False "
                  "(--no-amp)\n");
@@ -155,9 +155,6 @@ static void test_all_at_once(void **state)
         "error: --opts #1: unknown key TRAIN.EPOCH (did you mean TRAIN.EPOCHS?)\n"
         "error: --opts #2: BASE works in files only; name several --cfg files\n"
         "error: --batch-size: DATA.BATCH_SIZE must be in [1, 1048576], not 0\n"
-        "error: x.yaml:7:8: DATA.ZIP_MODE is not supported: zip files are not read: "
-        "unpack "
-        "them\n"
         "error: x.yaml:4:3: TRAIN.CLIP_GRAD must be in [0, 1000000], not nan\n"
         "error: x.yaml:5:3: TRAIN.CLIP_MODE must be one of norm, value, not 'valu' (did "
         "you mean value?)\n");
@@ -178,16 +175,16 @@ static void test_rules_beside(void **state)
     support_says(
         "AMP_ENABLE=False AMP_OPT_LEVEL=O2 TRAIN.EPOCHS=5 TRAIN.START_EPOCH=6 SEED=x",
         NULL,
-        "error: --opts #5: SEED must be an int, not 'x'\n"
-        "error: --opts #2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--opts #1)\n"
-        "error: --opts #4: TRAIN.START_EPOCH (6) is more than TRAIN.EPOCHS (5)\n");
+        "error: argument 5: SEED must be an int, not 'x'\n"
+        "error: argument 2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (argument 1)\n"
+        "error: argument 4: TRAIN.START_EPOCH (6) is more than TRAIN.EPOCHS (5)\n");
     support_says("TRAIN.EPOCHS=x TRAIN.WARMUP_EPOCHS=301", NULL,
-                 "error: --opts #1: TRAIN.EPOCHS must be an int, not 'x'\n");
+                 "error: argument 1: TRAIN.EPOCHS must be an int, not 'x'\n");
     support_says("TRAIN.EPOCHS=-1 TRAIN.WARMUP_EPOCHS=301", NULL,
-                 "error: --opts #1: TRAIN.EPOCHS must be at least 0, not -1\n");
+                 "error: argument 1: TRAIN.EPOCHS must be at least 0, not -1\n");
     support_says(
         "TRAIN.EPOCHZ=400 TRAIN.WARMUP_EPOCHS=301", NULL,
-        "error: --opts #1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
+        "error: argument 1: unknown key TRAIN.EPOCHZ (did you mean TRAIN.EPOCHS?)\n");
     support_says(
         "--cfg %s --epochs 5", "/nowhere/x.yaml",
         "error: --cfg: cannot read '/nowhere/x.yaml': No such file or directory\n");
@@ -205,14 +202,17 @@ static void test_checks(void **state)
         {"SEED=-1", "SEED must be at least 0, not -1"},
         {"SEED=9223372036854775807",
          "SEED must be at most 1e+18, not 9223372036854775807"},
+        {"SEED=9223372036854775808",
+         "SEED must be an int, not 9223372036854775808 (beyond 64 bits)"},
         {"TRAIN.BASE_LR=nan", "TRAIN.BASE_LR must be in [0, 1000000], not nan"},
         {"TRAIN.BASE_LR=inf", "TRAIN.BASE_LR must be in [0, 1000000], not inf"},
         {"AMP.INIT_SCALE=0", "AMP.INIT_SCALE must be above 0, not 0.0"},
-        {"DATA.MEAN=[1,2]", "DATA.MEAN must have 3 items, not 2"},
-        {"DATA.STD=[1,0,1]", "DATA.STD must be in (0, 1000000], not 0.0"},
+        {"AUG.SCALE=[1]", "AUG.SCALE must have 2 items, not 1"},
+        {"DATA.STD=[1,0,1]", "DATA.STD: its item 1 must be in (0, 1000000], not 0.0"},
         {"AUG.SCALE=[1,0.5]", "AUG.SCALE must be [least, largest]"},
         {"AUG.RESIZE_SCALE=[1,0.5]", "AUG.RESIZE_SCALE must be [least, largest]"},
-        {"MODEL.SWIN.DEPTHS=[2,0]", "MODEL.SWIN.DEPTHS must be in [1, 1000], not 0"},
+        {"MODEL.SWIN.DEPTHS=[2,0]",
+         "MODEL.SWIN.DEPTHS: its item 1 must be in [1, 1000], not 0"},
         {"TRAIN.EPOCHS=None", "TRAIN.EPOCHS must be int, not None"},
         {"TAG=None", "TAG must be str, not None"},
         {"DATA.BATCH_SIZE=0", "DATA.BATCH_SIZE must be in [1, 1048576], not 0"},
@@ -225,11 +225,22 @@ static void test_checks(void **state)
         {"VERSION=2", "VERSION must be 1, not 2"},
         {"--opts batch_size 3", "unknown key batch_size (did you mean DATA.BATCH_SIZE?)"},
         {"--opts lr 3", "unknown key lr (did you mean TRAIN.BASE_LR?)"},
+        {"DATA.PATH=x", "unknown key DATA.PATH (did you mean DATA.DATA_PATH?)"},
+        {"TRAIN.LR=1", "unknown key TRAIN.LR (did you mean TRAIN.BASE_LR?)"},
+        {"WD=1", "unknown key WD (did you mean TRAIN.WEIGHT_DECAY?)"},
+        {"EMA.DECAY=1", "unknown key EMA.DECAY (did you mean TRAIN.EMA.DECAY?)"},
+        {"OPTIMIZER.NAME=x",
+         "unknown key OPTIMIZER.NAME (did you mean TRAIN.OPTIMIZER.NAME?)"},
+        {"SOLVER.BASE_LR=1", "unknown key SOLVER.BASE_LR (did you mean TRAIN.BASE_LR?)"},
+        {"MODEL.DEPTH=1", "unknown key MODEL.DEPTH\n"}, /* of several families; no TYPE */
+        {"TRAIN.AMP=1", "unknown key TRAIN.AMP (did you mean AMP_ENABLE?)"}, /* no EMA */
+        {"--opts learning_rate 1",
+         "unknown key learning_rate (here: --lr LR (see TRAIN.SCALE_LR))"},
         {"MODEL.SWIN=3", "MODEL.SWIN is a section: name one of its keys"},
         {"TRAIN.START_EPOCH=301",
-         "--opts #1: TRAIN.START_EPOCH (301) is more than TRAIN.EPOCHS (300)"},
+         "argument 1: TRAIN.START_EPOCH (301) is more than TRAIN.EPOCHS (300)"},
         {"TRAIN.START_EPOCH=300",
-         "--opts #1: TRAIN.START_EPOCH (300) is all of TRAIN.EPOCHS (300)"},
+         "argument 1: TRAIN.START_EPOCH (300) is all of TRAIN.EPOCHS (300)"},
     };
 
     (void)state;
@@ -302,11 +313,41 @@ static void test_first_word(void **state)
 static void test_no_effect(void **state)
 {
     (void)state;
-    support_says(
-        "FUSED_LAYERNORM=True", NULL,
-        "warning: --opts #1: FUSED_LAYERNORM has no effect: kernels are fused wherever a "
-        "kernel of the device can\n");
+    support_says("FUSED_LAYERNORM=True", NULL,
+                 "warning: argument 1: FUSED_LAYERNORM has no effect: kernels are fused "
+                 "wherever a "
+                 "kernel of the device can\n");
     support_says("FUSED_LAYERNORM=False DATA.CACHE_MODE=part", NULL, "");
+}
+
+/* DATA.ZIP_MODE is where the folders of imagenet lie, and of nothing else. */
+static void test_zip(void **state)
+{
+    static const struct {
+        const char *words, *dataset;
+    } rows[] = {
+        {"--zip", "zip"},
+        {"--zip --dataset imagenet", "zip"},
+        {"--zip --dataset folder", "zip"},
+        {"--dataset zip", "zip"},
+        {"DATA.ZIP_MODE=False", "imagenet"},
+    };
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct config cfg;
+
+        if (!support_load(&cfg, &s, rows[r].words, NULL))
+            fail_msg("%s: %s", rows[r].words, s.buf);
+        assert_string_equal(cfg.data.dataset, rows[r].dataset);
+        config_release(&cfg);
+    }
+    support_says(
+        "DATA.ZIP_MODE=True DATA.DATASET=lmdb", NULL,
+        "error: argument 1: DATA.ZIP_MODE: DATA.DATASET lmdb is not stored in zip "
+        "files, imagenet is\n");
+    strbuf_release(&s);
 }
 
 static void test_amp(void **state)
@@ -344,9 +385,9 @@ static void test_amp(void **state)
         config_release(&cfg);
         strbuf_release(&s);
     }
-    support_says(
-        "AMP_ENABLE=False AMP_OPT_LEVEL=O2", NULL,
-        "error: --opts #2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False (--opts #1)\n");
+    support_says("AMP_ENABLE=False AMP_OPT_LEVEL=O2", NULL,
+                 "error: argument 2: AMP_OPT_LEVEL O2 contradicts AMP_ENABLE False "
+                 "(argument 1)\n");
 }
 
 int main(void)
@@ -356,8 +397,8 @@ int main(void)
         cmocka_unit_test(test_all_at_once),  cmocka_unit_test(test_checks),
         cmocka_unit_test(test_rules_beside), cmocka_unit_test(test_good),
         cmocka_unit_test(test_none),         cmocka_unit_test(test_no_effect),
-        cmocka_unit_test(test_amp),          cmocka_unit_test(test_amp_sources),
-        cmocka_unit_test(test_first_word),
+        cmocka_unit_test(test_zip),          cmocka_unit_test(test_amp),
+        cmocka_unit_test(test_amp_sources),  cmocka_unit_test(test_first_word),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

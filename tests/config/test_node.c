@@ -43,7 +43,7 @@ static const struct row rows[] = {
     {15, 'l', "SUB.NOPE=1", NULL, NULL, "error: unknown key SUB.NOPE\n"},
     {15, 'l', "=1", NULL, NULL, "error: unknown key \n"},
     {15, 'l', ".I=1", NULL, NULL, "error: unknown key .I (did you mean I?)\n"},
-    {15, 'l', "SUB.=1", NULL, NULL, "error: unknown key SUB. (did you mean SUB?)\n"},
+    {15, 'l', "SUB.=1", NULL, NULL, "error: unknown key SUB.\n"},
     {15, 'l', "SUB..X=1", NULL, NULL,
      "error: unknown key SUB..X (did you mean SUB.X?)\n"},
     {15, 'l', "sub.x=1", NULL, NULL, "error: unknown key sub.x (did you mean SUB.X?)\n"},
@@ -61,9 +61,7 @@ static const struct row rows[] = {
     {21, 'l', "SUB=None", NULL, NULL, "error: SUB is a section: name one of its keys\n"},
     /* 21: the type is not forgotten with the value */
     {21, 'l', "I=None|I=abc", "I", "None", "error: I must be an int, not 'abc'\n"},
-    {23, 'y', "SUB: {Y: 1}", NULL, NULL,
-     "error: f.yaml:1:7: unknown key SUB.Y (did you "
-     "mean SUB.X?)\n"},
+    {23, 'y', "SUB: {Y: 1}", NULL, NULL, "error: f.yaml:1:7: unknown key SUB.Y\n"},
     {25, 'y', "I: 3\nF: bad\nS: x\n", "S", "'x'",
      "error: f.yaml:2:1: F must be a float, not 'bad'\n"},
     {26, 'y', "I: {X: 1}", NULL, NULL,
@@ -167,7 +165,7 @@ static void test_find(void **state)
 }
 
 /*
- * Unlike yacs, a merge goes on behind a mistake, and tells the same mistake to whoever
+ * Unlike yacs, a merge goes on after a mistake, and tells the same mistake to whoever
  * asks: nothing is kept from the first time.
  */
 static void test_repeated(void **state)

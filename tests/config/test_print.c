@@ -71,8 +71,8 @@ static void test_print_diff(void **state)
         support_load(&cfg, &s, "--epochs 300 --lr 0.1 MODEL.SWIN.APE=True SEED=3", NULL));
     strbuf_reset(&s);
     config_print(&s, &cfg, CONFIG_PRINT_DIFF | CONFIG_PRINT_WHERE);
-    assert_string_equal(s.buf, "SEED: 3  # --opts #2\n\n"
-                               "MODEL:\n  SWIN:\n    APE: true  # --opts #1\n\n"
+    assert_string_equal(s.buf, "SEED: 3  # argument 6\n\n"
+                               "MODEL:\n  SWIN:\n    APE: true  # argument 5\n\n"
                                "TRAIN:\n  BASE_LR: 0.1  # --lr\n");
     config_release(&cfg);
     strbuf_release(&s);

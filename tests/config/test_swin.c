@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "config/cfgnode.h"
 #include "config/config.h"
 #include "config/literal.h"
 #include "config/schema.h"
@@ -82,8 +83,46 @@ static void test_defaults(void **state)
     assert_int_equal(each_line(GOLDEN "defaults.tsv", 2, default_row), 130);
 }
 
-/* --- configurations
- * -------------------------------------------------------------------------- */
+/* yacs takes None for any leaf. Where Swin then goes on, so do we: a switch is off, a
+ * text empty, and the rest is listed. Elsewhere Swin ends in a TypeError. */
+static void none_row(char **field)
+{
+    static const char *const listed[][2] = {{"MODEL.SWIN.QK_SCALE", "None"},
+                                            {"MODEL.SWIN_MOE.QK_SCALE", "None"},
+                                            {"AUG.CUTMIX_MINMAX", "None"},
+                                            {"AUG.AUTO_AUGMENT", "'none'"},
+                                            {"TRAIN.CLIP_GRAD", "0.0"}};
+    const struct schema *row = schema_find(schema_table, field[0]);
+    const struct value *def = config_default(row->key);
+    bool text = def->type == VALUE_STR && !*def->s;
+    const char *want = row->type == SCHEMA_BOOL ? "False" : text ? "''" : NULL;
+    struct cfgnode *tree = cfgnode_clone(config_defaults());
+    struct cfgnode_pair pair = {row->key, "None", "--opts #1"};
+    struct strbuf got = STRBUF_INIT;
+    struct problems p = {0};
+
+    for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++)
+        want = strcmp(row->key, listed[i][0]) ? want : listed[i][1];
+    if (strcmp(row->key, "BASE") != 0) /* which is of files alone */
+        cfgnode_merge_list(tree, &pair, 1, &p);
+    config_check(tree, &p);
+    value_add_repr(&got, &cfgnode_find(tree, row->key)->value);
+    if (want && strcmp(got.buf, want) != 0)
+        fail_msg("None for %s is %s, want %s", row->key, got.buf, want);
+    if (!want && !p.nerror && strcmp(row->key, "BASE") != 0)
+        fail_msg("None for %s is %s", row->key, got.buf);
+    problems_release(&p);
+    strbuf_release(&got);
+    cfgnode_free(tree);
+}
+
+static void test_none(void **state)
+{
+    (void)state;
+    assert_int_equal(each_line(GOLDEN "defaults.tsv", 2, none_row), 130);
+}
+
+/* --- configurations ----------------------------------------------------------------- */
 
 static void expect_family(struct config *want, const char *section, const char *key,
                           const char *text)
@@ -180,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_none),
         cmocka_unit_test(test_configs),
     };
 

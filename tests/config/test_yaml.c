@@ -26,20 +26,41 @@ static const struct {
      "error: f:1:4: a value cannot have the tag !!python/tuple\n"},
     {"a: !mine 5", NULL, "error: f:1:4: a value cannot have the tag !mine\n"},
     {"a: =", NULL,
-     "error: f:1:4: = is a date, a time or a number beyond 64 bits: quote it if it is a "
+     "error: f:1:4: = alone means something of its own in YAML: quote it\n"},
+    {"a: 9223372036854775808", NULL,
+     "error: f:1:4: 9223372036854775808 is a number beyond 64 bits: quote it if it is a "
      "text\n"},
+    {"a: 9223372036854775807\nb: -9223372036854775808",
+     "{a: 9223372036854775807, b: -9223372036854775808}", ""},
     {"a: 1\n---\nb: 2\n", NULL,
      "error: f:2:1: a second document starts here; a configuration is one\n"},
     {"a:\n\tb: 1\n", NULL,
-     "error: f:2:1: not YAML: found character that cannot start any token while scanning "
+     "error: f:2:1: not YAML: a tab: lines are indented with blanks\n"},
+    {"a: @x\n", NULL,
+     "error: f:1:4: not YAML: found character that cannot start any token while scanning "
      "for the next token\n"},
+    /* of what does not end the place is where it begins */
+    {"a: \"b\nc: 1\nd: 2\n", NULL,
+     "error: f:1:4: not YAML: found unexpected end of stream up to line 4, while "
+     "scanning "
+     "a quoted scalar\n"},
+    {"a: 1\nb: {c: 1,\nd: 2\n", NULL,
+     "error: f:2:4: not YAML: did not find expected ',' or '}' up to line 4, while "
+     "parsing "
+     "a flow mapping\n"},
+    {"a 5\nb: 2\n", NULL,
+     "error: f:2:2: not YAML: a colon inside a value, or none in the line above\n"},
+    {"a: 1\nb\nc: 1\n", NULL,
+     "error: f:2:1: not YAML: could not find expected ':' up to line 3, while scanning a "
+     "simple key\n"},
     {"a: *x", NULL, "error: f:1:4: unknown alias *x\n"},
     {"a: [1, 2", NULL,
-     "error: f:2:1: not YAML: did not find expected ',' or ']' while parsing a flow "
-     "sequence\n"},
+     "error: f:1:4: not YAML: did not find expected ',' or ']' up to line 2, while "
+     "parsing a flow sequence\n"},
     {"a: \"\\0\"", NULL, "error: f:1:4: a text cannot hold a NUL character\n"},
-    {"a: \377", NULL,
-     "error: f: not a text in UTF-8: invalid leading UTF-8 octet at byte 3\n"},
+    {"a: \377", NULL, "error: f:1:4: not a text in UTF-8: invalid leading UTF-8 octet\n"},
+    {"a: 1\nb: x\001\n", NULL,
+     "error: f:2:5: a control character (byte 0x01) cannot stand in YAML\n"},
     /* 37 */
     {"a: &x {p: 1, q: [1, 2]}\nb: *x\n", "{a: {p: 1, q: [1, 2]}, b: {p: 1, q: [1, 2]}}",
      ""},
@@ -65,13 +86,11 @@ static const struct {
     /* 39: all of them, not only the first */
     {"a: 2001-01-01\nb: !!set {x}\nc: !!binary aGk=\nd: 2001-12-14t21:59:43.10-05:00\n",
      NULL,
-     "error: f:1:4: 2001-01-01 is a date, a time or a number beyond 64 bits: quote it if "
-     "it "
-     "is a text\n"
+     "error: f:1:4: 2001-01-01 is a date or a time: quote it if it is a text\n"
      "error: f:2:4: a value cannot have the tag !!set\n"
      "error: f:3:4: a value cannot have the tag !!binary\n"
-     "error: f:4:4: 2001-12-14t21:59:43.10-05:00 is a date, a time or a number beyond 64 "
-     "bits: quote it if it is a text\n"},
+     "error: f:4:4: 2001-12-14t21:59:43.10-05:00 is a date or a time: quote it if it is "
+     "a text\n"},
     {"a: '2001-01-01'", "{a: '2001-01-01'}", ""},
     /* 41: not decoded yet */
     {"a: 1e-3\nb: (1, 2)\nc: \"None\"\nd: None\n",
@@ -300,8 +319,7 @@ static void test_files(void **state)
     support_cleanup();
 }
 
-/* --- BASE
- * --------------------------------------------------------------------------------- */
+/* --- BASE --------------------------------------------------------------------------- */
 
 static struct cfgnode *load_chain(const char *path, struct strbuf *says)
 {

@@ -22,7 +22,7 @@ static const struct loops *const tables[] = {
 #endif
 };
 
-/* Rows of windows, in order; NULL behind the last. */
+/* Rows of windows, in order; NULL after the last. */
 static const struct op_case *row_at(int i)
 {
     const struct op_case *row;

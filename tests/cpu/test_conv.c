@@ -138,7 +138,7 @@ static void check_data_grad(struct conv_data *d, const struct device *dev,
                      .from = d->y.p,
                      .packed = d->packed.p,
                      .bias = bias,
-                     .mask = fused ? d->mask.p : NULL,
+                     .relu_mask = fused ? d->mask.p : NULL,
                      .to = d->dx.p,
                      .scratch = d->scratch.p,
                  });
@@ -172,7 +172,7 @@ static void check_weight_grad(struct conv_data *d, const struct device *dev,
     buffer_free(&d->scratch);
 }
 
-/* How many of the three jobs the set takes. */
+/* How many of the three directions the set takes. */
 static int check_shape(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {
@@ -295,7 +295,7 @@ static const struct size sizes[] = {
     {1, 9, 9, 1, 16, 3, 3, 1, 1, 1, 1, 1},
     {2, 8, 40, 3, 16, 1, 1, 1, 0, 0, 1, 1},
     {2, 6, 10, 5, 16, 2, 2, 2, 0, 0, 1, 1},
-    {2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1},    /* more than one multiply a row */
+    {2, 8, 20, 12, 32, 3, 3, 1, 2, 1, 2, 1},    /* more than one multiply per row */
     {2, 64, 64, 64, 64, 3, 3, 1, 1, 1, 1, 1},   /* bands */
     {2, 20, 20, 512, 544, 1, 1, 1, 0, 0, 1, 1}, /* weights beyond a chunk */
     {3, 6, 7, 128, 544, 3, 3, 1, 1, 1, 1, 1},   /* threads share channels of dy */
@@ -325,7 +325,7 @@ static const struct size sizes[] = {
     {1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2},
 };
 
-/* In both types; how many jobs the set takes. */
+/* In both types; how many directions the set takes. */
 static int check_types(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {

@@ -63,8 +63,8 @@ static void test_cast(void **state)
     each(check_cast);
 }
 
-/* Times 1 and plus 0: every half float comes back, in its place, also from a short row.
- */
+/* Times 1 and plus 0: every half float comes back, in its place, also from a
+ * short row. */
 static void check_pairs(const struct loops *l)
 {
     static uint16_t x[ALL] __attribute__((aligned(64))),
@@ -76,7 +76,7 @@ static void check_pairs(const struct loops *l)
         ones[i] = 1;
     for (int i = 0; i < ALL; i++)
         x[i] = (uint16_t)i;
-    for (int past = 0; past < 2; past++)
+    for (int streamed = 0; streamed < 2; streamed++)
         for (int cut = 0; cut < WIDTH; cut++) {
             struct bn_apply a = {.t = DTYPE_BF16,
                                  .n = ALL - cut,
@@ -86,7 +86,7 @@ static void check_pairs(const struct loops *l)
                                  .mean = zeros,
                                  .scale = ones,
                                  .shift = zeros,
-                                 .past = past};
+                                 .streamed = streamed};
 
             memset(y, 0xee, sizeof(y));
             l->bn_apply(&a);

@@ -104,9 +104,9 @@ static void tap(const struct onednn_conv *c, const struct sides *s, double *want
                       at = x + o / out * in;
 
         for (int64_t i = 0; i < in; i++)
-            if (c->job == ONEDNN_FORWARD)
+            if (c->direction == ONEDNN_FORWARD)
                 want[y + o] += (double)s->x.f[at + i] * (double)s->w.f[w + i];
-            else if (c->job == ONEDNN_BACKWARD_DATA)
+            else if (c->direction == ONEDNN_BACKWARD_DATA)
                 want[at + i] += (double)s->y.f[y + o] * (double)s->w.f[w + i];
             else
                 want[w + i] += (double)s->y.f[y + o] * (double)s->x.f[at + i];
@@ -126,7 +126,7 @@ static void plain_loops(const struct onednn_conv *c, const struct sides *s, doub
             if (x >= 0)
                 tap(c, s, want, x, p * c->out, k);
         }
-    for (int64_t i = 0; c->job == ONEDNN_FORWARD && i < pixels * c->out; i++)
+    for (int64_t i = 0; c->direction == ONEDNN_FORWARD && i < pixels * c->out; i++)
         want[i] += (c->bias ? (double)s->bias.f[i % c->out] : 0) +
                    (c->add ? (double)s->add.f[i] : 0);
 }
@@ -135,7 +135,7 @@ static void plain_loops(const struct onednn_conv *c, const struct sides *s, doub
 static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides *s,
                 struct side *made)
 {
-    bool weights = c->job == ONEDNN_BACKWARD_WEIGHTS;
+    bool weights = c->direction == ONEDNN_BACKWARD_WEIGHTS;
     struct onednn_pack *pack =
         onednn_pack_new(onednn, p, weights ? ONEDNN_UNPACK : ONEDNN_PACK);
     void *packed = xalloc_aligned(onednn_prim_weights_size(p) + 64),
@@ -164,7 +164,7 @@ static void run(const struct onednn_conv *c, struct onednn_prim *p, struct sides
 static double compare(const struct onednn_conv *c, const struct side *got,
                       const double *want)
 {
-    bool weights = c->job == ONEDNN_BACKWARD_WEIGHTS;
+    bool weights = c->direction == ONEDNN_BACKWARD_WEIGHTS;
     enum dtype t = weights ? DTYPE_F32 : c->type;
     double worst = 0;
 
@@ -180,7 +180,8 @@ static double compare(const struct onednn_conv *c, const struct side *got,
 /* Takes p. */
 static void check_prim(const struct onednn_conv *c, struct onednn_prim *p)
 {
-    static const char *const jobs[] = {"forward", "data gradient", "weight gradient"};
+    static const char *const directions[] = {"forward", "data gradient",
+                                             "weight gradient"};
     struct sides s;
     struct side *made;
     double *want, error;
@@ -189,7 +190,9 @@ static void check_prim(const struct onednn_conv *c, struct onednn_prim *p)
         return;
     compared++;
     s = sides_new(c);
-    made = c->job == ONEDNN_FORWARD ? &s.y : c->job == ONEDNN_BACKWARD_DATA ? &s.x : &s.w;
+    made = c->direction == ONEDNN_FORWARD         ? &s.y
+           : c->direction == ONEDNN_BACKWARD_DATA ? &s.x
+                                                  : &s.w;
     want = xcalloc((size_t)made->n, sizeof(*want));
     plain_loops(c, &s, want);
     run(c, p, &s, made);
@@ -197,10 +200,10 @@ static void check_prim(const struct onednn_conv *c, struct onednn_prim *p)
     if (!(error <= 1))
         fail_msg("%s in %s, %s: %d to %d channels, %dx%d, kernel %dx%d, dilation %dx%d, "
                  "stride %d%s: %g times the tolerance",
-                 jobs[c->job], dtype_name(c->type), onednn_prim_name(p), (int)c->in,
-                 (int)c->out, (int)c->height, (int)c->width, (int)c->kernel[0],
-                 (int)c->kernel[1], (int)c->dilation[0], (int)c->dilation[1],
-                 (int)c->stride[0], c->add ? ", add" : "", error);
+                 directions[c->direction], dtype_name(c->type), onednn_prim_name(p),
+                 (int)c->in, (int)c->out, (int)c->height, (int)c->width,
+                 (int)c->kernel[0], (int)c->kernel[1], (int)c->dilation[0],
+                 (int)c->dilation[1], (int)c->stride[0], c->add ? ", add" : "", error);
     free(want);
     sides_free(&s);
     onednn_prim_free(p);
@@ -242,7 +245,8 @@ static void check_shape(const struct shape *s, enum dtype t)
     }
     c.add = c.bias = false;
     check(&c);
-    for (c.job = ONEDNN_BACKWARD_DATA; c.job <= ONEDNN_BACKWARD_WEIGHTS; c.job++)
+    for (c.direction = ONEDNN_BACKWARD_DATA; c.direction <= ONEDNN_BACKWARD_WEIGHTS;
+         c.direction++)
         check(&c);
 }
 
@@ -283,7 +287,7 @@ static void bf16_is_what_plain_loops_give(void **state)
     shapes_in(DTYPE_BF16);
 }
 
-/* A linear layer is a convolution over pictures of one pixel. */
+/* A linear layer is a convolution over images of one pixel. */
 static void check_linear(int64_t rows, int64_t in, int64_t out, enum dtype t)
 {
     struct onednn_conv c = {
@@ -301,10 +305,15 @@ static void check_linear(int64_t rows, int64_t in, int64_t out, enum dtype t)
         .dilation = {1, 1},
     };
 
-    for (int job = ONEDNN_FORWARD; job <= ONEDNN_BACKWARD_WEIGHTS; job++) {
-        struct onednn_linear l = {(enum onednn_job)job, t, rows, in, out, false};
+    for (int direction = ONEDNN_FORWARD; direction <= ONEDNN_BACKWARD_WEIGHTS;
+         direction++) {
+        struct onednn_linear l = {.direction = (enum onednn_direction)direction,
+                                  .type = t,
+                                  .rows = rows,
+                                  .in = in,
+                                  .out = out};
 
-        c.job = l.job;
+        c.direction = l.direction;
         check_prim(&c, onednn_linear_new(onednn, &l));
     }
 }
@@ -332,7 +341,7 @@ static void linear_layers_are_what_plain_loops_give(void **state)
 static void test_too_many(void **state)
 {
     struct onednn_conv c = {
-        .job = ONEDNN_BACKWARD_WEIGHTS,
+        .direction = ONEDNN_BACKWARD_WEIGHTS,
         .type = DTYPE_F32,
         .groups = 1,
         .batch = 1,
@@ -350,8 +359,9 @@ static void test_too_many(void **state)
     };
 
     (void)state;
-    for (int job = ONEDNN_FORWARD; job <= ONEDNN_BACKWARD_WEIGHTS; job++) {
-        c.job = (enum onednn_job)job;
+    for (int direction = ONEDNN_FORWARD; direction <= ONEDNN_BACKWARD_WEIGHTS;
+         direction++) {
+        c.direction = (enum onednn_direction)direction;
         assert_null(onednn_conv_new(onednn, &c));
     }
 }
@@ -360,7 +370,7 @@ static void test_too_many(void **state)
 static void test_copies_apart(void **state)
 {
     struct onednn_conv c = {
-        .job = ONEDNN_BACKWARD_WEIGHTS,
+        .direction = ONEDNN_BACKWARD_WEIGHTS,
         .type = DTYPE_F32,
         .groups = 1,
         .batch = 2,

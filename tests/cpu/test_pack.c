@@ -26,14 +26,16 @@ static const struct shape shapes[] = {
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]), BATCH = 4, PIXELS = 14 };
 
 static struct onednn_prim *prim_new(struct onednn *o, const struct shape *s,
-                                    enum dtype type, enum onednn_job job)
+                                    enum dtype type, enum onednn_direction direction)
 {
     if (!s->kernel)
-        return onednn_linear_new(
-            o, &(struct onednn_linear){
-                   .job = job, .type = type, .rows = 16, .in = s->in, .out = s->out});
+        return onednn_linear_new(o, &(struct onednn_linear){.direction = direction,
+                                                            .type = type,
+                                                            .rows = 16,
+                                                            .in = s->in,
+                                                            .out = s->out});
     return onednn_conv_new(o, &(struct onednn_conv){
-                                  .job = job,
+                                  .direction = direction,
                                   .type = type,
                                   .groups = 1,
                                   .batch = BATCH,
@@ -66,9 +68,9 @@ static float weight(uint32_t i)
 
 /* Whether our loop took it. */
 static bool check(struct onednn *o, const struct loops *loops, const struct shape *s,
-                  enum dtype type, enum onednn_job job)
+                  enum dtype type, enum onednn_direction direction)
 {
-    struct onednn_prim *prim = prim_new(o, s, type, job);
+    struct onednn_prim *prim = prim_new(o, s, type, direction);
     int64_t dim[4] = {s->out, s->in, s->kernel, s->kernel};
     int64_t n = s->out * s->in * (s->kernel ? s->kernel * s->kernel : 1);
     struct onednn_pack *library;
@@ -100,7 +102,7 @@ static bool check(struct onednn *o, const struct loops *loops, const struct shap
         if (got[i] != want[i])
             fail_msg("%lld x %lld x %d, %s, job %d, %s: byte %zu of %zu differs",
                      (long long)s->out, (long long)s->in, s->kernel, dtype_name(type),
-                     (int)job, loops->isa, i, size);
+                     (int)direction, loops->isa, i, size);
     onednn_pack_free(library);
     onednn_prim_free(prim);
     free(want);
@@ -112,7 +114,8 @@ static bool check(struct onednn *o, const struct loops *loops, const struct shap
 /* How often our loop took it. */
 static int check_all(const struct loops *loops)
 {
-    static const enum onednn_job jobs[] = {ONEDNN_FORWARD, ONEDNN_BACKWARD_DATA};
+    static const enum onednn_direction directions[] = {ONEDNN_FORWARD,
+                                                       ONEDNN_BACKWARD_DATA};
     static const enum dtype types[] = {DTYPE_F32, DTYPE_BF16};
     struct onednn *o = onednn_open();
     int taken = 0;
@@ -121,12 +124,12 @@ static int check_all(const struct loops *loops)
         for (int j = 0; j < 2; j++)
             for (int t = 0; t < 2; t++) {
                 bool own = onednn_has_native_dtype(types[t]) &&
-                           check(o, loops, &shapes[k], types[t], jobs[j]);
+                           check(o, loops, &shapes[k], types[t], directions[j]);
 
                 if (shapes[k].must && !own && loops == &loops_avx512bf16 &&
                     !(types[t] == DTYPE_BF16 && amx_usable()))
                     fail_msg("shape %d, %s, job %d: our loop does not know it", k,
-                             dtype_name(types[t]), (int)jobs[j]);
+                             dtype_name(types[t]), (int)directions[j]);
                 taken += own;
             }
     onednn_close(o);

@@ -7,8 +7,8 @@
 
 #include "graph/program.h"
 
-/* An H200, for backend_cuda.close(); skips the test, with a line, if there is no cuDNN.
- */
+/* An H200, for backend_cuda.close(); skips the test, with a line, if there is
+ * no cuDNN. */
 struct device *ask_open(void);
 
 /* With our kernels of convolutions alone, and why they declined what they did. */

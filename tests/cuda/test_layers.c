@@ -8,6 +8,7 @@
 
 #include "base/strbuf.h"
 #include "cuda/backend.h"
+#include "cuda/cudnn_lib.h"
 #include "cuda/kernels.h"
 #include "graph/autodiff.h"
 #include "graph/flat.h"
@@ -35,7 +36,7 @@ struct layer {
     int64_t dim[4];
     struct conv2d_attrs conv; /* .out 0: a transposed one */
     struct conv_transpose2d_attrs transposed;
-    bool relu; /* behind it */
+    bool relu; /* after it */
 };
 
 static struct graph *build_layer(const struct layer *l, enum dtype d)
@@ -139,8 +140,8 @@ static const struct layer layers[] = {
      .conv = {.layer = "conv", .out = 7, .kernel = 3, .stride_h = 2, .stride_w = 3}},
 };
 
-/* However far the taps of a 3x1 are apart, the halves have engines without conversions.
- */
+/* However far the taps of a 3x1 are apart, the halves have engines
+ * without conversions. */
 static void check_one(struct device *dev, const struct layer *l, enum dtype d)
 {
     struct asked a = check_layer(dev, l, d);
@@ -242,6 +243,19 @@ static void test_filled(void **state)
     backend_cuda.close(dev);
 }
 
+/* A bias of 20 does not fit a result with room for 24 channels: that is not asked for. */
+static void test_bias(void **state)
+{
+    for (int d = DTYPE_F16; d <= DTYPE_BF16; d++) {
+        struct device *dev = ask_open();
+
+        check_filled(dev, 16, 20, false, (enum dtype)d, 0);
+        assert_int_equal(dev->cudnn->plan.n, 1); /* questions, answered or refused */
+        backend_cuda.close(dev);
+    }
+    (void)state;
+}
+
 /* ---- why not ---- */
 
 /* Without a bias no precompiled engine takes a relu along; cuDNN's word for it is kept.
@@ -272,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_filled),
+        cmocka_unit_test(test_bias),
         cmocka_unit_test(test_reasons),
     };
 

@@ -52,7 +52,7 @@ static const struct kernel *const kernels[] = {
 static const struct optimizer *sgd;
 
 struct setting {
-    bool halves, average, two_averages, accumulates;
+    bool half, ema, two_emas, accumulates;
 };
 
 struct compiled {
@@ -92,9 +92,9 @@ static void build_update(struct builder *b, const struct setting *s)
     optimizer_node(b, sgd, &update, &(const struct hyperparameters){.momentum = 0.9},
                    grads, control, state);
     running_stats(b, control, accumulation, true);
-    if (s->two_averages)
+    if (s->two_emas)
         ema(b, weights, control, flat(b, "other", MEMORY_MOMENT2, all));
-    if (s->average)
+    if (s->ema)
         ema(b, weights, control, flat(b, "ema", MEMORY_EMA, all));
     control_finish_node(b, control, &(const struct scaler){0});
 }
@@ -118,7 +118,7 @@ static void compile(struct compiled *c, const struct setting *s)
     graph_flatten(b.g);
     autodiff(&b, y, graph_input(&b, "dy", DTYPE_F32, LAYOUT_IMAGE, 4, dim));
     build_update(&b, s);
-    if (s->halves)
+    if (s->half)
         precision(b.g, AMP_O2, DTYPE_F16);
     c->p = program_compile(b.g, &c->backend, c->dev, NULL);
 }
@@ -146,7 +146,7 @@ static void test_one_pass(void **state)
     struct compiled c;
 
     (void)state;
-    compile(&c, &(const struct setting){.halves = true, .average = true});
+    compile(&c, &(const struct setting){.half = true, .ema = true});
     assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
     assert_true(at(&c, &op_running_stats) < at(&c, &op_ema)); /* which averages them */
     assert_int_equal(at(&c, &op_control_prepare), at(&c, &op_grad_stats));
@@ -155,24 +155,24 @@ static void test_one_pass(void **state)
     release(&c);
 }
 
-static void test_without_average(void **state)
+static void test_without_ema(void **state)
 {
     struct compiled c;
 
     (void)state;
-    compile(&c, &(const struct setting){.halves = true});
+    compile(&c, &(const struct setting){.half = true});
     assert_true(at(&c, sgd->op) < at(&c, &op_running_stats));
     release(&c);
 }
 
-/* The second average may not delay the optimizer behind the first, which reads weights.
- */
+/* The second EMA may not delay the optimizer after the first, which
+ * reads weights. */
 static void test_reader_between(void **state)
 {
     struct compiled c;
 
     (void)state;
-    compile(&c, &(const struct setting){.average = true, .two_averages = true});
+    compile(&c, &(const struct setting){.ema = true, .two_emas = true});
     assert_true(at(&c, sgd->op) < at(&c, &op_ema));
     assert_true(at(&c, &op_running_stats) < at(&c, sgd->op));
     release(&c);
@@ -183,7 +183,7 @@ static void test_accumulation(void **state)
     struct compiled c;
 
     (void)state;
-    compile(&c, &(const struct setting){.average = true, .accumulates = true});
+    compile(&c, &(const struct setting){.ema = true, .accumulates = true});
     assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_grad_stats));
     assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_control_prepare));
     assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
@@ -208,16 +208,16 @@ static void test_half_copy(void **state)
     int written, packed;
 
     (void)state;
-    for (int halves = 0; halves < 2; halves++) {
+    for (int half = 0; half < 2; half++) {
         struct compiled c;
         size_t copy;
 
-        compile(&c, &(const struct setting){.halves = halves, .average = true});
+        compile(&c, &(const struct setting){.half = half, .ema = true});
         copy = (size_t)c.graph->flat->param_len * 2;
         count_copies(&c, &written, &packed);
-        assert_int_equal(written, halves);
+        assert_int_equal(written, half);
         assert_int_equal(packed, 0);
-        assert_int_equal(program_need(c.p, MEMORY_DERIVED) >= copy, halves);
+        assert_int_equal(program_need(c.p, MEMORY_DERIVED) >= copy, half);
         release(&c);
     }
 }
@@ -225,7 +225,7 @@ static void test_half_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_pass),       cmocka_unit_test(test_without_average),
+        cmocka_unit_test(test_one_pass),       cmocka_unit_test(test_without_ema),
         cmocka_unit_test(test_reader_between), cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_half_copy),
     };

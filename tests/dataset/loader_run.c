@@ -6,20 +6,20 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-char *make_pictures(void)
+char *make_images(void)
 {
     char *dir = make_temp_dir();
 
-    for (int i = 0; i < PICTURES; i++) {
+    for (int i = 0; i < IMAGES; i++) {
         char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
 
-        make_picture(dir, name, 30 + i % 5 * 12, 26 + i % 4 * 14, i);
+        make_image(dir, name, 30 + i % 5 * 12, 26 + i % 4 * 14, i);
         free(name);
     }
     return dir;
 }
 
-void damage_pictures(const char *dir)
+void damage_images(const char *dir)
 {
     make_file(dir, "class0/00.jpg", "", 0);
     make_file(dir, "class0/03.jpg", "this is a text", 14);

@@ -1,16 +1,16 @@
-/* A folder of pictures and epochs over it, for tests of the loader. */
+/* A folder of images and epochs over it, for tests of the loader. */
 #ifndef TESTS_DATASET_LOADER_RUN_H
 #define TESTS_DATASET_LOADER_RUN_H
 
 #include "dataset/loader.h"
 
-enum { PICTURES = 37, SIDE = 24 };
+enum { IMAGES = 37, SIDE = 24 };
 
-/* A temporary folder of 37 pictures of three classes and several sizes; its heap name. */
-char *make_pictures(void);
+/* A temporary folder of 37 images of three classes and several sizes; its heap name. */
+char *make_images(void);
 
 /* Makes two of them unreadable: one empty, one a text. */
-void damage_pictures(const char *dir);
+void damage_images(const char *dir);
 
 /* Batches of 8 with random crops and colours, shuffled; half of the files may be bad. */
 struct loader_options training_options(int workers);

@@ -1,5 +1,11 @@
 #include "tests/dataset/open_storage.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/test.h"
+
 struct dataset *open_folder(const char *dir)
 {
     return dataset_open("folder", &(struct dataset_source){.path = dir});
@@ -9,5 +15,20 @@ struct dataset *open_labels(const char *storage, const char *dir,
                             const struct label_options *o)
 {
     return dataset_open(
-        storage, &(struct dataset_source){.path = dir, .split = "train", .labels = *o});
+        storage, &(struct dataset_source){
+                     .path = dir, .split = "train", .labels = *o, .label_maps = true});
+}
+
+char *index_in(const char *dir)
+{
+    int n;
+    char **name = dir_list(dir, &n), *found = NULL;
+
+    for (int i = 0; i < n; i++)
+        if (strncmp(name[i], ".trainc-index-", 14) == 0) {
+            assert_null(found);
+            found = xstrdup(name[i]);
+        }
+    dir_list_free(name, n);
+    return found;
 }

@@ -11,4 +11,7 @@ struct dataset *open_folder(const char *dir);
 struct dataset *open_labels(const char *storage, const char *dir,
                             const struct label_options *o);
 
+/* The name of the one index that a start left in `dir`, a heap string; NULL: none. */
+char *index_in(const char *dir);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * The cache of decoded pictures: what it holds is what was put, and never more than its
+ * The cache of decoded images: what it holds is what was put, and never more than its
  * limit, counted by what it gives back.
  */
 #include <pthread.h>
@@ -26,9 +26,10 @@ static void put(struct cache *c, int64_t sample, bool labels)
     for (int i = 0; i < (int)sizeof(pixel); i++)
         pixel[i] = shade(sample, i);
     memset(label, (int)sample, sizeof(label));
-    cache_put(c, sample,
-              &(struct image){.w = w, .h = H, .stride = STRIDE, .pixel = pixel},
-              labels ? label : NULL);
+    cache_put(
+        c, sample,
+        &(struct image){.w = w, .h = H, .channels = 3, .stride = STRIDE, .pixel = pixel},
+        labels ? label : NULL);
 }
 
 /* Bytes of pixels and labels that the cache holds; all of them are what was put. */
@@ -77,7 +78,7 @@ static void test_limit(void **state)
 /* One that has no room leaves what there is to smaller ones. */
 static void test_too_large(void **state)
 {
-    struct cache *c = cache_new(SAMPLES, W / 2 * H * 3 + 100);
+    struct cache *c = cache_new(SAMPLES, W / 2 * H * 3 + 150);
     int64_t n;
 
     (void)state;

@@ -1,4 +1,4 @@
-/* Class sets: the values of label pictures that they map, their names and colours. */
+/* Class sets: the values of label maps that they map, their names and colours. */
 #include <string.h>
 
 #include "base/strbuf.h"

@@ -71,19 +71,19 @@ static void folder_mistakes_are_named(void **state)
     (void)state;
     check_dies(open_and_leave, nowhere, "cannot open '/nonexistent/train'");
     check_dies(open_and_leave, dir, "has no class folders");
-    make_picture(dir, "caf\xe9/1.jpg", 8, 8, 0);
+    make_image(dir, "caf\xe9/1.jpg", 8, 8, 0);
     check_dies(open_and_leave, dir, "the name of a class is no text in UTF-8");
     remove_temp_dir(dir);
     dir = make_temp_dir();
-    make_picture(dir, "cat/1.jpg", 8, 8, 0);
+    make_image(dir, "cat/1.jpg", 8, 8, 0);
     make_file(dir, "dog/readme.txt", "", 0);
     make_file(dir, "cow/.x.jpg", "", 0);
-    check_dies(open_and_leave, dir, "no pictures in the class folders 'cow', 'dog'");
+    check_dies(open_and_leave, dir, "no images in the class folders 'cow', 'dog'");
     check_dies(open_and_leave, dir, "such as 'dog/readme.txt'"); /* what there is */
     remove_temp_dir(dir);
 }
 
-/* A picture behind a link that leads nowhere is one that cannot be read, not none. */
+/* An image whose link leads nowhere is one that cannot be read, not none. */
 static void folder_counts_dead_links(void **state)
 {
     char *dir = make_temp_dir(), *link = xasprintf("%s/a/dead.jpg", dir);
@@ -115,8 +115,8 @@ static void folder_follows_links_but_not_for_ever(void **state)
     struct dataset *d;
 
     (void)state;
-    make_picture(dir, "data/a/1.jpg", 8, 8, 0);
-    make_picture(dir, "elsewhere/2.jpg", 8, 8, 0);
+    make_image(dir, "data/a/1.jpg", 8, 8, 0);
+    make_image(dir, "elsewhere/2.jpg", 8, 8, 0);
     assert_int_equal(symlink("../../elsewhere", link), 0);
     d = open_folder(data);
     assert_int_equal(d->n, 2);

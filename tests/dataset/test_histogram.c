@@ -20,7 +20,7 @@ enum { N = 12, W = 40, H = 24 };
 
 static const struct label_options nine = {.classes = 9};
 
-/* Label pictures of W x H; value of pixel p of picture i. */
+/* Label maps of W x H; value of pixel p of image i. */
 static uint8_t value(int i, int p)
 {
     int v = (p % W * 3 + p / W * 7 + i) % 11;
@@ -35,7 +35,7 @@ static void make_one(const char *dir, int i, int shift)
 
     for (int p = 0; p < W * H; p++)
         v[p] = value(i + shift, p);
-    make_picture(dir, image, W, H, i);
+    make_image(dir, image, W, H, i);
     make_label(dir, label, W, H, v);
     free(image);
     free(label);
@@ -261,8 +261,8 @@ static void said_and_gone_on(void **state)
     remove_temp_dir(dir);
 }
 
-/* The weights that ERFNet's scripts hold for Cityscapes, from the shares of its classes.
- */
+/* The weights that ERFNet's scripts hold for Cityscapes, from the shares of
+ * its classes. */
 static void weights_of_erfnet(void **state)
 {
     struct histogram h = {.total = 100000};

@@ -1,10 +1,13 @@
 /* The loader: the same batches whatever the workers, resume, the cache, shutdown. */
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "tests/dataset/loader_run.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
@@ -12,7 +15,7 @@
 
 static void batches_do_not_depend_on_workers(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     uint64_t want[3][8], got[8];
 
@@ -40,7 +43,7 @@ static void batches_do_not_depend_on_workers(void **state)
 
 static void an_epoch_resumes_in_the_middle(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(2);
     struct loader *l = loader_open(d, &o);
@@ -73,7 +76,7 @@ static void an_epoch_resumes_in_the_middle(void **state)
 static void copies_look_different(void **state)
 {
     struct loader_options o = training_options(2);
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     const struct batch *b;
     struct loader *l;
@@ -102,7 +105,7 @@ static void copies_look_different(void **state)
 
 static void the_last_batch_is_padded(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = {.transform = transform_for_evaluation(SIDE, 28),
                                .batch = 8,
@@ -120,7 +123,7 @@ static void the_last_batch_is_padded(void **state)
         for (int i = 0; i < 8; i++) {
             const uint8_t *p = b->pixel + i * SIDE * SIDE * 3;
 
-            if (at < PICTURES) {
+            if (at < IMAGES) {
                 assert_int_equal(b->sample[i], at);
                 assert_int_equal(b->label[i], dataset_label(d, at++));
                 continue;
@@ -132,35 +135,56 @@ static void the_last_batch_is_padded(void **state)
         }
         loader_release_batch(l, b);
     }
-    assert_int_equal(at, PICTURES);
-    assert_int_equal(loader_stats(l).samples, PICTURES);
+    assert_int_equal(at, IMAGES);
+    assert_int_equal(loader_stats(l).samples, IMAGES);
     loader_close(l);
     dataset_close(d);
     remove_temp_dir(dir);
 }
 
-/* Two ranks see together what one sees alone, batch by batch. */
+/* What an epoch has, place by place: the sample, or -1, and its pixels. */
+static int places_of(struct loader *l, int64_t *sample, uint64_t *pixels)
+{
+    const struct batch *b;
+    int n = 0;
+
+    loader_start_epoch(l, 3, 0);
+    while ((b = loader_next(l))) {
+        for (int i = 0; i < b->size; i++, n++) {
+            sample[n] = b->sample[i];
+            pixels[n] = XXH3_64bits(b->pixel + i * SIDE * SIDE * 3, SIDE * SIDE * 3);
+        }
+        loader_release_batch(l, b);
+    }
+    return n;
+}
+
+/* Two processes see in their batches of 4 what one sees in its batches of 8. */
 static void ranks_share_an_epoch(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
-    uint64_t one[8], two[2][8];
+    int64_t sample[3][64];
+    uint64_t pixels[3][64];
 
     (void)state;
     o.drop_last = false;
     for (int rank = -1; rank < 2; rank++) {
         struct loader *l;
 
+        o.batch = rank < 0 ? 8 : 4;
         o.rank = rank < 0 ? 0 : rank;
         o.world = rank < 0 ? 1 : 2;
         l = loader_open(d, &o);
-        assert_int_equal(run_epoch(l, 3, 0, rank < 0 ? one : two[rank]),
-                         rank < 0 ? 5 : 3);
+        assert_int_equal(loader_batches(l), 5);
+        assert_int_equal(places_of(l, sample[rank + 1], pixels[rank + 1]), 5 * o.batch);
         loader_close(l);
     }
-    for (int k = 0; k < 5; k++)
-        assert_true(one[k] == two[k % 2][k / 2]);
+    for (int k = 0; k < 40; k++) {
+        assert_int_equal(sample[0][k], sample[1 + k % 2][k / 2]);
+        assert_true(pixels[0][k] == pixels[1 + k % 2][k / 2]);
+    }
     dataset_close(d);
     remove_temp_dir(dir);
 }
@@ -168,7 +192,7 @@ static void ranks_share_an_epoch(void **state)
 /* Epochs abandoned at any time leave no trace in the next one. */
 static void abandoned_epochs_leave_no_trace(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(3);
     struct loader *l = loader_open(d, &o);
@@ -189,15 +213,15 @@ static void abandoned_epochs_leave_no_trace(void **state)
 
 static void the_cache_changes_nothing(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d;
     uint64_t want[2][8], got[8];
 
     (void)state;
-    damage_pictures(dir);
+    damage_images(dir);
     d = open_folder(dir);
-    /* some pictures may be shrunken, so not cached; no cache, one for some of the
-     * pictures, one for all */
+    /* some images may be shrunken, so not cached; no cache, one for some of the
+     * images, one for all */
     for (int64_t bytes = 0; bytes <= 1 << 20;
          bytes += bytes ? (1 << 20) - bytes : 50000) {
         struct loader_options o = training_options(2);
@@ -224,7 +248,7 @@ static void the_cache_changes_nothing(void **state)
 
 static void a_full_cache_needs_no_files(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
     struct loader *l;
@@ -233,7 +257,7 @@ static void a_full_cache_needs_no_files(void **state)
     (void)state;
     o.drop_last = false;
     o.cache_bytes = 1 << 20;
-    o.transform.shrink_gap = 0; /* else the largest pictures stay out */
+    o.transform.shrink_gap = 0; /* else the largest images stay out */
     l = loader_open(d, &o);
     run_epoch(l, 0, 0, want);
     remove_temp_dir(dir);
@@ -263,7 +287,7 @@ static void count_free(void *p, void *arg)
 /* Closed with work under way, with batches ready, or never started. */
 static void closing_stops_at_once(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(4);
 
@@ -292,7 +316,7 @@ static void closing_stops_at_once(void **state)
 /* The consumer's wait is measured. */
 static void waiting_is_measured(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d = open_folder(dir);
     struct loader_options o = training_options(1);
     struct loader *l = loader_open(d, &o);
@@ -313,6 +337,82 @@ static void waiting_is_measured(void **state)
     remove_temp_dir(dir);
 }
 
+/* Stages sum up to the work of the threads; what is cached is neither read nor decoded. */
+static void stages_are_measured(void **state)
+{
+    char *dir = make_images();
+    struct dataset *d = open_folder(dir);
+    uint64_t hash[8];
+
+    (void)state;
+    for (int workers = 0; workers < 3; workers += 2) {
+        struct loader_options o = training_options(workers);
+        struct stage_times first, second;
+        struct loader *l;
+        double from;
+
+        o.cache_bytes = 1 << 24;
+        o.drop_last = false;
+        l = loader_open(d, &o);
+        from = clock_now();
+        run_epoch(l, 0, 0, hash);
+        first = loader_stats(l).stages;
+        for (int i = 0; i < STAGES; i++)
+            assert_true(first.seconds[i] > 0);
+        assert_true(stage_times_sum(&first) <=
+                    8 * (clock_now() - from) * (workers ? workers : 1));
+        run_epoch(l, 1, 0, hash);
+        second = loader_stats(l).stages;
+        assert_true(second.seconds[STAGE_READ] == first.seconds[STAGE_READ]);
+        assert_true(second.seconds[STAGE_DECODE] == first.seconds[STAGE_DECODE]);
+        assert_true(second.seconds[STAGE_RESIZE] > first.seconds[STAGE_RESIZE]);
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* Pages of this process that are in memory. */
+static long resident(void)
+{
+    long all = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld %ld", &all, &pages), 2);
+    fclose(f);
+    return pages;
+}
+
+/* After the first epochs, in which buffers grow to their size. */
+static void memory_does_not_grow(void **state)
+{
+    char *dir;
+    struct dataset *d;
+    struct loader_options o = training_options(2);
+    struct loader *l;
+    uint64_t hash[8];
+    long before = 0, after;
+
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* they keep what is freed for a while */
+#endif
+    dir = make_images();
+    d = open_folder(dir);
+    l = loader_open(d, &o);
+    for (uint64_t epoch = 0; epoch < 30; epoch++) {
+        run_epoch(l, epoch, 0, hash);
+        before = epoch == 9 ? resident() : before;
+    }
+    after = resident();
+    if (!((double)after <= 1.02 * (double)before))
+        fail_msg("%ld pages after 10 epochs, %ld after 30", before, after);
+    loader_close(l);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +426,8 @@ int main(void)
         cmocka_unit_test(a_full_cache_needs_no_files),
         cmocka_unit_test(closing_stops_at_once),
         cmocka_unit_test(waiting_is_measured),
+        cmocka_unit_test(stages_are_measured),
+        cmocka_unit_test(memory_does_not_grow),
     };
 
     return cmocka_run_group_tests_name("loader", tests, NULL, NULL);

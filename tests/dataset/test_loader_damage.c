@@ -2,9 +2,11 @@
  * of them. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failure.h"
 #include "dataset/sampler.h"
 #include "tests/child.h"
 #include "tests/dataset/loader_run.h"
@@ -17,11 +19,11 @@ static void with_damage(bool replace,
                         void (*check)(const struct dataset *d,
                                       const struct loader_options *o, struct loader *l))
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct dataset *d;
     uint64_t want[8], got[8];
 
-    damage_pictures(dir);
+    damage_images(dir);
     d = open_folder(dir);
     for (int workers = 0; workers < 3; workers += 2) {
         struct loader_options o = training_options(workers);
@@ -63,7 +65,7 @@ static void check_left_out(const struct dataset *d, const struct loader_options 
         loader_release_batch(l, b);
     }
     assert_int_equal(bad, 2);
-    assert_int_equal(loader_stats(l).samples, 2 * PICTURES);
+    assert_int_equal(loader_stats(l).samples, 2 * IMAGES);
 }
 
 static void damaged_files_are_left_out(void **state)
@@ -75,7 +77,7 @@ static void damaged_files_are_left_out(void **state)
 static void check_replaced(const struct dataset *d, const struct loader_options *o,
                            struct loader *l)
 {
-    struct sampler order = {o->seed, 1, d->n, o->shuffle, 0};
+    struct sampler order = {o->seed, 1, d->n, o->shuffle, 0, NULL};
     const struct batch *b;
     int replaced = 0;
 
@@ -105,17 +107,17 @@ static void damaged_files_are_replaced(void **state)
     with_damage(true, check_replaced);
 }
 
-/* Three in a row: all of them become the one behind. */
+/* Three in a row: all of them are replaced by the next one. */
 static void many_are_replaced(void **state)
 {
-    char *dir = make_pictures();
+    char *dir = make_images();
     struct loader_options o = training_options(0);
     struct dataset *d;
     struct loader *l;
     const struct batch *b;
 
     (void)state;
-    damage_pictures(dir);
+    damage_images(dir);
     make_file(dir, "class0/06.jpg", "", 0);
     o.shuffle = false;
     o.replace = true;
@@ -163,11 +165,11 @@ static char *child_epoch(const char *dir, const struct loader_options *o, int *c
 /* Whatever thread finds what first: messages come in the order of the batches. */
 static void damage_is_told_in_order(void **state)
 {
-    char *dir = make_pictures(), *want = NULL;
+    char *dir = make_images(), *want = NULL;
     struct loader_options o = training_options(0);
 
     (void)state;
-    for (int i = 0; i < PICTURES; i += 2) {
+    for (int i = 0; i < IMAGES; i += 2) {
         char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
 
         make_file(dir, name, "GIF89a", i % 4 ? 2 : 6); /* one costs more time */
@@ -194,12 +196,12 @@ static void damage_is_told_in_order(void **state)
 /* Each damaged file is told once, with its own reason, whoever else was tried. */
 static void replaced_files_are_told_the_same(void **state)
 {
-    char *dir = make_pictures(), *text[2];
+    char *dir = make_images(), *text[2];
     struct loader_options o = training_options(0);
     int code;
 
     (void)state;
-    for (int i = 0; i < PICTURES - 2; i++) {
+    for (int i = 0; i < IMAGES - 2; i++) {
         char *name = xasprintf("class%d/%02d.jpg", i % 3, i);
 
         make_file(dir, name, "GIF89a", i % 2 ? 2 : 6);
@@ -218,22 +220,101 @@ static void replaced_files_are_told_the_same(void **state)
     remove_temp_dir(dir);
 }
 
+static int failures_left; /* of the read of sample 5 */
+static int (*real_read)(const struct dataset *d, int64_t i, int64_t limit,
+                        struct dataset_bytes *out, struct strbuf *why);
+
+static int flaky_read(const struct dataset *d, int64_t i, int64_t limit,
+                      struct dataset_bytes *out, struct strbuf *why)
+{
+    if (i != 5 || !failures_left)
+        return real_read(d, i, limit, out, why);
+    failures_left--;
+    strbuf_addstr(why, "cannot be read: Stale file handle");
+    return FAILURE_MACHINE;
+}
+
+/* What passes changes nothing; what stays ends the run, and is no damaged file. */
+static void failures_of_the_machine(void **state)
+{
+    char *dir = make_images();
+    struct dataset *d = open_folder(dir);
+    struct dataset_type type = *d->type;
+    uint64_t want[8], got[8];
+
+    (void)state;
+    real_read = type.read;
+    type.read = flaky_read;
+    d->type = &type;
+    for (int k = 0; k < 3; k++) {
+        struct loader_options o = training_options(0);
+        struct loader *l;
+        int n;
+
+        o.retry_seconds = 1e-4;
+        o.replace = true;
+        o.max_bad_share = 1;
+        l = loader_open(d, &o);
+        failures_left = k == 0 ? 0 : k == 1 ? 4 : 5;
+        n = run_epoch(l, 0, 0, k ? got : want);
+        assert_int_equal(failures_left, 0);
+        assert_int_equal(loader_stats(l).bad_files, 0);
+        if (k < 2)
+            assert_null(loader_failure(l));
+        if (k == 1)
+            assert_memory_equal(want, got, (size_t)n * sizeof(*got));
+        if (k == 2) {
+            assert_non_null(loader_failure(l));
+            assert_non_null(
+                strstr(loader_failure(l), "Stale file handle (tried 5 times"));
+        }
+        loader_close(l);
+    }
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void open_too_many(void *arg)
+{
+    struct dataset *d = open_folder(arg);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    struct rlimit none = {0, 0};
+    int rc;
+
+    (void)setrlimit(RLIMIT_NOFILE, &none);
+    rc = dataset_read(d, 0, 1 << 20, &bytes, &why);
+    die("%d %s", rc, why.buf);
+}
+
+static void no_descriptors(void **state)
+{
+    char *dir = make_images(), *text;
+    int code;
+
+    (void)state;
+    text = child_run(open_too_many, dir, &code);
+    assert_non_null(strstr(text, "-2 cannot be opened: Too many open files"));
+    free(text);
+    remove_temp_dir(dir);
+}
+
 static void too_much_damage_ends_the_run(void **state)
 {
-    char *dir = make_pictures(), *text;
+    char *dir = make_images(), *text;
     struct loader_options o = training_options(2);
     int code;
 
     (void)state;
-    damage_pictures(dir);
+    damage_images(dir);
     o.drop_last = false;
-    o.max_bad_share = 2.0 / PICTURES;
+    o.max_bad_share = 2.0 / IMAGES;
     text = child_epoch(dir, &o, &code);
     assert_int_equal(code, 0);
     assert_non_null(strstr(text, "class0/00.jpg', left out: the file is empty"));
     assert_non_null(strstr(text, "class0/03.jpg', left out: no image of a known format"));
     free(text);
-    o.max_bad_share = 1.0 / PICTURES;
+    o.max_bad_share = 1.0 / IMAGES;
     text = child_epoch(dir, &o, &code);
     assert_int_equal(code, 1);
     assert_non_null(
@@ -261,18 +342,18 @@ static void too_much_damage_ends_the_run(void **state)
 /* At the same batch whatever the workers, and those before it are whole. */
 static void a_failed_loader_is_closed(void **state)
 {
-    char *dir = make_pictures(), *reason[2];
+    char *dir = make_images(), *reason[2];
     uint64_t hash[2][8];
     int n[2];
 
     (void)state;
-    damage_pictures(dir);
+    damage_images(dir);
     for (int k = 0; k < 2; k++) {
         struct loader_options o = training_options(3 * k);
         struct dataset *d = open_folder(dir);
         struct loader *l;
 
-        o.max_bad_share = 1.0 / PICTURES;
+        o.max_bad_share = 1.0 / IMAGES;
         o.drop_last = false;
         l = loader_open(d, &o);
         assert_null(loader_failure(l));
@@ -300,6 +381,8 @@ int main(void)
         cmocka_unit_test(replaced_files_are_told_the_same),
         cmocka_unit_test(damage_is_told_in_order),
         cmocka_unit_test(a_failed_loader_is_closed),
+        cmocka_unit_test(failures_of_the_machine),
+        cmocka_unit_test(no_descriptors),
         cmocka_unit_test(too_much_damage_ends_the_run),
     };
 

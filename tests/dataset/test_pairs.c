@@ -1,4 +1,4 @@
-/* Pictures with label pictures: Cityscapes' folders, list files, mistakes. */
+/* Images with label maps: Cityscapes' folders, list files, mistakes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ static void make_city(const char *dir, const char *city, const char *name)
     char *train = xasprintf("gtFine/train/%s/%s_gtFine_labelTrainIds.png", city, name);
     char *colour = xasprintf("gtFine/train/%s/%s_gtFine_color.png", city, name);
 
-    make_picture(dir, image, 3, 2, 0);
+    make_image(dir, image, 3, 2, 0);
     make_label(dir, ids, 3, 2, seven);
     make_label(dir, train, 3, 2, (const uint8_t[]){0, 1, 2, 18, 255, 255});
     make_label(dir, colour, 3, 2, seven);
@@ -67,7 +67,7 @@ static void cityscapes_joins_by_name(void **state)
         dataset_describe_label(d, 2, &s);
         assert_string_equal(s.buf, want);
         strbuf_reset(&s);
-        assert_int_equal(dataset_label_picture(d, 2, &limits, &bytes, &r, &s), 0);
+        assert_int_equal(dataset_label_map(d, 2, &limits, &bytes, &r, &s), 0);
         assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 2, 18, 255, 255}), 6);
         strbuf_release(&s);
         label_reader_release(&r);
@@ -154,7 +154,7 @@ static void make_files(const char *dir)
         char *image = xasprintf("images/%s.jpg", name[i]);
         char *label = xasprintf("labels/%s_L.png", name[i]);
 
-        make_picture(dir, image, 3, 2, i);
+        make_image(dir, image, 3, 2, i);
         make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 2, 3, 11, 10});
         free(image);
         free(label);
@@ -209,7 +209,7 @@ static void voc_is_read(void **state)
         char *image = xasprintf("JPEGImages/%s.jpg", name[i]);
         char *label = xasprintf("SegmentationClass/%s.png", name[i]);
 
-        make_picture(dir, image, 3, 2, i);
+        make_image(dir, image, 3, 2, i);
         make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 20, 255, 15, (uint8_t)i});
         free(image);
         free(label);
@@ -224,9 +224,9 @@ static void voc_is_read(void **state)
     text = xasprintf("%s/JPEGImages/2007_000039.jpg (ImageSets/Segmentation/train.txt:1)",
                      dir);
     assert_string_equal(s.buf, text);
-    assert_int_equal(dataset_label_picture(d, 0, &limits, &bytes, &r, &s), 0);
+    assert_int_equal(dataset_label_map(d, 0, &limits, &bytes, &r, &s), 0);
     assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 20, 255, 15, 1}), 6);
-    assert_int_equal(dataset_label_picture(d, 1, &limits, &bytes, &r, &s), 0);
+    assert_int_equal(dataset_label_map(d, 1, &limits, &bytes, &r, &s), 0);
     assert_int_equal(r.pixel[5], 0);
     dataset_close(d);
     make_text(dir, "ImageSets/Segmentation/train.txt", "2007_000032\n\n2007_000033\n");
@@ -313,9 +313,9 @@ static void names_tell_the_kind_of_labels(void **state)
     make_label(dir, "labels/a_labelTrainIds.png", 3, 2, pixel);
     make_label(dir, "labels/a_labelIds.png", 3, 2, pixel);
     make_text(dir, "train.txt", "images/a.jpg labels/a_labelTrainIds.png\n");
-    check_leaves(open_ids, dir, 0, "names of 1 label pictures end in _labelTrainIds");
+    check_leaves(open_ids, dir, 0, "names of 1 label maps end in _labelTrainIds");
     make_text(dir, "train.txt", "images/a.jpg labels/a_labelIds.png\n");
-    check_leaves(open_train_ids, dir, 0, "names of 1 label pictures end in _labelIds");
+    check_leaves(open_train_ids, dir, 0, "names of 1 label maps end in _labelIds");
     remove_temp_dir(dir);
 }
 
@@ -367,9 +367,9 @@ static void label_values_are_checked(void **state)
               "images/a.jpg labels/a_L.png\nimages/b.jpg labels/b_L.png\n"
               "images/c.jpg images/c.jpg\n");
     d = open_camvid(dir);
-    assert_int_equal(dataset_label_picture(d, 0, &limits, &bytes, &r, &why), 0);
+    assert_int_equal(dataset_label_map(d, 0, &limits, &bytes, &r, &why), 0);
     assert_memory_equal(r.pixel, ((uint8_t[]){0, 1, 2, 3, 255, 10}), 6);
-    assert_int_equal(dataset_label_picture(d, 1, &limits, &bytes, &r, &why), -1);
+    assert_int_equal(dataset_label_map(d, 1, &limits, &bytes, &r, &why), -1);
     strbuf_addf(
         &want,
         "its label '%s/labels/b_L.png (train.txt:2)': the value 12 at pixel (x 2, "
@@ -377,7 +377,7 @@ static void label_values_are_checked(void **state)
         dir);
     assert_string_equal(why.buf, want.buf);
     strbuf_reset(&why);
-    assert_int_equal(dataset_label_picture(d, 2, &limits, &bytes, &r, &why), -1);
+    assert_int_equal(dataset_label_map(d, 2, &limits, &bytes, &r, &why), -1);
     assert_non_null(strstr(why.buf, "images/c.jpg (train.txt:3)': JPEG, which changes"));
     strbuf_release(&why);
     strbuf_release(&want);
@@ -387,7 +387,7 @@ static void label_values_are_checked(void **state)
     remove_temp_dir(dir);
 }
 
-/* A pipe among the pictures: an error of that sample, and nobody waits for a writer. */
+/* A pipe among the images: an error of that sample, and nobody waits for a writer. */
 static void pipes_are_refused(void **state)
 {
     char *dir = make_temp_dir(), *pipe = path_join(dir, "a.png");
@@ -418,7 +418,7 @@ static void shifted_cityscapes_lists(void **state)
         char *image = xasprintf("x_%d_leftImg8bit.png", i);
         char *label = xasprintf("x_%d_gtFine_labelIds.png", i);
 
-        make_picture(dir, image, 3, 2, i);
+        make_image(dir, image, 3, 2, i);
         make_label(dir, label, 3, 2, (const uint8_t[]){0, 1, 2, 3, 11, 10});
         free(image);
         free(label);

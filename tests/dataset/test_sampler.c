@@ -13,7 +13,7 @@ static void every_sample_once(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct sampler s = {7, 3, sizes[k], true, 0};
+        struct sampler s = {7, 3, sizes[k], true, 0, NULL};
         uint8_t *seen = xcalloc((size_t)s.n, 1);
 
         for (int64_t p = 0; p < s.n; p++) {
@@ -37,7 +37,8 @@ static int differing(const struct sampler *a, const struct sampler *b)
 
 static void the_key_is_seed_and_epoch(void **state)
 {
-    struct sampler s = {1, 1, 1000, true, 0}, seed = s, epoch = s, plain = s, high = s;
+    struct sampler s = {1, 1, 1000, true, 0, NULL}, seed = s, epoch = s, plain = s,
+                   high = s;
 
     (void)state;
     seed.seed = 2;
@@ -56,7 +57,7 @@ static void the_key_is_seed_and_epoch(void **state)
  * the samples. */
 static void samples_are_repeated(void **state)
 {
-    struct sampler s = {7, 3, 1000, true, 3}, once = s, few = s;
+    struct sampler s = {7, 3, 1000, true, 3, NULL}, once = s, few = s;
     int seen[1000] = {0}, different = 0;
 
     (void)state;
@@ -78,7 +79,7 @@ static void samples_are_repeated(void **state)
 static void the_order_is_fixed(void **state)
 {
     static const int64_t want[] = {85499, 400141, 83139, 45303, 1006892};
-    struct sampler s = {42, 5, 1281167, true, 0};
+    struct sampler s = {42, 5, 1281167, true, 0, NULL};
 
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -96,7 +97,7 @@ static void orders_are_fair(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < EPOCHS; e++) {
-        struct sampler s = {9, e, N, true, 0};
+        struct sampler s = {9, e, N, true, 0, NULL};
 
         for (int64_t p = 0; p < N; p++) {
             int64_t i = sampler_at(&s, p);
@@ -125,7 +126,7 @@ static void all_orders_occur(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < 3000; e++) {
-        struct sampler s = {1, e, 5, true, 0};
+        struct sampler s = {1, e, 5, true, 0, NULL};
         int code = 0;
 
         for (int p = 0; p < 5; p++)
@@ -135,9 +136,83 @@ static void all_orders_occur(void **state)
     assert_int_equal(orders, 120);
 }
 
+/* Shards of several sizes, none among them. */
+static const int64_t first[] = {0, 5, 5, 30, 31, 60, 61, 100, 240, 250, 251};
+
+enum { SHARDS = sizeof(first) / sizeof(first[0]) - 1 };
+
+static int64_t shard_of(int64_t i)
+{
+    int64_t k = 0;
+
+    while (first[k + 1] <= i)
+        k++;
+    return k;
+}
+
+/* Each sample once; no more shards at a time than a window has; all windows whole. */
+static void windows_mix_some_shards(void **state)
+{
+    (void)state;
+    for (int shards = 1; shards < SHARDS + 2; shards++) {
+        struct sampler_windows w;
+        struct sampler s = {7, 3, first[SHARDS], true, 0, &w};
+        int seen[251] = {0}, in_order = 0;
+        int64_t last[SHARDS], start[SHARDS], overlaps = 0;
+
+        sampler_windows_init(&w, first, SHARDS, shards);
+        sampler_windows_order(&w, s.seed, s.epoch);
+        for (int k = 0; k < SHARDS; k++)
+            start[k] = last[k] = -1;
+        for (int64_t p = 0; p < s.n; p++) {
+            int64_t i = sampler_at(&s, p), k = shard_of(i);
+
+            seen[i]++;
+            in_order += p > 0 && i == sampler_at(&s, p - 1) + 1;
+            start[k] = start[k] < 0 ? p : start[k];
+            last[k] = p;
+        }
+        for (int64_t i = 0; i < s.n; i++)
+            assert_int_equal(seen[i], 1);
+        assert_true(in_order < 25);
+        for (int64_t p = 0; p < s.n; p++) {
+            int open = 0;
+
+            for (int k = 0; k < SHARDS; k++)
+                open += start[k] >= 0 && start[k] <= p && p <= last[k];
+            assert_true(open <= shards);
+            overlaps += open > 1;
+        }
+        assert_int_equal(overlaps > 0, shards > 1);
+        sampler_windows_release(&w);
+    }
+}
+
+static void windows_differ_by_epoch(void **state)
+{
+    struct sampler_windows w[3];
+    struct sampler s[3];
+    uint64_t epoch[3] = {3, 3, 4};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        s[i] = (struct sampler){7, epoch[i], first[SHARDS], true, 0, &w[i]};
+        sampler_windows_init(&w[i], first, SHARDS, 3);
+        sampler_windows_order(&w[i], 7, 9);
+        sampler_windows_order(&w[i], 7, epoch[i]);
+    }
+    assert_int_equal(differing(&s[0], &s[1]), 0);
+    assert_true(differing(&s[0], &s[2]) > 200);
+    assert_memory_not_equal(w[0].shard, w[2].shard, sizeof(int64_t) * SHARDS);
+    for (int i = 0; i < 3; i++)
+        sampler_windows_release(&w[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_mix_some_shards),
+        cmocka_unit_test(windows_differ_by_epoch),
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(the_key_is_seed_and_epoch),
         cmocka_unit_test(samples_are_repeated),

@@ -7,6 +7,7 @@
 #include "config/schema.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
+#include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
 enum { SIDE = 8, IMAGES = 2, CLASSES = 3 };
@@ -16,7 +17,7 @@ static void make_pair(const char *dir, const char *image, const char *label)
     uint8_t value[SIDE * SIDE];
 
     memset(value, 1, sizeof(value));
-    make_picture(dir, image, SIDE, SIDE, 1);
+    make_image(dir, image, SIDE, SIDE, 1);
     make_label(dir, label, SIDE, SIDE, value);
 }
 
@@ -27,8 +28,8 @@ static void make_text(const char *dir, const char *name, const char *text)
 
 static void make_class_folders(const char *dir)
 {
-    make_picture(dir, "train/cat/1.jpg", SIDE, SIDE, 1);
-    make_picture(dir, "train/dog/1.jpg", SIDE, SIDE, 2);
+    make_image(dir, "train/cat/1.jpg", SIDE, SIDE, 1);
+    make_image(dir, "train/dog/1.jpg", SIDE, SIDE, 2);
 }
 
 static void make_list(const char *dir)
@@ -38,6 +39,13 @@ static void make_list(const char *dir)
     make_text(dir, "train/notes/readme.txt", "no class folder");
     make_text(dir, "train.txt",
               "# a pair\n\ntrain/1.jpg labels/1.png\ntrain/2.jpg labels/2.png\n");
+}
+
+static void make_class_list(const char *dir)
+{
+    make_image(dir, "images/1.jpg", SIDE, SIDE, 1);
+    make_image(dir, "images/2.jpg", SIDE, SIDE, 2);
+    make_text(dir, "train.txt", "images/1.jpg 2\nimages/2.jpg 0\n");
 }
 
 static void make_cityscapes(const char *dir)
@@ -61,14 +69,33 @@ static const struct tiny {
     void (*make)(const char *dir);
 } tiny[] = {
     {"folder", make_class_folders},
-    {"list", make_list},
+    {"list", make_class_list},
     {"cityscapes", make_cityscapes},
     {"voc", make_voc},
 };
 
+/* Containers are packed. */
+static void make_container(const char *name, const char *dir)
+{
+    char *from = make_temp_dir();
+    struct dataset_source s = {.path = from, .split = "train"};
+    struct dataset *d;
+
+    make_class_folders(from);
+    d = dataset_open("folder", &s);
+    pack_to(name, d, dir, 0, NULL);
+    dataset_close(d);
+    remove_temp_dir(from);
+}
+
 static void make_tiny(const struct storage *row, const char *dir)
 {
     size_t n = sizeof(tiny) / sizeof(tiny[0]), i = 0;
+
+    if (pack_find(row->name)) {
+        make_container(row->name, dir);
+        return;
+    }
 
     while (i < n && strcmp(tiny[i].name, row->name) != 0)
         i++;
@@ -218,7 +245,11 @@ static void a_list_file_is_known(void **state)
     storage_add_guess(storage_find("list"), &s, &guess);
     assert_string_equal(guess.buf, want.buf);
     strbuf_reset(&guess);
-    make_text(dir, "train.txt", "train/1.jpg 0\ntrain/2.jpg 1\n"); /* another's list */
+    make_text(dir, "train.txt", "train/1.jpg 0\ntrain/2.jpg 1\n"); /* of classes */
+    storage_add_guess(NULL, &s, &guess);
+    assert_string_equal(guess.buf, want.buf);
+    strbuf_reset(&guess);
+    make_text(dir, "train.txt", "a text of others\n");
     storage_add_guess(NULL, &s, &guess);
     assert_int_equal(guess.len, 0);
     strbuf_release(&guess);

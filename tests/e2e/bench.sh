@@ -55,6 +55,12 @@ if [ -s own ]; then
 elif grep -Eq '(narrow|winograd|gemm|direct|amx)$' <(awk '{print $2, $3, $4}' log); then
   fail "our own convolutions are not compared"
 fi
+"${step[@]}" --no-amp --inference --val-batch-size 2 --trace >log 2>&1 || { cat log; fail "inference"; }
+positive step.json images_per_second step_ms_median
+[ "$(value step.json batch)" = 2 ] || fail "inference: batch $(value step.json batch)"
+grep -q "weight_grad\|optimizer" log && fail "inference has steps of training"
+grep -Eq '^conv1 ' log || grep -Eq '^act1 ' log || fail "inference: no convolution"
+"${step[@]}" --inference --convs >log 2>&1 && fail "--convs of an inference"
 "${step[@]}" --no-amp --convs >log 2>&1 || { cat log; fail "without a trace"; }
 grep -q '^layer1.0.conv1 ' log && fail "each convolution without --trace"
 grep -q '^all steps' log && fail "a trace without --trace"
@@ -66,7 +72,7 @@ grep -q '^convolutions alone' log && fail "convolutions without --convs"
 
 # "-" is the standard output, and another program reads it: what is for people goes beside.
 for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops relu*limit" \
-  "--loader --cfg $here/configs/smoke/synthetic.yaml"; do
+  "--seconds 0.1 --loader --cfg $here/configs/smoke/synthetic.yaml"; do
   "$trainc" bench $what --device cpu --json - >out.json 2>log || { cat log; fail "$what --json -"; }
   [ "$(head -c 1 out.json)$(tail -n 1 out.json | tail -c 2)" = "{}" ] || fail "$what --json -: $(head -1 out.json)"
   grep -q "/s\|relu" log || fail "$what --json -: the text is lost"
@@ -87,7 +93,7 @@ echo "ok: rows of the op table"
 # ---- the loader ----
 
 "$trainc" synth shapes --out data --classes 2 --train 16 --val 8 --size 16 2>/dev/null || exit 1
-"$trainc" bench --loader --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu \
+"$trainc" bench --loader --seconds 0.1 --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu \
   --json loader.json >log 2>&1 || { cat log; fail "--loader"; }
 positive loader.json images_per_second
 echo "ok: the loader"

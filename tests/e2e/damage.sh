@@ -46,7 +46,7 @@ goes_on() { # what
 # One that the first batch does not have.
 for file in data/train/*/*; do
   cp "$file" kept
-  echo "no picture" >"$file"
+  echo "no image" >"$file"
   rm -rf tried
   "${train[@]}" --max-steps 1 --output tried >log 2>&1 && break
   cp kept "$file"
@@ -56,20 +56,20 @@ rm -rf tried
 saved=$(sed -n 's/.*"steps": \([0-9]*\),/\1/p' result.json)
 rm -rf out
 [ "$saved" -ge 1 ] && [ "$saved" -lt 8 ] || fail "training: $saved updates before the damage"
-ends "a training picture" "$saved"
+ends "a training image" "$saved"
 cp kept "$file"
-goes_on "a training picture"
+goes_on "a training image"
 
 file=$(ls data/val/*/* | tail -1)
 cp "$file" kept
-echo "no picture" >"$file"
-ends "a validation picture" 8
-ends "a validation picture, again" 8
+echo "no image" >"$file"
+ends "a validation image" 8
+ends "a validation image, again" 8
 cp kept "$file"
-goes_on "a validation picture"
+goes_on "a validation image"
 
 # Evaluation and the loader's benchmark have nothing to save.
-echo "no picture" >"$file"
+echo "no image" >"$file"
 evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu
   --resume whole/resnet20/default/last.safetensors --opts DATA.MAX_BAD_SHARE=0)
 "${evaluation[@]}" --result result.json >log 2>&1
@@ -78,7 +78,7 @@ evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path d
 "${evaluation[@]}" --opts DATA.ON_ERROR=fail >log 2>&1
 [ $? = 1 ] && grep -q "cannot decode '.*$(basename "$file")" log || { cat log; fail "ON_ERROR fail"; }
 cp kept "$file"
-for file in data/train/*/*; do echo "no picture" >"$file"; done
+for file in data/train/*/*; do echo "no image" >"$file"; done
 "$trainc" bench --loader --cfg "$here/configs/smoke/shapes.yaml" --data-path data >log 2>&1
 [ $? = 1 ] && grep -q "files are damaged, more than the share" log || { cat log; fail "bench --loader"; }
 echo "ok: evaluation and benchmark"

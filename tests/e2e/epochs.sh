@@ -42,6 +42,13 @@ grep -q "in the first update and $(printf '%.6g' "$last") in the last" log ||
   fail "the log's last rate is not $last"
 echo "ok: a long run"
 
+train zero --epochs 0
+grep -q "TRAIN.EPOCHS is 0: there is nothing to train" log || fail "no epochs: not said"
+grep -q "learning rate" log && fail "no epochs: rates of no update"
+"${common[@]}" --batch-size 4096 >log 2>&1 && fail "a batch larger than the data"
+grep -q "fewer than DATA.BATCH_SIZE 4096: take fewer, or --no-drop-last" log || fail "a large batch: no hint"
+echo "ok: no epochs, and too large a batch"
+
 # Its second epoch alone: the counts are those of the second, the rate as well.
 second=(--start-epoch 1 --epochs 2 --opts PRINT_FREQ=1 AUG.MIXUP_PROB=1)
 train off "${second[@]}" AUG.MIXUP_OFF_EPOCH=1
@@ -57,30 +64,30 @@ train none "${second[@]}" AUG.MIXUP=0
 [ "$(of_lines on.jsonl train loss)" = "$(of_lines off.jsonl train loss)" ] && fail "AUG.MIXUP does nothing"
 echo "ok: the second epoch alone"
 
-# A rate that ruins good weights, and an average that stays as it is: best is the average
+# A rate that ruins good weights, and an EMA that stays as it is: best is the EMA
 # of the first epoch, and no later one that is as good.
 train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 --result ruin.json \
   --opts TRAIN.EMA.DECAY=1 TRAIN.EMA.RAMP_STEPS=0 TRAIN.EVAL_FREQ=1
 raw=$(column $run/summary.csv val_top1 | sort -g | tail -1)
-average=$(column $run/summary.csv ema_top1 | sort -gu | xargs)
-awk -v a="$raw" -v b="$average" 'BEGIN {exit !(a < b)}' ||
-  fail "the average was to be better, and always the same: $raw and $average"
-[ "$(grep -c "Max accuracy: $(printf %.2f "$average")% (epoch 0)" log)" = 3 ] ||
-  fail "the best is not the average of the first epoch: $(grep Max log | xargs)"
-grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${average/.*/}[.,]" ruin.json ||
-  fail "the result's best is not the average of the first epoch: $(grep best ruin.json | xargs)"
+ema=$(column $run/summary.csv ema_top1 | sort -gu | xargs)
+awk -v a="$raw" -v b="$ema" 'BEGIN {exit !(a < b)}' ||
+  fail "the EMA was to be better, and always the same: $raw and $ema"
+[ "$(grep -c "Max accuracy: $(printf %.2f "$ema")% (epoch 0)" log)" = 3 ] ||
+  fail "the best is not the EMA of the first epoch: $(grep Max log | xargs)"
+grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${ema/.*/}[.,]" ruin.json ||
+  fail "the result's best is not the EMA of the first epoch: $(grep best ruin.json | xargs)"
 echo "ok: the best epoch"
 
-# Behind the first epoch: what the cache holds. Those of 160 pixels may be decoded smaller.
+# After the first epoch: what the cache holds. Those of 160 pixels may be decoded smaller.
 "$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || cat log
 "$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || cat log
 cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --output out --device cpu
   --warmup-epochs 0)
 "${cached[@]}" --tag small --data-path small >log 2>&1 || fail "a cache"
-[ "$(grep -c "DATA.CACHE decoded: 16 of 16 pictures, [0-9.]* KiB$" log)" = 1 ] ||
+[ "$(grep -c "DATA.CACHE decoded: 16 of 16 images, [0-9.]* KiB$" log)" = 1 ] ||
   fail "a cache of all: $(grep CACHE log)"
 "${cached[@]}" --tag large --data-path large >log 2>&1 || fail "a cache for none"
-grep -q "DATA.CACHE decoded: 0 of 16 pictures, 0 B; the others are decoded each time" log ||
+grep -q "DATA.CACHE decoded: 0 of 16 images, 0 B; the others are decoded each time" log ||
   fail "a cache of none: $(grep CACHE log)"
 echo "ok: what is cached"
 
@@ -101,7 +108,7 @@ grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
 grep -q "the 4 updates of TRAIN.MAX_STEPS are done already" log || fail "MAX_STEPS twice: not said"
 echo "ok: validated once"
 
-# The first line behind a resume has all updates since the line before.
+# The first line after a resume has all updates since the line before.
 window=(--epochs 2 --opts PRINT_FREQ=5 TRAIN.SAVE_STEPS=7 TRAIN.KEEP_CHECKPOINTS=9)
 train whole "${window[@]}"
 whole=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
@@ -111,14 +118,20 @@ half=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
 line=$(sed -n 's/.*Train: .*\[8\/8\] .* loss \([0-9.]* ([0-9.]*)\).*/\1/p' out/resnet20/whole/log.txt | head -1)
 [ -n "$line" ] && [ "${line% *}" != "$(tr -d '()' <<<"${line#* }")" ] ||
   fail "a line has the loss since the last one and that of the epoch: $line"
-echo "ok: the line behind a resume"
+echo "ok: the line after a resume"
 
-# Beside a progress line, which is wiped, the last line of an epoch stays; the file has all.
-train bar --epochs 2 --progress on --opts PRINT_FREQ=4
+# Beside a progress line on the same terminal, which is wiped, the last line of an epoch stays;
+# the file has all.
+on_terminal() { # tag, arguments...
+  run=out/resnet20/$1
+  script -qec "$(printf '%q ' "${common[@]}" --tag "$@")" /dev/null >log 2>&1 </dev/null ||
+    { cat log; fail "$1"; }
+}
+on_terminal bar --epochs 2 --progress on --opts PRINT_FREQ=4
 [ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][8/8]" ] ||
   fail "with a progress line: $(grep -o "Train: [^ ]*" log | xargs)"
 [ "$(grep -c "Train: " $run/log.txt)" = 4 ] || fail "with a progress line: log.txt lacks lines"
-train bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=4
+on_terminal bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=4
 [ "$(grep -o "Train: [^ ]*" log | xargs)" = "Train: [0/2][8/8] Train: [1/2][2/8]" ] ||
   fail "with a progress line and MAX_STEPS: $(grep -o "Train: [^ ]*" log | xargs)"
 echo "ok: what stays of a progress line"

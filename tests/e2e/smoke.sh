@@ -26,7 +26,8 @@ for cfg in "$here"/configs/smoke/*.yaml; do
   esac
   "$trainc" "${args[@]}" --result train.json >log 2>&1 || { cat log; fail "$name"; continue; }
   for key in exit epochs steps train_loss val_loss "${scores[@]}" images_per_second \
-    device_open_seconds first_step_seconds peak_memory_bytes wall_seconds; do
+    device_open_seconds first_step_seconds peak_memory_bytes wall_seconds train_seconds \
+    data_wait_seconds data_stage_seconds decode; do
     case $(value train.json $key) in
       '' | null) fail "$name: $key is missing" ;;
     esac
@@ -38,7 +39,7 @@ for cfg in "$here"/configs/smoke/*.yaml; do
     [ "$(value train.json $key)" = "$(value eval.json $key)" ] ||
       fail "$name: $key is $(value train.json $key), in eval $(value eval.json $key)"
   done
-  for file in config.yaml derived.yaml log.txt metrics.jsonl summary.csv best.safetensors; do
+  for file in config.yaml overrides.txt derived.yaml log.txt metrics.jsonl summary.csv best.safetensors; do
     [ -s "$(dirname "$last")/$file" ] || fail "$name: no $file"
   done
   # The saved configuration is one to run again: the run is done already.
@@ -69,10 +70,10 @@ CUDA_VISIBLE_DEVICES= "$trainc" eval --device auto --resume early/*/*/last.safet
   { cat log; fail "eval"; }
 grep -q "DEVICE auto" log && fail "eval tells of devices"
 
-# Many processes would each train alone.
+# Processes that do not find each other would each train alone.
 for size in WORLD_SIZE SLURM_STEP_NUM_TASKS OMPI_COMM_WORLD_SIZE PMI_SIZE; do
   env $size=2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1
-  [ $? = 2 ] && grep -q "$size is 2 (.*): this version trains in one process" log && [ ! -e world ] ||
+  [ $? = 2 ] && grep -Eq "$size is 2 .*are started by mpirun|$size says 2 processes, and MPI finds 1" log && [ ! -e world ] ||
     fail "$size=2: $(cat log)"
 done
 env WORLD_SIZE=1 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output world >log 2>&1 ||

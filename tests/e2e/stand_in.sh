@@ -16,7 +16,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 classes() { sed -n 's/^ *NUM_CLASSES: //p' "$run/config.yaml"; }
 
 sed 's/^ *NUM_CLASSES: .*//' "$here/configs/smoke/shapes.yaml" >shapes.yaml
-args=(--cfg shapes.yaml --data-path data/pictures --output out --epochs 1)
+args=(--cfg shapes.yaml --data-path data/images --output out --epochs 1)
 run=out/resnet20/default
 
 # make_it CONFIGURATION...: prints one line, which has the folder, the flag and the command.
@@ -31,20 +31,20 @@ make_it() {
 make_it "${args[@]}"
 "$trainc" $command --classes 3 --train 24 --val 6 --size 16 >log 2>&1 || { cat log; fail "$command"; }
 "$trainc" "${args[@]}" >log 2>&1 || { cat log; fail "the stand-in does not train"; }
-grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/pictures/train'" log ||
+grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/images/train'" log ||
   fail "the class count is not told: $(head -3 log)"
 [ "$(classes)" = 3 ] || fail "config.yaml has $(classes) classes"
 "$trainc" "${args[@]}" >log 2>&1 && grep -q "resumed from" log || fail "it does not go on"
 "$trainc" eval "${args[@]}" --resume $run/last.safetensors >log 2>&1 || { cat log; fail "eval"; }
 "$trainc" predict --cfg shapes.yaml --weights $run/last.safetensors \
-  data/pictures/val/circle/0000.jpg >out.txt 2>log || { cat log; fail "predict"; }
+  data/images/val/circle/0000.jpg >out.txt 2>log || { cat log; fail "predict"; }
 grep -q "circle 0\.[0-9]*" out.txt && [ "$(tr ',' '\n' <out.txt | wc -l)" = 3 ] ||
   fail "predict says: $(cat out.txt)"
 
 # Who sets a class count means it.
 for set in "--opts MODEL.NUM_CLASSES 1000" "--num-classes 1000"; do
   "$trainc" "${args[@]}" --output other $set >log 2>&1 && fail "$set: trains"
-  grep -q "'data/pictures/train' has 3 classes, and MODEL.NUM_CLASSES is 1000" log ||
+  grep -q "'data/images/train' has 3 classes, and MODEL.NUM_CLASSES is 1000" log ||
     fail "$set: $(cat log)"
 done
 

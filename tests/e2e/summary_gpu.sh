@@ -38,8 +38,23 @@ convs = [c for c in s["claims"] if c["kernel"].startswith("cuda conv2d")]
 assert len(convs) == 3 * 53 - 1, len(convs)  # the pixels need no gradient
 assert all("engine" in c["detail"] for c in convs)
 assert max(c["workspace_bytes"] for c in s["claims"]) <= s["memory"]["workspace"]
+# The time: from each step's bytes and operations, at 132 x 1.98 GHz and 6,144 bits x 3.2 GHz.
+move, fp32, half = 3.201e9 * 2 * 6144 / 8, 132 * 1.98e9 * 256, 132 * 1.98e9 * 4096
+tensor = ("cuda conv2d", "cuda linear")
+peak = lambda c: half if c["kernel"].startswith(tensor) else fp32
+floor = sum(max(c["bytes"] / move, c["flops"] / peak(c)) for c in s["claims"])
+likely = [max(c["bytes"] / move / 0.9, c["flops"] / peak(c) / 0.65, 2.5e-6) for c in s["claims"]]
+assert abs(s["floor_seconds"] / floor - 1) < 1e-3, (s["floor_seconds"], floor)
+assert abs(s["predicted_seconds"] / sum(likely) - 1) < 1e-3, (s["predicted_seconds"], sum(likely))
+assert all(abs(c["predicted_seconds"] - t) < 1e-3 * t for c, t in zip(s["claims"], likely))
+assert 5000 < s["predicted_images_per_second"] < 12000, s["predicted_images_per_second"]
 print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * arena / bound - 100))
 EOF
+
+# The largest batch that fits may be one of which libraries want less.
+ask huge.txt --device h200 --batch-size 4096 || fail "huge: $(cat log)"
+grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" huge.txt ||
+  fail "huge: $(grep 'out of memory' huge.txt)"
 
 # ERFNet: pixels of eight channels need no copies, and its logits are in no memory.
 "$trainc" summary --cfg "$here/configs/cityscapes/erfnet20.yaml" --device h200 \
@@ -48,6 +63,38 @@ EOF
   fail "erfnet: the last layer and its loss are not one region each way"
 grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_entropy2d &&
   fail "erfnet: logits are stored"
+
+# The table in docs/gpu.md is what summary says where there is no driver, which would
+# offer engines that take more along.
+for model in erfnet20:cityscapes/erfnet20.yaml:6 swin:swin.yaml:128; do
+  IFS=: read -r name file batch <<<"$model"
+  "$trainc" summary --cfg "$here/configs/$file" --device h200 --batch-size $batch "${opts[@]}" \
+    --json $name.json >$name.txt 2>log || fail "$name: $(cat log)"
+done
+[[ $trainc = *emulated ]] || python3 - "$here/docs/gpu.md" h200 erfnet20 swin <<'EOF' || fail "docs/gpu.md: what is predicted for each kernel"
+import json, re, sys
+doc = open(sys.argv[1]).read()
+rows = [[c.strip() for c in l.strip("|").split("|")] for l in doc.splitlines() if l.count("|") == 6]
+names = {r[0] for r in rows}
+wrong = []
+for column, model in enumerate(sys.argv[2:], 1):
+    moved, claims = {}, json.load(open(model + ".json"))["claims"]
+    if any("runtime-compiled" in c.get("detail", "") for c in claims):
+        sys.exit()
+    for c in claims:
+        moved[c["kernel"]] = moved.get(c["kernel"], 0) + c["bytes"]
+    times = re.findall(r"^  (cuda .*?) +\d+ +[\d.]+ ms +[\d.]+% +([\d.]+) ms", open(model + ".txt").read(), re.M)
+    assert len(times) > 10, model
+    for kernel, floor in times:
+        name, told = kernel[len("cuda "):], "%.2f GB, %.2f ms" % (moved[kernel] / 1e9, float(floor))
+        here = [r[column] for r in rows if r[0] == name]
+        if here and here != [told] and not (here[0] in ("", "below 0.005 ms") and float(floor) < 0.005):
+            wrong.append("%s, %s: %s, and not %s" % (model, name, told, here[0]))
+        if not here and float(floor) >= 0.01:
+            wrong.append("%s: no row of %s: %s" % (model, name, told))
+print("\n".join(wrong) or "docs/gpu.md: %d kernels as predicted" % len(names))
+sys.exit(bool(wrong))
+EOF
 
 # The same GPU with 6 GiB, as trainc devices --json would describe it.
 cat >small.json <<'EOF'
@@ -62,6 +109,7 @@ cat >small.json <<'EOF'
 "deviceName":"Small GPU"}}]}]}
 EOF
 ask small.txt --device small.json || fail "small: $(cat log)"
+grep -q "unknown: the device's clocks" small.txt || fail "a step's time from no width of memory"
 line=$(grep "out of memory: this run needs" small.txt) || fail "no word of a run that does not fit"
 largest=$(sed -n 's/.*largest DATA.BATCH_SIZE that fits is \([0-9]*\);.*/\1/p' <<<"$line")
 [ -n "$largest" ] || fail "no batch size in: $line"
@@ -88,6 +136,16 @@ if [ -n "$compiler" ]; then
     ask packages.txt --device h200 --batch-size 8 || fail "packages: $(cat log)"
   n=$(cat opened.* | grep -c 'calling init: .*/libnvrtc\.so')
   [ "$n" = 1 ] || fail "packages: the run-time compiler is opened $n times"
+fi
+
+# With a driver, if only the toolkit's stub, there are engines that are compiled at run time.
+# Not on the emulated runtime, which has a driver of its own.
+stub=$(ls "${CUDA_HOME:-/usr/local/cuda}"/lib64/stubs/libcuda.so 2>/dev/null)
+if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
+  LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub: $(cat log)"
+  grep -q "runtime-compiled" stub.txt || fail "stub: no engine is compiled at run time"
+  grep -q "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt ||
+    fail "stub: nothing is taken along after a data gradient"
 fi
 
 # Nothing runs on a description, and a bad one is one clear line.

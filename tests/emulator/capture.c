@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tests/emulator/host_node.h"
 #include "tests/emulator/internal.h"
 
 static struct capture *active;
@@ -94,9 +95,10 @@ cudaError_t capture_add(cudaStream_t s, struct operation *o)
     struct capture *c = s->capture;
     int node;
 
-    if (c->broken) {
+    if (c->broken || emulator_fails("capture")) {
         operation_drop(o);
-        return cudaErrorStreamCaptureInvalidated;
+        return c->broken ? cudaErrorStreamCaptureInvalidated
+                         : capture_break(c, cudaErrorStreamCaptureUnsupported);
     }
     node = emulated_graph_add(c->graph, o, &s->last);
     s->last.n = 0;
@@ -117,6 +119,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mo
         return emulator_return(cudaErrorInvalidResourceHandle);
     if (s->capture)
         return emulator_return(capture_break(s->capture, cudaErrorIllegalState));
+    if (emulator_fails("begin"))
+        return emulator_return(cudaErrorStreamCaptureUnsupported);
     emulator_counters.captures++;
     c = xcalloc(1, sizeof(*c));
     *c = (struct capture){.next = active,

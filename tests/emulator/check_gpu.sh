@@ -27,10 +27,37 @@ sys.exit([i["state"] for i in r["items"] if i["name"] == sys.argv[2]] != [sys.ar
     "$RESULT" "$1" "$2" || { cat log; fail "$1 is not $2: $(cat "$RESULT")"; }
 }
 
-check devices start overflow steady_state memcheck || fail "exit code $?"
-for name in devices overflow steady_state; do state $name passed; done
+# A Python with torch, as far as is asked of it here.
+cat >python <<'EOF'
+#!/bin/bash
+case $* in
+  *"import torch"*) exit ;;
+  *compiled*) echo "RuntimeError: no compiler"; exit 1 ;;
+  *) echo "resnet20 fp16 batch 8 torch 0 eager: 100.0 img/s, 80.00 ms a step" ;;
+esac
+EOF
+chmod +x python
+PYTHON=$dir/python check devices descriptions speed start overflow steady_state ema memcheck || fail "exit code $?"
+for name in devices descriptions speed overflow steady_state ema; do state $name passed; done
 for name in start memcheck; do state $name skipped; done
-grep -q "3 passed, 0 failed, 2 skipped" log || fail "no summary: $(tail -1 log)"
+grep -q "6 passed, 0 failed, 2 skipped" log || fail "no summary: $(tail -1 log)"
+grep -q "resnet20 .* 8 .* fp16 .* 100.0 .* %.* x$" log || { cat log; fail "no table of speeds"; }
+python3 - "$RESULT" <<'EOF' || fail "not all is in the one file: $(cat "$RESULT")"
+import json, sys
+r = json.load(open(sys.argv[1]))
+rate = {row["what"]: row["images_per_second"] for row in r["speed"]}
+assert set(rate) == {"predicted", "trainc", "eager", "compiled"}, rate
+assert rate["predicted"] > 0 and rate["trainc"] > 0 and rate["eager"] == 100, rate
+assert any("no compiler" in row.get("note", "") for row in r["speed"])
+files = r["files"]
+assert files["devices.json"]["devices"] and files["bench_resnet20.json"]["step_ms_median"] > 0
+assert files["summary_cuda.json"]["claims"] and "a step" in files["bench_resnet20.txt"]
+assert all(i["log"] for i in r["items"])
+EOF
+PYTHON=/bin/false check speed || fail "speed without torch: exit code $?"
+state speed passed
+grep -q "PyTorch: .*nothing beside" log || { cat log; fail "no line that there is no torch"; }
+check step_swin_tiny || fail "step_swin_tiny: $(cat log)"
 
 # A call that fails, steps that wait, runs that differ, an item that there is not.
 EMULATOR_FAIL=launch:400 check captured_is_eager && fail "a launch that fails was not noticed"
@@ -53,6 +80,22 @@ EOF
 chmod +x other
 TRAINC=$dir/other check deterministic && fail "two different runs were not noticed"
 state deterministic failed
+cat >graph <<'EOF'
+#!/bin/bash
+# Trains with another seed where steps are not captured.
+exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@" $([[ " $* " == *" --no-graph "* ]] && echo SEED=1)
+EOF
+chmod +x graph
+TRAINC=$dir/graph check step_swin_tiny && fail "another graph than the eager step was not noticed"
+state step_swin_tiny failed
+sed -i 's/--no-graph/TRAIN.EMA.DEVICE=cpu/' graph
+TRAINC=$dir/graph check ema && fail "other EMA weights were not noticed"
+state ema failed
+ITEM_LIMIT=1 check ops && fail "an item took longer than its limit"
+state ops failed
+grep -q "not done within 1 s" log || fail "no word of the limit: $(cat log)"
+LIMIT=2 check ops && fail "an item went on after the limit of all"
+state ops skipped
 CUDA_VISIBLE_DEVICES= TRAINC=$here/trainc check && fail "a machine without a GPU passed"
 state devices failed
 state ops skipped

@@ -28,8 +28,8 @@ struct emulator_counters {
 /* Everything so far; a caller subtracts. */
 struct emulator_counters emulator_count(void);
 
-/* As EMULATOR_ORDER: forward, reverse, ahead, shuffle:SEED. Not while streams are busy.
- */
+/* As EMULATOR_ORDER: forward, reverse, ahead, shuffle:SEED. Not while streams
+ * are busy. */
 void emulator_order(const char *order);
 
 /* As EMULATOR_LAZY: streams run when somebody waits for them. */

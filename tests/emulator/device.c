@@ -1,13 +1,20 @@
 /* The device: one H200, as in cuda/description.c; EMULATOR_MEMORY sets its memory. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/emulator/internal.h"
 
+/* EMULATOR_DEVICES=802: why there is none; or 35, with EMULATOR_DRIVER=12040. */
 cudaError_t cudaGetDeviceCount(int *n)
 {
+    const char *error = getenv("EMULATOR_DEVICES");
+
+    emulator_lock();
+    if (error && *error)
+        return emulator_return((cudaError_t)strtol(error, NULL, 10));
     *n = 1;
-    return cudaSuccess;
+    return emulator_return(cudaSuccess);
 }
 
 cudaError_t cudaSetDevice(int index)
@@ -30,7 +37,9 @@ cudaError_t cudaRuntimeGetVersion(int *v)
 
 cudaError_t cudaDriverGetVersion(int *v)
 {
-    *v = CUDART_VERSION;
+    const char *version = getenv("EMULATOR_DRIVER");
+
+    *v = version && *version ? (int)strtol(version, NULL, 10) : CUDART_VERSION;
     return cudaSuccess;
 }
 

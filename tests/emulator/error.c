@@ -208,9 +208,14 @@ int emulator_fails(const char *what)
     static int64_t calls;
     const char *set = getenv("EMULATOR_FAIL"), *colon = set ? strchr(set, ':') : NULL;
     size_t n = colon ? (size_t)(colon - set) : 0;
+    int64_t first;
+    char *end;
 
-    return n && strlen(what) == n && !strncmp(set, what, n) &&
-           ++calls == strtoll(colon + 1, NULL, 10);
+    if (!n || strlen(what) != n || strncmp(set, what, n) != 0)
+        return 0;
+    first = strtoll(colon + 1, &end, 10);
+    calls++;
+    return *end == '-' ? calls >= first : calls == first;
 }
 
 cudaError_t emulator_return(cudaError_t e)

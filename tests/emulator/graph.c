@@ -1,14 +1,15 @@
-/* Graphs: operations, each behind some others. They run one by one, in any legal order.
- */
+/* Graphs: operations, each after some others. They run one by one, in any
+ * legal order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tests/emulator/host_node.h"
 #include "tests/emulator/internal.h"
 
 struct node {
     struct operation *operation;
-    struct nodes behind;
+    struct nodes after;
 };
 
 struct CUgraph_st {
@@ -36,14 +37,14 @@ void emulated_graph_free(struct CUgraph_st *g)
         return;
     for (int i = 0; i < g->n; i++) {
         operation_drop(g->node[i].operation);
-        nodes_release(&g->node[i].behind);
+        nodes_release(&g->node[i].after);
     }
     free(g->node);
     free(g);
 }
 
 int emulated_graph_add(struct CUgraph_st *g, struct operation *o,
-                       const struct nodes *behind)
+                       const struct nodes *after)
 {
     struct node *node;
 
@@ -51,7 +52,7 @@ int emulated_graph_add(struct CUgraph_st *g, struct operation *o,
     node = &g->node[g->n];
     memset(node, 0, sizeof(*node));
     node->operation = o;
-    nodes_merge(&node->behind, behind);
+    nodes_merge(&node->after, after);
     return g->n++;
 }
 
@@ -62,10 +63,10 @@ bool emulated_graph_joined(const struct CUgraph_st *g, const struct nodes *last)
     for (int i = 0; i < last->n; i++)
         before[last->index[i]] = true;
     for (int i = g->n - 1; i >= 0; i--) {
-        const struct nodes *behind = &g->node[i].behind;
+        const struct nodes *after = &g->node[i].after;
 
-        for (int k = 0; before[i] && k < behind->n; k++)
-            before[behind->index[k]] = true;
+        for (int k = 0; before[i] && k < after->n; k++)
+            before[after->index[k]] = true;
         all = all && before[i];
     }
     free(before);
@@ -74,8 +75,8 @@ bool emulated_graph_joined(const struct CUgraph_st *g, const struct nodes *last)
 
 static bool is_ready(const struct node *node, const bool *done)
 {
-    for (int i = 0; i < node->behind.n; i++)
-        if (!done[node->behind.index[i]])
+    for (int i = 0; i < node->after.n; i++)
+        if (!done[node->after.index[i]])
             return false;
     return true;
 }
@@ -112,6 +113,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *e, cudaGraph_t g,
 {
     (void)flags;
     emulator_lock();
+    if (emulator_fails("instantiate"))
+        return emulator_return(cudaErrorMemoryAllocation);
     emulator_counters.allocations++;
     *e = xcalloc(1, sizeof(**e));
     (*e)->graph = g;
@@ -129,6 +132,8 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t e, cudaStream_t s)
 {
     (void)e;
     emulator_lock();
+    if (emulator_fails("upload"))
+        return emulator_return(cudaErrorMemoryAllocation);
     return emulator_return(stream_valid(s) ? cudaSuccess
                                            : cudaErrorInvalidResourceHandle);
 }

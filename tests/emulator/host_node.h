@@ -26,8 +26,12 @@ int emulator_enqueue(struct CUstream_st *stream, const char *name, void (*fn)(vo
 void emulator_expect_memory(const void *p, size_t size, const char *what);
 
 /* Whether this call has to fail on purpose: EMULATOR_FAIL=WHAT:N, the N-th call of WHAT
- * (launch, malloc, cudnn, cublaslt). */
+ * (launch, malloc, cudnn, cublaslt, capture: a node of a graph); WHAT:N-, that and all
+ * later ones. */
 int emulator_fails(const char *what);
+
+/* Device memory that a library takes for itself and keeps; EMULATOR_TAKES times that. */
+void emulator_take_memory(size_t size);
 
 #ifdef __cplusplus
 }

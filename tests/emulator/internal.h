@@ -64,7 +64,7 @@ void libraries_choose(void);
 
 /* ---- shared.c ---- */
 
-void *shared_dynamic(size_t size); /* that many bytes, 16-byte aligned, poisoned behind */
+void *shared_dynamic(size_t size); /* that many bytes, 16-byte aligned, poisoned after */
 void shared_poison(void);          /* before a block */
 void shared_select(const void *function); /* the kernel whose static memory is meant */
 size_t shared_static(void);               /* bytes of it */
@@ -87,7 +87,7 @@ void memory_close(void);
 
 /* ---- stream.c ---- */
 
-/* A piece of work: run(arg), with arg copied behind it. */
+/* A piece of work: run(arg), with arg copied after it. */
 struct operation {
     struct operation *next; /* in a stream */
     const char *name;
@@ -123,14 +123,14 @@ struct CUstream_st {
     bool blocking; /* with the legacy stream */
     struct operation *head, **tail;
     struct capture *capture; /* what the stream is recorded into, */
-    struct nodes last;       /* behind these */
+    struct nodes last;       /* after these */
 };
 
 struct CUevent_st {
     bool polled;
     struct mark *mark;
     struct capture *capture; /* recorded in a capture, */
-    struct nodes last;       /* behind these */
+    struct nodes last;       /* after these */
 };
 
 /* All streams but the legacy one, which NULL stands for. */
@@ -175,7 +175,7 @@ void nodes_release(struct nodes *n);
 struct CUgraph_st *emulated_graph_new(void);
 void emulated_graph_free(struct CUgraph_st *g);
 int emulated_graph_add(struct CUgraph_st *g, struct operation *o,
-                       const struct nodes *behind);
+                       const struct nodes *after);
 /* Does everything in the graph come before one of these? */
 bool emulated_graph_joined(const struct CUgraph_st *g, const struct nodes *last);
 

@@ -166,10 +166,24 @@ static void make_reserve(void)
     (void)sigaction(SIGSEGV, &a, &old_action);
 }
 
-/* What a context takes of the device's memory before anybody asks. */
-static size_t usable(void)
+static size_t taken; /* by libraries */
+
+/* What a context takes of the device's memory before anybody asks, and what is held. */
+static size_t free_memory(void)
 {
-    return emulator_settings.memory - emulator_settings.memory / 64;
+    size_t usable = emulator_settings.memory - emulator_settings.memory / 64;
+    size_t used = taken + (size_t)emulator_counters.bytes_held;
+
+    return usable > used ? usable - used : 0;
+}
+
+void emulator_take_memory(size_t size)
+{
+    const char *times = getenv("EMULATOR_TAKES");
+
+    emulator_lock();
+    taken += size * (times && *times ? (size_t)strtol(times, NULL, 10) : 1);
+    emulator_unlock();
 }
 
 cudaError_t cudaMalloc(void **p, size_t size)
@@ -186,8 +200,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
     *p = NULL;
     if (!size)
         return emulator_return(cudaSuccess);
-    if (size > usable() - (size_t)emulator_counters.bytes_held ||
-        emulator_fails("malloc"))
+    if (size > free_memory() || emulator_fails("malloc"))
         return emulator_return(cudaErrorMemoryAllocation);
     if (!reserve)
         make_reserve();
@@ -212,7 +225,7 @@ static void check_tail(const struct block *b)
     memory_open();
     for (size_t i = b->size; i < b->mapped; i++)
         if ((unsigned char)b->at[i] != TAIL)
-            emulator_abort("byte %zu behind %zu bytes of device memory was written",
+            emulator_abort("byte %zu after %zu bytes of device memory was written",
                            i - b->size, b->size);
     memory_close();
 }
@@ -244,7 +257,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     emulator_lock();
     *total = emulator_settings.memory;
-    *free_bytes = usable() - (size_t)emulator_counters.bytes_held;
+    *free_bytes = free_memory();
     return emulator_return(cudaSuccess);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Streams and events. A stream runs its work at once; a lazy one (EMULATOR_LAZY) when
- * somebody waits for it, or for an event that lies behind the work. Both are orders that
+ * somebody waits for it, or for an event that lies after the work. Both are orders that
  * a GPU may take. The legacy stream waits for all blocking ones and runs at once.
  */
 #include <stdlib.h>
@@ -316,7 +316,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return emulator_return(submit_mark(s, e->mark, run_record));
 }
 
-/* Makes s go on behind what was captured before the event. */
+/* Makes s go on after what was captured before the event. */
 static cudaError_t wait_captured(cudaStream_t s, cudaEvent_t e)
 {
     if (e->capture->ended)

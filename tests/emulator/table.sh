@@ -1,6 +1,6 @@
 #!/bin/bash
-# The op table on the emulated GPU, against the reference: once, and in none of the orders
-# that come naturally. ops.sh compares many orders bit by bit.
+# The op table on the emulated GPU in fp32, against the reference: once, and in none of the
+# orders that come naturally. ops.sh compares many orders bit by bit, in every type.
 #
 #   tests/emulator/table.sh [PROGRAM]
 set -eu
@@ -8,6 +8,6 @@ program=${1:-${EMULATED:-build/cc/emulated}/tests/ops/test_ops}
 log=$(mktemp "${TMPDIR:-/tmp}/trainc-table.XXXXXX")
 trap 'rm -f "$log"' EXIT
 
-EMULATOR_ORDER=shuffle:1 EMULATOR_LAZY=1 EMULATOR_PROTECT=1 TEST_BACKENDS=cuda \
+EMULATOR_ORDER=shuffle:1 EMULATOR_LAZY=1 EMULATOR_PROTECT=1 TEST_BACKENDS=cuda TEST_ONLY_DTYPE=fp32 \
   TEST_FILTER=test_backends "$program" >"$log" 2>&1 || { cat "$log"; exit 1; }
-[ "$(grep -c '^cuda .* rows, ' "$log")" = 3 ] || { cat "$log"; echo "FAILED: not three dtypes"; exit 1; }
+[ "$(grep -c '^cuda .* rows, ' "$log")" = 1 ] || { cat "$log"; echo "FAILED: other types than one"; exit 1; }

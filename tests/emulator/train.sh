@@ -14,7 +14,7 @@ cd "$dir" || exit 1
 fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-count() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1"; }
+count() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1"; }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 2>/dev/null ||
   exit 1
@@ -27,13 +27,15 @@ tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
 
 told() { cut -d, -f1-5 out/*/default/summary.csv; } # of each epoch, without rates and times
 
-same() { # name, then settings of the environment and options of the run
+same() { # name, then settings of the environment, flags of the run, and after -- keys
   name=$1
   shift
   settings=()
   while [[ ${1:-} == *=* ]]; do settings+=("$1"); shift; done
   rm -rf out
-  env "${settings[@]}" "${common[@]}" "$@" "${opts[@]}" >log 2>&1 || { cat log; fail "$name"; }
+  flags=()
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do flags+=("$1"); shift; done
+  env "${settings[@]}" "${common[@]}" "${flags[@]}" "${opts[@]}" "${@:2}" >log 2>&1 || { cat log; fail "$name"; }
   cmp -s <(tensors out/*/default/last.safetensors) first || fail "$name: other weights"
   cmp -s <(told) first.csv || fail "$name: other losses: $(told | xargs)"
   echo "ok: $name"
@@ -47,11 +49,21 @@ cp out/*/default/metrics.jsonl .
 told >first.csv
 for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
 grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
-grep -q "^memory: at most .*, libraries " log || fail "no memory report"
+for when in "at the start" "after epoch 0" "after epoch 1" "at the end"; do
+  grep -q "^memory $when: .* MiB (.*arena .*), libraries .*, driver and other programs .*; free .* of .*, peak " log ||
+    fail "no memory $when: $(grep ^memory log)"
+done
 echo "ok: training"
 
 same "again" EMULATOR_PROTECT=1
 same "without a graph" --no-graph
+same "with redzones" -- DEBUG.REDZONES=True
+arena() { # with these keys
+  "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cuda --json arena.json \
+    --opts CUDNN.CACHE= CUDNN.BENCHMARK=False "$@" >log 2>&1 || { cat log; fail "summary"; }
+  count arena.json arena_bytes
+}
+[ "$(arena DEBUG.REDZONES=True)" -gt "$(arena)" ] || fail "redzones: the arena is no larger"
 same "other order" EMULATOR_ORDER=reverse
 same "late streams" EMULATOR_LAZY=1 EMULATOR_ORDER=shuffle:3
 often=("${opts[@]}")

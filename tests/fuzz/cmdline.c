@@ -1,4 +1,4 @@
-/* A command line, an argument a line; files are not read. */
+/* A command line, an argument per line; files are not read. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct cmd_flag own[] = {{"--json", "FILE", "a file"},
                                           {"-q, --quiet", NULL, "a switch"},
                                           {NULL, NULL, NULL}};
-    struct cmd_spec spec = {schema_table, own, 2};
+    struct cmd_spec spec = {.schema = schema_table, .flags = own, .max_args = 2};
     char *text = xmalloc(size + 1), *argv[ARGS], *rest;
     struct problems p = {0};
     struct cmdline line;

@@ -1,4 +1,4 @@
-/* A label picture. */
+/* A label map. */
 #include "fuzz.h"
 
 #include "image/label.h"

@@ -114,7 +114,7 @@ static void flat_layout_is_reversed_and_aligned(void **unused)
     graph_free(g);
 }
 
-static void what_is_frozen_lies_behind_what_is_trained(void **unused)
+static void frozen_parameters_follow_trained_ones(void **unused)
 {
     struct graph *g = graph_new(&toy_ops, true);
     struct builder b = {.g = g};
@@ -183,6 +183,36 @@ static void widest_inputs_count_below_o2(void **unused)
     }
 }
 
+/* Layers by name: forward and backward; what must be fp32 is not counted. */
+static void layers_have_their_own_precision(void **unused)
+{
+    static const char *const f32[] = {"mul*"}, *const half[] = {"a*", "none"};
+    struct graph *g = graph_new(&toy_ops, true);
+    struct builder b = {.g = g};
+    struct tensor *x = toy_vec(&b, "x"), *seed = toy_vec(&b, "seed"),
+                  *w = toy_weight(&b, "w");
+    struct tensor *h = node(&b, &toy_mul, "mul1", NULL, (struct tensor *[]){x, w}, 2);
+    struct tensor *y = node(&b, &toy_add, "a.add", NULL, (struct tensor *[]){h, x}, 2);
+    struct tensor *z = node(&b, &toy_mul, "other", NULL, (struct tensor *[]){y, x}, 2);
+    int f32_hits[1] = {0}, half_hits[2] = {0};
+    struct precision_rules rules = {f32, half, 1, 2, f32_hits, half_hits};
+
+    (void)unused;
+    graph_flatten(g);
+    autodiff(&b, z, seed);
+    precision_by_rules(g, AMP_O1, DTYPE_BF16, &rules);
+    assert_int_equal(h->dtype, DTYPE_F32);
+    assert_int_equal(y->dtype, DTYPE_BF16); /* an add of fp32 inputs */
+    assert_int_equal(z->dtype, DTYPE_BF16);
+    for (int i = 0; i < g->nnode; i++)
+        if (g->node[i]->op != &toy_cast && !strcmp(g->node[i]->layer, "mul1"))
+            assert_int_equal(g->node[i]->out[0]->dtype, DTYPE_F32);
+    assert_int_equal(f32_hits[0], 1);
+    assert_int_equal(half_hits[0], 1);
+    assert_int_equal(half_hits[1], 0);
+    graph_free(g);
+}
+
 /* A chain of blocks h = h h + h, each a scope. Returns the gradient of the weight. */
 static void chain(int use_checkpoint, float dw[TOY_LEN], size_t *lower, size_t *arena)
 {
@@ -239,9 +269,10 @@ int main(void)
         cmocka_unit_test(gradients_are_summed),
         cmocka_unit_test(frozen_layers_cost_nothing),
         cmocka_unit_test(flat_layout_is_reversed_and_aligned),
-        cmocka_unit_test(what_is_frozen_lies_behind_what_is_trained),
+        cmocka_unit_test(frozen_parameters_follow_trained_ones),
         cmocka_unit_test(casts_are_shared_and_gradients_stay_wide),
         cmocka_unit_test(widest_inputs_count_below_o2),
+        cmocka_unit_test(layers_have_their_own_precision),
         cmocka_unit_test(checkpointing_saves_memory_and_changes_no_bit),
     };
 

@@ -157,8 +157,8 @@ static void two_places_are_a_copy(void **unused)
     run_release(&r);
 }
 
-/* y = view(x) view(w): the gradient of w is written where it belongs, through the view.
- */
+/* y = view(x) view(w): the gradient of w is written where it belongs, through
+ * the view. */
 static void gradients_are_views(void **unused)
 {
     struct run r;
@@ -198,7 +198,7 @@ static const char *through_claim(struct region *r, struct graph *g, struct node 
 
     (void)dev;
     if (!mul || mul->op != &toy_mul)
-        return "not an add behind a mul";
+        return "not an add after a mul";
     region_take(r, n);
     (void)region_read(r, mul->in[0]);
     (void)region_read(r, mul->in[1]);
@@ -260,8 +260,8 @@ static void views_keep_their_type(void **unused)
     graph_free(r.g);
 }
 
-/* What is read through a view in the backward phase is computed again, unless it stays.
- */
+/* What is read through a view in the backward phase is computed again, unless
+ * it stays. */
 static void views_are_recomputed(void **unused)
 {
     (void)unused;

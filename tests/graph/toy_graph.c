@@ -129,7 +129,7 @@ static const char *muladd_claim(struct region *r, struct graph *g, struct node *
 
     (void)dev;
     if (!mul || mul->op != &toy_mul || n->nin != 2 || n->in[1] == n->in[0])
-        return "not an add behind a mul";
+        return "not an add after a mul";
     region_take(r, n);
     if (tensor_stored(g, mul->out[0], r) || !node_free(mul))
         region_duplicate(r, mul);

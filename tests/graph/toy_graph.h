@@ -1,6 +1,6 @@
 /*
  * Graphs of toys: four ops on plain vectors of TOY_LEN floats, kernels that claim one
- * node or a mul with the add behind it, and memory to run their programs in.
+ * node or a mul with the add after it, and memory to run their programs in.
  */
 #ifndef TESTS_GRAPH_TOY_GRAPH_H
 #define TESTS_GRAPH_TOY_GRAPH_H

@@ -1,5 +1,5 @@
-/* JPEGs for tests, made by libjpeg from a formula: any size, sampling and colour space.
- */
+/* JPEGs for tests, made by libjpeg from a formula: any size, sampling and
+ * colour space. */
 #ifndef TESTS_IMAGE_MAKE_JPEG_H
 #define TESTS_IMAGE_MAKE_JPEG_H
 
@@ -12,7 +12,7 @@ struct make_jpeg {
     int h_factor, v_factor; /* of the luma; 0: 2 and 2 (4:2:0) */
     int progressive, arithmetic;
     int cmyk; /* 1: CMYK, 2: the same as YCCK */
-    int seed; /* another picture */
+    int seed; /* another image */
 };
 
 /* The file's bytes; free() them. */

@@ -38,7 +38,7 @@ static void resized_crop_has_its_distribution(void **state)
     assert_true(edges > 0);
 }
 
-/* A crop may be as wide or as high as the picture. */
+/* A crop may be as wide or as high as the image. */
 static void resized_crop_reaches_the_edges(void **state)
 {
     const double scale[2] = {0.5, 1}, ratio[2] = {3.0 / 4, 4.0 / 3};
@@ -55,7 +55,7 @@ static void resized_crop_reaches_the_edges(void **state)
     assert_true(wide > 100 && high > 100);
 }
 
-/* A picture too narrow for any allowed aspect: the centred crop, and the whole at 1:1. */
+/* An image too narrow for any allowed aspect: the centred crop, and the whole at 1:1. */
 static void resized_crop_falls_back_to_the_centre(void **state)
 {
     const double one[2] = {1, 1}, ratio[2] = {3.0 / 4, 4.0 / 3}, full[2] = {0.99, 1};

@@ -1,5 +1,5 @@
-/* Decoding files that are damaged, cut off, no pictures at all, or larger than allowed.
- */
+/* Decoding files that are damaged, cut off, no images at all, or larger
+ * than allowed. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/philox.h"
-#include "tests/image/decode_picture.h"
+#include "tests/image/decode_image.h"
 #include "tests/image/make_jpeg.h"
 #include "tests/test.h"
 
@@ -27,11 +27,11 @@ static void truncated_fails(void **state)
         uint8_t *data = make_jpeg(&m, &len);
 
         for (size_t cut = 1; cut < len - 2; cut += 17) {
-            assert_int_equal(decode_picture(d, data, cut, NULL, &img, &why), -1);
+            assert_int_equal(decode_image(d, data, cut, NULL, &img, &why), -1);
             assert_true(why.len > 0);
-            assert_int_equal(decode_picture(d, data, cut, &top, &img, &why), -1);
+            assert_int_equal(decode_image(d, data, cut, &top, &img, &why), -1);
         }
-        assert_int_equal(decode_picture(d, data, len, &top, &img, &why), 0);
+        assert_int_equal(decode_image(d, data, len, &top, &img, &why), 0);
         free(data);
     }
     image_release(&img);
@@ -39,7 +39,7 @@ static void truncated_fails(void **state)
     image_decoder_free(d);
 }
 
-static void not_pictures_fail(void **state)
+static void not_images_fail(void **state)
 {
     static const struct {
         const char *data, *reason;
@@ -60,8 +60,7 @@ static void not_pictures_fail(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        int rc =
-            decode_picture(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
+        int rc = decode_image(d, cases[i].data, strlen(cases[i].data), NULL, &img, &why);
 
         if (rc != -1 || why.len == 0 || !strstr(why.buf, cases[i].reason))
             fail_msg("case %zu: rc %d, '%s'", i, rc, why.buf);
@@ -71,8 +70,8 @@ static void not_pictures_fail(void **state)
     image_decoder_free(d);
 }
 
-/* A bit of a PNG: an error, or in a chunk that is not about pixels. Never other pixels.
- */
+/* A bit of a PNG: an error, or in a chunk that is not about pixels. Never
+ * other pixels. */
 static void damaged_png_fails(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -90,17 +89,17 @@ static void damaged_png_fails(void **state)
         data = file_read(path, &len);
         step = len / 97 + 1;
         if (png)
-            assert_int_equal(decode_picture(d, data, len, NULL, &good, &why), 0);
+            assert_int_equal(decode_image(d, data, len, NULL, &good, &why), 0);
         for (size_t at = 8; png && at < len; at += step) {
             data[at] ^= 4;
-            if (decode_picture(d, data, len, NULL, &img, &why) < 0)
+            if (decode_image(d, data, len, NULL, &img, &why) < 0)
                 failed++;
             else
                 assert_memory_equal(img.pixel, good.pixel, good.stride * (size_t)good.h);
             data[at] ^= 4;
         }
         if (png) {
-            assert_int_equal(decode_picture(d, data, len - 12, NULL, &img, &why), -1);
+            assert_int_equal(decode_image(d, data, len - 12, NULL, &img, &why), -1);
             assert_string_equal(why.buf, "the file is cut off");
         }
         files += png;
@@ -132,16 +131,17 @@ static void cut_off_fails(void **state)
         size_t len;
         char *data = file_read(path, &len);
 
-        assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), 0);
+        assert_int_equal(decode_image(d, data, len, NULL, &img, &why), 0);
         for (size_t cut = 0; cut + files[i].spare < len; cut += 1 + cut / 50) {
-            char *copy = xmemdup(data, cut + !cut); /* so that a read behind is seen */
+            char *copy =
+                xmemdup(data, cut + !cut); /* so that a read past the end is seen */
 
-            if (decode_picture(d, copy, cut, NULL, &img, &why) == 0)
-                fail_msg("%s: %zu of %zu bytes are a picture", files[i].name, cut, len);
+            if (decode_image(d, copy, cut, NULL, &img, &why) == 0)
+                fail_msg("%s: %zu of %zu bytes are an image", files[i].name, cut, len);
             free(copy);
         }
         assert_int_equal(
-            decode_picture(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
+            decode_image(d, data, len - 1 - files[i].spare, NULL, &img, &why), -1);
         assert_string_equal(why.buf, "the file is cut off");
         free(data);
         free(path);
@@ -167,12 +167,12 @@ static void bmp_colours_exist(void **state)
     bmp[22] = bmp[26] = 1;
     bmp[28] = 4;
     memset(bmp + PIXELS - 4, 77, 4);
-    memcpy(bmp + PIXELS, "\x01\x21\x2f\xff", 4); /* behind the fifth is padding */
-    assert_int_equal(decode_picture(d, bmp, sizeof(bmp), NULL, &img, &why), 0);
+    memcpy(bmp + PIXELS, "\x01\x21\x2f\xff", 4); /* after the fifth is padding */
+    assert_int_equal(decode_image(d, bmp, sizeof(bmp), NULL, &img, &why), 0);
     assert_int_equal(img.w, 5);
     assert_int_equal(img.pixel[3 * 4], 77);
     bmp[PIXELS + 1] = 0x23;
-    assert_int_equal(decode_picture(d, bmp, sizeof(bmp), NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, bmp, sizeof(bmp), NULL, &img, &why), -1);
     assert_string_equal(why.buf, "colour 3 of a palette of 3");
     image_release(&img);
     strbuf_release(&why);
@@ -195,9 +195,9 @@ static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *
     return len + 12 + n;
 }
 
-/* One pixel of colour 1 of a palette of `ncolour` bytes; behind the end stands another.
- */
-static uint8_t *indexed_png(size_t ncolour, size_t behind, size_t *len)
+/* One pixel of colour 1 of a palette of `ncolour` bytes; past the end
+ * stands another. */
+static uint8_t *indexed_png(size_t ncolour, size_t after, size_t *len)
 {
     static const uint8_t header[13] = {0, 0, 0, 1, 0, 0, 0, 1, 8, 3};
     static const uint8_t colour[] = {9, 9, 9, 50, 60, 70};
@@ -212,18 +212,18 @@ static uint8_t *indexed_png(size_t ncolour, size_t behind, size_t *len)
         *len = add_chunk(png, *len, "PLTE", colour, ncolour);
     *len = add_chunk(png, *len, "IDAT", packed, npacked);
     *len = add_chunk(png, *len, "IEND", "", 0);
-    png[*len + 2] = (uint8_t)(behind >> 8);
-    png[*len + 3] = (uint8_t)behind;
+    png[*len + 2] = (uint8_t)(after >> 8);
+    png[*len + 3] = (uint8_t)after;
     memcpy(png + *len + 4, "PLTE", 4);
     *len += 12;
-    return xmemdup(png, *len); /* so that a read behind is seen */
+    return xmemdup(png, *len); /* so that a read past the end is seen */
 }
 
-/* What stands behind a PNG's end counts neither as its palette nor as damage. */
+/* What follows a PNG's end counts neither as its palette nor as damage. */
 static void png_ends_at_its_end(void **state)
 {
     static const struct {
-        size_t colours, behind;
+        size_t colours, after;
         const char *reason; /* NULL: good */
     } cases[] = {{6, 767, NULL},
                  {6, 0, NULL},
@@ -237,8 +237,8 @@ static void png_ends_at_its_end(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         size_t len;
-        uint8_t *png = indexed_png(cases[i].colours, cases[i].behind, &len);
-        int rc = decode_picture(d, png, len, NULL, &img, &why);
+        uint8_t *png = indexed_png(cases[i].colours, cases[i].after, &len);
+        int rc = decode_image(d, png, len, NULL, &img, &why);
 
         if (cases[i].reason) {
             assert_int_equal(rc, -1);
@@ -264,8 +264,8 @@ static uint8_t *find_sof(uint8_t *data, size_t len)
     return NULL;
 }
 
-/* The header of a PNG of 60000 x 60000 pixels, which stb_image by itself does not know.
- */
+/* The header of a PNG of 60000 x 60000 pixels, which stb_image by itself does
+ * not know. */
 static void png_bombs_are_refused(void **state)
 {
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60"
@@ -279,10 +279,10 @@ static void png_bombs_are_refused(void **state)
     struct image img = {0};
 
     (void)state;
-    assert_int_equal(decode_picture(d, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, png, sizeof(png) - 1, NULL, &img, &why), -1);
     assert_non_null(strstr(why.buf, "60000 x 60000 pixels, more than the limit"));
-    assert_int_equal(decode_picture(loose, png, sizeof(png) - 1, NULL, &img, &why), -1);
-    assert_int_equal(decode_picture(d, line, sizeof(line) - 1, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(loose, png, sizeof(png) - 1, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, line, sizeof(line) - 1, NULL, &img, &why), -1);
     assert_non_null(strstr(why.buf, "1 x 1048577 pixels, more than 1048576 on a side"));
     image_release(&img);
     strbuf_release(&why);
@@ -302,24 +302,51 @@ static void bombs_are_refused(void **state)
     uint8_t *data = make_jpeg(&m, &len);
 
     (void)state;
-    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), 0);
+    assert_int_equal(decode_image(strict, data, len, NULL, &img, &why), 0);
     memset(find_sof(data, len), 0xff, 4); /* 65535 x 65535: beyond libjpeg itself */
-    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, data, len, NULL, &img, &why), -1);
     memcpy(find_sof(data, len), "\x75\x30\x75\x30", 4); /* 30000 x 30000 */
-    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, data, len, NULL, &img, &why), -1);
     assert_non_null(strstr(why.buf, "30000 x 30000 pixels, more than the limit"));
     memcpy(find_sof(data, len), "\x00\x31\x00\x40", 4); /* one row too many */
-    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(strict, data, len, NULL, &img, &why), -1);
     limits.max_bytes = (int64_t)len - 1;
     image_decoder_free(strict);
     strict = image_decoder_new(&limits);
-    assert_int_equal(decode_picture(strict, data, len, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(strict, data, len, NULL, &img, &why), -1);
     assert_non_null(strstr(why.buf, "bytes, more than the limit"));
     free(data);
     image_release(&img);
     strbuf_release(&why);
     image_decoder_free(d);
     image_decoder_free(strict);
+}
+
+/* Wherever they end but within their last bytes, which may be an end mark alone. */
+static void cut_files_fail(void **state)
+{
+    static const char *const names[] = {"rgb.avif", "rgba.avif", "rgb.jp2", "tiles.jp2",
+                                        "lossy.j2k"};
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    struct image img = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *path = path_join("tests/golden/image_decode", names[i]);
+        size_t len;
+        char *data = file_read(path, &len);
+
+        assert_int_equal(decode_image(d, data, len, NULL, &img, &why), 0);
+        for (size_t cut = 1; cut < len - 8; cut += 3)
+            if (decode_image(d, data, cut, NULL, &img, &why) == 0)
+                fail_msg("%s is read from %zu of its %zu bytes", names[i], cut, len);
+        free(path);
+        free(data);
+    }
+    image_release(&img);
+    strbuf_release(&why);
+    image_decoder_free(d);
 }
 
 /* Random damage: any outcome, but no crash, no leak, and the decoder works afterwards. */
@@ -344,7 +371,7 @@ static void noise_does_no_harm(void **state)
             memcpy(copy, data, len);
             for (int k = 0; k < 3; k++)
                 copy[philox_below(v.v[k], (uint32_t)len)] = (char)(v.v[3] >> (8 * k));
-            failed += decode_picture(d, copy, len, NULL, &img, &why) < 0;
+            failed += decode_image(d, copy, len, NULL, &img, &why) < 0;
         }
         free(copy);
         free(data);
@@ -360,11 +387,11 @@ static void noise_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_fails),     cmocka_unit_test(not_pictures_fail),
+        cmocka_unit_test(truncated_fails),     cmocka_unit_test(not_images_fail),
         cmocka_unit_test(damaged_png_fails),   cmocka_unit_test(cut_off_fails),
         cmocka_unit_test(bmp_colours_exist),   cmocka_unit_test(png_bombs_are_refused),
         cmocka_unit_test(bombs_are_refused),   cmocka_unit_test(noise_does_no_harm),
-        cmocka_unit_test(png_ends_at_its_end),
+        cmocka_unit_test(png_ends_at_its_end), cmocka_unit_test(cut_files_fail),
     };
 
     return cmocka_run_group_tests_name("image_damaged", tests, NULL, NULL);

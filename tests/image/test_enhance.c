@@ -92,8 +92,8 @@ static void enhance_equals_pillow(void **state)
     image_release(&img);
 }
 
-/* Pictures of one colour: nothing to stretch or to equalize. */
-static void flat_pictures_stay(void **state)
+/* Images of one colour: nothing to stretch or to equalize. */
+static void flat_images_stay(void **state)
 {
     uint8_t p[30 * 3], q[30 * 3];
 
@@ -115,7 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enhance_equals_pillow),
-        cmocka_unit_test(flat_pictures_stay),
+        cmocka_unit_test(flat_images_stay),
     };
 
     return cmocka_run_group_tests_name("image_enhance", tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "image/decoder.h"
-#include "tests/image/decode_picture.h"
+#include "tests/image/decode_image.h"
 #include "tests/test.h"
 
 #define POINTER(name) &decoder_##name,
@@ -69,7 +69,7 @@ static void files_have_one_format(void **state)
                 fail_msg("%s: is it %s?", name[k], table[i]->name);
         if (row >= 0) {
             assert_ptr_equal(decoder_find(data, len), table[row]);
-            found[row] += decode_picture(d, data, len, NULL, &img, &why) == 0;
+            found[row] += decode_image(d, data, len, NULL, &img, &why) == 0;
             for (size_t short_len = 0; short_len < 2; short_len++)
                 assert_null(decoder_find(data, short_len));
         }

@@ -1,4 +1,4 @@
-/* Label pictures: indices and greys of every depth, what is refused, damaged files. */
+/* Label maps: indices and greys of every depth, what is refused, damaged files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,14 +61,14 @@ static void refuse(const char *path, const char *reason)
 }
 
 /* What cannot hold class values says what it is. */
-static void refuse_pictures(void **state)
+static void refuse_colours(void **state)
 {
     (void)state;
-    refuse("tests/golden/image_decode/rgb.png", "an RGB picture, where grey levels");
-    refuse("tests/golden/image_decode/rgba.png", "an RGBA picture");
-    refuse("tests/golden/image_decode/greyalpha.png", "a grey picture with alpha");
-    refuse("tests/golden/image_decode/grey16.png", "a 16-bit grey picture");
-    refuse("tests/golden/image_decode/rgb16.png", "an RGB picture");
+    refuse("tests/golden/image_decode/rgb.png", "an RGB image, where grey levels");
+    refuse("tests/golden/image_decode/rgba.png", "an RGBA image");
+    refuse("tests/golden/image_decode/greyalpha.png", "a grey image with alpha");
+    refuse("tests/golden/image_decode/grey16.png", "a 16-bit grey image");
+    refuse("tests/golden/image_decode/rgb16.png", "an RGB image");
     refuse("tests/golden/image_decode/rgb.jpg",
            "JPEG, which changes class values: label maps must be PNGs");
     refuse("tests/golden/image_decode/rgb.bmp", "BMP, not a PNG");
@@ -122,12 +122,12 @@ static void written_is_read(void **state)
     for (size_t i = 0; i < sizeof(v); i++)
         v[i] = (uint8_t)(i * 13);
     for (int pass = 0; pass < 2; pass++) {
-        struct png_picture p = {.pixel = v,
-                                .w = 31,
-                                .h = 7,
-                                .channels = 1,
-                                .palette = pass ? palette : NULL,
-                                .colours = 256};
+        struct png_bitmap p = {.pixel = v,
+                               .w = 31,
+                               .h = 7,
+                               .channels = 1,
+                               .palette = pass ? palette : NULL,
+                               .colours = 256};
         size_t len;
         unsigned char *data = png_encode(&p, &len);
 
@@ -143,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_every_depth),
-        cmocka_unit_test(refuse_pictures),
+        cmocka_unit_test(refuse_colours),
         cmocka_unit_test(refuse_damage),
         cmocka_unit_test(written_is_read),
     };

@@ -45,7 +45,7 @@ static void places_are_those_of_numpy(void **state)
     }
 }
 
-/* Every place, also beside the picture, of a crop narrower and wider than it. */
+/* Every place, also beside the image, of a crop narrower and wider than it. */
 static void check_crop(const struct image *img, const struct pad_crop *c)
 {
     uint8_t out[12 * 6 * 3 + 1];

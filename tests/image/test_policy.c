@@ -100,7 +100,7 @@ static void bad_policies_are_refused(void **state)
     strbuf_release(&why);
 }
 
-/* With p = 0.5 and n = 2 a quarter of the pictures stays as it is; few others do. */
+/* With p = 0.5 and n = 2 a quarter of the images stays as it is; few others do. */
 static void policies_are_drawn(void **state)
 {
     struct policy p;

@@ -58,8 +58,8 @@ static void resize_equals_pillow(void **state)
     resizer_release(&r);
 }
 
-/* A random axis over [0, size): a cut or a fractional interval, a window of the outputs.
- */
+/* A random axis over [0, size): a cut or a fractional interval, a window of
+ * the outputs. */
 static struct resize_axis random_axis(struct philox v, int size)
 {
     struct resize_axis a;

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "tests/image/decode_picture.h"
+#include "tests/image/decode_image.h"
 #include "tests/test.h"
 
 enum {
@@ -44,7 +44,7 @@ static uint32_t little(const char *data, size_t at, int n)
     return v;
 }
 
-/* The 12 bytes of a tag of the first picture, least byte first. */
+/* The 12 bytes of a tag of the first image, least byte first. */
 static char *entry_of(char *data, uint32_t tag)
 {
     size_t at = little(data, 4, 4);
@@ -139,7 +139,7 @@ static void bombs_are_refused(void **state)
     set(data, TILE_WIDTH, TILE_WIDTH, 16384);
     set(data, TILE_HEIGHT, TILE_HEIGHT, 16384);
     decode_refuse(NULL, data, len,
-                  "tiles of 16384 x 16384 pixels in a picture of 23 x 17");
+                  "tiles of 16384 x 16384 pixels in an image of 23 x 17");
     free(data);
     data = read_golden("white.tif", &len);
     set(data, WIDTH, WIDTH, 60000);
@@ -157,7 +157,7 @@ static void bombs_are_refused(void **state)
 
 /*
  * How much of the file counts: of pages.tif not the second, and not where the next
- * picture would stand if the file ends with that.
+ * image would stand if the file ends with that.
  */
 static size_t counted(const char *name, const char *data, size_t len)
 {
@@ -170,7 +170,7 @@ static size_t counted(const char *name, const char *data, size_t len)
     return len == at + 2 + 12 * little(data, at, 2) + 4 ? len - 4 : len;
 }
 
-/* All kinds, cut at every byte: directories stand in front or behind. */
+/* All kinds, cut at every byte: directories stand before or after. */
 static void cut_off_fails(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -188,11 +188,11 @@ static void cut_off_fails(void **state)
 
         len = wanted ? counted(name[i], data, len) : 0;
         for (size_t cut = 1; cut < len; cut++) {
-            char *copy = xmemdup(data, cut); /* so that a read behind is seen */
+            char *copy = xmemdup(data, cut); /* so that a read past the end is seen */
 
-            if (decode_picture(d, copy, cut, NULL, &img, &why) == 0 ||
-                decode_picture(d, copy, cut, &first, &img, &why) == 0)
-                fail_msg("%s: %zu of %zu bytes are a picture", name[i], cut, len);
+            if (decode_image(d, copy, cut, NULL, &img, &why) == 0 ||
+                decode_image(d, copy, cut, &first, &img, &why) == 0)
+                fail_msg("%s: %zu of %zu bytes are an image", name[i], cut, len);
             assert_true(why.len > 0);
             free(copy);
         }
@@ -227,7 +227,7 @@ static void warnings_about_pixels_are_errors(void **state)
 
     (void)state;
     memcpy(strip + little(entry_of(data, SIZES), 8, 4) - 40, "\xff\xd9", 2);
-    assert_int_equal(decode_picture(d, data, len, NULL, &img, &why), -1);
+    assert_int_equal(decode_image(d, data, len, NULL, &img, &why), -1);
     assert_true(why.len > 0);
     free(data);
     image_release(&img);
@@ -247,8 +247,7 @@ static void *read_often(void *damaged)
     if (damaged)
         memset(data + 300, 0, 200);
     for (int i = 0; i < 200; i++)
-        wrong +=
-            (decode_picture(d, data, len, NULL, &img, &why) < 0) != (damaged != NULL);
+        wrong += (decode_image(d, data, len, NULL, &img, &why) < 0) != (damaged != NULL);
     free(data);
     image_release(&img);
     strbuf_release(&why);

@@ -167,7 +167,7 @@ static void shrinking_looks_at_both_sides(void **state)
     transformer_release(&m);
 }
 
-/* Pixel (x, y) of the padded and cropped picture, the slow way. */
+/* Pixel (x, y) of the padded and cropped image, the slow way. */
 static void pad_crop_is_what_it_says(void **state)
 {
     struct transform t = transform_for_small_training(32);
@@ -209,8 +209,8 @@ static void pad_crop_is_what_it_says(void **state)
     transformer_release(&m);
 }
 
-/* Padding wider than the picture. */
-static void pad_crop_of_a_tiny_picture(void **state)
+/* Padding wider than the image. */
+static void pad_crop_of_a_tiny_image(void **state)
 {
     struct transform t = {
         .kind = TRANSFORM_PAD_CROP, .w = 8, .h = 8, .pad = 10, .flip = {0.5, false}};
@@ -307,7 +307,7 @@ int main(void)
         cmocka_unit_test(shrinking_changes_little),
         cmocka_unit_test(shrinking_looks_at_both_sides),
         cmocka_unit_test(pad_crop_is_what_it_says),
-        cmocka_unit_test(pad_crop_of_a_tiny_picture),
+        cmocka_unit_test(pad_crop_of_a_tiny_image),
         cmocka_unit_test(pad_crop_has_its_mode),
         cmocka_unit_test(jitter_is_what_was_drawn),
     };

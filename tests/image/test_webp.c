@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "tests/image/decode_picture.h"
+#include "tests/image/decode_image.h"
 #include "tests/image/make_jpeg.h"
 #include "tests/test.h"
 
@@ -14,7 +14,7 @@ struct kind {
     int w, h, lossless, filter_type, partitions;
 };
 
-/* The picture of make_jpeg. Free with WebPFree. */
+/* The image of make_jpeg. Free with WebPFree. */
 static uint8_t *make_webp(const struct kind *k, size_t *len)
 {
     struct make_jpeg m = {.w = k->w, .h = k->h, .h_factor = 1, .v_factor = 1};
@@ -27,7 +27,7 @@ static uint8_t *make_webp(const struct kind *k, size_t *len)
     WebPPicture p;
     WebPConfig c;
 
-    assert_int_equal(decode_picture(d, jpeg, jpeg_len, NULL, &img, &why), 0);
+    assert_int_equal(decode_image(d, jpeg, jpeg_len, NULL, &img, &why), 0);
     assert_true(WebPPictureInit(&p) && WebPConfigInit(&c));
     WebPMemoryWriterInit(&out);
     p.width = k->w;
@@ -102,7 +102,7 @@ static void bombs_are_refused(void **state)
     free(data);
 }
 
-/* Bytes of the picture's own data that say 16 x 16 pixels while the frame has 11 x 9. */
+/* Bytes of the image's own data that say 16 x 16 pixels while the frame has 11 x 9. */
 static void frames_have_their_size(void **state)
 {
     size_t len;
@@ -119,7 +119,7 @@ static void frames_have_their_size(void **state)
 }
 
 /*
- * No cut file is a picture; one that says so itself neither, but what stands behind the
+ * No cut file is an image; one that says so itself neither, but what follows the
  * first frame.
  */
 static void cut_off_fails(void **state)
@@ -137,7 +137,7 @@ static void cut_off_fails(void **state)
         char *data = file_read(path, &len);
 
         for (size_t cut = 1; cut < len; cut++) {
-            char *copy = xmemdup(data, cut); /* so that a read behind is seen */
+            char *copy = xmemdup(data, cut); /* so that a read past the end is seen */
 
             decode_refuse(NULL, copy, cut,
                           cut < 12 ? "no image of a known format"
@@ -154,7 +154,7 @@ static void cut_off_fails(void **state)
     }
 }
 
-/* What is behind the last chunk counts for nothing. */
+/* What is after the last chunk counts for nothing. */
 static void files_end_at_their_end(void **state)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -166,7 +166,7 @@ static void files_end_at_their_end(void **state)
 
     (void)state;
     memcpy(longer, data, len);
-    if (decode_picture(d, longer, len + 5, NULL, &img, &why))
+    if (decode_image(d, longer, len + 5, NULL, &img, &why))
         fail_msg("%s", why.buf);
     assert_int_equal(img.w, 23);
     free(longer);

@@ -249,20 +249,6 @@ static void test_short_writes(void **state)
     strbuf_release(&why);
 }
 
-static void test_abandon(void **state)
-{
-    struct atomic_file f;
-
-    (void)state;
-    put_old();
-    atomic_open(&f, file);
-    atomic_write(&f, "x", 1);
-    assert_true(file_exists(tmp));
-    atomic_abandon(&f);
-    assert_false(file_exists(tmp));
-    assert_int_equal(load(), 0);
-}
-
 static void test_no_directory(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -304,7 +290,6 @@ int main(void)
         cmocka_unit_test(test_each_call_fails),
         cmocka_unit_test(test_death_at_each_call),
         cmocka_unit_test(test_short_writes),
-        cmocka_unit_test(test_abandon),
         cmocka_unit_test(test_no_directory),
     };
 

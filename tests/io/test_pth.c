@@ -33,11 +33,11 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
-static void open_good(struct pth *p, const char *path, bool average)
+static void open_good(struct pth *p, const char *path, bool ema)
 {
     struct strbuf why = STRBUF_INIT;
 
-    if (pth_open(p, path, average, &why))
+    if (pth_open(p, path, ema, &why))
         fail_msg("%s", why.buf);
 }
 
@@ -147,7 +147,7 @@ static void test_checkpoints(void **state)
 {
     static const struct {
         const char *path;
-        bool average;
+        bool ema;
         const char *part;
         float first;
         size_t n;
@@ -163,7 +163,7 @@ static void test_checkpoints(void **state)
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         struct pth p;
 
-        open_good(&p, row[i].path, row[i].average);
+        open_good(&p, row[i].path, row[i].ema);
         assert_string_equal(p.part, row[i].part);
         assert_int_equal(p.n, row[i].n);
         check_floats(&p, "module.w", DIMS(2), &row[i].first, 1);
@@ -176,12 +176,23 @@ static void test_refused(void **state)
     static const struct {
         const char *path, *reason;
     } row[] = {
-        {GOLDEN "module.pth", "a whole Python object"},
+        {GOLDEN "module.pth", "a whole Python object (__main__.Scale)"},
+        {GOLDEN "module_stream.pth", "a whole Python object (__main__.Scale)"},
         {GOLDEN "script.pth", "a TorchScript program"},
-        {GOLDEN "numbers.pth", "no state dict"},
-        {GOLDEN "settings.pth", "no state dict: it has no tensors"},
+        {GOLDEN "numbers.pth", "no state dict: a list"},
+        {GOLDEN "tensor.pth", "no state dict: a single tensor"},
+        {GOLDEN "settings.pth", "no state dict: it has no tensors, only 'epoch', 'opt"},
+        {GOLDEN "adam.pth", "the state of an optimizer alone, without weights"},
+        {GOLDEN "adam_of_run.pth",
+         "it has no tensors, only 'optimizer' (of an optimizer), 'epoch'"},
+        {GOLDEN "quantized.pth", "made by 'torch._utils _rebuild_qtensor'"},
+        {GOLDEN "python.pkl", "a pickle of Python, but not of torch.save"},
+        {GOLDEN "arrays.npz", "a zip archive with 'a.npy' in it: arrays of NumPy"},
         {GOLDEN "two.pth", "both 'net' and 'teacher' hold tensors"},
         {GOLDEN "sparse.pth", "'s' is made by 'torch._utils _rebuild_sparse_tensor'"},
+        {GOLDEN "aliases.pth", "tensors would take more than 16 times its size"},
+        {GOLDEN "inflated.pth", "storages would take more than 16 times its size"},
+        {GOLDEN "negative.pth", "'w' has a negative dimension or stride"},
         {GOLDEN "python.safetensors", "not a PyTorch file"},
         {GOLDEN "nowhere.pth", "cannot open"},
         {"tests", "not a file"},
@@ -349,13 +360,116 @@ static void test_weights_file(void **state)
     strbuf_release(&why);
 }
 
+/* A safetensors file whose header has as many bytes as a pickle has for its start. */
+static void test_header_like_pickle(void **state)
+{
+    static const char head[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],"
+                               "\"data_offsets\":[0,4]}}";
+    static const int sizes[] = {0x280, 0x380, 0x480, 0x580};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        size_t n = (size_t)sizes[i];
+        uint64_t len = n;
+        struct strbuf why = STRBUF_INIT;
+        struct weights_file f;
+        char *data = xcalloc(1, n + 12);
+
+        memset(data, ' ', n + 8);
+        memcpy(data, &len, 8);
+        memcpy(data + 8, head, strlen(head));
+        write_copy(data, n + 12);
+        if (weights_file_open(&f, copy, true, &why))
+            fail_msg("%s", why.buf);
+        assert_int_equal(f.n, 1);
+        weights_file_close(&f);
+        free(data);
+    }
+}
+
+/* What a file is that holds no weights, by its first bytes. */
+static void test_kinds(void **state)
+{
+#define BYTES(text) text, sizeof(text) - 1
+    static const struct {
+        const char *data;
+        size_t len;
+        const char *says;
+    } row[] = {
+        {BYTES(""), "no weights: an empty file"},
+        {BYTES("<!DOCTYPE html>\n<html></html>"), "no weights: a web page (HTML)"},
+        {BYTES("\r\n <HTML lang=en>"), "no weights: a web page (HTML)"},
+        {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a"),
+         "no weights: a pointer of git-lfs; 'git lfs pull'"},
+        {BYTES("{\"error\": \"Repository not found\"}"),
+         "no weights: JSON that begins with '{\"error\": \"Repository not found\"}'"},
+        {BYTES("{\"metadata\": {}, \"weight_map\": {\"a\": \"b\"}}"),
+         "no weights: the index of weights in several files"},
+        {BYTES("Entry not found"), "a text that begins with 'Entry not found'"},
+        {BYTES("# A model card\nwith two lines"), "begins with '# A model card'"},
+        {BYTES("h\xc3\xa4\xc3\xa4"), "a text that begins with 'h\xc3\xa4\xc3\xa4'"},
+        {BYTES("\x1f\x8b\x08\0\0\0\0\0\0\3abcdef"), "no weights: compressed by gzip"},
+        {BYTES("\x89HDF\r\n\x1a\n\0\0\0"), "no weights: HDF5"},
+        {BYTES("\x89PNG\r\n\x1a\n\0\0\0"), "no weights: a PNG image"},
+        {BYTES("\x08\x07\x12\x07pytorch\0\0\0"), "no weights: an ONNX model"},
+        {BYTES("\x93NUMPY\1\0v\0"), "no weights: an array of NumPy"},
+        {BYTES("\0\0\0\0\0\0\0\0\0\0\0\0"), "no weights: zeros where"},
+        {BYTES("\xaa\x01\x02\x03\x04\x05\x06\x07\x08"),
+         "neither safetensors nor of torch.save"},
+        {BYTES("PK\3\4\x14\0\0\0\0\0\0\0"),
+         "a damaged zip archive, or one that is cut off"},
+        {BYTES("\x80\4\x95\x0a\0\0\0\0\0\0\0}\x94\x8c\1a\x94K\1s."),
+         "a pickle of Python, but not of torch.save"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        struct strbuf why = STRBUF_INIT;
+        struct weights_file f;
+
+        write_copy(row[i].data, row[i].len);
+        assert_int_equal(weights_file_open(&f, copy, true, &why), -1);
+        if (!strstr(why.buf, row[i].says) || !strstr(why.buf, copy))
+            fail_msg("'%s' instead of '%s'", why.buf, row[i].says);
+        weights_file_close(&f);
+        strbuf_release(&why);
+    }
+}
+
+/* Tar archives: PyTorch's first ones, and others. */
+static void test_tar(void **state)
+{
+    static const struct {
+        const char *name, *says;
+    } row[] = {{"sys_info", "a tar archive of PyTorch before 0.2"},
+               {"pickle", "a tar archive of PyTorch before 0.2"},
+               {"x.pth", "no weights: a tar archive: unpack it"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        char block[1024] = "";
+        struct strbuf why = STRBUF_INIT;
+        struct weights_file f;
+
+        memcpy(block, row[i].name, strlen(row[i].name));
+        memcpy(block + 257, "ustar\00000", 8);
+        write_copy(block, sizeof(block));
+        assert_int_equal(weights_file_open(&f, copy, true, &why), -1);
+        if (!strstr(why.buf, row[i].says))
+            fail_msg("'%s' instead of '%s'", why.buf, row[i].says);
+        weights_file_close(&f);
+        strbuf_release(&why);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),        cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_sum),          cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_weights_file),
+        cmocka_unit_test(test_weights_file), cmocka_unit_test(test_header_like_pickle),
+        cmocka_unit_test(test_kinds),        cmocka_unit_test(test_tar),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,5 @@
-/* io/safetensors: round trip, Python's files, and every way in which a file can be bad.
- */
+/* io/safetensors: round trip, Python's files, and every way in which a file can
+ * be bad. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,10 +31,7 @@ static void write_sample(const char *path)
 {
     struct safetensors_writer w = {0};
     struct strbuf why = STRBUF_INIT;
-    uint64_t size;
-    char *text;
     int calls = 0;
-    size_t len;
 
     safetensors_writer_meta(&w, "epoch", "12");
     safetensors_writer_meta(&w, "note", "caf\xc3\xa9 \"x\"\n");
@@ -44,15 +41,10 @@ static void write_sample(const char *path)
     safetensors_writer_add_source(&w, "u8", SAFETENSORS_U8, 1, dim_5, counted, &calls);
     safetensors_writer_add(&w, "scalar", SAFETENSORS_F64, 0, NULL, &scalar);
     safetensors_writer_add(&w, "empty", SAFETENSORS_F32, 2, dim_03, NULL);
-    size = safetensors_writer_size(&w);
     if (safetensors_writer_commit(&w, path, &why))
         fail_msg("%s", why.buf);
     assert_int_equal(calls, 1);
     safetensors_writer_release(&w);
-    text = file_read(path, &len);
-    assert_non_null(text);
-    assert_int_equal(len, size);
-    free(text);
     strbuf_release(&why);
 }
 
@@ -317,11 +309,10 @@ static void test_header_length(void **state)
         uint64_t len;
         const char *why;
     } row[] = {
-        {3, "a header of 3 bytes in a file of 10"},
-        {100000000, "a header of 100000000 bytes in a file of 10"},
-        {100000001, "more than 100000000"},
+        {3, "cut off, or none: its header would be longer"},
+        {99999999, "cut off, or none: its header would be longer"},
         {UINT64_MAX, "more than 100000000"},
-        {0, "does not begin"},
+        {0, "zeros where its header should be"},
     };
     struct safetensors s;
     struct strbuf why = STRBUF_INIT;

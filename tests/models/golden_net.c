@@ -113,7 +113,8 @@ void golden_open(struct trial *t, const json_t *golden)
     const struct backend *backend = t->backend;
     float *w;
 
-    t->program = program_compile(t->g, backend, t->dev, &(struct compile_options){0});
+    t->program = program_compile(t->g, backend, t->dev,
+                                 &(struct compile_options){.redzones = true});
     for (int m = 0; m < MEMORY_COUNT; m++)
         if (program_need(t->program, (enum memory)m))
             t->base[m] = backend->alloc(t->dev, program_need(t->program, (enum memory)m));

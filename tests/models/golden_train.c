@@ -23,8 +23,8 @@
 
 enum { STEPS = 3 };
 
-/* As in the scripts. Decay is much larger than in a recipe, so that three steps show it.
- */
+/* As in the scripts. Decay is much larger than in a recipe, so that three steps
+ * show it. */
 static const struct {
     const char *key, *name;
     double lr, decay, layer_decay;

@@ -382,8 +382,8 @@ static void test_init_by_key(void **state)
     struct filled f;
 
     (void)state;
-    check_scheme(INIT_RULE_KAIMING_NORMAL, sqrt(2 / out), sqrt(2.0 / 10), false);
-    check_scheme(INIT_RULE_KAIMING_UNIFORM, sqrt(2 / out), sqrt(2.0 / 10), true);
+    check_scheme(INIT_RULE_KAIMING_NORMAL, sqrt(2 / out), sqrt(2.0 / 512), false);
+    check_scheme(INIT_RULE_KAIMING_UNIFORM, sqrt(2 / out), sqrt(2.0 / 512), true);
     check_scheme(INIT_RULE_XAVIER_NORMAL, sqrt(2 / (in + out)), sqrt(2.0 / 522), false);
     check_scheme(INIT_RULE_XAVIER_UNIFORM, sqrt(2 / (in + out)), sqrt(2.0 / 522), true);
 
@@ -485,7 +485,7 @@ static void test_drop_path(void **state)
 
 /*
  * ERFNet's dilated layers, by the paper (Romera et al. 2018, table I). The golden files
- * are of pictures too small to tell 16 from more.
+ * are of images too small to tell 16 from more.
  */
 static void test_dilations(void **state)
 {

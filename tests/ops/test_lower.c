@@ -9,6 +9,7 @@
 #include "cases/case_run.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/maxpool2d_places.h"
 #include "ops/reference.h"
 #include "tests/test.h"
 
@@ -16,6 +17,7 @@ static void lower(struct graph *g, struct device *dev)
 {
     (void)dev;
     batchnorm_lower(g);
+    maxpool2d_lower(g);
 }
 
 static int count(const struct graph *g, const struct op *op)
@@ -53,6 +55,7 @@ static void check_lowered(struct graph *g)
     assert_int_equal(count(g, &op_batchnorm_inference), 0);
     check_graph(g);
     batchnorm_lower(g);
+    maxpool2d_lower(g);
     assert_int_equal(g->nnode, nodes);
     assert_int_equal(g->ntensor, tensors);
 }

@@ -9,6 +9,7 @@
  *   TEST_FILTER="*name"   some tests of this program only
  *   TEST_DTYPES=bf16      a type that the device has no instructions for, too: the CPU's
  *                         loops for AVX2 take it
+ *   TEST_ONLY_DTYPE=fp32  one type alone: then there are fewer values
  *   TEST_ROWS="relu*"     some rows only: then it does not matter how many there were
  */
 #include <fnmatch.h>
@@ -384,6 +385,13 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     all->derived += plain.derived;
 }
 
+static bool left_out(enum dtype d)
+{
+    const char *only = getenv("TEST_ONLY_DTYPE");
+
+    return (only && strcmp(only, dtype_name(d)) != 0) || (tf32() && d != DTYPE_F32);
+}
+
 static bool asked_for(enum dtype d)
 {
     const char *names = getenv("TEST_DTYPES");
@@ -396,14 +404,17 @@ static void compare_dtypes(const struct backend *backend, struct device *dev,
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
     struct tally t = {.tiles = backend == &backend_cpu && dev->amx};
+    bool one = tf32() || getenv("TEST_ONLY_DTYPE");
 
-    for (int k = 0; k < (tf32() ? 1 : 3); k++)
-        if (asked_for(dtypes[k]) || backend->has_dtype(dev, dtypes[k]))
+    for (int k = 0; k < 3; k++)
+        if (left_out(dtypes[k]))
+            continue;
+        else if (asked_for(dtypes[k]) || backend->has_dtype(dev, dtypes[k]))
             compare_dtype(backend, dev, dtypes[k], &t);
         else
             print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
     assert_enough(t.derived > 0 || backend == &backend_ref || tf32());
-    assert_enough(t.rows > (tf32() ? 60 : 110) && t.values > 20000 && t.nans > 600);
+    assert_enough(t.rows > (one ? 60 : 110) && t.values > 20000 && t.nans > 600);
     all->rows += t.rows;
     all->wrong += t.wrong;
 }

@@ -20,11 +20,11 @@ static int64_t integer(const json_t *o, const char *key)
 
 static int kind(const json_t *o)
 {
-    static const char *const name[] = {"cosine",    "linear", "step",
-                                       "multistep", "poly",   "onecycle"};
+    static const char *const name[] = {"cosine", "linear",   "step",    "multistep",
+                                       "poly",   "onecycle", "constant"};
     const char *want = json_string_value(json_object_get(o, "kind"));
 
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         if (!strcmp(want, name[i]))
             return i;
     fail_msg("unknown schedule '%s'", want);
@@ -121,7 +121,7 @@ static void test_swin_tiny(void **state)
     check_vector(&s, v, 6, 1e-12);
 }
 
-/* 5e-4 (1 - (e - 1) / 150)^0.9, one update an epoch. */
+/* 5e-4 (1 - (e - 1) / 150)^0.9, one update per epoch. */
 static void test_erfnet(void **state)
 {
     const struct schedule s = {
@@ -139,7 +139,7 @@ static void test_erfnet(void **state)
     check_vector(&s, v, 5, 1e-6);
 }
 
-/* Swin's linear: from B behind the warm-up to 1 % of B. */
+/* Swin's linear: from B after the warm-up to 1 % of B. */
 static void test_linear(void **state)
 {
     const struct schedule s = {
@@ -165,7 +165,7 @@ static void test_range(void **state)
     int checked = 0;
 
     (void)state;
-    for (int k = 0; k < 6; k++)
+    for (int k = 0; k < 7; k++)
         for (int l = 0; l < 5; l++)
             for (int64_t warmup = 0; warmup <= length[l]; warmup++)
                 for (int64_t t = 0; t < length[l] + 5; t++) {

@@ -129,26 +129,26 @@ static void test_clip(void **state)
 
 static void test_ema(void **state)
 {
-    float average[FLAT], before[FLAT];
+    float ema_weights[FLAT], before[FLAT];
     struct fixture f;
-    void *in[2], *out[] = {average};
+    void *in[2], *out[] = {ema_weights};
 
     (void)state;
     fixture_init(&f);
     fill(f.weight, FLAT, -1);
-    fill(average, FLAT, 2);
-    memcpy(before, average, sizeof(before));
+    fill(ema_weights, FLAT, 2);
+    memcpy(before, ema_weights, sizeof(before));
     in[EMA_WEIGHTS] = f.weight;
     in[EMA_CONTROL] = &f.c;
     ema(&f.b, f.weights, f.control, flat(&f, "ema", MEMORY_EMA));
     f.c.ema_decay = 0.75;
     f.c.overflow = 1;
     run_last(f.g, in, out);
-    assert_memory_equal(average, before, sizeof(before));
+    assert_memory_equal(ema_weights, before, sizeof(before));
     f.c.overflow = 0;
     run_last(f.g, in, out);
     for (int i = 0; i < FLAT; i++)
-        if (!(fabsf(average[i] - (0.75f * before[i] + 0.25f * f.weight[i])) <= 1e-6f))
+        if (!(fabsf(ema_weights[i] - (0.75f * before[i] + 0.25f * f.weight[i])) <= 1e-6f))
             fail_msg("element %d", i);
     graph_free(f.g);
 }

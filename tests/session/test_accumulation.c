@@ -60,7 +60,7 @@ static void both_check(struct both *t, int steps)
 }
 
 /*
- * Two batches of two are one batch of four. The CPU packs its weights anew behind each
+ * Two batches of two are one batch of four. The CPU packs its weights anew after each
  * update, for the program that only accumulates as well.
  */
 static void test_accumulation(void **state)

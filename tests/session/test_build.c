@@ -205,7 +205,7 @@ static void test_optimizers(void **state)
     built_release(&t);
 }
 
-/* Rates, clipping by norm and the average; RAMP_STEPS counts updates already. */
+/* Rates, clipping by norm and the EMA; RAMP_STEPS counts updates already. */
 static void test_control(void **state)
 {
     const struct control_prepare_attrs *a;

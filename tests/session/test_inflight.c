@@ -175,7 +175,7 @@ static void test_lanes(void **state)
     struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS};
     struct inflight q;
     struct snapshot s;
-    int next = 0, behind = 0;
+    int next = 0, after = 0;
 
     (void)state;
     inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS));
@@ -189,7 +189,7 @@ static void test_lanes(void **state)
         host[i].lent = true;
         inflight_room(&q);
         assert_true(in_flight(&q) <= 1);
-        behind += i >= 2 && in_flight(&q) == 1;
+        after += i >= 2 && in_flight(&q) == 1;
         inflight_input(&q, &to, &b);
         for (int k = 0; k <= i; k++)
             lent += host[k].lent;
@@ -204,7 +204,7 @@ static void test_lanes(void **state)
         }
     }
     assert_int_equal(d.syncs, 0);
-    assert_true(behind >= RUNS / 2); /* the device does not run dry */
+    assert_true(after >= RUNS / 2); /* the device does not run dry */
     assert_true(next >= RUNS - 3);
     inflight_drain(&q);
     while (inflight_next(&q, &s)) {

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "config/cmdline.h"
 #include "config/schema.h"
 #include "models/count.h"
@@ -125,8 +126,8 @@ static void test_values(void **state)
     config_release(&cfg);
 }
 
-/* model_check says just `want` of a model with one more key, or nothing if that is NULL.
- */
+/* model_check says just `want` of a model with one more key, or nothing if that
+ * is NULL. */
 static void check_says(const char *type, const char *name, const char *key,
                        const char *text, const char *want)
 {
@@ -188,8 +189,8 @@ static void test_unread(void **state)
     cmdline_release(&line);
 }
 
-/* Common keys that a family does not heed must not be changed, but may be switched off.
- */
+/* Common keys that a family does not heed must not be changed, but may be
+ * switched off. */
 static void test_common(void **state)
 {
     static const char *const size =
@@ -234,13 +235,60 @@ static void test_preset(void **state)
     config_release(&cfg);
 }
 
+/* A name implies its type, but where the type is said beside it or later. */
+static void test_type(void **state)
+{
+    static const struct {
+        const char *words[4], *type;
+        bool found;
+    } rows[] = {
+        {{"--model=resnet18"}, "resnet", true},
+        {{"--model=vit_tiny_patch16_224.augreg_in21k"}, "vit", true},
+        {{"--model=erfnet"}, "erfnet", true},
+        {{"--model=resnet51"}, "swin", false},
+        {{"MODEL.NAME=swinv2_tiny_window8_256"}, "swinv2", true},
+        {{"--model=resnet18", "MODEL.TYPE=vit"}, "resnet", true},
+        {{"--model=resnet18", "--cfg=configs/vit_tiny.yaml"}, "resnet", true},
+        {{"--model=resnet18", "--model-type=swin"}, "swin", false},
+        {{"MODEL.NAME=resnet18", "MODEL.TYPE=swin"}, "swin", false},
+        {{"MODEL.NAME=resnet18", "--model-type=swin"}, "swin", false},
+        {{"--cfg=configs/resnet18.yaml", "--model-type=swin"}, "swin", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct cmd_spec spec = {.schema = schema_table};
+        struct strbuf why = STRBUF_INIT;
+        char *words[4];
+        struct problems p = {0};
+        struct cmdline line;
+        struct config cfg;
+        int n = 0;
+
+        for (; rows[i].words[n]; n++)
+            words[n] = xstrdup(rows[i].words[n]);
+        cmdline_parse(&line, &spec, n, words, &p);
+        assert_true(config_load(&cfg, &line, &p));
+        model_preset(&cfg);
+        assert_string_equal(cfg.model.type, rows[i].type);
+        assert_true((model_find(cfg.model.type, cfg.model.name, &why) != NULL) ==
+                    rows[i].found);
+        strbuf_release(&why);
+        problems_release(&p);
+        config_release(&cfg);
+        cmdline_release(&line);
+        while (n > 0)
+            free(words[--n]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables), cmocka_unit_test(test_choices),
         cmocka_unit_test(test_values), cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_unread), cmocka_unit_test(test_common),
-        cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_preset), cmocka_unit_test(test_type),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void test_overflow(void **state)
 }
 
 struct kept {
-    float *weights, *average, *moment;
+    float *weights, *ema, *moment;
 };
 
 static struct kept kept_take(struct run *r)
@@ -58,7 +58,7 @@ static struct kept kept_take(struct run *r)
     struct kept s = {xcalloc(1, n), xcalloc(1, n), xcalloc(1, n)};
 
     session_get(&r->s, MEMORY_WEIGHTS, s.weights);
-    session_get(&r->s, MEMORY_EMA, s.average);
+    session_get(&r->s, MEMORY_EMA, s.ema);
     session_get(&r->s, MEMORY_MOMENT1, s.moment);
     return s;
 }
@@ -66,15 +66,15 @@ static struct kept kept_take(struct run *r)
 static void kept_release(struct kept *s)
 {
     free(s->weights);
-    free(s->average);
+    free(s->ema);
     free(s->moment);
 }
 
 /*
  * One overflow in the middle of a run: the step leaves no trace in weights, statistics,
- * moments and the average, which is on the device or in host memory; the run goes on.
+ * moments and the EMA, which is on the device or in host memory; the run goes on.
  */
-static void check_injected_overflow(int group, const char *average)
+static void check_injected_overflow(int group, const char *ema)
 {
     const char *const more[] = {"AMP_ENABLE",
                                 "True",
@@ -85,7 +85,7 @@ static void check_injected_overflow(int group, const char *average)
                                 "TRAIN.EMA.ENABLE",
                                 "True",
                                 "TRAIN.EMA.DEVICE",
-                                average,
+                                ema,
                                 "TRAIN.ACCUMULATION_STEPS",
                                 group == 1 ? "1" : "2",
                                 NULL};
@@ -105,7 +105,7 @@ static void check_injected_overflow(int group, const char *average)
     run_steps(&r, group);
     after = kept_take(&r);
     assert_memory_equal(after.weights, before.weights, n);
-    assert_memory_equal(after.average, before.average, n);
+    assert_memory_equal(after.ema, before.ema, n);
     assert_memory_equal(after.moment, before.moment, n);
     c = session_control(&r.s);
     assert_int_equal(c.step, 5);
@@ -133,8 +133,8 @@ static void test_injected_overflow(void **state)
     check_injected_overflow(1, "cpu");
 }
 
-/* An overflow on purpose: that update leaves no trace but in the counters and the scale.
- */
+/* An overflow on purpose: that update leaves no trace but in the counters and
+ * the scale. */
 static void test_overflow_key(void **state)
 {
     static const char *const more[] = {
@@ -151,7 +151,7 @@ static void test_overflow_key(void **state)
         NULL,
     };
     struct run r;
-    float *weights, *average;
+    float *weights, *ema;
     struct control c;
 
     (void)state;
@@ -160,7 +160,7 @@ static void test_overflow_key(void **state)
     assert_int_equal(session_control(&r.s).skipped, 0);
     weights = xmemdup(run_weights(&r), run_bytes(&r));
     session_get(&r.s, MEMORY_EMA, r.weights);
-    average = xmemdup(r.weights, run_bytes(&r));
+    ema = xmemdup(r.weights, run_bytes(&r));
     run_steps(&r, 1);
     c = session_control(&r.s);
     assert_int_equal(c.skipped, 1);
@@ -168,14 +168,14 @@ static void test_overflow_key(void **state)
     assert_true(c.loss_scale == 128);
     assert_memory_equal(run_weights(&r), weights, run_bytes(&r));
     session_get(&r.s, MEMORY_EMA, r.weights);
-    assert_memory_equal(r.weights, average, run_bytes(&r));
+    assert_memory_equal(r.weights, ema, run_bytes(&r));
     run_steps(&r, 2);
     c = session_control(&r.s);
     assert_int_equal(c.skipped, 1);
     assert_int_equal(c.updates, 4);
     assert_memory_not_equal(run_weights(&r), weights, run_bytes(&r));
     free(weights);
-    free(average);
+    free(ema);
     run_release(&r);
 }
 

@@ -136,6 +136,33 @@ static void test_precision(void **state)
     assert_null(p.amp_remark);
 }
 
+/* Of each level, and of keys that say otherwise. */
+static void test_master_weights(void **state)
+{
+    static const struct {
+        const char *level, *master, *norms;
+        bool master_weights, round_norms;
+    } rows[] = {
+        {"O1", "None", "None", true, false},   {"O2", "None", "None", true, false},
+        {"O3", "None", "None", false, false},  {"O3", "True", "None", true, false},
+        {"O2", "False", "True", false, false}, {"O2", "None", "False", true, true},
+        {"O1", "False", "False", true, false}, {"O3", "None", "False", false, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct plan p =
+            plan_of(&fast, 0,
+                    (const char *[]){"AMP_OPT_LEVEL", rows[i].level, "AMP.MASTER_WEIGHTS",
+                                     rows[i].master, "AMP.KEEP_BATCHNORM_FP32",
+                                     rows[i].norms, NULL});
+
+        assert_int_equal(p.master_weights, rows[i].master_weights);
+        assert_int_equal(p.round_norms, rows[i].round_norms);
+        assert_int_equal(plan_rounds(&p), !rows[i].master_weights || rows[i].round_norms);
+    }
+}
+
 static void test_loss_scale(void **state)
 {
     struct plan p = plan_of(&fast, 0, (const char *[]){"AMP.DTYPE", "fp16", NULL});
@@ -291,6 +318,23 @@ static void test_score_loss(void **state)
 
 static void test_progress(void **state)
 {
+    static const struct progress train = {
+        "Train 0/2", 259, 500, 5, 660, "loss 0.638, lr 4.22e-02, data 0 %", 0};
+    static const struct {
+        int width;
+        const char *want;
+    } narrow[] = {
+        {91,
+         "Train 0/2:  52%|##   | 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr 4.22e-02, "
+         "data 0 %]"},
+        {89, "Train 0/2:  52% 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr 4.22e-02, "
+             "data 0 %]"},
+        {80, "Train 0/2:  52% 259/500 [00:05<00:05, loss 0.638, lr 4.22e-02, data 0 %]"},
+        {70, "Train 0/2:  52% 259/500 [00:05<00:05, loss 0.638, lr 4.22e-02]"},
+        {60, "Train 0/2:  52% 259/500 [00:05<00:05, loss 0.638]"},
+        {40, "Train 0/2:  52% 259/500 [loss 0.638]"},
+        {30, "Train 0/2:  52% 259/500 [loss"},
+    };
     struct strbuf s = STRBUF_INIT;
 
     (void)state;
@@ -302,6 +346,11 @@ static void test_progress(void **state)
     progress_text(&s, &(struct progress){"Train", 176, 180, 12, 1842, "", .initial = 170},
                   100);
     assert_non_null(strstr(s.buf, "176/180 [00:12<00:08,"));
+    for (size_t i = 0; i < sizeof(narrow) / sizeof(*narrow); i++) {
+        strbuf_reset(&s);
+        progress_text(&s, &train, narrow[i].width);
+        assert_string_equal(s.buf, narrow[i].want);
+    }
     strbuf_reset(&s);
     progress_text(&s, &(struct progress){"Val", 0, 10, 0, 0, "", 0}, 40);
     assert_true(s.len <= 39); /* never wider than the terminal */
@@ -320,7 +369,7 @@ int main(void)
         cmocka_unit_test(test_precision),     cmocka_unit_test(test_loss_scale),
         cmocka_unit_test(test_decay_groups),  cmocka_unit_test(test_refused),
         cmocka_unit_test(test_progress),      cmocka_unit_test(test_mean_loss),
-        cmocka_unit_test(test_score_loss),
+        cmocka_unit_test(test_score_loss),    cmocka_unit_test(test_master_weights),
     };
 
     return cmocka_run_group_tests(test, NULL, NULL);

@@ -1,7 +1,10 @@
 /* The keys of TRAIN.LR_SCHEDULER against the rows of the schedules. */
+#include <math.h>
 #include <string.h>
 
 #include "config/schema.h"
+#include "io/json.h"
+#include "ops/control_formula.h"
 #include "session/schedules.h"
 #include "tests/config_init.h"
 #include "tests/test.h"
@@ -58,9 +61,9 @@ static void test_rules(void **state)
 {
     (void)state;
     CHECK("TRAIN.LR_SCHEDULER.NAME must be one of cosine, linear, step, multistep, poly, "
-          "onecycle, not 'cosin' (did you mean cosine?)",
+          "onecycle, constant, plateau, not 'cosin' (did you mean cosine?)",
           NAME, "cosin");
-    CHECK("TRAIN.WARMUP_EPOCHS (20) is more than TRAIN.EPOCHS (5)", "TRAIN.EPOCHS", "5");
+    CHECK(NULL, "TRAIN.EPOCHS", "5");
     CHECK(NULL, "TRAIN.EPOCHS", "5", NAME, "onecycle");
     CHECK(NULL, "TRAIN.EPOCHS", "20");
     CHECK("TRAIN.LR_SCHEDULER.MULTISTEPS has 0 milestones, multistep needs 1 to 32", NAME,
@@ -71,6 +74,9 @@ static void test_rules(void **state)
           "epochs",
           NAME, "multistep", STEPS, "[19, 30]");
     CHECK(NULL, NAME, "multistep", STEPS, "[20]");
+    CHECK(NULL, NAME, "plateau");
+    CHECK("TRAIN.LR_SCHEDULER.DECAY_RATE 1: plateau needs one between 0 and 1", NAME,
+          "plateau", "TRAIN.LR_SCHEDULER.DECAY_RATE", "1");
     CHECK(NULL, NAME, "step", STEPS, "[30, 30]"); /* which is not read */
 }
 
@@ -80,9 +86,10 @@ static void test_fill(void **state)
     static const struct {
         const char *name;
         int kind;
-    } rows[] = {{"cosine", SCHEDULE_COSINE}, {"linear", SCHEDULE_LINEAR},
-                {"step", SCHEDULE_STEP},     {"multistep", SCHEDULE_MULTISTEP},
-                {"poly", SCHEDULE_POLY},     {"onecycle", SCHEDULE_ONECYCLE}};
+    } rows[] = {{"cosine", SCHEDULE_COSINE},     {"linear", SCHEDULE_LINEAR},
+                {"step", SCHEDULE_STEP},         {"multistep", SCHEDULE_MULTISTEP},
+                {"poly", SCHEDULE_POLY},         {"onecycle", SCHEDULE_ONECYCLE},
+                {"constant", SCHEDULE_CONSTANT}, {"plateau", SCHEDULE_PLATEAU}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -102,12 +109,75 @@ static void test_fill(void **state)
     }
 }
 
+/* A trial run of a few epochs need not say that its warm-up is shorter, but is told. */
+static void test_short_run(void **state)
+{
+    struct problems p = {0};
+    struct config cfg;
+    struct schedule s;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "TRAIN.EPOCHS", "5");
+    schedule_note_warmup(&cfg, &p);
+    assert_int_equal(p.n, 1);
+    assert_non_null(strstr(p.item[0].text,
+                           "the warm-up of 20 epochs (TRAIN.WARMUP_EPOCHS) "
+                           "is shortened to the 5 of the run"));
+    s = schedule_fill(&cfg, 7, 1);
+    assert_int_equal(s.warmup, 5 * 7);
+    assert_true(schedule_lr(&s, 5 * 7) == s.min);
+    problems_release(&p);
+    config_release(&cfg);
+}
+
+/* timm's PlateauLRScheduler: the rate of each epoch, after those of the warm-up. */
+static void test_plateau(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    json_t *root = json_parse_file("tests/golden/train/plateau.json", &why), *run;
+    size_t i, k;
+
+    (void)state;
+    assert_non_null(root);
+    json_array_foreach(root, i, run)
+    {
+        struct schedule s = {
+            .kind = SCHEDULE_PLATEAU,
+            .warmup = json_integer_value(json_object_get(run, "warmup")),
+            .base = json_number_value(json_object_get(run, "base")),
+            .warmup_start = json_number_value(json_object_get(run, "warmup_start")),
+            .min = json_number_value(json_object_get(run, "min")),
+            .rate = json_number_value(json_object_get(run, "rate")),
+            .patience = json_integer_value(json_object_get(run, "patience")),
+        };
+        const json_t *score = json_object_get(run, "scores"), *lr, *rates;
+        struct plateau p = PLATEAU_START;
+
+        rates = json_object_get(run, "rates");
+        assert_true(json_array_size(rates) >= 20);
+        json_array_foreach(rates, k, lr)
+        {
+            double want = json_number_value(lr), got = control_lr(&s, (int64_t)k, p.lr);
+            const json_t *of = json_array_get(score, k);
+
+            if (!(fabs(got - want) <= 1e-12 * want))
+                fail_msg("run %zu, epoch %zu: %.17g, not %.17g", i, k, got, want);
+            p.score = json_is_number(of) ? json_number_value(of) : (double)NAN;
+            if ((int64_t)k + 1 > s.warmup)
+                (void)plateau_judge(&p, &s);
+        }
+    }
+    json_decref(root);
+    strbuf_release(&why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_keys),    cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_fill),    cmocka_unit_test(test_short_run),
+        cmocka_unit_test(test_plateau),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

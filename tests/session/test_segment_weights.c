@@ -10,8 +10,9 @@
 #include "graph/flat.h"
 #include "io/safetensors.h"
 #include "tests/child.h"
-#include "tests/dataset/scene_run.h"
+#include "tests/dataset/segment_run.h"
 #include "tests/test.h"
+#include "tests/train/checkpoint_run.h"
 #include "train/checkpoint.h"
 #include "train/class_weights.h"
 #include "train/pretrained.h"
@@ -26,8 +27,8 @@ static void read_class_weights(void *arg)
     (void)class_weights(arg, NULL, weight);
 }
 
-/* Those of a checkpoint, if they can be: else the labels are needed, which are not here.
- */
+/* Those of a checkpoint, if they can be: else the labels are needed, which are
+ * not here. */
 static void test_saved_class_weights(void **state)
 {
     static const char *const text[] = {"[2, 2, 0, 2]", "[2, 2, -1, 2]", "[2, 2, 1e99, 2]",
@@ -37,7 +38,7 @@ static void test_saved_class_weights(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
                    (int)getpid());
-    scene_run(&r, NULL);
+    segment_run(&r, NULL);
     config_set(&r.cfg, "TRAIN.CLASS_WEIGHTS", "auto");
     config_set(&r.cfg, "DATA.DATASET", "list");
     config_set(&r.cfg, "MODEL.PRETRAINED", path);
@@ -81,13 +82,13 @@ static void test_encoder_first(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
                    (int)getpid());
-    scene_run(&encoder, (const char *[]){"MODEL.NAME", "erfnet_encoder", NULL});
-    scene_steps(&encoder, 2);
-    assert_int_equal(checkpoint_write(path, &encoder.s, &fresh, &none, "", &why), 0);
-    scene_run(&strict, NULL);
+    segment_run(&encoder, (const char *[]){"MODEL.NAME", "erfnet_encoder", NULL});
+    segment_steps(&encoder, 2);
+    ckpt_store(path, &encoder.s, &fresh, &none, "");
+    segment_run(&strict, NULL);
     check_dies(load_pretrained, &strict, "decoder.layers.0.conv.weight: not in the file");
     check_dies(load_pretrained, &strict, "MODEL.PRETRAINED_SKIP");
-    scene_run(&full, only);
+    segment_run(&full, only);
     before = xmalloc(run_bytes(&full));
     memcpy(before, run_weights(&full), run_bytes(&full));
     load_pretrained(&full);
@@ -141,8 +142,8 @@ static void load_whole(void *arg)
     pretrained_load_all(&((struct run *)arg)->s, path, "the test", NULL);
 }
 
-/* Published weights may lack the encoder's classifier, which the whole net does not use.
- */
+/* Published weights may lack the encoder's classifier, which the whole net does
+ * not use. */
 static void test_unread_head(void **state)
 {
     struct run r;
@@ -152,7 +153,7 @@ static void test_unread_head(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "/tmp/trainc_segment_%d.safetensors",
                    (int)getpid());
-    scene_run(&r, NULL);
+    segment_run(&r, NULL);
     head = run_segment(&r, "encoder.output_conv.weight");
     write_zeros(&r, "decoder.output_conv.bias");
     check_dies(load_whole, &r, "decoder.output_conv.bias: not in the file");

@@ -1,6 +1,6 @@
 /*
  * Whole training steps of a small ResNet on the reference device (or TEST_DEVICE): what
- * checkpointing, freezing and averages do to the weights.
+ * checkpointing, freezing and EMAs do to the weights.
  */
 #include <math.h>
 
@@ -169,7 +169,7 @@ static void test_freeze(void **state)
     run_release(&b);
 }
 
-/* The average in host memory is bit for bit the one on the device. */
+/* The EMA in host memory is bit for bit the one on the device. */
 static void test_ema_devices(void **state)
 {
     struct run a, b;
@@ -273,7 +273,7 @@ static double loss_of(const struct run *r, enum memory which)
 }
 
 /*
- * Weights and average on the same batches, the average on the device and in host memory,
+ * Weights and EMA on the same batches, the EMA on the device and in host memory,
  * with what the weights become in between; training goes on unharmed. On the CPU packed
  * weights must follow.
  */

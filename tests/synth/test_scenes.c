@@ -39,8 +39,8 @@ static void pure_and_different(void **state)
     }
 }
 
-/* Every pixel has a label that Cityscapes knows; a few scenes show all kinds of things.
- */
+/* Every pixel has a label that Cityscapes knows; a few scenes show all kinds
+ * of things. */
 static void every_pixel_is_labelled(void **state)
 {
     static uint8_t rgb[PIXELS * 3], id[PIXELS];
@@ -101,7 +101,7 @@ static void folders_are_cityscapes(void **state)
         assert_int_equal(d[0]->n, split ? 2 : 5);
         for (int64_t i = 0; i < d[0]->n; i++) {
             for (int t = 0; t < 2; t++)
-                if (dataset_label_picture(d[t], i, &limits, &bytes, &r[t], &why) < 0)
+                if (dataset_label_map(d[t], i, &limits, &bytes, &r[t], &why) < 0)
                     fail_msg("%s", why.buf);
             assert_true(r[0].w == 64 && r[0].h == 32);
             assert_memory_equal(r[0].pixel, r[1].pixel, 64 * 32);

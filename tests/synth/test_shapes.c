@@ -1,5 +1,5 @@
-/* Generated pictures: pure functions of their arguments, all different, JPEGs in folders.
- */
+/* Generated images: pure functions of their arguments, all different, JPEGs
+ * in folders. */
 #include <ftw.h>
 #include <math.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ enum { SIZE = 32, BYTES = SIZE * SIZE * 3 };
 
 static void draw(uint8_t *rgb, uint64_t seed, uint32_t split, uint32_t number, int shape)
 {
-    struct synth_picture p = {seed, split, number, shape, SIZE};
+    struct synth_image p = {seed, split, number, shape, SIZE};
 
     synth_shapes_draw(&p, rgb);
 }
@@ -41,7 +41,7 @@ static void test_pure(void **state)
     draw(base, 1, 0, 5, 3);
     draw(other, 1, 0, 5, 3);
     assert_memory_equal(base, other, BYTES);
-    for (int i = 0; i < 5; i++) { /* each argument changes the whole picture */
+    for (int i = 0; i < 5; i++) { /* each argument changes the whole image */
         draw(other,
              i == 0   ? 2
              : i == 1 ? 1ull << 40 | 1
@@ -52,7 +52,7 @@ static void test_pure(void **state)
     }
 }
 
-/* No two pictures of a set are alike, and none is empty or black. */
+/* No two images of a set are alike, and none is empty or black. */
 static void test_distinct(void **state)
 {
     enum { EACH = 8, N = SYNTH_SHAPES * EACH };
@@ -70,23 +70,23 @@ static void test_distinct(void **state)
             square += all[i][k] * all[i][k] / (double)BYTES;
         }
         if (!(mean > 20 && mean < 235 && square - mean * mean > 100))
-            fail_msg("picture %d: mean %g", i, mean);
+            fail_msg("image %d: mean %g", i, mean);
         for (int k = 0; k < i; k++, pairs++)
             if (!(mean_difference(all[i], all[k], BYTES) > 5))
-                fail_msg("pictures %d and %d", i, k);
+                fail_msg("images %d and %d", i, k);
     }
     assert_int_equal(pairs, N * (N - 1) / 2);
     free(all);
 }
 
-/* Twice the size is the same picture: only the grain differs. */
+/* Twice the size is the same image: only the grain differs. */
 static void test_sizes(void **state)
 {
     uint8_t small[BYTES], *large = xmalloc(4 * BYTES), half[BYTES];
 
     (void)state;
     for (int shape = 0; shape < SYNTH_SHAPES; shape++) {
-        struct synth_picture p = {9, 1, 2, shape, 2 * SIZE};
+        struct synth_image p = {9, 1, 2, shape, 2 * SIZE};
 
         draw(small, 9, 1, 2, shape);
         synth_shapes_draw(&p, large);

@@ -1,5 +1,6 @@
 #include "tests/train/checkpoint_run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,16 +61,26 @@ const struct run_state ckpt_state = {
     .ema = {{2, 61.7, 99.5, 0, 0, 0, 0}},
     .window = {.loss_sum = 0.25, .measured = 3, .count = 4, .top1 = 1, .runs = 1},
     .val_iou = {10, {0.5, 0, 1, 1.0 / 3}},
+    .plateau = {.best = -1, .score = (double)NAN}, /* none with this schedule */
     .val_step = 3,
 };
 
-void ckpt_write(struct run *r, const char *to)
+void ckpt_store(const char *to, const struct session *s, const struct run_state *state,
+                const struct class_list *classes, const char *config)
 {
     struct strbuf why = STRBUF_INIT;
+    struct checkpoint c = {.s = NULL};
 
-    if (checkpoint_write(to, &r->s, &ckpt_state, &ckpt_classes, "SEED: 0\n", &why))
+    checkpoint_take(&c, s, state, classes, config);
+    if (checkpoint_store(&c, to, &why))
         fail_msg("%s", why.buf);
+    checkpoint_release(&c);
     strbuf_release(&why);
+}
+
+void ckpt_write(struct run *r, const char *to)
+{
+    ckpt_store(to, &r->s, &ckpt_state, &ckpt_classes, "SEED: 0\n");
 }
 
 void ckpt_same_array(struct run *a, struct run *b, enum memory m)

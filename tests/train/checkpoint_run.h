@@ -7,13 +7,16 @@
 
 extern const struct class_list ckpt_classes;
 extern const struct run_state ckpt_state;
-extern const char *const ckpt_adamw_ema[]; /* for run_init: AdamW and an average */
+extern const char *const ckpt_adamw_ema[]; /* for run_init: AdamW and an EMA */
 
 /* Between setup and teardown: an empty folder, and the name of a checkpoint in it. */
 extern char ckpt_dir[64], ckpt_path[128];
 int ckpt_setup(void **state);
 int ckpt_teardown(void **state);
 
+/* Fails the test if it cannot. */
+void ckpt_store(const char *to, const struct session *s, const struct run_state *state,
+                const struct class_list *classes, const char *config);
 void ckpt_write(struct run *r, const char *to);
 void ckpt_damage(const char *file, long at); /* one bit of the byte at `at` */
 

@@ -34,6 +34,10 @@ static void training_defaults_are_swins(void **state)
     assert_int_equal(o.workers, 8);
     assert_int_equal(o.prefetch, 4);
     assert_true(o.shuffle && o.drop_last);
+    config_set(&cfg, "DATA.SHUFFLE", "False");
+    config_set(&cfg, "DATA.DROP_LAST", "False");
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    assert_true(!o.shuffle && !o.drop_last);
     assert_true(o.max_bad_share == 0.01 && o.on_error == LOADER_SKIP);
     assert_int_equal(o.limits.max_pixels, 178956970);
     assert_int_equal(o.cache_bytes, 0);
@@ -44,6 +48,7 @@ static void keys_reach_the_loader(void **state)
 {
     struct config cfg;
     static struct loader_options o;
+    int64_t alone;
 
     (void)state;
     config_init(&cfg);
@@ -70,6 +75,11 @@ static void keys_reach_the_loader(void **state)
     assert_true(o.transform.flip.probability == 0.25 && o.transform.flip.alternate);
     assert_int_equal(o.transform.pad_mode, PAD_EDGE);
     assert_in_range(o.cache_bytes, 1, host_memory() / 2);
+    alone = o.cache_bytes;
+    setenv("PMI_SIZE", "4", 1);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    unsetenv("PMI_SIZE");
+    assert_int_equal(o.cache_bytes, alone / 4); /* processes share the machine */
     assert_int_equal(o.on_error, LOADER_FAIL);
     assert_int_equal(o.workers, 0);
     assert_int_equal(o.seed, 77);
@@ -232,7 +242,7 @@ static void a_split_is_looked_for(void **state)
     check_train(&cfg, 1, "' looks like DATA.DATASET list");
     config_set(&cfg, "DATA.DATASET", "list");
     check_train(&cfg, 0, NULL);
-    make_picture(dir, "train/1.jpg", 8, 8, 0); /* a folder without classes */
+    make_image(dir, "train/1.jpg", 8, 8, 0); /* a folder without classes */
     config_set(&cfg, "DATA.DATASET", "folder");
     check_train(&cfg, 0, "looks like DATA.DATASET list, not folder");
     config_set(&cfg, "DATA.DATA_PATH", list);

@@ -36,7 +36,7 @@ static int teardown(void **state)
 
 static int64_t axis; /* of the checkpoint */
 
-/* Epochs of five updates: the folder at the fifth, with so many epochs behind it. */
+/* Epochs of five updates: the folder at the fifth, with so many epochs after it. */
 static void open_at(struct output *o, int64_t epoch, bool resumed)
 {
     const struct run_state state = {
@@ -86,19 +86,19 @@ static void test_lines(void **state)
     output_val(&o, &val);
     output_close(&o);
     check_metrics(true);
-    /* Saved behind the fifth update, before its validation: that comes again. */
+    /* Saved after the fifth update, before its validation: that comes again. */
     open_at(&o, 0, true);
     check_metrics(false);
     output_val(&o, &val);
     output_close(&o);
     check_metrics(true);
-    open_at(&o, 1, true); /* and one behind the validation */
+    open_at(&o, 1, true); /* and one after the validation */
     check_metrics(true);
     output_close(&o);
 }
 
-/* An average that has diverged was measured all the same; one that is not kept was not.
- */
+/* An EMA that has diverged was measured all the same; one that is not kept
+ * was not. */
 static void test_diverged(void **state)
 {
     struct val_line val = {.step = 5, .val = scores_unknown(), .ema = scores_unknown()};
@@ -148,8 +148,8 @@ static bool starts_at(char step)
     return events_have(event, sizeof(event));
 }
 
-/* The same of update 0, which is not written: length 13, its CRC, and a time before it.
- */
+/* The same of update 0, which is not written: length 13, its CRC, and a time
+ * before it. */
 static bool starts_fresh(void)
 {
     static const char length[] = {13, 0, 0, 0, 0, 0, 0, 0}, start[] = {0x3a, 2, 8, 1};
@@ -157,7 +157,7 @@ static bool starts_fresh(void)
     return events_have(length, sizeof(length)) && events_have(start, sizeof(start));
 }
 
-/* TensorBoard keeps the update of the checkpoint, and forgets those behind it. Of a fresh
+/* TensorBoard keeps the update of the checkpoint, and forgets those after it. Of a fresh
  * run it keeps nothing that an earlier one left in the folder. */
 static void test_events(void **state)
 {
@@ -227,9 +227,10 @@ static void test_keys(void **state)
         {"SAVE_FREQ", "1", "3", NULL},
         {"DATA.NUM_WORKERS", "8", "2", NULL},
         {"TRAIN.EVAL_FREQ", "1", "2", NULL},
-        {"LOG.PICTURES", "4", "0", NULL},
+        {"LOG.IMAGES", "4", "0", NULL},
         {"CUDNN.CACHE", "auto", "/tmp/job7", NULL},
         {"CUDA.GRAPH", "True", "False", NULL},
+        {"DEBUG.REDZONES", "False", "True", NULL},
         {"DATA.ON_ERROR", "skip", "fail", NULL},
         {"DATA.MAX_BAD_SHARE", "0.01", "0.1", NULL},
         {"DATA.CHECK_CLASSES", "True", "False", NULL},

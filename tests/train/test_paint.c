@@ -1,4 +1,4 @@
-/* Segmentations as pictures: which class, which colour, at which size, in which file. */
+/* Segmentations as images: which class, which colour, at which size, in which file. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void test_argmax(void **state)
     assert_int_equal(label[4], 0);
 }
 
-/* Each label covers 2 x 2 pixels in the middle of a wider picture. */
+/* Each label covers 2 x 2 pixels in the middle of a wider image. */
 static void test_labels(void **state)
 {
     const struct class_set *set = class_set_find("camvid11");

@@ -314,7 +314,7 @@ static void test_22k(void **state)
     run_release(&to);
 }
 
-/* Nothing remembers the weights that were there before: packed copies and averages. */
+/* Nothing remembers the weights that were there before: packed copies and EMAs. */
 static void test_forgets(void **state)
 {
     struct run from, a, b;

@@ -1,17 +1,31 @@
 /* The checkpoints of a run: which are kept, which is resumed, and a full disk. */
+#include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "graph/flat.h"
 #include "tests/child.h"
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"
 #include "train/saves.h"
+
+static int full; /* so many calls of fsync find a full disk */
+
+int fsync(int fd)
+{
+    (void)fd;
+    errno = ENOSPC;
+    return full && full-- ? -1 : 0;
+}
 
 static int count_files(const char *start)
 {
@@ -35,9 +49,28 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
+/* 0, or -1 if something was not written. */
+static int save_now(const struct saves *saves, const struct session *s,
+                    const struct run_state *state, bool epoch_end, bool best)
+{
+    struct run_state before = *state;
+    struct saves v = *saves;
+    struct saves_end end;
+
+    before.best_score = -1;
+    saves_start(&v, s, state, best ? &before : NULL, epoch_end);
+    end = saves_wait(&v);
+    assert_true(end.any);
+    assert_false(saves_wait(&v).any);
+    saves_release(&v);
+    assert_null(end.diverged);
+    return end.failed || end.best_lost ? -1 : 0;
+}
+
 static void resume_or_die(void *arg)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "", 2};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "", .keep = 2};
     struct run_state got;
 
     (void)saves_resume(&v, &((struct run *)arg)->s, &got);
@@ -46,17 +79,19 @@ static void resume_or_die(void *arg)
 /* A damaged file is named where it is passed over, not each time the folder is read. */
 static void look_and_save(void *arg)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "", 2};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "", .keep = 2};
     struct run *r = arg;
 
     log_level_set(LOG_WARNING);
     (void)saves_exist(ckpt_dir);
-    (void)saves_write(&v, &r->s, &ckpt_state, true, false);
+    (void)save_now(&v, &r->s, &ckpt_state, true, false);
 }
 
 static void test_saves(void **state)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 2};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 2};
     struct run_state s = ckpt_state, got;
     char *said;
     int code;
@@ -68,9 +103,7 @@ static void test_saves(void **state)
     assert_false(saves_resume(&v, &a.s, &got));
     for (s.epoch = 1; s.epoch <= 4; s.epoch++) {
         run_steps(&a, 1);
-        if (s.epoch == 1)
-            assert_int_equal(saves_best(&v, &a.s, &s), 0);
-        assert_int_equal(saves_write(&v, &a.s, &s, true, s.epoch == 1), 0);
+        assert_int_equal(save_now(&v, &a.s, &s, true, s.epoch == 1), 0);
     }
     assert_int_equal(count_files("ckpt_"), 2);
     assert_true(same_file("last.safetensors", "ckpt_epoch_3.safetensors"));
@@ -78,7 +111,7 @@ static void test_saves(void **state)
     assert_int_equal(count_files("best"), 1); /* outlives its numbered name */
     run_steps(&a, 1);
     s.epoch = 4;
-    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    assert_int_equal(save_now(&v, &a.s, &s, false, false), 0);
     assert_true(same_file("last.safetensors", "ckpt_step_5.safetensors"));
     assert_int_equal(count_files("ckpt_"), 2);
 
@@ -117,7 +150,8 @@ static void test_saves(void **state)
 /* What was just written stays, though the folder has as many of later updates. */
 static void test_older(void **state)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 1};
     struct run_state s = ckpt_state;
     struct control c;
     struct run a;
@@ -126,12 +160,12 @@ static void test_older(void **state)
     run_init(&a, NULL);
     run_steps(&a, 2);
     s.epoch = 2;
-    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    assert_int_equal(save_now(&v, &a.s, &s, false, false), 0);
     c = session_control(&a.s);
     c.step = c.updates = 1;
     session_set_control(&a.s, &c);
     s.epoch = 1;
-    assert_int_equal(saves_write(&v, &a.s, &s, false, false), 0);
+    assert_int_equal(save_now(&v, &a.s, &s, false, false), 0);
     assert_true(same_file("last.safetensors", "ckpt_step_1.safetensors"));
     run_release(&a);
 }
@@ -139,7 +173,8 @@ static void test_older(void **state)
 /* No room for the new file: it is not there, the old ones are, and the caller knows. */
 static void test_disk_full(void **state)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 2};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 2};
     struct run_state s = ckpt_state, got;
     struct rlimit limit, small;
     struct run a;
@@ -148,8 +183,7 @@ static void test_disk_full(void **state)
     run_init(&a, NULL);
     run_steps(&a, 1);
     s.epoch = 1;
-    assert_int_equal(saves_best(&v, &a.s, &s), 0);
-    assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    assert_int_equal(save_now(&v, &a.s, &s, true, true), 0);
     assert_true(same_file("best.safetensors", "ckpt_epoch_0.safetensors"));
     run_steps(&a, 1);
     s.epoch = 2;
@@ -157,8 +191,7 @@ static void test_disk_full(void **state)
     small = (struct rlimit){100000, limit.rlim_max};
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    assert_int_equal(saves_best(&v, &a.s, &s), -1);
-    assert_int_equal(saves_write(&v, &a.s, &s, true, false), -1);
+    assert_int_equal(save_now(&v, &a.s, &s, true, true), -1);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     assert_int_equal(count_files("ckpt_"), 1);
     assert_true(same_file("best.safetensors", "ckpt_epoch_0.safetensors"));
@@ -169,23 +202,26 @@ static void test_disk_full(void **state)
 }
 
 /* Killed between the two: the run goes on from the best, which it has, or from before. */
-static void test_killed_behind_best(void **state)
+static void test_killed_after_best(void **state)
 {
-    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 1};
     struct run_state s = ckpt_state, got;
     struct run a;
+    char *best;
 
     (void)state;
     run_init(&a, NULL);
     run_steps(&a, 1);
     s.epoch = 1;
     s.best_score = 10;
-    assert_int_equal(saves_best(&v, &a.s, &s), 0);
-    assert_int_equal(saves_write(&v, &a.s, &s, true, true), 0);
+    assert_int_equal(save_now(&v, &a.s, &s, true, true), 0);
     run_steps(&a, 1);
     s.epoch = 2;
     s.best_score = 20;
-    assert_int_equal(saves_best(&v, &a.s, &s), 0);
+    best = path_join(ckpt_dir, "best.safetensors");
+    ckpt_store(best, &a.s, &s, &ckpt_classes, "SEED: 0\n");
+    free(best);
     assert_int_equal(count_files("ckpt_epoch_1"), 0);
     assert_true(saves_resume(&v, &a.s, &got));
     assert_int_equal(got.epoch, 2);
@@ -219,7 +255,8 @@ static void test_other_files(void **state)
         "last.safetensors.tmp",
         "best.safetensors.tmp",
     };
-    const struct saves v = {ckpt_dir, &ckpt_classes, "SEED: 0\n", 1};
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 1};
     struct run_state s = ckpt_state;
     struct run a;
 
@@ -235,12 +272,144 @@ static void test_other_files(void **state)
     run_init(&a, NULL);
     for (s.epoch = 1; s.epoch <= 3; s.epoch++) {
         run_steps(&a, 1);
-        assert_int_equal(saves_write(&v, &a.s, &s, true, false), 0);
+        assert_int_equal(save_now(&v, &a.s, &s, true, false), 0);
     }
     for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
         assert_true(count_files(theirs[i]) > 0);
     assert_int_equal(count_files("ckpt_epoch_2"), 1);
     assert_int_equal(count_files("ckpt_epoch_0"), 0);
+    run_release(&a);
+}
+
+/* Without room the oldest ones go, but not the last sound one. */
+static void test_no_room(void **state)
+{
+    const struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 9};
+    struct run_state s = ckpt_state, got;
+    struct run a;
+
+    (void)state;
+    run_init(&a, NULL);
+    for (s.epoch = 1; s.epoch <= 4; s.epoch++) {
+        run_steps(&a, 1);
+        full = s.epoch == 4;
+        assert_int_equal(save_now(&v, &a.s, &s, true, false), 0);
+        assert_int_equal(full, 0);
+    }
+    assert_int_equal(count_files("ckpt_"), 3);
+    assert_int_equal(count_files("ckpt_epoch_0"), 0);
+    run_steps(&a, 1);
+    full = 1000;
+    assert_int_equal(save_now(&v, &a.s, &s, true, false), -1);
+    full = 0;
+    assert_int_equal(count_files("ckpt_"), 1);
+    assert_true(same_file("last.safetensors", "ckpt_epoch_3.safetensors"));
+    assert_true(saves_resume(&v, &a.s, &got));
+    assert_int_equal(got.epoch, 4);
+    run_release(&a);
+}
+
+/* What is not finite is not written, and the caller learns which tensor it is. */
+static void test_diverged(void **state)
+{
+    static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_EMA, MEMORY_MOMENT2};
+    static const float bad[] = {INFINITY, -INFINITY, NAN};
+    static const char *const name[] = {"", "ema.", "optimizer.exp_avg_sq."};
+    struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 2};
+    struct run_state s = ckpt_state, got;
+    struct run a;
+    float *flat;
+
+    (void)state;
+    run_init(&a, ckpt_adamw_ema);
+    run_steps(&a, 1);
+    s.epoch = 1;
+    assert_int_equal(save_now(&v, &a.s, &s, true, true), 0);
+    flat = xcalloc(1, run_bytes(&a));
+    for (int i = 0; i < 3; i++) {
+        const struct segment *seg = &session_flat(&a.s)->segment[i];
+        struct saves_end end;
+        char *want = xasprintf("%s%s", name[i], seg->tensor->name);
+        float was;
+
+        session_get(&a.s, memory[i], flat);
+        was = flat[seg->offset + seg->len - 1];
+        flat[seg->offset + seg->len - 1] = bad[i];
+        session_set(&a.s, memory[i], flat);
+        s.epoch = 2;
+        saves_start(&v, &a.s, &s, &s, true);
+        end = saves_wait(&v);
+        assert_true(end.failed);
+        assert_non_null(end.diverged);
+        assert_string_equal(end.diverged, want);
+        free(end.diverged);
+        free(want);
+        flat[seg->offset + seg->len - 1] = was;
+        session_set(&a.s, memory[i], flat);
+    }
+    saves_release(&v);
+    free(flat);
+    assert_int_equal(count_files("ckpt_"), 1);
+    assert_true(same_file("best.safetensors", "ckpt_epoch_0.safetensors"));
+    assert_true(same_file("last.safetensors", "ckpt_epoch_0.safetensors"));
+    assert_true(saves_resume(&v, &a.s, &got));
+    assert_int_equal(got.epoch, 1);
+    run_release(&a);
+}
+
+/* The copy is what is written, whatever training does to the arrays meanwhile. */
+static void test_training_goes_on(void **state)
+{
+    struct saves v = {
+        .dir = ckpt_dir, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 2};
+    struct run_state s = ckpt_state, got;
+    struct run a, b, c;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_init(&b, NULL);
+    run_init(&c, NULL);
+    run_steps(&a, 1);
+    run_steps(&b, 1);
+    s.epoch = 1;
+    saves_start(&v, &a.s, &s, NULL, true);
+    run_steps(&a, 1);
+    assert_false(saves_wait(&v).failed);
+    assert_true(saves_resume(&v, &c.s, &got));
+    ckpt_same_array(&c, &b, MEMORY_WEIGHTS);
+    saves_release(&v);
+    run_release(&a);
+    run_release(&b);
+    run_release(&c);
+}
+
+/* A folder that was removed under a run is there again. */
+static void test_folder_removed(void **state)
+{
+    char *gone = path_join(ckpt_dir, "gone"), *path = path_join(gone, "config.yaml");
+    const struct saves v = {
+        .dir = gone, .classes = &ckpt_classes, .config = "SEED: 0\n", .keep = 2};
+    struct run_state s = ckpt_state, got;
+    struct run a;
+    char *text;
+
+    (void)state;
+    run_init(&a, NULL);
+    run_steps(&a, 1);
+    s.epoch = 1;
+    assert_int_equal(save_now(&v, &a.s, &s, true, false), 0);
+    assert_true(saves_resume(&v, &a.s, &got));
+    text = file_read(path, NULL);
+    assert_non_null(text);
+    assert_string_equal(text, "SEED: 0\n");
+    free(text);
+    free(path);
+    path = xasprintf("rm -r '%s'", gone);
+    assert_int_equal(system(path), 0);
+    free(path);
+    free(gone);
     run_release(&a);
 }
 
@@ -250,8 +419,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_saves, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_older, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_disk_full, ckpt_setup, ckpt_teardown),
-        cmocka_unit_test_setup_teardown(test_killed_behind_best, ckpt_setup,
+        cmocka_unit_test_setup_teardown(test_killed_after_best, ckpt_setup,
                                         ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_no_room, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_diverged, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_training_goes_on, ckpt_setup, ckpt_teardown),
+        cmocka_unit_test_setup_teardown(test_folder_removed, ckpt_setup, ckpt_teardown),
         cmocka_unit_test_setup_teardown(test_other_files, ckpt_setup, ckpt_teardown),
     };
 

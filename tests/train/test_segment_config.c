@@ -1,4 +1,4 @@
-/* What the keys of label pictures mean for the loader, and which do not fit together. */
+/* What the keys of label maps mean for the loader, and which do not fit together. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void keys_reach_the_loader(void **state)
     config_set(&cfg, "AUG.RESIZE_SCALE", "[0.5, 2.0]");
     config_set(&cfg, "AUG.COLOR_JITTER", "0.1");
     data_loader_options(&cfg, DATA_TRAIN, &o);
-    assert_int_equal(o.transform.kind, TRANSFORM_SCENE);
+    assert_int_equal(o.transform.kind, TRANSFORM_SEGMENT);
     assert_true(o.transform.w == 64 && o.transform.h == 32);
     assert_int_equal(o.transform.label_divisor, 1);
     assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
@@ -89,14 +89,14 @@ static void what_does_not_fit_is_said(void **state)
     expect("DATA.DATASET", "folder", "DATA.CLASS_SET is for label maps");
     expect("MODEL.NAME", "erfnet_encoder", NULL);
     expect("AUG.REPROB", "0.25", NULL); /* the default, as in a saved config.yaml */
-    expect("AUG.REPROB", "0.5", "AUG.REPROB is not for label pictures");
+    expect("AUG.REPROB", "0.5", "AUG.REPROB is not for label maps");
     expect("AUG.AUTO_AUGMENT", "none", NULL);
-    expect("AUG.AUTO_AUGMENT", "rand-m7", "AUG.AUTO_AUGMENT is not for label pictures");
-    expect("AUG.PAD_CROP", "4", "AUG.PAD_CROP is not for label pictures");
-    expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE is not for label pictures");
+    expect("AUG.AUTO_AUGMENT", "rand-m7", "AUG.AUTO_AUGMENT is not for label maps");
+    expect("AUG.PAD_CROP", "4", "AUG.PAD_CROP is not for label maps");
+    expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE is not for label maps");
 }
 
-/* What a classifier would read and label pictures do not. */
+/* What a classifier would read and label maps do not. */
 static void what_is_not_read_is_said(void **state)
 {
     static const char *const unread[][2] = {{"AUG.SCALE", "[0.5, 1.0]"},
@@ -183,7 +183,7 @@ static void names_are_counted(void **state)
     config_release(&cfg);
 }
 
-/* Synthetic pictures have labels if the model segments. */
+/* Synthetic images have labels if the model segments. */
 static void synthetic_follows_the_model(void **state)
 {
     struct config cfg;
@@ -240,14 +240,14 @@ static void labels_have_classes(void **state)
     struct config cfg;
 
     (void)state;
-    make_picture(dir, "a.jpg", 3, 2, 0);
+    make_image(dir, "a.jpg", 3, 2, 0);
     make_label(dir, "a.png", 3, 2, pixel);
     make_file(dir, "train.txt", "a.jpg a.png\n", 12);
     set_erfnet(&cfg);
     config_set(&cfg, "DATA.DATASET", "list");
     config_set(&cfg, "DATA.DATA_PATH", dir);
     config_set(&cfg, "TRAIN.CLASS_WEIGHTS", "auto");
-    check_dies(read_class_weights, &cfg, "no pixel of the label pictures of");
+    check_dies(read_class_weights, &cfg, "no pixel of the label maps of");
     pixel[4] = 7; /* a road */
     make_label(dir, "a.png", 3, 2, pixel);
     check_leaves(read_class_weights, &cfg, 0, "class weights: road");

@@ -62,7 +62,7 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
         .step = amx_window_step(v),
         .panel = (ptrdiff_t)v->packed * v->reads * LANES,
         .y = (uint16_t *)j->a->to + at,
-        .mask = j->a->mask ? (const uint16_t *)j->a->mask + at : NULL,
+        .relu_mask = j->a->relu_mask ? (const uint16_t *)j->a->relu_mask + at : NULL,
         .bias = j->a->bias,
         .relu = j->a->relu,
         .channels = v->of.channels,
@@ -97,7 +97,7 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
     for (int t = 0; t < v->of.taps; t++)
         add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
     if (y + rows < v->of.rows) {
-        /* the next band, as far as it is not what this one reads */
+        /* of the next band, what this one does not read */
         b.next = image_at(j, image) +
                  (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
                      v->of.c;

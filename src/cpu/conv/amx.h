@@ -16,9 +16,9 @@
 /*
  *   amx.c             forward and data gradient
  *     amx_window.c    what a result reads: taps, and copies with borders
- *     amx_band.c      the multiply, and what is behind it
+ *     amx_band.c      the multiply, and what is after it
  *   amx_grad.c        the weight gradient
- *     amx_sides.c     x turned, dy in pairs
+ *     amx_sides.c     x transposed, dy in pairs
  *     amx_sums.c      the multiply
  *   amx_pack.c        the weights of forward and data gradient
  */

@@ -2,13 +2,13 @@
 
 #include "cpu/conv/amx_tiles.h"
 
-/* What will be read soon, brought near while tiles multiply: some lines in a step. */
-struct ahead {
+/* What will be read soon, prefetched while tiles multiply: some lines in a step. */
+struct prefetch {
     const char *at;
     int lines;
 };
 
-INLINE void fetch(struct ahead *a)
+INLINE void fetch(struct prefetch *a)
 {
     for (int i = 0; i < a->lines; i++, a->at += LINE)
         _mm_prefetch(a->at, _MM_HINT_T1);
@@ -16,7 +16,7 @@ INLINE void fetch(struct ahead *a)
 
 /* Sums of 2 x 16 positions by 2 x 16 channels: sum[position / 16][channel / 16]. */
 INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         struct ahead *ahead, float sum[4][TILE])
+                         struct prefetch *prefetch, float sum[4][TILE])
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
@@ -25,7 +25,7 @@ INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
-            fetch(ahead);
+            fetch(prefetch);
             _tile_loadd(6, pw, LINE);
             _tile_loadd(4, px, bytes);
             _tile_dpbf16ps(0, 4, 6);
@@ -39,9 +39,9 @@ INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
     sums_store(sum);
 }
 
-/* Of 4 x 16 positions by 16 channels: sum[position / 16]. */
+/* For 4 x 16 positions by 16 channels: sum[position / 16]. */
 INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int depth,
-                         struct ahead *ahead, float sum[4][TILE])
+                         struct prefetch *prefetch, float sum[4][TILE])
 {
     const ptrdiff_t next = LANES * b->step, bytes = b->step * 2;
 
@@ -50,7 +50,7 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
         const uint16_t *px = b->x[t] + x, *pw = b->w[t] + w;
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
-            fetch(ahead);
+            fetch(prefetch);
             _tile_loadd(6, pw, LINE);
             _tile_loadd(4, px, bytes);
             _tile_dpbf16ps(0, 4, 6);
@@ -65,8 +65,8 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
     sums_store(sum);
 }
 
-/* 16 results with what is behind them: relu_value and relu_slope of ops/pointwise.h. */
-INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *mask)
+/* 16 results with what is after them: relu_value and relu_slope of ops/pointwise.h. */
+INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *relu_mask)
 {
     const __m512 zero = _mm512_setzero_ps();
 
@@ -74,9 +74,9 @@ INLINE __m512 finish(const struct amx_band *b, __m512 v, int k, const uint16_t *
         v = _mm512_add_ps(v, _mm512_loadu_ps(b->bias + k));
     if (b->relu)
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
-    if (mask) {
+    if (relu_mask) {
         __m512 m = (__m512)_mm512_slli_epi32(
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)mask)), 16);
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)relu_mask)), 16);
 
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
     }
@@ -95,13 +95,13 @@ INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
 
 /*
  * Sums [i, i + n) of a block, of `vectors` x 16 channels, go to pixels from `to` on. What
- * is stored `next` numbers on comes with the next block: a store alone would ask too
+ * is stored `next` elements on comes with the next block: a store alone would ask too
  * late.
  */
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
                       ptrdiff_t to, ptrdiff_t next, int vectors)
 {
-    bool plain = !b->bias && !b->relu && !b->mask;
+    bool plain = !b->bias && !b->relu && !b->relu_mask;
 
     for (; n > 0; n--, i++, to += b->col) {
         const float *at = sum[i / LANES * vectors] + i % LANES * LANES;
@@ -114,13 +114,13 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
             store_32(b->y + to, v, _mm512_load_ps(at + LANES));
             n--, i++, to += b->col;
         } else if (vectors > 1) {
-            const uint16_t *mask = b->mask ? b->mask + to : NULL;
+            const uint16_t *relu_mask = b->relu_mask ? b->relu_mask + to : NULL;
 
-            store_32(b->y + to, finish(b, v, k, mask),
+            store_32(b->y + to, finish(b, v, k, relu_mask),
                      finish(b, _mm512_load_ps(at + TILE), k + LANES,
-                            mask ? mask + LANES : NULL));
+                            relu_mask ? relu_mask + LANES : NULL));
         } else {
-            store_16(b->y + to, finish(b, v, k, b->mask ? b->mask + to : NULL));
+            store_16(b->y + to, finish(b, v, k, b->relu_mask ? b->relu_mask + to : NULL));
         }
     }
 }
@@ -153,11 +153,11 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     const int all = (b->rows - 1) * b->pitch + b->cols;
     const int blocks = (all + block - 1) / block;
     const int multiplies = (b->end - b->begin) / (vectors * LANES) * b->taps * b->steps;
-    struct ahead ahead = {.at = (const char *)b->next};
+    struct prefetch prefetch = {.at = (const char *)b->next};
     float sum[TILES][TILE] __attribute__((aligned(64)));
 
     if (multiplies)
-        ahead.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
+        prefetch.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
     for (int p = 0; p < all; p += block) {
         int at = exact && p + block > all ? all - block : p;
 
@@ -165,9 +165,9 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
             ptrdiff_t w = k / LANES * b->panel;
 
             if (vectors > 1)
-                multiply_2x2(b, at * b->step, w, depth, &ahead, sum);
+                multiply_2x2(b, at * b->step, w, depth, &prefetch, sum);
             else
-                multiply_4x1(b, at * b->step, w, depth, &ahead, sum);
+                multiply_4x1(b, at * b->step, w, depth, &prefetch, sum);
             store_block(b, sum, at, k, vectors);
         }
     }

@@ -18,7 +18,7 @@ struct amx_band {
     ptrdiff_t next_len;   /* so many elements */
     /* result */
     uint16_t *y;          /* position 0 */
-    const uint16_t *mask; /* the same, or NULL */
+    const uint16_t *relu_mask; /* the same, or NULL */
     const float *bias;
     bool relu;
     int channels, pitch, cols, rows;
@@ -30,7 +30,7 @@ struct amx_band {
 int amx_block(int channels);
 
 /*
- * The results of a band. `exact`: nothing may be read behind the last position, so there
+ * The results of a band. `exact`: nothing may be read past the last position, so there
  * must be a whole block, and the last one begins early: it makes some results twice.
  */
 void amx_run_band(const struct amx_band *b, bool exact);

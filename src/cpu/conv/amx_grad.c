@@ -1,9 +1,9 @@
 /*
  * The weight gradient, and the bias's: sums over positions, 32 of them a multiply.
  *
- * The left side of the tiles is x, channel by channel (`turned`: a line of positions for
- * each channel and phase of the stride; a tap is a distance along it), the right side dy
- * in pairs of positions (`pairs`), with zeros where a position is no result. Both are
+ * The left side of the tiles is x, channel by channel (`transposed`: a line of positions
+ * for each channel and phase of the stride; a tap is a distance along it), the right side
+ * dy in pairs of positions (`pairs`), with zeros where a position is no result. Both are
  * made for a chunk of segments: bands of images.
  *
  * Small weights: each thread makes chunks of its own images and has sums of its own,
@@ -19,12 +19,12 @@
 #include "cpu/conv/amx_window.h"
 
 enum {
-    LARGE = 1 << 20,  /* bytes of weights; what is more no thread has all to itself */
-    SUMS = 1 << 20,   /* bytes of sums that a core's cache holds beside a chunk */
-    NEAR = 768 << 10, /* bytes of such a chunk with the copy that it is made of, */
-    FAR = 4000 << 10, /* of each thread's x where the sums are larger */
-    STEPS = 8,        /* of 32 positions, whose lines fit in the nearest cache */
-    AHEAD = 256,      /* times 32 elements of x are fetched before they are read */
+    LARGE = 1 << 20,    /* bytes of weights; what is more no thread has all to itself */
+    SUMS = 1 << 20,     /* bytes of sums that a core's cache holds beside a chunk */
+    CACHED = 768 << 10, /* bytes of such a chunk with the copy that it is made of, */
+    STREAMED = 4000 << 10, /* of each thread's x where the sums are larger */
+    STEPS = 8,             /* of 32 positions, whose lines fit in the nearest cache */
+    PREFETCH = 256,        /* times 32 elements of x are fetched before they are read */
 };
 
 /* How threads work: what follows from the shape. */
@@ -39,13 +39,13 @@ struct plan {
     int segments;           /* in a chunk */
     int positions;          /* of a chunk, with those that fill the last multiply */
     int phases_w;
-    int line;        /* elements of a line of turned x */
+    int line;        /* elements of a line of transposed x */
     ptrdiff_t panel; /* elements of the pairs of 16 channels */
     int blocks;      /* of 16 rows on the left: channels / 16 x taps */
     int left, right; /* blocks of a multiply: four sums */
     int squares;     /* of four sums for `left` blocks */
     /* scratch: `own` bytes for each thread (its copy of x, sum, bias), then the chunks of
-     * `chunk` bytes (turned, pairs), one for each thread or one for all */
+     * `chunk` bytes (transposed, pairs), one for each thread or one for all */
     size_t sum, bias, own, pairs, chunk;
 };
 
@@ -61,9 +61,10 @@ static void plan_chunk(struct plan *p, int k, int threads)
     size_t dy = (size_t)k * sizeof(uint16_t);
     size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.reads) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
-    size_t near = p->shared ? (size_t)(2 * threads) * NEAR : NEAR;
+    size_t cached = p->shared ? (size_t)(2 * threads) * CACHED : CACHED;
     size_t copied = p->plain ? 0 : x;
-    int most = (int)(sums > SUMS ? (size_t)threads * FAR / x : near / (copied + x + dy));
+    int most =
+        (int)(sums > SUMS ? (size_t)threads * STREAMED / x : cached / (copied + x + dy));
 
     /* a band should not be small beside what it reads above and below */
     most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
@@ -107,8 +108,8 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.whole = (p.shared || threads == 1) &&
               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
-    /* zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
-     */
+    /* zeros at its end for the last tap; an odd number of 64 bytes, for the
+     * cache's sets */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
     lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
     p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
@@ -128,7 +129,7 @@ size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
     return p.own * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
 }
 
-/* Brings elements near that are read soon; they may lie outside of the tensor. */
+/* Prefetches elements that are read soon; they may lie outside of the tensor. */
 INLINE void fetch(const uint16_t *p, int n)
 {
     for (int i = 0; i < n; i += DEPTH)
@@ -147,7 +148,7 @@ struct grad_job {
 /* What a thread works with. */
 struct mine {
     int thread;
-    uint16_t *copy, *turned, *pairs;
+    uint16_t *copy, *transposed, *pairs;
     float *sum, *bias;
     int k0, k; /* its channels of dy */
 };
@@ -161,7 +162,7 @@ static struct mine mine_of(const struct grad_job *j, int thread)
     struct mine m = {
         .thread = thread,
         .copy = (uint16_t *)at,
-        .turned = (uint16_t *)chunk,
+        .transposed = (uint16_t *)chunk,
         .pairs = (uint16_t *)(chunk + p->pairs),
         .sum = (float *)(at + p->sum),
         .bias = (float *)(at + p->bias),
@@ -183,7 +184,7 @@ static const uint16_t *line_of(const struct plan *p, const struct mine *m,
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
     int phase = down % v->of.step_h * p->phases_w + right % p->phases_w;
 
-    return m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line +
+    return m->transposed + (ptrdiff_t)(phase * v->reads + c) * p->line +
            (ptrdiff_t)(down / v->of.step_h) * v->pitch + right / p->phases_w;
 }
 
@@ -192,7 +193,7 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
     ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
 
     for (int t = 0; t < p->v.of.taps; t++) {
-        ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->turned;
+        ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->transposed;
 
         if (at >= lo && at < lo + (ptrdiff_t)p->v.reads * p->line)
             return true;
@@ -201,14 +202,14 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 }
 
 /* Lines of x from position `at` of the chunk on; `count` positions, read from `from`. */
-ISA static void turn_all(const struct grad_job *j, const struct mine *m,
-                         const uint16_t *from, int count, int at)
+ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
+                              const uint16_t *from, int count, int at)
 {
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
     ptrdiff_t step = amx_window_step(v);
     int wide = depth_of(v->reads),
-        ahead = DEPTH * (v->of.c < AHEAD ? AHEAD / v->of.c : 1);
+        prefetch = DEPTH * (v->of.c < PREFETCH ? PREFETCH / v->of.c : 1);
 
     for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
         const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
@@ -221,9 +222,10 @@ ISA static void turn_all(const struct grad_job *j, const struct mine *m,
                 const uint16_t *at_pixel = plane + i * step + c;
 
                 if (p->plain)
-                    fetch(plane + (i + ahead) * step + c * DEPTH, wide * DEPTH);
+                    fetch(plane + (i + prefetch) * step + c * DEPTH, wide * DEPTH);
                 amx_turn(at_pixel, step, count - i, wide,
-                         m->turned + (ptrdiff_t)(phase * v->reads + c) * p->line + at + i,
+                         m->transposed + (ptrdiff_t)(phase * v->reads + c) * p->line +
+                             at + i,
                          p->line);
             }
     }
@@ -246,16 +248,16 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     };
 
     if (p->plain) {
-        turn_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, at);
+        transpose_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, at);
     } else {
         amx_window_copy(v, x, y, rows, m->copy);
-        turn_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
+        transpose_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
     }
     amx_pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES,
                 p->panel);
 }
 
-/* Behind the last segment: zeros, up to a whole multiply and what taps read there. */
+/* After the last segment: zeros, up to a whole multiply and what taps read there. */
 static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
 {
     const struct plan *p = j->p;
@@ -268,7 +270,7 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
         amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
                     p->panel);
     for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->reads; i += each)
-        memset(m->turned + i * p->line + end, 0, (size_t)(p->line - end) * 2);
+        memset(m->transposed + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
 /* dw[k][tap][c] = a tile of sums, added over `parts` that lie `next` bytes apart. */
@@ -303,7 +305,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
     struct amx_blocks b = {.line = p->line};
 
-    for (int i = 0; i < p->left; i++) { /* behind the last block it once more */
+    for (int i = 0; i < p->left; i++) { /* after the last block it once more */
         int at = at_most(block + i, p->blocks - 1);
 
         left[i] =

@@ -13,19 +13,19 @@ size_t amx_packed(const struct conv_shape *s)
     return (size_t)(reach.taps * reach.channels) * (size_t)s->k * sizeof(uint16_t);
 }
 
-enum { PAST = 256 << 10 }; /* bytes of packed weights that pass the cache */
+enum { STREAMED = 256 << 10 }; /* bytes of packed weights that are streamed */
 
 struct pack_job {
     const struct conv_shape *s;
     uint32_t *packed; /* pairs */
     const float *w;
-    bool backward, past;
+    bool backward, streamed;
 };
 
 /* One line: what weights are packed for comes after all the others' packing. */
-ISA static inline void put_line(uint32_t *to, __m512i v, bool past)
+ISA static inline void put_line(uint32_t *to, __m512i v, bool streamed)
 {
-    if (past)
+    if (streamed)
         _mm512_stream_si512((__m512i *)to, v);
     else
         _mm512_storeu_si512(to, v);
@@ -39,7 +39,7 @@ INLINE __mmask16 first(int n)
 
 /* Forward: 16 outs, `next` apart, of at most `n` ins that lie one after the other. */
 ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
-                             uint32_t *to, bool past)
+                             uint32_t *to, bool streamed)
 {
     __m512i v[LANES];
     __mmask16 lower = first(n), upper = first(at_most(n, depth) - LANES);
@@ -49,12 +49,12 @@ ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
                                             _mm512_maskz_loadu_ps(lower, w));
     transpose16(v);
     for (int i = 0; i < depth / 2; i++)
-        put_line(to + (ptrdiff_t)i * LANES, v[i], past);
+        put_line(to + (ptrdiff_t)i * LANES, v[i], streamed);
 }
 
 /* Backward: 16 outs lie one after the other, ins are `next` apart. */
 ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *to,
-                              bool past)
+                              bool streamed)
 {
     for (int i = 0; i < depth / 2; i++, w += 2 * next, to += LANES) {
         __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(w));
@@ -63,7 +63,7 @@ ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_
         put_line(to,
                  _mm512_or_si512(_mm512_cvtepu16_epi32(a),
                                  _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)),
-                 past);
+                 streamed);
     }
 }
 
@@ -85,24 +85,24 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
                     pack_forward(j->w + o * next + tap * reach.values + i, next, depth,
                                  reach.values - i,
                                  j->packed + o * panel + tap * tap_len + i / 2 * LANES,
-                                 j->past);
+                                 j->streamed);
     } else {
         for (int i = 0; i < in; i += depth)
             for (int tap = 0; tap < taps; tap++)
                 for (int64_t o = lo; o < hi; o += LANES)
                     pack_backward(j->w + i * next + tap * s->c + o, next, depth,
                                   j->packed + o * panel + tap * tap_len + i / 2 * LANES,
-                                  j->past);
+                                  j->streamed);
     }
-    if (j->past)
+    if (j->streamed)
         _mm_sfence(); /* other threads read it */
 }
 
 void amx_pack(const struct device *dev, const struct conv_shape *s, void *packed,
               const float *w, bool backward)
 {
-    bool past = amx_packed(s) >= PAST && (uintptr_t)packed % LINE == 0;
-    struct pack_job j = {s, packed, w, backward, past};
+    bool streamed = amx_packed(s) >= STREAMED && (uintptr_t)packed % LINE == 0;
+    struct pack_job j = {s, packed, w, backward, streamed};
 
     cpu_for(dev, backward ? s->c : s->k, LANES, pack_part, &j);
 }

@@ -26,7 +26,7 @@ INLINE void load_half_pixels(const uint16_t *x, ptrdiff_t step, int count,
     }
 }
 
-/* Of 32 pixels the first `count`, and one more if that is odd. */
+/* The first `count` of 32 pixels, and one more if that is odd. */
 INLINE __mmask32 even_mask(int count)
 {
     return count < DEPTH - 1 ? (1u << (count + (count & 1))) - 1 : 0xffffffff;

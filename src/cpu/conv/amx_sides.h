@@ -1,5 +1,5 @@
 /*
- * Both sides of the weight gradient's tiles: x turned into lines of positions, dy in
+ * Both sides of the weight gradient's tiles: x transposed into lines of positions, dy in
  * pairs of positions.
  */
 #ifndef CPU_CONV_AMX_SIDES_H
@@ -15,8 +15,8 @@
 void amx_turn(const uint16_t *x, ptrdiff_t step, int count, int channels, uint16_t *to,
               ptrdiff_t line);
 
-/* Pixels of a band of dy, position after position: from `cols` to `pitch` lie no results.
- */
+/* Pixels of a band of dy, position after position: from `cols` to `pitch` lie
+ * no results. */
 struct amx_places {
     const uint16_t *next; /* the row's next pixel */
     int rows, cols, pitch, col;

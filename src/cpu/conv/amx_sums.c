@@ -67,7 +67,7 @@ ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool fi
 }
 
 ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,
-                 size_t next, bool past)
+                 size_t next, bool streamed)
 {
     __mmask16 some = (__mmask16)(n < LANES ? (1u << n) - 1 : 0xffffu);
     __m512i v[LANES];
@@ -81,7 +81,7 @@ ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,
         v[i] = (__m512i)all;
     }
     transpose16(v);
-    if (past && n == LANES && (uintptr_t)to % LINE == 0 && row % LANES == 0) {
+    if (streamed && n == LANES && (uintptr_t)to % LINE == 0 && row % LANES == 0) {
         for (int i = 0; i < LANES; i++)
             _mm512_stream_ps(to + i * row, (__m512)v[i]);
         return;

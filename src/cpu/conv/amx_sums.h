@@ -24,11 +24,11 @@ void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool first
 void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool first);
 
 /*
- * to[channel of dy][n of 16 rows], `row` elements apart: the tile turned round, and added
- * over `parts` that lie `next` bytes apart. past: large, nobody would find it in the
+ * to[channel of dy][n of 16 rows], `row` elements apart: the tile transposed, and added
+ * over `parts` that lie `next` bytes apart. streamed: large, nobody would find it in the
  * cache.
  */
 void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts, size_t next,
-             bool past);
+             bool streamed);
 
 #endif

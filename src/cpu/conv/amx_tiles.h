@@ -60,8 +60,8 @@ INLINE void tiles_end(void)
     _tile_release();
 }
 
-/* Tile loads do not tell the compiler what they read: what was written before is there.
- */
+/* Tile loads do not tell the compiler what they read: what was written before
+ * is there. */
 INLINE void written(void)
 {
     __asm__ volatile("" ::: "memory");

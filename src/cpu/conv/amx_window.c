@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { SLACK = 64 }; /* positions that may be read behind the last one */
+enum { SLACK = 64 }; /* positions that may be read past the last one */
 
 static void plan_copy(struct amx_window *v)
 {
@@ -84,7 +84,7 @@ static size_t row_len(const struct amx_window *v)
     return (size_t)v->pitch * (size_t)amx_window_step(v);
 }
 
-/* Zeros behind a plane: the border of its last row, and what the last tap reads there. */
+/* Zeros after a plane: the border of its last row, and what the last tap reads there. */
 static size_t tail_len(const struct amx_window *v)
 {
     return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->reads;

@@ -48,12 +48,12 @@ struct amx_window {
 };
 
 struct amx_window amx_window_forward(const struct conv_shape *s);
-/* Of phase [py, px] of dx, over dy. */
+/* The window over dy of phase [py, px] of dx. */
 struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int px);
 
 /* Copied rows in a plane, for `rows` rows of results. */
 int amx_window_plane(const struct amx_window *v, int rows);
-/* Elements of a copy of `rows` rows of results, and of what is readable behind it. */
+/* Elements of a copy of `rows` rows of results, and of what is readable after it. */
 size_t amx_window_copied(const struct amx_window *v, int rows);
 /* Rows of results whose copy fits in `bytes`; 1 at least. */
 int amx_window_band(const struct amx_window *v, size_t bytes);

@@ -5,20 +5,12 @@
 #include "ops/conv2d.h"
 #include "ops/relu.h"
 
-/* The producer of t, if n alone reads it and it may be taken. */
-static struct node *step_down(const struct graph *g, struct tensor *t)
-{
-    struct node *p = t->producer;
-
-    return p && node_free(p) && tensor_only_reader(g, t) ? p : NULL;
-}
-
 static bool find_conv(struct conv_chain *f, const struct graph *g, struct node *n)
 {
     f->bn = NULL;
     if (n && n->op == &op_batchnorm_inference) {
         f->bn = n;
-        n = step_down(g, n->in[BATCHNORM_X]);
+        n = sole_producer(g, n->in[BATCHNORM_X], NULL);
     }
     f->conv = n && n->op == &op_conv2d ? n : NULL;
     return f->conv != NULL;
@@ -31,7 +23,7 @@ static bool find_add(struct conv_chain *f, const struct graph *g, struct node *a
     f->add = add;
     for (int i = 1; i >= 0; i--) { /* the residual branch comes first in the add */
         f->other = add->in[i];
-        if (find_conv(f, g, step_down(g, add->in[1 - i])))
+        if (find_conv(f, g, sole_producer(g, add->in[1 - i], NULL)))
             return f->other != add->in[1 - i];
     }
     return false;
@@ -42,7 +34,7 @@ bool conv_chain_find(struct conv_chain *f, const struct graph *g, struct node *n
     *f = (struct conv_chain){0};
     if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
         f->relu = n;
-        n = step_down(g, n->in[RELU_X]);
+        n = sole_producer(g, n->in[RELU_X], NULL);
     }
     if (n && n->op == &op_add)
         return find_add(f, g, n);

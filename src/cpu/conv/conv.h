@@ -12,7 +12,7 @@
 #include "cpu/device.h"
 #include "graph/tensor.h"
 
-/* Of a convolution without groups; gradients are told the shape of their forward one. */
+/* A convolution without groups; gradients are told the shape of their forward one. */
 struct conv_shape {
     enum dtype type; /* of x and y */
     int n, h, w, c;  /* of x */
@@ -21,7 +21,7 @@ struct conv_shape {
 };
 
 /* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
-static inline struct conv_shape conv_turned_round(const struct conv_shape *s)
+static inline struct conv_shape conv_rotated(const struct conv_shape *s)
 {
     struct conv_shape back = *s;
 
@@ -36,7 +36,7 @@ struct conv_args {
     const void *packed; /* weights, for this direction */
     const float *bias;  /* of the result's channels, or NULL */
     const void *add;    /* of the result's shape, maybe the result itself; or NULL */
-    const void *mask;   /* of its shape: it is 0 where this is 0 or less; or NULL */
+    const void *relu_mask; /* of its shape: it is 0 where this is 0 or less; or NULL */
     void *to;           /* the result: y, or dx */
     bool relu;
     void *scratch;
@@ -47,7 +47,8 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    bool unfused;        /* no bias, relu or mask */
+    bool rounds_zeros;   /* a sum of zeros may come out as a rounding error */
+    bool unfused;        /* no bias, relu or ReLU mask */
     bool no_db;          /* the weight gradient has none */
     bool chains;         /* forward can do all of chain.h: fold and add, too */
     bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */

@@ -34,7 +34,7 @@ static const char *direct_can(const struct device *dev, const struct conv_shape 
 static const char *direct_data_grad_can(const struct device *dev,
                                         const struct conv_shape *s)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
     const char *why = direct_can(dev, s);
 
     return why ? why : direct_can(dev, &back);
@@ -81,8 +81,8 @@ ISA static void pack_tile(enum dtype type, float tile[LANES][LANES], void *to)
 }
 
 /*
- * packed[out / 16][tap][in / 16] of such tiles. Backward: in and out swapped, taps turned
- * round.
+ * packed[out / 16][tap][in / 16] of such tiles. Backward: in and out swapped, taps
+ * rotated by 180 degrees.
  */
 ISA static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
@@ -132,10 +132,10 @@ struct row {
     int taps, width, k;
     ptrdiff_t next; /* words from the weights of 16 outputs to those of the next 16 */
     const float *bias;
-    const char *mask; /* of this row, as y */
+    const char *relu_mask; /* of this row, as y */
     char *y;
     bool relu;
-    struct ahead *ahead;
+    struct prefetch *prefetch;
 };
 
 /* 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
@@ -145,12 +145,12 @@ INLINE void finish(const struct row *r, __m512 v, int64_t at, bool half)
 
     if (r->relu)
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
-    if (r->mask) {
-        __m512 m =
-            half ? (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(
-                                                 (const __m256i *)(r->mask + 2 * at))),
-                                             16)
-                 : _mm512_loadu_ps(r->mask + 4 * at);
+    if (r->relu_mask) {
+        __m512 m = half ? (__m512)_mm512_slli_epi32(
+                              _mm512_cvtepu16_epi32(_mm256_loadu_si256(
+                                  (const __m256i *)(r->relu_mask + 2 * at))),
+                              16)
+                        : _mm512_loadu_ps(r->relu_mask + 4 * at);
 
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
     }
@@ -166,7 +166,7 @@ INLINE void forward_tile(const struct row *r, int ox, int kb, bool half, int wor
 {
     __m512 acc[PIXELS][2];
 
-    fetch(r->ahead);
+    fetch(r->prefetch);
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
         __m512 b =
@@ -323,7 +323,7 @@ static void forward_thread_rows(void *arg, int thread)
     int64_t xrow = (int64_t)s->w * words_of(s), lo, hi;
     int below = s->kernel_h / 2 * s->dilation_h + 1;
     int tiles = (s->w + PIXELS - 1) / PIXELS * ((s->k + 2 * LANES - 1) / (2 * LANES));
-    struct ahead ahead = {0};
+    struct prefetch prefetch = {0};
     struct tap tap[TAPS];
 
     cpu_part((int64_t)s->n * s->h, 1, thread, j->dev->threads, &lo, &hi);
@@ -332,7 +332,7 @@ static void forward_thread_rows(void *arg, int thread)
         const uint32_t *image = (const uint32_t *)a->from + (at - y) * xrow;
 
         if (y + below < s->h)
-            fetch_in(&ahead, 0, image + (y + below) * xrow, (size_t)xrow * 4, tiles);
+            fetch_in(&prefetch, 0, image + (y + below) * xrow, (size_t)xrow * 4, tiles);
 
         run(&(const struct row){
             .tap = tap,
@@ -341,12 +341,13 @@ static void forward_thread_rows(void *arg, int thread)
             .k = s->k,
             .next = (ptrdiff_t)taps_of(s) * words_of(s) * LANES,
             .bias = a->bias,
-            .mask = a->mask ? (const char *)a->mask + (size_t)at * yrow : NULL,
+            .relu_mask =
+                a->relu_mask ? (const char *)a->relu_mask + (size_t)at * yrow : NULL,
             .y = (char *)a->to + (size_t)at * yrow,
             .relu = a->relu,
-            .ahead = &ahead,
+            .prefetch = &prefetch,
         });
-        ahead.lines[0] = 0;
+        prefetch.lines[0] = 0;
     }
 }
 
@@ -360,7 +361,7 @@ static void direct_forward(const struct device *dev, const struct conv_shape *s,
 
 static size_t direct_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     return direct_forward_scratch(&back, threads);
 }
@@ -368,7 +369,7 @@ static size_t direct_data_grad_scratch(const struct conv_shape *s, int threads)
 static void direct_data_grad(const struct device *dev, const struct conv_shape *s,
                              const struct conv_args *a)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     direct_forward(dev, &back, a);
 }

@@ -168,20 +168,21 @@ INLINE void grad_tile(const uint32_t *x, const uint32_t *d0, const uint32_t *d1,
  * them from a group of 16 channels to the next.
  */
 INLINE void grad_tap(const struct conv_shape *s, const uint32_t *x, const uint32_t *dy,
-                     int steps, int next, float *sum, struct ahead *ahead, bool half)
+                     int steps, int next, float *sum, struct prefetch *prefetch,
+                     bool half)
 {
     ptrdiff_t xgroup = (ptrdiff_t)steps * LANES, group = (ptrdiff_t)next * LANES;
 
     if (s->k == LANES) {
         for (int i = 0; i < s->c; i += LANES, x += xgroup, sum += LANES * LANES) {
-            fetch(ahead);
+            fetch(prefetch);
             grad_tile(x, dy, dy, steps, sum, half, 16, 1);
         }
         return;
     }
     for (int kb = 0; kb < s->k; kb += 2 * LANES, dy += 2 * group)
         for (int i = 0; i < s->c; i += 8, sum += 8 * 2 * LANES) {
-            fetch(ahead);
+            fetch(prefetch);
             grad_tile(x + i / LANES * xgroup + i % LANES, dy, dy + group, steps, sum,
                       half, 8, 2);
         }
@@ -189,16 +190,16 @@ INLINE void grad_tap(const struct conv_shape *s, const uint32_t *x, const uint32
 
 ISA static void grad_tap_float(const struct conv_shape *s, const uint32_t *x,
                                const uint32_t *dy, int steps, int next, float *sum,
-                               struct ahead *ahead)
+                               struct prefetch *prefetch)
 {
-    grad_tap(s, x, dy, steps, next, sum, ahead, false);
+    grad_tap(s, x, dy, steps, next, sum, prefetch, false);
 }
 
 ISA static void grad_tap_half(const struct conv_shape *s, const uint32_t *x,
                               const uint32_t *dy, int steps, int next, float *sum,
-                              struct ahead *ahead)
+                              struct prefetch *prefetch)
 {
-    grad_tap(s, x, dy, steps, next, sum, ahead, true);
+    grad_tap(s, x, dy, steps, next, sum, prefetch, true);
 }
 
 struct grad_job {
@@ -228,12 +229,12 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
     float *sum = (float *)(mine + g.sum);
     size_t row = (size_t)s->w * dtype_size(s->type);
     int steps = row_steps(s), below = rows + s->kernel_h / 2 * s->dilation_h;
-    struct ahead ahead = {0};
+    struct prefetch prefetch = {0};
 
     /* the next chunk: its rows of dy, and those of x that no chunk has seen yet */
-    fetch_in(&ahead, 0, dy + (size_t)(y + rows) * row * (size_t)s->k,
+    fetch_in(&prefetch, 0, dy + (size_t)(y + rows) * row * (size_t)s->k,
              (size_t)rows * row * (size_t)s->k, grad_tiles(s));
-    fetch_in(&ahead, 1, x + (size_t)(y + below) * row * (size_t)s->c,
+    fetch_in(&prefetch, 1, x + (size_t)(y + below) * row * (size_t)s->c,
              (size_t)rows * row * (size_t)s->c, grad_tiles(s));
     copy_rows(s, dy + (size_t)y * row * (size_t)s->k, s->k, rows, 0, sdy,
               j->db ? (double *)(mine + g.bias) : NULL);
@@ -251,7 +252,7 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
             copy_rows(s, x + (size_t)(lo + down) * row * (size_t)s->c, s->c, hi - lo,
                       (c - s->kernel_w / 2) * s->dilation_w, sx, NULL);
             (s->type == DTYPE_BF16 ? grad_tap_half : grad_tap_float)(
-                s, sx, d, (hi - lo) * steps, rows * steps, sum, &ahead);
+                s, sx, d, (hi - lo) * steps, rows * steps, sum, &prefetch);
         }
     }
 }

@@ -30,7 +30,7 @@ INLINE __m512 multiply(__m512 acc, __m512i w, __m512i x, bool half)
                 : _mm512_fmadd_ps((__m512)w, (__m512)x, acc);
 }
 
-/* 16 numbers at element i */
+/* 16 floats at element i */
 INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 {
     return half ? (__m512)_mm512_slli_epi32(
@@ -41,15 +41,15 @@ INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 }
 
 /*
- * What the loops read next, brought near while they multiply: `lines` of each of two
+ * What the loops read next, prefetched while they multiply: `lines` of each of two
  * places in a call.
  */
-struct ahead {
+struct prefetch {
     const char *at[2];
     int lines[2];
 };
 
-INLINE void fetch(struct ahead *a)
+INLINE void fetch(struct prefetch *a)
 {
     for (int i = 0; i < 2; i++)
         for (int l = 0; l < a->lines[i]; l++, a->at[i] += LINE)
@@ -57,7 +57,7 @@ INLINE void fetch(struct ahead *a)
 }
 
 /* `bytes` at p, in `calls` calls. */
-static inline void fetch_in(struct ahead *a, int i, const void *p, size_t bytes,
+static inline void fetch_in(struct prefetch *a, int i, const void *p, size_t bytes,
                             int calls)
 {
     a->at[i] = p;

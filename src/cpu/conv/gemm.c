@@ -34,7 +34,7 @@ static const char *weight_grad_can(const struct device *dev, const struct conv_s
     return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
 }
 
-/* ---- the left matrix ---- */
+/* ---- the im2col matrix ---- */
 
 bool gemm_in_place(const struct conv_window *v)
 {
@@ -42,7 +42,7 @@ bool gemm_in_place(const struct conv_window *v)
            v->step_w == 1 && v->rows == v->h && v->cols == v->w;
 }
 
-/* What tap t of a result reads, of numbers of `size` bytes, or NULL: outside. */
+/* What tap t of a result reads, of elements of `size` bytes, or NULL: outside. */
 static const void *pixel_at(const struct conv_window *v, const void *from, size_t size,
                             const struct conv_place *p, int t)
 {
@@ -207,7 +207,7 @@ static size_t thread_floats(const struct conv_window *v)
 /* Where results [at, at + n) go, and what is done on them is read. */
 struct gemm_results {
     float *y[ROWS];
-    const float *add[ROWS], *mask[ROWS];
+    const float *add[ROWS], *relu_mask[ROWS];
 };
 
 static void find_results(const struct window_job *j, int64_t at, int n,
@@ -215,7 +215,7 @@ static void find_results(const struct window_job *j, int64_t at, int n,
 {
     const struct conv_window *v = j->v;
     struct conv_place p = conv_place(v->rows, v->cols, at);
-    const float *add = j->a->add, *mask = j->a->mask;
+    const float *add = j->a->add, *relu_mask = j->a->relu_mask;
     float *y = j->a->to;
 
     for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p)) {
@@ -224,18 +224,18 @@ static void find_results(const struct window_job *j, int64_t at, int n,
 
         r->y[i] = y + to;
         r->add[i] = add ? add + to : NULL;
-        r->mask[i] = mask ? mask + to : NULL;
+        r->relu_mask[i] = relu_mask ? relu_mask + to : NULL;
     }
 }
 
-/* Of the product that begins the sums, or ends them, or both. */
+/* For the GEMM that begins the sums, or ends them, or both. */
 static struct conv_finish finish_of(const struct conv_args *a,
                                     const struct gemm_results *r, bool begins, bool ends)
 {
     return (struct conv_finish){
         .bias = ends ? a->bias : NULL,
         .add = begins && a->add ? r->add : NULL, /* y may lie there */
-        .mask = ends && a->mask ? r->mask : NULL,
+        .relu_mask = ends && a->relu_mask ? r->relu_mask : NULL,
         .relu = ends && a->relu,
     };
 }
@@ -254,7 +254,7 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
     for (int lo = 0; lo < depth; lo += chunk) {
         int hi = at_most(lo + chunk, depth);
         struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
-        bool any = finish.bias || finish.add || finish.mask || finish.relu;
+        bool any = finish.bias || finish.add || finish.relu_mask || finish.relu;
         struct gemm_rows g = {
             .rows = n,
             .cols = v->channels,
@@ -271,8 +271,8 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
         if (read_in_place(v)) {
             g.a = from + at * v->c + lo;
             g.a_row = v->c;
-            g.ahead[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
-            g.ahead[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
+            g.prefetch[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
+            g.prefetch[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
             gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
         }

@@ -1,9 +1,9 @@
 /*
- * Our own convolutions in fp32 as products of matrices: 1 x 1, and any kernel with a
- * stride, without groups. A row of the left matrix is what a result reads: the channels
+ * Our own convolutions in fp32 as GEMMs: 1 x 1, and any kernel with a
+ * stride, without groups. A row of the im2col matrix is what a result reads: the channels
  * of one pixel after another. Of 1 x 1 it is the image as it lies; otherwise rows are
  * copied, a block at a time (Chetlur et al. 2014, section 3). The data gradient of a
- * stride is a product for each phase of dx.
+ * stride is a GEMM for each phase of dx.
  *
  * In bf16 they make the weight gradient alone, with AVX512-BF16: rows of both matrices
  * are pairs of results, which vdpbf16ps adds to sums in fp32. In it subnormals count as
@@ -20,20 +20,20 @@
 
 #include "cpu/conv/window.h"
 
-enum { GEMM_DEPTH = 1024 }; /* columns of the left matrix at a time, at most */
+enum { GEMM_DEPTH = 1024 }; /* columns of the im2col matrix at a time, at most */
 
-/* Columns of the left matrix. */
+/* Columns of the im2col matrix. */
 static inline int gemm_depth(const struct conv_window *v)
 {
     return v->taps * v->c;
 }
 
-/* Whether the left matrix is the source as it lies. */
+/* Whether the im2col matrix is the source as it lies. */
 bool gemm_in_place(const struct conv_window *v);
 
 /*
- * Columns [lo, hi), multiples of 16, of `n` rows of the left matrix from result `at` on:
- * to[row * next + (column - lo) / 16 * panel + column % 16].
+ * Columns [lo, hi), multiples of 16, of `n` rows of the im2col matrix from result `at`
+ * on: to[row * next + (column - lo) / 16 * panel + column % 16].
  */
 void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
                  int64_t at, int n, int lo, int hi, float *to, int64_t next,

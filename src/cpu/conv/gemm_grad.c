@@ -1,5 +1,5 @@
 /*
- * The weight gradient: sums of [k][column of the left matrix], over results, one after
+ * The weight gradient: sums of [k][column of the im2col matrix], over results, one after
  * another in fp32 and two at a time in bf16.
  */
 #include <string.h>
@@ -44,7 +44,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
     return j;
 }
 
-/* Columns of the left matrix that are copied at a time. */
+/* Columns of the im2col matrix that are copied at a time. */
 static int copied_columns(const struct grad_job *j)
 {
     return at_most(j->share.cols, GEMM_DEPTH);
@@ -70,8 +70,8 @@ static float *sums_of(const struct grad_job *j, int thread)
                         : j->dw;
 }
 
-/* n results of so many of their `channels` at `from`, as one side in panels of `width`.
- */
+/* n results of so many of their `channels` at `from`, as one side in panels
+ * of `width`. */
 static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
                       int n, int taken, int width, float *to, int64_t panel)
 {
@@ -92,7 +92,7 @@ static const void *result_at(const struct grad_job *j, const void *p, int64_t at
     return (const char *)p + (at * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
 }
 
-/* Columns [lo, hi) of the left matrix of results [at, at + n). */
+/* Columns [lo, hi) of the im2col matrix of results [at, at + n). */
 static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, float *to)
 {
     const struct conv_window *v = &j->v;
@@ -106,11 +106,11 @@ static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, 
         gemm_gather(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
 }
 
-/* The n results of so many channels behind the first `at`, to be fetched. */
-static struct gemm_ahead ahead_of(const struct grad_job *j, const void *p, int64_t at,
-                                  int n, int channels)
+/* The n results of so many channels after the first `at`, to be fetched. */
+static struct gemm_prefetch prefetch_of(const struct grad_job *j, const void *p,
+                                        int64_t at, int n, int channels)
 {
-    return (struct gemm_ahead){
+    return (struct gemm_prefetch){
         .at = result_at(j, p, at, channels, 0),
         .bytes = (ptrdiff_t)n * channels * (ptrdiff_t)dtype_size(j->s->type),
     };
@@ -145,8 +145,8 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
             .y = sums + (ptrdiff_t)part->row * depth + lo,
             .add = add,
             .pairs = j->pairs,
-            .ahead = {ahead_of(j, j->dy, at + n, dy ? n : 0, s->k),
-                      ahead_of(j, j->x, at + n, x ? n : 0, s->c)},
+            .prefetch = {prefetch_of(j, j->dy, at + n, dy ? n : 0, s->k),
+                         prefetch_of(j, j->x, at + n, x ? n : 0, s->c)},
         });
     }
 }

@@ -30,7 +30,7 @@ static const char *narrow_can(const struct device *dev, const struct conv_shape 
 static const char *narrow_data_grad_can(const struct device *dev,
                                         const struct conv_shape *s)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
     const char *why = narrow_can(dev, s);
 
     if (!why && s->stride_h != 1)
@@ -44,7 +44,8 @@ static size_t narrow_packed(const struct conv_shape *s)
     return sums_of(s) * sizeof(uint16_t);
 }
 
-/* dst[k / 16][r][s][c / 2][k % 16][2]; backward: in and out swapped, taps turned round.
+/* dst[k / 16][r][s][c / 2][k % 16][2]; backward: in and out swapped, taps rotated by 180
+ * degrees.
  */
 static void narrow_pack(const struct device *dev, const struct conv_shape *s,
                         void *packed, const float *w, bool backward)
@@ -193,7 +194,7 @@ static void narrow_forward(const struct device *dev, const struct conv_shape *s,
 
 static size_t narrow_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     return narrow_forward_scratch(&back, threads);
 }
@@ -201,7 +202,7 @@ static size_t narrow_data_grad_scratch(const struct conv_shape *s, int threads)
 static void narrow_data_grad(const struct device *dev, const struct conv_shape *s,
                              const struct conv_args *a)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     narrow_forward(dev, &back, a);
 }

@@ -2,7 +2,7 @@
  * Our own 3x3 convolutions for narrow layers in bf16: padding 1, stride 1 or 2, channels
  * 3 or a multiple of 16 in, a multiple of 16 out, as CIFAR ResNets have. oneDNN 2.6
  * reaches 55 to 65 % of the cores' bf16 peak on these; the loops here 80 to 90 %.
- * Nothing is fused: what stands behind such a convolution in training is a batch norm,
+ * Nothing is fused: what follows such a convolution in training is a batch norm,
  * which reads it anyway.
  *
  * Every multiply is AVX512-BF16's vdpbf16ps: 16 output channels in a register, one pair

@@ -26,7 +26,7 @@ struct conv_window {
 
 /* `span`: every so many taps of a row of the kernel; what a tap reads is that wide. */
 struct conv_window conv_window_forward(const struct conv_shape *s, int span);
-/* Of phase [py, px] of dx, over dy. */
+/* The window over dy of phase [py, px] of dx. */
 struct conv_window conv_window_data_grad(const struct conv_shape *s, int py, int px);
 
 /* The place of a result of images of rows x cols results, counted over all images. */

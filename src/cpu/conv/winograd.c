@@ -53,7 +53,8 @@ struct pack_job {
     bool backward;
 };
 
-/* 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps turned round. */
+/* 16 inputs of 32 outputs, or 16. Backward: in and out swapped, taps rotated by 180
+ * degrees. */
 static void pack_unit(const struct pack_job *j, int in, int out)
 {
     float tap[WINOGRAD_TAPS][UNIT * PANEL] __attribute__((aligned(64))) = {{0}};
@@ -150,8 +151,8 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
             .a = x->at + p * x->plane,
             .b = (const float *)j->a->packed + (int64_t)p * s->c * round_up(s->k, PANEL),
             .y = rows,
-            .ahead = {winograd_ahead(s, &j->w, j->a->from, s->c, lo + n, n, p),
-                      winograd_ahead(s, &j->w, j->a->to, s->k, lo, n, p)},
+            .prefetch = {winograd_prefetch(s, &j->w, j->a->from, s->c, lo + n, n, p),
+                         winograd_prefetch(s, &j->w, j->a->to, s->k, lo, n, p)},
         });
     }
 }
@@ -192,7 +193,7 @@ static void winograd_forward(const struct device *dev, const struct conv_shape *
 
 static size_t winograd_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     return winograd_forward_scratch(&back, threads);
 }
@@ -200,13 +201,14 @@ static size_t winograd_data_grad_scratch(const struct conv_shape *s, int threads
 static void winograd_data_grad(const struct device *dev, const struct conv_shape *s,
                                const struct conv_args *a)
 {
-    struct conv_shape back = conv_turned_round(s);
+    struct conv_shape back = conv_rotated(s);
 
     winograd_forward(dev, &back, a);
 }
 
 const struct conv_loops conv_winograd = {
     .chains = true,
+    .rounds_zeros = true,
     .forward_can = winograd_can,
     .data_grad_can = winograd_can,
     .weight_grad_can = winograd_can,

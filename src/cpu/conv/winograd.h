@@ -3,9 +3,9 @@
  * Gray 2016, Fast Algorithms for Convolutional Neural Networks, section 4.1.
  *
  *   3 x 3          F(2 x 2, 3 x 3): a tile of 2 x 2 results reads 4 x 4 pixels of x. Both
- *                  sides are transformed to 16 numbers, and a result is their products,
+ *                  sides are transformed to 16 values, and a result is their products,
  *                  summed over the channels and transformed back: 16 multiplications for
- *                  36. So it is 16 products of matrices, tiles x inputs by inputs x
+ *                  36. So it is 16 GEMMs, tiles x inputs by inputs x
  *                  outputs, one for each plane.
  *   3 x 1, 1 x 3   F(2, 3), the same along one line: 4 multiplications for 6. With a
  *                  dilation d a tile's results and pixels lie d apart.
@@ -15,10 +15,11 @@
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
  * and halve; the results are about as far from exact sums as plain fp32 sums are
- * (docs/performance.md). A weight whose products are all 0, as behind a relu that is off
+ * (docs/performance.md). A weight whose products are all 0, as after a relu that is off
  * wherever dy is not, may get a rounding error of its neighbours' gradient instead of 0,
- * of which Adam with a tiny EPS makes small steps; a tap that only meets border gets
- * exactly 0. A NaN reaches the results that read it, and in the weight
+ * of which an optimizer that divides by the size of the gradient makes whole steps: with
+ * those (optimizer.adaptive) a training graph takes other loops. A tap that only meets
+ * border gets exactly 0. A NaN reaches the results that read it, and in the weight
  * gradient all taps of its channels; an infinity may become one.
  *
  *   winograd.c        forward and data gradient, and their weights
@@ -53,7 +54,7 @@ struct winograd_tiles {
 struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads);
 
 /*
- * Where numbers of a block lie: plane p, tile i, channel c of X (16 a panel) at
+ * Where values of a block lie: plane p, tile i, channel c of X (16 a panel) at
  * at[p * plane + i * next + c / 16 * panel + c % 16].
  */
 struct winograd_planes {
@@ -68,7 +69,7 @@ struct winograd_planes {
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
                     const struct winograd_tiles *w, const float *image, int all,
                     int channels, int64_t lo, int n, const struct winograd_planes *to);
-/* The other way: products of a block to results, with what a says is behind them. */
+/* The other way: products of a block to results, with what a says is after them. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,
                       int64_t lo, int n, const struct winograd_planes *from);
@@ -77,10 +78,10 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    const struct winograd_tiles *w, const float *dy, int channels,
                    int64_t lo, int n, float *db);
 
-/* The share of one product in bringing near what n tiles from `lo` on begin with. */
-struct gemm_ahead winograd_ahead(const struct conv_shape *s,
-                                 const struct winograd_tiles *w, const float *image,
-                                 int channels, int64_t lo, int n, int plane);
+/* The share of one product in prefetching what n tiles from `lo` on begin with. */
+struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
+                                       const struct winograd_tiles *w, const float *image,
+                                       int channels, int64_t lo, int n, int plane);
 
 size_t winograd_weight_grad_scratch(const struct conv_shape *s, int threads);
 void winograd_weight_grad(const struct device *dev, const struct conv_shape *s,

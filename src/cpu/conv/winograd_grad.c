@@ -68,8 +68,8 @@ static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo,
             .b = m->x.at + p * m->x.plane,
             .y = m->sums + (ptrdiff_t)p * m->part.rows * m->part.cols,
             .add = add,
-            .ahead = {winograd_ahead(s, &j->w, j->x, s->c, lo + n, n, p),
-                      winograd_ahead(s, &j->w, j->dy, s->k, lo + n, n, p)},
+            .prefetch = {winograd_prefetch(s, &j->w, j->x, s->c, lo + n, n, p),
+                         winograd_prefetch(s, &j->w, j->dy, s->k, lo + n, n, p)},
         });
 }
 

@@ -112,7 +112,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     ptrdiff_t at[4];
     float nowhere[PIECE] = {0}, *y = a->to, *to[4];
     const float *plane[WINOGRAD_PLANES];
-    const float *m = a->mask, *mask[4], *other = a->add, *add[4];
+    const float *m = a->relu_mask, *relu_mask[4], *other = a->add, *add[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
         int pixels = find_pixels(s, w, &p, false, at);
@@ -120,20 +120,21 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
         for (int c = 0; c < s->k; c += PIECE) {
             for (int q = 0; q < pixels; q++) {
                 to[q] = at[q] < 0 ? nowhere : y + at[q] * s->k + c;
-                mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
+                relu_mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
                 add[q] = at[q] < 0 || !other ? zeros : other + at[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
             dev->loops->winograd(
-                WINOGRAD_Y, &(const struct winograd_numbers){
-                                .line = w->planes < WINOGRAD_PLANES,
-                                .n = at_most(s->k - c, PIECE),
-                                .from = plane,
-                                .to = to,
-                                .finish = {a->bias ? a->bias + c : NULL,
-                                           other ? add : NULL, m ? mask : NULL, a->relu},
-                            });
+                WINOGRAD_Y,
+                &(const struct winograd_numbers){
+                    .line = w->planes < WINOGRAD_PLANES,
+                    .n = at_most(s->k - c, PIECE),
+                    .from = plane,
+                    .to = to,
+                    .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
+                               m ? relu_mask : NULL, a->relu},
+                });
         }
     }
 }
@@ -154,15 +155,15 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
     }
 }
 
-struct gemm_ahead winograd_ahead(const struct conv_shape *s,
-                                 const struct winograd_tiles *w, const float *image,
-                                 int channels, int64_t lo, int n, int plane)
+struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
+                                       const struct winograd_tiles *w, const float *image,
+                                       int channels, int64_t lo, int n, int plane)
 {
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     int64_t row = p.image * s->h + first_of(&w->y, p.row);
     int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
 
-    return (struct gemm_ahead){image + (row * s->w + first_of(&w->x, p.col)) * channels +
-                                   plane * size,
-                               size * (int64_t)sizeof(float)};
+    return (struct gemm_prefetch){
+        image + (row * s->w + first_of(&w->x, p.col)) * channels + plane * size,
+        size * (int64_t)sizeof(float)};
 }

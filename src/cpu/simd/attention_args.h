@@ -1,5 +1,5 @@
 /*
- * What the loops of attention and of small products are told (cpu/simd/loops.h,
+ * What the loops of attention and of small GEMMs are told (cpu/simd/loops.h,
  * attention.inc).
  */
 #ifndef CPU_SIMD_ATTENTION_ARGS_H
@@ -15,10 +15,10 @@ struct dropout_key;
 /*
  * y[i][j] (+)= sum over d of a(i, d) b[d][j], with a(i, d) = a[i a_row + d a_depth], one
  * of which is 1. Columns are a multiple of LANES; b is in panels of 2 LANES columns,
- * `b_panel` numbers apart, with `b_depth` numbers from row to row. (Rows of 2 LANES and
+ * `b_panel` floats apart, with `b_depth` floats from row to row. (Rows of 2 LANES and
  * more, one after the other, are panels: b_panel = 2 LANES, b_depth = their length.)
  */
-struct product {
+struct matmul {
     int rows, cols, depth;
     const float *a, *b;
     int64_t a_row, a_depth, b_depth, b_panel, y_row;
@@ -49,9 +49,9 @@ struct attention {
     int tokens, queries, head;
     bool cosine;
     float scale;
-    const int *pixel; /* of each token; -1: padding */
-    const int *query; /* the token of each query */
-    const int *ahead; /* the pixels of the next window, which is asked for; or NULL */
+    const int *pixel;    /* of each token; -1: padding */
+    const int *query;    /* the token of each query */
+    const int *prefetch; /* the pixels of the next window, which is asked for; or NULL */
     int64_t row, channels, heads;
     const void *qkv, *ahead_qkv;
     const float *pad;    /* padding's q, with k and v as in qkv; NULL: zeros */
@@ -69,7 +69,7 @@ struct attention {
     float *dscale; /* of the logarithm of `scale`; or NULL */
     float *dpad;   /* [3][head] or NULL */
 
-    float *scratch; /* attention_scratch() numbers, aligned to 64 bytes */
+    float *scratch; /* attention_scratch() floats, aligned to 64 bytes */
 };
 
 /*
@@ -94,7 +94,7 @@ static inline int attention_keys(int lanes, int tokens)
     return (tokens + lanes - 1) / lanes * lanes;
 }
 
-/* The next n numbers, from a multiple of 64 bytes on. */
+/* The next n floats, from a multiple of 64 bytes on. */
 static inline float *attention_take(float *base, int64_t *at, int64_t n)
 {
     float *p = base ? base + *at : NULL;
@@ -103,7 +103,7 @@ static inline float *attention_take(float *base, int64_t *at, int64_t n)
     return p;
 }
 
-/* Returns how many numbers of fp32 it takes; base may be NULL. */
+/* Returns how many floats it takes; base may be NULL. */
 static inline int64_t attention_room(struct attention_room *r, int lanes, int tokens,
                                      int head, bool gradient, float *base)
 {

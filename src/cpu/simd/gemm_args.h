@@ -8,22 +8,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is brought near while a product is made; it may be in no tensor. */
-struct gemm_ahead {
+/* What is prefetched during a GEMM; it may be in no tensor. */
+struct gemm_prefetch {
     const void *at;
     int64_t bytes;
 };
 
-/* What is done on results before they are stored: + bias, + add, relu, 0 by mask. */
+/* What is done on results before they are stored: + bias, + add, relu, 0 by ReLU mask. */
 struct conv_finish {
-    const float *bias;                     /* of the columns, or NULL */
-    const float *const *add, *const *mask; /* rows like those of y, or NULL */
+    const float *bias;                          /* of the columns, or NULL */
+    const float *const *add, *const *relu_mask; /* rows like those of y, or NULL */
     bool relu;
 };
 
 /*
  * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y lie anywhere. b is in panels of
- * 32 columns: [cols / 32][depth][32], `b_panel` numbers apart. cols is a multiple of 16;
+ * 32 columns: [cols / 32][depth][32], `b_panel` floats apart. cols is a multiple of 16;
  * many times GEMM_ROWS rows are fastest.
  */
 enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
@@ -34,13 +34,13 @@ struct gemm_rows {
     float *const *y;
     bool add;
     const struct conv_finish *finish; /* NULL: nothing */
-    struct gemm_ahead ahead[2];
+    struct gemm_prefetch prefetch[2];
 };
 
 /*
  * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
  * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
- * numbers apart. Rows are a multiple of 8, columns of 16. With `pairs` each number is two
+ * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each number is two
  * of bf16, d and d + 1, whose products are both added.
  */
 enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
@@ -50,12 +50,12 @@ struct gemm_sums {
     const float *a, *b;
     float *y;
     bool add, pairs;
-    struct gemm_ahead ahead[2];
+    struct gemm_prefetch prefetch[2];
 };
 
 /*
  * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
- * F(2, 3), which is that of one of its lines. Each makes so many numbers of so many, in
+ * F(2, 3), which is that of one of its lines. Each makes so many values of so many, in
  * order of rows; n of each, a multiple of 16.
  */
 enum winograd {

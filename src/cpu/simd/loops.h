@@ -7,11 +7,12 @@
  * All loops run on the calling thread; kernels cut the work. `t` is DTYPE_F32 or
  * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
  *
- * `past`: the result passes the cache (cpu_past in device.h says when that pays); it is
- * aligned to 64 bytes, what is stored at a time to a vector. `far`: what is summed comes
- * from memory (cpu_far), so it is read in the order in which it lies; sums are the same.
+ * `streamed`: the result is streamed (cpu_streams in device.h says when that pays); it is
+ * aligned to 64 bytes, what is stored at a time to a vector. `uncached`: what is summed
+ * comes from memory (cpu_uncached), so it is read in the order in which it lies; sums are
+ * the same.
  *
- * Channels. Loops with one number for each channel see a tensor as rows of `width`
+ * Channels. Loops with a value per channel see a tensor as rows of `width`
  * elements and have tables of that length. width is a multiple of the channels and of
  * 2 LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
  * may be short. Half floats come two vectors at a time, of which the first has the
@@ -61,39 +62,42 @@ struct loops {
     const struct attention_loops *attention; /* attention_loops.h */
 
     /* n bytes, aligned or not */
-    void (*copy)(void *to, const void *from, int64_t n, bool past);
+    void (*copy)(void *to, const void *from, int64_t n, bool streamed);
     void (*splice)(const struct splice *s);
     void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit,
-                         bool past);
+                         bool streamed);
     void (*relu_grad)(enum dtype t, const void *y, const void *dy, void *dx, int64_t n,
-                      float limit, bool past);
+                      float limit, bool streamed);
     /* `approximate`: the form with tanh */
     void (*gelu_forward)(enum dtype t, const void *x, void *y, int64_t n,
-                         bool approximate, bool past);
+                         bool approximate, bool streamed);
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
-                      bool approximate, bool past);
+                      bool approximate, bool streamed);
     /* y = in[0] + ... + in[nin-1] of the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
-                int64_t hi, bool past);
+                int64_t hi, bool streamed);
     void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n,
-                 bool past);
+                 bool streamed);
     /* y = x f */
-    void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n, bool past);
+    void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n,
+                  bool streamed);
     /* y = x scale + shift over bytes */
     void (*normalize_bytes)(enum dtype to, const uint8_t *x, void *y, int64_t n,
                             int64_t width, const float *scale, const float *shift,
-                            bool past);
+                            bool streamed);
     /* y[k] = x[k] lam[k] + x[1 - k] (1 - lam[k]); y[1] may be NULL */
     void (*blend)(enum dtype t, const void *const x[2], void *const y[2],
-                  const float lam[2], int64_t n, bool past);
+                  const float lam[2], int64_t n, bool streamed);
     /* dropout of the elements [lo, hi); lo is a multiple of 64 */
-    void (*mask)(enum dtype t, const void *x, void *y, const struct dropout_key *key,
-                 int64_t lo, int64_t hi, bool past);
+    void (*dropout_mask)(enum dtype t, const void *x, void *y,
+                         const struct dropout_key *key, int64_t lo, int64_t hi,
+                         bool streamed);
 
-    /* sum += x - shift, sq += (x - shift)^2; what comes next lies `jump` elements behind
-     */
+    /* sum += x - shift, sq += (x - shift)^2; what comes next lies `jump`
+     * elements after */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
-                     const float *shift, float *sum, float *sq, bool far, int64_t jump);
+                     const float *shift, float *sum, float *sq, bool uncached,
+                     int64_t jump);
     /* total += sum; sum = 0 */
     void (*bn_merge)(int64_t width, float *sum, double *total);
     void (*bn_apply)(const struct bn_apply *a);
@@ -101,7 +105,7 @@ struct loops {
     void (*bn_grad_apply)(const struct bn_grad *a);
     /* sum += x */
     void (*column_sums)(enum dtype t, const void *x, int64_t n, int64_t width, float *sum,
-                        bool far);
+                        bool uncached);
 
     void (*ln_rows)(const struct ln_rows *a, int64_t rows);
     void (*ln_grad)(const struct ln_grad *a, int64_t rows);
@@ -111,19 +115,19 @@ struct loops {
     void (*avgpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
     void (*avgpool_grad)(const struct pool *p, const void *dy, void *dx, int64_t lo,
                          int64_t hi);
-    /* Image n; `ring` has ring * out_w * c numbers. */
+    /* Image n; `ring` has ring * out_w * c floats. */
     void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
                          int32_t *ring, int64_t n);
 
     /* Over `rows` rows of n: sum += x scale; sum += x y; y = x s; y = s. */
     void (*sum_rows)(enum dtype t, const void *x, int64_t rows, int64_t n, float scale,
-                     float *sum, bool far);
+                     float *sum, bool uncached);
     void (*dot_rows)(enum dtype t, const void *x, const void *y, int64_t rows, int64_t n,
-                     float *sum, bool far);
+                     float *sum, bool uncached);
     void (*scale_rows)(enum dtype t, const void *x, const void *s, void *y, int64_t rows,
-                       int64_t n, bool past);
+                       int64_t n, bool streamed);
     void (*spread_rows)(enum dtype t, const float *s, void *y, int64_t rows, int64_t n,
-                        bool past);
+                        bool streamed);
 
     /*
      * Pixels [lo, hi): the sum of weight (log sum e^z - z_label); dz = scale weight
@@ -137,8 +141,8 @@ struct loops {
     void (*gemm_sums)(const struct gemm_sums *g);
     /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16. */
     void (*gemm_pack)(const float *from, int64_t from_row, int64_t depth, int cols,
-                      bool turned, float *b);
-    /* A row of a side of gemm_sums: 8 or 16 (`width`) numbers a panel. NULL: zeros */
+                      bool transposed, float *b);
+    /* A row of a side of gemm_sums: 8 or 16 (`width`) floats per panel. NULL: zeros */
     void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
                         int64_t panel);
     /* The same of bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */

@@ -1,4 +1,4 @@
-/* What the loops of loops.h take: a struct where there are many numbers. */
+/* What the loops of loops.h take: a struct where there are many arguments. */
 #ifndef CPU_SIMD_LOOPS_ARGS_H
 #define CPU_SIMD_LOOPS_ARGS_H
 
@@ -25,12 +25,12 @@ struct bn_apply {
     const float *mean, *scale, *shift;
     const float *r_mean, *r_scale, *r_shift; /* of r, if it is a batch norm too */
     enum bn_residual residual;
-    bool relu, past;
+    bool relu, streamed;
 };
 
 /*
- * dz = (g + g2) where the mask is on; sum += dz; dot += dz (x - mean); dx = dz a - (x -
- * mean) c - d. The mask is that of relu: by the sign of y, or of (x - mean) scale +
+ * dz = (g + g2) where the ReLU mask is on; sum += dz; dot += dz (x - mean); dx = dz a -
+ * (x - mean) c - d. The mask is that of relu: by the sign of y, or of (x - mean) scale +
  * shift.
  */
 enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y, BN_MASKS };
@@ -42,16 +42,16 @@ struct bn_grad {
     const float *mean, *scale, *shift;
     const float *a, *c, *d;
     float *sum, *dot;
-    enum bn_mask mask;
-    bool past; /* dz and dx */
-    bool far;
+    enum bn_mask relu_mask;
+    bool streamed; /* dz and dx */
+    bool uncached;
     int64_t jump; /* elements from the end of this part to what the sums go on with */
 };
 
 /*
  * Layer norm of rows of n elements (ops/layernorm_formula.h). With `add`, x + factor add
  * is stored in `sum` first, rounded, and that is normalised. weight and bias, fp32 [n],
- * are not NULL; y, mean and rstd may be. `past`: rows of y are whole lines.
+ * are not NULL; y, mean and rstd may be. `streamed`: rows of y are whole lines.
  */
 struct ln_rows {
     enum dtype t;
@@ -61,7 +61,7 @@ struct ln_rows {
     const float *weight, *bias;
     float *mean, *rstd;
     float factor, eps;
-    bool past;
+    bool streamed;
 };
 
 /*
@@ -75,7 +75,7 @@ struct ln_grad {
     void *dx;
     const float *weight, *mean, *rstd;
     float *dweight, *dbias;
-    bool past;
+    bool streamed;
 };
 
 /*
@@ -88,7 +88,7 @@ struct pool {
     int64_t c, pitch, in_h, in_w, out_h, out_w;
     int64_t kernel, stride, pad;
     int64_t ring; /* maxpool_grad: rows of windows that share a row of the image */
-    bool past;
+    bool streamed;
 };
 
 /* What the mask of ops/dropout_formula.h depends on. */
@@ -110,8 +110,8 @@ struct pixel_loss {
 };
 
 /*
- * Rows of pixels of x, `in` numbers each, times [in][padded] weights plus a bias are rows
- * of `row` numbers of y. padded: row rounded up to 32.
+ * Rows of pixels of x, `in` floats each, times [in][padded] weights plus a bias are rows
+ * of `row` floats of y. padded: row rounded up to 32.
  */
 enum { UP_INPUTS = 64, UP_ROW = 128 };
 struct conv_up {
@@ -123,12 +123,12 @@ struct conv_up {
 /*
  * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
  * elements of `to` from block to block. What lies beyond out and in becomes 0. A block is
- *   turned    [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
+ *   transposed [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
  *   straight  [16 o][16 i], in bf16 [8 o][16 i][2 o]
  */
 struct pack {
     enum dtype t;
-    bool turned;
+    bool transposed;
     const float *from;
     void *to; /* aligned to 64 bytes */
     int64_t out, in, out_padded, in_padded, taps, kernel_w;
@@ -140,7 +140,7 @@ struct splice {
     const char *own, *other;
     char *y;
     int64_t rows, row, left, right;
-    bool past; /* only if `row` is a multiple of 64 */
+    bool streamed; /* only if `row` is a multiple of 64 */
 };
 
 #endif

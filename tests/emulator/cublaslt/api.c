@@ -14,8 +14,9 @@
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
+OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 
-enum { VERSION = 130100 };
+enum { VERSION = 130100, HANDLE_MEMORY = 32 << 20 };
 
 struct cublasLtContext {
     uint32_t magic;
@@ -74,6 +75,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     if (!*handle)
         abort();
     (*handle)->magic = MAGIC_HANDLE;
+    if (emulator_take_memory)
+        emulator_take_memory(HANDLE_MEMORY);
     return OK;
 }
 
@@ -92,7 +95,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 }
 
 /* The descriptors' contents; false: one of them is none. */
-static bool collect(struct product *p, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
+static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                     cublasLtMatrixLayout_t d)
 {
@@ -110,12 +113,15 @@ static bool collect(struct product *p, cublasLtMatmulDesc_t op, cublasLtMatrixLa
     return p->op.magic == MAGIC_OPERATION;
 }
 
-/* Most need 16-byte rows; the last takes what the elements ask for. */
+/* Most need 16-byte rows; the last takes what the elements ask for. The first is for who
+ * showed a bias at an address that promises more than the bias has in the end. */
 static const struct {
     int id, align;
     uint64_t workspace;
-    bool broken; /* its entry in the list says that it is not valid */
+    bool broken;    /* its entry in the list says that it is not valid */
+    int bias_align; /* bytes; there is a bias then */
 } algorithms[] = {
+    {.id = 68, .align = 16, .bias_align = 64},
     {.id = 66, .align = 16, .workspace = UINT64_C(33554432)},
     {.id = 67, .align = 16, .workspace = 0, .broken = true},
     {.id = 21, .align = 16, .workspace = UINT64_C(1048832)},
@@ -123,7 +129,7 @@ static const struct {
     {.id = 0, .align = 1, .workspace = 0},
 };
 
-static bool fits(const struct product *p, const struct preference *want, int align)
+static bool fits(const struct matmul *p, const struct preference *want, int align)
 {
     const struct layout *l[4] = {&p->a, &p->b, &p->c, &p->d};
 
@@ -137,6 +143,17 @@ static bool fits(const struct product *p, const struct preference *want, int ali
     return true;
 }
 
+static bool has_vector(const struct matmul *p)
+{
+    return epilogue_has_bias(p->op.epilogue) || epilogue_has_bgrad(p->op.epilogue);
+}
+
+/* The pointer's value says what it is going to be aligned to (cublasLt.h). */
+static bool bias_fits(const struct matmul *p, int align)
+{
+    return !align || (has_vector(p) && (uintptr_t)p->op.bias % (uintptr_t)align == 0);
+}
+
 cublasStatus_t
 cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
                                cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -144,7 +161,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
                                cublasLtMatmulPreference_t preference, int asked,
                                cublasLtMatmulHeuristicResult_t *results, int *found)
 {
-    struct product p = {0};
+    struct matmul p = {0};
     struct preference want;
     cublasStatus_t bad;
     int n = 0;
@@ -163,8 +180,10 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
                               .id = algorithms[i].id,
                               .workspace = algorithms[i].workspace};
 
-        if (g.workspace > want.workspace || !fits(&p, &want, algorithms[i].align))
+        if (g.workspace > want.workspace || !fits(&p, &want, algorithms[i].align) ||
+            !bias_fits(&p, algorithms[i].bias_align))
             continue;
+        g.bias_align = algorithms[i].bias_align;
         for (int j = 0; j < 4; j++)
             g.align[j] = algorithms[i].align;
         memset(&results[n], 0xff, sizeof(results[n]));
@@ -187,7 +206,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
                                        cublasLtMatmulHeuristicResult_t *result)
 {
     static const struct preference any = {.align = {256, 256, 256, 256}};
-    struct product p = {0};
+    struct matmul p = {0};
     struct algorithm g;
     cublasStatus_t bad;
 
@@ -266,7 +285,7 @@ static void tell(const char *function, const char *message)
 
 /* ---- the product ---- */
 
-static int64_t vector_bytes(const struct product *p)
+static int64_t vector_bytes(const struct matmul *p)
 {
     int64_t n =
         (int64_t)(p->op.epilogue == CUBLASLT_EPILOGUE_BGRADB ? p->d.cols : p->d.rows);
@@ -274,18 +293,13 @@ static int64_t vector_bytes(const struct product *p)
     return ((p->d.batch - 1) * p->op.bias_stride + n) * element_size(p->d.type);
 }
 
-static int64_t aux_bytes(const struct product *p)
+static int64_t aux_bytes(const struct matmul *p)
 {
     int64_t n = (p->d.batch - 1) * p->op.aux_stride +
                 ((int64_t)p->d.cols - 1) * p->op.aux_ld + (int64_t)p->d.rows;
     bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8);
 
     return bits ? (n + 7) / 8 : n * element_size(p->d.type);
-}
-
-static bool has_vector(const struct product *p)
-{
-    return epilogue_has_bias(p->op.epilogue) || epilogue_has_bgrad(p->op.epilogue);
 }
 
 static void expect(const void *p, int64_t size, const char *what)
@@ -296,7 +310,7 @@ static void expect(const void *p, int64_t size, const char *what)
 
 static void do_work(void *arg)
 {
-    struct product *p = arg;
+    struct matmul *p = arg;
 
     expect(p->pa, layout_span(&p->a), "A of cublasLtMatmul");
     expect(p->pb, layout_span(&p->b), "B of cublasLtMatmul");
@@ -324,7 +338,7 @@ static bool overlap(const void *a, int64_t na, const void *b, int64_t nb)
            (uintptr_t)b < (uintptr_t)a + (uintptr_t)na;
 }
 
-static bool aligned(const struct product *p, const struct algorithm *g)
+static bool aligned(const struct matmul *p, const struct algorithm *g)
 {
     const void *at[4] = {p->pa, p->pb, p->pc, p->pd};
     const struct layout *l[4] = {&p->a, &p->b, &p->c, &p->d};
@@ -337,7 +351,7 @@ static bool aligned(const struct product *p, const struct algorithm *g)
 }
 
 /* Pointers: there, aligned, and results on nothing that is read (but C itself). */
-static cublasStatus_t check_pointers(const struct product *p, const struct algorithm *g)
+static cublasStatus_t check_pointers(const struct matmul *p, const struct algorithm *g)
 {
     int64_t d = layout_span(&p->d);
     bool reads_c = p->beta || p->beta_value != 0;
@@ -346,6 +360,8 @@ static cublasStatus_t check_pointers(const struct product *p, const struct algor
         return BAD;
     if (has_vector(p) &&
         (!p->op.bias || (uintptr_t)p->op.bias % (uintptr_t)element_size(p->d.type)))
+        return BAD;
+    if (!bias_fits(p, g->bias_align))
         return BAD;
     if (epilogue_has_aux(p->op.epilogue) && (!p->op.aux || (uintptr_t)p->op.aux % 16 ||
                                              overlap(p->pd, d, p->op.aux, aux_bytes(p))))
@@ -359,7 +375,7 @@ static cublasStatus_t check_pointers(const struct product *p, const struct algor
     return OK;
 }
 
-static cublasStatus_t check_workspace(const struct product *p, const struct algorithm *g,
+static cublasStatus_t check_workspace(const struct matmul *p, const struct algorithm *g,
                                       size_t size)
 {
     if (!g->workspace)
@@ -374,7 +390,7 @@ static cublasStatus_t check_workspace(const struct product *p, const struct algo
                : OK;
 }
 
-static void take_scalars(struct product *p, const void *alpha, const void *beta)
+static void take_scalars(struct matmul *p, const void *alpha, const void *beta)
 {
     if (p->op.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE) {
         p->alpha = alpha;
@@ -392,7 +408,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t op,
                               cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
                               void *workspace, size_t size, cudaStream_t stream)
 {
-    struct product p = {.pa = A, .pb = B, .pc = C, .pd = D, .workspace = workspace};
+    struct matmul p = {.pa = A, .pb = B, .pc = C, .pd = D, .workspace = workspace};
     struct algorithm g = {.magic = MAGIC_ALGORITHM, .align = {1, 1, 1, 1}};
     cublasStatus_t bad;
 

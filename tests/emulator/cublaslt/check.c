@@ -51,7 +51,7 @@ static bool known_epilogue(int e)
 }
 
 /* The rows of NVIDIA's table with float sums. */
-static cublasStatus_t check_types(const struct product *p)
+static cublasStatus_t check_types(const struct matmul *p)
 {
     int data = p->a.type, out = p->d.type;
     bool fast = p->op.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
@@ -79,7 +79,7 @@ static bool good_layout(const struct layout *l)
            !l->plane && !l->batch_mode;
 }
 
-static cublasStatus_t check_shapes(const struct product *p)
+static cublasStatus_t check_shapes(const struct matmul *p)
 {
     bool ta = p->op.trans_a != CUBLAS_OP_N, tb = p->op.trans_b != CUBLAS_OP_N;
     uint64_t m = ta ? p->a.cols : p->a.rows, k = ta ? p->a.rows : p->a.cols;
@@ -99,7 +99,7 @@ static cublasStatus_t check_shapes(const struct product *p)
 }
 
 /* Vectors follow the rows of a column-major result, in the result's type. */
-static cublasStatus_t check_epilogue(const struct product *p)
+static cublasStatus_t check_epilogue(const struct matmul *p)
 {
     int e = p->op.epilogue;
     bool relu_aux = epilogue_has_aux(e) && (e & (CUBLASLT_EPILOGUE_RELU | 8));
@@ -124,7 +124,7 @@ static cublasStatus_t check_epilogue(const struct product *p)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t product_check(const struct product *p)
+cublasStatus_t product_check(const struct matmul *p)
 {
     cublasStatus_t bad = check_shapes(p);
 

@@ -47,14 +47,14 @@ static double narrowed(double v, int compute)
     return v;
 }
 
-static double a_at(const struct product *p, int64_t batch, int64_t m, int64_t k)
+static double a_at(const struct matmul *p, int64_t batch, int64_t m, int64_t k)
 {
     bool t = p->op.trans_a != CUBLAS_OP_N;
 
     return get(p->pa, place(&p->a, batch, t ? k : m, t ? m : k), p->a.type);
 }
 
-static double b_at(const struct product *p, int64_t batch, int64_t k, int64_t n)
+static double b_at(const struct matmul *p, int64_t batch, int64_t k, int64_t n)
 {
     bool t = p->op.trans_b != CUBLAS_OP_N;
 
@@ -80,7 +80,7 @@ static double gelu_slope(double x)
 }
 
 /* The bit of the mask that says: was positive. */
-static unsigned char *mask(const struct product *p, int64_t batch, int64_t m, int64_t n,
+static unsigned char *mask(const struct matmul *p, int64_t batch, int64_t m, int64_t n,
                            unsigned *bit)
 {
     int64_t i = batch * p->op.aux_stride + n * p->op.aux_ld + m;
@@ -89,7 +89,7 @@ static unsigned char *mask(const struct product *p, int64_t batch, int64_t m, in
     return (unsigned char *)p->op.aux + i / 8;
 }
 
-static double activation(const struct product *p, int64_t batch, int64_t m, int64_t n,
+static double activation(const struct matmul *p, int64_t batch, int64_t m, int64_t n,
                          double v)
 {
     int e = p->op.epilogue;
@@ -121,7 +121,7 @@ static double activation(const struct product *p, int64_t batch, int64_t m, int6
 }
 
 /* Row m of the result; gives the sum along it. */
-static double compute_row(const struct product *p, int64_t batch, int64_t m, double alpha,
+static double compute_row(const struct matmul *p, int64_t batch, int64_t m, double alpha,
                           double beta)
 {
     int64_t depth = (int64_t)(p->op.trans_a ? p->a.rows : p->a.cols);
@@ -144,7 +144,7 @@ static double compute_row(const struct product *p, int64_t batch, int64_t m, dou
     return row;
 }
 
-static void operand_sums(const struct product *p, int64_t batch)
+static void operand_sums(const struct matmul *p, int64_t batch)
 {
     bool of_a = p->op.epilogue == CUBLASLT_EPILOGUE_BGRADA;
     int64_t depth = (int64_t)(p->op.trans_a ? p->a.rows : p->a.cols);
@@ -159,7 +159,7 @@ static void operand_sums(const struct product *p, int64_t batch)
     }
 }
 
-void product_compute(const struct product *p)
+void product_compute(const struct matmul *p)
 {
     double alpha = scalar(p->alpha, p->alpha_value),
            beta = scalar(p->beta, p->beta_value);

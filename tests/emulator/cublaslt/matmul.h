@@ -1,5 +1,5 @@
 /*
- * cuBLASLt's descriptors as plain data, and what a product of matrices needs of them.
+ * cuBLASLt's descriptors as plain data, and what a GEMM needs of them.
  */
 #ifndef EMULATOR_CUBLASLT_MATMUL_H
 #define EMULATOR_CUBLASLT_MATMUL_H
@@ -38,6 +38,7 @@ struct algorithm {
     int32_t id;
     int32_t align[4]; /* that it counts on */
     uint64_t workspace;
+    int32_t bias_align; /* the same; 0: there may be none */
 };
 
 enum {
@@ -49,7 +50,7 @@ enum {
 };
 
 /* One product: everything that is known when it is asked for. */
-struct product {
+struct matmul {
     struct operation op;
     struct layout a, b, c, d;
     const void *alpha, *beta; /* NULL: the numbers below */
@@ -64,13 +65,13 @@ bool epilogue_has_bgrad(int e); /* writes one */
 bool epilogue_has_aux(int e);
 
 /* check.c: SUCCESS, or why there is no such product. */
-cublasStatus_t product_check(const struct product *p);
+cublasStatus_t product_check(const struct matmul *p);
 int64_t element_size(int type);
 
 /* The bytes from the first to the last element of all matrices. */
 int64_t layout_span(const struct layout *l);
 
 /* compute.c */
-void product_compute(const struct product *p);
+void product_compute(const struct matmul *p);
 
 #endif

@@ -7,10 +7,14 @@
 #include "tests/emulator/cudnn/handle.h"
 #include "tests/emulator/cudnn/plan.h"
 #include "tests/emulator/cudnn/schema.h"
+#include "tests/emulator/host_node.h"
 
 #define OK CUDNN_STATUS_SUCCESS
 
-enum { HANDLE = 0x646e6168 };
+enum { HANDLE = 0x646e6168, HANDLE_MEMORY = 64 << 20 };
+
+/* Of the emulated runtime, if there is one. */
+__attribute__((weak)) __typeof__(emulator_take_memory) emulator_take_memory;
 
 struct cudnnContext {
     unsigned magic;
@@ -40,6 +44,8 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
     if (!*handle)
         abort();
     (*handle)->magic = HANDLE;
+    if (emulator_take_memory)
+        emulator_take_memory(HANDLE_MEMORY);
     return OK;
 }
 

@@ -21,9 +21,10 @@
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
+OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 OPTIONAL __typeof__(cudaStreamSynchronize) cudaStreamSynchronize;
 
-/* All that the work needs. The parts behind it: tensors, operations, memory. */
+/* All that the work needs. The parts after it: tensors, operations, memory. */
 struct work {
     int serial; /* of the plan */
     int ntensor, nop;
@@ -314,6 +315,25 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     return error ? refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA error %d", error) : OK;
 }
 
+/* An engine's kernels are loaded when it first runs, and stay. */
+static void load(const struct engine *e)
+{
+    enum { ENGINES = 128, MEMORY = 8 << 20 };
+    static bool loaded[ENGINES];
+
+    if (emulator_take_memory && !loaded[e->index % ENGINES])
+        emulator_take_memory(MEMORY);
+    loaded[e->index % ENGINES] = true;
+}
+
+/* EMULATOR_REFUSES=67: this engine's plans are finalized, and do not run. */
+static bool refuses(const struct engine *e)
+{
+    const char *which = getenv("EMULATOR_REFUSES");
+
+    return which && *which && strtol(which, NULL, 10) == e->index;
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack)
 {
@@ -342,6 +362,10 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
             : NULL;
     if (emulator_fails && emulator_fails("cudnn"))
         return refuse(CUDNN_STATUS_EXECUTION_FAILED, "a launch failed on purpose");
+    if (refuses(d->plan->engine))
+        return refuse(CUDNN_STATUS_EXECUTION_FAILED, "engine %d does not run",
+                      d->plan->engine->index);
+    load(d->plan->engine);
     bad = check_workspace(d->plan, workspace);
     if (!bad)
         bad = check_overlaps(&d->plan->graph, places, workspace,

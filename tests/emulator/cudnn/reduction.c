@@ -1,4 +1,4 @@
-/* Reductions, views, products of matrices. */
+/* Reductions, views, GEMMs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +80,8 @@ static struct place *in_order(const struct value *x, const struct tensor *t)
     return p;
 }
 
-/* The same memory under other dimensions: the n-th element of one is that of the other.
- */
+/* The same memory under other dimensions: the n-th element of one is that of
+ * the other. */
 void run_reshape(const struct run *r, const struct op *op)
 {
     const struct value *x = run_in(r, op, RED_X);

@@ -2,7 +2,7 @@
  * What the engines take. cuDNN's own answer depends on the release; these are the limits
  * that hold for all of it, so that a backend which overlooks one is found: one product or
  * stencil a graph, 16-bit results of weight gradients of 16-bit data, statistics only
- * behind something else, filters as they are in memory.
+ * after something else, filters as they are in memory.
  */
 #include "tests/emulator/cudnn/graph.h"
 

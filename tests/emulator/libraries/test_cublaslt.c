@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "tests/emulator/libraries/cublaslt_product.h"
+#include "tests/emulator/libraries/cublaslt_matmul.h"
 #include "tests/test.h"
 
 static float get(int which, int i, cudaDataType_t t)

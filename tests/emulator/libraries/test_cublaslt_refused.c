@@ -2,7 +2,7 @@
  * The emulated cuBLASLt: what it refuses, and the sizes of its attributes against
  * NVIDIA's library, where that is installed.
  */
-#include "tests/emulator/libraries/cublaslt_product.h"
+#include "tests/emulator/libraries/cublaslt_matmul.h"
 #include "tests/test.h"
 
 static cublasStatus_t run_one(struct lt_problem p)

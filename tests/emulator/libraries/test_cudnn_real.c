@@ -91,7 +91,7 @@ static void ask_from(struct api *a, const struct cudnn_case *cases, int first, i
     _exit(0);
 }
 
-/* In another process, and in the next one behind a case that crashes the library. */
+/* In another process, and in the next one after a case that crashes the library. */
 static void ask_apart(struct api *a, const struct cudnn_case *cases, int *status)
 {
     for (int i = 0; cases[i].run;) {

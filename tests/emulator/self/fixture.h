@@ -18,7 +18,7 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_release(struct fixture *f);
 
-/* All of `from`, a device buffer, to f->host, behind what the stream holds. */
+/* All of `from`, a device buffer, to f->host, after what the stream holds. */
 void fixture_fetch(struct fixture *f, const void *from);
 
 #endif

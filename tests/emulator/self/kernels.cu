@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(BLOCK) sum_shared(const float *x, float *y)
 
     if (B != BUG_UNWRITTEN || t != 5)
         part[t] = x[blockIdx.x * BLOCK + t];
-    if (B == BUG_BEHIND && t == 7)
+    if (B == BUG_PAST_END && t == 7)
         part[BLOCK] = 0;
     if (B == BUG_EARLY_RETURN && t == 3)
         return;
@@ -54,7 +54,7 @@ void test_sum_shared(device *dev, const float *x, float *y, int blocks, bug b)
     CASE(BUG_EARLY_RETURN);
     CASE(BUG_UNWRITTEN);
     CASE(BUG_UNWRITTEN_BLOCK);
-    CASE(BUG_BEHIND);
+    CASE(BUG_PAST_END);
     CASE(BUG_RACE);
 #undef CASE
 }

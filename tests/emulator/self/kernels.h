@@ -20,7 +20,7 @@ enum bug {
     BUG_MISSING_LANE,    /* a mask that names a lane that does not come */
     BUG_UNWRITTEN,       /* dynamic shared memory is read before it is written */
     BUG_UNWRITTEN_BLOCK, /* static memory that only block 0 writes */
-    BUG_BEHIND,          /* dynamic shared memory behind its end */
+    BUG_PAST_END,        /* dynamic shared memory past its end */
     BUG_REUSE,           /* shared memory is written again while others read it */
     BUG_RACE             /* blocks that add to one number */
 };
@@ -31,8 +31,8 @@ void test_sum_shared(struct device *dev, const float *x, float *y, int blocks,
 /* The same by warp shuffles; 40 threads, so that the second warp is not full. */
 void test_sum_warp(struct device *dev, const float *x, float *y, int blocks,
                    enum bug bug);
-/* The sum of 64 elements by shuffles, as the difference of two sums, one after the other.
- */
+/* The sum of 64 elements by shuffles, as the difference of two sums, one after
+ * the other. */
 void test_sum_twice(struct device *dev, const float *x, float *y, int blocks,
                     enum bug bug);
 /* y[i] = x[i] + 1 */

@@ -43,7 +43,7 @@ static void check_got(struct trial *t, const void *from)
         assert_int_equal(t->got[i], 'a');
 }
 
-/* New memory has been zeroed: not behind what the other lane brings. */
+/* New memory has been zeroed: not after what the other lane brings. */
 static void test_alloc(void **state)
 {
     struct trial t;

@@ -102,10 +102,10 @@ static void test_deaths(void **state)
     expect_death(run_launch, 3, "it may have 59000");
     expect_death(run_pointer, 0, "argument 1");
     expect_death(run_pointer, 1, "freed device memory");
-    expect_death(run_pointer, 2, "behind 64 bytes of device memory");
+    expect_death(run_pointer, 2, "after 64 bytes of device memory");
     expect_death(run_pointer, 3, "increment touched the space between");
     expect_death(run_pointer, 4, "host code touched freed device memory");
-    expect_death(run_shared, BUG_BEHIND, "");
+    expect_death(run_shared, BUG_PAST_END, "");
 }
 
 /* ---- what must show in the result ---- */

@@ -1,0 +1,41 @@
+/*
+ * Division by a number that is the same for a whole launch: a multiplication and a shift
+ * instead of some 20 instructions, or of 70 for 64 bits (Granlund and Montgomery,
+ * "Division by Invariant Integers using Multiplication", 1994).
+ *
+ *   struct divider d = divider_of(width);          on the host, handed to the kernel
+ *   unsigned row = divide(d, i), column = i - row * d.by;
+ *
+ * For i below 2^31 and 0 < by < 2^31.
+ */
+#ifndef CUDA_DIVIDE_H
+#define CUDA_DIVIDE_H
+
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+struct divider {
+    unsigned by, factor, shift;
+};
+
+/* With shift the least s of by <= 2^s: factor = 2^32 (2^s - by) / by + 1. */
+static inline struct divider divider_of(unsigned by)
+{
+    unsigned shift = 0;
+
+    while (((uint64_t)1 << shift) < by)
+        shift++;
+
+    struct divider d = {by, 0, shift};
+
+    d.factor = (unsigned)((((uint64_t)1 << shift) - by) * ((uint64_t)1 << 32) / by + 1);
+    return d;
+}
+
+HOST_DEVICE static inline unsigned divide(struct divider d, unsigned i)
+{
+    return (unsigned)(((uint64_t)i * d.factor >> 32) + i) >> d.shift;
+}
+
+#endif

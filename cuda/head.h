@@ -1,0 +1,176 @@
+/*
+ * What cuda/head.cu and cuda/head_grad.cu share: the last layer of a segmentation network,
+ * a transposed convolution 2x2 with stride 2 from 16 channels to the classes, computed
+ * where its logits are needed, so that they are in no memory.
+ *
+ * Kernel and stride are equal, so an output pixel has one input pixel and one of the
+ * kernel's four positions, its tap: tap 2 i + j of input pixel (h, w) makes the logits of
+ * output pixel (2 h + i, 2 w + j). A block of four warps takes 32 neighbouring input
+ * pixels (a tile): lane l of warp t has the logits of pixel l and tap t. They lie in
+ * shared memory, a row per thread, rounded as if they had been stored.
+ */
+#ifndef CUDA_HEAD_H
+#define CUDA_HEAD_H
+
+#include "cuda/cross_entropy2d.h"
+#include "cuda/divide.h"
+#include "cuda/head_find.h"
+#include "cuda/launch.h"
+#include "cuda/vec.h"
+#include "graph/kernel.h"
+#include "ops/conv2d.h"
+#include "ops/image.h"
+
+constexpr int HEAD_TAPS = 4, HEAD_TILE = 32, HEAD_BLOCK = HEAD_TILE * HEAD_TAPS;
+/* Up to here with fewer registers and shorter rows. */
+constexpr int HEAD_FEW_CLASSES = HEAD_CLASSES / 2;
+
+template <class T> struct head {
+    const T *x;
+    const float *w, *bias; /* w [channel][tap][class] */
+    const uint8_t *label;
+    int64_t pixels; /* of x */
+    divider width;
+    int classes, tiles;
+};
+
+/* Floats of shared memory: the weights, [tap][class][channel]. */
+HOST_DEVICE static inline int head_weights_len(int classes)
+{
+    return HEAD_TAPS * classes * HEAD_CHANNELS;
+}
+
+/* Floats from one thread's logits to the next's: all classes that a gradient's lanes take
+ * together, and odd, so that the 32 lanes of a warp use 32 banks. */
+HOST_DEVICE static inline int head_pitch(int classes)
+{
+    return (classes <= HEAD_FEW_CLASSES ? HEAD_FEW_CLASSES : HEAD_CLASSES) + 1;
+}
+
+template <class T> __device__ static inline float head_as_stored(float v)
+{
+    return to_float(from_float<T>(v));
+}
+
+/* Ends with a barrier. */
+template <class T>
+__device__ static inline void head_load_weights(const head<T> &h, float *w)
+{
+    for (int i = (int)threadIdx.x; i < head_weights_len(h.classes); i += HEAD_BLOCK) {
+        int c = i % HEAD_CHANNELS, k = i / HEAD_CHANNELS % h.classes;
+        int tap = i / HEAD_CHANNELS / h.classes;
+
+        w[i] = head_as_stored<T>(h.w[(c * HEAD_TAPS + tap) * h.classes + k]);
+    }
+    __syncthreads();
+}
+
+/* A thread's pixel of x and tap. */
+struct head_pixel {
+    int64_t pixel;
+    int tap;
+    bool on; /* the pixel exists: the last tile may have fewer */
+};
+
+template <class T>
+__device__ static inline head_pixel head_pixel_of(const head<T> &h, int tile)
+{
+    int64_t pixel = (int64_t)tile * HEAD_TILE + threadIdx.x % HEAD_TILE;
+
+    return {pixel, (int)threadIdx.x / HEAD_TILE, pixel < h.pixels};
+}
+
+template <class T>
+__device__ static inline int head_label_of(const head<T> &h, const head_pixel &s)
+{
+    unsigned row = divide(h.width, (unsigned)s.pixel);
+    unsigned column = (unsigned)s.pixel - row * h.width.by;
+    int64_t out_row = 2 * (int64_t)row + s.tap / 2;
+
+    return h.label[out_row * 2 * h.width.by + 2 * column + s.tap % 2];
+}
+
+/* The channels of the pixel to v, its logits to z. */
+template <class T>
+__device__ static inline void head_logits(const head<T> &h, const head_pixel &s,
+                                          const float *w, float *v, float *z)
+{
+    constexpr int N = vec<T>::N;
+
+    for (int c = 0; c < HEAD_CHANNELS; c += N) {
+        vec<T> a = vec_load(h.x + s.pixel * HEAD_CHANNELS + c);
+
+        for (int i = 0; i < N; i++)
+            v[c + i] = a.get(i);
+    }
+    w += s.tap * h.classes * HEAD_CHANNELS;
+    for (int k = 0; k < h.classes; k++, w += HEAD_CHANNELS) {
+        float sum = h.bias ? h.bias[k] : 0;
+
+        for (int c = 0; c < HEAD_CHANNELS; c += 4) {
+            vec<float> a = vec_load(w + c);
+
+            for (int i = 0; i < 4; i++)
+                sum += v[c + i] * a.v[i];
+        }
+        z[k] = head_as_stored<T>(sum);
+    }
+}
+
+/* ---- on the host ---- */
+
+/* What both kernels read: indices of reads; bias -1: there is none. */
+struct head_reads {
+    int x, w, bias, label;
+};
+
+static inline head_reads head_read(struct region *r, const head_parts *p,
+                                   struct tensor *labels)
+{
+    head_reads in = {};
+    struct node *cast = p->up->in[CONV2D_DATA_GRAD_WEIGHT]->producer;
+
+    if (cast)
+        region_duplicate(r, cast);
+    in.x = region_read(r, p->x);
+    in.w = region_read(r, p->w);
+    in.bias = p->bias ? region_read(r, p->bias) : -1;
+    in.label = region_read(r, labels);
+    return in;
+}
+
+static inline int64_t head_tiles(const struct tensor *x)
+{
+    return (tensor_len(x) / HEAD_CHANNELS + HEAD_TILE - 1) / HEAD_TILE;
+}
+
+/* `each` blocks per multiprocessor: as many as its registers and shared memory hold. */
+static inline int head_blocks(const struct device *dev, const struct tensor *x, int each)
+{
+    int64_t most = (int64_t)dev->what.multiprocessors * each, tiles = head_tiles(x);
+
+    return (int)(tiles < most ? tiles : most);
+}
+
+/* The workspace of both kernels begins with the sum of the labels' weights and its parts. */
+static inline int64_t head_label_doubles(const struct tensor *x)
+{
+    return 1 + label_parts(tensor_len(x) / HEAD_CHANNELS * HEAD_TAPS);
+}
+
+template <class T>
+static inline head<T> head_of(const struct step *s, const head_reads &in, int classes)
+{
+    const struct tensor *x = s->in_tensor[in.x];
+
+    return {(const T *)s->in[in.x],
+            (const float *)s->in[in.w],
+            in.bias < 0 ? nullptr : (const float *)s->in[in.bias],
+            (const uint8_t *)s->in[in.label],
+            tensor_len(x) / HEAD_CHANNELS,
+            divider_of((unsigned)x->dim[IMAGE_W]),
+            classes,
+            (int)head_tiles(x)};
+}
+
+#endif

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""trainc features against timm's features_only, at real sizes.
+
+    python3 -m pip install torch timm numpy safetensors pillow
+    python3 scripts/golden/features_timm.py ./trainc [MODEL...]
+
+Random weights go to a safetensors file that both read, and two images of noise of just the
+model's size, so that nothing is resized. Names, shapes, reductions and values of every
+stage are compared: the largest difference over the largest value must be at most 1e-5.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import safetensors.torch
+import timm
+import torch
+from PIL import Image
+
+MODELS = ("resnet18", "resnet50", "seresnet50", "resnet50d", "swin_tiny_patch4_window7_224",
+          "swinv2_tiny_window8_256", "vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224",
+          "convnext_tiny")
+
+
+def images(folder, side):
+    rng = np.random.default_rng(0)
+    names = []
+    for i in range(2):
+        coarse = rng.integers(0, 256, (side // 16, side // 16, 3), dtype=np.uint8)
+        image = Image.fromarray(coarse).resize((side, side), Image.BILINEAR)
+        names.append(str(folder / f"{i}.png"))
+        image.save(names[-1])
+    return names
+
+
+def model_of(name):
+    torch.manual_seed(1)
+    model = timm.create_model(name, pretrained=False).eval()
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
+            torch.nn.init.uniform_(module.bias, -0.2, 0.2)
+            torch.nn.init.uniform_(module.running_mean, -0.2, 0.2)
+            torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
+    return model
+
+
+def check(trainc, name, indices):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        model = model_of(name)
+        cfg = model.pretrained_cfg
+        names = images(folder, cfg["input_size"][-1])
+        weights, out = folder / "w.safetensors", folder / "f.npz"
+        safetensors.torch.save_file({k: v.contiguous() for k, v in model.state_dict().items()},
+                                    weights)
+        features = timm.create_model(name, features_only=True,
+                                     **({"out_indices": indices} if indices else {})).eval()
+        state = model.state_dict()
+        if hasattr(features, "model"):
+            features.model.load_state_dict(state, strict=False)
+        else:  # FeatureListNet calls layers.0 layers_0
+            own = features.state_dict()
+            features.load_state_dict({k: state[k if k in state else k.replace("_", ".", 1)]
+                                      for k in own})
+        mean, std = (torch.tensor(cfg[k]).reshape(1, 3, 1, 1) for k in ("mean", "std"))
+        x = np.stack([np.asarray(Image.open(n)) for n in names]).transpose(0, 3, 1, 2)
+        with torch.no_grad():
+            want = features((torch.tensor(x) / 255 - mean) / std)
+        info = features.feature_info.get_dicts()
+        side = cfg["input_size"][-1]
+        kind = next(t for t in ("resnet", "swinv2", "swin", "vit", "convnext", "deit")
+                    if t in name)
+        run = [trainc, "features", "--model-type", "vit" if kind == "deit" else kind, "--model",
+               name, "--weights", str(weights), "--out", str(out), "--img-size", str(side)]
+        if indices:
+            run += ["--out-indices", *map(str, indices)]
+        run += ["--opts", "DATA.CROP_PCT", "1.0", "DATA.MEAN", json.dumps(cfg["mean"]),
+                "DATA.STD", json.dumps(cfg["std"]), "LOG.LEVEL", "warning", "--", *names]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+        got = np.load(out)
+        assert [n for n in got.files if n != "files"] == [i["module"] for i in info], got.files
+        assert [n.decode() for n in got["files"]] == names
+        worst = 0
+        for i, w in zip(info, want):
+            g, w = got[i["module"]], w.numpy()
+            assert g.shape == w.shape, (i, g.shape, w.shape)
+            off = np.abs(g - w).max() / np.abs(w).max()
+            assert off <= 1e-5, (name, i["module"], off)
+            worst = max(worst, off)
+        print(f"{name} {[i['module'] for i in info]}: {worst:.1e}")
+
+
+def main(trainc, names):
+    for name in names or MODELS:
+        check(trainc, name, None)
+        check(trainc, name, [0, 2])
+        check(trainc, name, [-2])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

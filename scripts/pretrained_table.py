@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""src/models/pretrained_table.c: what is public of the weights that the models' tags name,
+from timm's registry. Run it where timm is installed, after tags or models were added:
+
+    python3 -m pip install timm
+    curl -LO https://raw.githubusercontent.com/huggingface/pytorch-image-models/main/results/results-imagenet.csv
+    python3 scripts/pretrained_table.py results-imagenet.csv >src/models/pretrained_table.c
+
+Files of other formats or with other names of their parameters (.npz of the ViTs, ConvNeXt's
+first ones) are left out: these weights are in the hub alone. Accuracies, of 50,000 images
+at the size and crop of the row, are timm's results; where it has none of these, there is none.
+"""
+import csv
+import pathlib
+import re
+import sys
+
+from timm.models import get_pretrained_cfg
+
+MODELS = pathlib.Path(__file__).parents[1] / "src" / "models"
+FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit.c", "convnext.c")
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+OPENAI = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
+HALF = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+NORMS = {IMAGENET: "IMAGENET", OPENAI: "OPENAI", HALF: "HALF"}
+
+
+def tags():
+    """Name and tag of each row of the models' tables, in their order."""
+    for family in FAMILIES:
+        text = (MODELS / family).read_text()
+        for name, row in re.findall(r"\{ROW\((\w+)\)(.*?)(?=\{ROW|\{\.name)", text, re.S):
+            listed = re.search(r'TAGS ((?:"[^"]*"\s*)+)', row)
+            for tag in "".join(re.findall(r'"([^"]*)"', listed[1])).split() if listed else ():
+                yield f"{name}.{tag}"
+
+
+def row(name, accuracy):
+    c = get_pretrained_cfg(name)
+    if c is None or not (c.hf_hub_id or c.url):
+        raise SystemExit(f"{name}: not in timm's registry")
+    url = c.url or ""
+    if not url.endswith(".pth") or "convnext" in url:
+        url = ""
+    top = accuracy.get((name, c.input_size[-1], c.crop_pct), ("0", "0"))
+    return (f'    {{"{name}", "{url}", "{c.license or ""}", {c.input_size[-1]}, {c.crop_pct}, '
+            f'{c.num_classes}, {NORMS[tuple(c.mean), tuple(c.std)]}, '
+            f'{str(c.interpolation == "bilinear").lower()}, '
+            f'{str(c.crop_mode == "squash").lower()}, {top[0]}, {top[1]}}},')
+
+
+def main():
+    with open(sys.argv[1]) as f:
+        accuracy = {(r["model"], int(r["img_size"]), float(r["crop_pct"])): (r["top1"], r["top5"])
+                    for r in csv.DictReader(f)}
+    rows = [row(name, accuracy) for name in tags()]
+    print("""/* Made by scripts/pretrained_table.py: facts of timm's registry, a row for each tag. */
+#include "models/pretrained.h"
+
+/* clang-format off */
+#define IMAGENET {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}
+#define OPENAI {0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}
+#define HALF {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}
+
+const struct pretrained pretrained_table[] = {""")
+    print("\n".join(rows))
+    print("    {.name = NULL},\n};\n/* clang-format on */")
+
+
+if __name__ == "__main__":
+    main()

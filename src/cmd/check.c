@@ -1,0 +1,316 @@
+/* trainc check: what is wrong with the images and labels of a data set. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "dataset/inspect.h"
+#include "dataset/table.h"
+#include "io/csv.h"
+#include "train/data_config.h"
+#include "train/progress.h"
+
+enum { SPLITS = 2, SHOWN = 10 };
+
+/* Kinds of findings; those up to FIND_LEAK are mistakes, the others may be meant. */
+enum find {
+    FIND_DAMAGED,
+    FIND_CLASHING,
+    FIND_LEAK,
+    FIND_DUPLICATE,
+    FIND_TINY,
+    FIND_EMPTY,
+    FINDS
+};
+
+static const struct {
+    const char *name, *help;
+} finds[FINDS] = {
+    [FIND_DAMAGED] = {"damaged", "cannot be read or decoded, or does not fit its labels"},
+    [FIND_CLASHING] = {"clashing", "the same file in two classes"},
+    [FIND_LEAK] = {"leak", "a validation image that is a training image, too"},
+    [FIND_DUPLICATE] = {"duplicate", "the same file twice"},
+    [FIND_TINY] = {"tiny",
+                   "the shorter side is less than a quarter of what is trained on"},
+    [FIND_EMPTY] = {"empty", "a label map in which no pixel counts"},
+};
+
+struct split {
+    const char *name;
+    struct dataset *d; /* NULL: there is none */
+    struct inspected *found;
+    double start;
+};
+
+struct check {
+    struct split split[SPLITS];
+    int64_t count[FINDS];
+    int64_t least; /* pixels of a side that is not tiny */
+    struct strbuf csv;
+};
+
+static void show(int64_t done, int64_t total, void *arg)
+{
+    const struct split *s = arg;
+    double seconds = clock_now() - s->start;
+
+    /* One thread draws at a time, and not each of them each time. */
+    if (done % 32 && done < total)
+        return;
+    progress_show(&(struct progress){
+        .title = s->name,
+        .done = done,
+        .total = total,
+        .seconds = seconds,
+        .images_per_second = (double)done / (seconds + 1e-9),
+        .postfix = "",
+    });
+}
+
+static void report(struct check *c, enum find what, const struct split *s, int64_t i,
+                   const char *detail)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    dataset_describe(s->d, i, &name);
+    if (c->count[what]++ < SHOWN)
+        printf("%-9s %s: %s\n", finds[what].name, name.buf, detail);
+    csv_add_text(&c->csv, name.buf);
+    strbuf_addf(&c->csv, ",%s,%s,", finds[what].name, s->name);
+    csv_add_text(&c->csv, detail);
+    strbuf_addch(&c->csv, '\n');
+    strbuf_release(&name);
+}
+
+static void report_alone(struct check *c, const struct split *s, int64_t i)
+{
+    const struct inspected *f = &s->found[i];
+    char size[64];
+
+    (void)snprintf(size, sizeof(size), "%d x %d", f->w, f->h);
+    if (f->why)
+        report(c, FIND_DAMAGED, s, i, f->why);
+    else if ((f->w < f->h ? f->w : f->h) < c->least)
+        report(c, FIND_TINY, s, i, size);
+    if (!f->why && f->empty)
+        report(c, FIND_EMPTY, s, i, "no pixel of its label map has a class");
+}
+
+/* ---- files that are there more than once ---- */
+
+struct place {
+    uint64_t content;
+    int split;
+    int64_t sample;
+};
+
+static int by_content(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->content != y->content)
+        return x->content < y->content ? -1 : 1;
+    if (x->split != y->split)
+        return x->split - y->split;
+    return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+static void report_pair(struct check *c, const struct place *first,
+                        const struct place *other)
+{
+    const struct split *a = &c->split[first->split], *b = &c->split[other->split];
+    struct strbuf as = STRBUF_INIT;
+    enum find what = FIND_DUPLICATE;
+
+    if (first->split != other->split)
+        what = FIND_LEAK;
+    if (!dataset_has_labels(a->d) &&
+        dataset_label(a->d, first->sample) != dataset_label(b->d, other->sample))
+        what = FIND_CLASHING;
+    strbuf_addstr(&as, "the same as ");
+    dataset_describe(a->d, first->sample, &as);
+    report(c, what, b, other->sample, as.buf);
+    strbuf_release(&as);
+}
+
+static void report_twins(struct check *c)
+{
+    int64_t n = 0, all = 0;
+    struct place *p;
+
+    for (int k = 0; k < SPLITS; k++)
+        all += c->split[k].d ? c->split[k].d->n : 0;
+    p = xcalloc((size_t)all + 1, sizeof(*p));
+    for (int k = 0; k < SPLITS; k++)
+        for (int64_t i = 0; c->split[k].d && i < c->split[k].d->n; i++)
+            if (c->split[k].found[i].content)
+                p[n++] = (struct place){c->split[k].found[i].content, k, i};
+    qsort(p, (size_t)n, sizeof(*p), by_content);
+    for (int64_t first = 0, i = 1; i < n; i++) {
+        if (p[i].content != p[first].content)
+            first = i;
+        else
+            report_pair(c, &p[first], &p[i]);
+    }
+    free(p);
+}
+
+/* ---- what there is ---- */
+
+static void say_sizes(const struct split *s)
+{
+    int w[2] = {0, 0}, h[2] = {0, 0};
+
+    for (int64_t i = 0; i < s->d->n; i++) {
+        const struct inspected *f = &s->found[i];
+
+        if (!f->w || f->why)
+            continue;
+        w[0] = !w[0] || f->w < w[0] ? f->w : w[0];
+        h[0] = !h[0] || f->h < h[0] ? f->h : h[0];
+        w[1] = f->w > w[1] ? f->w : w[1];
+        h[1] = f->h > h[1] ? f->h : h[1];
+    }
+    printf("%s: %" PRId64 " images, %d to %d wide and %d to %d high", s->name, s->d->n,
+           w[0], w[1], h[0], h[1]);
+}
+
+static void say_classes(const struct split *s)
+{
+    int64_t *n = xcalloc((size_t)s->d->nclass + 1, sizeof(*n));
+    int least = 0, most = 0;
+
+    for (int64_t i = 0; i < s->d->n; i++) {
+        int32_t label = dataset_label(s->d, i);
+
+        if (label >= 0 && label < s->d->nclass)
+            n[label]++;
+    }
+    for (int k = 0; k < s->d->nclass; k++) {
+        least = n[k] < n[least] ? k : least;
+        most = n[k] > n[most] ? k : most;
+    }
+    printf("; %d classes of %" PRId64 " ('%s') to %" PRId64 " ('%s') images",
+           s->d->nclass, n[least], s->d->class_name[least], n[most],
+           s->d->class_name[most]);
+    free(n);
+}
+
+static int say_findings(const struct check *c)
+{
+    bool any = false, wrong = false;
+
+    for (int f = 0; f < FINDS; f++) {
+        if (!c->count[f])
+            continue;
+        printf("%" PRId64 " %s: %s\n", c->count[f], finds[f].name, finds[f].help);
+        any = true;
+        wrong = wrong || f <= FIND_LEAK;
+    }
+    if (!any)
+        puts("nothing to object to");
+    return wrong ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool is_there(const struct config *cfg, enum data_split which)
+{
+    struct problems p = {0};
+    bool is;
+
+    data_check_split(cfg, which, &p);
+    is = !p.nerror;
+    problems_release(&p);
+    return is;
+}
+
+static void read_split(struct check *c, const struct config *cfg, enum data_split which)
+{
+    struct split *s = &c->split[which];
+    struct inspect_options o = {
+        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
+        .threads = data_workers(cfg),
+        .progress = show,
+        .arg = s,
+    };
+
+    s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
+    if (!is_there(cfg, which)) {
+        log_warning("there is no '%s'", s->name);
+        return;
+    }
+    s->d = data_open(cfg, which);
+    s->start = clock_now();
+    s->found = inspect(s->d, &o);
+    progress_wipe();
+    say_sizes(s);
+    if (!dataset_has_labels(s->d) && s->d->nclass)
+        say_classes(s);
+    putchar('\n');
+    (void)fflush(stdout);
+    for (int64_t i = 0; i < s->d->n; i++)
+        report_alone(c, s, i);
+}
+
+static int check_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *out = cmdline_value(line, "--out");
+    struct check c = {0};
+    int h = config_height(cfg), w = config_width(cfg), code;
+
+    c.least = (h < w ? h : w) / 4;
+    strbuf_addstr(&c.csv, "image,finding,split,detail\n");
+    progress_init(cfg->log.progress);
+    for (int k = 0; k < SPLITS; k++)
+        read_split(&c, cfg, (enum data_split)k);
+    report_twins(&c);
+    code = say_findings(&c);
+    if (out && atomic_write_out(out, c.csv.buf, c.csv.len))
+        die("cannot write '%s': %s", out, strerror(errno));
+    for (int k = 0; k < SPLITS; k++) {
+        inspect_free(c.split[k].found, c.split[k].d ? c.split[k].d->n : 0);
+        dataset_close(c.split[k].d);
+    }
+    strbuf_release(&c.csv);
+    return code;
+}
+
+static void check_check(const struct config *cfg, const struct cmdline *line,
+                        struct problems *p)
+{
+    data_check(cfg, p);
+    if (!p->nerror && !is_there(cfg, DATA_TRAIN) && !is_there(cfg, DATA_VAL))
+        data_check_split(cfg, DATA_TRAIN, p);
+    run_check_writable(line, "--out", WRITTEN_TABLE, p);
+}
+
+static const struct cmd_flag check_flags[] = {
+    {"--out", "FILE", "all findings as CSV; the terminal shows ten of a kind"},
+    {0},
+};
+
+static const char *const check_reads[] = {"DATA.", "MODEL.NUM_CLASSES", "MODEL.IN_CHANS",
+                                          "LOG.PROGRESS", NULL};
+
+const struct verb cmd_check = {
+    .name = "check",
+    .help = "read every image and label once, and list what is wrong",
+    .about =
+        "Reads both splits of DATA.DATA_PATH as training would, by DATA.NUM_WORKERS "
+        "threads, and lists files that are damaged or do not fit their label maps, that "
+        "are there twice, in two classes or in both splits (byte for byte), that are "
+        "tiny, "
+        "and label maps without a pixel that counts. The exit code is 1 if a file is "
+        "damaged, in two classes or in both splits.",
+    .flags = check_flags,
+    .reads = check_reads,
+    .check = check_check,
+    .run = check_run,
+};

@@ -1,0 +1,142 @@
+#include "cmd/export_onnx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "cmd/run.h"
+#include "config/choice_tables.h"
+#include "io/json.h"
+#include "onnx/export.h"
+#include "session/model_config.h"
+#include "session/optimizer_config.h"
+#include "session/schedules.h"
+#include "session/session.h"
+#include "train/data_config.h"
+#include "train/pretrained.h"
+
+static void put_channels(struct onnx *x, const char *key, const struct config *cfg,
+                         double (*of)(const struct config *cfg, int channel))
+{
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+
+    json_begin_array(&w, NULL);
+    for (int i = 0; i < cfg->model.in_chans; i++)
+        json_put_double(&w, NULL, of(cfg, i));
+    json_end(&w);
+    onnx_meta(x, key, text.buf);
+    strbuf_release(&text);
+}
+
+/* In the order of the labels: those of the weights, else the configuration's, if any. */
+static void put_classes(struct onnx *x, const struct config *cfg, const json_t *saved)
+{
+    const struct str_list *names = &cfg->data.class_names;
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    size_t n = saved ? json_array_size(saved) : (size_t)names->n;
+
+    json_begin_array(&w, NULL);
+    for (size_t i = 0; i < n; i++)
+        json_put_string(&w, NULL,
+                        saved ? json_string_value(json_array_get(saved, i))
+                              : names->item[i]);
+    json_end(&w);
+    if (n)
+        onnx_meta(x, "classes", text.buf);
+    strbuf_release(&text);
+}
+
+/* What has to be done to an image before the model sees it, and what its answer means. */
+static void put_meta(struct onnx *x, const struct session *s, const json_t *classes)
+{
+    const struct config *cfg = s->cfg;
+    struct strbuf text = STRBUF_INIT;
+
+    onnx_meta(x, "model", cfg->model.name);
+    strbuf_addf(&text, "[%d,%d,%d]", s->plan.channels, s->plan.height, s->plan.width);
+    onnx_meta(x, "input_size", text.buf);
+    put_channels(x, "mean", cfg, input_mean);
+    put_channels(x, "std", cfg, input_std);
+    onnx_meta(x, "interpolation", choices_interpolations[cfg->data.interpolation].name);
+    strbuf_reset(&text);
+    json_add_double(&text, cfg->data.crop_pct);
+    onnx_meta(x, "crop_pct", text.buf);
+    put_classes(x, cfg, classes);
+    strbuf_release(&text);
+}
+
+/* One image, fp32, on the CPU: the graph that is exported, and the weights. */
+static void settle(struct config *cfg, const json_t *classes)
+{
+    static const char *const set[][2] = {
+        {"DATA.BATCH_SIZE", "1"},      {"DATA.VAL_BATCH_SIZE", "1"}, {"DEVICE", "cpu"},
+        {"TRAIN.EMA.ENABLE", "False"}, {"AMP_OPT_LEVEL", "O0"},
+    };
+
+    for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
+        config_set(cfg, set[i][0], set[i][1]);
+    run_adopt_classes(cfg, classes);
+}
+
+int export_onnx_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    const char *out = cmdline_value(line, "--onnx");
+    const struct onnx_options o = {.fold_bn = cmdline_has(line, "--fold-bn")};
+    json_t *classes = run_saved_classes(weights);
+    struct strbuf why = STRBUF_INIT;
+    const struct build *b;
+    struct session s;
+    struct onnx *x;
+    float *flat;
+
+    settle(cfg, classes);
+    session_init(&s, cfg, &(struct session_options){.eval = true});
+    session_alloc(&s);
+    pretrained_load_all(&s, weights, "the configuration", &(struct class_list){0});
+    flat = xmalloc((size_t)session_flat(&s)->weights_len * sizeof(*flat));
+    session_get(&s, MEMORY_WEIGHTS, flat);
+    b = &s.build[SESSION_EVAL];
+    x = onnx_export(b->graph, tensor_reader(b->graph, b->pixels, 0)->out[0], b->logits,
+                    flat, cfg->model.name, &o);
+    put_meta(x, &s, classes);
+    if (onnx_write(x, out, &why))
+        die("--onnx: %s", why.buf);
+    log_info("'%s': %s for images of %d x %d, any batch", out, cfg->model.name,
+             s.plan.width, s.plan.height);
+    onnx_free(x);
+    free(flat);
+    json_decref(classes);
+    session_release(&s);
+    return EXIT_OK;
+}
+
+void export_onnx_check(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    const char *weights = cmdline_value(line, "--weights");
+
+    if (!weights || !file_exists(weights)) /* and that was said */
+        return;
+    if (!config_where(cfg, "MODEL.NAME") && !config_where(cfg, "MODEL.TYPE") &&
+        !line->saved) {
+        problems_error(p, "--onnx",
+                       "'%s' does not say of which model its weights are: give --model "
+                       "NAME and --num-classes N, or --cfg FILE",
+                       weights);
+        return;
+    }
+    model_check(cfg, p);
+    optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
+    if (!strcmp(cmdline_value(line, "--onnx"), "-"))
+        problems_error(p, "--onnx", "'-': a file is needed");
+    else
+        run_check_writable(line, "--onnx", WRITTEN_ONNX, p);
+}

@@ -1,0 +1,107 @@
+#include "cmd/images.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/dataset.h"
+#include "image/image.h"
+#include "io/written.h"
+
+/* Is this, found in a folder, an image to look at? A pipe might never end, and what
+ * trainc itself wrote is an answer, no question. */
+static bool wanted(const char *path)
+{
+    struct stat st;
+
+    if (!image_has_extension(path) || written_is(path, WRITTEN_IMAGE))
+        return false;
+    if (stat(path, &st) || S_ISREG(st.st_mode)) /* that it is gone is told later */
+        return true;
+    log_warning("'%s' is left out: it is no file", path);
+    return false;
+}
+
+static void add_file(struct images *im, const char *path, size_t root)
+{
+    char *copy = xstrdup(path);
+
+    if (im->n == im->cap) {
+        im->cap = 2 * im->cap + 16;
+        im->path = xrealloc(im->path, (size_t)im->cap * sizeof(*im->path));
+        im->name = xrealloc(im->name, (size_t)im->cap * sizeof(*im->name));
+    }
+    im->path[im->n] = copy;
+    im->name[im->n++] = root ? copy + root : path_basename(copy);
+}
+
+/* Names begin after the first `root` bytes of paths. */
+static void add(struct images *im, const char *path, size_t root, int depth)
+{
+    bool folder = file_is_dir(path);
+    int all = 0, n;
+    char **name = folder ? dir_list(path, &all) : NULL;
+
+    n = all;
+    if (n < 0)
+        die("cannot open '%s': %s", path, strerror(errno));
+    dataset_check_depth(path, depth);
+    if (folder && root && im->out && file_same(path, im->out)) /* its own images */
+        n = 0;
+    for (int i = 0; i < n; i++) {
+        char *below = path_join(path, name[i]);
+
+        if (*name[i] != '.')
+            add(im, below, root ? root : strlen(below) - strlen(name[i]), depth + 1);
+        free(below);
+    }
+    if (!folder && (!root || wanted(path)))
+        add_file(im, path, root);
+    dir_list_free(name, all);
+}
+
+_Noreturn static void no_images(const char *folder)
+{
+    struct strbuf known = STRBUF_INIT;
+
+    image_add_extensions(&known);
+    usage("'%s' has no images: no name ends in %s", folder, known.buf);
+}
+
+void images_add(struct images *im, const char *path)
+{
+    int n = im->n;
+
+    add(im, path, 0, 0);
+    if (im->n == n)
+        no_images(path);
+}
+
+void images_of_args(struct images *im, const struct cmdline *line)
+{
+    for (int i = 0; i < line->narg; i++)
+        images_add(im, line->arg[i].text);
+}
+
+void images_release(struct images *im)
+{
+    for (int i = 0; i < im->n; i++)
+        free(im->path[i]);
+    free(im->path);
+    free(im->name);
+    *im = (struct images){0};
+}
+
+void images_check(const struct cmdline *line, struct problems *p)
+{
+    if (!line->narg)
+        problems_error(p, NULL, "no images: name the files to look at");
+    for (int i = 0; i < line->narg; i++)
+        if (!file_exists(line->arg[i].text))
+            problems_error(p, NULL, "there is no file '%s'", line->arg[i].text);
+}

@@ -1,0 +1,118 @@
+/*
+ * Manual pages, in the macros of man(7): `trainc help --man [VERB] >trainc-VERB.1`. They
+ * say what --help says, from the same tables.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "cmd/help.h"
+
+/* A text in which nothing is a command or a hyphenation. */
+static void put(const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", stdout);
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+    }
+    putchar('\n');
+}
+
+static void put_option(const char *name, const char *help)
+{
+    puts(".TP");
+    fputs(".B ", stdout);
+    put(name);
+    put(help);
+}
+
+static void put_flags(const struct cmd_flag *flags)
+{
+    for (; flags && flags->flag; flags++) {
+        struct strbuf name = STRBUF_INIT;
+
+        strbuf_addf(&name, "%s%s%s", flags->flag, flags->metavar ? " " : "",
+                    flags->metavar ? flags->metavar : "");
+        put_option(name.buf, flags->help);
+        strbuf_release(&name);
+    }
+}
+
+static void put_keys(const struct verb *v)
+{
+    puts(".SH FLAGS OF KEYS");
+    for (const struct schema *row = schema_table; row->key; row++) {
+        struct strbuf name = STRBUF_INIT, help = STRBUF_INIT;
+
+        if (!row->flag || !verb_reads(v, row->key))
+            continue;
+        help_add_names(&name, row);
+        help_add_text(&help, row);
+        put_option(name.buf, help.buf);
+        strbuf_release(&name);
+        strbuf_release(&help);
+    }
+}
+
+static void put_ends(void)
+{
+    puts(".SH EXIT STATUS\n"
+         "0: done. 1: it failed. 2: the command or the configuration is wrong, and "
+         "nothing "
+         "was touched. 128 + N: signal N asked to leave.");
+}
+
+static void put_title(const char *name, const char *help)
+{
+    printf(".TH %s 1 \"\" \"trainc %s\" \"User Commands\"\n.SH NAME\n%s \\- ", name,
+           TRAINC_VERSION, name);
+    put(help);
+}
+
+static void put_overview(void)
+{
+    put_title("trainc", "train image models from one YAML file");
+    puts(".SH SYNOPSIS\n.B trainc\n[\\fIVERB\\fR] [\\fIoptions\\fR] "
+         "[\\fIKEY\\fR=\\fIVALUE\\fR ...]\n"
+         ".SH DESCRIPTION\n"
+         "Merges the defaults, the files of \\-\\-cfg and the flags into one "
+         "configuration "
+         "and does with it what the verb says. Without a verb it trains.\n.SH VERBS");
+    for (int i = 0; verb_table[i]; i++)
+        put_option(verb_table[i]->name, verb_table[i]->help);
+    puts(".SH OPTIONS OF ALL VERBS");
+    put_flags(help_common_flags(NULL));
+    puts(".SH KEYS");
+    for (const struct schema *row = schema_table; row->key; row++)
+        put_option(row->key, row->help);
+    put_ends();
+}
+
+void manual_print(const struct verb *v)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    if (!v) {
+        put_overview();
+        return;
+    }
+    strbuf_addf(&name, "trainc-%s", v->name);
+    put_title(name.buf, v->help);
+    printf(".SH SYNOPSIS\n.B trainc %s\n[\\fIoptions\\fR] %s [\\fIKEY\\fR=\\fIVALUE\\fR "
+           "...]\n.SH DESCRIPTION\n",
+           v->name, v->args ? v->args : "");
+    put(v->about ? v->about : v->help);
+    puts(".SH OPTIONS");
+    put_flags(v->flags);
+    put_flags(help_common_flags(v));
+    put_keys(v);
+    put_ends();
+    puts(".SH SEE ALSO\n.BR trainc (1)");
+    strbuf_release(&name);
+}

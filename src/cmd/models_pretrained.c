@@ -1,0 +1,117 @@
+#include "cmd/models_pretrained.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "models/pretrained.h"
+#include "models/table.h"
+#include "train/weights_cache.h"
+
+static int by_name(const void *a, const void *b)
+{
+    const struct pretrained *const *x = a, *const *y = b;
+
+    return model_natural_order((*x)->name, (*y)->name);
+}
+
+/* A pattern without a tag matches all tags. */
+static bool matches(const struct pretrained *p, const char *glob)
+{
+    char *arch = xstrndup(p->name, strcspn(p->name, "."));
+    bool is = !fnmatch(glob, p->name, 0) || !fnmatch(glob, arch, 0);
+
+    free(arch);
+    return is;
+}
+
+static char *cached_at(const struct pretrained *p)
+{
+    return weights_cache_find(&(struct pretrained_request){.row = p});
+}
+
+static void print_row(const struct pretrained *p, int width)
+{
+    char *path = cached_at(p), top[32] = "      -       -";
+
+    if (p->top1 > 0)
+        (void)snprintf(top, sizeof(top), "%7.3f %7.3f", p->top1, p->top5);
+    printf("%-*s %4d %6.3f %7d %s  %-14s %s\n", width, p->name, p->size, p->crop_pct,
+           p->classes, top, *p->licence ? p->licence : "-", path ? "cached" : "");
+    free(path);
+}
+
+/* One line for each thing, for people and scripts/fetch_weights.sh. */
+static void print_places(const struct pretrained_request *r)
+{
+    char *path = weights_cache_find(r);
+
+    for (int hub = 0; hub < 2; hub++) {
+        char *url = weights_cache_url(r, hub), *place = weights_cache_place(r, hub);
+
+        if (url)
+            printf("url      %s\nplace    %s\n", url, place);
+        free(url);
+        free(place);
+    }
+    printf("cached   %s\n", path ? path : "no");
+    free(path);
+}
+
+static void print_details(const struct pretrained *p)
+{
+    printf("\ninput    %d x %d pixels, crop %g (%s%s)\n", p->size, p->size, p->crop_pct,
+           p->bilinear ? "bilinear" : "bicubic", p->squash ? ", stretched" : "");
+    printf("mean     %g, %g, %g\nstd      %g, %g, %g\n", p->mean[0], p->mean[1],
+           p->mean[2], p->std[0], p->std[1], p->std[2]);
+    print_places(&(struct pretrained_request){.row = p});
+}
+
+/* A repository of another owner, of which only its name is known. */
+static bool list_hub(const char *glob)
+{
+    struct pretrained_request r = {0};
+    struct strbuf unused = STRBUF_INIT;
+    bool is =
+        !strncmp(glob, "hf-hub:", 7) && pretrained_parse(glob, "", &r, &unused) && r.hub;
+
+    if (is)
+        print_places(&r);
+    strbuf_release(&unused);
+    return is;
+}
+
+void models_list_pretrained(const char *glob, bool cached)
+{
+    const struct pretrained **row = NULL;
+    size_t n = 0, cap = 0;
+    int width = 12;
+
+    if (glob && list_hub(glob))
+        return;
+    for (const struct pretrained *p = pretrained_table; p->name; p++) {
+        char *path = matches(p, glob) ? cached_at(p) : NULL;
+
+        if (path || (!cached && matches(p, glob))) {
+            GROW(row, n, cap);
+            row[n++] = p;
+            if ((int)strlen(p->name) > width)
+                width = (int)strlen(p->name);
+        }
+        free(path);
+    }
+    if (!n && !cached)
+        usage("no public weights match '%s'", glob);
+    if (n)
+        qsort(row, n, sizeof(*row), by_name);
+    printf("%-*s %4s %6s %7s %7s %7s  %-14s %s\n", width, "weights", "size", "crop",
+           "classes", "top-1", "top-5", "licence", "on this machine");
+    for (size_t i = 0; i < n; i++)
+        print_row(row[i], width);
+    if (n == 1)
+        print_details(row[0]);
+    free(row);
+}

@@ -1,0 +1,11 @@
+/* trainc models --pretrained: the public weights that can be named. */
+#ifndef CMD_MODELS_PRETRAINED_H
+#define CMD_MODELS_PRETRAINED_H
+
+#include <stdbool.h>
+
+/* Those whose name, with or without tag, matches; of a single one all that is known. Ends
+ * with usage() if there is none. */
+void models_list_pretrained(const char *glob, bool cached);
+
+#endif

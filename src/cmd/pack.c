@@ -1,0 +1,299 @@
+/*
+ * trainc pack: a data set into containers, OUT/SPLIT-000000.tar and so on, and what the
+ * readers need beside them: OUT/classes.txt. OUT/pack.json tells of which data set they
+ * are and how they were made; another pack of the same goes on where it was stopped.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/run.h"
+#include "config/choices.h"
+#include "dataset/class_set.h"
+#include "dataset/table.h"
+#include "io/json.h"
+#include "pack/pack.h"
+#include "train/data_config.h"
+#include "train/progress.h"
+
+enum { SHARD = 10000 }; /* samples of a container, unless told otherwise */
+
+struct pack_run {
+    const struct config *cfg;
+    struct pack_options o;
+    char *out;
+    bool label_maps;
+    const char *split; /* in work */
+    double start;
+    int64_t first; /* samples that were there already */
+};
+
+static void show(int64_t done, int64_t total, void *arg)
+{
+    const struct pack_run *r = arg;
+    double seconds = clock_now() - r->start;
+
+    progress_show(
+        &(struct progress){.title = r->split,
+                           .done = done,
+                           .total = total,
+                           .seconds = seconds,
+                           .images_per_second = seconds > 0 ? (double)done / seconds : 0,
+                           .postfix = ""});
+}
+
+static struct dataset_source source_of(const struct pack_run *r, const char *split)
+{
+    const struct config *cfg = r->cfg;
+
+    return (struct dataset_source){
+        .path = cfg->data.data_path,
+        .split = split,
+        .labels = {.set = class_set_find(cfg->data.class_set),
+                   .classes = (int)cfg->model.num_classes,
+                   .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
+        .label_maps = r->label_maps,
+    };
+}
+
+/* OUT/classes.txt, which must be the same for all splits. */
+static void write_classes(const struct pack_run *r, const struct dataset *d)
+{
+    char *path = path_join(r->out, "classes.txt"), *there;
+    struct strbuf text = STRBUF_INIT;
+
+    for (int c = 0; c < d->nclass; c++) {
+        if (strpbrk(d->class_name[c], "\r\n") || d->class_name[c][0] == '#' ||
+            d->class_name[c][0] == ' ' || !d->class_name[c][0])
+            die("'%s' is no name for a line of '%s'", d->class_name[c], path);
+        strbuf_addf(&text, "%s\n", d->class_name[c]);
+    }
+    there = file_read(path, NULL);
+    if (there && strcmp(there, text.buf) != 0)
+        die("'%s' names other classes than '%s' has: the splits of a data set have the "
+            "same",
+            path, d->name);
+    if (!there && atomic_write_file(path, text.buf, text.len) < 0)
+        die("cannot write '%s': %s", path, strerror(errno));
+    free(there);
+    free(path);
+    strbuf_release(&text);
+}
+
+/* What must be the same for a run that goes on. */
+static void check_manifest(const struct pack_run *r)
+{
+    const struct pack_encoding *how = &r->o.encoding;
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    char *path = path_join(r->out, "pack.json"), *there = file_read(path, NULL);
+    int n;
+    char **name = dir_list(r->out, &n);
+
+    w.pretty = true;
+    json_begin_object(&w, NULL);
+    json_put_string(&w, "dataset", r->cfg->data.dataset);
+    json_put_string(&w, "data_path", r->cfg->data.data_path);
+    json_put_string(&w, "to", r->o.format->name);
+    json_put_bool(&w, "label_maps", r->label_maps);
+    json_put_bool(&w, "decode", how->decode);
+    json_put_int(&w, "size", how->size);
+    json_put_int(&w, "quality", how->quality);
+    json_put_string(&w, "interpolation",
+                    how->filter == RESIZE_BILINEAR ? "bilinear" : "bicubic");
+    json_put_bool(&w, "exif_rotate", how->limits.rotate);
+    json_put_int(&w, "shard", r->o.shard);
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    if (there ? strcmp(there, text.buf) != 0 : n > 0)
+        die("'%s' holds something else; remove it or choose another folder", r->out);
+    if (dir_make_all(r->out))
+        die("cannot make the folder '%s': %s", r->out, strerror(errno));
+    if (!there && atomic_write_file(path, text.buf, text.len) < 0)
+        die("cannot write '%s': %s", path, strerror(errno));
+    dir_list_free(name, n);
+    free(there);
+    free(path);
+    strbuf_release(&text);
+}
+
+static void pack_one(struct pack_run *r, const struct storage *row, const char *split)
+{
+    struct dataset_source s = source_of(r, split);
+    struct dataset *d = row->open(&s);
+    struct pack_result done;
+    struct strbuf text = STRBUF_INIT;
+
+    if (!r->label_maps)
+        write_classes(r, d);
+    r->split = split;
+    r->start = clock_now();
+    done = pack_split(&r->o, d, split);
+    progress_wipe();
+    strbuf_add_bytes(&text, (double)done.bytes);
+    log_info("'%s': %lld samples (%s) in %d %s, %lld left out, %lld were there, in "
+             "%.1f s",
+             split, (long long)done.samples, text.buf, done.containers,
+             done.containers == 1 ? "container" : "containers", (long long)done.left_out,
+             (long long)done.kept, clock_now() - r->start);
+    strbuf_release(&text);
+    dataset_close(d);
+}
+
+/* Both splits, as far as they are there. Nothing is written before it is known that one
+ * is. */
+static void pack_splits(struct pack_run *r, const struct storage *row)
+{
+    const char *split[] = {r->cfg->data.train_split, r->cfg->data.val_split};
+    struct strbuf why[2] = {STRBUF_INIT, STRBUF_INIT};
+    bool is[2];
+
+    if (!file_exists(r->cfg->data.data_path))
+        die("there is no folder '%s' (--data-path)", r->cfg->data.data_path);
+    for (int i = 0; i < 2; i++) {
+        struct dataset_source s = source_of(r, split[i]);
+
+        is[i] = row->check(&s, &why[i]);
+    }
+    if (!is[0] && !is[1])
+        die("%s", why[0].buf);
+    check_manifest(r);
+    for (int i = 0; i < 2; i++) {
+        if (is[i])
+            pack_one(r, row, split[i]);
+        else
+            log_warning("left out: %s", why[i].buf);
+        strbuf_release(&why[i]);
+    }
+}
+
+static const struct pack_format *format_of(const struct cmdline *line)
+{
+    const char *to = cmdline_value(line, "--to");
+    struct strbuf why = STRBUF_INIT;
+
+    if (!to || !names_known(&pack_names, to, &why)) {
+        if (!to)
+            names_add(&why, &pack_names);
+        usage("--to %s%s", to ? "" : "names what to make: ", why.buf);
+    }
+    return pack_find(to);
+}
+
+static char *out_of(const struct cmdline *line)
+{
+    const char *out = cmdline_value(line, "--out");
+    size_t n = out ? strlen(out) : 0;
+
+    if (n == 0)
+        usage("say where the containers go: --out DIR");
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    return xstrndup(out, n);
+}
+
+/* Of flags and keys, what does not go together. */
+static void refuse(const struct pack_run *r, const struct storage *row,
+                   const struct cmdline *line)
+{
+    const struct config *cfg = r->cfg;
+    const struct pack_encoding *how = &r->o.encoding;
+
+    if (row->generated)
+        usage("DATA.DATASET %s has no files that could be packed", row->name);
+    if (!*cfg->data.data_path)
+        usage("DATA.DATA_PATH is empty: the folder of the data set is needed "
+              "(--data-path DIR)");
+    if (r->o.format->whole && cmdline_has(line, "--shard"))
+        usage("--shard: --to %s makes one file of a split", r->o.format->name);
+    if (how->decode && how->quality)
+        usage("--quality is of JPEGs, and these images are decoded");
+    if (cmdline_has(line, "--label-maps") && !r->label_maps)
+        usage("--label-maps: DATA.DATASET %s has none", row->name);
+    if (cfg->data.exif_rotate && !how->decode && !how->size && !how->quality)
+        log_warning("DATA.EXIF_ROTATE has no effect: images keep their bytes, and it is "
+                    "training that rotates them");
+}
+
+static int pack_run(struct config *cfg, const struct cmdline *line)
+{
+    const struct storage *row = storage_find(cfg->data.dataset);
+    int64_t size = run_flag_number(line, "--size", 0, 1, 65536);
+    int64_t quality = run_flag_number(line, "--quality", 0, 1, 100);
+    const struct pack_format *format = format_of(line);
+    bool decode = cmdline_has(line, "--decode") || format->decodes;
+    struct pack_run r = {.cfg = cfg, .out = out_of(line)};
+
+    r.label_maps = row->labels == STORAGE_LABEL_MAPS ||
+                   (row->labels == STORAGE_EITHER && cmdline_has(line, "--label-maps"));
+    r.o = (struct pack_options){
+        .format = format,
+        .encoding = {.size = (int)size,
+                     .quality = (int)quality,
+                     .decode = decode,
+                     .filter = cfg->data.interpolation == INTERPOLATION_BILINEAR
+                                   ? RESIZE_BILINEAR
+                                   : RESIZE_BICUBIC,
+                     .limits = {cfg->data.max_pixels, cfg->data.max_bytes,
+                                cfg->data.exif_rotate}},
+        .out = r.out,
+        .shard = run_flag_number(line, "--shard", SHARD, 0, INT64_MAX),
+        .threads = data_workers(cfg) > 0 ? data_workers(cfg) : 1,
+        .fail = cfg->data.on_error == ON_ERROR_FAIL,
+        .progress = show,
+        .arg = &r,
+    };
+    refuse(&r, row, line);
+    progress_init(cfg->log.progress);
+    pack_splits(&r, row);
+    free(r.out);
+    return EXIT_OK;
+}
+
+static const struct cmd_flag pack_flags[] = {
+    {"--to", "FORMAT", "what to make, the name of a DATA.DATASET"},
+    {"--out", "DIR", "folder for the containers"},
+    {"--shard", "N", "samples of a container (10000); 0: all of a split in one"},
+    {"--size", "N",
+     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG, "
+     "or as PNG where the source is no JPEG"},
+    {"--quality", "Q", "encode all images as JPEGs of this quality, 1 to 100"},
+    {"--decode", NULL, "store pixels (PPM, PGM), not compressed"},
+    {"--label-maps", NULL, "the samples have label maps, not classes"},
+    {0},
+};
+
+static const char *const pack_reads[] = {
+    "DATA.DATASET",     "DATA.DATA_PATH",     "DATA.TRAIN_SPLIT",
+    "DATA.VAL_SPLIT",   "DATA.LABELS",        "DATA.NUM_WORKERS",
+    "DATA.ON_ERROR",    "DATA.INTERPOLATION", "DATA.MAX_PIXELS",
+    "DATA.MAX_BYTES",   "DATA.CLASS_SET",     "MODEL.NUM_CLASSES",
+    "DATA.EXIF_ROTATE", "LOG.PROGRESS",       NULL};
+
+static void pack_check(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    (void)line;
+    (void)names_check(&storage_names, cfg, p, "DATA.DATASET");
+    (void)names_check(&class_set_names, cfg, p, "DATA.CLASS_SET");
+}
+
+const struct verb cmd_pack = {
+    .name = "pack",
+    .help = "write a data set's samples into containers: tar, LMDB, TFRecord, ...",
+    .about = "Turns the splits of DATA.DATASET below DATA.DATA_PATH into containers "
+             "DIR/SPLIT-000000.ENDING, which --dataset FORMAT --data-path DIR reads. "
+             "Images and label maps keep their bytes, unless --size, --quality or "
+             "--decode asks for others; samples keep their order. Started again after "
+             "it was stopped, it goes on after the last container that is whole.",
+    .flags = pack_flags,
+    .reads = pack_reads,
+    .check = pack_check,
+    .run = pack_run,
+};

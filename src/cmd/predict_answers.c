@@ -1,0 +1,252 @@
+/* trainc predict of a classifier: lines, JSON, CSV, and images sorted by their class. */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cmd/predict.h"
+#include "io/csv.h"
+#include "io/written.h"
+
+/* A folder of others' files is not mixed with ours. */
+void answers_check_places(const struct predict *p)
+{
+    int n = 0;
+    char **name = p->sorted && file_exists(p->sorted) ? dir_list(p->sorted, &n) : NULL;
+
+    if (n < 0)
+        usage("--sort: cannot open '%s': %s", p->sorted, strerror(errno));
+    if (n)
+        usage("--sort: '%s' is not empty: name another folder", p->sorted);
+    dir_list_free(name, n);
+}
+
+static void add_column(struct strbuf *s, const char *text)
+{
+    strbuf_addch(s, ',');
+    csv_add_text(s, text);
+}
+
+static void begin_table(struct predict *p)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    strbuf_addstr(&p->table, "image");
+    for (int k = 1; k <= p->top; k++) {
+        strbuf_reset(&name);
+        strbuf_addf(&name, "class%d", k);
+        add_column(&p->table, name.buf);
+        strbuf_reset(&name);
+        strbuf_addf(&name, "probability%d", k);
+        add_column(&p->table, name.buf);
+    }
+    for (int c = 0; c < p->classes && p->probabilities; c++)
+        add_column(&p->table, p->name[c]);
+    strbuf_addch(&p->table, '\n');
+    strbuf_release(&name);
+}
+
+void answers_begin(struct predict *p)
+{
+    if (!p->top || p->top > p->classes)
+        p->top = p->classes;
+    p->writer = json_writer(&p->text);
+    written_begin(&p->writer);
+    json_put_string(&p->writer, "model", p->cfg->model.name);
+    json_begin_array(&p->writer, "classes");
+    for (int c = 0; c < p->classes; c++)
+        json_put_string(&p->writer, NULL, p->name[c]);
+    json_end(&p->writer);
+    json_begin_array(&p->writer, "images");
+    begin_table(p);
+}
+
+/* Softmax. */
+static void probabilities_of(const struct predict *p, const float *logits, double *of)
+{
+    double sum = 0, most = -INFINITY;
+
+    for (int c = 0; c < p->classes; c++)
+        most = fmax(most, (double)logits[c]);
+    for (int c = 0; c < p->classes; c++)
+        sum += of[c] = exp((double)logits[c] - most);
+    for (int c = 0; c < p->classes; c++)
+        of[c] /= sum;
+}
+
+struct ranked {
+    float logit;
+    int class;
+};
+
+/* The largest first, of equal ones the lower class. NaN comes last. */
+static int by_logit(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    float u = isnan(x->logit) ? -INFINITY : x->logit,
+          v = isnan(y->logit) ? -INFINITY : y->logit;
+
+    if (u > v || u < v)
+        return u > v ? -1 : 1;
+    return x->class - y->class;
+}
+
+static void add_line(const struct predict *p, const char *path, const struct ranked *r,
+                     const double *of)
+{
+    predict_print_clean(path);
+    putchar(':');
+    for (int k = 0; k < p->top; k++) {
+        fputs(k ? ", " : " ", stdout);
+        predict_print_clean(p->name[r[k].class]);
+        printf(" %.4f", of[r[k].class]);
+    }
+    putchar('\n');
+}
+
+static void add_row(struct predict *p, const char *path, const struct ranked *r,
+                    const double *of)
+{
+    csv_add_text(&p->table, path);
+    for (int k = 0; k < p->top; k++) {
+        add_column(&p->table, p->name[r[k].class]);
+        strbuf_addf(&p->table, ",%.6g", of[r[k].class]);
+    }
+    for (int c = 0; c < p->classes && p->probabilities; c++)
+        strbuf_addf(&p->table, ",%.6g", of[c]);
+    strbuf_addch(&p->table, '\n');
+}
+
+static void add_object(struct predict *p, const char *path, const struct ranked *r,
+                       const double *of)
+{
+    struct json_writer *w = &p->writer;
+
+    json_begin_object(w, NULL);
+    json_put_string(w, "image", path);
+    json_begin_array(w, "top");
+    for (int k = 0; k < p->top; k++) {
+        json_begin_object(w, NULL);
+        json_put_int(w, "index", r[k].class);
+        json_put_string(w, "class", p->name[r[k].class]);
+        json_put_float(w, "probability", (float)of[r[k].class]);
+        json_end(w);
+    }
+    json_end(w);
+    if (p->probabilities) {
+        json_begin_array(w, "probabilities");
+        for (int c = 0; c < p->classes; c++)
+            json_put_float(w, NULL, (float)of[c]);
+        json_end(w);
+    }
+    json_end(w);
+}
+
+/* A name with what cannot be in the name of a folder or a file replaced; heap string. */
+static char *as_file_name(const char *name)
+{
+    char *s = xstrdup(*name ? name : "_");
+
+    one_line(s);
+    for (char *c = s; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    if (*s == '.')
+        *s = '_';
+    return s;
+}
+
+/* DIR/CLASS/NAME that is free: NAME, or NAME with a number in front of its extension. */
+static char *free_place(const char *dir, const char *name)
+{
+    int stem = (int)(strlen(name) - strlen(path_extension(name)));
+    char *path = path_join(dir, name);
+
+    for (int k = 2; access(path, F_OK) == 0 || errno != ENOENT; k++) {
+        if (errno != ENOENT && errno != EEXIST && access(dir, W_OK))
+            die("cannot write below '%s': %s", dir, strerror(errno));
+        free(path);
+        path = xasprintf("%s/%.*s_%d%s", dir, stem, name, k, name + stem);
+    }
+    return path;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    size_t len;
+    char *data = file_read(from, &len);
+
+    if (!data)
+        die("cannot read '%s': %s", from, strerror(errno));
+    if (atomic_write_file(to, data, len))
+        die("cannot write '%s': %s", to, strerror(errno));
+    free(data);
+}
+
+static void sort_image(const struct predict *p, int64_t i, int class)
+{
+    char *folder = as_file_name(p->name[class]), *dir = path_join(p->sorted, folder);
+    char *name = as_file_name(p->images.name[i]), *path, *real;
+
+    if (dir_make_all(dir))
+        die("cannot make the folder '%s': %s", dir, strerror(errno));
+    path = free_place(dir, name);
+    if (p->copy) {
+        copy_file(p->images.path[i], path);
+    } else {
+        real = realpath(p->images.path[i], NULL);
+        if (!real || symlink(real, path))
+            die("cannot link '%s' to '%s': %s (--copy?)", path, p->images.path[i],
+                strerror(errno));
+        free(real);
+    }
+    free(path);
+    free(name);
+    free(dir);
+    free(folder);
+}
+
+void answers_add(struct predict *p, int64_t i, const float *logits)
+{
+    const char *path = p->images.path[i];
+    double *of = xcalloc((size_t)p->classes, sizeof(*of));
+    struct ranked *r = xcalloc((size_t)p->classes, sizeof(*r));
+
+    probabilities_of(p, logits, of);
+    for (int c = 0; c < p->classes; c++)
+        r[c] = (struct ranked){logits[c], c};
+    qsort(r, (size_t)p->classes, sizeof(*r), by_logit);
+    add_line(p, path, r, of);
+    if (p->csv)
+        add_row(p, path, r, of);
+    if (p->json)
+        add_object(p, path, r, of);
+    if (p->sorted)
+        sort_image(p, i, r[0].class);
+    free(of);
+    free(r);
+}
+
+static void write_out(const char *path, const struct strbuf *s)
+{
+    if (path && atomic_write_out(path, s->buf, s->len))
+        die("cannot write '%s': %s", path, strerror(errno));
+}
+
+void answers_end(struct predict *p)
+{
+    json_end(&p->writer);
+    json_end(&p->writer);
+    strbuf_addch(&p->text, '\n');
+    write_out(p->json, &p->text);
+    write_out(p->csv, &p->table);
+    strbuf_release(&p->text);
+    strbuf_release(&p->table);
+}

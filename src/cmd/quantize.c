@@ -1,0 +1,272 @@
+/*
+ * trainc quantize: the weights of a net in 8 bits, with the ranges of its activations
+ * from some images.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/infer.h"
+#include "cmd/run.h"
+#include "config/print.h"
+#include "config/schema.h"
+#include "io/json.h"
+#include "ops/quantize_formula.h"
+#include "session/devices.h"
+#include "session/model_config.h"
+#include "session/optimizer_config.h"
+#include "session/schedules.h"
+#include "train/calibrate.h"
+#include "train/data_config.h"
+#include "train/pretrained.h"
+#include "train/quantize.h"
+
+enum { IMAGES = 512 };
+
+struct quantizing {
+    struct infer infer;
+    struct images images;
+    struct quantized_layer *layer;
+    int nlayer;
+    struct calibration *of; /* the input of each layer that is the first to read it */
+    double *scale;          /* of the input of each layer */
+    float *x;               /* of the largest input */
+};
+
+/* So many of them, evenly from the first to the last: of all classes. */
+static void thin_out(struct images *im, int want)
+{
+    int n = 0;
+
+    for (int i = 0; i < im->n; i++) {
+        bool keep =
+            im->n <= want || (int64_t)i * want / im->n != (int64_t)(i + 1) * want / im->n;
+
+        if (!keep) {
+            free(im->path[i]);
+            continue;
+        }
+        im->path[n] = im->path[i];
+        im->name[n++] = im->name[i];
+    }
+    im->n = n;
+}
+
+static bool first_reader(const struct quantizing *q, int i)
+{
+    return q->layer[i].scale_of == q->layer[i].node->layer;
+}
+
+/* One pass over the images: all inputs of layers, batch by batch. */
+static void pass(struct quantizing *q,
+                 void (*look)(struct calibration *c, const float *x, int64_t n))
+{
+    const struct batch *b;
+
+    while ((b = infer_next(&q->infer)))
+        for (int i = 0; i < q->nlayer; i++) {
+            const struct tensor *t = q->layer[i].input;
+            int64_t each = tensor_len(t) / t->dim[0];
+
+            if (!first_reader(q, i))
+                continue;
+            session_tensor(&q->infer.session, t, q->x);
+            for (int k = 0; k < b->size; k++)
+                if (infer_is_there(b, k))
+                    look(&q->of[i], q->x + k * each, each);
+        }
+}
+
+static void find_layers(struct quantizing *q, const struct config *cfg)
+{
+    const struct session *s = &q->infer.session;
+    const char *unmatched =
+        quantized_keep_unmatched(s->build[SESSION_EVAL].graph, &s->plan.quantized);
+    int64_t most = 0;
+
+    if (unmatched)
+        config_refuse(cfg, KEYS("QUANT.KEEP"),
+                      "QUANT.KEEP: no convolution or linear layer of %s matches '%s' "
+                      "('trainc summary' lists them)",
+                      cfg->model.name, unmatched);
+    q->nlayer =
+        quantized_layers(s->build[SESSION_EVAL].graph, s->build[SESSION_EVAL].logits,
+                         &s->plan.quantized, &q->layer);
+    if (!q->nlayer)
+        die("QUANT.KEEP leaves no layer to quantize");
+    for (int i = 0; i < q->nlayer; i++)
+        if (tensor_len(q->layer[i].input) > most)
+            most = tensor_len(q->layer[i].input);
+    q->of = xcalloc((size_t)q->nlayer, sizeof(*q->of));
+    q->scale = xcalloc((size_t)q->nlayer, sizeof(*q->scale));
+    q->x = xmalloc((size_t)most * sizeof(*q->x));
+}
+
+static void find_scales(struct quantizing *q, const struct config *cfg)
+{
+    const struct calibrator *how = calibrator_find(cfg->quant.method);
+
+    for (int i = 0; i < q->nlayer; i++) {
+        const struct quantized_layer *l = &q->layer[i];
+        int levels = l->is_unsigned ? QUANTIZE_MOST_U8 : QUANTIZE_MOST_I8;
+        double range;
+
+        if (!first_reader(q, i))
+            continue;
+        if (q->of[i].bad)
+            die("layer '%s': %" PRId64 " values of its input are not finite",
+                l->node->layer, q->of[i].bad);
+        range = how->range(&q->of[i], levels, cfg->quant.percentile);
+        for (int k = i; k < q->nlayer; k++)
+            if (q->layer[k].scale_of == l->scale_of)
+                q->scale[k] = range > 0 ? range / levels : 1;
+        log_debug("layer '%s': %s up to %g of %g", l->node->layer,
+                  l->is_unsigned ? "uint8" : "int8", range, q->of[i].most);
+    }
+}
+
+/* What has no effect in 8 bits gets its default: whoever reads the file would be warned
+ * of it. */
+static void forget_floats(struct config *cfg)
+{
+    for (const struct schema *row = schema_table; row->key; row++)
+        if (!strncmp(row->key, "AMP.", 4) || !strncmp(row->key, "TRAIN.EMA.", 10))
+            config_set(cfg, row->key, row->def ? row->def : "");
+    config_set(cfg, "TRAIN.EMA.ENABLE", "False");
+}
+
+static void write_quantized(struct quantizing *q, struct config *cfg, const char *out,
+                            const json_t *classes)
+{
+    char *names = classes ? json_dumps(classes, JSON_COMPACT) : NULL;
+    struct strbuf text = STRBUF_INIT, why = STRBUF_INIT;
+    struct session s;
+
+    forget_floats(cfg);
+    config_set(cfg, "QUANT.ENABLE", "True");
+    config_print(&text, cfg, 0);
+    session_init(&s, cfg, &(struct session_options){.eval = true});
+    session_alloc(&s);
+    quantize_weights(&s, &q->infer.session, q->layer, q->nlayer, q->scale);
+    if (quantize_write(&s, out, text.buf, names, &why))
+        die("--out: %s", why.buf);
+    log_info("'%s': %d layers in 8 bits, calibrated by %s on %d images", out, q->nlayer,
+             cfg->quant.method, q->images.n);
+    session_release(&s);
+    strbuf_release(&text);
+    free(names);
+}
+
+static int quantize_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    const char *count = cmdline_value(line, "-n");
+    struct quantizing q = {.infer.observe = true};
+    json_t *classes = run_saved_classes(weights);
+    int64_t bad;
+
+    run_adopt_classes(cfg, classes);
+    config_set(cfg, "AMP_ENABLE", "False");
+    config_set(cfg, "AMP_OPT_LEVEL", "O0");
+    config_set(cfg, "QUANT.ENABLE", "False");
+    images_add(&q.images, cmdline_value(line, "--calib"));
+    thin_out(&q.images, count ? (int)strtol(count, NULL, 10) : IMAGES);
+    infer_open(&q.infer, cfg, &q.images);
+    pretrained_load_all(&q.infer.session, weights, "the configuration",
+                        &(struct class_list){0});
+    find_layers(&q, cfg);
+    pass(&q, calibration_most);
+    pass(&q, calibration_count);
+    find_scales(&q, cfg);
+    write_quantized(&q, cfg, cmdline_value(line, "--out"), classes);
+    bad = infer_close(&q.infer);
+    if (bad)
+        log_warning("%" PRId64 " images could not be read", bad);
+    json_decref(classes);
+    images_release(&q.images);
+    free(q.layer);
+    free(q.of);
+    free(q.scale);
+    free(q.x);
+    return EXIT_OK;
+}
+
+static const char *quantize_from(const struct cmdline *line)
+{
+    return cmdline_value(line, "--weights");
+}
+
+static void check_count(const struct cmdline *line, struct problems *p)
+{
+    const char *count = cmdline_value(line, "-n");
+    char *end = NULL;
+    long n = count ? strtol(count, &end, 10) : IMAGES;
+
+    if (n < 1 || n > 1 << 24 || (end && (*end || end == count)))
+        problems_error(p, "-n", "'%s' is no number of images", count);
+}
+
+static void quantize_check(const struct config *cfg, const struct cmdline *line,
+                           struct problems *p)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    const char *calib = cmdline_value(line, "--calib");
+    const char *out = cmdline_value(line, "--out");
+    struct strbuf why = STRBUF_INIT;
+
+    model_check(cfg, p);
+    optimizer_config_check(cfg, p);
+    schedule_check(cfg, p);
+    device_check_run(cfg, p);
+    if (!names_known(&calibrator_names, cfg->quant.method, &why))
+        config_blame(cfg, p, KEYS("QUANT.METHOD"), "QUANT.METHOD %s", why.buf);
+    if (!weights)
+        problems_error(p, NULL, "no weights: give --weights FILE");
+    else if (!file_exists(weights))
+        problems_error(p, "--weights", "there is no file '%s'", weights);
+    if (!calib)
+        problems_error(p, NULL, "no images to calibrate with: give --calib DIR");
+    else if (!file_exists(calib))
+        problems_error(p, "--calib", "there is no '%s'", calib);
+    if (!out)
+        problems_error(p, NULL, "no place: give --out FILE.safetensors");
+    else if (weights && file_same(weights, out))
+        problems_error(p, "--out", "'%s' has the weights in floats", out);
+    else
+        run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
+    check_count(line, p);
+    strbuf_release(&why);
+}
+
+static const struct cmd_flag quantize_flags[] = {
+    {"--weights", "FILE",
+     "checkpoint or state dict in floats; of a checkpoint the EMA's, "
+     "if any"},
+    {"--calib", "DIR", "folder of images like those that the net is going to see"},
+    {"-n", "N", "how many of them, evenly from the first to the last; default 512"},
+    {"--out", "FILE", "safetensors file to write"},
+    {0},
+};
+
+const struct verb cmd_quantize = {
+    .name = "quantize",
+    .help = "bring the weights of a net into 8 bits",
+    .about =
+        "Post-training quantisation: convolutions and linear layers compute in 8 bits, "
+        "with a symmetric scale for each channel of the weights and one for each input, "
+        "whose range QUANT.METHOD finds on the images of --calib (minmax, percentile or "
+        "entropy). Batch norms go into the convolutions before them. The first layer and "
+        "the classifier stay in floats unless QUANT.FIRST and QUANT.LAST are True, and "
+        "so do the layers that QUANT.KEEP names. The file holds its configuration: "
+        "trainc eval --pretrained FILE and trainc predict --weights FILE need no other. "
+        "Binary and ternary nets are out of scope.",
+    .flags = quantize_flags,
+    .weights = quantize_from,
+    .check = quantize_check,
+    .run = quantize_run,
+};

@@ -1,0 +1,136 @@
+/* trainc sweep: many runs below one folder, and which of them was best. */
+#include "cmd/sweep.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cmd/run.h"
+
+/* What the sweep gives each run. */
+static bool is_ours(const char *word)
+{
+    static const char *const flag[] = {"--tag", "--result", "--progress"};
+
+    for (size_t i = 0; i < sizeof(flag) / sizeof(*flag); i++)
+        if (!strncmp(word, flag[i], strlen(flag[i])) &&
+            strchr("=", word[strlen(flag[i])]))
+            return true;
+    return false;
+}
+
+struct choice_of_runs {
+    char **axis;
+    int naxis, axis_cap, random;
+    uint64_t seed;
+    const char *list;
+};
+
+static void parse(struct sweep *s, struct choice_of_runs *c, int argc, char **argv)
+{
+    const char *v;
+
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--grid")) {
+            while (i + 1 < argc && argv[i + 1][0] != '-') {
+                GROW(c->axis, c->naxis, c->axis_cap);
+                c->axis[c->naxis++] = argv[++i];
+            }
+        } else if ((v = run_own_value("--list", argc, argv, &i))) {
+            c->list = v;
+        } else if ((v = run_own_value("--random", argc, argv, &i))) {
+            c->random = (int)run_number("--random", v, 1, 10000);
+        } else if ((v = run_own_value("--sample-seed", argc, argv, &i))) {
+            c->seed = (uint64_t)run_number("--sample-seed", v, 0, 1 << 30);
+        } else if ((v = run_own_value("--jobs", argc, argv, &i))) {
+            s->jobs = (int)run_number("--jobs", v, 1, 1024);
+        } else if ((v = run_own_value("--halving", argc, argv, &i))) {
+            s->halvings = (int)run_number("--halving", v, 0, SWEEP_HALVINGS);
+        } else if ((v = run_own_value("--metric", argc, argv, &i))) {
+            s->metric = v;
+        } else if ((v = run_own_value("--output", argc, argv, &i))) {
+            s->output = v;
+        } else if (is_ours(argv[i])) {
+            usage("%s: each run of a sweep has its own", argv[i]);
+        } else {
+            GROW(s->given, s->ngiven, s->given_cap);
+            s->given[s->ngiven++] = argv[i];
+        }
+    }
+}
+
+static void open_sweep(struct sweep *s, const struct choice_of_runs *c)
+{
+    if (!s->output)
+        usage("sweep needs --output DIR, the folder of its runs");
+    if (!c->naxis && !c->list)
+        usage("sweep needs --grid KEY=VALUE,VALUE ... or --list FILE");
+    if (c->naxis)
+        sweep_grid_add_axes(&s->grid, c->axis, c->naxis);
+    if (c->list)
+        sweep_grid_add_file(&s->grid, c->list);
+    if (c->random && c->random < s->grid.n)
+        sweep_grid_sample(&s->grid, c->random, c->seed);
+    if (!s->grid.n)
+        usage("'%s' has no runs", c->list);
+    sweep_grid_check(&s->grid);
+    if (!sweep_is_understood(s))
+        exit(EXIT_USAGE);
+    s->dir = path_join(s->output, "sweep");
+    if (dir_make_all(s->dir))
+        die("cannot make the folder '%s': %s", s->dir, strerror(errno));
+    s->outcome = xcalloc((size_t)s->grid.n, sizeof(*s->outcome));
+    s->live = xcalloc((size_t)s->grid.n, sizeof(*s->live));
+    for (s->nlive = 0; s->nlive < s->grid.n; s->nlive++) {
+        s->live[s->nlive] = s->nlive;
+        s->outcome[s->nlive] = (struct outcome){.score = NAN, .value = NAN, .code = -1};
+    }
+}
+
+static int sweep_main(int argc, char **argv)
+{
+    struct sweep s = {.jobs = 1};
+    struct choice_of_runs c = {0};
+    int sig, code;
+
+    parse(&s, &c, argc, argv);
+    open_sweep(&s, &c);
+    log_info("%d runs, %d at a time, in '%s'", s.grid.n, s.jobs, s.output);
+    sig = sweep_run_all(&s);
+    code = sweep_tell(&s);
+    sweep_grid_release(&s.grid);
+    return sig ? 128 + sig : code;
+}
+
+static const struct cmd_flag sweep_flags[] = {
+    {"--output", "DIR", "folder of all runs; started again, finished ones are kept"},
+    {"--grid", "KEY=A,B,... ...",
+     "every combination of these values; KEY=FROM:TO:STEP counts"},
+    {"--list", "FILE", "one run a line: KEY=VALUE and flags"},
+    {"--random", "N", "only N of the runs, chosen by --sample-seed (0)"},
+    {"--sample-seed", "N", "another choice"},
+    {"--jobs", "J", "runs side by side, which share the cores (1)"},
+    {"--halving", "R",
+     "successive halving in R rungs: the worse half stops after 1/2^R of the updates, "
+     "half of the others after twice as many, ..."},
+    {"--metric", "NAME",
+     "of the result file, to sort by; of a loss the smallest is best (best_top1 or "
+     "best_miou)"},
+    {0},
+};
+
+const struct verb cmd_sweep = {
+    .name = "sweep",
+    .help = "train many runs that differ in some keys, and sort them",
+    .about =
+        "All other arguments are those of trainc train. Each run has its folder below "
+        "--output, its log and result in DIR/sweep; DIR/sweep.csv has one row a run, the "
+        "best first. A run that fails is told with its last line and ends no other.",
+    .flags = sweep_flags,
+    .main = sweep_main,
+};

@@ -1,0 +1,228 @@
+#include "cmd/sweep_grid.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/philox.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+
+enum { NAME_MOST = 180, RUNS_MOST = 10000 };
+
+struct values {
+    char **item;
+    int n, cap;
+};
+
+static void values_add(struct values *v, const char *text, size_t len)
+{
+    GROW(v->item, v->n, v->cap);
+    v->item[v->n++] = xasprintf("%.*s", (int)len, text);
+}
+
+/* "0:0.3:0.1": with as many digits as its parts have, so 0.1 stays 0.1. False: no range. */
+static bool values_add_range(struct values *v, const char *text)
+{
+    double part[3];
+    const char *at = text;
+    char *end;
+
+    for (int i = 0; i < 3; i++) {
+        part[i] = strtod(at, &end);
+        if (end == at || *end != (i < 2 ? ':' : '\0'))
+            return false;
+        at = end + 1;
+    }
+    if (!(part[2] > 0) || !(part[1] >= part[0]))
+        usage("'%s': a range is FROM:TO:STEP, and STEP leads from FROM to TO", text);
+    for (int k = 0; k <= RUNS_MOST && part[0] + k * part[2] <= part[1] + part[2] * 1e-6;
+         k++) {
+        char *number = xasprintf("%.10g", part[0] + k * part[2]);
+
+        values_add(v, number, strlen(number));
+        free(number);
+    }
+    return true;
+}
+
+/* Commas outside of brackets and quotes part values. */
+static void values_of(struct values *v, const char *text)
+{
+    int depth = 0;
+    char quote = 0;
+
+    if (values_add_range(v, text))
+        return;
+    for (const char *at = text, *from = text;; at++) {
+        if (quote ? *at == quote : *at == '\'' || *at == '"')
+            quote = quote ? 0 : *at;
+        depth += !quote && (*at == '[' || *at == '(');
+        depth -= !quote && (*at == ']' || *at == ')');
+        if (*at && (*at != ',' || depth > 0 || quote))
+            continue;
+        values_add(v, from, (size_t)(at - from));
+        from = at + 1;
+        if (!*at)
+            return;
+    }
+}
+
+static void values_release(struct values *v)
+{
+    for (int i = 0; i < v->n; i++)
+        free(v->item[i]);
+    free(v->item);
+}
+
+/* "TRAIN.BASE_LR=0.1" -> "base_lr=0.1", with nothing that a file's name cannot have. */
+static void add_name(struct strbuf *s, const char *word)
+{
+    size_t key = strcspn(word, "=");
+    const char *from = word;
+
+    for (size_t i = 0; i < key; i++)
+        if (word[i] == '.')
+            from = word + i + 1;
+    for (const char *at = from; *at; at++) {
+        char c = at < word + key ? (char)tolower((unsigned char)*at) : *at;
+
+        strbuf_addch(s, isalnum((unsigned char)c) || strchr("._=+-", c) ? c : '_');
+    }
+}
+
+static struct sweep_run *add_run(struct sweep_grid *g)
+{
+    if (g->n == RUNS_MOST)
+        usage("more than %d runs: --random N takes some of them", RUNS_MOST);
+    GROW(g->run, g->n, g->cap);
+    g->run[g->n] = (struct sweep_run){0};
+    return &g->run[g->n++];
+}
+
+static void name_run(struct sweep_run *r, int number)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    for (int i = 0; i < r->nword; i++) {
+        if (i)
+            strbuf_addch(&s, '_');
+        add_name(&s, r->word[i]);
+    }
+    if (s.len > NAME_MOST || !s.len) {
+        strbuf_reset(&s);
+        strbuf_addf(&s, "run%04d", number);
+    }
+    r->name = strbuf_detach(&s);
+}
+
+void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
+{
+    struct values *v = xcalloc((size_t)naxis + 1, sizeof(*v));
+    int *at = xcalloc((size_t)naxis + 1, sizeof(*at)), k = naxis - 1;
+
+    for (int i = 0; i < naxis; i++) {
+        const char *equals = strchr(axis[i], '=');
+
+        if (!equals || equals == axis[i] || !equals[1])
+            usage("--grid takes KEY=VALUE,VALUE,..., not '%s'", axis[i]);
+        values_of(&v[i], equals + 1);
+    }
+    while (k >= 0 || !naxis) {
+        struct sweep_run *r = add_run(g);
+
+        r->word = xcalloc((size_t)naxis + 1, sizeof(*r->word));
+        for (int i = 0; i < naxis; i++)
+            r->word[r->nword++] = xasprintf("%.*s=%s", (int)strcspn(axis[i], "="),
+                                            axis[i], v[i].item[at[i]]);
+        name_run(r, g->n);
+        for (k = naxis - 1; k >= 0 && ++at[k] == v[k].n; k--)
+            at[k] = 0;
+        if (!naxis)
+            break;
+    }
+    for (int i = 0; i < naxis; i++)
+        values_release(&v[i]);
+    free(v);
+    free(at);
+}
+
+static void add_line(struct sweep_grid *g, char *line)
+{
+    struct sweep_run *r;
+    int cap = 0;
+
+    line[strcspn(line, "#")] = '\0';
+    line += strspn(line, " \t\r");
+    if (!*line)
+        return;
+    r = add_run(g);
+    for (char *save = NULL, *w = strtok_r(line, " \t\r", &save); w;
+         w = strtok_r(NULL, " \t\r", &save)) {
+        GROW(r->word, r->nword, cap);
+        r->word[r->nword++] = xstrdup(w);
+    }
+    name_run(r, g->n);
+}
+
+void sweep_grid_add_file(struct sweep_grid *g, const char *path)
+{
+    size_t len;
+    char *text = file_read_most(path, 1 << 24, &len), *save = NULL;
+
+    if (!text)
+        die("cannot read '%s': %s", path, strerror(errno));
+    for (char *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save))
+        add_line(g, line);
+    free(text);
+}
+
+static void run_release(struct sweep_run *r)
+{
+    for (int i = 0; i < r->nword; i++)
+        free(r->word[i]);
+    free(r->word);
+    free(r->name);
+}
+
+/* Selection sampling: Knuth, TAOCP volume 2, algorithm 3.4.2 S. */
+void sweep_grid_sample(struct sweep_grid *g, int n, uint64_t seed)
+{
+    int kept = 0, all = g->n;
+
+    for (int i = 0; i < all; i++) {
+        struct philox r = philox(seed, PHILOX_SHUFFLE, 0, (uint64_t)i);
+
+        if (philox_uniform(r.v[0]) * (float)(all - i) < (float)(n - kept))
+            g->run[kept++] = g->run[i];
+        else
+            run_release(&g->run[i]);
+    }
+    g->n = kept;
+}
+
+void sweep_grid_check(const struct sweep_grid *g)
+{
+    struct strmap names = {0};
+
+    for (int i = 0; i < g->n; i++) {
+        if (strmap_get(&names, g->run[i].name))
+            usage("the run '%s' is there twice", g->run[i].name);
+        strmap_put(&names, g->run[i].name, g->run[i].name);
+    }
+    strmap_release(&names);
+}
+
+void sweep_grid_release(struct sweep_grid *g)
+{
+    for (int i = 0; i < g->n; i++)
+        run_release(&g->run[i]);
+    free(g->run);
+    *g = (struct sweep_grid){0};
+}

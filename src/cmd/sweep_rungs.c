@@ -1,0 +1,226 @@
+/* The runs of a sweep as processes, rung by rung. */
+#include "cmd/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cores.h"
+#include "base/log.h"
+#include "cmd/sweep_jobs.h"
+
+struct words {
+    const char **word;
+    int n, cap;
+};
+
+static void add(struct words *w, const char *word)
+{
+    GROW(w->word, w->n, w->cap);
+    w->word[w->n++] = word;
+}
+
+/* Does one of the arguments that are given set this? */
+static bool is_given(const struct sweep *s, const char *flag, const char *key)
+{
+    size_t len = strlen(key);
+
+    for (int i = 0; i < s->ngiven; i++)
+        if (!strncmp(s->given[i], flag, strlen(flag)) ||
+            (!strncmp(s->given[i], key, len) && s->given[i][len] == '='))
+            return true;
+    return false;
+}
+
+/* `most`: updates; 0: all. `result`: what it writes; NULL: none. */
+static struct words command_of(const struct sweep *s, int run, int64_t most,
+                               const char *result)
+{
+    const struct sweep_run *r = &s->grid.run[run];
+    struct words w = {0};
+
+    add(&w, "trainc");
+    add(&w, "train");
+    for (int i = 0; i < s->ngiven; i++)
+        add(&w, s->given[i]);
+    for (int i = 0; i < r->nword; i++)
+        add(&w, r->word[i]);
+    add(&w, "--output");
+    add(&w, s->output);
+    add(&w, "--tag");
+    add(&w, r->name);
+    add(&w, "--progress");
+    add(&w, "off");
+    if (result) {
+        add(&w, "--result");
+        add(&w, result);
+    }
+    if (s->jobs > 1 && !is_given(s, "--threads", "THREADS")) {
+        int cores = usable_cores() / s->jobs;
+
+        add(&w, "--threads");
+        add(&w, xasprintf("%d", cores > 0 ? cores : 1));
+    }
+    if (most) {
+        add(&w, "--max-steps");
+        add(&w, xasprintf("%lld", (long long)most));
+    }
+    add(&w, NULL);
+    return w;
+}
+
+static void say_ended(int i, const struct sweep_job *j, void *arg)
+{
+    struct sweep *s = arg;
+    int run = s->live[i];
+    struct outcome *o = &s->outcome[run];
+
+    o->code = j->code;
+    free(o->last);
+    o->last = NULL;
+    if (j->code || !sweep_read_result(s, run, s->rung)) {
+        o->last = sweep_last_line(s, run, s->rung);
+        log_info("%s: exit code %d: %s", s->grid.run[run].name, j->code, o->last);
+        return;
+    }
+    o->rung = s->rung + 1;
+    log_info("%s: %s %.6g after %lld updates", s->grid.run[run].name,
+             s->metric ? s->metric : "no score", o->value, (long long)o->steps);
+}
+
+/* Of a run that has only begun, to be asked how long it is. */
+static void say_begun(int i, const struct sweep_job *j, void *arg)
+{
+    (void)i, (void)j, (void)arg;
+}
+
+/* The live runs, with these limits; the signal that ended it, or 0. */
+static int run_jobs(struct sweep *s, const int64_t *most)
+{
+    struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
+    int sig;
+
+    for (int i = 0; i < s->nlive; i++) {
+        int run = s->live[i];
+
+        sweep_args_write(s, run);
+        job[i].argv = command_of(s, run, s->rung < s->halvings ? most[i] : 0,
+                                 sweep_path(s, run, s->rung, ".json"))
+                          .word;
+        job[i].log = sweep_path(s, run, s->rung, ".log");
+    }
+    sig = sweep_jobs_run(job, s->nlive, s->jobs, say_ended, s);
+    free(job);
+    return sig;
+}
+
+/*
+ * How far the rung goes in each run. Only a run that has begun knows its length: those
+ * that have not do one update, which leaves no result.
+ */
+static int limits_of(struct sweep *s, int64_t *most)
+{
+    struct sweep_job *job = xcalloc((size_t)s->nlive + 1, sizeof(*job));
+    int sig, n = 0;
+
+    for (int i = 0; i < s->nlive; i++) {
+        if (sweep_updates(s, s->live[i]))
+            continue;
+        job[n].argv = command_of(s, s->live[i], 1, NULL).word;
+        job[n++].log = sweep_path(s, s->live[i], s->rung, ".log");
+    }
+    sig = sweep_jobs_run(job, n, s->jobs, say_begun, s);
+    for (int i = 0; i < s->nlive; i++) {
+        most[i] = sweep_updates(s, s->live[i]) >> (s->halvings - s->rung);
+        most[i] += !most[i];
+    }
+    free(job);
+    return sig;
+}
+
+bool sweep_is_understood(struct sweep *s)
+{
+    struct words w = {0};
+    struct sweep_job job = {0};
+
+    add(&w, "trainc");
+    add(&w, "train");
+    for (int i = 0; i < s->ngiven; i++)
+        add(&w, s->given[i]);
+    add(&w, "--print-config");
+    add(&w, NULL);
+    job.argv = w.word;
+    (void)sweep_jobs_run(&job, 1, 1, say_begun, s);
+    free(w.word);
+    return !job.code;
+}
+
+int sweep_by_score(const void *a, const void *b, void *sweep)
+{
+    const struct sweep *s = sweep;
+    const struct outcome *x = &s->outcome[*(const int *)a],
+                         *y = &s->outcome[*(const int *)b];
+    double p = isnan(x->score) ? -HUGE_VAL : x->score,
+           q = isnan(y->score) ? -HUGE_VAL : y->score;
+
+    if (x->rung != y->rung)
+        return y->rung - x->rung;
+    return p != q ? (p < q ? 1 : -1) : *(const int *)a - *(const int *)b;
+}
+
+/* The better half goes on, of those that did not fail. */
+static void keep_better(struct sweep *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->nlive; i++)
+        if (s->outcome[s->live[i]].rung > s->rung)
+            s->live[n++] = s->live[i];
+    qsort_r(s->live, (size_t)n, sizeof(*s->live), sweep_by_score, s);
+    s->nlive = s->rung < s->halvings ? (n + 1) / 2 : n;
+}
+
+/* Those whose result is there already are not run again. */
+static int run_rung(struct sweep *s)
+{
+    int64_t *most = xcalloc((size_t)s->nlive + 1, sizeof(*most));
+    int *all = xcalloc((size_t)s->nlive + 1, sizeof(*all)), nall = s->nlive, n = 0,
+        sig = 0;
+
+    memcpy(all, s->live, (size_t)nall * sizeof(*all));
+    for (int i = 0; i < nall; i++) {
+        struct outcome *o = &s->outcome[all[i]];
+
+        if (!sweep_args_same(s, all[i]) || !sweep_read_result(s, all[i], s->rung)) {
+            s->live[n++] = all[i];
+            continue;
+        }
+        o->rung = s->rung + 1;
+        o->code = 0;
+    }
+    if (n < nall)
+        log_info("%d of %d runs are there already", nall - n, nall);
+    s->nlive = n;
+    if (s->rung < s->halvings)
+        sig = limits_of(s, most);
+    if (!sig)
+        sig = run_jobs(s, most);
+    memcpy(s->live, all, (size_t)nall * sizeof(*all));
+    s->nlive = nall;
+    free(all);
+    free(most);
+    return sig;
+}
+
+int sweep_run_all(struct sweep *s)
+{
+    int sig = 0;
+
+    for (s->rung = 0; s->rung <= s->halvings && s->nlive && !sig; s->rung++) {
+        sig = run_rung(s);
+        if (!sig)
+            keep_better(s);
+    }
+    return sig;
+}

@@ -1,0 +1,30 @@
+/*
+ * The words that a user may write for keys with choices, and the values that they stand
+ * for (config/choices.h). Keys that are texts have words without values: the list says
+ * what is allowed. Each table ends with a row without name; the schema reads them.
+ */
+#ifndef CONFIG_CHOICE_TABLES_H
+#define CONFIG_CHOICE_TABLES_H
+
+#include "config/choices.h"
+
+extern const struct choice choices_amp_opt_levels[];
+extern const struct choice choices_amp_dtypes[];
+extern const struct choice choices_interpolations[];
+extern const struct choice choices_cache_modes[];
+extern const struct choice choices_on_errors[];
+extern const struct choice choices_caches[];
+extern const struct choice choices_label_kinds[];
+extern const struct choice choices_clip_modes[];
+extern const struct choice choices_ema_devices[];
+extern const struct choice choices_class_weights[];
+extern const struct choice choices_remodes[];
+extern const struct choice choices_mixup_modes[];
+extern const struct choice choices_crop_modes[];
+extern const struct choice choices_pad_modes[];
+extern const struct choice choices_hflip_modes[];
+extern const struct choice choices_aug_interpolations[];
+extern const struct choice choices_log_levels[];
+extern const struct choice choices_progresses[];
+
+#endif

@@ -1,0 +1,220 @@
+#include "config/yaml_items.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *yaml_place(struct yaml_reader *r, int line, int col)
+{
+    return arena_printf(&r->mem, "%s:%d:%d", r->name, line, col);
+}
+
+void yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    va_end(ap);
+    problems_error(r->p, yaml_place(r, at->line, at->col), "%s", text);
+    free(text);
+}
+
+/* Bytes that are no text: libyaml knows their offset alone. */
+static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
+{
+    size_t at = y->problem_offset < r->len ? y->problem_offset : r->len, start = at;
+    int line = 1;
+
+    for (size_t i = 0; i < at; i++)
+        line += r->text[i] == '\n';
+    while (start > 0 && r->text[start - 1] != '\n')
+        start--;
+    if (strstr(y->problem, "control characters"))
+        problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
+                       "a control character (byte 0x%02x) cannot stand in YAML",
+                       (unsigned)y->problem_value);
+    else
+        problems_error(r->p, yaml_place(r, line, (int)(at - start) + 1),
+                       "not a text in UTF-8: %s", y->problem);
+}
+
+/* Does the line begin with a tab? */
+static bool has_tab(const struct yaml_reader *r, size_t line)
+{
+    const char *c = r->text;
+
+    for (; line > 0 && (c = memchr(c, '\n', r->len - (size_t)(c - r->text))); line--)
+        c++;
+    return c && c[strspn(c, " ")] == '\t';
+}
+
+/* For what does not end (a quote, a bracket, a key without its colon) the place is where
+ * it begins: the end of the file tells nobody anything. */
+static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
+{
+    static const char *const begun[] = {"quoted scalar", "flow", "simple key"};
+    yaml_mark_t at = y->problem_mark;
+
+    for (int i = 0; i < 3 && y->context; i++)
+        if (strstr(y->context, begun[i]))
+            at = y->context_mark;
+
+    const char *where = yaml_place(r, (int)at.line + 1, (int)at.column + 1);
+
+    if (strstr(y->problem, "cannot start any token") && has_tab(r, y->problem_mark.line))
+        problems_error(r->p, where, "not YAML: a tab: lines are indented with blanks");
+    else if (strstr(y->problem, "mapping values are not allowed"))
+        problems_error(r->p, where,
+                       "not YAML: a colon inside a value, or none in the line above");
+    else if (at.line != y->problem_mark.line)
+        problems_error(r->p, where, "not YAML: %s up to line %zu, %s", y->problem,
+                       y->problem_mark.line + 1, y->context);
+    else
+        problems_error(r->p, where, "not YAML: %s%s%s", y->problem, y->context ? " " : "",
+                       y->context ? y->context : "");
+}
+
+static bool next(struct yaml_reader *r, yaml_event_t *e)
+{
+    if (yaml_parser_parse(&r->parser, e))
+        return true;
+    if (r->parser.error == YAML_READER_ERROR)
+        fail_bytes(r, &r->parser);
+    else
+        fail_yaml(r, &r->parser);
+    return false;
+}
+
+static struct yaml_item *item_new(struct yaml_reader *r, const yaml_event_t *e, int kind)
+{
+    struct yaml_item *it = arena_new(&r->mem, sizeof(*it));
+
+    it->kind = kind == ITEM_MAP ? ITEM_MAP : kind == ITEM_LIST ? ITEM_LIST : ITEM_SCALAR;
+    it->line = (int)e->start_mark.line + 1;
+    it->col = (int)e->start_mark.column + 1;
+    return it;
+}
+
+static void item_name(struct yaml_reader *r, struct yaml_item *it,
+                      const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+    if (anchor)
+        strmap_put(&r->anchors, (const char *)anchor, it);
+    if (tag)
+        it->tag = arena_strdup(&r->mem, (const char *)tag);
+}
+
+static struct yaml_item *scalar(struct yaml_reader *r, const yaml_event_t *e)
+{
+    struct yaml_item *it = item_new(r, e, ITEM_SCALAR);
+
+    it->text = arena_strdup(&r->mem, (const char *)e->data.scalar.value);
+    it->quoted = e->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    item_name(r, it, e->data.scalar.anchor, e->data.scalar.tag);
+    if (strlen(it->text) == e->data.scalar.length)
+        return it;
+    yaml_fail(r, it, "a text cannot hold a NUL character");
+    return NULL;
+}
+
+static struct yaml_item *alias(struct yaml_reader *r, const yaml_event_t *e)
+{
+    const char *name = (const char *)e->data.alias.anchor;
+    struct yaml_item *it = strmap_get(&r->anchors, name), at = {0};
+
+    at.line = (int)e->start_mark.line + 1;
+    at.col = (int)e->start_mark.column + 1;
+    if (!it)
+        yaml_fail(r, &at, "unknown alias *%s", name);
+    else if (it->open)
+        yaml_fail(r, &at, "alias *%s stands inside its own anchor", name);
+    return it && !it->open ? it : NULL;
+}
+
+static struct yaml_item *compose(struct yaml_reader *r, yaml_event_t *e, int depth);
+
+static bool compose_subs(struct yaml_reader *r, struct yaml_item *it,
+                         yaml_event_type_t end, int depth)
+{
+    it->open = true;
+    for (;;) {
+        yaml_event_t e;
+        struct yaml_item *sub;
+
+        if (!next(r, &e))
+            return false;
+        if (e.type == end) {
+            yaml_event_delete(&e);
+            it->open = false;
+            return true;
+        }
+        sub = compose(r, &e, depth + 1);
+        yaml_event_delete(&e);
+        if (!sub)
+            return false;
+        if (it->nsub == it->capsub) {
+            struct yaml_item **old = it->sub;
+
+            it->capsub = it->capsub ? it->capsub * 2 : 8;
+            it->sub = arena_new(&r->mem, (size_t)it->capsub * sizeof(struct yaml_item *));
+            if (old)
+                memcpy(it->sub, old, (size_t)it->nsub * sizeof(struct yaml_item *));
+        }
+        it->sub[it->nsub++] = sub;
+    }
+}
+
+/* The item that starts with `e`; NULL after an error. */
+static struct yaml_item *compose(struct yaml_reader *r, yaml_event_t *e, int depth)
+{
+    struct yaml_item *it;
+    bool map = e->type == YAML_MAPPING_START_EVENT;
+
+    if (e->type == YAML_SCALAR_EVENT)
+        return scalar(r, e);
+    if (e->type == YAML_ALIAS_EVENT)
+        return alias(r, e);
+    it = item_new(r, e, map ? ITEM_MAP : ITEM_LIST);
+    if (depth > YAML_DEPTH_MAX) {
+        yaml_fail(r, it, "nested more than %d levels deep", YAML_DEPTH_MAX);
+        return NULL;
+    }
+    if (map)
+        item_name(r, it, e->data.mapping_start.anchor, e->data.mapping_start.tag);
+    else
+        item_name(r, it, e->data.sequence_start.anchor, e->data.sequence_start.tag);
+    return compose_subs(r, it, map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT,
+                        depth)
+               ? it
+               : NULL;
+}
+
+bool yaml_compose(struct yaml_reader *r, struct yaml_item **top)
+{
+    yaml_event_t e;
+    bool ok = true, end = false;
+
+    for (int ndoc = 0; ok && !end;) {
+        if (!next(r, &e))
+            return false;
+        end = e.type == YAML_STREAM_END_EVENT;
+        if (e.type == YAML_DOCUMENT_START_EVENT && ++ndoc > 1) {
+            problems_error(
+                r->p,
+                yaml_place(r, (int)e.start_mark.line + 1, (int)e.start_mark.column + 1),
+                "a second document starts here; a configuration is one");
+            ok = false;
+        } else if (e.type == YAML_SCALAR_EVENT || e.type == YAML_ALIAS_EVENT ||
+                   e.type == YAML_SEQUENCE_START_EVENT ||
+                   e.type == YAML_MAPPING_START_EVENT) {
+            *top = compose(r, &e, 0);
+            ok = *top != NULL;
+        }
+        yaml_event_delete(&e);
+    }
+    return ok;
+}

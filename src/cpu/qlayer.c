@@ -1,0 +1,361 @@
+/*
+ * Layers in 8 bits by oneDNN: exact sums in int32, a few images at a time, and then one
+ * pass of our own that scales them, adds bias and shortcut, and makes of them what the
+ * next layers read: floats, 8 bits or both.
+ *
+ * Without VNNI the products of uint8 and int8 are added in pairs in int16, which cuts
+ * what is beyond it (vpmaddubsw): weights have 7 bits there. For int8 inputs oneDNN makes
+ * uint8 of them, and halves the weights of convolutions itself, of linear layers not.
+ */
+#include "ops/qlayer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cpu/conv2d.h"
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/linear.h"
+#include "cpu/quantize.h"
+#include "ops/add.h"
+#include "ops/image.h"
+#include "ops/quantize.h"
+#include "ops/relu.h"
+
+enum { SUMS = 1 << 20 }; /* bytes of sums that a cache should hold */
+
+/* The layer, and what may follow it; each reads the one before. */
+struct qchain {
+    struct node *layer, *add, *relu, *quantize;
+    struct tensor *other; /* the shortcut */
+    struct tensor *last;  /* floats after add and relu */
+};
+
+struct qlayer_state {
+    struct onednn_prim *prim;
+    int64_t chunk, batch;        /* images of a call, and in all */
+    int64_t channels, positions; /* of the result; positions of one image */
+    size_t x_bytes;              /* of a chunk */
+    bool relu, is_unsigned;
+    int add, scale;    /* reads, or -1 */
+    int floats, bytes; /* writes, or -1 */
+};
+
+static bool is_qlayer(const struct node *n)
+{
+    return n && (n->op == &op_qconv2d || n->op == &op_qlinear);
+}
+
+/* The layer that reads its result, through a ReLU and a sum of two. */
+static bool find_layer(struct qchain *c, const struct graph *g, struct node *n)
+{
+    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+        c->relu = n;
+        n = sole_producer(g, n->in[RELU_X], NULL);
+    }
+    if (n && n->op == &op_add && n->nin == 2) {
+        c->add = n;
+        for (int i = 1; i >= 0; i--) {
+            struct node *l = sole_producer(g, c->add->in[1 - i], NULL);
+
+            c->other = c->add->in[i];
+            if (is_qlayer(l) && c->other != c->add->in[1 - i]) {
+                c->layer = l;
+                return true;
+            }
+        }
+        return false;
+    }
+    c->layer = is_qlayer(n) ? n : NULL;
+    return c->layer != NULL;
+}
+
+static bool find(struct qchain *c, const struct graph *g, struct node *n)
+{
+    struct node *p = n->in[0]->producer;
+
+    *c = (struct qchain){0};
+    if (n->op == &op_quantize && p && node_free(p) && p->out[0] == n->in[0] &&
+        find_layer(c, g, p)) {
+        c->quantize = n;
+        c->last = n->in[QUANTIZE_X];
+        return true;
+    }
+    *c = (struct qchain){.last = n->out[0]};
+    return find_layer(c, g, n);
+}
+
+/* ---- packed weights, and factor and summand of each channel ---- */
+
+struct pack_state {
+    struct onednn_pack *pack;
+    float *copy; /* NULL: as they are */
+    int64_t len;
+};
+
+static void pack_run(void *dst, void *const *from, void *state)
+{
+    const struct pack_state *st = state;
+    float *w = from[0];
+
+    if (st->copy) {
+        for (int64_t i = 0; i < st->len; i++)
+            st->copy[i] = rintf(w[i] / 2);
+        w = st->copy;
+    }
+    onednn_pack_run(st->pack, dst, w);
+}
+
+static void pack_release(void *state)
+{
+    struct pack_state *st = state;
+
+    onednn_pack_free(st->pack);
+    free(st->copy);
+    free(st);
+}
+
+static void derive_weights(struct region *r, struct device *dev,
+                           const struct onednn_prim *p, struct tensor *w, bool halved)
+{
+    struct pack_state *st = xcalloc(1, sizeof(*st));
+    char key[1024] = {halved ? 'h' : 'q'};
+    size_t len = 1 + onednn_prim_key(p, key + 1, sizeof(key) - 1);
+
+    st->pack = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
+    st->len = tensor_len(w);
+    st->copy = halved ? xmalloc((size_t)st->len * sizeof(float)) : NULL;
+    (void)region_derive(r, &(struct derive){
+                               .size = onednn_prim_weights_size(p),
+                               .from = {w},
+                               .nfrom = 1,
+                               .key = key,
+                               .key_len = len,
+                               .pack = pack_run,
+                               .state = st,
+                               .release = pack_release,
+                           });
+}
+
+/* Two rows of channels: factors, then summands. */
+struct channel_state {
+    int64_t channels;
+    float factor;
+};
+
+static void channel_run(void *dst, void *const *from, void *state)
+{
+    const struct channel_state *st = state;
+    const float *scale = from[0], *input = from[1], *bias = from[2];
+    float *to = dst;
+
+    for (int64_t c = 0; c < st->channels; c++) {
+        to[c] = *input * scale[c] * st->factor;
+        to[st->channels + c] = bias ? bias[c] : 0;
+    }
+}
+
+static void derive_channels(struct region *r, const struct node *n, bool halved)
+{
+    struct channel_state *st = xcalloc(1, sizeof(*st));
+    struct derive d = {
+        .from = {n->in[QLAYER_WEIGHT_SCALE], n->in[QLAYER_INPUT_SCALE]},
+        .nfrom = 2,
+        .key = halved ? "qlayer 7 bits" : "qlayer 8 bits",
+        .key_len = 13,
+        .pack = channel_run,
+        .state = st,
+        .release = free,
+    };
+
+    st->channels = n->in[QLAYER_WEIGHT_SCALE]->dim[0];
+    st->factor = halved ? 2 : 1;
+    d.size = (size_t)(2 * st->channels) * sizeof(float);
+    if (n->nin > QLAYER_BIAS)
+        d.from[d.nfrom++] = n->in[QLAYER_BIAS];
+    (void)region_derive(r, &d);
+}
+
+/* ---- the claim ---- */
+
+/* The largest part of the batch whose sums fit, a divisor of it. */
+static int64_t chunk_of(int64_t batch, int64_t each)
+{
+    int64_t chunk = batch;
+
+    while (chunk > 1 && (batch % chunk || chunk * each * 4 > SUMS))
+        chunk--;
+    return chunk;
+}
+
+static struct onednn_prim *prim_new(struct qlayer_state *st, const struct node *n,
+                                    struct device *dev)
+{
+    const struct tensor *x = n->in[QLAYER_X], *y = n->out[0];
+    struct onednn_conv c;
+    struct onednn_linear l;
+
+    st->channels = tensor_channels(y);
+    if (n->op == &op_qlinear) {
+        l = linear_geometry(x, y, ONEDNN_FORWARD);
+        l.is_signed = !qlayer_is_unsigned(n);
+        st->batch = l.rows;
+        st->positions = 1;
+        st->chunk = l.rows = chunk_of(st->batch, st->channels);
+        st->x_bytes = (size_t)(st->chunk * l.in);
+        return onednn_linear_new(dev->onednn, &l);
+    }
+    c = conv2d_geometry(n, x, y, ONEDNN_FORWARD);
+    c.is_signed = !qlayer_is_unsigned(n);
+    st->batch = c.batch;
+    st->positions = c.out_height * c.out_width;
+    st->chunk = c.batch = chunk_of(st->batch, st->channels * st->positions);
+    st->x_bytes = (size_t)(st->chunk * c.in * c.height * c.width);
+    return onednn_conv_new(dev->onednn, &c);
+}
+
+static size_t sums_size(const struct qlayer_state *st)
+{
+    size_t size = (size_t)(st->chunk * st->positions * st->channels) * sizeof(int32_t);
+
+    return (size + 63) / 64 * 64;
+}
+
+static const char *decline(const struct qchain *c)
+{
+    const struct node *n = c->layer;
+
+    for (int i = QLAYER_WEIGHT; i < n->nin; i++)
+        if (n->in[i]->producer || n->in[i]->memory != MEMORY_WEIGHTS)
+            return "a parameter is computed";
+    if (c->last->dtype != DTYPE_F32 || (c->other && c->other->dtype != DTYPE_F32))
+        return "the result is no fp32";
+    return NULL;
+}
+
+static void take(struct region *r, struct graph *g, const struct qchain *c,
+                 struct qlayer_state *st)
+{
+    struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
+
+    for (int i = 0; i < 4; i++)
+        if (all[i])
+            region_take(r, all[i]);
+    (void)region_read(r, c->layer->in[QLAYER_X]);
+    st->add = c->other ? region_read(r, c->other) : -1;
+    st->scale = c->quantize ? region_read(r, c->quantize->in[QUANTIZE_SCALE]) : -1;
+    st->bytes = c->quantize ? region_write(r, c->quantize->out[0]) : -1;
+    st->floats =
+        !c->quantize || tensor_stored(g, c->last, r) ? region_write(r, c->last) : -1;
+    st->relu = c->relu != NULL;
+    st->is_unsigned =
+        c->quantize && ((const struct quantize_attrs *)c->quantize->attrs)->is_unsigned;
+}
+
+static const char *qlayer_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    struct qlayer_state *st = region_state(r);
+    struct qchain c;
+    const char *why;
+    bool halved;
+
+    if (!n->nin || !find(&c, g, n))
+        return "no layer in 8 bits, nor what may follow one";
+    why = decline(&c);
+    if (why)
+        return why;
+    st->prim = prim_new(st, c.layer, dev);
+    if (!st->prim)
+        return "oneDNN has no fast code for it";
+    halved =
+        !onednn_has_vnni() && (qlayer_is_unsigned(c.layer) || c.layer->op == &op_qlinear);
+    take(r, g, &c, st);
+    derive_weights(r, dev, st->prim, c.layer->in[QLAYER_WEIGHT], halved);
+    derive_channels(r, c.layer, halved);
+    region_workspace(r, sums_size(st) + onednn_prim_scratch(st->prim));
+    return NULL;
+}
+
+/* ---- the pass over the sums ---- */
+
+struct finish {
+    const struct qlayer_state *st;
+    const float *channel, *other;
+    const int32_t *sum;
+    float *floats;
+    void *bytes;
+    float scale;
+};
+
+static void finish_row(const struct finish *f, int64_t row)
+{
+    int64_t n = f->st->channels, at = row * n;
+    const float *factor = f->channel, *shift = f->channel + n;
+
+    for (int64_t lo = 0; lo < n; lo += QUANTIZE_BLOCK) {
+        int64_t len = n - lo < QUANTIZE_BLOCK ? n - lo : QUANTIZE_BLOCK;
+        float v[QUANTIZE_BLOCK];
+
+        for (int64_t c = 0; c < len; c++)
+            v[c] = (float)f->sum[at + lo + c] * factor[lo + c] + shift[lo + c];
+        for (int64_t c = 0; c < len && f->other; c++)
+            v[c] += f->other[at + lo + c];
+        for (int64_t c = 0; c < len && f->st->relu; c++)
+            v[c] = v[c] < 0 ? 0 : v[c];
+        if (f->floats)
+            memcpy(f->floats + at + lo, v, (size_t)len * sizeof(*v));
+        if (f->bytes)
+            quantize_block(v, len, f->scale, f->st->is_unsigned,
+                           (char *)f->bytes + at + lo);
+    }
+}
+
+static void finish_part(void *arg, int64_t lo, int64_t hi)
+{
+    for (int64_t row = lo; row < hi; row++)
+        finish_row(arg, row);
+}
+
+static void qlayer_run(struct step *s, struct device *dev)
+{
+    const struct qlayer_state *st = s->state;
+    int64_t rows = st->chunk * st->positions;
+    struct onednn_args a = {.weights = s->derived[0],
+                            .dst = s->workspace,
+                            .scratch = (char *)s->workspace + sums_size(st)};
+
+    for (int64_t i = 0; i < st->batch / st->chunk; i++) {
+        int64_t done = i * rows * st->channels;
+        struct finish f = {
+            .st = st,
+            .channel = s->derived[1],
+            .other = st->add >= 0 ? (const float *)s->in[st->add] + done : NULL,
+            .sum = s->workspace,
+            .floats = st->floats >= 0 ? (float *)s->out[st->floats] + done : NULL,
+            .bytes = st->bytes >= 0 ? (char *)s->out[st->bytes] + done : NULL,
+            .scale = st->scale >= 0 ? *(const float *)s->in[st->scale] : 1,
+        };
+
+        a.src = (char *)s->in[0] + (size_t)i * st->x_bytes;
+        onednn_prim_run(st->prim, &a);
+        cpu_for(dev, rows, 1, finish_part, &f);
+    }
+}
+
+static void qlayer_end(struct step *s)
+{
+    struct qlayer_state *st = s->state;
+
+    onednn_prim_free(st->prim);
+}
+
+const struct kernel cpu_qlayer = {
+    .name = "cpu qlayer",
+    .claim = qlayer_claim,
+    .run = qlayer_run,
+    .release = qlayer_end,
+    .state_size = sizeof(struct qlayer_state),
+};

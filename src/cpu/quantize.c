@@ -1,0 +1,85 @@
+#include "ops/quantize.h"
+
+#include "cpu/device.h"
+#include "cpu/kernels.h"
+#include "cpu/quantize.h"
+#include "graph/kernel.h"
+#include "ops/quantize_formula.h"
+
+#if !defined(__clang__)
+#pragma GCC optimize("O3") /* loops that the compiler turns into vectors */
+#endif
+
+/* Adding 1.5 * 2^23 to what is small rounds to the nearest, ties to even. */
+#define ROUND 12582912.0f
+
+void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to)
+{
+    float lo = is_unsigned ? 0 : QUANTIZE_LEAST_I8;
+    float hi = is_unsigned ? QUANTIZE_MOST_U8 : QUANTIZE_MOST_I8;
+    uint8_t *u = to;
+    int8_t *i = to;
+
+    for (int64_t k = 0; k < n; k++) {
+        float q = v[k] / scale;
+
+        q = v[k] == v[k] ? q : 0;
+        q = q > lo ? q : lo;
+        q = q < hi ? q : hi;
+        v[k] = (q + ROUND) - ROUND;
+    }
+    for (int64_t k = 0; k < n && is_unsigned; k++)
+        u[k] = (uint8_t)(int32_t)v[k];
+    for (int64_t k = 0; k < n && !is_unsigned; k++)
+        i[k] = (int8_t)(int32_t)v[k];
+}
+
+static const char *quantize_claim(struct region *r, struct graph *g, struct node *n,
+                                  struct device *dev)
+{
+    (void)g, (void)dev;
+    if (n->op != &op_quantize)
+        return "no quantize";
+    if (n->in[QUANTIZE_X]->dtype != DTYPE_F32)
+        return "fp32 only";
+    region_take_alone(r, n);
+    return NULL;
+}
+
+struct job {
+    const float *x;
+    char *y;
+    float scale;
+    bool is_unsigned;
+};
+
+static void quantize_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    float v[QUANTIZE_BLOCK];
+
+    for (int64_t at = lo; at < hi; at += QUANTIZE_BLOCK) {
+        int64_t n = hi - at < QUANTIZE_BLOCK ? hi - at : QUANTIZE_BLOCK;
+
+        for (int64_t k = 0; k < n; k++)
+            v[k] = j->x[at + k];
+        quantize_block(v, n, j->scale, j->is_unsigned, j->y + at);
+    }
+}
+
+static void quantize_run(struct step *s, struct device *dev)
+{
+    const struct quantize_attrs *a = s->node->attrs;
+    struct job j = {.x = s->in[QUANTIZE_X],
+                    .y = s->out[0],
+                    .scale = *(const float *)s->in[QUANTIZE_SCALE],
+                    .is_unsigned = a->is_unsigned};
+
+    cpu_for(dev, tensor_len(s->out_tensor[0]), QUANTIZE_BLOCK, quantize_part, &j);
+}
+
+const struct kernel cpu_quantize = {
+    .name = "cpu quantize",
+    .claim = quantize_claim,
+    .run = quantize_run,
+};

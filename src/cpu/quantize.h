@@ -1,0 +1,13 @@
+/* Floats to 8 bits, what the kernels share. */
+#ifndef CPU_QUANTIZE_H
+#define CPU_QUANTIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { QUANTIZE_BLOCK = 256 };
+
+/* As ops/quantize_formula.h, of at most QUANTIZE_BLOCK floats; v is lost. */
+void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to);
+
+#endif

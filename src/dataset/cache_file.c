@@ -1,0 +1,230 @@
+#include "dataset/cache_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum { ALIGN = 16, GROW_BY = 16 << 20 };
+
+/* At the start of the file; then a place for each sample, then what they are in. */
+struct cache_file_head {
+    char magic[8];
+    int64_t n;
+    uint64_t most;                     /* bytes of the whole file */
+    _Atomic uint64_t used, size, held; /* size: what is taken from the disk */
+    _Atomic uint64_t at[];             /* from the start of the file; 0: nothing */
+};
+
+struct cache_file {
+    int fd;
+    struct cache_file_head *head;
+    size_t mapped;
+    pthread_mutex_t grow;
+};
+
+static const char magic[8] = "trncach1";
+
+static uint64_t first_of(int64_t n)
+{
+    uint64_t end = sizeof(struct cache_file_head) + (uint64_t)n * sizeof(uint64_t);
+
+    return (end + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Is the file one of n samples? Its lock is held. */
+static bool is_sound(int fd, int64_t n, uint64_t *most)
+{
+    struct cache_file_head h;
+    struct stat st;
+
+    if (pread(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || fstat(fd, &st) < 0 ||
+        memcmp(h.magic, magic, sizeof(magic)) != 0 || h.n != n)
+        return false;
+    *most = h.most;
+    return h.most >= first_of(n) && atomic_load(&h.size) >= first_of(n) &&
+           atomic_load(&h.size) <= (uint64_t)st.st_size && atomic_load(&h.size) <= h.most;
+}
+
+static int make(int fd, int64_t n, uint64_t most)
+{
+    struct cache_file_head h = {.n = n, .most = most};
+    uint64_t first = first_of(n);
+    int error;
+
+    memcpy(h.magic, magic, sizeof(magic));
+    atomic_store(&h.used, first);
+    atomic_store(&h.size, first);
+    if (ftruncate(fd, 0) < 0)
+        return -1;
+    error = posix_fallocate(fd, 0, (off_t)first);
+    if (error) {
+        errno = error;
+        return -1;
+    }
+    return pwrite(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) ? 0 : -1;
+}
+
+/* An open file that is sound, its lock released; -1. One that is not is replaced, not
+ * written over: others may have it mapped. */
+static int open_sound(const char *path, int64_t n, uint64_t *most)
+{
+    uint64_t asked = *most;
+
+    for (int tries = 0; tries < 3; tries++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        struct stat st;
+        bool good;
+
+        if (fd < 0 || flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0) {
+            if (fd >= 0)
+                close(fd);
+            return -1;
+        }
+        *most = asked;
+        good = st.st_nlink > 0 &&
+               (st.st_size ? is_sound(fd, n, most) : make(fd, n, asked) == 0);
+        (void)flock(fd, LOCK_UN);
+        if (good)
+            return fd;
+        close(fd);
+        if (st.st_nlink > 0 && unlink(path) < 0)
+            return -1;
+        if (st.st_nlink > 0 && st.st_size == 0)
+            return -1; /* it could not be made */
+    }
+    errno = EBUSY;
+    return -1;
+}
+
+struct cache_file *cache_file_open(const char *path, int64_t n, int64_t bytes,
+                                   struct strbuf *why)
+{
+    uint64_t most = first_of(n) + (uint64_t)bytes;
+    int fd = open_sound(path, n, &most);
+    struct cache_file *f;
+    void *p = MAP_FAILED;
+
+    if (fd >= 0)
+        p = mmap(NULL, (size_t)most, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED) {
+        strbuf_addf(why, "%s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    f = xcalloc(1, sizeof(*f));
+    f->fd = fd;
+    f->head = p;
+    f->mapped = (size_t)most;
+    pthread_mutex_init(&f->grow, NULL);
+    return f;
+}
+
+void cache_file_close(struct cache_file *f)
+{
+    (void)munmap(f->head, f->mapped);
+    close(f->fd);
+    pthread_mutex_destroy(&f->grow);
+    free(f);
+}
+
+/* Up to `end` of the file, in large pieces. */
+static bool grow(struct cache_file *f, uint64_t end)
+{
+    struct cache_file_head *h = f->head;
+    uint64_t size;
+    bool good = true;
+
+    pthread_mutex_lock(&f->grow);
+    if (flock(f->fd, LOCK_EX) < 0)
+        good = false;
+    size = atomic_load(&h->size);
+    if (good && size < end) {
+        uint64_t to = end + GROW_BY < f->mapped ? end + GROW_BY : f->mapped;
+
+        good = posix_fallocate(f->fd, (off_t)size, (off_t)(to - size)) == 0;
+        if (good)
+            atomic_store(&h->size, to);
+    }
+    (void)flock(f->fd, LOCK_UN);
+    pthread_mutex_unlock(&f->grow);
+    return good;
+}
+
+void *cache_file_room(struct cache_file *f, size_t size)
+{
+    struct cache_file_head *h = f->head;
+    uint64_t room = (size + ALIGN - 1) / ALIGN * ALIGN, at;
+
+    if (atomic_load(&h->used) + room > f->mapped)
+        return NULL;
+    at = atomic_fetch_add(&h->used, room);
+    if (at + room > f->mapped) {
+        atomic_fetch_sub(&h->used, room);
+        return NULL;
+    }
+    if (at + room > atomic_load(&h->size) && !grow(f, at + room))
+        return NULL;
+    return (char *)h + at;
+}
+
+size_t cache_file_rest(const struct cache_file *f, const void *p)
+{
+    uint64_t size = atomic_load(&f->head->size);
+    uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
+
+    size = size < f->mapped ? size : f->mapped;
+    return at < size ? (size_t)(size - at) : 0;
+}
+
+void *cache_file_at(const struct cache_file *f, int64_t sample, size_t size)
+{
+    uint64_t at = atomic_load_explicit(&f->head->at[sample], memory_order_acquire);
+    char *p;
+
+    if (at < first_of(f->head->n) || at >= f->mapped || at % ALIGN)
+        return NULL;
+    p = (char *)f->head + at;
+    return cache_file_rest(f, p) >= size ? p : NULL;
+}
+
+bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
+                        const void *p)
+{
+    uint64_t was = old ? (uint64_t)((const char *)old - (const char *)f->head) : 0;
+    uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
+    uint64_t now = atomic_load(&f->head->at[sample]);
+
+    /* What lies outside of the file is nothing. */
+    if (!old && now && !cache_file_at(f, sample, 1))
+        was = now;
+    if (!atomic_compare_exchange_strong(&f->head->at[sample], &was, at))
+        return false;
+    if (was == 0)
+        atomic_fetch_add(&f->head->held, 1);
+    return true;
+}
+
+int64_t cache_file_used(const struct cache_file *f)
+{
+    return (int64_t)(atomic_load(&f->head->used) - first_of(f->head->n));
+}
+
+int64_t cache_file_most(const struct cache_file *f)
+{
+    return (int64_t)(f->mapped - first_of(f->head->n));
+}
+
+int64_t cache_file_count(const struct cache_file *f)
+{
+    return (int64_t)atomic_load(&f->head->held);
+}

@@ -1,0 +1,35 @@
+#include "dataset/cache_path.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+
+char *cache_path(const struct dataset *d, const struct transform *t,
+                 const struct image_limits *limits, const char *dir)
+{
+    struct strbuf s = STRBUF_INIT;
+    char *path;
+
+    strbuf_addf(&s, "1 %016" PRIx64 " %d %d %d %d %d %d %d ", dataset_digest(d),
+                limits->rotate, (int)t->kind, t->w, t->h, transform_channels(t),
+                (int)t->filter, t->label_divisor > 0);
+    strbuf_addf(&s, "%.17g %.17g %.17g %.17g %.17g %.17g %.17g %d", t->scale[0],
+                t->scale[1], t->ratio[0], t->ratio[1], t->factor[0], t->factor[1],
+                t->shrink_gap, t->resize);
+    if (dataset_has_labels(d))
+        strbuf_add(&s, d->map, sizeof(d->map));
+    path = xasprintf("%s/.trainc-cache-%016" PRIx64, dir,
+                     (uint64_t)XXH3_64bits(s.buf, s.len));
+    strbuf_release(&s);
+    return path;
+}
+
+int64_t cache_path_room(const char *dir)
+{
+    struct statvfs v;
+
+    return statvfs(dir, &v) < 0 ? 0 : (int64_t)(v.f_bavail * v.f_frsize / 2);
+}

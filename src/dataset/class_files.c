@@ -1,0 +1,90 @@
+#include "dataset/class_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "dataset/class_names.h"
+#include "dataset/read.h"
+
+static const struct class_files *of(const struct dataset *d)
+{
+    return (const struct class_files *)d;
+}
+
+static int32_t class_files_label(const struct dataset *d, int64_t i)
+{
+    return of(d)->file[i].label;
+}
+
+static const char *class_files_name(const struct dataset *d, int64_t i)
+{
+    return of(d)->file[i].path;
+}
+
+static void class_files_describe(const struct dataset *d, int64_t i, struct strbuf *name)
+{
+    const char *path = of(d)->file[i].path;
+
+    if (*path == '/')
+        strbuf_addstr(name, path);
+    else
+        strbuf_addf(name, "%s/%s", of(d)->root, path);
+}
+
+static int class_files_read(const struct dataset *d, int64_t i, int64_t limit,
+                            struct dataset_bytes *out, struct strbuf *why)
+{
+    return dataset_read_at(of(d)->fd, of(d)->file[i].path, limit, out, why);
+}
+
+static bool class_files_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
+{
+    return dataset_stamp_file(of(d)->fd, of(d)->file[i].path, out);
+}
+
+static void class_files_close(struct dataset *d)
+{
+    struct class_files *f = (struct class_files *)d;
+
+    class_names_free(d);
+    free(d->name);
+    free(f->file);
+    free(f->text);
+    free(f->root);
+    close(f->fd);
+    arena_release(&f->mem);
+    free(f);
+}
+
+static const struct dataset_type class_files_type = {
+    .name = class_files_name,
+    .label = class_files_label,
+    .read = class_files_read,
+    .describe = class_files_describe,
+    .stamp = class_files_stamp,
+    .close = class_files_close,
+};
+
+struct class_files *class_files_new(const char *root, const char *name)
+{
+    struct class_files *f = xcalloc(1, sizeof(*f));
+
+    f->base.type = &class_files_type;
+    f->base.name = xstrdup(name);
+    f->root = xstrdup(root);
+    f->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->fd < 0)
+        die("cannot open '%s': %s", root, strerror(errno));
+    return f;
+}
+
+void class_files_add(struct class_files *f, const char *path, int32_t label)
+{
+    GROW(f->file, f->base.n, f->cap);
+    f->file[f->base.n++] = (struct class_file){path, label};
+}

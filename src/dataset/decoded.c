@@ -1,0 +1,144 @@
+#include "dataset/decoded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "dataset/pairs.h"
+#include "dataset/raw_file.h"
+#include "dataset/samples.h"
+
+struct decoded {
+    const uint8_t *data;
+    size_t size;
+};
+
+static const struct decoded_row *decoded_rows(const struct decoded *f, uint64_t *n)
+{
+    const struct decoded_head *h = (const struct decoded_head *)f->data;
+
+    *n = h->n;
+    return (const struct decoded_row *)(f->data + h->rows);
+}
+
+static bool lies_in(uint64_t at, uint64_t len, uint64_t size)
+{
+    return at <= size && len <= size - at;
+}
+
+/* Head and rows are sound, and all parts lie in the file. */
+static const char *decoded_fault(const struct decoded *f)
+{
+    const struct decoded_head *h = (const struct decoded_head *)f->data;
+    const struct decoded_row *row;
+    uint64_t n;
+
+    if (f->size < sizeof(*h) || memcmp(h->magic, DECODED_MAGIC, sizeof(h->magic)) != 0)
+        return "it is no file of decoded images";
+    if (h->n > f->size / sizeof(*row) || h->rows % DECODED_ALIGN != 0 ||
+        !lies_in(h->rows, h->n * sizeof(*row), f->size))
+        return "it is cut off";
+    row = decoded_rows(f, &n);
+    if (XXH3_64bits(row, n * sizeof(*row)) != h->sum)
+        return "its table has a wrong checksum";
+    for (uint64_t i = 0; i < n; i++)
+        if (!lies_in(row[i].image.at, row[i].image.len, h->rows) ||
+            !lies_in(row[i].label_map.at, row[i].label_map.len, h->rows))
+            return "its table points outside the file";
+    return NULL;
+}
+
+static void decoded_close(void *file)
+{
+    struct decoded *f = file;
+
+    munmap((void *)(uintptr_t)f->data, f->size);
+    free(f);
+}
+
+static void *decoded_open(const char *path, struct strbuf *why)
+{
+    struct raw_file *raw = raw_file_open(path, why);
+    struct decoded *f;
+    const char *fault;
+    void *data;
+
+    if (!raw)
+        return NULL;
+    data = mmap(NULL, raw->size ? raw->size : 1, PROT_READ, MAP_SHARED, raw->fd, 0);
+    if (data == MAP_FAILED) {
+        strbuf_addf(why, "cannot be mapped: %s", strerror(errno));
+        raw_file_close(raw);
+        return NULL;
+    }
+    f = xcalloc(1, sizeof(*f));
+    f->data = data;
+    f->size = raw->size;
+    raw_file_close(raw);
+    fault = decoded_fault(f);
+    if (!fault)
+        return f;
+    strbuf_addstr(why, fault);
+    decoded_close(f);
+    return NULL;
+}
+
+static int decoded_list(void *file, struct samples *s, struct strbuf *why)
+{
+    uint64_t n;
+    const struct decoded_row *row = decoded_rows(file, &n);
+
+    (void)why;
+    for (uint64_t i = 0; i < n; i++) {
+        char name[24];
+        struct sample *to;
+
+        snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
+        to = samples_add(s, name);
+        to->image = (struct sample_part){.at = i, .len = row[i].image.len};
+        to->label_map = (struct sample_part){.at = i, .len = row[i].label_map.len};
+        to->label = (int32_t)row[i].label;
+    }
+    return 0;
+}
+
+static int decoded_read(void *file, const struct sample *at, bool label_map,
+                        int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct decoded *f = file;
+    uint64_t n;
+    const struct decoded_row *row = decoded_rows(f, &n);
+    const struct decoded_part *part;
+
+    if (at->image.at >= n)
+        BUG("sample %llu of %llu", (unsigned long long)at->image.at,
+            (unsigned long long)n);
+    part = label_map ? &row[at->image.at].label_map : &row[at->image.at].image;
+    if (part->len > (uint64_t)limit) {
+        strbuf_addf(why, "%llu bytes, more than the limit of %lld",
+                    (unsigned long long)part->len, (long long)limit);
+        return -1;
+    }
+    if (XXH3_64bits(f->data + part->at, part->len) != part->sum) {
+        strbuf_addstr(why, "its pixels have a wrong checksum");
+        return -1;
+    }
+    dataset_bytes_view(out, f->data + part->at, (size_t)part->len);
+    return 0;
+}
+
+static const struct container container_decoded = {
+    .name = "decoded",
+    .ending = ".decoded",
+    .open = decoded_open,
+    .list = decoded_list,
+    .read = decoded_read,
+    .close = decoded_close,
+};
+
+CONTAINER_STORAGE(decoded, "pixels that trainc pack has decoded, SPLIT.decoded or "
+                           "SPLIT-*.decoded: mapped into memory and shared by processes");

@@ -1,0 +1,179 @@
+#include "dataset/folder_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "image/image.h"
+
+enum { YOUNG = 2 }; /* seconds */
+
+/* Then times, labels, and texts with their zeros: the folders, the first of the other
+ * files, the files. */
+struct index_head {
+    char magic[8];
+    uint64_t sum; /* of all that follows */
+    int64_t classes, dirs, files, other;
+    uint64_t text; /* bytes */
+};
+
+struct index_time {
+    int64_t sec, nsec;
+};
+
+static const char index_magic[8] = "trnfold1";
+
+/* Where the parts lie in the bytes of an index. */
+struct index_view {
+    const struct index_head *head;
+    const struct index_time *time;
+    const int32_t *label;
+    const char *text;
+};
+
+char *folder_index_path(const struct dataset_source *s)
+{
+    struct strbuf text = STRBUF_INIT;
+    uint64_t key;
+
+    strbuf_addf(&text, "folder %s ", s->split);
+    image_add_extensions(&text);
+    key = XXH3_64bits(text.buf, text.len);
+    strbuf_release(&text);
+    return xasprintf("%s/.trainc-index-%016" PRIx64, s->path, key);
+}
+
+/* Are there as many bytes and texts as the head says, and do the labels fit? */
+static bool index_sound(struct index_view *v, const char *data, size_t len)
+{
+    const struct index_head *h = (const struct index_head *)data;
+    uint64_t rest = len - sizeof(*h), zeros = 0, most = len / 4;
+
+    if (len < sizeof(*h) || memcmp(h->magic, index_magic, sizeof(h->magic)) != 0 ||
+        h->sum != XXH3_64bits(&h->classes, len - offsetof(struct index_head, classes)))
+        return false;
+    if ((uint64_t)h->dirs > most || (uint64_t)h->files > most || h->text > rest ||
+        rest - h->text !=
+            (uint64_t)h->dirs * sizeof(*v->time) + (uint64_t)h->files * sizeof(*v->label))
+        return false;
+    v->head = h;
+    v->time = (const struct index_time *)(data + sizeof(*h));
+    v->label = (const int32_t *)&v->time[h->dirs];
+    v->text = (const char *)&v->label[h->files];
+    for (uint64_t i = 0; i < h->text; i++)
+        zeros += v->text[i] == '\0';
+    for (int64_t i = 0; i < h->files; i++)
+        if (v->label[i] < 0 || v->label[i] >= h->classes)
+            return false;
+    return h->text > 0 && v->text[h->text - 1] == '\0' &&
+           zeros == (uint64_t)(h->dirs + 1 + h->files);
+}
+
+static const char *next(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
+/* Are there as many classes, and are all folders there, among them each class, as old as
+ * they were? Returns the text after theirs; NULL: no. */
+static const char *index_is_of(const struct index_view *v, const struct folder *f)
+{
+    const char *text = v->text;
+    bool same = v->head->classes == f->to->base.nclass;
+
+    for (int64_t i = 0; same && i < v->head->dirs; i++, text = next(text)) {
+        struct stat st;
+
+        same = fstatat(f->to->fd, text, &st, 0) == 0 &&
+               st.st_mtim.tv_sec == v->time[i].sec &&
+               st.st_mtim.tv_nsec == v->time[i].nsec;
+    }
+    return same ? text : NULL;
+}
+
+bool folder_index_load(struct folder *f, const char *path)
+{
+    struct index_view v;
+    const char *text;
+    size_t len;
+    char *data = file_read(path, &len);
+
+    if (!data)
+        return false;
+    if (!index_sound(&v, data, len)) {
+        log_warning("'%s' is damaged: the index is made anew", path);
+        free(data);
+        return false;
+    }
+    text = index_is_of(&v, f);
+    if (!text) {
+        free(data);
+        return false;
+    }
+    f->to->text = data;
+    f->other = v.head->other;
+    f->other_first = text;
+    for (int64_t i = 0; i < v.head->files; i++)
+        class_files_add(f->to, text = next(text), v.label[i]);
+    folder_warn_other(f);
+    return true;
+}
+
+static bool is_young(const struct folder *f)
+{
+    time_t now = time(NULL);
+
+    for (int64_t i = 0; i < f->ndir; i++)
+        if (now - f->dir[i].changed.tv_sec < YOUNG)
+            return true;
+    return false;
+}
+
+static void add_text(struct strbuf *out, const char *text)
+{
+    strbuf_add(out, text, strlen(text) + 1);
+}
+
+void folder_index_save(const struct folder *f, const char *path)
+{
+    const struct dataset *d = &f->to->base;
+    struct index_head h = {
+        .classes = d->nclass, .dirs = f->ndir, .files = d->n, .other = f->other};
+    struct strbuf all = STRBUF_INIT;
+    size_t text;
+
+    if (is_young(f))
+        return;
+    memcpy(h.magic, index_magic, sizeof(h.magic));
+    strbuf_add(&all, &h, sizeof(h));
+    for (int64_t i = 0; i < f->ndir; i++) {
+        const struct timespec *t = &f->dir[i].changed;
+
+        strbuf_add(&all, &(struct index_time){t->tv_sec, t->tv_nsec},
+                   sizeof(struct index_time));
+    }
+    for (int64_t i = 0; i < d->n; i++)
+        strbuf_add(&all, &f->to->file[i].label, sizeof(f->to->file[i].label));
+    text = all.len;
+    for (int64_t i = 0; i < f->ndir; i++)
+        add_text(&all, f->dir[i].path);
+    add_text(&all, f->other_first ? f->other_first : "");
+    for (int64_t i = 0; i < d->n; i++)
+        add_text(&all, f->to->file[i].path);
+    h.text = all.len - text;
+    memcpy(all.buf, &h, sizeof(h));
+    h.sum = XXH3_64bits(all.buf + offsetof(struct index_head, classes),
+                        all.len - offsetof(struct index_head, classes));
+    memcpy(all.buf, &h, sizeof(h));
+    if (atomic_write_shared(path, all.buf, all.len) < 0)
+        log_info("the index '%s' cannot be kept: %s", path, strerror(errno));
+    strbuf_release(&all);
+}

@@ -1,0 +1,281 @@
+/* See hdf5_library.h. One read at a time: the library is not safe for threads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dataset/hdf5_library.h"
+#include "dataset/pairs.h"
+#include "dataset/samples.h"
+
+/* A dataset of the file; id < 0: it is not there. */
+struct rows {
+    hdf5_id id;
+    int rank;
+    hdf5_size dims[4];
+    bool files; /* a file in each row, not pixels */
+};
+
+struct hdf5 {
+    const struct hdf5_library *lib;
+    hdf5_id file;
+    struct rows images, label_maps, labels;
+};
+
+/* With the lock, as all below until a function says otherwise. */
+static int rows_open(const struct hdf5 *f, const char *name, struct rows *r,
+                     struct strbuf *why)
+{
+    const struct hdf5_library *lib = f->lib;
+    hdf5_id space, type;
+
+    r->id = -1;
+    if (lib->Lexists(f->file, name, 0) <= 0)
+        return 0;
+    r->id = lib->Dopen2(f->file, name, 0);
+    if (r->id < 0) {
+        strbuf_addf(why, "'%s' is no dataset", name);
+        return -1;
+    }
+    space = lib->Dget_space(r->id);
+    type = lib->Dget_type(r->id);
+    r->rank = lib->Sget_simple_extent_ndims(space);
+    r->files = lib->Tget_class(type) == HDF5_VLEN;
+    if (r->rank >= 1 && r->rank <= 4)
+        (void)lib->Sget_simple_extent_dims(space, r->dims, NULL);
+    (void)lib->Sclose(space);
+    (void)lib->Tclose(type);
+    return 0;
+}
+
+static int rows_check(const struct rows *r, const char *name, int rank, hdf5_size n,
+                      struct strbuf *why)
+{
+    if (r->id < 0)
+        return 0;
+    if (r->rank != (r->files ? 1 : rank) || (rank == 4 && !r->files && r->dims[3] != 3)) {
+        strbuf_addf(why, "'%s' has %d dimensions: files [n] or %s are expected", name,
+                    r->rank, rank == 4 ? "pixels [n, h, w, 3]" : "values [n, h, w]");
+        return -1;
+    }
+    if (r->dims[0] == n)
+        return 0;
+    strbuf_addf(why, "'%s' has %llu rows, and 'images' has %llu", name, r->dims[0], n);
+    return -1;
+}
+
+static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
+{
+    hdf5_size n;
+
+    f->file = f->lib->Fopen(path, HDF5_READ_ONLY, 0);
+    if (f->file < 0) {
+        strbuf_addstr(why, "it is no HDF5 file that can be read");
+        return -1;
+    }
+    if (rows_open(f, "images", &f->images, why) < 0 ||
+        rows_open(f, "labels", &f->labels, why) < 0 ||
+        rows_open(f, "label_maps", &f->label_maps, why) < 0)
+        return -1;
+    if (f->images.id < 0) {
+        strbuf_addstr(why, "it has no dataset 'images'");
+        return -1;
+    }
+    n = f->images.dims[0];
+    if (rows_check(&f->images, "images", 4, n, why) < 0 ||
+        rows_check(&f->label_maps, "label_maps", 3, n, why) < 0)
+        return -1;
+    if (f->labels.id >= 0 && (f->labels.rank != 1 || f->labels.dims[0] != n)) {
+        strbuf_addf(why, "'labels' is no list of %llu classes", n);
+        return -1;
+    }
+    return 0;
+}
+
+static void hdf5_stop(struct hdf5 *f)
+{
+    const hdf5_id data[] = {f->images.id, f->labels.id, f->label_maps.id};
+
+    for (int i = 0; i < 3; i++)
+        if (data[i] >= 0)
+            (void)f->lib->Dclose(data[i]);
+    if (f->file >= 0)
+        (void)f->lib->Fclose(f->file);
+    free(f);
+}
+
+/* Without the lock. */
+static void hdf5_close(void *file)
+{
+    pthread_mutex_lock(&hdf5_lock);
+    hdf5_stop(file);
+    pthread_mutex_unlock(&hdf5_lock);
+}
+
+/* Without the lock. */
+static void *hdf5_open(const char *path, struct strbuf *why)
+{
+    const struct hdf5_library *lib = hdf5_library(why);
+    struct hdf5 *f;
+
+    if (!lib)
+        return NULL;
+    f = xcalloc(1, sizeof(*f));
+    f->lib = lib;
+    f->images.id = f->labels.id = f->label_maps.id = f->file = -1;
+    pthread_mutex_lock(&hdf5_lock);
+    if (hdf5_start(f, path, why) < 0) {
+        hdf5_stop(f);
+        f = NULL;
+    }
+    pthread_mutex_unlock(&hdf5_lock);
+    return f;
+}
+
+/* Row i into `to`, which has room for its pixels, or gets its file. */
+static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
+                     void *to)
+{
+    const struct hdf5_library *lib = f->lib;
+    hdf5_size start[4] = {i}, count[4] = {1, r->dims[1], r->dims[2], r->dims[3]};
+    hdf5_id space = lib->Dget_space(r->id);
+    hdf5_id memory = lib->Screate_simple(r->rank, count, NULL);
+    int rc = lib->Sselect_hyperslab(space, HDF5_SELECT_SET, start, NULL, count, NULL);
+
+    if (rc >= 0)
+        rc = lib->Dread(r->id, type, memory, space, 0, to);
+    (void)lib->Sclose(space);
+    (void)lib->Sclose(memory);
+    return rc < 0 ? -1 : 0;
+}
+
+static int too_long(uint64_t len, int64_t limit, struct strbuf *why)
+{
+    if (len <= (uint64_t)limit)
+        return 0;
+    strbuf_addf(why, "%llu bytes, more than the limit of %lld", (unsigned long long)len,
+                (long long)limit);
+    return -1;
+}
+
+/* A file of variable length. */
+static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
+                     int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct hdf5_library *lib = f->lib;
+    hdf5_size one = 1;
+    struct hdf5_bytes got = {0};
+    hdf5_id type = lib->Tvlen_create(*lib->uint8);
+    int rc = rows_read(f, r, i, type, &got);
+
+    if (rc < 0)
+        strbuf_addf(why, "row %llu cannot be read", (unsigned long long)i);
+    else if (too_long(got.len, limit, why) < 0)
+        rc = -1;
+    if (rc == 0) {
+        dataset_bytes_room(out, got.len);
+        out->len = got.len;
+        if (got.len)
+            memcpy(out->data, got.p, got.len);
+    }
+    if (got.p) {
+        hdf5_id space = lib->Screate_simple(1, &one, NULL);
+
+        (void)lib->Dvlen_reclaim(type, space, 0, &got);
+        (void)lib->Sclose(space);
+    }
+    (void)lib->Tclose(type);
+    return rc;
+}
+
+/* Pixels, or values, as PPM or PGM. */
+static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
+                       int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    int channels = r->rank == 4 ? 3 : 1;
+    uint64_t h = r->dims[1], w = r->dims[2], n;
+    int head;
+
+    if (h > 1 << 20 || w > 1 << 20) {
+        strbuf_addf(why, "%llu x %llu pixels", (unsigned long long)w,
+                    (unsigned long long)h);
+        return -1;
+    }
+    n = h * w * (uint64_t)channels;
+    if (too_long(n + 40, limit, why) < 0)
+        return -1;
+    dataset_bytes_room(out, n + 40);
+    head = snprintf((char *)out->data, 40, "P%d %llu %llu 255\n", channels == 3 ? 6 : 5,
+                    (unsigned long long)w, (unsigned long long)h);
+    out->len = (size_t)head + n;
+    if (rows_read(f, r, i, *f->lib->uint8, out->data + head) == 0)
+        return 0;
+    strbuf_addf(why, "row %llu cannot be read", (unsigned long long)i);
+    return -1;
+}
+
+/* Without the lock. */
+static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_t limit,
+                     struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct hdf5 *f = file;
+    const struct rows *r = label_map ? &f->label_maps : &f->images;
+    int rc;
+
+    pthread_mutex_lock(&hdf5_lock);
+    rc = (r->files ? read_file : read_pixels)(f, r, at->image.at, limit, out, why);
+    pthread_mutex_unlock(&hdf5_lock);
+    return rc;
+}
+
+/* All labels at once; a heap array. NULL: there are none, or a reason. */
+static int64_t *read_labels(const struct hdf5 *f, uint64_t n, struct strbuf *why)
+{
+    int64_t *label;
+
+    if (f->labels.id < 0 || n == 0)
+        return NULL;
+    label = xcalloc((size_t)n, sizeof(*label));
+    if (f->lib->Dread(f->labels.id, *f->lib->int64, 0, 0, 0, label) >= 0)
+        return label;
+    strbuf_addstr(why, "'labels' cannot be read as integers");
+    free(label);
+    return NULL;
+}
+
+/* Without the lock. */
+static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
+{
+    const struct hdf5 *f = file;
+    uint64_t n = f->images.dims[0];
+    int64_t *label;
+
+    pthread_mutex_lock(&hdf5_lock);
+    label = read_labels(f, n, why);
+    pthread_mutex_unlock(&hdf5_lock);
+    for (uint64_t i = 0; i < n && !why->len; i++) {
+        char name[32];
+        struct sample *to;
+
+        snprintf(name, sizeof(name), "images[%llu]", (unsigned long long)i);
+        to = samples_add(s, name);
+        /* How long it is, only the file knows. */
+        to->image = (struct sample_part){.at = i, .len = 1};
+        to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
+        to->label =
+            label && label[i] >= 0 && label[i] <= INT32_MAX ? (int32_t)label[i] : -1;
+    }
+    free(label);
+    return why->len ? -1 : 0;
+}
+
+static const struct container container_hdf5 = {
+    .name = "hdf5",
+    .ending = ".h5",
+    .open = hdf5_open,
+    .list = hdf5_list,
+    .read = hdf5_read,
+    .close = hdf5_close,
+};
+
+CONTAINER_STORAGE(hdf5, "HDF5, SPLIT.h5 or SPLIT-*.h5: images (files or pixels), labels, "
+                        "label_maps");

@@ -1,0 +1,72 @@
+/*
+ * libhdf5, opened when a data set needs it. Only what data sets need of it is declared
+ * here, as HDF5's reference manual has it (1.10 and later, whose hid_t has 64 bits).
+ *
+ * DATA.DATASET hdf5: datasets of a file, of which row i is sample i:
+ *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3])
+ *   labels      classes (any integers [n])
+ *   label_maps  encoded files, or values (uint8 [n, h, w])
+ *
+ * The library is not safe for threads: whoever calls it holds the lock.
+ */
+#ifndef DATASET_HDF5_LIBRARY_H
+#define DATASET_HDF5_LIBRARY_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+typedef int64_t hdf5_id; /* hid_t; below 0: an error */
+typedef unsigned long long hdf5_size;
+
+enum { HDF5_SELECT_SET = 0, HDF5_READ_ONLY = 0, HDF5_TRUNCATE = 2, HDF5_VLEN = 9 };
+
+struct hdf5_bytes { /* hvl_t */
+    size_t len;
+    void *p;
+};
+
+struct hdf5_library {
+    int (*open)(void);
+    int (*get_libversion)(unsigned *major, unsigned *minor, unsigned *release);
+    int (*Eset_auto2)(hdf5_id stack, void *fn, void *arg);
+    hdf5_id (*Fopen)(const char *path, unsigned flags, hdf5_id access);
+    hdf5_id (*Fcreate)(const char *path, unsigned flags, hdf5_id create, hdf5_id access);
+    int (*Fclose)(hdf5_id file);
+    int (*Lexists)(hdf5_id at, const char *name, hdf5_id access);
+    hdf5_id (*Dopen2)(hdf5_id at, const char *name, hdf5_id access);
+    hdf5_id (*Dcreate2)(hdf5_id at, const char *name, hdf5_id type, hdf5_id space,
+                        hdf5_id link, hdf5_id create, hdf5_id access);
+    hdf5_id (*Dget_space)(hdf5_id data);
+    hdf5_id (*Dget_type)(hdf5_id data);
+    int (*Dset_extent)(hdf5_id data, const hdf5_size *dims);
+    int (*Dread)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
+                 void *to);
+    int (*Dwrite)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
+                  const void *from);
+    int (*Dvlen_reclaim)(hdf5_id type, hdf5_id space, hdf5_id xfer, void *bytes);
+    int (*Dclose)(hdf5_id data);
+    hdf5_id (*Screate_simple)(int rank, const hdf5_size *dims, const hdf5_size *most);
+    int (*Sget_simple_extent_ndims)(hdf5_id space);
+    int (*Sget_simple_extent_dims)(hdf5_id space, hdf5_size *dims, hdf5_size *most);
+    int (*Sselect_hyperslab)(hdf5_id space, int how, const hdf5_size *start,
+                             const hdf5_size *stride, const hdf5_size *count,
+                             const hdf5_size *block);
+    int (*Sclose)(hdf5_id space);
+    int (*Tget_class)(hdf5_id type);
+    hdf5_id (*Tvlen_create)(hdf5_id type);
+    int (*Tclose)(hdf5_id type);
+    hdf5_id (*Pcreate)(hdf5_id kind);
+    int (*Pset_chunk)(hdf5_id list, int rank, const hdf5_size *dims);
+    int (*Pclose)(hdf5_id list);
+    const hdf5_id *uint8, *int64, *dataset_create; /* of the library: read after open() */
+};
+
+extern pthread_mutex_t hdf5_lock;
+
+/* NULL and a reason: it is not there, or too old. */
+const struct hdf5_library *hdf5_library(struct strbuf *why);
+
+#endif

@@ -1,0 +1,323 @@
+#include "dataset/list_classes.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/strmap.h"
+#include "dataset/class_files.h"
+#include "dataset/class_names.h"
+#include "dataset/list_file.h"
+#include "image/image.h"
+
+/* A list while it is read. Texts are in mem or in text. */
+struct class_list {
+    char *path; /* of the file */
+    struct class_list_row {
+        const char *image, *name; /* name: of the class; NULL: it is a number */
+        int32_t label;
+        int at; /* line or, in JSON, number from 1 */
+    } * row;
+    int64_t n;
+    size_t cap;
+    struct arena mem;
+    char *text;
+};
+
+/* The list's name below the root, a heap string; NULL: there is none. */
+static char *class_list_find(const struct dataset_source *s)
+{
+    static const char *const around[][2] = {
+        {"", ".txt"}, {"ILSVRC2011fall_whole_map_", ".txt"}, {"", ".json"}, {"", ""}};
+
+    for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+        char *name = xasprintf("%s%s%s", around[i][0], s->split, around[i][1]);
+        char *path = path_join(s->path, name);
+        bool is = *name && file_exists(path) && !file_is_dir(path);
+
+        free(path);
+        if (is)
+            return name;
+        free(name);
+    }
+    return NULL;
+}
+
+/* What follows the first tab or, without one, the last blank, cut off. NULL: nothing. */
+static char *class_list_cut(char *line)
+{
+    char *between = strchr(line, '\t'), *label, *end;
+
+    if (!between)
+        for (char *p = line; *p; p++)
+            if (*p == ' ')
+                between = p;
+    if (!between)
+        return NULL;
+    label = between + 1 + strspn(between + 1, " ");
+    for (end = between; end > line && strchr(" \t", end[-1]); end--)
+        ;
+    *end = '\0';
+    label[strcspn(label, "\t")] = '\0';
+    return *label && *line ? label : NULL;
+}
+
+static bool is_number(const char *text, int32_t *v)
+{
+    char *end;
+    long l = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
+
+    *v = (int32_t)l;
+    return l >= 0 && l <= INT32_MAX && *end == '\0';
+}
+
+static void class_list_add(struct class_list *l, struct class_list_row row)
+{
+    GROW(l->row, l->n, l->cap);
+    l->row[l->n++] = row;
+}
+
+static void class_list_read_text(struct class_list *l, const char *root, const char *name)
+{
+    struct list_file file;
+
+    if (!list_file_read(&file, root, name))
+        die("cannot read '%s': %s", l->path, strerror(errno));
+    for (int i = 0; i < file.n; i++) {
+        struct line *at = &file.line[i];
+        const char *label = class_list_cut(at->text);
+        struct class_list_row row = {at->text, label, 0, at->number};
+
+        if (!label)
+            die("%s:%d: 'image class' is expected, not '%s'", l->path, at->number,
+                at->text);
+        if (is_number(label, &row.label))
+            row.name = NULL;
+        class_list_add(l, row);
+    }
+    l->text = file.text;
+    file.text = NULL;
+    list_file_release(&file);
+}
+
+/* [image, class, ...], the next element. */
+static void class_list_add_json(struct class_list *l, const json_t *item)
+{
+    const char *image = json_string_value(json_array_get(item, 0));
+    const json_t *label = json_array_get(item, 1);
+    json_int_t v = json_integer_value(label);
+    const char *name = json_string_value(label);
+
+    if (!image || (!name && !json_is_integer(label)) || v < 0 || v > INT32_MAX)
+        die("%s: element %lld is no [image, class]", l->path, (long long)l->n + 1);
+    class_list_add(l, (struct class_list_row){arena_strdup(&l->mem, image),
+                                              name ? arena_strdup(&l->mem, name) : NULL,
+                                              (int32_t)v, (int)l->n + 1});
+}
+
+/* Element by element: as a tree, 14 million of them would take many gigabytes. */
+static void class_list_read_json(struct class_list *l)
+{
+    size_t len = 0, at;
+    char *text = file_read(l->path, &len);
+
+    if (!text)
+        die("cannot read '%s': %s", l->path, strerror(errno));
+    at = strspn(text, " \t\r\n") + 1;
+    for (;;) {
+        json_error_t e;
+        json_t *item;
+
+        at += strspn(text + at, " \t\r\n,");
+        if (at >= len || text[at] == ']')
+            break;
+        item = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK, &e);
+        if (!item)
+            die("%s: element %lld: %s", l->path, (long long)l->n + 1, e.text);
+        class_list_add_json(l, item);
+        json_decref(item);
+        at += (size_t)e.position;
+    }
+    if (at >= len)
+        die("%s: cut off after element %lld", l->path, (long long)l->n);
+    free(text);
+}
+
+static bool starts_with_bracket(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    int c = ' ';
+
+    while (f && c != EOF && isspace(c))
+        c = fgetc(f);
+    if (f)
+        fclose(f);
+    return c == '[';
+}
+
+/* One kind of classes, and no label maps. */
+static void class_list_check(const struct class_list *l)
+{
+    if (l->n == 0)
+        die("'%s' names no images", l->path);
+    if (l->row[0].name && image_has_extension(l->row[0].name))
+        die("%s:%d: '%s' is a label map, where a class is expected: segmentation models "
+            "read these lists, and trainc pack --label-maps",
+            l->path, l->row[0].at, l->row[0].name);
+    for (int64_t i = 0; i < l->n; i++)
+        if (!l->row[i].name != !l->row[0].name)
+            die("%s:%d: the class is %s, and that of the first image %s", l->path,
+                l->row[i].at, l->row[i].name ? "a name" : "a number",
+                l->row[i].name ? "a number" : "a name");
+}
+
+/* Names become labels. */
+static void class_list_number(struct class_list *l, struct dataset *d, bool listed)
+{
+    struct strmap map = {0};
+    const char **name;
+
+    if (!listed) {
+        name = xcalloc((size_t)l->n, sizeof(*name));
+        for (int64_t i = 0; i < l->n; i++)
+            name[i] = l->row[i].name;
+        class_names_sort(d, name, l->n);
+        free(name);
+    }
+    for (int c = 0; c < d->nclass; c++)
+        strmap_put(&map, d->class_name[c], (void *)(uintptr_t)(c + 1));
+    for (int64_t i = 0; i < l->n; i++) {
+        uintptr_t c = (uintptr_t)strmap_get(&map, l->row[i].name);
+
+        if (c == 0)
+            die("%s:%d: classes.txt has no '%s'", l->path, l->row[i].at, l->row[i].name);
+        l->row[i].label = (int32_t)c - 1;
+    }
+    strmap_release(&map);
+}
+
+static void class_list_name(struct class_list *l, struct dataset *d,
+                            const struct dataset_source *s)
+{
+    bool listed = class_names_read(d, s->path);
+
+    if (l->row[0].name)
+        class_list_number(l, d, listed);
+    else if (!listed)
+        class_names_number(d, s->labels.classes);
+    for (int64_t i = 0; i < l->n; i++)
+        if (l->row[i].label >= d->nclass)
+            die("%s:%d: class %d, and there are %d classes: those of classes.txt, or "
+                "MODEL.NUM_CLASSES",
+                l->path, l->row[i].at, l->row[i].label, d->nclass);
+}
+
+/* Is one of the first images below `root`? */
+static bool class_list_lies_in(const struct class_list *l, const char *root)
+{
+    enum { LOOKS = 100 };
+    bool is = false;
+
+    for (int64_t i = 0; !is && i < l->n && i < LOOKS; i++) {
+        char *path = path_join(root, l->row[i].image);
+
+        is = file_exists(path);
+        free(path);
+    }
+    return is;
+}
+
+/* A heap string. */
+static char *class_list_root(const struct class_list *l, const struct dataset_source *s)
+{
+    char *split = path_join(s->path, s->split);
+
+    if (!class_list_lies_in(l, s->path)) {
+        if (!class_list_lies_in(l, split))
+            die("%s:%d: there is no file '%s/%s', nor the same below '%s'", l->path,
+                l->row[0].at, s->path, l->row[0].image, split);
+        log_info("'%s': images are below '%s'", l->path, split);
+        return split;
+    }
+    free(split);
+    return xstrdup(s->path);
+}
+
+bool list_classes_check(const struct dataset_source *s, struct strbuf *why)
+{
+    char *name = class_list_find(s);
+    bool is = name != NULL;
+
+    if (!is)
+        strbuf_addf(why,
+                    "'%s' has no list: neither %s.txt nor "
+                    "ILSVRC2011fall_whole_map_%s.txt nor %s.json",
+                    s->path, s->split, s->split, s->split);
+    free(name);
+    return is;
+}
+
+/* Is the first line that counts "image class", or the first element ["image", ...? */
+static bool line_has_class(FILE *f)
+{
+    char line[4096] = "", *label;
+
+    while (fgets(line, sizeof(line), f) && (*line == '#' || *line == '\n'))
+        *line = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    if (*line == '[')
+        return strstr(line, "[\"") != NULL;
+    label = class_list_cut(line);
+    return label && image_has_extension(line) && !image_has_extension(label);
+}
+
+bool list_classes_probe(const struct dataset_source *s)
+{
+    char *name = class_list_find(s), *path = name ? path_join(s->path, name) : NULL;
+    FILE *f = path ? fopen(path, "r") : NULL;
+    bool is = f && line_has_class(f);
+
+    if (f)
+        fclose(f);
+    free(name);
+    free(path);
+    return is;
+}
+
+struct dataset *list_classes_open(const struct dataset_source *s)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct class_list l = {0};
+    char *name = class_list_find(s), *root;
+    struct class_files *f;
+
+    if (!name) {
+        (void)list_classes_check(s, &why);
+        die("%s", why.buf);
+    }
+    l.path = path_join(s->path, name);
+    if (starts_with_bracket(l.path))
+        class_list_read_json(&l);
+    else
+        class_list_read_text(&l, s->path, name);
+    class_list_check(&l);
+    root = class_list_root(&l, s);
+    f = class_files_new(root, l.path);
+    f->mem = l.mem;
+    f->text = l.text;
+    class_list_name(&l, &f->base, s);
+    for (int64_t i = 0; i < l.n; i++)
+        class_files_add(f, l.row[i].image, l.row[i].label);
+    free(l.row);
+    free(l.path);
+    free(name);
+    free(root);
+    return &f->base;
+}

@@ -1,0 +1,33 @@
+/*
+ * liblmdb, opened when a data set needs it.
+ *
+ * DATA.DATASET lmdb: a folder (data.mdb in it) or a file with the keys that text
+ * recognition uses: "num-samples", a decimal number; "image-000000001", from 1 on, an
+ * encoded image; "label-000000001", a class as a decimal number, or a label map.
+ */
+#ifndef DATASET_LMDB_LIBRARY_H
+#define DATASET_LMDB_LIBRARY_H
+
+#include <lmdb.h>
+
+#include "base/strbuf.h"
+
+struct lmdb_library {
+    int (*env_create)(MDB_env **env);
+    int (*env_open)(MDB_env *env, const char *path, unsigned flags, mdb_mode_t mode);
+    int (*env_set_mapsize)(MDB_env *env, size_t size);
+    int (*env_sync)(MDB_env *env, int force);
+    void (*env_close)(MDB_env *env);
+    int (*txn_begin)(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **txn);
+    int (*txn_commit)(MDB_txn *txn);
+    void (*txn_abort)(MDB_txn *txn);
+    int (*dbi_open)(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *dbi);
+    int (*get)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
+    int (*put)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned flags);
+    char *(*strerror)(int err);
+};
+
+/* NULL and a reason: it is not there. */
+const struct lmdb_library *lmdb_library(struct strbuf *why);
+
+#endif

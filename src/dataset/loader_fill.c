@@ -1,0 +1,81 @@
+#include "dataset/loader_ring.h"
+
+#include <string.h>
+
+#include "base/failure.h"
+
+size_t loader_sample_size(const struct loader *l)
+{
+    return (size_t)l->o.transform.w * (size_t)l->o.transform.h *
+           (size_t)transform_channels(&l->o.transform);
+}
+
+size_t loader_label_map_size(const struct loader *l)
+{
+    int d = l->o.transform.label_divisor;
+
+    return d ? (size_t)(l->o.transform.w / d) * (size_t)(l->o.transform.h / d) : 0;
+}
+
+/* Places of a batch that are filled with other samples look at so many, as timm does. */
+enum { REPLACEMENTS = 50 };
+
+static struct sampler loader_order(const struct loader *l, uint64_t epoch)
+{
+    return (struct sampler){l->o.seed,         epoch,
+                            l->source.data->n, l->o.shuffle,
+                            l->o.repeats,      l->windows.shard ? &l->windows : NULL};
+}
+
+/* The epoch of augmentation's key: the copies of a sample look different. */
+static uint64_t loader_augmented(const struct loader *l, uint64_t epoch,
+                                 const struct sampler *order, int64_t position)
+{
+    uint64_t repeats = l->o.repeats > 1 ? (uint64_t)l->o.repeats : 1;
+
+    return epoch * repeats + (uint64_t)sampler_copy(order, position);
+}
+
+char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
+                  int64_t *sample, bool *machine)
+{
+    struct sampler order = loader_order(l, b->epoch);
+    int64_t positions = sampler_len(&order);
+    int tries = l->o.replace ? REPLACEMENTS : 0;
+    int64_t position = (b->number * l->o.batch + at) * l->o.world + l->o.rank;
+    size_t size = loader_sample_size(l), label_map_size = loader_label_map_size(l);
+    uint8_t *pixel = b->pixel + (size_t)at * size;
+    uint8_t *label_map = b->label_map ? b->label_map + (size_t)at * label_map_size : NULL;
+    struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
+
+    b->label[at] = -1;
+    b->sample[at] = *sample = position < positions ? sampler_at(&order, position) : -1;
+    for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
+        int64_t other = (position + k) % positions, i = sampler_at(&order, other);
+
+        int rc =
+            loader_sample(w, &l->source, loader_augmented(l, b->epoch, &order, other), i,
+                          pixel, label_map, k ? &others : &why);
+
+        *machine = rc == FAILURE_MACHINE;
+        if (*machine) {
+            *sample = i;
+            strbuf_release(k ? &why : &others);
+            return strbuf_detach(k ? &others : &why);
+        }
+        if (rc)
+            continue;
+        b->sample[at] = i;
+        b->label[at] = dataset_label(l->source.data, i);
+        strbuf_release(&others);
+        if (k)
+            return strbuf_detach(&why);
+        strbuf_release(&why); /* of a failure that passed */
+        return NULL;
+    }
+    memset(pixel, 0, size);
+    if (label_map)
+        memset(label_map, LABEL_IGNORE, label_map_size);
+    strbuf_release(&others); /* their own places tell what is wrong with them */
+    return *sample < 0 ? NULL : strbuf_detach(&why);
+}

@@ -1,0 +1,189 @@
+#include "dataset/loader.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hostmem.h"
+#include "base/log.h"
+#include "dataset/cache_path.h"
+#include "dataset/loader_ring.h"
+#include "dataset/read.h"
+#include "image/gate.h"
+
+static void *loader_heap_alloc(size_t size, void *arg)
+{
+    (void)arg;
+    return xalloc_aligned(size);
+}
+
+static void loader_heap_free(void *p, void *arg)
+{
+    (void)arg;
+    free(p);
+}
+
+/* Pixels and label maps are one block, so that they may travel as one. */
+static void slot_init(struct loader *l, struct slot *s)
+{
+    size_t n = (size_t)l->o.batch, pixels = (n * loader_sample_size(l) + 63) / 64 * 64;
+
+    s->batch.size = l->o.batch;
+    s->batch.pixel = l->o.alloc(pixels + n * loader_label_map_size(l), l->o.arg);
+    if (loader_label_map_size(l))
+        s->batch.label_map = s->batch.pixel + pixels;
+    s->batch.label = l->o.alloc(n * sizeof(*s->batch.label), l->o.arg);
+    s->batch.sample = xcalloc(n, sizeof(*s->batch.sample));
+}
+
+static void slot_release(struct loader *l, struct slot *s)
+{
+    slot_clear_faults(s);
+    free(s->fault);
+    l->o.free(s->batch.pixel, l->o.arg);
+    l->o.free(s->batch.label, l->o.arg);
+    free(s->batch.sample);
+}
+
+/* Signals are for the main thread: workers are born with all of them blocked. */
+static void loader_start_threads(struct loader *l)
+{
+    sigset_t all, before;
+
+    l->thread = xcalloc((size_t)l->o.workers, sizeof(*l->thread));
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < l->o.workers; i++) {
+        int error = pthread_create(&l->thread[i], NULL, loader_thread, l);
+
+        if (error)
+            die("cannot start loader thread %d of %d: %s", i + 1, l->o.workers,
+                strerror(error));
+        pthread_setname_np(l->thread[i], "loader");
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void loader_check_options(const struct dataset *d, const struct loader_options *o)
+{
+    if (o->batch < 1 || o->workers < 0 || o->transform.w < 1 || o->transform.h < 1 ||
+        o->rank < 0 || o->rank >= o->world || !o->alloc != !o->free)
+        BUG("loader options: batch %d, workers %d, %d x %d, rank %d of %d", o->batch,
+            o->workers, o->transform.w, o->transform.h, o->rank, o->world);
+    if (o->transform.label_divisor && !dataset_has_labels(d))
+        BUG("'%s' has no label maps", d->name);
+}
+
+/* Threads that decode. */
+static int loader_decoders(const struct loader *l)
+{
+    return l->o.workers ? l->o.workers : 1;
+}
+
+/* In a file; ends the program if that cannot be. */
+static struct cache *loader_share(const struct dataset *d, const struct loader_options *o)
+{
+    char *path = cache_path(d, &o->transform, &o->limits, o->cache_dir);
+    struct strbuf why = STRBUF_INIT, size = STRBUF_INIT;
+    struct cache *c = cache_share(d, path, o->cache_bytes, &why);
+
+    if (!c)
+        die("DATA.CACHE mmap: '%s' cannot be used: %s", path, why.buf);
+    strbuf_add_bytes(&size, (double)cache_most(c));
+    log_info(
+        "'%s': decoded images are shared in '%s', at most %s; %lld of %lld are there",
+        d->name, path, size.buf, (long long)cache_held(c), (long long)d->n);
+    strbuf_release(&size);
+    free(path);
+    return c;
+}
+
+/* NULL: none is asked for. */
+static struct cache *loader_cache(const struct dataset *d, const struct loader_options *o)
+{
+    struct strbuf size = STRBUF_INIT;
+
+    if (o->cache_bytes <= 0)
+        return NULL;
+    if (o->cache_dir)
+        return loader_share(d, o);
+    strbuf_add_bytes(&size, (double)o->cache_bytes);
+    log_info("'%s': decoded images are kept in memory, at most %s", d->name, size.buf);
+    strbuf_release(&size);
+    return cache_new(d->n, o->cache_bytes);
+}
+
+struct loader *loader_open(const struct dataset *d, const struct loader_options *o)
+{
+    struct loader *l = xcalloc(1, sizeof(*l));
+    int64_t step, positions, shards;
+    const int64_t *first;
+
+    l->o = *o;
+    l->o.world = o->world ? o->world : 1;
+    if (!o->alloc && !o->free) {
+        l->o.alloc = loader_heap_alloc;
+        l->o.free = loader_heap_free;
+    }
+    loader_check_options(d, &l->o);
+    l->o.limits = image_limits_or_default(&o->limits);
+    step = (int64_t)l->o.batch * l->o.world;
+    positions = sampler_len(&(struct sampler){.n = d->n, .repeats = o->repeats});
+    l->batches = (positions + (o->drop_last ? 0 : step - 1)) / step;
+    l->bad = xcalloc((size_t)d->n, 1);
+    l->source = (struct loader_source){
+        .data = d,
+        .transform = &l->o.transform,
+        .limits = l->o.limits,
+        .seed = o->seed,
+        .retry_seconds = o->retry_seconds > 0 ? o->retry_seconds : DATASET_RETRY_PAUSE,
+        .hurry = &l->hurry,
+    };
+    l->source.cache = loader_cache(d, &l->o);
+    first = dataset_shards(d, &shards);
+    if (first && o->shuffle && o->shuffle_shards > 0)
+        sampler_windows_init(&l->windows, first, shards, o->shuffle_shards);
+    l->nslots = (o->prefetch > 0 ? o->prefetch : 1) + (o->held > 0 ? o->held : 1);
+    l->slot = xcalloc((size_t)l->nslots, sizeof(*l->slot));
+    for (int i = 0; i < l->nslots; i++)
+        slot_init(l, &l->slot[i]);
+    l->start = l->next = l->batches; /* no epoch yet */
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->work, NULL);
+    pthread_cond_init(&l->ready, NULL);
+    pthread_cond_init(&l->idle, NULL);
+    loader_worker_init(&l->own, &l->o.limits);
+    image_gate_plan(loader_decoders(l), host_memory());
+    loader_start_threads(l);
+    return l;
+}
+
+void loader_close(struct loader *l)
+{
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    atomic_store(&l->hurry, true);
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->o.workers; i++)
+        pthread_join(l->thread[i], NULL);
+    free(l->thread);
+    image_gate_plan(-loader_decoders(l), host_memory());
+    for (int i = 0; i < l->nslots; i++)
+        slot_release(l, &l->slot[i]);
+    free(l->slot);
+    free(l->bad);
+    free(l->failure);
+    sampler_windows_release(&l->windows);
+    cache_free(l->source.cache);
+    loader_worker_release(&l->own);
+    pthread_cond_destroy(&l->work);
+    pthread_cond_destroy(&l->ready);
+    pthread_cond_destroy(&l->idle);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

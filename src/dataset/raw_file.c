@@ -1,0 +1,82 @@
+#include "dataset/raw_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/failure.h"
+
+void *raw_file_open(const char *path, struct strbuf *why)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct raw_file *f;
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        strbuf_addstr(why, fd >= 0 && !S_ISREG(st.st_mode) ? "no file" : strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    f = xcalloc(1, sizeof(*f));
+    f->fd = fd;
+    f->path = xstrdup(path);
+    f->size = (uint64_t)st.st_size;
+    return f;
+}
+
+void raw_file_close(void *file)
+{
+    struct raw_file *f = file;
+
+    close(f->fd);
+    free(f->path);
+    free(f);
+}
+
+int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
+                 struct strbuf *why)
+{
+    uint8_t *p = to;
+
+    if (at > f->size || len > f->size - at) {
+        strbuf_addf(why, "cut off: the file has %llu bytes, and these are %zu from %llu",
+                    (unsigned long long)f->size, len, (unsigned long long)at);
+        return -1;
+    }
+    while (len > 0) {
+        ssize_t got = pread(f->fd, p, len, (off_t)at);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            int err = got ? errno : 0;
+
+            strbuf_addf(why, "cannot be read: %s", got ? strerror(err) : "it is cut off");
+            return failure_passes(err) ? FAILURE_MACHINE : FAILURE_DATA;
+        }
+        p += got;
+        at += (uint64_t)got;
+        len -= (size_t)got;
+    }
+    return 0;
+}
+
+int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,
+                  struct dataset_bytes *out, struct strbuf *why)
+{
+    if (len > (uint64_t)limit) {
+        strbuf_addf(why, "%llu bytes, more than the limit of %lld",
+                    (unsigned long long)len, (long long)limit);
+        return -1;
+    }
+    if (at > f->size || len > f->size - at) /* before memory for it */
+        return raw_file_get(f, at, NULL, (size_t)len, why);
+    dataset_bytes_room(out, (size_t)len);
+    out->len = (size_t)len;
+    return raw_file_get(f, at, out->data, (size_t)len, why);
+}

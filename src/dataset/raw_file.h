@@ -1,0 +1,28 @@
+/*
+ * A file of which parts are read, by any number of threads at once. Private to
+ * src/dataset.
+ */
+#ifndef DATASET_RAW_FILE_H
+#define DATASET_RAW_FILE_H
+
+#include "dataset/dataset.h"
+
+struct raw_file {
+    char *path;
+    int fd;
+    uint64_t size;
+};
+
+/* NULL and a reason without the file's name. */
+void *raw_file_open(const char *path, struct strbuf *why);
+void raw_file_close(void *file);
+
+/* Exactly `len` bytes from `at`; -1 and a reason. */
+int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
+                 struct strbuf *why);
+
+/* The same into out, if they are at most `limit`. */
+int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,
+                  struct dataset_bytes *out, struct strbuf *why);
+
+#endif

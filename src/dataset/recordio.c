@@ -1,0 +1,288 @@
+#include "dataset/recordio.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/pairs.h"
+#include "dataset/raw_file.h"
+#include "dataset/samples.h"
+
+struct recordio {
+    struct raw_file *images, *labels; /* labels: NULL: there are none */
+    char *index;                      /* SPLIT.idx; NULL: there is none */
+};
+
+static char *other_ending(const char *path, const char *ending)
+{
+    return xasprintf("%.*s%s", (int)(strlen(path) - strlen(".rec")), path, ending);
+}
+
+static void recordio_close(void *file)
+{
+    struct recordio *f = file;
+
+    if (f->images)
+        raw_file_close(f->images);
+    if (f->labels)
+        raw_file_close(f->labels);
+    free(f->index);
+    free(f);
+}
+
+static void *recordio_open(const char *path, struct strbuf *why)
+{
+    struct recordio *f = xcalloc(1, sizeof(*f));
+    char *labels = other_ending(path, ".labels.rec"), *index = other_ending(path, ".idx");
+    bool good;
+
+    f->images = raw_file_open(path, why);
+    good = f->images != NULL;
+    if (good && file_exists(labels)) {
+        f->labels = raw_file_open(labels, why);
+        good = f->labels != NULL;
+    }
+    if (good && file_exists(index)) {
+        f->index = file_read(index, NULL);
+        good = f->index != NULL;
+        if (!good)
+            strbuf_addf(why, "'%s' cannot be read", index);
+    }
+    free(labels);
+    free(index);
+    if (good)
+        return f;
+    recordio_close(f);
+    return NULL;
+}
+
+struct record_part {
+    enum record_kind kind;
+    uint64_t at, len, next; /* the bytes; the next part */
+};
+
+static int part_head(const struct raw_file *f, uint64_t at, struct record_part *p,
+                     struct strbuf *why)
+{
+    uint32_t word[2];
+
+    if (raw_file_get(f, at, word, sizeof(word), why) < 0)
+        return -1;
+    if (word[0] != RECORD_MAGIC) {
+        strbuf_addf(why, "no record at byte %llu", (unsigned long long)at);
+        return -1;
+    }
+    p->kind = (enum record_kind)(word[1] >> RECORD_LENGTH_BITS);
+    p->len = word[1] & ((1u << RECORD_LENGTH_BITS) - 1);
+    p->at = at + sizeof(word);
+    p->next = p->at + (p->len + 3) / 4 * 4;
+    return 0;
+}
+
+/* The length of the record at `at`, *next: where the next one is. */
+static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
+                         uint64_t *next, struct strbuf *why)
+{
+    struct record_part p;
+
+    *len = 0;
+    *next = at;
+    do {
+        bool first = *next == at;
+
+        if (part_head(f, *next, &p, why) < 0)
+            return -1;
+        if (first != (p.kind == RECORD_WHOLE || p.kind == RECORD_FIRST) ||
+            p.kind > RECORD_LAST) {
+            strbuf_addf(why, "a part of kind %d at byte %llu", p.kind,
+                        (unsigned long long)*next);
+            return -1;
+        }
+        *len += p.len + (first ? 0 : 4);
+        *next = p.next;
+    } while (p.kind == RECORD_FIRST || p.kind == RECORD_MIDDLE);
+    return 0;
+}
+
+/* The whole record, with the magic between its parts. */
+static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
+                       struct dataset_bytes *out, struct strbuf *why)
+{
+    static const uint32_t magic = RECORD_MAGIC;
+    uint64_t len, end;
+    struct record_part p;
+
+    if (record_length(f, at, &len, &end, why) < 0)
+        return -1;
+    if (len > (uint64_t)limit + sizeof(struct record_head) + 4096) { /* labels */
+        strbuf_addf(why, "%llu bytes, more than the limit of %lld",
+                    (unsigned long long)len, (long long)limit);
+        return -1;
+    }
+    if (len > f->size)
+        return raw_file_get(f, at, NULL, (size_t)len, why);
+    dataset_bytes_room(out, (size_t)len);
+    out->len = 0;
+    for (; at < end; at = p.next) {
+        if (part_head(f, at, &p, why) < 0)
+            return -1;
+        if (p.kind == RECORD_MIDDLE || p.kind == RECORD_LAST) {
+            memcpy(out->data + out->len, &magic, sizeof(magic));
+            out->len += sizeof(magic);
+        }
+        if (raw_file_get(f, p.at, out->data + out->len, (size_t)p.len, why) < 0)
+            return -1;
+        out->len += (size_t)p.len;
+    }
+    return 0;
+}
+
+/* Bytes of a record before its file; -1: it has not so many. */
+static int64_t head_length(const struct record_head *h, uint64_t len)
+{
+    uint64_t n = sizeof(*h) + 4 * (uint64_t)h->flag;
+
+    return n < len ? (int64_t)n : -1;
+}
+
+/* A sample whose record lies there; -1: there is none, and *next is where it was. */
+static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+                      uint64_t *next)
+{
+    struct strbuf unused = STRBUF_INIT;
+    struct record_head h;
+    uint64_t len = 0;
+    char name[48];
+    struct sample *to;
+    int64_t head = -1;
+    int rc = record_length(f, at, &len, next, &unused);
+
+    if (rc == 0 && raw_file_get(f, at + 8, &h, sizeof(h), &unused) == 0)
+        head = head_length(&h, len);
+    snprintf(name, sizeof(name), "byte %llu", (unsigned long long)at);
+    to = samples_add(s, name);
+    to->image.at = at;
+    to->label = SAMPLE_DAMAGED;
+    if (head > 0 && h.flag &&
+        raw_file_get(f, at + 8 + sizeof(h), &h.label, sizeof(h.label), &unused) < 0)
+        head = -1;
+    if (head > 0) {
+        to->image.len = len - (uint64_t)head;
+        to->label = h.label >= 0 && h.label < 1e6f ? (int32_t)h.label : -1;
+    }
+    strbuf_release(&unused);
+    return rc;
+}
+
+/* One record after the other. After a damaged head nothing can be found any more. */
+static void scan_records(const struct raw_file *f, struct samples *s)
+{
+    uint64_t at = 0;
+
+    while (at < f->size) {
+        if (add_record(f, s, at, &at) == 0)
+            continue;
+        log_warning("'%s': a damaged record at byte %llu: what is after it is lost",
+                    f->path, (unsigned long long)at);
+        break;
+    }
+}
+
+/* Those that the index names, in its order. */
+static int index_records(const struct recordio *f, struct samples *s, struct strbuf *why)
+{
+    for (const char *p = f->index; *p;) {
+        char *tab, *end;
+        uint64_t unused, at;
+
+        (void)strtoull(p, &tab, 10);
+        at = strtoull(tab, &end, 10);
+        if (tab == p || *tab != '\t' || end == tab + 1 ||
+            end[strspn(end, "\r\n")] == *end) {
+            strbuf_addf(why, "its index has a line that is no 'key<tab>offset': '%.*s'",
+                        (int)strcspn(p, "\r\n"), p);
+            return -1;
+        }
+        (void)add_record(f->images, s, at, &unused);
+        p = end + strspn(end, "\r\n");
+    }
+    return 0;
+}
+
+/* The label maps in the order of their file. */
+static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
+                          struct strbuf *why)
+{
+    uint64_t at = 0, next, len;
+
+    for (int64_t i = first; i < s->base.n; i++, at = next) {
+        if (record_length(f->labels, at, &len, &next, why) < 0) {
+            strbuf_addf(why, " in '%s'", f->labels->path);
+            return -1;
+        }
+        len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
+        s->sample[i].label_map = (struct sample_part){.at = at, .len = len};
+    }
+    if (at == f->labels->size)
+        return 0;
+    strbuf_addf(why, "'%s' has more records than there are images", f->labels->path);
+    return -1;
+}
+
+static int recordio_list(void *file, struct samples *s, struct strbuf *why)
+{
+    struct recordio *f = file;
+    int64_t first = s->base.n;
+
+    if (f->index && index_records(f, s, why) < 0)
+        return -1;
+    if (!f->index)
+        scan_records(f->images, s);
+    return f->labels ? add_label_maps(f, s, first, why) : 0;
+}
+
+static int recordio_read(void *file, const struct sample *at, bool label_map,
+                         int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    const struct recordio *f = file;
+    struct record_head h;
+    int64_t head;
+    int rc = label_map ? record_read(f->labels, at->label_map.at, limit, out, why)
+                       : record_read(f->images, at->image.at, limit, out, why);
+
+    if (rc < 0)
+        return -1;
+    if (out->len <= sizeof(h)) {
+        strbuf_addf(why, "a record of %zu bytes has no image", out->len);
+        return -1;
+    }
+    memcpy(&h, out->data, sizeof(h));
+    head = head_length(&h, out->len);
+    if (head < 0) {
+        strbuf_addf(why, "a record of %zu bytes has no room for %u labels", out->len,
+                    h.flag);
+        return -1;
+    }
+    out->len -= (size_t)head;
+    memmove(out->data, out->data + head, out->len);
+    if ((int64_t)out->len <= limit)
+        return 0;
+    strbuf_addf(why, "%zu bytes, more than the limit of %lld", out->len,
+                (long long)limit);
+    return -1;
+}
+
+static const struct container container_recordio = {
+    .name = "recordio",
+    .ending = ".rec",
+    .beside = ".labels.rec",
+    .open = recordio_open,
+    .list = recordio_list,
+    .read = recordio_read,
+    .close = recordio_close,
+};
+
+CONTAINER_STORAGE(recordio, "MXNet's image records, SPLIT.rec (and SPLIT.idx) or "
+                            "SPLIT-*.rec; label maps in SPLIT.labels.rec");

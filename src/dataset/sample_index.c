@@ -1,0 +1,148 @@
+#include "dataset/sample_index.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/file.h"
+#include "base/log.h"
+
+enum { YOUNG = 2 }; /* seconds */
+
+struct index_head {
+    char magic[8];
+    uint64_t sum; /* of all that follows */
+    int64_t n;
+    uint64_t names; /* bytes of all names with their zeros, after the rows */
+};
+
+struct index_row {
+    struct sample_part image, label_map;
+    int32_t label, file;
+};
+
+static const char index_magic[8] = "trncidx2";
+
+/* A map that is not there counts as empty. False: it was written just now. */
+static bool add_map(const struct samples *s, const char *file, time_t now,
+                    struct strbuf *text)
+{
+    char *path = samples_map_of(s->type, file);
+    struct stat st = {0};
+    bool is = path && stat(path, &st) == 0;
+
+    if (is)
+        strbuf_addf(text, "%s %lld %lld.%09ld\n", path_basename(path),
+                    (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                    st.st_mtim.tv_nsec);
+    free(path);
+    return !is || now - st.st_mtim.tv_sec >= YOUNG;
+}
+
+char *sample_index_path(const struct samples *s, const char *dir)
+{
+    struct strbuf text = STRBUF_INIT;
+    time_t now = time(NULL);
+    bool good = true;
+    char *path = NULL;
+
+    strbuf_addf(&text, "%s %d\n", s->type->name, s->label_maps);
+    for (int i = 0; good && i < s->nfile; i++) {
+        struct stat st;
+        char *inner = path_join(s->path[i], "data.mdb"); /* of an LMDB that is a folder */
+
+        good = (stat(inner, &st) == 0 || stat(s->path[i], &st) == 0) &&
+               now - st.st_mtim.tv_sec >= YOUNG;
+        free(inner);
+        if (good)
+            strbuf_addf(&text, "%s %lld %lld.%09ld\n", path_basename(s->path[i]),
+                        (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                        st.st_mtim.tv_nsec);
+        good = good && add_map(s, s->path[i], now, &text);
+    }
+    if (good)
+        path = xasprintf("%s/.trainc-index-%016" PRIx64, dir,
+                         (uint64_t)XXH3_64bits(text.buf, text.len));
+    strbuf_release(&text);
+    return path;
+}
+
+/* Are the texts of the file as long as it says, and is it of these containers? */
+static bool index_sound(const struct samples *s, const char *text, size_t len)
+{
+    const struct index_head *h = (const struct index_head *)text;
+    const struct index_row *row = (const struct index_row *)(text + sizeof(*h));
+    size_t rest, zeros = 0;
+
+    if (len < sizeof(*h) || memcmp(h->magic, index_magic, sizeof(h->magic)) != 0)
+        return false;
+    rest = len - sizeof(*h);
+    if (h->n < 1 || (uint64_t)h->n > rest / sizeof(*row) ||
+        rest - (size_t)h->n * sizeof(*row) != h->names ||
+        h->sum != XXH3_64bits(&h->n, len - offsetof(struct index_head, n)))
+        return false;
+    for (size_t i = len - h->names; i < len; i++)
+        zeros += text[i] == '\0';
+    for (int64_t i = 0; i < h->n; i++)
+        if (row[i].file < 0 || row[i].file >= s->nfile)
+            return false;
+    return zeros == (size_t)h->n && text[len - 1] == '\0';
+}
+
+bool sample_index_load(struct samples *s, const char *path)
+{
+    size_t len;
+    char *text = file_read(path, &len);
+    const struct index_head *h = (const struct index_head *)text;
+    const struct index_row *row;
+    const char *name;
+
+    if (!text)
+        return false;
+    if (!index_sound(s, text, len)) {
+        log_warning("'%s' is damaged: the index is made anew", path);
+        free(text);
+        return false;
+    }
+    row = (const struct index_row *)(text + sizeof(*h));
+    name = arena_copy(&s->mem, (const char *)&row[h->n], h->names);
+    s->cap = (size_t)h->n;
+    s->sample = xcalloc(s->cap, sizeof(*s->sample));
+    for (int64_t i = 0; i < h->n; i++, name += strlen(name) + 1)
+        s->sample[i] = (struct sample){row[i].image, row[i].label_map, row[i].label,
+                                       row[i].file, name};
+    s->base.n = h->n;
+    free(text);
+    return true;
+}
+
+void sample_index_save(const struct samples *s, const char *path)
+{
+    struct index_head h = {.n = s->base.n};
+    struct strbuf text = STRBUF_INIT;
+
+    memcpy(h.magic, index_magic, sizeof(h.magic));
+    for (int64_t i = 0; i < s->base.n; i++)
+        h.names += strlen(s->sample[i].name) + 1;
+    strbuf_add(&text, &h, sizeof(h));
+    for (int64_t i = 0; i < s->base.n; i++) {
+        const struct sample *at = &s->sample[i];
+        struct index_row row = {at->image, at->label_map, at->label, at->file};
+
+        strbuf_add(&text, &row, sizeof(row));
+    }
+    for (int64_t i = 0; i < s->base.n; i++)
+        strbuf_add(&text, s->sample[i].name, strlen(s->sample[i].name) + 1);
+    h.sum = XXH3_64bits(text.buf + offsetof(struct index_head, n),
+                        text.len - offsetof(struct index_head, n));
+    memcpy(text.buf, &h, sizeof(h));
+    if (atomic_write_shared(path, text.buf, text.len) < 0)
+        log_info("the index '%s' cannot be kept: %s", path, strerror(errno));
+    strbuf_release(&text);
+}

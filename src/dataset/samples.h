@@ -1,0 +1,110 @@
+/*
+ * Samples in container files, many in each, any number of files per split: what the
+ * storages of containers share. A container is a struct here and a row in table.c.
+ *
+ * The files of a split are those that shards.h finds. Samples are numbered file by file,
+ * in the order in which they lie there. Where they lie is read once and kept in an index
+ * (sample_index.h).
+ *
+ * Classes: DATA_PATH/classes.txt names them, a line each, in the order of the labels.
+ * Without it they are the folders of the samples' names if no sample has a label
+ * (n01440764/x.jpg), and else the numbers below MODEL.NUM_CLASSES.
+ *
+ * Private to src/dataset.
+ */
+#ifndef DATASET_SAMPLES_H
+#define DATASET_SAMPLES_H
+
+#include "base/arena.h"
+#include "dataset/table.h"
+
+/* Bytes of one file; what `at` counts and `sum` checks is the container's own business. */
+struct sample_part {
+    uint64_t at, len, sum;
+};
+
+struct sample {
+    struct sample_part image, label_map; /* len 0: there is none */
+    int32_t label;                       /* -1: none */
+    int32_t file;
+    const char *name; /* in samples.mem */
+};
+
+/* The label of a sample that list() could not read: read() tells why. It counts as one of
+ * either kind, so that damage is dealt with as DATA.ON_ERROR says. */
+enum { SAMPLE_DAMAGED = -2 };
+
+struct samples;
+
+struct container {
+    const char *name;   /* DATA.DATASET */
+    const char *ending; /* of its files: ".tar" */
+    bool numbered;      /* without ending, too: train-00000-of-01024 */
+    const char *beside; /* files that belong to one of these have this ending, and are
+                         * none themselves: ".labels.rec"; NULL: there are none */
+    const char *map;    /* a file beside one of these that has this in place of its ending
+                         * counts in the index, too: "_map.txt"; NULL: there are none */
+    /* NULL and a reason without the file's name. */
+    void *(*open)(const char *path, struct strbuf *why);
+    /* Adds the samples of the open file; -1 and a reason. */
+    int (*list)(void *file, struct samples *s, struct strbuf *why);
+    /* By any number of threads at once. `label_map`: which part of the sample it is. */
+    int (*read)(void *file, const struct sample *at, bool label_map, int64_t limit,
+                struct dataset_bytes *out, struct strbuf *why);
+    void (*close)(void *file);
+};
+
+struct samples {
+    struct dataset base;
+    const struct container *type;
+    bool label_maps;
+    char **path; /* of each file */
+    void **open;
+    int nfile;
+    int64_t *first; /* sample of each file, and the end */
+    struct sample *sample;
+    size_t cap;
+    struct arena mem;
+    int listed; /* while list() runs: its file */
+};
+
+/* For list(): a sample of the file that is being listed; name is copied. */
+struct sample *samples_add(struct samples *s, const char *name);
+
+/* PATH/train.zip -> PATH/train_map.txt; a heap string, NULL: there are no such files. */
+char *samples_map_of(const struct container *c, const char *path);
+
+/* The members of struct storage. */
+bool samples_probe(const struct container *c, const struct dataset_source *s);
+bool samples_check(const struct container *c, const struct dataset_source *s,
+                   struct strbuf *why);
+struct dataset *samples_open(const struct container *c, const struct dataset_source *s);
+
+extern const char *const container_reads[]; /* storage.reads */
+
+/* A row of the table for container_NAME; `text` is its help, `keys` its .reads. */
+#define CONTAINER_STORAGE(id, text) CONTAINER_STORAGE_READS(id, text, container_reads)
+#define CONTAINER_STORAGE_READS(id, text, keys)                                          \
+    static bool id##_probe(const struct dataset_source *s)                               \
+    {                                                                                    \
+        return samples_probe(&container_##id, s);                                        \
+    }                                                                                    \
+    static bool id##_check(const struct dataset_source *s, struct strbuf *why)           \
+    {                                                                                    \
+        return samples_check(&container_##id, s, why);                                   \
+    }                                                                                    \
+    static struct dataset *id##_open_all(const struct dataset_source *s)                 \
+    {                                                                                    \
+        return samples_open(&container_##id, s);                                         \
+    }                                                                                    \
+    const struct storage storage_##id = {                                                \
+        .name = #id,                                                                     \
+        .help = text,                                                                    \
+        .labels = STORAGE_EITHER,                                                        \
+        .reads = keys,                                                                   \
+        .probe = id##_probe,                                                             \
+        .check = id##_check,                                                             \
+        .open = id##_open_all,                                                           \
+    }
+
+#endif

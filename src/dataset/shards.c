@@ -1,0 +1,174 @@
+#include "dataset/shards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+
+enum { SHARDS_MOST = 1000000 };
+
+struct names_list {
+    char **name;
+    int n;
+    size_t cap;
+};
+
+static void add(struct names_list *l, char *name)
+{
+    GROW(l->name, l->n, l->cap);
+    l->name[l->n++] = name;
+}
+
+static void release(struct names_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->name[i]);
+    free(l->name);
+    *l = (struct names_list){0};
+}
+
+/* "000..127": adds each with the pattern around it. False: it is no such range. */
+static bool expand_range(const char *head, int nhead, const char *in, size_t nin,
+                         const char *tail, struct names_list *out)
+{
+    char *end, *last;
+    long from = strtol(in, &end, 10), to;
+    int width = (int)(end - in);
+
+    if (end == in || from < 0 || strncmp(end, "..", 2) != 0)
+        return false;
+    to = strtol(end + 2, &last, 10);
+    if (last == end + 2 || last != in + nin || to < from || to - from >= SHARDS_MOST)
+        return false;
+    for (long i = from; i <= to; i++)
+        add(out, xasprintf("%.*s%0*ld%s", nhead, head, width, i, tail));
+    return true;
+}
+
+/* One pair of braces of each name opened; false: something is wrong with them. */
+static bool expand_once(struct names_list *l)
+{
+    struct names_list out = {0};
+    bool good = true;
+
+    for (int i = 0; good && i < l->n; i++) {
+        const char *at = l->name[i], *open = strchr(at, '{'), *close;
+        int nhead = (int)(open - at);
+
+        close = strchr(open, '}');
+        good = close && out.n < SHARDS_MOST;
+        if (!good || expand_range(at, nhead, open + 1, (size_t)(close - open - 1),
+                                  close + 1, &out))
+            continue;
+        for (const char *p = open + 1; p <= close;) {
+            size_t n = strcspn(p, ",}");
+
+            add(&out, xasprintf("%.*s%.*s%s", nhead, at, (int)n, p, close + 1));
+            p += n + 1;
+        }
+    }
+    release(l);
+    *l = out;
+    return good;
+}
+
+char **shards_expand(const char *pattern, int *n)
+{
+    struct names_list l = {0};
+
+    add(&l, xstrdup(pattern));
+    while (l.n && l.n <= SHARDS_MOST && strchr(l.name[0], '{'))
+        if (!expand_once(&l))
+            release(&l);
+    if (l.n > SHARDS_MOST)
+        release(&l);
+    *n = l.n;
+    return l.name;
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t n = strlen(name), e = strlen(ending);
+
+    return n > e && strcmp(name + n - e, ending) == 0;
+}
+
+/* "...-00003-of-00128" */
+static bool is_numbered(const char *name)
+{
+    const char *of = strstr(name, "-of-");
+    size_t digits = of ? strspn(of + 4, "0123456789") : 0;
+
+    return digits > 0 && of[4 + digits] == '\0' && of > name &&
+           strchr("0123456789", of[-1]);
+}
+
+static bool is_shard(const struct container *c, const char *name)
+{
+    if (c->numbered && is_numbered(name))
+        return true;
+    return name[0] != '.' && ends_in(name, c->ending) &&
+           !(c->beside && ends_in(name, c->beside));
+}
+
+/* The container's files in `dir` whose names start so. */
+static void list_dir(const struct container *c, const char *dir, const char *start,
+                     struct names_list *out)
+{
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++)
+        if (strncmp(name[i], start, strlen(start)) == 0 && is_shard(c, name[i]))
+            add(out, path_join(dir, name[i]));
+    dir_list_free(name, n);
+}
+
+/* All names of a pattern; false and a reason if one is not there. */
+static bool find_pattern(const char *base, struct names_list *out, struct strbuf *why)
+{
+    out->name = shards_expand(base, &out->n);
+    if (out->n == 0 && why)
+        strbuf_addf(why, "'%s': '{a..b}' or '{a,b}' is expected in braces", base);
+    for (int i = 0; i < out->n; i++) {
+        if (file_exists(out->name[i]))
+            continue;
+        if (why)
+            strbuf_addf(why, "there is no file '%s'", out->name[i]);
+        release(out);
+    }
+    return out->n > 0;
+}
+
+char **shards_find(const struct container *c, const struct dataset_source *s, int *n,
+                   struct strbuf *why)
+{
+    bool split = s->split && *s->split;
+    char *base = split ? path_join(s->path, s->split) : xstrdup(s->path);
+    char *whole = xasprintf("%s%s", base, c->ending);
+    char *dir = path_dirname(base), *start = xasprintf("%s-", path_basename(base));
+    struct names_list l = {0};
+
+    if (split && strchr(s->split, '{'))
+        (void)find_pattern(base, &l, why);
+    else if (is_shard(c, path_basename(base)) && file_exists(base))
+        add(&l, xstrdup(base));
+    else if (file_exists(whole))
+        add(&l, xstrdup(whole));
+    else
+        list_dir(c, dir, start, &l);
+    if (l.n == 0 && file_is_dir(base))
+        list_dir(c, base, "", &l);
+    if (l.n == 0 && why && !why->len)
+        strbuf_addf(why, "'%s' has neither %s%s nor %s-*%s nor %s/*%s", s->path,
+                    split ? s->split : "", c->ending, split ? s->split : "", c->ending,
+                    split ? s->split : "", c->ending);
+    free(base);
+    free(whole);
+    free(dir);
+    free(start);
+    *n = l.n;
+    return l.name;
+}

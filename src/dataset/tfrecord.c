@@ -1,0 +1,197 @@
+/*
+ * DATA.DATASET tfrecord: TensorFlow's records of tf.train.Example. A record is its length
+ * (8 bytes), the masked CRC-32C of that (4), the data, and the masked CRC-32C of those;
+ * both are compared. Of an example's features those with the names below are read: the
+ * names that TensorFlow's own data sets have.
+ *
+ * The example is taken apart by protobuf-c.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "dataset/example.pb-c.h"
+#include "dataset/pairs.h"
+#include "dataset/raw_file.h"
+#include "dataset/samples.h"
+
+static const char *const image_names[] = {"image/encoded", "image", "image_raw", NULL};
+static const char *const label_names[] = {"image/class/label", "label", NULL};
+static const char *const label_map_names[] = {"image/segmentation/class/encoded",
+                                              "label_map", "mask", NULL};
+
+struct record_head {
+    uint64_t len;
+    uint32_t crc;
+} __attribute__((packed));
+
+/* The head of the record at `at`; its data lie in the file. -1 and a reason. */
+static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
+                   struct strbuf *why)
+{
+    if (raw_file_get(f, at, h, sizeof(*h), why) < 0)
+        return -1;
+    if (crc32c_masked(&h->len, sizeof(h->len)) != h->crc) {
+        strbuf_addf(
+            why, "the length of the record at byte %" PRIu64 " has a wrong checksum", at);
+        return -1;
+    }
+    if (h->len > f->size - at - sizeof(*h) || f->size - at - sizeof(*h) - h->len < 4) {
+        strbuf_addstr(why, "cut off: the file ends within the record");
+        return -1;
+    }
+    return 0;
+}
+
+/* The record's data; -1 and a reason. */
+static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes *out,
+                     struct strbuf *why)
+{
+    struct record_head h;
+    uint32_t crc;
+
+    if (head_at(f, at, &h, why) < 0 ||
+        raw_file_read(f, at + sizeof(h), h.len, INT64_MAX, out, why) < 0 ||
+        raw_file_get(f, at + sizeof(h) + h.len, &crc, sizeof(crc), why) < 0)
+        return -1;
+    if (crc32c_masked(out->data, out->len) == crc)
+        return 0;
+    strbuf_addf(why, "the record at byte %" PRIu64 " has a wrong checksum", at);
+    return -1;
+}
+
+/* The feature that is called by the first of these names that there is; NULL: none. */
+static const Trainc__Feature *find(const Trainc__Example *e, const char *const *names)
+{
+    for (const char *const *name = names; e->features && *name; name++)
+        for (size_t i = 0; i < e->features->n_feature; i++) {
+            const Trainc__Features__Entry *entry = e->features->feature[i];
+
+            if (entry->key && strcmp(entry->key, *name) == 0)
+                return entry->value;
+        }
+    return NULL;
+}
+
+static const ProtobufCBinaryData *bytes_of(const Trainc__Example *e,
+                                           const char *const *names)
+{
+    const Trainc__Feature *f = find(e, names);
+
+    if (!f || f->kind_case != TRAINC__FEATURE__KIND_BYTES_LIST ||
+        f->bytes_list->n_value < 1)
+        return NULL;
+    return &f->bytes_list->value[0];
+}
+
+static Trainc__Example *example_of(const struct dataset_bytes *b, struct strbuf *why)
+{
+    Trainc__Example *e = trainc__example__unpack(NULL, b->len, b->data);
+
+    if (!e)
+        strbuf_addstr(why, "the record is no tf.train.Example");
+    return e;
+}
+
+static void fill(struct sample *to, const Trainc__Example *e)
+{
+    const ProtobufCBinaryData *image = bytes_of(e, image_names);
+    const ProtobufCBinaryData *label_map = bytes_of(e, label_map_names);
+    const Trainc__Feature *label = find(e, label_names);
+
+    if (!image)
+        return;
+    to->label = -1;
+    to->image.len = image->len;
+    to->label_map.len = label_map ? label_map->len : 0;
+    if (label && label->kind_case == TRAINC__FEATURE__KIND_INT64_LIST &&
+        label->int64_list->n_value == 1 && label->int64_list->value[0] >= 0 &&
+        label->int64_list->value[0] <= INT32_MAX)
+        to->label = (int32_t)label->int64_list->value[0];
+}
+
+static void add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+                       struct dataset_bytes *bytes)
+{
+    struct strbuf unused = STRBUF_INIT;
+    Trainc__Example *e = NULL;
+    char name[48];
+    struct sample *to;
+
+    snprintf(name, sizeof(name), "byte %" PRIu64, at);
+    to = samples_add(s, name);
+    to->image.at = to->label_map.at = at;
+    to->label = SAMPLE_DAMAGED;
+    if (record_at(f, at, bytes, &unused) == 0)
+        e = example_of(bytes, &unused);
+    if (e)
+        fill(to, e);
+    if (e)
+        trainc__example__free_unpacked(e, NULL);
+    strbuf_release(&unused);
+}
+
+static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
+{
+    const struct raw_file *f = file;
+    struct dataset_bytes bytes = {0};
+    struct record_head h;
+    uint64_t at = 0;
+
+    for (; at < f->size; at += sizeof(h) + h.len + 4) {
+        add_record(f, s, at, &bytes);
+        if (head_at(f, at, &h, why) == 0)
+            continue;
+        log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
+        strbuf_reset(why);
+        break;
+    }
+    dataset_bytes_release(&bytes);
+    return 0;
+}
+
+static int tfrecord_read(void *file, const struct sample *at, bool label_map,
+                         int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    const ProtobufCBinaryData *part;
+    Trainc__Example *e;
+    int rc = -1;
+
+    if (at->image.len > (uint64_t)limit || at->label_map.len > (uint64_t)limit) {
+        strbuf_addf(why, "%" PRIu64 " bytes, more than the limit of %lld",
+                    label_map ? at->label_map.len : at->image.len, (long long)limit);
+        return -1;
+    }
+    if (record_at(file, at->image.at, out, why) < 0)
+        return -1;
+    e = example_of(out, why);
+    if (!e)
+        return -1;
+    part = bytes_of(e, label_map ? label_map_names : image_names);
+    if (part && part->len <= out->len) {
+        memcpy(out->data, part->data, part->len);
+        out->len = part->len;
+        rc = 0;
+    } else {
+        strbuf_addf(why, "the example has no feature '%s'",
+                    label_map ? label_map_names[0] : image_names[0]);
+    }
+    trainc__example__free_unpacked(e, NULL);
+    return rc;
+}
+
+static const struct container container_tfrecord = {
+    .name = "tfrecord",
+    .ending = ".tfrecord",
+    .numbered = true,
+    .open = raw_file_open,
+    .list = tfrecord_list,
+    .read = tfrecord_read,
+    .close = raw_file_close,
+};
+
+CONTAINER_STORAGE(tfrecord,
+                  "TFRecords of tf.train.Example, SPLIT.tfrecord or SPLIT-*: "
+                  "image/encoded, image/class/label, image/segmentation/class/encoded");

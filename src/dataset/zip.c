@@ -1,0 +1,306 @@
+/*
+ * DATA.DATASET zip: SPLIT.zip and, for classes, SPLIT_map.txt beside it, Swin's layout:
+ * "PATH<tab>CLASS" on each line, PATH a member's name. Samples are then those of the map,
+ * in its order. Without a map the members are named as in a tar (members.h).
+ *
+ * Where members lie libarchive says, and what they are and their CRC-32 libzip, which does
+ * not say where; both read the archive's directory once. Members are then read by any
+ * number of threads (libzip lets one at a time): stored ones as they are, deflated ones by
+ * zlib, others are an error.
+ */
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zip.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/failure.h"
+#include "base/file.h"
+#include "base/strmap.h"
+#include "dataset/list_file.h"
+#include "dataset/members.h"
+#include "dataset/raw_file.h"
+
+/* libarchive reads blocks of it around each header. */
+enum { ZIP_BLOCK = 4096 };
+
+/* In sample_part.at: the member is deflated. Its `len` is that of what comes out. */
+#define ZIP_DEFLATED ((uint64_t)1 << 63)
+
+/* The bytes from `at` to out->len bytes; deflated they may be a little more. */
+static int zip_inflate(const struct raw_file *f, uint64_t at, struct dataset_bytes *out,
+                       struct strbuf *why)
+{
+    uint64_t rest = at < f->size ? f->size - at : 0;
+    size_t most = out->len + out->len / 1000 + 64, n = rest < most ? (size_t)rest : most;
+    uint8_t *in = xmalloc(n + 1);
+    z_stream z = {.next_in = in, .avail_in = (uInt)n, .next_out = out->data};
+    int rc = raw_file_get(f, at, in, n, why), end;
+
+    z.avail_out = (uInt)out->len;
+    if (rc < 0) {
+        free(in);
+        return rc;
+    }
+    end = inflateInit2(&z, -MAX_WBITS);
+    if (end == Z_OK)
+        end = inflate(&z, Z_FINISH);
+    (void)inflateEnd(&z);
+    free(in);
+    if (end == Z_STREAM_END && z.total_out == out->len)
+        return 0;
+    strbuf_addf(why, "damaged: %s", z.msg ? z.msg : "its deflated bytes end too early");
+    return end == Z_MEM_ERROR ? FAILURE_MACHINE : FAILURE_DATA;
+}
+
+static int zip_unpack(const struct raw_file *f, const struct sample_part *part,
+                      int64_t limit, struct dataset_bytes *out, struct strbuf *why)
+{
+    uint64_t at = part->at & ~ZIP_DEFLATED;
+
+    if (!(part->at & ZIP_DEFLATED))
+        return raw_file_read(f, at, part->len, limit, out, why);
+    if (part->len > (uint64_t)limit || part->len > UINT32_MAX / 2) {
+        strbuf_addf(why, "%llu bytes, more than the limit of %lld",
+                    (unsigned long long)part->len, (long long)limit);
+        return FAILURE_DATA;
+    }
+    dataset_bytes_room(out, (size_t)part->len);
+    out->len = (size_t)part->len;
+    return zip_inflate(f, at, out, why);
+}
+
+static int zip_part(void *file, const struct sample_part *part, int64_t limit,
+                    struct dataset_bytes *out, struct strbuf *why)
+{
+    int rc = zip_unpack(file, part, limit, out, why);
+
+    if (rc == 0 && crc32_z(0, out->data, out->len) != part->sum) {
+        strbuf_addstr(why, "damaged: its bytes have a wrong checksum");
+        rc = FAILURE_DATA;
+    }
+    return rc;
+}
+
+/* How a member is stored and its sum, into *part; -1 and a reason. */
+static int zip_describe(const struct zip_stat *st, struct sample_part *part,
+                        struct strbuf *why)
+{
+    if (st->encryption_method != ZIP_EM_NONE) {
+        strbuf_addf(why, "'%s' is encrypted", st->name);
+        return -1;
+    }
+    if (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE) {
+        strbuf_addf(why,
+                    "'%s' is compressed by method %d: only stored and deflated members "
+                    "are read",
+                    st->name, st->comp_method);
+        return -1;
+    }
+    if (st->comp_method == ZIP_CM_DEFLATE)
+        part->at |= ZIP_DEFLATED;
+    part->sum = st->crc;
+    return 0;
+}
+
+/* What libzip knows of an archive. */
+struct zip_directory {
+    zip_t *zip;
+    bool *met; /* members that libarchive has come to */
+};
+
+/* The open entry; -1 and a reason. */
+static int zip_place(struct archive *a, struct archive_entry *e, struct zip_directory *d,
+                     struct sample_part *part, struct strbuf *why)
+{
+    const char *name = members_name(e);
+    struct zip_stat st;
+    zip_int64_t i = zip_name_locate(d->zip, name, ZIP_FL_ENC_RAW);
+
+    *part = (struct sample_part){.at = (uint64_t)archive_filter_bytes(a, 0),
+                                 .len = (uint64_t)archive_entry_size(e)};
+    if (i < 0 || zip_stat_index(d->zip, (zip_uint64_t)i, 0, &st) < 0) {
+        strbuf_addf(why, "'%s' is not in the directory at its end", name);
+        return -1;
+    }
+    if (d->met[i]) {
+        strbuf_addf(why, "'%s' is in it twice", name);
+        return -1;
+    }
+    d->met[i] = true;
+    return zip_describe(&st, part, why);
+}
+
+/* -1 and a reason. */
+static int zip_directory_open(struct zip_directory *d, const char *path,
+                              struct strbuf *why)
+{
+    int code = 0;
+    zip_error_t e;
+
+    d->zip = zip_open(path, ZIP_RDONLY, &code);
+    if (d->zip) {
+        d->met = xcalloc((size_t)zip_get_num_entries(d->zip, 0) + 1, sizeof(*d->met));
+        return 0;
+    }
+    zip_error_init_with_code(&e, code);
+    strbuf_addf(why, "%s", zip_error_strerror(&e));
+    zip_error_fini(&e);
+    return -1;
+}
+
+static void zip_directory_close(struct zip_directory *d)
+{
+    zip_discard(d->zip);
+    free(d->met);
+}
+
+/* Calls add() with each member; -1 and a reason. */
+static int zip_each(const struct raw_file *f,
+                    int (*add)(void *arg, const char *name,
+                               const struct sample_part *part, struct strbuf *why),
+                    void *arg, struct strbuf *why)
+{
+    struct zip_directory d;
+    struct archive *a;
+    struct archive_entry *e;
+    int rc, bad = 0;
+
+    if (zip_directory_open(&d, f->path, why) < 0)
+        return -1;
+    a = archive_read_new();
+    archive_read_support_format_zip_seekable(a);
+    rc = archive_read_open_filename(a, f->path, ZIP_BLOCK);
+    while (rc == ARCHIVE_OK && !bad &&
+           (rc = archive_read_next_header(a, &e)) == ARCHIVE_OK) {
+        const char *name = members_name(e);
+        struct sample_part part;
+
+        if (name)
+            bad = zip_place(a, e, &d, &part, why) < 0 || add(arg, name, &part, why) < 0;
+    }
+    if (!bad && rc != ARCHIVE_EOF) {
+        strbuf_addf(why, "%s", archive_error_string(a));
+        bad = 1;
+    }
+    archive_read_free(a);
+    zip_directory_close(&d);
+    return bad ? -1 : 0;
+}
+
+static int zip_add_member(void *arg, const char *name, const struct sample_part *part,
+                          struct strbuf *why)
+{
+    return members_add(arg, name, part, why);
+}
+
+/* Where each name lies. */
+struct zip_names {
+    struct strmap at; /* to index + 1 of part */
+    struct sample_part *part;
+    size_t n, cap;
+};
+
+static int zip_add_name(void *arg, const char *name, const struct sample_part *part,
+                        struct strbuf *why)
+{
+    struct zip_names *z = arg;
+
+    (void)why;
+    GROW(z->part, z->n, z->cap);
+    z->part[z->n++] = *part;
+    strmap_put(&z->at, strncmp(name, "./", 2) == 0 ? name + 2 : name,
+               (void *)(uintptr_t)z->n);
+    return 0;
+}
+
+/* "n01440764/n01440764_18.JPEG<tab>0" */
+static int zip_add_line(struct samples *s, const struct zip_names *z,
+                        const struct list_file *l, const struct line *at,
+                        struct strbuf *why)
+{
+    char *tab = strchr(at->text, '\t'), *end;
+    struct sample *to;
+    size_t i;
+    long label;
+
+    if (tab)
+        *tab = '\0';
+    label = tab ? strtol(tab + 1, &end, 10) : 0;
+    if (!tab || end == tab + 1 || (*end && *end != '\t') || label < 0 ||
+        label > INT32_MAX) {
+        strbuf_addf(why, "%s:%d: 'PATH<tab>CLASS' is expected, not '%s'", l->path,
+                    at->number, at->text);
+        return -1;
+    }
+    i = (size_t)(uintptr_t)strmap_get(&z->at, at->text);
+    if (i == 0) {
+        strbuf_addf(why, "%s:%d: the archive has no '%s'", l->path, at->number, at->text);
+        return -1;
+    }
+    to = samples_add(s, at->text);
+    to->image = z->part[i - 1];
+    to->label = (int32_t)label;
+    return 0;
+}
+
+static int zip_list_map(struct raw_file *f, struct samples *s, const struct list_file *l,
+                        struct strbuf *why)
+{
+    struct zip_names z = {0};
+    int rc = zip_each(f, zip_add_name, &z, why);
+
+    for (int i = 0; rc == 0 && i < l->n; i++)
+        rc = zip_add_line(s, &z, l, &l->line[i], why);
+    strmap_release(&z.at);
+    free(z.part);
+    return rc;
+}
+
+static int zip_list(void *file, struct samples *s, struct strbuf *why)
+{
+    struct raw_file *f = file;
+    char *map = samples_map_of(s->type, f->path);
+    struct list_file l = {0};
+    int rc;
+
+    if (!s->label_maps && list_file_read(&l, "", map)) {
+        rc = zip_list_map(f, s, &l, why);
+    } else {
+        struct members m = {.samples = s, .file = f, .read = zip_part, .label = -1};
+
+        rc = zip_each(f, zip_add_member, &m, why);
+        members_end(&m);
+    }
+    list_file_release(&l);
+    free(map);
+    return rc;
+}
+
+static int zip_read(void *file, const struct sample *at, bool label_map, int64_t limit,
+                    struct dataset_bytes *out, struct strbuf *why)
+{
+    return zip_part(file, label_map ? &at->label_map : &at->image, limit, out, why);
+}
+
+static const struct container container_zip = {
+    .name = "zip",
+    .ending = ".zip",
+    .map = "_map.txt",
+    .open = raw_file_open,
+    .list = zip_list,
+    .read = zip_read,
+    .close = raw_file_close,
+};
+
+static const char *const zip_reads[] = {"DATA.CACHE_MODE",     "DATA.LABELS",
+                                        "DATA.CLASS_SET",      "DATA.CLASS_NAMES",
+                                        "DATA.SHUFFLE_SHARDS", NULL};
+
+CONTAINER_STORAGE_READS(
+    zip,
+    "Swin's zip files, SPLIT.zip with SPLIT_map.txt, 'PATH<tab>CLASS' "
+    "on each line; without it members named as in a tar",
+    zip_reads);

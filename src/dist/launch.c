@@ -1,0 +1,49 @@
+#include "dist/launch.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+static int number(const char *key, int otherwise)
+{
+    const char *text = key ? getenv(key) : NULL;
+    char *end;
+    long n;
+
+    if (!text || !*text)
+        return otherwise;
+    n = strtol(text, &end, 10);
+    return (*end && *end != '(' && *end != ',') || n < 0 || n > 1 << 20 ? otherwise
+                                                                        : (int)n;
+}
+
+struct dist_launch dist_launched(void)
+{
+    static const struct {
+        const char *by, *size, *rank, *local, *local_size;
+        bool mpi;
+    } launcher[] = {
+        {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+         "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", true},
+        {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID",
+         "SLURM_STEP_TASKS_PER_NODE", true},
+        {"mpiexec", "PMI_SIZE", "PMI_RANK", NULL, NULL, true},
+        {"torchrun", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
+    };
+
+    for (size_t i = 0; i < sizeof(launcher) / sizeof(*launcher); i++) {
+        int world = number(launcher[i].size, 1);
+        int local = number(launcher[i].local_size, world);
+
+        if (world > 1)
+            return (struct dist_launch){
+                .by = launcher[i].by,
+                .size_key = launcher[i].size,
+                .world = world,
+                .rank = number(launcher[i].rank, 0),
+                .local_rank = number(launcher[i].local, 0),
+                .local_world = local > 0 && local < world ? local : world,
+                .mpi = launcher[i].mpi,
+            };
+    }
+    return (struct dist_launch){.world = 1, .local_world = 1};
+}

@@ -1,0 +1,26 @@
+/*
+ * How this process was started: by whom, as which of how many. Read from the environment
+ * alone; nothing is opened.
+ *
+ *   mpirun      OMPI_COMM_WORLD_SIZE, _RANK, _LOCAL_RANK, _LOCAL_SIZE (Open MPI)
+ *   srun        SLURM_STEP_NUM_TASKS, SLURM_PROCID, SLURM_LOCALID,
+ *               SLURM_STEP_TASKS_PER_NODE ("4(x2)")
+ *   mpiexec     PMI_SIZE, PMI_RANK
+ *   torchrun    WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE
+ */
+#ifndef DIST_LAUNCH_H
+#define DIST_LAUNCH_H
+
+#include <stdbool.h>
+
+struct dist_launch {
+    const char *by;              /* "mpirun"; NULL: alone */
+    const char *size_key;        /* the variable that says so */
+    int world, rank, local_rank; /* 1, 0, 0: alone */
+    int local_world;             /* processes on this machine; all, where nothing says */
+    bool mpi;                    /* an MPI library finds the others */
+};
+
+struct dist_launch dist_launched(void);
+
+#endif

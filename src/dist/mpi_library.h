@@ -1,0 +1,35 @@
+/*
+ * What we call of Open MPI 4 and 5, opened at run time. Its handles are addresses of its
+ * variables, and that is its binary interface: mpi.h of Open MPI says
+ * MPI_COMM_WORLD is &ompi_mpi_comm_world. MPI 3.1 says what the calls do.
+ */
+#ifndef DIST_MPI_LIBRARY_H
+#define DIST_MPI_LIBRARY_H
+
+#include "base/strbuf.h"
+
+struct mpi_library {
+    int (*Init_thread)(int *argc, char ***argv, int required, int *provided);
+    int (*Comm_rank)(void *comm, int *rank);
+    int (*Comm_size)(void *comm, int *size);
+    int (*Allreduce)(const void *from, void *to, int n, void *type, void *op, void *comm);
+    int (*Allgather)(const void *from, int nfrom, void *from_type, void *to, int nto,
+                     void *to_type, void *comm);
+    int (*Comm_split_type)(void *comm, int type, int key, void *info, void **to);
+    int (*Comm_free)(void **comm);
+    int (*Barrier)(void *comm);
+    int (*Abort)(void *comm, int code);
+    int (*Finalize)(void);
+    void *no_info;                               /* MPI_INFO_NULL */
+    void *world;                                 /* MPI_COMM_WORLD */
+    void *type_float, *type_double, *type_int64; /* MPI_FLOAT, ... */
+    void *sum, *max;                             /* MPI_SUM, MPI_MAX */
+};
+
+enum { MPI_THREAD_SERIALIZED_ = 2, MPI_COMM_TYPE_SHARED_ = 0 };
+#define MPI_IN_PLACE_ ((void *)1)
+
+/* NULL, and why. Only the first call opens it. */
+const struct mpi_library *mpi_library(struct strbuf *why);
+
+#endif

@@ -1,0 +1,90 @@
+/* Around each tensor of the arena: bytes that are NaN in every float type, -1 in int32. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/compile.h"
+
+enum { FILLED = 0xff };
+
+void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
+                 int last)
+{
+    GROW(p->redzone, p->nredzone, p->redzone_cap);
+    p->redzone[p->nredzone++] = (struct redzone){t, at, tensor_room(t), first, last};
+}
+
+void redzones_bound(const struct program *p)
+{
+    char *to = p->base[MEMORY_ARENA], zone[REDZONE];
+
+    if (!p->redzones || !to)
+        return;
+    memset(zone, FILLED, sizeof(zone));
+    if (p->backend->copy_in)
+        p->backend->copy_in(p->device, to, zone, sizeof(zone));
+    else
+        memcpy(to, zone, sizeof(zone));
+}
+
+static void fill(const struct program *p, char *to)
+{
+    char *from = p->base[MEMORY_ARENA];
+
+    if (p->backend->async)
+        p->backend->async->copy(p->device, LANE_RUN, to, from, REDZONE);
+    else
+        memcpy(to, from, REDZONE);
+}
+
+void redzones_before(const struct program *p, int i)
+{
+    char *arena = p->base[MEMORY_ARENA];
+
+    for (int k = 0; k < p->nredzone; k++) {
+        const struct redzone *z = &p->redzone[k];
+
+        if (z->first != i)
+            continue;
+        fill(p, arena + z->at - REDZONE);
+        fill(p, arena + z->at + z->size);
+    }
+}
+
+/* The first byte that is not as it was filled, or -1. */
+static int written(const struct program *p, const char *from)
+{
+    unsigned char zone[REDZONE];
+
+    if (p->backend->copy_out)
+        p->backend->copy_out(p->device, zone, from, sizeof(zone));
+    else
+        memcpy(zone, from, sizeof(zone));
+    for (int i = 0; i < REDZONE; i++)
+        if (zone[i] != FILLED)
+            return i;
+    return -1;
+}
+
+void redzones_after(const struct program *p, int i)
+{
+    const char *arena = p->base[MEMORY_ARENA];
+
+    for (int k = 0; k < p->nredzone; k++) {
+        const struct redzone *z = &p->redzone[k];
+        int front, end;
+
+        if (z->last != i)
+            continue;
+        front = written(p, arena + z->at - REDZONE);
+        end = written(p, arena + z->at + z->size);
+        if (front >= 0 || end >= 0)
+            BUG("what lies %d bytes %s '%s' was written to by one of the steps %d to %d "
+                "(%s %s to %s %s)",
+                end >= 0 ? end : REDZONE - front, end >= 0 ? "after" : "before",
+                z->tensor->name, z->first, z->last, p->step[z->first].kernel->name,
+                p->step[z->first].node->layer, p->step[z->last].kernel->name,
+                p->step[z->last].node->layer);
+    }
+}

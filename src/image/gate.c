@@ -1,0 +1,56 @@
+#include "image/gate.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { LEAST = 8 << 20 }; /* bytes of a share: photographs of cameras are below that */
+
+static pthread_mutex_t plan_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lane = PTHREAD_MUTEX_INITIALIZER;
+static int planned; /* threads */
+static atomic_size_t share = SIZE_MAX, most = SIZE_MAX;
+static _Thread_local bool inside;
+
+void image_gate_plan(int threads, size_t memory)
+{
+    size_t each = SIZE_MAX;
+
+    pthread_mutex_lock(&plan_lock);
+    planned += threads;
+    if (planned > 0 && memory < SIZE_MAX) {
+        each = memory / 4 / (size_t)planned;
+        each = each > LEAST ? each : LEAST;
+    }
+    atomic_store(&share, each);
+    atomic_store(&most, planned > 0 && memory < SIZE_MAX ? memory / 2 : SIZE_MAX);
+    pthread_mutex_unlock(&plan_lock);
+}
+
+int image_gate_enter(size_t bytes, struct strbuf *why)
+{
+    if (bytes > atomic_load(&most)) {
+        strbuf_addstr(why, "decoding it takes ");
+        strbuf_add_bytes(why, (double)bytes);
+        strbuf_addstr(why, ", more than half of the memory, which is ");
+        strbuf_add_bytes(why, (double)atomic_load(&most));
+        return -1;
+    }
+    if (inside || bytes <= atomic_load(&share))
+        return 0;
+    pthread_mutex_lock(&lane);
+    inside = true;
+    return 0;
+}
+
+bool image_gate_inside(void)
+{
+    return inside;
+}
+
+void image_gate_leave(void)
+{
+    if (inside)
+        pthread_mutex_unlock(&lane);
+    inside = false;
+}

@@ -1,0 +1,322 @@
+/*
+ * OpenJPEG, all of it: JPEG 2000, with boxes (.jp2) or without (.j2k). The library
+ * is opened when the first such file is met; without it the program ends, as no image of
+ * a data set in JPEG 2000 could be read.
+ *
+ * Components of other than 8 bits become 8 as in Pillow: rounded, or shifted up; grey is
+ * repeated, alpha is dropped, YCC becomes RGB. Subsampled components are repeated.
+ */
+#include <openjpeg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dynlib.h"
+#include "base/error.h"
+#include "base/failure.h"
+#include "image/decoder.h"
+
+static struct jp2_library {
+    __typeof__(&opj_create_decompress) create;
+    __typeof__(&opj_destroy_codec) destroy;
+    __typeof__(&opj_set_default_decoder_parameters) defaults;
+    __typeof__(&opj_setup_decoder) setup;
+    __typeof__(&opj_set_error_handler) set_error;
+    __typeof__(&opj_stream_create) stream_create;
+    __typeof__(&opj_stream_destroy) stream_destroy;
+    __typeof__(&opj_stream_set_read_function) set_read;
+    __typeof__(&opj_stream_set_skip_function) set_skip;
+    __typeof__(&opj_stream_set_seek_function) set_seek;
+    __typeof__(&opj_stream_set_user_data) set_data;
+    __typeof__(&opj_stream_set_user_data_length) set_length;
+    __typeof__(&opj_read_header) read_header;
+    __typeof__(&opj_set_decode_area) set_area;
+    __typeof__(&opj_decode) decode;
+    __typeof__(&opj_end_decompress) end;
+    __typeof__(&opj_image_destroy) image_destroy;
+} lib;
+
+#define SYMBOL(name, member)                                                             \
+    {                                                                                    \
+        "opj_" name, offsetof(struct jp2_library, member)                                \
+    }
+
+static void jp2_library(void)
+{
+    static const struct dynlib_symbol symbols[] = {
+        SYMBOL("create_decompress", create),
+        SYMBOL("destroy_codec", destroy),
+        SYMBOL("set_default_decoder_parameters", defaults),
+        SYMBOL("setup_decoder", setup),
+        SYMBOL("set_error_handler", set_error),
+        SYMBOL("stream_create", stream_create),
+        SYMBOL("stream_destroy", stream_destroy),
+        SYMBOL("stream_set_read_function", set_read),
+        SYMBOL("stream_set_skip_function", set_skip),
+        SYMBOL("stream_set_seek_function", set_seek),
+        SYMBOL("stream_set_user_data", set_data),
+        SYMBOL("stream_set_user_data_length", set_length),
+        SYMBOL("read_header", read_header),
+        SYMBOL("set_decode_area", set_area),
+        SYMBOL("decode", decode),
+        SYMBOL("end_decompress", end),
+        SYMBOL("image_destroy", image_destroy),
+        {0}};
+    static const char *const names[] = {"libopenjp2.so.7", NULL};
+    static struct dynlib row = {
+        .names = names, .package = "libopenjp2-7", .symbols = symbols};
+
+    dynlib_need(&row, &lib, "JPEG 2000");
+}
+
+static const uint8_t jp2_boxes[] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', 13, 10, 0x87, 10};
+static const uint8_t jp2_stream[] = {0xff, 0x4f, 0xff, 0x51};
+
+static bool starts_with(const struct decoder_file *f, const uint8_t *magic, size_t n)
+{
+    return f->len >= n && memcmp(f->data, magic, n) == 0;
+}
+
+static bool jp2_is(const void *data, size_t len)
+{
+    struct decoder_file f = {.data = data, .len = len};
+
+    return starts_with(&f, jp2_boxes, sizeof(jp2_boxes)) ||
+           starts_with(&f, jp2_stream, sizeof(jp2_stream));
+}
+
+/* One file being read. */
+struct jp2 {
+    const uint8_t *data;
+    size_t len, at;
+    struct strbuf *why; /* gets the first error */
+    opj_codec_t *codec;
+    opj_stream_t *stream;
+    opj_image_t *image;
+};
+
+static OPJ_SIZE_T jp2_on_read(void *to, OPJ_SIZE_T n, void *arg)
+{
+    struct jp2 *j = arg;
+    size_t rest = j->len - j->at;
+
+    if (rest == 0)
+        return (OPJ_SIZE_T)-1;
+    n = n < rest ? n : rest;
+    memcpy(to, j->data + j->at, n);
+    j->at += n;
+    return n;
+}
+
+static OPJ_OFF_T jp2_on_skip(OPJ_OFF_T n, void *arg)
+{
+    struct jp2 *j = arg;
+
+    if (n < 0 || (size_t)n > j->len - j->at)
+        return -1;
+    j->at += (size_t)n;
+    return n;
+}
+
+static OPJ_BOOL jp2_on_seek(OPJ_OFF_T at, void *arg)
+{
+    struct jp2 *j = arg;
+
+    if (at < 0 || (size_t)at > j->len)
+        return OPJ_FALSE;
+    j->at = (size_t)at;
+    return OPJ_TRUE;
+}
+
+static void jp2_on_error(const char *message, void *arg)
+{
+    struct jp2 *j = arg;
+
+    if (j->why->len == 0)
+        strbuf_addf(j->why, "damaged: %.*s", (int)strcspn(message, "\r\n"), message);
+}
+
+static void jp2_close(struct jp2 *j)
+{
+    if (j->image)
+        lib.image_destroy(j->image);
+    if (j->codec)
+        lib.destroy(j->codec);
+    if (j->stream)
+        lib.stream_destroy(j->stream);
+}
+
+/* Up to the image's header; -1 and a reason. jp2_close() in any case. */
+static int jp2_begin(struct jp2 *j, const struct decoder_file *f, struct strbuf *why)
+{
+    bool boxes = starts_with(f, jp2_boxes, sizeof(jp2_boxes));
+    opj_dparameters_t parameters;
+
+    jp2_library();
+    *j = (struct jp2){.data = f->data, .len = f->len, .why = why};
+    j->codec = lib.create(boxes ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K);
+    j->stream = lib.stream_create(1 << 16, OPJ_TRUE);
+    if (!j->codec || !j->stream)
+        die("out of memory: no decoder of JPEG 2000");
+    lib.set_read(j->stream, jp2_on_read);
+    lib.set_skip(j->stream, jp2_on_skip);
+    lib.set_seek(j->stream, jp2_on_seek);
+    lib.set_data(j->stream, j, NULL);
+    lib.set_length(j->stream, f->len);
+    lib.defaults(&parameters);
+    (void)lib.set_error(j->codec, jp2_on_error, j);
+    if (lib.setup(j->codec, &parameters) &&
+        lib.read_header(j->stream, j->codec, &j->image))
+        return 0;
+    if (why->len == 0)
+        strbuf_addstr(why, "damaged: its header cannot be read");
+    return FAILURE_DATA;
+}
+
+static int jp2_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
+{
+    struct jp2 j;
+    int rc = jp2_begin(&j, f, why);
+
+    if (rc == 0) {
+        uint32_t width = j.image->x1 - j.image->x0, height = j.image->y1 - j.image->y0;
+
+        *w = width > INT32_MAX ? INT32_MAX : (int)width;
+        *h = height > INT32_MAX ? INT32_MAX : (int)height;
+    }
+    jp2_close(&j);
+    return rc;
+}
+
+/* Component c at pixel (x, y) of the whole canvas, in 8 bits. */
+static int jp2_sample(const opj_image_comp_t *c, uint32_t x, uint32_t y)
+{
+    uint32_t cx = x / c->dx, cy = y / c->dy;
+    int shift = 8 - (int)c->prec, v = c->sgnd ? 1 << (c->prec - 1) : 0;
+
+    cx = cx < c->x0 ? 0 : cx - c->x0;
+    cy = cy < c->y0 ? 0 : cy - c->y0;
+    cx = cx < c->w ? cx : c->w - 1;
+    cy = cy < c->h ? cy : c->h - 1;
+    v += c->data[(size_t)cy * c->w + cx];
+    v = shift < 0 ? (v + (1 << (-shift - 1))) >> -shift : v << shift;
+    return v < 0 ? 0 : v > 255 ? 255 : v;
+}
+
+static uint8_t clamp(double v)
+{
+    return v < 0 ? 0 : v > 255 ? 255 : (uint8_t)(v + 0.5);
+}
+
+static void jp2_from_ycc(uint8_t *rgb)
+{
+    double y = rgb[0], cb = rgb[1] - 128.0, cr = rgb[2] - 128.0;
+
+    rgb[0] = clamp(y + 1.402 * cr);
+    rgb[1] = clamp(y - 0.344136 * cb - 0.714136 * cr);
+    rgb[2] = clamp(y + 1.772 * cb);
+}
+
+static bool jp2_is_subsampled(const opj_image_t *m)
+{
+    bool is = false;
+
+    for (uint32_t c = 0; c < m->numcomps; c++)
+        is |= m->comps[c].dx != 1 || m->comps[c].dy != 1;
+    return is;
+}
+
+/* What of the decoded image cannot be shown as RGB; NULL: nothing. */
+static const char *jp2_refuse(const opj_image_t *m)
+{
+    if (m->numcomps == 0 || m->color_space == OPJ_CLRSPC_CMYK)
+        return m->numcomps ? "CMYK is not read" : "no components";
+    for (uint32_t c = 0; c < m->numcomps && c < 3; c++) {
+        const opj_image_comp_t *at = &m->comps[c];
+
+        if (!at->data || at->w == 0 || at->h == 0 || at->dx == 0 || at->dy == 0)
+            return "damaged: a component has no samples";
+        if (at->prec < 1 || at->prec > 16)
+            return "its components have more than 16 bits";
+    }
+    return NULL;
+}
+
+static void jp2_draw(const opj_image_t *m, struct image *img)
+{
+    bool grey = m->numcomps < 3, ycc;
+
+    ycc = m->color_space == OPJ_CLRSPC_SYCC ||
+          (m->color_space == OPJ_CLRSPC_UNSPECIFIED && jp2_is_subsampled(m));
+    for (int y = 0; y < img->h; y++) {
+        uint8_t *to = img->pixel + (size_t)y * img->stride;
+
+        for (int x = 0; x < img->w; x++, to += 3) {
+            for (int c = 0; c < 3; c++)
+                to[c] = (uint8_t)jp2_sample(&m->comps[grey ? 0 : c], m->x0 + (uint32_t)x,
+                                            m->y0 + (uint32_t)y);
+            if (ycc && !grey)
+                jp2_from_ycc(to);
+        }
+    }
+}
+
+/* The part or, of subsampled components, the whole image. */
+static int jp2_decode(struct jp2 *j, const struct image_part *p, struct image *img,
+                      struct strbuf *why)
+{
+    opj_image_t *m = j->image;
+    int x = p->x, y = p->y, w = p->w, h = p->h;
+    const char *refused;
+
+    if (jp2_is_subsampled(m)) {
+        x = y = 0;
+        w = (int)(m->x1 - m->x0);
+        h = (int)(m->y1 - m->y0);
+    }
+    if (!lib.set_area(j->codec, m, (int)m->x0 + x, (int)m->y0 + y, (int)m->x0 + x + w,
+                      (int)m->y0 + y + h) ||
+        !lib.decode(j->codec, j->stream, m) || !lib.end(j->codec, j->stream)) {
+        if (why->len == 0)
+            strbuf_addstr(why, "damaged, or cut off");
+        return FAILURE_DATA;
+    }
+    refused = jp2_refuse(m);
+    if (refused) {
+        strbuf_addstr(why, refused);
+        return FAILURE_DATA;
+    }
+    image_resize_room(img, w, h);
+    img->x = x;
+    img->y = y;
+    jp2_draw(m, img);
+    return 0;
+}
+
+static int jp2_read(const struct decoder_file *f, const struct image_part *part,
+                    struct image *img, struct strbuf *why)
+{
+    struct jp2 j;
+    int rc = jp2_begin(&j, f, why);
+
+    if (rc == 0)
+        rc = jp2_decode(&j, part, img, why);
+    jp2_close(&j);
+    return rc;
+}
+
+/* 32 bits per sample, of four components, in the image and in its tiles. */
+static size_t jp2_memory(const struct decoder_file *f, int w, int h)
+{
+    (void)f;
+    return (size_t)w * (size_t)h * 32;
+}
+
+const struct decoder decoder_jpeg2000 = {
+    .name = "JPEG 2000",
+    .extension = {".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"},
+    .is = jp2_is,
+    .open = jp2_open,
+    .memory = jp2_memory,
+    .read = jp2_read,
+};

@@ -1,0 +1,54 @@
+/*
+ * Where the time of making samples goes, in seconds of the threads that make them:
+ *
+ *   double from = stage_begin(times);
+ *   ... read ...
+ *   stage_end(times, STAGE_READ, &from);      what has passed is reading's; from is now
+ *
+ * Without `times` (NULL) nothing is measured, and no clock is read.
+ */
+#ifndef IMAGE_STAGES_H
+#define IMAGE_STAGES_H
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+
+enum stage {
+    STAGE_READ,    /* the bytes of a file */
+    STAGE_DECODE,  /* to pixels; of label maps also their reading */
+    STAGE_RESIZE,  /* crop, pad and flip, too; and label maps */
+    STAGE_AUGMENT, /* policy, colours, erasing */
+    STAGES
+};
+
+struct stage_times {
+    double seconds[STAGES];
+};
+
+static inline double stage_begin(const struct stage_times *t)
+{
+    return t ? clock_now() : 0;
+}
+
+static inline void stage_end(struct stage_times *t, enum stage stage, double *from)
+{
+    double now;
+
+    if (!t)
+        return;
+    now = clock_now();
+    t->seconds[stage] += now - *from;
+    *from = now;
+}
+
+const char *stage_name(enum stage stage); /* "read" */
+void stage_times_add(struct stage_times *to, const struct stage_times *more, double sign);
+double stage_times_sum(const struct stage_times *t);
+enum stage stage_slowest(const struct stage_times *t);
+
+/* "decode 71 %, resize 18 %, read 8 %, augment 3 %", the slowest first. */
+void stage_times_show(const struct stage_times *t, struct strbuf *out);
+
+#endif

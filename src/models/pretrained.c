@@ -1,0 +1,126 @@
+#include "models/pretrained.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "models/table.h"
+
+static bool begins(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+const struct pretrained *pretrained_find(const char *name, size_t len)
+{
+    bool tagged = memchr(name, '.', len) != NULL;
+
+    for (const struct pretrained *p = pretrained_table; p->name; p++) {
+        size_t n = tagged ? strlen(p->name) : strcspn(p->name, ".");
+
+        if (n == len && !memcmp(p->name, name, n))
+            return p;
+    }
+    return NULL;
+}
+
+/* By the last part of its URL. */
+static const struct pretrained *find_file(const char *file)
+{
+    for (const struct pretrained *p = pretrained_table; p->name; p++) {
+        const char *last = strrchr(p->url, '/');
+
+        if (last && !strcmp(last + 1, file))
+            return p;
+    }
+    return NULL;
+}
+
+static bool is_weights_name(const char *text)
+{
+    static const char *const end[] = {".pth",         ".pt",   ".bin", ".tar",
+                                      ".safetensors", ".ckpt", ".onnx"};
+    const char *dot = strrchr(text, '.');
+
+    for (size_t i = 0; dot && i < sizeof(end) / sizeof(end[0]); i++)
+        if (!strcmp(dot, end[i]))
+            return true;
+    return false;
+}
+
+/* Is there a model whose name comes before the first dot? */
+static bool is_model(const char *name, size_t len)
+{
+    size_t arch = 0;
+
+    while (arch < len && name[arch] != '.')
+        arch++;
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++)
+            if (strlen(m->name) == arch && !memcmp(m->name, name, arch))
+                return true;
+    return false;
+}
+
+static void say_unknown(struct strbuf *why, const char *name, size_t len)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct suggest s;
+
+    strbuf_addf(&text, "%.*s", (int)len, name);
+    suggest_init(&s, text.buf);
+    for (const struct pretrained *p = pretrained_table; p->name; p++)
+        suggest_try(&s, p->name);
+    strbuf_addf(why, "there are no public weights '%s'", text.buf);
+    if (s.best)
+        strbuf_addf(why, " (did you mean %s?)", s.best);
+    strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
+    strbuf_release(&text);
+}
+
+/* "OWNER/NAME[@REVISION]" */
+static bool parse_hub(const char *text, struct pretrained_request *r, struct strbuf *why)
+{
+    size_t len = strcspn(text, "@");
+    const char *slash = memchr(text, '/', len);
+
+    if (text[len])
+        r->revision = text + len + 1;
+    if (!slash || slash == text || slash + 1 == text + len) {
+        strbuf_addf(why, "'%s' is no OWNER/NAME of the hub", text);
+        return false;
+    }
+    if (begins(text, "timm/"))
+        r->row = pretrained_find(slash + 1, len - 5);
+    if (r->row)
+        return true;
+    r->hub = text;
+    r->hub_len = (int)len;
+    return true;
+}
+
+bool pretrained_parse(const char *text, const char *model, struct pretrained_request *r,
+                      struct strbuf *why)
+{
+    bool automatic = !strcmp(text, PRETRAINED_AUTO);
+    const char *name = automatic ? model : text;
+
+    *r = (struct pretrained_request){0};
+    if (begins(text, "hf-hub:") || begins(text, "hf_hub:"))
+        return parse_hub(text + 7, r, why);
+    if (begins(text, "local-dir:")) {
+        r->dir = text + 10;
+        return true;
+    }
+    if (!automatic && access(text, F_OK) == 0)
+        return false;
+    if (begins(text, "timm/"))
+        return parse_hub(text, r, why);
+    r->row =
+        is_weights_name(text) ? find_file(text) : pretrained_find(name, strlen(name));
+    if (r->row)
+        return true;
+    if (automatic || is_model(name, strlen(name)))
+        say_unknown(why, name, strlen(name));
+    return false;
+}

@@ -1,0 +1,77 @@
+/*
+ * How ops become ONNX nodes: a function for each, in table.c. Values are logical: images
+ * N,C,H,W whatever the memory, tokens as they are, the batch any number. Parameters are
+ * initializers under timm's names.
+ */
+#ifndef ONNX_CONVERT_H
+#define ONNX_CONVERT_H
+
+#include "graph/graph.h"
+#include "onnx/writer.h"
+
+struct convert {
+    struct onnx *x;
+    struct arena *mem; /* the model's */
+    const struct graph *g;
+    const float *flat;  /* weights and buffers, as graph/flat.h lays them out */
+    const char **value; /* of each tensor, by id; NULL: not yet */
+    bool fold_bn;
+};
+
+/* Appends the nodes of one node of the graph; the value of its first output. */
+typedef const char *convert_fn(struct convert *c, const struct node *n);
+
+struct convert_row {
+    const struct op *op;
+    convert_fn *convert;
+};
+extern const struct convert_row convert_table[]; /* a row without an op ends it */
+
+/* ---- for these functions ---- */
+
+/* The value of an input of a node; a parameter or buffer becomes an initializer. */
+const char *convert_value(struct convert *c, const struct tensor *t);
+/* A parameter's or buffer's values in logical order; they live as long as the model. */
+float *convert_weights(struct convert *c, const struct tensor *t);
+
+const char *convert_transpose(struct convert *c, const char *v, int n,
+                              const int64_t *perm);
+/* 0: the dim of v that stands there; -1: what is left. */
+const char *convert_reshape(struct convert *c, const char *v, int n, const int64_t *dim);
+const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
+                          int64_t to, int64_t step);
+/* Zeros in front of and after each dim: begin[0..n), end[0..n). */
+const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *amount);
+const char *convert_concat(struct convert *c, int axis, const char *const *in);
+const char *convert_to_tokens(struct convert *c, const char *v); /* NCHW -> NHWC */
+const char *convert_to_image(struct convert *c, const char *v);
+
+#define CONVERT_DIMS(...)                                                                \
+    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])   \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+
+/* The attributes of a convolution, of the last node. */
+struct conv2d_attrs;
+void convert_windows(struct convert *c, const struct conv2d_attrs *a);
+/* x w^T + b; `matrix`: x has two dims; b may be NULL. */
+const char *convert_dense(struct convert *c, const char *x, const char *w, const char *b,
+                          bool matrix);
+
+/* conv.c */
+convert_fn convert_conv2d, convert_conv_transpose2d, convert_batchnorm, convert_linear;
+/* pointwise.c */
+convert_fn convert_relu, convert_sigmoid, convert_gelu, convert_add, convert_scale_by,
+    convert_layer_scale, convert_scale_channels, convert_layernorm;
+/* shape.c */
+convert_fn convert_view, convert_concat2, convert_maxpool, convert_avgpool,
+    convert_global_avgpool, convert_pad_shortcut, convert_patch_merge,
+    convert_prepend_token, convert_slice_tokens, convert_add_position;
+/* attention.c */
+convert_fn convert_window_attention, convert_cpb_table, convert_qkv_bias,
+    convert_window_mix;
+/* quantize.c */
+convert_fn convert_quantize, convert_qconv2d, convert_qlinear;
+
+#endif

@@ -1,0 +1,152 @@
+/* What moves elements, and pools. */
+#include "onnx/convert.h"
+#include "ops/avgpool2d.h"
+#include "ops/concat.h"
+#include "ops/image.h"
+#include "ops/maxpool2d.h"
+#include "ops/pad_shortcut.h"
+#include "ops/patch_merge.h"
+#include "ops/position.h"
+#include "ops/tokens.h"
+#include "ops/view.h"
+
+/* The dims of t in memory, the batch as it comes. */
+static int stored_dims(const struct tensor *t, int64_t dim[TENSOR_DIMS])
+{
+    const int order[] = {IMAGE_N, IMAGE_H, IMAGE_W, IMAGE_C};
+
+    for (int i = 0; i < t->ndim; i++)
+        dim[i] = t->dim[tensor_is_image(t) ? order[i] : i];
+    dim[0] = 0;
+    return t->ndim;
+}
+
+/* In memory nothing moves; here images have their channels in front. */
+const char *convert_view(struct convert *c, const struct node *n)
+{
+    const struct tensor *x = n->in[VIEW_X], *y = n->out[0];
+    int64_t from[TENSOR_DIMS], to[TENSOR_DIMS];
+    int nfrom = stored_dims(x, from), nto = stored_dims(y, to);
+    const char *v = convert_value(c, x);
+    bool same = nfrom == nto;
+
+    for (int i = 0; same && i < nto; i++)
+        same = from[i] == to[i];
+    if (tensor_is_image(x))
+        v = convert_to_tokens(c, v);
+    if (!same)
+        v = convert_reshape(c, v, nto, to);
+    return tensor_is_image(y) ? convert_to_image(c, v) : v;
+}
+
+const char *convert_concat2(struct convert *c, const struct node *n)
+{
+    return convert_concat(
+        c, IMAGE_C, ONNX_IN(convert_value(c, n->in[0]), convert_value(c, n->in[1])));
+}
+
+static const char *pool(struct convert *c, const struct node *n, const char *op,
+                        const struct avgpool2d_attrs *a)
+{
+    const char *y = onnx_node(c->x, op, ONNX_IN(convert_value(c, n->in[0])));
+    const int64_t kernel[] = {a->kernel, a->kernel}, stride[] = {a->stride, a->stride};
+    const int64_t pad[] = {a->padding, a->padding, a->padding, a->padding};
+
+    onnx_ints(c->x, "kernel_shape", 2, kernel);
+    onnx_ints(c->x, "strides", 2, stride);
+    onnx_ints(c->x, "pads", 4, pad);
+    onnx_int(c->x, "ceil_mode", a->ceil_mode);
+    return y;
+}
+
+const char *convert_maxpool(struct convert *c, const struct node *n)
+{
+    const struct maxpool2d_attrs *a = n->attrs;
+    const struct avgpool2d_attrs p = {
+        .kernel = a->kernel, .stride = a->stride, .padding = a->padding};
+
+    return pool(c, n, "MaxPool", &p);
+}
+
+const char *convert_avgpool(struct convert *c, const struct node *n)
+{
+    const char *y = pool(c, n, "AveragePool", n->attrs);
+
+    onnx_int(c->x, "count_include_pad", 0);
+    return y;
+}
+
+const char *convert_global_avgpool(struct convert *c, const struct node *n)
+{
+    return onnx_node(c->x, "GlobalAveragePool", ONNX_IN(convert_value(c, n->in[0])));
+}
+
+const char *convert_pad_shortcut(struct convert *c, const struct node *n)
+{
+    const struct pad_shortcut_attrs *a = n->attrs;
+    const char *v = convert_value(c, n->in[PAD_SHORTCUT_X]);
+
+    if (a->stride > 1) {
+        v = convert_slice(c, v, IMAGE_H, 0, a->in_h, a->stride);
+        v = convert_slice(c, v, IMAGE_W, 0, a->in_w, a->stride);
+    }
+    return convert_pad(
+        c, v, 4,
+        (const int64_t[]){0, a->before, 0, 0, 0, a->out - a->in_c - a->before, 0, 0});
+}
+
+const char *convert_patch_merge(struct convert *c, const struct node *n)
+{
+    const struct patch_merge_attrs *a = n->attrs;
+    const int64_t h = a->in_h + a->in_h % 2, w = a->in_w + a->in_w % 2;
+    const char *v = convert_value(c, n->in[PATCH_MERGE_X]), *row[2], *part[4];
+
+    v = convert_pad(c, v, 4,
+                    (const int64_t[]){0, 0, 0, 0, 0, a->in_h % 2, a->in_w % 2, 0});
+    for (int y = 0; y < 2; y++)
+        row[y] = convert_slice(c, v, 1, y, h, 2);
+    for (int x = 0; x < 2; x++)
+        for (int y = 0; y < 2; y++)
+            part[2 * x + y] = convert_slice(c, row[y], 2, x, w, 2);
+    return convert_concat(c, -1, ONNX_IN(part[0], part[1], part[2], part[3]));
+}
+
+/* One token for each image of the batch. */
+const char *convert_prepend_token(struct convert *c, const struct node *n)
+{
+    const struct tensor *token = n->in[PREPEND_TOKEN_TOKEN];
+    const char *x = convert_value(c, n->in[PREPEND_TOKEN_X]);
+    const char *t = convert_value(c, token), *shape;
+
+    shape = onnx_node(c->x, "Shape", ONNX_IN(x));
+    onnx_int(c->x, "end", 1);
+    shape = convert_concat(
+        c, 0, ONNX_IN(shape, onnx_int64s(c->x, CONVERT_DIMS(1, token->dim[2]))));
+    t = onnx_node(c->x, "Expand", ONNX_IN(t, shape));
+    return convert_concat(c, 1, ONNX_IN(t, x));
+}
+
+const char *convert_slice_tokens(struct convert *c, const struct node *n)
+{
+    const struct slice_tokens_attrs *a = n->attrs;
+    const char *v = convert_slice(c, convert_value(c, n->in[SLICE_TOKENS_X]), 1, a->from,
+                                  a->from + a->len, 1);
+
+    return a->flat ? onnx_node(c->x, "Squeeze",
+                               ONNX_IN(v, onnx_int64s(c->x, CONVERT_DIMS(1))))
+                   : v;
+}
+
+const char *convert_add_position(struct convert *c, const struct node *n)
+{
+    const struct tensor *x = n->in[ADD_POSITION_X], *p = n->in[ADD_POSITION_P];
+    const char *v = convert_value(c, x), *position = convert_value(c, p);
+    int64_t dim[TENSOR_DIMS];
+
+    if (p->ndim != x->ndim) {
+        (void)stored_dims(x, dim);
+        dim[0] = 1;
+        position = convert_reshape(c, position, x->ndim, dim);
+    }
+    return onnx_node(c->x, "Add", ONNX_IN(v, position));
+}

@@ -1,0 +1,61 @@
+/* Ops that a net has in inference, one row each; ops/table.h lists all. */
+#include "onnx/convert.h"
+#include "ops/add.h"
+#include "ops/avgpool2d.h"
+#include "ops/batchnorm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/cpb_table.h"
+#include "ops/gelu.h"
+#include "ops/global_avgpool.h"
+#include "ops/layer_scale.h"
+#include "ops/layernorm.h"
+#include "ops/linear.h"
+#include "ops/maxpool2d.h"
+#include "ops/pad_shortcut.h"
+#include "ops/patch_merge.h"
+#include "ops/position.h"
+#include "ops/qkv_bias.h"
+#include "ops/qlayer.h"
+#include "ops/quantize.h"
+#include "ops/relu.h"
+#include "ops/scale_by.h"
+#include "ops/scale_channels.h"
+#include "ops/sigmoid.h"
+#include "ops/tokens.h"
+#include "ops/view.h"
+#include "ops/window_attention.h"
+#include "ops/window_mix.h"
+
+const struct convert_row convert_table[] = {
+    {&op_conv2d, convert_conv2d},
+    {&op_conv2d_data_grad, convert_conv_transpose2d},
+    {&op_linear, convert_linear},
+    {&op_batchnorm_inference, convert_batchnorm},
+    {&op_layernorm, convert_layernorm},
+    {&op_relu, convert_relu},
+    {&op_gelu, convert_gelu},
+    {&op_sigmoid, convert_sigmoid},
+    {&op_add, convert_add},
+    {&op_scale_by, convert_scale_by},
+    {&op_layer_scale, convert_layer_scale},
+    {&op_scale_channels, convert_scale_channels},
+    {&op_view, convert_view},
+    {&op_concat, convert_concat2},
+    {&op_maxpool2d, convert_maxpool},
+    {&op_avgpool2d, convert_avgpool},
+    {&op_global_avgpool, convert_global_avgpool},
+    {&op_pad_shortcut, convert_pad_shortcut},
+    {&op_patch_merge, convert_patch_merge},
+    {&op_prepend_token, convert_prepend_token},
+    {&op_slice_tokens, convert_slice_tokens},
+    {&op_add_position, convert_add_position},
+    {&op_window_attention, convert_window_attention},
+    {&op_cpb_table, convert_cpb_table},
+    {&op_qkv_bias, convert_qkv_bias},
+    {&op_window_mix, convert_window_mix},
+    {&op_quantize, convert_quantize},
+    {&op_qconv2d, convert_qconv2d},
+    {&op_qlinear, convert_qlinear},
+    {0},
+};

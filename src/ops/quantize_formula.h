@@ -1,0 +1,27 @@
+/*
+ * 8-bit integers, for host and device: of symmetric quantisation, whose zero is the zero
+ * of the floats (Jacob et al. 2018, arXiv 1712.05877; Wu et al. 2020, arXiv 2004.09602,
+ * section 3). NaN becomes 0.
+ */
+#ifndef OPS_QUANTIZE_FORMULA_H
+#define OPS_QUANTIZE_FORMULA_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+/* Weights leave the least int8 out, so that each scale has both signs. */
+enum { QUANTIZE_MOST_U8 = 255, QUANTIZE_MOST_I8 = 127, QUANTIZE_LEAST_I8 = -128 };
+
+/* x / scale, rounded to the nearest, ties to even, and cut to [lo, hi]. */
+HOST_DEVICE static inline float quantize_element(float x, float scale, float lo, float hi)
+{
+    float q = x / scale;
+
+    q = q > lo ? q : lo; /* false for NaN */
+    q = q < hi ? q : hi;
+    return rintf(x == x ? q : 0);
+}
+
+#endif

@@ -1,0 +1,185 @@
+#include "pack/encode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "image/encode.h"
+
+enum { QUALITY = 90 }; /* of JPEGs that are made smaller */
+
+void pack_encoder_init(struct pack_encoder *e, const struct image_limits *limits)
+{
+    memset(e, 0, sizeof(*e));
+    transformer_init(&e->transformer, limits);
+}
+
+void pack_encoder_release(struct pack_encoder *e)
+{
+    transformer_release(&e->transformer);
+    label_reader_release(&e->label);
+}
+
+void pack_item_release(struct pack_item *item)
+{
+    dataset_bytes_release(&item->image);
+    dataset_bytes_release(&item->label_map);
+    free(item->fault);
+    item->fault = NULL;
+}
+
+/* The shorter side becomes `size`, if it is longer. */
+static void fit(int size, int *w, int *h)
+{
+    int side = *w < *h ? *w : *h, other = *w < *h ? *h : *w;
+    int64_t fitted = (int64_t)size * other / side;
+
+    if (size == 0 || side <= size)
+        return;
+    *(*w < *h ? w : h) = size;
+    *(*w < *h ? h : w) = (int)fitted;
+}
+
+static void take(struct dataset_bytes *b, uint8_t *data, size_t len)
+{
+    dataset_bytes_release(b);
+    *b = (struct dataset_bytes){data, len, len};
+}
+
+/* `head` and room for n bytes after it. */
+static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h,
+                         size_t n)
+{
+    char head[40];
+    size_t len = (size_t)snprintf(head, sizeof(head), "%s %d %d 255\n", kind, w, h);
+    uint8_t *data = xmalloc(len + n);
+
+    memcpy(data, head, len);
+    take(b, data, len + n);
+    return data + len;
+}
+
+static void encode_image(const struct pack_encoding *how, struct pack_item *item,
+                         const uint8_t *rgb, int w, int h)
+{
+    bool jpeg = how->quality > 0 || strcmp(item->sample.ending, ".jpg") == 0;
+    struct png_bitmap png = {.pixel = rgb, .w = w, .h = h, .channels = 3};
+    size_t len, n = (size_t)w * (size_t)h * 3;
+    uint8_t *data;
+
+    item->sample.ending = how->decode ? ".ppm" : jpeg ? ".jpg" : ".png";
+    if (how->decode) {
+        memcpy(portable(&item->image, "P6", w, h, n), rgb, n);
+        return;
+    }
+    data = jpeg ? jpeg_encode(rgb, w, h, how->quality ? how->quality : QUALITY, &len)
+                : png_encode(&png, &len);
+    take(&item->image, data, len);
+}
+
+static void encode_label_map(const struct pack_encoding *how, struct pack_item *item,
+                             const uint8_t *value, int w, int h)
+{
+    struct png_bitmap png = {.pixel = value, .w = w, .h = h, .channels = 1};
+    size_t len, n = (size_t)w * (size_t)h;
+    uint8_t *data;
+
+    item->sample.label_map_ending = how->decode ? ".pgm" : ".png";
+    if (how->decode) {
+        memcpy(portable(&item->label_map, "P5", w, h, n), value, n);
+        return;
+    }
+    data = png_encode(&png, &len);
+    take(&item->label_map, data, len);
+}
+
+/* Decodes, resizes and encodes what was read. */
+static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
+                       struct pack_item *item, struct strbuf *why)
+{
+    struct transformer *m = &e->transformer;
+    struct augment_key key = {0, 0, 0};
+    struct transform t;
+    uint8_t *rgb, *small;
+    int w, h, rc;
+
+    if (image_decoder_open(m->decoder, item->image.data, item->image.len, &w, &h, why) <
+        0)
+        return -1;
+    if (item->label_map.len && (label_read(&e->label, item->label_map.data,
+                                           item->label_map.len, &how->limits, why) < 0))
+        return -1;
+    if (item->label_map.len && (e->label.w != w || e->label.h != h)) {
+        strbuf_addf(why, "it has %d x %d pixels, and its label map %d x %d", w, h,
+                    e->label.w, e->label.h);
+        return -1;
+    }
+    fit(how->size, &w, &h);
+    t = transform_for_segmentation(w, h);
+    t.kind = TRANSFORM_STRETCH;
+    t.filter = how->filter;
+    t.shrink_gap = 0;
+    rgb = xmalloc((size_t)w * (size_t)h * 4);
+    small = rgb + (size_t)w * (size_t)h * 3;
+    rc = transform_file(m, &t, &key, item->image.data, item->image.len, rgb, why);
+    if (rc == 0)
+        encode_image(how, item, rgb, w, h);
+    if (rc == 0 && item->label_map.len) {
+        transform_label(m, &t, &key, e->label.pixel, e->label.w, e->label.h, small);
+        encode_label_map(how, item, small, w, h);
+    }
+    free(rgb);
+    return rc;
+}
+
+static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
+                     const struct dataset *d, int64_t i, struct pack_item *item,
+                     struct strbuf *why)
+{
+    int64_t limit = image_limits_or_default(&how->limits).max_bytes;
+    const char *ending;
+
+    if (dataset_read(d, i, limit, &item->image, why) < 0)
+        return -1;
+    if (dataset_has_labels(d) &&
+        dataset_read_label(d, i, limit, &item->label_map, why) < 0)
+        return -1;
+    ending = image_extension_of(item->image.data, item->image.len);
+    if (!ending) {
+        strbuf_addstr(why, "no image of a known format");
+        return -1;
+    }
+    item->sample.ending = ending;
+    if (item->label_map.len) {
+        ending = image_extension_of(item->label_map.data, item->label_map.len);
+        item->sample.label_map_ending =
+            ending && !strcmp(ending, ".ppm") ? ".pgm" : ".png";
+    }
+    if (how->size || how->quality || how->decode)
+        return encode_anew(e, how, item, why);
+    return 0;
+}
+
+void pack_encode(struct pack_encoder *e, const struct pack_encoding *how,
+                 const struct dataset *d, int64_t i, struct pack_item *item)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct pack_sample *s = &item->sample;
+
+    *s = (struct pack_sample){.number = i, .label = -1};
+    item->image.len = item->label_map.len = 0;
+    if (read_item(e, how, d, i, item, &why) < 0) {
+        item->fault = strbuf_detach(&why);
+        return;
+    }
+    s->image = item->image.data;
+    s->len = item->image.len;
+    if (dataset_has_labels(d)) {
+        s->label_map = item->label_map.data;
+        s->label_map_len = item->label_map.len;
+    } else {
+        s->label = dataset_label(d, i);
+        s->class_name = d->class_name[s->label];
+    }
+    strbuf_release(&why);
+}

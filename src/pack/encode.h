@@ -1,0 +1,41 @@
+/*
+ * A sample of a data set as it goes into a container: as it is, encoded anew, or decoded.
+ */
+#ifndef PACK_ENCODE_H
+#define PACK_ENCODE_H
+
+#include "dataset/dataset.h"
+#include "image/transform.h"
+#include "pack/format.h"
+
+struct pack_encoding {
+    int size;    /* the shorter side of larger images; 0: as it is */
+    int quality; /* JPEGs of this quality; 0: PNG where the source has no loss, or 90 */
+    bool decode; /* PPM and PGM, without loss and not compressed */
+    enum resize_filter filter;
+    struct image_limits limits;
+};
+
+/* What one thread needs, reused. */
+struct pack_encoder {
+    struct transformer transformer;
+    struct label_reader label;
+};
+
+void pack_encoder_init(struct pack_encoder *e, const struct image_limits *limits);
+void pack_encoder_release(struct pack_encoder *e);
+
+/* A sample with the memory of its bytes. */
+struct pack_item {
+    struct pack_sample sample;
+    struct dataset_bytes image, label_map;
+    char *fault; /* why it cannot be read; NULL: it can */
+};
+
+void pack_item_release(struct pack_item *item);
+
+/* Fills item for sample i. */
+void pack_encode(struct pack_encoder *e, const struct pack_encoding *how,
+                 const struct dataset *d, int64_t i, struct pack_item *item);
+
+#endif

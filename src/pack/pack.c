@@ -1,0 +1,162 @@
+#include "pack/pack.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+
+enum { BLOCK = 16 }; /* samples in memory for each thread */
+
+struct packer {
+    const struct pack_options *o;
+    const struct dataset *d;
+    char *dir; /* where containers are made */
+    struct pack_encoder *encoder;
+    struct pack_item *item;
+    int block;
+    struct pack_result result;
+};
+
+static void empty_folder(const char *dir)
+{
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        char *path = path_join(dir, name[i]);
+
+        if (file_is_dir(path)) {
+            empty_folder(path);
+            (void)rmdir(path);
+        } else {
+            (void)unlink(path);
+        }
+        free(path);
+    }
+    dir_list_free(name, n);
+}
+
+static void move(const char *dir, const char *name, const char *out)
+{
+    char *from = path_join(dir, name), *to = path_join(out, name);
+
+    if (rename(from, to) < 0)
+        die("cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    free(from);
+    free(to);
+}
+
+/* What the container is made of, the file that stands for all of them last. */
+static void move_all(const struct packer *p, const char *main)
+{
+    int n;
+    char **name = dir_list(p->dir, &n);
+
+    for (int i = 0; i < n; i++)
+        if (strcmp(name[i], main) != 0)
+            move(p->dir, name[i], p->o->out);
+    move(p->dir, main, p->o->out);
+    dir_list_free(name, n);
+}
+
+static void drop_item(const struct packer *p, struct pack_item *item)
+{
+    struct strbuf name = STRBUF_INIT;
+
+    dataset_describe(p->d, item->sample.number, &name);
+    if (p->o->fail)
+        die("'%s': %s", name.buf, item->fault);
+    log_warning("'%s' is left out: %s", name.buf, item->fault);
+    strbuf_release(&name);
+    free(item->fault);
+    item->fault = NULL;
+}
+
+/* Samples [from, to), which a block holds. */
+static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
+{
+    int n = (int)(to - from);
+
+#pragma omp parallel for schedule(dynamic) num_threads(p->o->threads)
+    for (int i = 0; i < n; i++)
+        pack_encode(&p->encoder[omp_get_thread_num()], &p->o->encoding, p->d, from + i,
+                    &p->item[i]);
+    for (int i = 0; i < n; i++) {
+        struct pack_item *item = &p->item[i];
+
+        if (item->fault) {
+            drop_item(p, item);
+            p->result.left_out++;
+            continue;
+        }
+        p->o->format->add(file, &item->sample);
+        p->result.samples++;
+        p->result.bytes += (int64_t)(item->sample.len + item->sample.label_map_len);
+    }
+    if (p->o->progress)
+        p->o->progress(to, p->d->n, p->o->arg);
+}
+
+/* A container of samples [from, to), unless it is there. */
+static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t to)
+{
+    const struct pack_format *format = p->o->format;
+    char *main = xasprintf("%s%s", stem, format->ending);
+    char *path = path_join(p->o->out, main);
+
+    p->result.containers++;
+    if (file_exists(path)) {
+        p->result.kept += to - from;
+    } else {
+        void *file;
+
+        empty_folder(p->dir);
+        file = format->create(p->dir, stem, from);
+        for (int64_t i = from; i < to; i += p->block)
+            add_block(p, file, i, i + p->block < to ? i + p->block : to);
+        format->finish(file);
+        move_all(p, main);
+    }
+    free(main);
+    free(path);
+}
+
+struct pack_result pack_split(const struct pack_options *o, const struct dataset *d,
+                              const char *split)
+{
+    int64_t shard = o->shard > 0 && !o->format->whole ? o->shard : d->n, k = 0;
+    bool whole = o->format->whole || o->shard == 0;
+    struct packer p = {.o = o, .d = d, .block = BLOCK * o->threads};
+
+    p.dir = path_join(o->out, ".packing");
+    if (dir_make_all(p.dir))
+        die("cannot make the folder '%s': %s", p.dir, strerror(errno));
+    p.encoder = xcalloc((size_t)o->threads, sizeof(*p.encoder));
+    for (int i = 0; i < o->threads; i++)
+        pack_encoder_init(&p.encoder[i], &o->encoding.limits);
+    p.item = xcalloc((size_t)p.block, sizeof(*p.item));
+    for (int64_t from = 0; from < d->n; from += shard, k++) {
+        char *stem = whole ? xstrdup(split) : xasprintf("%s-%06" PRId64, split, k);
+
+        pack_container(&p, stem, from, from + shard < d->n ? from + shard : d->n);
+        free(stem);
+    }
+    for (int i = 0; i < o->threads; i++)
+        pack_encoder_release(&p.encoder[i]);
+    for (int i = 0; i < p.block; i++)
+        pack_item_release(&p.item[i]);
+    empty_folder(p.dir);
+    (void)rmdir(p.dir);
+    free(p.encoder);
+    free(p.item);
+    free(p.dir);
+    return p.result;
+}

@@ -1,0 +1,121 @@
+/* What the number of channels says of other keys. */
+#include <string.h>
+
+#include "base/error.h"
+#include "config/value.h"
+#include "image/image.h"
+#include "ops/normalize.h"
+#include "session/model_config.h"
+
+_Static_assert((int)NORMALIZE_CHANNELS == (int)IMAGE_CHANNELS,
+               "images and their numbers");
+
+/* The family's own key: MODEL.SWIN.IN_CHANS. NULL: it has none. */
+static const char *own_key(const struct config *cfg)
+{
+    const struct model_family *f = model_family_find(cfg->model.type);
+    const struct option *o = f ? f->options : NULL;
+
+    for (; o && o->key; o++)
+        if (!strcmp(strrchr(o->key, '.'), ".IN_CHANS"))
+            return o->key;
+    return NULL;
+}
+
+/* Both say the same, so what only one of them says goes for the other. */
+static void preset_channels(struct config *cfg)
+{
+    const char *key = own_key(cfg), *from, *to;
+    struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+
+    if (!key || !config_where(cfg, key) == !config_where(cfg, "MODEL.IN_CHANS"))
+        return;
+    from = config_where(cfg, key) ? key : "MODEL.IN_CHANS";
+    to = config_where(cfg, key) ? "MODEL.IN_CHANS" : key;
+    strbuf_addf(&text, "%lld", (long long)config_get(cfg, from)->i);
+    strbuf_addf(&where, "%s %s", from, text.buf);
+    if (config_get(cfg, to)->i != config_get(cfg, from)->i)
+        config_preset(cfg, to, text.buf, where.buf);
+    strbuf_release(&text);
+    strbuf_release(&where);
+}
+
+/* Numbers of RGB that no user has given. */
+static void preset_mean(struct config *cfg, const char *key,
+                        const struct float_list *list, const char *where)
+{
+    const char *by = config_where(cfg, key);
+    struct strbuf text = STRBUF_INIT;
+
+    if (list->n != IMAGE_RGB || (by && strncmp(by, "MODEL.PRETRAINED ", 17) != 0))
+        return;
+    strbuf_addf(&text, "[%.8g]", (list->item[0] + list->item[1] + list->item[2]) / 3);
+    config_set_for(cfg, key, text.buf, where);
+    strbuf_release(&text);
+}
+
+void input_preset(struct config *cfg)
+{
+    struct strbuf where = STRBUF_INIT;
+
+    preset_channels(cfg);
+    if (cfg->model.in_chans == IMAGE_RGB)
+        return;
+    strbuf_addf(&where, "MODEL.IN_CHANS %lld", (long long)cfg->model.in_chans);
+    preset_mean(cfg, "DATA.MEAN", &cfg->data.mean, where.buf);
+    preset_mean(cfg, "DATA.STD", &cfg->data.std, where.buf);
+    if (cfg->model.in_chans != 1) {
+        config_preset(cfg, "AUG.AUTO_AUGMENT", "none", where.buf);
+        config_preset(cfg, "AUG.COLOR_JITTER", "0", where.buf);
+        config_preset(cfg, "AUG.REPROB", "0", where.buf);
+    }
+    strbuf_release(&where);
+}
+
+static void check_numbers(const struct config *cfg, struct problems *p, const char *key,
+                          const struct float_list *list)
+{
+    long long n = cfg->model.in_chans;
+
+    if (list->n == 1 || list->n == n)
+        return;
+    if (n == 1)
+        config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
+                     "%s has %d numbers, and images have one channel (MODEL.IN_CHANS)",
+                     key, list->n);
+    else
+        config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
+                     "%s has %d numbers, and images have %lld channels (MODEL.IN_CHANS): "
+                     "give as many, or one for all",
+                     key, list->n, n);
+}
+
+void input_check(const struct config *cfg, struct problems *p)
+{
+    const char *key = own_key(cfg);
+    long long n = cfg->model.in_chans;
+
+    if (key && config_get(cfg, key)->i != n)
+        config_blame(cfg, p, KEYS(key, "MODEL.IN_CHANS"),
+                     "%s is %lld, and MODEL.IN_CHANS is %lld", key,
+                     (long long)config_get(cfg, key)->i, n);
+    check_numbers(cfg, p, "DATA.MEAN", &cfg->data.mean);
+    check_numbers(cfg, p, "DATA.STD", &cfg->data.std);
+}
+
+static double number(const struct float_list *list, int channel)
+{
+    if (channel >= list->n && list->n != 1)
+        BUG("a number for channel %d of %d", channel, list->n);
+    return list->item[list->n == 1 ? 0 : channel];
+}
+
+double input_mean(const struct config *cfg, int channel)
+{
+    return number(&cfg->data.mean, channel);
+}
+
+double input_std(const struct config *cfg, int channel)
+{
+    return number(&cfg->data.std, channel);
+}

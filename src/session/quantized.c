@@ -1,0 +1,241 @@
+#include "session/quantized.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/kernel.h"
+#include "ops/add.h"
+#include "ops/avgpool2d.h"
+#include "ops/batchnorm.h"
+#include "ops/concat.h"
+#include "ops/conv2d.h"
+#include "ops/global_avgpool.h"
+#include "ops/linear.h"
+#include "ops/maxpool2d.h"
+#include "ops/pad_shortcut.h"
+#include "ops/qlayer.h"
+#include "ops/quantize.h"
+#include "ops/relu.h"
+#include "ops/scale_channels.h"
+#include "ops/sigmoid.h"
+#include "ops/view.h"
+
+/* ---- which layers ---- */
+
+static bool is_layer(const struct node *n)
+{
+    return (n->op == &op_conv2d || n->op == &op_linear) &&
+           n->in[CONV2D_WEIGHT]->kind == TENSOR_PARAM;
+}
+
+static bool kept(const struct quantized_choice *c, const char *layer)
+{
+    for (int i = 0; i < c->nkeep; i++)
+        if (!fnmatch(c->keep[i], layer, 0))
+            return true;
+    return false;
+}
+
+const char *quantized_keep_unmatched(const struct graph *g,
+                                     const struct quantized_choice *c)
+{
+    for (int i = 0; i < c->nkeep; i++) {
+        bool matched = false;
+
+        for (int k = 0; !matched && k < g->nnode; k++)
+            matched = is_layer(g->node[k]) && !fnmatch(c->keep[i], g->node[k]->layer, 0);
+        if (!matched)
+            return c->keep[i];
+    }
+    return NULL;
+}
+
+/* Is t never negative? Of some ops always, of others where their inputs are not. */
+static bool not_negative(const struct tensor *t)
+{
+    static const struct op *const always[] = {&op_relu, &op_sigmoid};
+    static const struct op *const passing[] = {
+        &op_maxpool2d,    &op_avgpool2d, &op_global_avgpool, &op_view,
+        &op_pad_shortcut, &op_add,       &op_concat,         &op_scale_channels};
+    const struct node *n = t->producer;
+
+    for (size_t i = 0; n && i < sizeof(always) / sizeof(*always); i++)
+        if (n->op == always[i])
+            return true;
+    for (size_t i = 0; n && i < sizeof(passing) / sizeof(*passing); i++) {
+        bool all = n->op == passing[i];
+
+        for (int k = 0; all && k < n->nin; k++)
+            all = not_negative(n->in[k]);
+        if (all)
+            return true;
+    }
+    return false;
+}
+
+static const struct node *norm_after(const struct graph *g, const struct node *n)
+{
+    const struct node *r = tensor_only_reader(g, n->out[0]);
+
+    return n->op == &op_conv2d && r && r->op == &op_batchnorm_inference ? r : NULL;
+}
+
+/* The layer that read the same tensor before, or itself. */
+static const char *scale_of(const struct quantized_layer *list, int n,
+                            const struct node *node)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].input == node->in[CONV2D_X])
+            return list[i].scale_of;
+    return node->layer;
+}
+
+int quantized_layers(const struct graph *g, const struct tensor *logits,
+                     const struct quantized_choice *c, struct quantized_layer **list)
+{
+    struct quantized_layer *l = NULL;
+    int n = 0, cap = 0;
+    bool first = true;
+
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *at = g->node[i];
+        bool wanted = is_layer(at) && (c->first || !first) &&
+                      (c->last || at->out[0] != logits) && !kept(c, at->layer);
+
+        first &= !is_layer(at);
+        if (!wanted)
+            continue;
+        GROW(l, n, cap);
+        l[n] = (struct quantized_layer){
+            .node = at,
+            .bn = norm_after(g, at),
+            .input = at->in[CONV2D_X],
+            .scale_of = scale_of(l, n, at),
+            .is_unsigned = not_negative(at->in[CONV2D_X]),
+        };
+        n++;
+    }
+    *list = l;
+    return n;
+}
+
+/* ---- the net ---- */
+
+struct rewrite {
+    struct builder *b;
+    struct tensor **to;    /* of each tensor of the old graph */
+    struct tensor **bytes; /* the same, quantized */
+    bool *gone;            /* parameters that the new net has not */
+};
+
+static void drop_weights(struct rewrite *r, const struct quantized_layer *l)
+{
+    const struct batchnorm_attrs *a = l->bn ? l->bn->attrs : NULL;
+
+    r->gone[l->node->in[CONV2D_WEIGHT]->id] = true;
+    if (!l->bn)
+        return;
+    if (l->node->nin > CONV2D_BIAS)
+        r->gone[l->node->in[CONV2D_BIAS]->id] = true;
+    for (int i = BATCHNORM_WEIGHT; i < l->bn->nin; i++)
+        r->gone[l->bn->in[i]->id] = true;
+    r->gone[a->batches->id] = true;
+}
+
+/* Inputs, and parameters and buffers in their order. */
+static void copy_leaves(struct rewrite *r, const struct graph *from)
+{
+    for (int i = 0; i < from->ntensor; i++) {
+        const struct tensor *t = from->tensor[i];
+
+        if (t->producer || r->gone[i])
+            continue;
+        if (t->kind == TENSOR_INPUT)
+            r->to[i] = graph_input(r->b, t->name, t->dtype, t->layout, t->ndim, t->dim);
+        else if (t->kind == TENSOR_PARAM)
+            r->to[i] =
+                graph_param(r->b, "", t->name, t->layout, t->ndim, t->dim, t->init);
+        else if (t->memory == MEMORY_WEIGHTS)
+            r->to[i] = graph_buffer(r->b, "", t->name, t->ndim, t->dim, t->init);
+    }
+}
+
+static struct tensor *bytes_of(struct rewrite *r, const struct quantized_layer *l)
+{
+    struct tensor **q = &r->bytes[l->input->id], *scale;
+
+    if (*q)
+        return *q;
+    scale = graph_param(r->b, l->scale_of, QLAYER_INPUT_SCALE_NAME, LAYOUT_PLAIN, 1,
+                        (const int64_t[]){1}, (struct init){INIT_CONSTANT, 1});
+    return *q = quantize(r->b, r->to[l->input->id], scale, l->scale_of,
+                         .is_unsigned = l->is_unsigned);
+}
+
+static void add_layer(struct rewrite *r, const struct quantized_layer *l)
+{
+    const struct node *n = l->node;
+    const struct tensor *w = n->in[CONV2D_WEIGHT];
+    const struct init zero = {INIT_ZERO, 0}, one = {INIT_CONSTANT, 1};
+    struct tensor *in[QLAYER_BIAS + 1], *y;
+    int nin = l->bn || n->nin > CONV2D_BIAS ? QLAYER_BIAS + 1 : QLAYER_BIAS;
+
+    in[QLAYER_X] = bytes_of(r, l);
+    in[QLAYER_INPUT_SCALE] = in[QLAYER_X]->producer->in[QUANTIZE_SCALE];
+    in[QLAYER_WEIGHT] =
+        graph_param(r->b, n->layer, QLAYER_WEIGHT_NAME, w->layout, w->ndim, w->dim, zero);
+    in[QLAYER_WEIGHT_SCALE] = graph_param(r->b, n->layer, QLAYER_WEIGHT_SCALE_NAME,
+                                          LAYOUT_PLAIN, 1, w->dim, one);
+    if (l->bn)
+        in[QLAYER_BIAS] =
+            graph_param(r->b, n->layer, "bias", LAYOUT_PLAIN, 1, w->dim, zero);
+    else if (n->nin > CONV2D_BIAS)
+        in[QLAYER_BIAS] = r->to[n->in[CONV2D_BIAS]->id];
+    y = n->op == &op_conv2d ? qconv2d_(r->b, n->attrs, in, nin)
+                            : qlinear_(r->b, n->attrs, in, nin);
+    r->to[(l->bn ? l->bn : n)->out[0]->id] = y;
+}
+
+static void copy_node(struct rewrite *r, const struct node *n)
+{
+    struct tensor **in = xcalloc((size_t)n->nin + 1, sizeof(*in));
+    const struct node *copy;
+
+    for (int i = 0; i < n->nin; i++)
+        in[i] = r->to[n->in[i]->id];
+    copy = node(r->b, n->op, n->layer, n->attrs, in, n->nin)->producer;
+    for (int i = 0; i < n->nout; i++)
+        r->to[n->out[i]->id] = copy->out[i];
+    free(in);
+}
+
+void quantized_net(struct builder *b, const struct graph *from,
+                   const struct tensor *logits, const struct quantized_choice *c,
+                   struct tensor ***map)
+{
+    size_t n = (size_t)from->ntensor;
+    struct rewrite r = {.b = b,
+                        .to = xcalloc(n, sizeof(struct tensor *)),
+                        .bytes = xcalloc(n, sizeof(struct tensor *)),
+                        .gone = xcalloc(n, sizeof(bool))};
+    struct quantized_layer *list;
+    int layers = quantized_layers(from, logits, c, &list), at = 0;
+
+    for (int i = 0; i < layers; i++)
+        drop_weights(&r, &list[i]);
+    copy_leaves(&r, from);
+    for (int i = 0; i < from->nnode; i++) {
+        const struct node *node = from->node[i];
+
+        if (at < layers && list[at].node == node)
+            add_layer(&r, &list[at++]);
+        else if (!r.to[node->out[0]->id]) /* else a batch norm that is in its layer */
+            copy_node(&r, node);
+    }
+    *map = r.to;
+    free(r.bytes);
+    free(r.gone);
+    free(list);
+}

@@ -1,0 +1,143 @@
+#include "train/calibrate.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { BINS = CALIBRATION_BINS };
+
+void calibration_most(struct calibration *c, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double a = fabs((double)x[i]);
+
+        if (!isfinite(a))
+            c->bad++;
+        else if (a > c->most)
+            c->most = a;
+    }
+}
+
+void calibration_count(struct calibration *c, const float *x, int64_t n)
+{
+    double per = c->most > 0 ? BINS / c->most : 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        double a = fabs((double)x[i]);
+        int64_t k = isfinite(a) ? (int64_t)(a * per) : 0;
+
+        c->bin[k < BINS ? k : BINS - 1]++;
+    }
+    c->n += n;
+}
+
+static double range_minmax(const struct calibration *c, int levels, double percentile)
+{
+    (void)levels, (void)percentile;
+    return c->most;
+}
+
+/* So many percent of the values are not cut. */
+static double range_percentile(const struct calibration *c, int levels, double percentile)
+{
+    double want = (double)c->n * percentile / 100, sum = 0;
+
+    (void)levels;
+    for (int k = 0; k < BINS; k++) {
+        sum += (double)c->bin[k];
+        if (sum >= want)
+            return c->most * (k + 1) / BINS;
+    }
+    return c->most;
+}
+
+/* What `levels` numbers make of the first n bins: each group's mean, where there was
+ * something. */
+static void requantize(const int64_t *bin, int n, int levels, double *q)
+{
+    for (int l = 0; l < levels; l++) {
+        int lo = (int)((int64_t)l * n / levels),
+            hi = (int)((int64_t)(l + 1) * n / levels);
+        double sum = 0;
+        int there = 0;
+
+        for (int k = lo; k < hi; k++) {
+            sum += (double)bin[k];
+            there += bin[k] > 0;
+        }
+        for (int k = lo; k < hi; k++)
+            q[k] = bin[k] ? sum / there : 0;
+    }
+}
+
+/* How much is lost of the first n bins, with all beyond them in the last one. */
+static double divergence(const struct calibration *c, int n, int levels)
+{
+    double q[BINS], all = (double)c->n, in_q = 0, beyond = 0, d = 0;
+
+    requantize(c->bin, n, levels, q);
+    for (int k = n; k < BINS; k++)
+        beyond += (double)c->bin[k];
+    for (int k = 0; k < n; k++)
+        in_q += q[k];
+    for (int k = 0; k < n; k++) {
+        double p = (double)c->bin[k] + (k == n - 1 ? beyond : 0);
+
+        if (p <= 0)
+            continue;
+        if (q[k] <= 0) /* values were cut to where there had been none */
+            q[k] = 1e-3;
+        d += p / all * log(p / all / (q[k] / in_q));
+    }
+    return d;
+}
+
+/* The cut whose numbers tell least from what was there (Kullback-Leibler; Migacz 2017,
+ * "8-bit inference with TensorRT"). The bin of zeros, which are exact, is left out. */
+static double range_entropy(const struct calibration *c, int levels, double percentile)
+{
+    struct calibration without = *c;
+    double least = INFINITY, best = c->most;
+
+    (void)percentile;
+    without.n -= without.bin[0];
+    without.bin[0] = 0;
+    if (without.n <= 0)
+        return c->most;
+    for (int n = levels + 1; n <= BINS; n++) {
+        double d = divergence(&without, n, levels);
+
+        if (d < least) {
+            least = d;
+            best = c->most * n / BINS;
+        }
+    }
+    return best;
+}
+
+static const char *const percentile_reads[] = {"QUANT.PERCENTILE", NULL};
+
+static const struct calibrator calibrators[] = {
+    {"minmax", "the largest magnitude: nothing is cut", range_minmax, NULL},
+    {"percentile", "QUANT.PERCENTILE of the values are not cut", range_percentile,
+     percentile_reads},
+    {"entropy", "the cut that keeps most of the distribution, as TensorRT has it",
+     range_entropy, NULL},
+    {NULL, NULL, NULL, NULL},
+};
+
+static struct named calibrator_at(const void *table, int i)
+{
+    const struct calibrator *row = (const struct calibrator *)table + i;
+
+    return (struct named){.name = row->name, .help = row->help, .reads = row->reads};
+}
+
+const struct names calibrator_names = {.at = calibrator_at, .table = calibrators};
+
+const struct calibrator *calibrator_find(const char *name)
+{
+    int i = names_find(&calibrator_names, name);
+
+    return i < 0 ? NULL : &calibrators[i];
+}

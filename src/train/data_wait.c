@@ -1,0 +1,36 @@
+#include "train/data_wait.h"
+
+static const double little_share = 0.1, little_seconds = 1;
+
+/* A cache that the run does not have yet, and what helps beside it. */
+static const struct {
+    const char *cache, *more;
+} advice[STAGES] = {
+    [STAGE_READ] = {"DATA.CACHE encoded keeps files in memory",
+                    "trainc pack makes a few large files of many"},
+    [STAGE_DECODE] = {"DATA.CACHE decoded keeps images in memory",
+                      "trainc pack --size N makes images smaller"},
+    [STAGE_RESIZE] = {NULL, "trainc pack --size N makes images smaller"},
+    [STAGE_AUGMENT] = {NULL, "AUG.AUTO_AUGMENT and AUG.COLOR_JITTER are what takes time"},
+};
+
+void data_wait_add(struct strbuf *out, const struct data_wait *w)
+{
+    double share = w->waited / (w->seconds + 1e-9);
+    enum stage stage = stage_slowest(&w->stages);
+    bool cache;
+
+    if (!(share >= little_share) || w->waited < little_seconds)
+        return;
+    strbuf_addf(out,
+                "waited %.1f s for data, %.0f %% of the time; of the loader's work: ",
+                w->waited, 100 * share);
+    stage_times_show(&w->stages, out);
+    strbuf_addf(out, "; what helps: ");
+    if (w->workers < w->cores)
+        strbuf_addf(out, "DATA.NUM_WORKERS %d (now %d), ", w->cores, w->workers);
+    cache = stage == STAGE_READ ? w->holds_files : w->holds_images;
+    if (advice[stage].cache && !cache)
+        strbuf_addf(out, "%s, and ", advice[stage].cache);
+    strbuf_addstr(out, advice[stage].more);
+}

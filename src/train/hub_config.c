@@ -1,0 +1,198 @@
+#include "train/hub_config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config/problems.h"
+#include "io/json.h"
+#include "models/table.h"
+#include "train/weights_cache.h"
+
+struct hub {
+    struct config *cfg;
+    struct problems *p;
+    const char *path;  /* of config.json */
+    const char *where; /* for keys */
+};
+
+/* The file beside the weights; NULL: these are not of the hub, or it is not there. */
+static char *find_file(const struct config *cfg)
+{
+    struct pretrained_request r;
+    struct strbuf unused = STRBUF_INIT;
+    char *weights = NULL, *folder, *path = NULL;
+
+    if (*cfg->model.pretrained &&
+        pretrained_parse(cfg->model.pretrained, cfg->model.name, &r, &unused) && !r.row)
+        weights = weights_cache_find(&r);
+    strbuf_release(&unused);
+    if (!weights)
+        return NULL;
+    folder = path_dirname(weights);
+    path = path_join(folder, "config.json");
+    free(folder);
+    free(weights);
+    if (file_exists(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* NULL with a reason. */
+static json_t *read_object(const char *path, struct strbuf *why)
+{
+    size_t len;
+    char *text = file_read_most(path, 1 << 24, &len);
+    json_t *j = text ? json_parse(text, len, why) : NULL;
+
+    if (!text)
+        strbuf_addstr(why, "cannot be read");
+    free(text);
+    if (j && !json_is_object(j)) {
+        strbuf_addstr(why, "is no JSON object");
+        json_decref(j);
+        return NULL;
+    }
+    return j;
+}
+
+static void blame(const struct hub *h, const char *key, const char *what)
+{
+    problems_error(h->p, h->where, "'%s': \"%s\" %s", h->path, key, what);
+}
+
+/* Three numbers, or one for each channel. */
+static void preset_numbers(const struct hub *h, const json_t *j, const char *name,
+                           const char *key)
+{
+    const json_t *list = json_object_get(j, name);
+    struct strbuf text = STRBUF_INIT;
+    bool good = json_array_size(list) > 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *v = json_array_get(list, i);
+
+        good &= json_is_number(v) && isfinite(json_number_value(v));
+        strbuf_addf(&text, "%s%.8g", i ? ", " : "[", json_number_value(v));
+    }
+    strbuf_addch(&text, ']');
+    if (list && !good)
+        blame(h, name, "is no list of numbers");
+    else if (list)
+        config_preset(h->cfg, key, text.buf, h->where);
+    strbuf_release(&text);
+}
+
+/* [channels, height, width] */
+static void preset_size(const struct hub *h, const json_t *j)
+{
+    const json_t *list = json_object_get(j, "input_size");
+    long long v[3];
+
+    if (!list)
+        return;
+    for (size_t i = 0; i < 3; i++)
+        v[i] = json_integer_value(json_array_get(list, i));
+    if (json_array_size(list) != 3 || v[0] < 1 || v[1] < 1 || v[2] < 1) {
+        blame(h, "input_size", "is not [channels, height, width]");
+        return;
+    }
+    if (v[1] != v[2]) {
+        blame(h, "input_size", "is no square, and classifiers see squares");
+        return;
+    }
+    char *side = xasprintf("%lld", v[1]), *channels = xasprintf("%lld", v[0]);
+
+    config_preset(h->cfg, "DATA.IMG_SIZE", side, h->where);
+    if (v[0] != 3)
+        config_preset(h->cfg, "MODEL.IN_CHANS", channels, h->where);
+    free(side);
+    free(channels);
+}
+
+static void preset_images(const struct hub *h, const json_t *j)
+{
+    const char *how = json_string_value(json_object_get(j, "interpolation"));
+    const char *crop = json_string_value(json_object_get(j, "crop_mode"));
+    const json_t *share = json_object_get(j, "crop_pct");
+    char *text = xasprintf("%.8g", json_number_value(share));
+
+    preset_size(h, j);
+    preset_numbers(h, j, "mean", "DATA.MEAN");
+    preset_numbers(h, j, "std", "DATA.STD");
+    if (how && strcmp(how, "bicubic") != 0 && strcmp(how, "bilinear") != 0)
+        blame(h, "interpolation", "is neither bicubic nor bilinear");
+    else if (how)
+        config_preset(h->cfg, "DATA.INTERPOLATION", how, h->where);
+    if (share && !json_is_number(share))
+        blame(h, "crop_pct", "is no number");
+    else if (share)
+        config_preset(h->cfg, "DATA.CROP_PCT", text, h->where);
+    if (crop && !strcmp(crop, "squash"))
+        config_preset(h->cfg, "TEST.CROP", "False", h->where);
+    else if (crop && strcmp(crop, "center") != 0)
+        blame(h, "crop_mode", "is neither center nor squash");
+    free(text);
+}
+
+static void preset(const struct hub *h, const json_t *j)
+{
+    const char *name = json_string_value(json_object_get(j, "architecture"));
+    const json_t *images = json_object_get(j, "pretrained_cfg");
+    const json_t *args = json_object_get(j, "model_args");
+
+    bool named = config_where(h->cfg, "MODEL.NAME") != NULL;
+
+    if (name && !named && !model_family_of(name))
+        problems_error(h->p, h->where,
+                       "'%s': \"architecture\" is '%s', and there is no such model "
+                       "('trainc models' lists them)",
+                       h->path, name);
+    else if (name)
+        config_preset(h->cfg, "MODEL.NAME", name, h->where);
+    else if (!named)
+        blame(h, "architecture", "is not there: name the net with --model");
+    if (json_object_size(args))
+        problems_warn(h->p, h->where,
+                      "'%s': \"model_args\" of another net than its name's are not read",
+                      h->path);
+    /* timm's older files have all of it at the top. */
+    preset_images(h, images ? images : j);
+}
+
+void hub_config_preset(struct config *cfg, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    char *path = find_file(cfg);
+    char *where = xasprintf("MODEL.PRETRAINED %s", cfg->model.pretrained);
+    json_t *j = path ? read_object(path, &why) : NULL;
+
+    if (j)
+        preset(&(struct hub){cfg, p, path, where}, j);
+    else if (path)
+        problems_error(p, where, "'%s': %s", path, why.buf);
+    json_decref(j);
+    strbuf_release(&why);
+    free(where);
+    free(path);
+}
+
+int hub_config_classes(const struct config *cfg)
+{
+    struct strbuf unused = STRBUF_INIT;
+    char *path = find_file(cfg);
+    json_t *j = path ? read_object(path, &unused) : NULL;
+    const json_t *n = json_object_get(j, "num_classes");
+    json_int_t v;
+
+    if (!n)
+        n = json_object_get(json_object_get(j, "pretrained_cfg"), "num_classes");
+    v = json_integer_value(n);
+    json_decref(j);
+    strbuf_release(&unused);
+    free(path);
+    return v > 0 && v < 1 << 24 ? (int)v : 0;
+}

@@ -1,0 +1,164 @@
+#include "train/quantize.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/strmap.h"
+#include "graph/flat.h"
+#include "ops/batchnorm.h"
+#include "ops/conv2d.h"
+#include "ops/qlayer.h"
+#include "ops/quantize_formula.h"
+#include "train/statedict.h"
+
+/* The flat weights of both nets, and where each name lies in the new one. */
+struct move {
+    const float *from;
+    float *to;
+    struct strmap at; /* name: its segment */
+};
+
+static const float *old_at(const struct move *m, const struct tensor *t)
+{
+    return m->from + t->offset / sizeof(float);
+}
+
+static float *new_at(const struct move *m, const char *layer, const char *suffix)
+{
+    char *name = xasprintf("%s.%s", layer, suffix);
+    const struct segment *s = strmap_get(&m->at, name);
+
+    if (!s)
+        BUG("no parameter %s", name);
+    free(name);
+    return m->to + s->offset;
+}
+
+/* Factor and summand of a channel by the batch norm, if there is one. */
+static void norm_of(const struct move *m, const struct node *bn, int64_t o, double *scale,
+                    double *shift)
+{
+    const struct batchnorm_attrs *a = bn ? bn->attrs : NULL;
+
+    *scale = 1;
+    *shift = 0;
+    if (!bn)
+        return;
+    *scale = (double)old_at(m, bn->in[BATCHNORM_WEIGHT])[o] /
+             sqrt((double)old_at(m, bn->in[BATCHNORM_INFERENCE_VAR])[o] + (double)a->eps);
+    *shift = (double)old_at(m, bn->in[BATCHNORM_BIAS])[o] -
+             (double)old_at(m, bn->in[BATCHNORM_INFERENCE_MEAN])[o] * *scale;
+}
+
+/* Channels come first in memory, so the order within one does not matter. */
+static void move_layer(const struct move *m, const struct quantized_layer *l)
+{
+    const struct node *n = l->node;
+    const struct tensor *w = n->in[CONV2D_WEIGHT];
+    const struct tensor *b = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
+    int64_t inner = tensor_len(w) / w->dim[0];
+    float *to = new_at(m, n->layer, QLAYER_WEIGHT_NAME);
+    float *scale = new_at(m, n->layer, QLAYER_WEIGHT_SCALE_NAME);
+    float *bias = l->bn ? new_at(m, n->layer, "bias") : NULL;
+
+    for (int64_t o = 0; o < w->dim[0]; o++) {
+        const float *from = old_at(m, w) + o * inner;
+        double f, shift, most = 0;
+
+        norm_of(m, l->bn, o, &f, &shift);
+        for (int64_t i = 0; i < inner; i++)
+            most = fmax(most, fabs((double)from[i] * f));
+        scale[o] = most > 0 ? (float)(most / QUANTIZE_MOST_I8) : 1;
+        for (int64_t i = 0; i < inner; i++)
+            to[o * inner + i] = quantize_element((float)((double)from[i] * f), scale[o],
+                                                 -QUANTIZE_MOST_I8, QUANTIZE_MOST_I8);
+        if (bias)
+            bias[o] = (float)((b ? (double)old_at(m, b)[o] : 0) * f + shift);
+    }
+}
+
+/* What both nets have. */
+static void move_same(const struct move *m, const struct flat *from)
+{
+    for (int i = 0; i < from->nsegment; i++) {
+        const struct segment *s = &from->segment[i];
+        const struct segment *to = strmap_get(&m->at, s->tensor->name);
+
+        if (to && to->len == s->len)
+            memcpy(m->to + to->offset, m->from + s->offset,
+                   (size_t)s->len * sizeof(float));
+    }
+}
+
+void quantize_weights(struct session *to, const struct session *from,
+                      const struct quantized_layer *list, int n, const double *input)
+{
+    const struct flat *f = session_flat(to);
+    float *old = xmalloc((size_t)session_flat(from)->weights_len * sizeof(*old));
+    struct move m = {.from = old, .to = xcalloc((size_t)f->weights_len, sizeof(*m.to))};
+
+    session_get(from, MEMORY_WEIGHTS, old);
+    for (int i = 0; i < f->nsegment; i++)
+        strmap_put(&m.at, f->segment[i].tensor->name, &f->segment[i]);
+    move_same(&m, session_flat(from));
+    for (int i = 0; i < n; i++) {
+        move_layer(&m, &list[i]);
+        *new_at(&m, list[i].scale_of, QLAYER_INPUT_SCALE_NAME) = (float)input[i];
+    }
+    session_set(to, MEMORY_WEIGHTS, m.to);
+    session_refresh(to);
+    strmap_release(&m.at);
+    free(m.to);
+    free(old);
+}
+
+int quantize_write(const struct session *s, const char *path, const char *config,
+                   const char *classes, struct strbuf *why)
+{
+    const struct flat *f = session_flat(s);
+    float *flat = xmalloc((size_t)f->weights_len * sizeof(*flat));
+    char **data = xcalloc((size_t)f->nsegment, sizeof(*data));
+    struct safetensors_writer out = {0};
+    int rc;
+
+    session_get(s, MEMORY_WEIGHTS, flat);
+    for (int i = 0; i < f->nsegment; i++) {
+        const struct tensor *t = f->segment[i].tensor;
+        struct statedict_shape shape = statedict_shape(t);
+
+        data[i] = xmalloc(statedict_size(t));
+        statedict_pack(&f->segment[i], flat, data[i]);
+        safetensors_writer_add(&out, t->name, shape.dtype, shape.ndim, shape.dims,
+                               data[i]);
+    }
+    safetensors_writer_meta(&out, "trainc_config", config);
+    safetensors_writer_meta(&out, "format", "pt");
+    if (classes)
+        safetensors_writer_meta(&out, "classes", classes);
+    rc = safetensors_writer_commit(&out, path, why);
+    safetensors_writer_release(&out);
+    for (int i = 0; i < f->nsegment; i++)
+        free(data[i]);
+    free(data);
+    free(flat);
+    return rc;
+}
+
+void quantize_check_file(const struct weights_file *f, bool enable)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < f->n && !has; i++)
+        has = strstr(f->tensor[i].name, "." QLAYER_WEIGHT_NAME) != NULL;
+    if (has && !enable)
+        die("'%s' is in 8 bits: it can neither be trained nor read into a net in floats; "
+            "its own configuration (without --cfg), or QUANT.ENABLE True, evaluates it",
+            f->path);
+    if (enable && !has)
+        die("'%s' is in floats, and QUANT.ENABLE is True: trainc quantize brings it into "
+            "8 bits",
+            f->path);
+}

@@ -1,0 +1,163 @@
+#include "train/remake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "models/imagenet22k.h"
+#include "ops/image.h"
+#include "train/statedict.h"
+#include "train/weight_grid.h"
+
+enum { RGB = 3 };
+
+static const struct model_grid *grid_of(const struct model_family *f, const char *name)
+{
+    const struct model_grid *g = f->grids;
+    size_t len = strlen(name);
+
+    for (; g && g->end; g++)
+        if (len >= strlen(g->end) && !strcmp(name + len - strlen(g->end), g->end))
+            return g;
+    return NULL;
+}
+
+/* A grid in the file that differs in its side alone: dims [..., rows, channels]. */
+static bool grid_takes(const struct model_family *f, bool head, const struct tensor *t,
+                       const struct safetensors_tensor *file)
+{
+    int n = t->ndim;
+    struct weight_grid from, to;
+
+    (void)head;
+    if (!grid_of(f, t->name) || t->layout == LAYOUT_IMAGE || n < 2 || file->ndim != n ||
+        file->dims[n - 1] != t->dim[n - 1])
+        return false;
+    for (int i = 0; i < n - 2; i++)
+        if (file->dims[i] != 1 || t->dim[i] != 1)
+            return false;
+    from = weight_grid_of(file->dims[n - 2]);
+    to = weight_grid_of(t->dim[n - 2]);
+    return from.prefix == to.prefix && from.side > 0;
+}
+
+static void grid_make(const struct model_family *f, const struct tensor *t,
+                      const float *src, const int64_t *dims, float *dst)
+{
+    weight_grid_resize(src, weight_grid_of(dims[t->ndim - 2]), dst,
+                       weight_grid_of(t->dim[t->ndim - 2]), t->dim[t->ndim - 1],
+                       grid_of(f, t->name)->antialias);
+}
+
+/* Are all dims but the i-th the same? */
+static bool same_but(const struct tensor *t, const struct safetensors_tensor *file, int i)
+{
+    if (file->ndim != t->ndim)
+        return false;
+    for (int k = 0; k < t->ndim; k++)
+        if (k != i && file->dims[k] != t->dim[k])
+            return false;
+    return true;
+}
+
+/* The classifier of ImageNet-22k, and ours is of 1k. */
+static bool rows_take(const struct model_family *f, bool head, const struct tensor *t,
+                      const struct safetensors_tensor *file)
+{
+    return f->imagenet22k && head && t->layout != LAYOUT_IMAGE && same_but(t, file, 0) &&
+           file->dims[0] == IMAGENET_22K && t->dim[0] == IMAGENET_1K;
+}
+
+static void rows_make(const struct model_family *f, const struct tensor *t,
+                      const float *src, const int64_t *dims, float *dst)
+{
+    int64_t len = tensor_len(t) / IMAGENET_1K;
+
+    (void)f;
+    (void)dims;
+    for (int i = 0; i < IMAGENET_1K; i++)
+        memcpy(dst + i * len, src + imagenet22k_rows[i] * len,
+               (size_t)len * sizeof(*dst));
+}
+
+/* A convolution of three channels in the file is the first of its net. */
+static bool is_first(const struct tensor *t, const struct safetensors_tensor *file)
+{
+    return t->layout == LAYOUT_IMAGE && t->ndim == 4 && same_but(t, file, WEIGHT_I) &&
+           file->dims[WEIGHT_I] == RGB;
+}
+
+static bool grey_takes(const struct model_family *f, bool head, const struct tensor *t,
+                       const struct safetensors_tensor *file)
+{
+    (void)f;
+    (void)head;
+    return is_first(t, file) && t->dim[WEIGHT_I] == 1;
+}
+
+static bool bands_take(const struct model_family *f, bool head, const struct tensor *t,
+                       const struct safetensors_tensor *file)
+{
+    (void)f;
+    (void)head;
+    return is_first(t, file);
+}
+
+void remake_channels(const float *src, int64_t n, int64_t channels, float *dst)
+{
+    float scale = RGB / (float)channels;
+
+    for (int64_t i = 0; i < n; i++, src += RGB, dst += channels) {
+        if (channels == 1)
+            *dst = src[0] + src[1] + src[2];
+        for (int64_t c = 0; c < channels && channels > 1; c++)
+            dst[c] = src[c % RGB] * scale;
+    }
+}
+
+static void first_make(const struct model_family *f, const struct tensor *t,
+                       const float *src, const int64_t *dims, float *dst)
+{
+    int64_t channels = t->dim[WEIGHT_I];
+
+    (void)f;
+    (void)dims;
+    remake_channels(src, tensor_len(t) / channels, channels, dst);
+}
+
+static const struct remake remakes[] = {
+    {": resized, bicubic", false, grid_takes, grid_make},
+    {": the rows of ImageNet-1k", false, rows_take, rows_make},
+    {": for grey images, the sum over R, G and B", true, grey_takes, first_make},
+    {": for other channels, R, G and B in turn, times 3 / channels", true, bands_take,
+     first_make},
+};
+
+const struct remake *remake_find(const struct model_family *f, bool head,
+                                 const struct tensor *t,
+                                 const struct safetensors_tensor *file)
+{
+    for (size_t i = 0; i < sizeof(remakes) / sizeof(remakes[0]); i++)
+        if (remakes[i].takes(f, head, t, file))
+            return &remakes[i];
+    return NULL;
+}
+
+bool remake_load(const struct remake *r, const struct model_family *f,
+                 const struct segment *seg, float *flat,
+                 const struct safetensors_tensor *file, const void *packed)
+{
+    struct tensor shape = *seg->tensor;
+    struct segment from = {.tensor = &shape};
+    float *src;
+    bool ok;
+
+    memcpy(shape.dim, file->dims, (size_t)shape.ndim * sizeof(*shape.dim));
+    from.len = tensor_len(&shape);
+    src = xcalloc((size_t)from.len, sizeof(*src));
+    ok = statedict_unpack(&from, src, packed, file->dtype);
+    if (ok)
+        r->make(f, seg->tensor, src, file->dims, flat + seg->offset);
+    free(src);
+    return ok;
+}

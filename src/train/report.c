@@ -1,0 +1,85 @@
+#include "train/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+void report_init(struct report *r, const struct dataset *d,
+                 const struct class_list *classes)
+{
+    size_t k = (size_t)classes->n;
+
+    *r = (struct report){.data = d, .classes = classes};
+    r->of = xcalloc(k, sizeof(*r->of));
+    if (classes->n <= REPORT_CLASSES)
+        r->matrix = xcalloc(k * k, sizeof(*r->matrix));
+}
+
+void report_release(struct report *r)
+{
+    free(r->matrix);
+    free(r->of);
+    free(r->item);
+    *r = (struct report){0};
+}
+
+static void count(struct report *r, int label, int answer, int64_t n)
+{
+    r->of[label].n += n;
+    r->of[answer].taken += n;
+    r->of[label].right += label == answer ? n : 0;
+    if (r->matrix)
+        r->matrix[(int64_t)label * r->classes->n + answer] += n;
+}
+
+void report_add(struct report *r, int64_t sample, int32_t label, const float *logits)
+{
+    int k = r->classes->n, best = 0;
+    double sum = 0;
+    struct report_item *it;
+
+    for (int c = 1; c < k; c++)
+        if (logits[c] > logits[best])
+            best = c;
+    for (int c = 0; c < k; c++)
+        sum += exp((double)logits[c] - (double)logits[best]);
+    GROW(r->item, r->n, r->cap);
+    it = &r->item[r->n++];
+    *it = (struct report_item){.sample = sample, .label = label, .answer = best};
+    it->loss = log(sum) + (double)logits[best] - (double)logits[label];
+    it->confidence = (float)(1 / sum);
+    it->of_label = (float)exp(-it->loss);
+    count(r, label, best, 1);
+}
+
+void report_take_matrix(struct report *r, const int64_t *matrix)
+{
+    int k = r->classes->n;
+
+    for (int y = 0; y < k; y++)
+        for (int p = 0; p < k; p++)
+            count(r, y, p, matrix[(int64_t)y * k + p]);
+}
+
+double report_calibration(const struct report *r, struct report_bin bin[REPORT_BINS])
+{
+    double error = 0;
+
+    memset(bin, 0, REPORT_BINS * sizeof(*bin));
+    for (int64_t i = 0; i < r->n; i++) {
+        const struct report_item *it = &r->item[i];
+        int m = (int)ceil((double)it->confidence * REPORT_BINS) - 1;
+        struct report_bin *b = &bin[m < 0 || m >= REPORT_BINS ? 0 : m];
+
+        b->n++;
+        b->right += it->label == it->answer;
+        b->confidence += (double)it->confidence;
+    }
+    for (int m = 0; m < REPORT_BINS; m++) {
+        error += fabs((double)bin[m].right - bin[m].confidence);
+        bin[m].confidence /= bin[m].n ? (double)bin[m].n : 1;
+    }
+    return r->n ? error / (double)r->n : (double)NAN;
+}

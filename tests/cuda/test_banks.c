@@ -1,0 +1,76 @@
+/* Reads of pixels' logits in shared memory: how many meet in a bank, for all numbers of
+ * classes. */
+#include "cuda/banks.h"
+
+#include "tests/test.h"
+
+enum { BANKS = 32, WARP = 32, LEAST = 2, MOST = 256 };
+
+/* The most addresses in one bank when lanes first to first + n read, `floats` each. */
+static int meet(int first, int n, int floats, int lanes, int pitch)
+{
+    int most = 0;
+
+    for (int bank = 0; bank < BANKS; bank++) {
+        int here = 0;
+
+        for (int i = first; i < first + n; i++)
+            for (int f = 0; f < floats; f++)
+                here += (i / lanes * pitch + i % lanes * floats + f) % BANKS == bank;
+        if (here > most)
+            most = here;
+    }
+    return most;
+}
+
+static int worst(int classes, int pitch)
+{
+    int floats = classes % 4 ? 1 : 4, lanes = classes > PIXEL_CLASSES ? 4 : 1;
+    int n = WARP / floats, most = 0;
+
+    for (int first = 0; first < WARP; first += n) {
+        int here = meet(first, n, floats, lanes, pitch);
+
+        if (here > most)
+            most = here;
+    }
+    return most;
+}
+
+static void test_pixels(void **state)
+{
+    int met = 0;
+
+    (void)state;
+    for (int classes = LEAST; classes <= MOST; classes++) {
+        int with = worst(classes, classes + pixel_gap(classes));
+
+        if (with != 1)
+            fail_msg("%d classes: %d reads meet in a bank", classes, with);
+        met += worst(classes, classes) > 1;
+    }
+    assert_int_equal(worst(8, 8), 2); /* without gaps, as tables of conflicts have it */
+    assert_int_equal(worst(16, 16), 4);
+    assert_int_equal(worst(32, 32), 8);
+    assert_int_equal(worst(20, 20), 1);
+    print_message("without gaps reads would meet for %d of %d numbers of classes\n", met,
+                  MOST - LEAST + 1);
+}
+
+/* Rows stay whole packs, so that 16 bytes are read at 16 bytes. */
+static void test_packs(void **state)
+{
+    (void)state;
+    for (int classes = 4; classes <= MOST; classes += 4)
+        assert_int_equal(pixel_gap(classes) % 4, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_packs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

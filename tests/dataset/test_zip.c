@@ -1,0 +1,263 @@
+/* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): mistakes in
+ * a map, members without one, damage. That they are read right is test_containers.c's. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "dataset/table.h"
+#include "tests/child.h"
+#include "tests/make_folder.h"
+#include "tests/pack/pack_dir.h"
+#include "tests/test.h"
+
+#define GOLDEN "tests/golden/containers/zip"
+
+enum { N = 5, LIMIT = 1 << 20 };
+
+static char *read_golden(const char *name, size_t *len)
+{
+    char *path = path_join(GOLDEN, name), *data = file_read(path, len);
+
+    assert_non_null(data);
+    free(path);
+    return data;
+}
+
+/* The archive with `map` for its own one; NULL: none. */
+static char *make_zip(const char *map)
+{
+    char *dir = make_temp_dir();
+    size_t len;
+    char *data = read_golden("train.zip", &len);
+
+    make_file(dir, "train.zip", data, len);
+    if (map)
+        make_file(dir, "train_map.txt", map, strlen(map));
+    free(data);
+    return dir;
+}
+
+static struct dataset *open_zip(const char *dir)
+{
+    struct dataset_source s = pack_source(dir, false);
+
+    return dataset_open("zip", &s);
+}
+
+static void open_in_child(void *arg)
+{
+    dataset_close(open_zip(arg));
+}
+
+static void mistakes_in_a_map_are_told(void **state)
+{
+    static const struct {
+        const char *map, *why;
+    } rows[] = {
+        {"n001/0.png\t1\nn000/9.png\t0\n",
+         "train_map.txt:2: the archive has no 'n000/9.png'"},
+        {"n001/0.png 1\n", "train_map.txt:1: 'PATH<tab>CLASS' is expected, not 'n001/0"},
+        {"\n# none\nn001/0.png\tone\n", "train_map.txt:3: 'PATH<tab>CLASS' is expected"},
+        {"n001/0.png\t-1\n", "train_map.txt:1: 'PATH<tab>CLASS' is expected"},
+        {"n001/0.png\t3\n", "n001/0.png' is of class 3, and there are 3 classes"},
+        {"# nothing\n", "train.zip' has no samples"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = make_zip(rows[r].map);
+
+        check_dies(open_in_child, dir, rows[r].why);
+        remove_temp_dir(dir);
+    }
+}
+
+static void expect_bytes(const struct dataset *d, int i, const char *file)
+{
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    size_t len;
+    char *want = read_golden(file, &len);
+
+    assert_int_equal(dataset_read(d, i, LIMIT, &bytes, &why), 0);
+    assert_int_equal(bytes.len, len);
+    assert_memory_equal(bytes.data, want, len);
+    dataset_bytes_release(&bytes);
+    free(want);
+}
+
+/* Its order and its classes, whatever the folders are called; a sample may stand in it
+ * twice, and more columns do not count. */
+static void a_map_says_what_counts(void **state)
+{
+    char *dir = make_zip("n002/2.png\t0\nn001/0.png\t2\tmore\nn002/2.png\t1\r\n");
+    struct dataset *d = open_zip(dir);
+
+    (void)state;
+    assert_int_equal(d->n, 3);
+    assert_int_equal(dataset_label(d, 0), 0);
+    assert_int_equal(dataset_label(d, 1), 2);
+    assert_int_equal(dataset_label(d, 2), 1);
+    expect_bytes(d, 0, "../files/2.png");
+    expect_bytes(d, 1, "../files/0.png");
+    expect_bytes(d, 2, "../files/2.png");
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+static void folders_are_classes_without_a_map(void **state)
+{
+    char *dir = make_zip(NULL);
+    struct dataset *d = open_zip(dir);
+    static const int label[N] = {1, 0, 2, 2, 1};
+
+    (void)state;
+    assert_int_equal(d->n, N);
+    assert_int_equal(d->nclass, 3);
+    assert_string_equal(d->class_name[2], "n002");
+    for (int i = 0; i < N; i++)
+        assert_int_equal(dataset_label(d, i), label[i]);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* The index of the archive is not taken for that of another map. */
+static void a_changed_map_is_read(void **state)
+{
+    char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\n");
+    struct dataset *d;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) { /* the second by the index */
+        make_old(dir, "train.zip", 100);
+        make_old(dir, "train_map.txt", 100);
+        d = open_zip(dir);
+        assert_int_equal(dataset_label(d, 0), 1);
+        dataset_close(d);
+    }
+    make_file(dir, "train_map.txt", "n001/0.png\t2\nn000/1.png\t0\n", 26);
+    make_old(dir, "train_map.txt", 90);
+    d = open_zip(dir);
+    assert_int_equal(dataset_label(d, 0), 2);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* Which samples cannot be read, a bit each. */
+static unsigned damaged(const char *dir, const char *say)
+{
+    struct dataset *d = open_zip(dir);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    unsigned bad = 0;
+
+    for (int i = 0; i < d->n; i++)
+        if (dataset_read(d, i, LIMIT, &bytes, &why) < 0) {
+            bad |= 1u << i;
+            assert_non_null(strstr(why.buf, say));
+            strbuf_reset(&why);
+        }
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    return bad;
+}
+
+/* The byte that is `skip` bytes after the `nth` "PK\1\2" or "PK\3\4". */
+static void patch(const char *dir, const char *magic, int nth, int skip, int value)
+{
+    char *path = path_join(dir, "train.zip");
+    size_t len;
+    char *data = file_read(path, &len), *at = data;
+
+    while (memcmp(at, magic, 4) != 0 || nth-- > 0)
+        at++;
+    at[skip] = (char)value;
+    make_file(dir, "train.zip", data, len);
+    free(path);
+    free(data);
+}
+
+static void damage_stays_where_it_is(void **state)
+{
+    char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\nn002/2.png\t2\n");
+
+    (void)state;
+    assert_int_equal(damaged(dir, ""), 0);
+    patch(dir, "PK\3\4", 1, 30 + 10 + 2, 0xff); /* of the second one's deflated bytes */
+    assert_int_equal(damaged(dir, "damaged: "), 2);
+    remove_temp_dir(dir);
+}
+
+/* Bytes that are stored, and bytes that inflate, but not to what the sum is of. */
+static void sums_of_members_are_compared(void **state)
+{
+    char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\nn002/2.png\t2\n");
+
+    (void)state;
+    patch(dir, "PK\3\4", 0, 30 + 10 + 40, 0x5a);
+    assert_int_equal(damaged(dir, "damaged: its bytes have a wrong checksum"), 1);
+    patch(dir, "PK\1\2", 1, 16, 0x5a); /* the sum of the second, which is deflated */
+    patch(dir, "PK\3\4", 1, 14, 0x5a);
+    assert_int_equal(damaged(dir, "damaged: its bytes have a wrong checksum"), 3);
+    remove_temp_dir(dir);
+}
+
+static void encryption_and_doubles_are_told(void **state)
+{
+    char *dir = make_zip(NULL);
+
+    (void)state;
+    patch(dir, "PK\1\2", 1, 8, 1);
+    patch(dir, "PK\3\4", 1, 6, 1);
+    check_dies(open_in_child, dir, "'n000/1.png' is encrypted");
+    remove_temp_dir(dir);
+
+    dir = make_zip(NULL);
+    for (int i = 0; i < 10; i++) { /* the second is called as the first */
+        patch(dir, "PK\1\2", 1, 46 + i, "n001/0.png"[i]);
+        patch(dir, "PK\3\4", 1, 30 + i, "n001/0.png"[i]);
+    }
+    check_dies(open_in_child, dir, "'n001/0.png' is in it twice");
+    remove_temp_dir(dir);
+}
+
+static void other_compression_is_told(void **state)
+{
+    char *dir = make_zip("n001/0.png\t1\n");
+
+    (void)state;
+    patch(dir, "PK\1\2", 1, 10, 12);
+    patch(dir, "PK\3\4", 1, 8, 12);
+    check_dies(open_in_child, dir, "'n000/1.png' is compressed by method 12: only");
+    remove_temp_dir(dir);
+}
+
+static void a_cut_archive_is_told(void **state)
+{
+    char *dir = make_zip("n001/0.png\t1\n"), *path = path_join(dir, "train.zip");
+
+    (void)state;
+    assert_int_equal(truncate(path, 500), 0);
+    check_dies(open_in_child, dir, "train.zip': ");
+    free(path);
+    remove_temp_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_in_a_map_are_told),
+        cmocka_unit_test(a_map_says_what_counts),
+        cmocka_unit_test(folders_are_classes_without_a_map),
+        cmocka_unit_test(a_changed_map_is_read),
+        cmocka_unit_test(damage_stays_where_it_is),
+        cmocka_unit_test(sums_of_members_are_compared),
+        cmocka_unit_test(encryption_and_doubles_are_told),
+        cmocka_unit_test(other_compression_is_told),
+        cmocka_unit_test(a_cut_archive_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* Who started this process, from the environment alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/group.h"
+#include "dist/launch.h"
+#include "tests/test.h"
+
+static const char *const keys[] = {
+    "WORLD_SIZE",
+    "RANK",
+    "LOCAL_RANK",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "PMI_SIZE",
+    "PMI_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "SLURM_STEP_TASKS_PER_NODE",
+};
+
+static int clear(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        unsetenv(keys[i]);
+    return 0;
+}
+
+static void test_launchers(void **state)
+{
+    static const struct {
+        const char *set[4][2], *by;
+        int world, rank, local_rank, local_world;
+        bool mpi;
+    } row[] = {
+        {{{"WORLD_SIZE", "4"},
+          {"RANK", "3"},
+          {"LOCAL_RANK", "1"},
+          {"LOCAL_WORLD_SIZE", "2"}},
+         "torchrun",
+         4,
+         3,
+         1,
+         2,
+         0},
+        {{{"OMPI_COMM_WORLD_SIZE", "2"},
+          {"OMPI_COMM_WORLD_RANK", "1"},
+          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}},
+         "mpirun",
+         2,
+         1,
+         1,
+         2,
+         true},
+        {{{"SLURM_STEP_NUM_TASKS", "8"},
+          {"SLURM_PROCID", "5"},
+          {"SLURM_LOCALID", "2"},
+          {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}},
+         "srun",
+         8,
+         5,
+         2,
+         4,
+         true},
+        {{{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"RANK", "1"}},
+         "mpiexec",
+         3,
+         2,
+         0,
+         3,
+         true},
+        {{{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"PMI_SIZE", "1"}},
+         NULL,
+         1,
+         0,
+         0,
+         1,
+         false},
+        {{{"WORLD_SIZE", "many"}, {"RANK", "2"}, {"PMI_SIZE", ""}},
+         NULL,
+         1,
+         0,
+         0,
+         1,
+         false},
+    };
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct dist_launch l;
+
+        clear(state);
+        for (int k = 0; k < 4 && row[i].set[k][0]; k++)
+            setenv(row[i].set[k][0], row[i].set[k][1], 1);
+        l = dist_launched();
+        assert_int_equal(l.world, row[i].world);
+        assert_int_equal(l.rank, row[i].rank);
+        assert_int_equal(l.local_rank, row[i].local_rank);
+        assert_int_equal(l.local_world, row[i].local_world);
+        assert_int_equal(l.mpi, row[i].mpi);
+        assert_true(row[i].by ? l.by && !strcmp(l.by, row[i].by) : !l.by);
+    }
+}
+
+/* A group of one: nothing is opened, and what is summed stays. */
+static void test_alone(void **state)
+{
+    int64_t n = 7;
+    double x = 0.5;
+
+    (void)state;
+    dist_open(1);
+    dist_sum_counts(&n, 1);
+    dist_sum_doubles(&x, 1);
+    dist_barrier();
+    dist_agree("number", 3);
+    assert_int_equal(n, 7);
+    assert_true(x == 0.5);
+    assert_int_equal(dist_max(-2), -2);
+    assert_int_equal(dist_world(), 1);
+    assert_true(dist_is_first() && !dist_collective());
+    dist_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_launchers, clear, clear),
+        cmocka_unit_test_setup(test_alone, clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+#!/bin/bash
+# Precision by choice: lists of layers, master weights and those of batch norms, evaluation
+# in 16 bits.
+#
+#   tests/e2e/amp_layers.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-amp.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+
+"$trainc" synth shapes --out shapes --classes 3 --train 24 --val 12 --size 16 2>/dev/null || exit 1
+args=(--model resnet20 --data-path shapes --device cpu --num-classes 3 --img-size 16 -b 8 --epochs 2 --mixup 0
+  --cutmix 0 --opts TRAIN.WARMUP_EPOCHS=0 AUG.AUTO_AUGMENT=none AMP.DTYPE=bf16)
+train() { # NAME OPTION...
+  local name=$1
+  shift
+  "$trainc" "${args[@]}" OUTPUT="$name" "$@" >log 2>&1 || fail "training: $name"
+}
+rounded() { # NAME TENSOR: are all its values bf16?
+  "$trainc" export --raw --weights "$1/resnet20/default/last.safetensors" --out w.safetensors >/dev/null 2>&1
+  low_halves "$2" | awk '{n++; low += $1 != 0} END {exit !n || low > 0}'
+}
+# The lower halves of a tensor's floats, out of the header's "data_offsets".
+low_halves() {
+  local header size at
+  size=$(od -An -tu8 -N8 w.safetensors | tr -d ' ')
+  header=$(head -c $((8 + size)) w.safetensors | tail -c "$size")
+  at=$(sed -n "s/.*\"$1\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/p" <<<"$header")
+  od -An -v -w4 -tu2 -j$((8 + size + ${at% *})) -N$((${at#* } - ${at% *})) w.safetensors
+}
+
+train o2 AMP_OPT_LEVEL=O2
+rounded o2 layer1.0.conv1.weight && fail "O2 rounds weights"
+rounded o2 layer1.0.bn1.weight && fail "O2 rounds weights of batch norms"
+train o2_no_master AMP_OPT_LEVEL=O2 AMP.MASTER_WEIGHTS=False
+rounded o2_no_master layer1.0.conv1.weight || fail "O2 without master weights does not round"
+rounded o2_no_master layer1.0.bn1.weight && fail "without master weights those of batch norms are rounded"
+train o2_norms AMP_OPT_LEVEL=O2 AMP.KEEP_BATCHNORM_FP32=False
+rounded o2_norms layer1.0.bn1.weight || fail "KEEP_BATCHNORM_FP32 False does not round"
+rounded o2_norms layer1.0.conv1.weight && fail "KEEP_BATCHNORM_FP32 False rounds convolutions"
+train o3_master AMP_OPT_LEVEL=O3 AMP.MASTER_WEIGHTS=True
+rounded o3_master layer1.0.conv1.weight && fail "O3 with master weights rounds"
+
+# A list that has all layers is O0 but for the dtype of casts that are not there.
+"$trainc" "${args[@]}" OUTPUT=all AMP_OPT_LEVEL=O2 AMP.FP32="['*']" --result all.json >log 2>&1 || fail "all layers in fp32"
+"$trainc" "${args[@]}" OUTPUT=o0 AMP_OPT_LEVEL=O0 --result o0.json >log 2>&1 || fail "O0"
+[ "$(value all.json val_loss)" = "$(value o0.json val_loss)" ] || fail "all layers in fp32: $(value all.json val_loss), O0: $(value o0.json val_loss)"
+"$trainc" summary "${args[@]}" AMP_OPT_LEVEL=O2 AMP.FP32="['fc', 'layer3.*']" >said 2>log || fail "summary"
+grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer3.0.conv1 .*f32" said ||
+  fail "summary shows no types: $(grep "^layer[23].0.conv1" said)"
+
+refused() { # PATTERN OPTION...
+  local pattern=$1
+  shift
+  "$trainc" "${args[@]}" OUTPUT=no "$@" >log 2>&1
+  [ $? = 2 ] && grep -q "$pattern" log || fail "not told: $pattern"
+}
+refused "AMP.FP32: no layer of resnet20 .*matches 'head.\*'" AMP_OPT_LEVEL=O1 AMP.FP32="['head.*']"
+refused "AMP.HALF: no layer of resnet20 .*matches 'loss'" AMP_OPT_LEVEL=O1 AMP.HALF="['loss']"
+"$trainc" "${args[@]}" OUTPUT=warned AMP_OPT_LEVEL=O1 AMP.MASTER_WEIGHTS=False >log 2>&1
+grep -q "AMP.MASTER_WEIGHTS has no effect: below O2 all weights are fp32" log || fail "MASTER_WEIGHTS at O1"
+
+# Evaluation in 16 bits is close to that in fp32, and is not the same.
+eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device cpu)
+"${eval[@]}" --result f32.json --opts AMP_OPT_LEVEL=O0 >log 2>&1 || fail "eval in fp32"
+for half in bf16 fp16; do
+  "${eval[@]}" --result half.json --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=$half >log 2>&1 || fail "eval in $half"
+  awk -v a="$(value f32.json val_loss)" -v b="$(value half.json val_loss)" \
+    'BEGIN {d = (a - b) / a; exit !(a > 0 && a != b && d < 0.02 && d > -0.02)}' ||
+    fail "eval in $half: $(value half.json val_loss), fp32: $(value f32.json val_loss)"
+done
+
+[ $fails = 0 ]

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Images of one channel, four and five: training, evaluation, prediction, weights of RGB to
+# start from, and what is said where channels do not fit.
+#
+#   tests/e2e/channels.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+golden=$(realpath "$(dirname "$0")/../golden/image_channels")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-channels.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
+told() { grep -q -e "$1" log || fail "not told: $1"; }
+# NAME FILE FILE: two classes, each the same image many times.
+classes() {
+  local split i
+  for split in train val; do
+    mkdir -p "$1/$split/a" "$1/$split/b"
+    for i in 1 2 3 4; do
+      cp "$golden/$2" "$1/$split/a/$i.${2##*.}"
+      cp "$golden/$3" "$1/$split/b/$i.${3##*.}"
+    done
+  done
+}
+score() { sed -n 's/.* \* Acc@1 \(.*\) (.*/\1/p' | tail -1; }
+train() { # NAME CHANNELS OPTION...
+  local name=$1 channels=$2
+  shift 2
+  "$trainc" --model resnet20 --in-chans "$channels" --data-path "$name" --device cpu -b 4 --epochs 2 --img-size 16 \
+    --mixup 0 --cutmix 0 --output "out_$name" "$@" --opts TRAIN.WARMUP_EPOCHS=0 DATA.CACHE="${cache:-none}" >log 2>&1
+}
+
+"$trainc" synth shapes --out grey --classes 2 --train 12 --val 6 --size 16 2>/dev/null || exit 1
+cp -r grey rgb
+classes rgba rgba.png rgba.tif
+classes bands pages.tif planes.tif
+
+train rgb 3 || fail "training on RGB"
+weights=out_rgb/resnet20/default/last.safetensors
+for run in "grey 1" "rgba 4" "bands 5"; do
+  read -r name channels <<<"$run"
+  train "$name" "$channels" || fail "training: $name"
+  trained=$(score <log)
+  saved=out_$name/resnet20/default/last.safetensors
+  "$trainc" eval --resume "$saved" --data-path "$name" --device cpu >log 2>&1 || fail "eval: $name"
+  [ "$(score <log)" = "$trained" ] || fail "eval: another score: $name"
+  "$trainc" predict --weights "$saved" "$name/val" >predicted 2>log || fail "predict: $name"
+  [ "$(wc -l <predicted)" = "$(find "$name/val" -type f | wc -l)" ] || fail "predict: lines: $name"
+  grep -q "MEAN: \[0.449\]" "out_$name/resnet20/default/config.yaml" || fail "no mean of RGB: $name"
+  # RGB's weights, of which the first layer is adapted and told in one line.
+  train "$name" "$channels" --pretrained "$weights" --tag tuned || fail "fine-tuning: $name"
+  told "conv1.weight: the file has 16x3x3x3, the model 16x${channels}x3x3: for"
+done
+told "116 tensors loaded"
+cache=decoded train rgba 4 --mean 0.1 0.2 0.3 0.4 --std 0.5 --tag mean || fail "means by channel"
+
+# As timm does, also without training: of grey pixels the sum is what RGB's layer makes.
+"$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out grey.npz \
+  grey/val/*/*0.* >log 2>&1 || fail "features of grey"
+told "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+
+# Swin has a key of its own, and either does.
+for key in MODEL.IN_CHANS MODEL.SWIN.IN_CHANS; do
+  "$trainc" config --model swin_tiny_patch4_window7_224 --opts $key=4 >log 2>&1
+  [ "$(grep -c " IN_CHANS: 4" log)" = 2 ] || fail "config: $key"
+done
+
+# Mistakes.
+refused() { # NAME CHANNELS PATTERN OPTION...
+  local name=$1 channels=$2 pattern=$3
+  shift 3
+  train "$name" "$channels" "$@" --tag refused && fail "taken: $name $channels $*"
+  told "$pattern"
+}
+refused rgb 4 "a JPEG is read as RGB, and MODEL.IN_CHANS is 4, which PNG and TIFF can have"
+refused rgba 5 "it has 4 channels, and MODEL.IN_CHANS is 5"
+refused bands 6 "it has 5 pages, and MODEL.IN_CHANS is 6"
+refused rgba 4 "error: --mean: DATA.MEAN has 3 numbers, and images have 4 channels" --mean 0.1 0.2 0.3
+refused rgba 4 "error: --aa: AUG.AUTO_AUGMENT is for grey and RGB images, and MODEL.IN_CHANS is 4" --aa original
+refused rgba 4 "error: --reprob: AUG.REPROB is for grey and RGB images" --reprob 0.5
+refused rgba 40 "error: --in-chans: MODEL.IN_CHANS must be in \[1, 32\], not 40"
+
+[ $fails = 0 ]

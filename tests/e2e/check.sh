@@ -1,0 +1,69 @@
+#!/bin/bash
+# trainc check: what it finds in folders of classes and in label maps is what was put there,
+# and nothing in a sound data set.
+#
+#   tests/e2e/check.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-check.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+check() { "$trainc" check "$@" >log 2>&1; } # ARGUMENTS
+
+"$trainc" synth shapes --out shapes --classes 3 --train 30 --val 9 --size 40 2>/dev/null || exit 1
+for workers in 0 3; do
+  check --data-path shapes --img-size 80 --num-classes 3 -j $workers || { cat log; fail "sound: exit code"; }
+  grep -q "nothing to object to" log || { cat log; fail "a sound data set"; }
+  grep -q "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 " log || { cat log; fail "what there is"; }
+done
+
+# One of each, in places that are known.
+classes=(shapes/train/*)
+first=("${classes[0]}"/*)
+second=("${classes[1]}"/*)
+val=("shapes/val/$(basename "${classes[0]}")"/*)
+head -c $(($(stat -c %s "${first[3]}") * 4 / 5)) "${first[3]}" >cut && cp cut "${first[3]}"
+cp "${first[0]}" "${first[1]}"
+cp "${second[0]}" "${first[2]}"
+cp "${second[4]}" "shapes/val/$(basename "${classes[1]}")/leak.${second[4]##*.}"
+"$trainc" synth shapes --out small --classes 2 --train 2 --val 2 --size 16 2>/dev/null
+cp small/train/*/*0.jpg "${val[0]}" 2>/dev/null || cp "$(ls small/train/*/* | head -1)" "${val[0]}"
+check --data-path shapes --img-size 80 --num-classes 3 --out found.csv && fail "exit code of what is wrong"
+for want in "1 damaged" "1 clashing" "1 leak" "1 duplicate" "1 tiny"; do
+  grep -q "^$want: " log || { cat log; fail "not found: $want"; }
+done
+grep -q "nothing to object" log && fail "nothing to object to, in the end"
+for want in "${first[3]#shapes/},damaged,train," "${first[1]#shapes/},duplicate,train," "leak.*,leak,val,the same as .*${second[4]##*/}" \
+  ",clashing,train,the same as " "${val[0]#shapes/},tiny,val,16 x 16"; do
+  grep -q "$want" found.csv || { cat found.csv; fail "not in the CSV: $want"; }
+done
+[ "$(wc -l <found.csv)" = 6 ] || fail "the CSV has $(wc -l <found.csv) lines"
+# Twice what may be meant, and nothing that is wrong.
+rm "${first[3]}" "${first[2]}" shapes/val/*/leak.*
+check --data-path shapes --img-size 80 --num-classes 3 --out found.csv || { cat log; fail "duplicates and tiny ones: exit code"; }
+echo mine >other.csv
+check --data-path shapes --img-size 80 --num-classes 3 --out other.csv && fail "another file was overwritten"
+grep -q mine other.csv || fail "another file was overwritten"
+
+# Label maps: one of another size, one that says nothing.
+"$trainc" synth scenes --out scenes --train 6 --val 2 --size 64 >log 2>&1 || { cat log; fail "synth scenes"; }
+check --cfg "$here/configs/erfnet.yaml" --data-path scenes || { cat log; fail "sound label maps"; }
+labels=(scenes/gtFine/train/*/*_labelIds.png)
+"$trainc" synth scenes --out others --train 1 --val 1 --size 32 >/dev/null 2>&1
+cp others/gtFine/train/*/*_labelIds.png "${labels[1]}"
+check --cfg "$here/configs/erfnet.yaml" --data-path scenes && fail "another size passed"
+grep -q "^1 damaged" log && grep -q "pixels, and its label map 64 x 32\|pixels, and its label map 32 x" log ||
+  { cat log; fail "a label map of another size"; }
+
+# What is not there.
+check --data-path nowhere && fail "no folder passed"
+grep -q "there is no folder 'nowhere'" log || { cat log; fail "no folder: message"; }
+rm -r shapes/val
+check --data-path shapes --img-size 80 --num-classes 3 || { cat log; fail "one split alone"; }
+grep -q "there is no 'val'" log || { cat log; fail "one split alone: not said"; }
+
+[ $fails = 0 ] && echo "check: passed" || { echo "check: $fails failed"; exit 1; }

@@ -1,0 +1,82 @@
+#!/bin/bash
+# What must not be lost or replaced: a run that diverges leaves the checkpoints of before and
+# ends with 1, as does one that has nothing to learn from; files that trainc did not write stay;
+# a changed list of data is told on resume.
+#
+#   tests/e2e/diverged.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-diverged.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" synth shapes --out data --classes 4 --train 64 --val 24 --size 16 2>/dev/null || exit 1
+train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --device cpu)
+run=out/resnet20/default
+
+says() { # exit code, text, what
+  local rc=$?
+  [ $rc = "$1" ] || fail "$3: exit code $rc, not $1: $(tail -2 log)"
+  grep -q "$2" log || fail "$3: does not say '$2': $(tail -2 log)"
+}
+
+# Good checkpoints, then a rate at which weights and statistics overflow.
+"${train[@]}" --epochs 1 --output out >log 2>&1 || { cat log; fail "a good run"; }
+cp $run/last.safetensors good.safetensors
+"${train[@]}" --epochs 4 --output out --result r.json --resume $run/last.safetensors \
+  --opts TRAIN.CLIP_GRAD 0 TRAIN.BASE_LR 1e6 TRAIN.SCALE_LR False AMP_ENABLE False >log 2>&1
+says 1 "the run has diverged" "a run that diverges"
+cmp -s good.safetensors $run/last.safetensors || fail "a run that diverges: last.safetensors is another"
+grep -q '"exit": 1' r.json || fail "a run that diverges: the result"
+echo "ok: a run that diverges"
+
+# Nothing to learn from.
+mkdir -p junk/train/{a,b} junk/val/{a,b}
+for c in a b; do
+  for i in 1 2 3 4; do echo junk >junk/train/$c/$i.png; done
+  cp "$(ls data/val/*/* | head -1)" junk/val/$c/
+done
+"${train[@]}" --data-path junk --num-classes 2 --batch-size 4 --epochs 1 --output none \
+  --opts DATA.MAX_BAD_SHARE 1.0 >log 2>&1
+says 1 "had nothing to learn from" "no sound image"
+echo "ok: no sound image"
+
+# Files of others.
+cp "$here/configs/smoke/shapes.yaml" s.yaml
+"$trainc" --cfg s.yaml --data-path data --epochs 1 --output other --result s.yaml >log 2>&1
+says 2 "no JSON of trainc's" "--result on its own configuration"
+cmp -s s.yaml "$here/configs/smoke/shapes.yaml" || fail "--result wrote over a configuration"
+mkdir -p mine/resnet20/default
+cp s.yaml mine/resnet20/default/config.yaml
+"${train[@]}" --epochs 1 --output mine >log 2>&1
+says 2 "no run of trainc wrote it" "a config.yaml of one's own"
+cmp -s s.yaml mine/resnet20/default/config.yaml || fail "a run wrote over a configuration"
+"${train[@]}" --epochs 1 --output again --result r.json >log 2>&1 || fail "a result of trainc is not replaced"
+echo "ok: files of others"
+
+# Another list of files with as many updates an epoch, in the middle of an epoch.
+"${train[@]}" --epochs 2 --output moved --max-steps 2 >log 2>&1 || fail "a start"
+a=$(ls -d data/train/* | head -1) b=$(ls -d data/train/* | tail -1)
+mv "$(ls "$a"/* | head -1)" "$b/moved.jpg"
+"${train[@]}" --epochs 2 --output moved --resume moved/resnet20/default/last.safetensors >log 2>&1
+says 0 "the list of files or of labels of" "data that have changed"
+"${train[@]}" --epochs 2 --output moved >log 2>&1
+grep -q "the list of files" log && fail "data that have not changed"
+echo "ok: data that have changed"
+
+# Rounding errors in the place of zeros would be steps of Adam.
+for o in adamw sgd; do
+  "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --json $o.json \
+    --opts AMP_ENABLE False TRAIN.OPTIMIZER.NAME $o >log 2>&1 || fail "summary: $(tail -1 log)"
+  taken=$(grep -o '"kernel":"cpu [a-z0-9_]* winograd"' $o.json | wc -l)
+  [ $o = adamw ] && [ "$taken" != 0 ] && fail "adamw: Winograd's algorithm is taken $taken times"
+  [ $o = sgd ] && grep -q avx2 /proc/cpuinfo && [ "$taken" = 0 ] && fail "sgd: no Winograd"
+done
+echo "ok: Winograd"
+
+[ $fails = 0 ] && echo "diverged: passed"
+exit $((fails > 0))

@@ -1,0 +1,34 @@
+#!/bin/bash
+# --early-stop N: a run ends N epochs after its best one, with the checkpoint of its last, and
+# says so when it is started again; with other N it goes on; a run that gets better is not
+# stopped.
+#
+#   tests/e2e/early_stop.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-early.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+epochs() { wc -l <$run/summary.csv | awk '{print $1 - 1}'; }
+
+# Nothing is learned: the first validation, of epoch 0, stays the best.
+train=("$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --epochs 9 --lr 0 --warmup-epochs 0 --output out
+  --opts TRAIN.WARMUP_LR=0 TRAIN.MIN_LR=0 TRAIN.SCALE_LR=False "TRAIN.FREEZE=['*bn*']")
+run=out/resnet20/default
+for again in 1 2; do
+  "${train[@]}" --early-stop 3 --result result.json >log 2>&1 || { cat log; fail "exit code"; }
+  [ "$(epochs)" = 4 ] || { cat log; fail "$(epochs) epochs, not 4"; }
+  grep -q "no better score in 3 epochs since epoch 0: stopped (TRAIN.EARLY_STOP)" log || { cat log; fail "not said ($again)"; }
+  grep -q '"epochs": 4,' result.json && grep -q '"best_epoch": 0,' result.json || fail "the result: $(cat result.json)"
+done
+grep -q "resumed from" log || fail "the second start does not resume"
+"${train[@]}" --early-stop 5 >log 2>&1 || { cat log; fail "a larger number"; }
+[ "$(epochs)" = 6 ] || fail "a larger number: $(epochs) epochs"
+"${train[@]}" >log 2>&1 || { cat log; fail "without"; }
+[ "$(epochs)" = 9 ] || fail "without: $(epochs) epochs"
+
+[ $fails = 0 ] && echo "early_stop: passed" || { echo "early_stop: $fails failed"; exit 1; }

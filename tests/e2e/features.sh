@@ -1,0 +1,79 @@
+#!/bin/bash
+# trainc features: the same arrays in every format and batch, pooled ones are their means,
+# unread images are told; MODEL.FEATURES_ONLY in summary, and where it cannot be.
+#
+#   tests/e2e/features.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-features.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; cat log 2>/dev/null; fails=$((fails + 1)); }
+floats() { # FILE.npy: its data, without the header
+  local header
+  header=$(od -An -tu2 -j8 -N2 "$1")
+  od -An -v -w4 -tf4 -j$((10 + header)) "$1"
+}
+
+"$trainc" synth shapes --out shapes --classes 2 --train 2 --val 5 --size 32 2>/dev/null || exit 1
+args=(--model-type resnet --model test_resnet --img-size 32 --device cpu)
+
+"$trainc" features "${args[@]}" --out a.npz shapes/val >said 2>log || fail "npz"
+[ "$(cut -d' ' -f1,2 said | tr '\n' ' ')" = "0 act1 1 layer1 2 layer2 3 layer3 4 layer4 " ] ||
+  fail "stages: $(cat said)"
+grep -q "no weights were given" log || fail "random weights are not told"
+grep -q "layer3 *5 x 192 x 2 x 2 *channels 192, reduction 16" said || fail "shape: $(cat said)"
+"$trainc" features "${args[@]}" --out-indices -1 --out b.npy shapes/val >said 2>log || fail "npy"
+[ "$(floats b.npy | wc -l)" = $((5 * 96)) ] || fail "numbers in npy"
+"$trainc" features "${args[@]}" --out-indices 4 --out c.npy --val-batch-size 2 shapes/val \
+  >said 2>log || fail "batches of 2"
+cmp -s <(floats b.npy | awk '{printf "%.4f\n", $1}') \
+  <(floats c.npy | awk '{printf "%.4f\n", $1}') || fail "batches of 2: other numbers"
+"$trainc" features "${args[@]}" --out-indices 4 --out d.safetensors shapes/val >said 2>log ||
+  fail "safetensors"
+[ "$(tail -c $((5 * 96 * 4)) d.safetensors | md5sum)" = "$(tail -c $((5 * 96 * 4)) b.npy | md5sum)" ] ||
+  fail "safetensors and npy differ"
+
+# Pooled: the mean of each 2 x 2 map.
+"$trainc" features "${args[@]}" --out-indices 3 --out map.npy shapes/val >said 2>log || fail "maps"
+"$trainc" features "${args[@]}" --out-indices 3 --pool --out mean.npy shapes/val >said 2>log ||
+  fail "pooled"
+paste <(floats map.npy | paste - - - -) <(floats mean.npy) |
+  awk '{d = ($1 + $2 + $3 + $4) / 4 - $5; if (d < 0) d = -d; if (!(d <= 1e-4)) bad++} END {exit bad || NR != 960}' ||
+  fail "pooled is no mean"
+
+# A damaged image keeps its place.
+cp -r shapes/val many && first=$(find many -type f | sort | head -1) && echo nothing >"$first"
+"$trainc" features "${args[@]}" --out-indices 4 --out e.npy many >said 2>log
+[ $? = 1 ] && grep -q "1 of 5 images could not be read" log || fail "a damaged image is not told"
+[ "$(floats e.npy | head -96 | sort -u | tr -d ' ')" = nan ] || fail "a damaged image has features"
+cmp -s <(floats e.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') \
+  <(floats b.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') || fail "a damaged image moves others"
+
+refused() { # PATTERN ARGUMENT...
+  local pattern=$1
+  shift
+  "$trainc" "$@" >log 2>&1
+  [ $? = 2 ] && grep -q "$pattern" log || fail "not told: $pattern"
+}
+refused "7 is no stage: there are 5, 0 to 4" features "${args[@]}" --out-indices 7 --out f.npz shapes/val
+refused "named twice" features "${args[@]}" --out-indices 4 -1 --out f.npz shapes/val
+refused "has one array" features "${args[@]}" --out f.npy shapes/val
+refused "a .npz, .npy or .safetensors" features "${args[@]}" --out f.txt shapes/val
+refused "no place: give --out" features "${args[@]}" shapes/val
+refused "no images" features "${args[@]}" --out f.npz
+echo "a text" >f.npz
+refused "no arrays of trainc's lies there" features "${args[@]}" --out f.npz shapes/val
+refused "leaves out the classifier" train "${args[@]}" --data-path shapes --opts MODEL.FEATURES_ONLY True
+refused "leaves out the classifier" predict "${args[@]}" --weights d.safetensors \
+  --opts MODEL.FEATURES_ONLY True -- shapes/val
+
+# What follows the last stage is neither there nor counted.
+"$trainc" summary "${args[@]}" --opts MODEL.FEATURES_ONLY True MODEL.OUT_INDICES "[1]" >said 2>log ||
+  fail "summary"
+grep -q "stage 1: layer1, 32 channels of 8 x 8, reduction 4" said || fail "summary: no stage"
+grep -q "^layer1.0.act" said && ! grep -q "layer2\|fc\|loss" said || fail "summary: more than the stage"
+
+[ $fails = 0 ]

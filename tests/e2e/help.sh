@@ -1,0 +1,75 @@
+#!/bin/bash
+# trainc help: words that it finds, completion in bash as a user would press Tab, manual
+# pages that name each flag, and what make install puts where.
+#
+#   tests/e2e/help.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-help.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+# A word of a name or of a help text, in any case.
+"$trainc" help Warm >log 2>&1 || fail "a word"
+grep -q "nothing is called Warm; it stands in:" log && grep -q "TRAIN.WARMUP_EPOCHS" log || { cat log; fail "a word"; }
+"$trainc" help pillow 2>&1 | grep -q "DATA.DATA_PATH" || fail "a word of a text"
+"$trainc" help calib 2>&1 | grep -q "quantize --calib" || fail "a flag of a verb"
+"$trainc" help nosuchword >log 2>&1
+[ $? = 2 ] && grep -q "no verb and no key is called nosuchword" log || fail "no such word"
+
+# Tab in bash: $1 is what stands on the line, the last word is to be completed.
+"$trainc" help --completion bash >trainc.bash || fail "--completion bash"
+tab() { # LINE; an empty last word: with a space at its end
+  bash --norc -c '
+    source ./trainc.bash
+    read -ra COMP_WORDS <<<"$1"
+    [[ $1 == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _trainc
+    echo "${COMPREPLY[*]}"' tab "$1" 2>&1
+}
+is() { # LINE, what Tab offers
+  local got
+  got=$(tab "$1")
+  [ "$got" = "$2" ] || fail "Tab after '$1': '$got', not '$2'"
+}
+is "trainc su" "summary"
+is "trainc --optim a" "adamw adam"
+is "trainc train --no-model-e" "--no-model-ema"
+is "trainc eval --repo" "--report"
+is "trainc train --repo" ""
+is "trainc train TRAIN.BASE" "TRAIN.BASE_LR="
+is "trainc --cfg some" ""
+[ "$(tab "trainc ")" = "$("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' | xargs)" ] ||
+  fail "Tab after trainc: not all verbs: $(tab "trainc ")"
+"$trainc" help --completion zsh >_trainc || fail "--completion zsh"
+if command -v zsh >/dev/null; then zsh -n _trainc || fail "zsh does not read its script"; fi
+"$trainc" help --completion fish >log 2>&1
+[ $? = 2 ] && grep -q "knows bash and zsh, not 'fish'" log || fail "another shell"
+
+# Each flag of --help has its paragraph in the manual page.
+for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
+  "$trainc" help --man "$verb" >page || fail "--man $verb"
+  want=$("$trainc" "$verb" --help | grep -c '^  [-@]')
+  [ "$(grep -c '^\.B [\\@]' page)" = "$want" ] || fail "--man $verb: $(grep -c '^\.B [\\@]' page) flags of $want"
+  if command -v groff >/dev/null; then
+    groff -man -ww -Tutf8 page 2>warnings >/dev/null
+    [ -s warnings ] && { cat warnings; fail "--man $verb: warnings of groff"; }
+  fi
+done
+"$trainc" help --man | grep -q '^\.B TRAIN.BASE_LR' || fail "--man: no keys"
+"$trainc" help --man nothing >log 2>&1 && fail "--man of nothing"
+
+# As a package or a user installs it.
+make -s -C "$here" install DESTDIR="$dir/root" PREFIX=/usr >log 2>&1 || { cat log; fail "make install"; }
+for f in bin/trainc share/man/man1/trainc.1 share/man/man1/trainc-train.1 share/zsh/site-functions/_trainc \
+  share/bash-completion/completions/trainc share/trainc/configs/swin.yaml; do
+  [ -s "root/usr/$f" ] || fail "make install: no $f"
+done
+nm root/usr/bin/trainc 2>&1 | grep -q "no symbols" || fail "make install: the binary is not stripped"
+
+[ $fails = 0 ] && echo "help: passed" || { echo "help: $fails failed"; exit 1; }

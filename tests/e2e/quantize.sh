@@ -1,0 +1,80 @@
+#!/bin/bash
+# trainc quantize: a net in 8 bits answers as the one in floats does, in eval, in predict
+# and as ONNX; what cannot be is told.
+#
+#   tests/e2e/quantize.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-quantize.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; cat log 2>/dev/null; fails=$((fails + 1)); }
+value() { sed -n "s/.*\"$2\": *\([-0-9.e]*\).*/\1/p" "$1" | head -1; }
+near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN {exit !(a != "" && b != "" && a - b <= d && b - a <= d)}'; }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 80 --val 40 --size 32 2>/dev/null || exit 1
+"$trainc" --model-type resnet --model resnet20 --data-path shapes --img-size 32 --device cpu \
+  --batch-size 32 --epochs 3 --output out --opts TRAIN.WARMUP_EPOCHS 0 DATA.NUM_WORKERS 1 >log 2>&1 || { cat log; exit 1; }
+w=$(find out -name last.safetensors)
+"$trainc" eval --resume "$w" --result floats.json >log 2>&1 || fail "eval of floats"
+
+for method in minmax percentile entropy; do
+  "$trainc" quantize --weights "$w" --calib shapes/train -n 32 --out $method.safetensors \
+    --opts QUANT.METHOD $method >log 2>&1 || fail "quantize by $method"
+  grep -q "18 layers in 8 bits, calibrated by $method on 32 images" log || fail "$method: what was done"
+  "$trainc" eval --pretrained $method.safetensors --data-path shapes --result $method.json >log 2>&1 ||
+    fail "eval of $method"
+  near "$(value floats.json val_top1)" "$(value $method.json val_top1)" 3 ||
+    fail "$method: top-1 $(value $method.json val_top1), not $(value floats.json val_top1)"
+done
+[ "$(wc -c <minmax.safetensors)" -lt $(($(wc -c <"$w") / 4)) ] || fail "8 bits are no smaller"
+
+# What training in floats was told is no matter of those who read the file.
+"$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out keys.safetensors \
+  --opts TRAIN.EMA.DECAY 0.5 AMP.DTYPE bf16 >log 2>&1 || fail "quantize with keys of training"
+"$trainc" predict --weights keys.safetensors shapes/val >said 2>log || fail "predict"
+! grep -q "has no effect" log || fail "predict warns of keys in the file"
+
+# All layers; and some kept.
+"$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out all.safetensors \
+  --opts QUANT.FIRST True QUANT.LAST True >log 2>&1 && grep -q "20 layers" log || fail "all layers"
+"$trainc" quantize --weights "$w" --calib shapes/train -n 8 --out some.safetensors \
+  --opts QUANT.KEEP "[layer1.*]" >log 2>&1 && grep -q "12 layers" log || fail "layers that are kept"
+"$trainc" predict --weights all.safetensors shapes/val/*/*0.* >said 2>log || fail "predict"
+[ -s said ] || fail "predict says nothing"
+"$trainc" predict --weights all.safetensors --device ref shapes/val/*/*0.* >ref 2>log || fail "predict by the reference"
+cmp -s <(cut -d' ' -f2 said) <(cut -d' ' -f2 ref) || fail "the reference predicts other classes"
+"$trainc" export --weights all.safetensors --onnx all.onnx >log 2>&1 || fail "export to ONNX"
+grep -aq QuantizeLinear all.onnx && grep -aq "layer1.0.conv1.weight_int8" all.onnx || fail "no QDQ in ONNX"
+
+# Its speed, and what each step costs.
+"$trainc" bench --inference --weights all.safetensors --val-batch-size 4 --seconds 0.1 --trace --json speed.json \
+  >log 2>&1 || fail "bench"
+grep -q '"dtype": *"int8"' speed.json && [ "$(value speed.json batch)" = 4 ] || fail "bench: $(cat speed.json)"
+awk -v v="$(value speed.json images_per_second)" 'BEGIN {exit !(v > 0)}' || fail "bench: no speed"
+grep -q "cpu qlayer\|reference" log || fail "bench: no layer in 8 bits"
+
+refused() { # CODE PATTERN ARGUMENT...
+  local code=$1 pattern=$2
+  shift 2
+  "$trainc" "$@" >log 2>&1
+  [ $? = "$code" ] && grep -q "$pattern" log || fail "not told: $pattern"
+}
+refused 2 "has no effect without --inference" bench --weights all.safetensors
+refused 2 "no images to calibrate with" quantize --weights "$w" --out x.safetensors
+refused 2 "no place: give --out" quantize --weights "$w" --calib shapes/train
+refused 2 "must be one of minmax" quantize --weights "$w" --calib shapes/train --out x.safetensors --opts QUANT.METHOD mean
+refused 2 "no number of images" quantize --weights "$w" --calib shapes/train --out x.safetensors -n 0
+refused 2 "has the weights in floats" quantize --weights "$w" --calib shapes/train --out "$w"
+refused 1 "is in 8 bits" quantize --weights all.safetensors --calib shapes/train --out x.safetensors
+refused 2 "QUANT.KEEP: no convolution or linear layer of resnet20 matches 'layer9" quantize --weights "$w" \
+  --calib shapes/train --out x.safetensors --opts QUANT.KEEP "['layer1.*', 'layer9.*']"
+refused 1 "leaves no layer" quantize --weights "$w" --calib shapes/train --out x.safetensors --opts QUANT.KEEP "['*']"
+refused 2 "neither train nor" train --cfg "$here/configs/smoke/synthetic.yaml" --opts QUANT.ENABLE True
+refused 1 "is in floats" eval --resume '' --pretrained "$w" --data-path shapes --model resnet20 --model-type resnet \
+  --img-size 32 --num-classes 4 --opts QUANT.ENABLE True
+
+[ $fails = 0 ]

@@ -1,0 +1,191 @@
+#!/bin/bash
+# Several processes train one model: with mpirun on this machine they end, up to the order
+# of sums, where one process with the same images an update ends; the same run twice gives
+# the same bits; a rank that is killed or asked to leave ends all, and started again the
+# run ends with the file of one that was not disturbed. What one process does differently
+# is refused with its rank.
+#
+#   tests/e2e/ranks.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+# Also as root, as in a container, and with more ranks than cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
+"$trainc" synth shapes --out more --classes 4 --train 68 --val 4 --size 16 2>/dev/null || exit 1
+cat >tiny.yaml <<EOF
+BASE: [$here/configs/cifar10/swin.yaml]
+MODEL:
+  NAME: tiny
+  NUM_CLASSES: 4
+  DROP_PATH_RATE: 0.0
+  SWIN: {EMBED_DIM: 24, DEPTHS: [2, 2], NUM_HEADS: [2, 4], WINDOW_SIZE: 4}
+DATA: {DATA_PATH: shapes, VAL_SPLIT: val, IMG_SIZE: 16}
+DEVICE: cpu
+THREADS: 1
+TRAIN:
+  EPOCHS: 2
+  WARMUP_EPOCHS: 0
+  BASE_LR: 0.1
+  OPTIMIZER: {NAME: sgd}
+PRINT_FREQ: 1
+EOF
+train=("$trainc" --cfg tiny.yaml)
+run=swin_tiny
+
+# Its scores, as printed with 5 digits, and the loss of each update.
+told() { # FOLDER
+  sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' "$1"/*/*/metrics.jsonl |
+    awk '{printf "%d %.5f\n", $1, $2}'
+  awk -F, 'NR > 1 {for (i = 1; i <= 9; i++) printf "%.5g ", $i; print ""}' "$1"/*/*/summary.csv
+}
+
+"${train[@]}" --batch-size 8 --output one >log 2>&1 || { cat log; fail "one process"; }
+for n in 2 4; do
+  ranks $n "${train[@]}" --batch-size $((8 / n)) --output "ranks$n" --result r.json >log 2>&1 ||
+    { cat log; fail "$n ranks"; }
+  diff <(told one) <(told "ranks$n") || fail "$n ranks: not what one process does"
+  [ "$(grep -c '"kind":"train"' "ranks$n"/*/*/metrics.jsonl)" = 16 ] || fail "$n ranks: lines of metrics"
+  grep -q "$n processes, each with batches of $((8 / n)) images" log || fail "$n ranks: not said"
+  [ "$(grep -c "Max accuracy" log)" = 2 ] || fail "$n ranks: the log is not of one rank"
+  grep -q '"steps": 16' r.json || fail "$n ranks: the result"
+done
+told one | grep -q "^16 [0-9]" || fail "nothing was compared"
+# Where nothing binds them to cores, they share those of the machine.
+cores=$("$trainc" devices | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p')
+share=$((cores > 1 ? cores / 2 : 1))
+ranks 2 --bind-to none env -u OMP_NUM_THREADS "$trainc" --cfg tiny.yaml --threads 0 --batch-size 4 --output free --max-steps 1 \
+  >log 2>&1 || { cat log; fail "two ranks that nothing binds"; }
+grep -q " on cpu ($share thread" log || { grep " on cpu " log; fail "two ranks take more than $share threads each"; }
+echo "ok: 2 and 4 ranks are one run"
+
+# Two batches an update in each of two ranks; the same bits when it is done again.
+for again in a b; do
+  ranks 2 "${train[@]}" --batch-size 2 --accumulation-steps 2 --output same >log 2>&1 ||
+    { cat log; fail "accumulation"; }
+  mv same $again
+done
+cmp -s a/*/*/last.safetensors b/*/*/last.safetensors || fail "two equal runs of two ranks differ"
+diff <(told one) <(told a) || fail "accumulation: not what one process does"
+# Running statistics of batch norms are those of all: each rank would have its own.
+for again in c d; do
+  ranks 2 "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 \
+    --batch-size 4 --output same --result $again.json >log 2>&1 || { cat log; fail "batch norms"; }
+  mv same $again
+done
+cmp -s c/*/*/last.safetensors d/*/*/last.safetensors || fail "two equal runs with batch norms differ"
+"$trainc" eval --resume c/*/*/last.safetensors --device cpu --data-path shapes --result alone.json >log 2>&1 ||
+  { cat log; fail "eval in one process"; }
+ranks 3 "$trainc" eval --resume c/*/*/last.safetensors --device cpu --data-path shapes --batch-size 4 \
+  --result three.json >log 2>&1 || { cat log; fail "eval in three"; }
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1" | xargs printf "%.4g"; }
+for key in val_loss ema_loss val_top1 ema_top1; do
+  [ "$(value alone.json $key)" = "$(value three.json $key)" ] &&
+    [ "$(value alone.json $key)" = "$(value c.json $key)" ] ||
+    fail "$key depends on the ranks: $(value alone.json $key) $(value three.json $key) $(value c.json $key)"
+done
+grep -q "(22 images" log || fail "eval in three: not each image once"
+echo "ok: the same bits again"
+
+# Killed, or asked to leave, at any rank.
+two=("${train[@]}" --batch-size 4 --output two --opts TRAIN.SAVE_STEPS=3 TRAIN.EPOCHS=12)
+ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
+mv two undisturbed
+for how in "KILL 0" "KILL 1" "TERM 1" "TERM 0"; do
+  read -r sig rank <<<"$how"
+  mpirun --oversubscribe -n 2 "${two[@]}" >log 2>&1 &
+  pid=$!
+  while ! grep -q '"step":20,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+  child=$(pgrep -P $pid -f "output two" | sed -n "$((rank + 1))p")
+  kill -"$sig" "$child"
+  for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+  kill -0 $pid 2>/dev/null && fail "SIG$sig of rank $rank: the others go on" && kill -9 $pid
+  wait $pid
+  [ $? != 0 ] || fail "SIG$sig of rank $rank: exit code 0"
+  [ "$sig" = KILL ] || grep -q "SIG$sig: .*leaving at update" log || fail "SIG$sig of rank $rank: no word"
+  ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "SIG$sig of rank $rank: does not go on"; }
+  grep -q "resumed from" log || fail "SIG$sig of rank $rank: did not resume"
+  cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "SIG$sig of rank $rank: other weights"
+  rm -rf two
+done
+# One that hangs: the others do not wait for ever.
+mpirun --oversubscribe -n 2 "${two[@]}" --dist-timeout 2 >log 2>&1 &
+pid=$!
+while ! grep -q '"step":20,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+kill -STOP "$(pgrep -P $pid -f "output two" | tail -1)"
+for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+kill -0 $pid 2>/dev/null && fail "a rank that hangs: the others wait" && kill -9 $pid
+wait $pid && fail "a rank that hangs: exit code 0"
+grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { cat log; fail "a rank that hangs: not said"; }
+ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "a rank that hangs: does not go on"; }
+cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "a rank that hangs: other weights"
+rm -rf two
+echo "ok: killed, asked to leave, hanging"
+
+# trainc launch: a rank that is killed, and a signal to the launcher.
+launch=("$trainc" launch -n 2 --oversubscribe --restarts 1 -- "${two[@]:1}")
+for sig in KILL TERM; do
+  "${launch[@]}" >log 2>&1 &
+  pid=$!
+  while ! grep -q '"step":20,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+  if [ $sig = KILL ]; then kill -9 "$(pgrep -P "$(pgrep -P $pid)" -f "output two" | tail -1)"; else kill -TERM $pid; fi
+  wait $pid
+  rc=$?
+  if [ $sig = KILL ]; then
+    [ $rc = 0 ] && grep -q "exit code 137; started again from their newest checkpoint (0 more" log ||
+      { cat log; fail "launch --restarts: exit code $rc"; }
+  else
+    [ $rc = 143 ] && grep -q ": .*leaving at update" log || { cat log; fail "launch and SIGTERM: exit code $rc"; }
+    "${launch[@]}" >log 2>&1 || { cat log; fail "launch again"; }
+  fi
+  cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "launch and SIG$sig: other weights"
+  rm -rf two
+done
+"$trainc" launch -n 2 --oversubscribe -- train --cfg nowhere.yaml >log 2>&1
+[ $? = 2 ] && [ "$(grep -c "started again" log)" = 0 ] || fail "launch of a mistake: exit code"
+# Without --, too: what follows is the command, and no flag of it is taken for one of launch.
+"$trainc" launch -n 2 --oversubscribe train --cfg tiny.yaml --batch-size 4 --max-steps 1 --output bare >log 2>&1 ||
+  { cat log; fail "launch without --"; }
+grep -q "2 processes, each with batches of 4 images" log || fail "launch without --: another command"
+for wrong in "" "-n" "-n 0 train" "-n two train" "-n 2" "-n 2 --restarts x train" "train -n 2"; do
+  "$trainc" launch $wrong >log 2>&1
+  [ $? = 2 ] && [ "$(grep -c "^trainc: error: " log)" = 1 ] || { cat log; fail "launch $wrong: not refused"; }
+done
+PATH=/nowhere "$trainc" launch -n 2 -- train --cfg tiny.yaml >log 2>&1
+[ $? = 1 ] && grep -q "cannot start mpirun, which Debian's openmpi-bin has" log || fail "launch without mpirun"
+echo "ok: launch"
+
+# A checkpoint of two ranks goes on in one, with as many images an update.
+"${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
+  { cat log; fail "on in one process"; }
+diff <(told one | tail -1) <(told alone | tail -1) || fail "on in one process: another end"
+echo "ok: another number of ranks"
+
+# What does not fit.
+mpirun --oversubscribe -n 1 "${train[@]}" --batch-size 4 --output no : -n 1 "${train[@]}" --batch-size 4 \
+  --output no --lr 0.2 >log 2>&1 && fail "two configurations passed"
+grep -q "rank 1 has another configuration than rank 0" log || { cat log; fail "two configurations: message"; }
+WORLD_SIZE=2 RANK=0 "${train[@]}" --output no >log 2>&1
+[ $? = 2 ] && grep -q "WORLD_SIZE is 2 (torchrun): processes on CPUs are started by mpirun -n 2" log ||
+  { cat log; fail "torchrun"; }
+ranks 2 "${train[@]}" --data-path more --batch-size 4 --no-drop-last --output no >log 2>&1 && fail "DROP_LAST False passed"
+grep -q "the last batch of 4 images cannot be shared by 2 processes" log || { cat log; fail "DROP_LAST False"; }
+ranks 2 "${train[@]}" --batch-size 40 --output no >log 2>&1 && fail "too few images passed"
+grep -q "64 images, fewer than DATA.BATCH_SIZE 40 in each process" log || { cat log; fail "too few images"; }
+"$trainc" pack --dataset folder --data-path shapes --to zip --out zip >log 2>&1 || { cat log; fail "pack"; }
+ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output no >log 2>&1 && fail "--cache-mode part passed"
+grep -q "DATA.CACHE_MODE part: each of 2 processes has other images in each epoch" log || { cat log; fail "part"; }
+[ -e no/$run ] && fail "a refused run has a folder"
+ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output full --cache-mode full --epochs 1 >log 2>&1 ||
+  { cat log; fail "--cache-mode full"; }
+echo "ok: what does not fit"
+
+[ $fails = 0 ] && echo "ranks: passed" || { echo "ranks: $fails failed"; exit 1; }

@@ -1,0 +1,113 @@
+#!/bin/bash
+# A short run from each storage of the same images, with 0, 1, 2 and 8 workers in turn: the
+# losses, the scores and the weights are the same bit for bit; and a pack that was killed
+# goes on to the same files.
+#
+#   tests/e2e/storages.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-storages.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+workers=(0 1 2 8)
+turn=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+formats=$("$trainc" pack --to nothing --out x 2>&1 | sed 's/.*one of \(.*\), not .*/\1/; s/,//g')
+[ "$(wc -w <<<"$formats")" -ge 7 ] || fail "formats: $formats"
+
+# What of a run must be the same: numbers of its lines, less those of time, and weights,
+# less the head of their file.
+numbers() { # RUN
+  local file=$1/weights.safetensors
+  sed -E 's/"(time|wall|seconds|images_per_second|data_share|[a-z_]*seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"
+  "$trainc" export --weights "$1/last.safetensors" --out "$file" >/dev/null 2>&1
+  tail -c +$((9 + $(od -An -t u8 -N 8 "$file"))) "$file" | sha256sum
+}
+
+run() { # NAME ARGUMENTS...
+  local name=$1 j=${workers[turn++ % 4]}
+  shift
+  "$trainc" "$@" --output out --tag "$name" --device cpu -j "$j" >log 2>&1 ||
+    { tail -3 log; fail "$name with $j workers"; return; }
+  numbers "$(dirname out/*/"$name"/last.safetensors)" >"$name.numbers"
+}
+
+compare() { # NAME WANT
+  [ -s "$1.numbers" ] && cmp -s "$1.numbers" "$2.numbers" ||
+    fail "$1 differs from $2: $(diff "$1.numbers" "$2.numbers" | head -4)"
+}
+
+# Classes. Decoded pixels are the same as long as no JPEG is decoded smaller.
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 16 --size 20 >log 2>&1 || exit 1
+classes=(--cfg "$here/configs/smoke/shapes.yaml" --epochs 2 --opts PRINT_FREQ=1 DATA.IMG_SIZE=16)
+for j in 0 1 2 8; do
+  run folder$j "${classes[@]}" --data-path shapes
+  compare folder$j folder0
+done
+for to in $formats; do
+  shard=(--shard 20)
+  [ "$to" != zip ] || shard=() # one file a split
+  "$trainc" pack --dataset folder --data-path shapes --to "$to" --out "c_$to" "${shard[@]}" >log 2>&1 ||
+    { cat log; fail "pack --to $to"; }
+  run "$to" "${classes[@]}" --dataset "$to" --data-path "c_$to"
+  compare "$to" folder0
+done
+for kind in train val; do
+  (cd shapes && find $kind -name '*.*' -type f | LC_ALL=C sort | awk -F/ '{print $0, $2}') >shapes/$kind.txt
+done
+run list "${classes[@]}" --dataset list --data-path shapes
+compare list folder0
+for cache in encoded decoded mmap; do
+  run cache_$cache "${classes[@]}" --data-path shapes --cache $cache
+  compare cache_$cache folder0
+  [ "$(grep -c "^'shapes/.* at most [0-9.]* GiB" log)" = 2 ] || { cat log; fail "$cache: how much is not said"; }
+done
+run zip_full "${classes[@]}" --zip --data-path c_zip --cache-mode full
+compare zip_full folder0
+"$trainc" check "${classes[@]}" --zip --data-path c_zip --cache-mode full --cache decoded >log 2>&1
+grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE keeps decoded images" log || { cat log; fail "two caches"; }
+echo "ok: classes"
+
+# Label maps.
+"$trainc" synth scenes --out scenes --train 8 --val 3 --size 96 >log 2>&1 || { cat log; exit 1; }
+maps=(--cfg "$here/configs/smoke/segment.yaml" --epochs 1 --class-set cityscapes19 --num-classes 19
+  --opts PRINT_FREQ=1)
+run cityscapes "${maps[@]}" --dataset cityscapes --data-path scenes
+for to in $formats; do
+  "$trainc" pack --dataset cityscapes --data-path scenes --class-set cityscapes19 --label-maps --to "$to" \
+    --out "m_$to" >log 2>&1 || { cat log; fail "pack --to $to of label maps"; }
+  run "maps_$to" "${maps[@]}" --dataset "$to" --data-path "m_$to"
+  compare "maps_$to" cityscapes
+done
+echo "ok: label maps"
+
+# Killed at some moment, started again.
+pack=("$trainc" pack --dataset folder --data-path big --to tar --shard 50 -j 2 --size 100)
+"$trainc" synth shapes --out big --classes 4 --train 600 --val 8 --size 200 >log 2>&1 || exit 1
+"${pack[@]}" --out whole >log 2>&1 || { cat log; fail "a pack"; }
+for wait in 0.05 0.1 0.2; do
+  "${pack[@]}" --out cut >log 2>&1 &
+  sleep $wait
+  kill -9 $! 2>/dev/null
+  wait $! 2>/dev/null
+done
+"${pack[@]}" --out cut >log 2>&1 || { cat log; fail "a pack that goes on"; }
+diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
+# Nothing is written of what cannot be packed, and a pack does not go on as another one.
+"$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
+grep -q "there is no folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
+for other in --exif-rotate "--interpolation bilinear" "--shard 49"; do
+  "${pack[@]}" --out cut $other >log 2>&1 && fail "$other: a pack of another kind went on"
+  grep -q "'cut' holds something else" log || { cat log; fail "$other: message"; }
+done
+for wrong in "--quality 0" "--size 0"; do
+  "$trainc" pack --dataset folder --data-path big --to tar --out typo $wrong >log 2>&1
+  [ $? = 2 ] && [ ! -e typo ] || { cat log; fail "$wrong"; }
+done
+"$trainc" pack --dataset folder --data-path big --to tar --out kept --exif-rotate 2>&1 |
+  grep -q "EXIF_ROTATE has no effect: images keep their bytes" || fail "--exif-rotate: not said"
+echo "ok: a pack that was killed"
+exit $((fails > 0))

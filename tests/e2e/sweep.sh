@@ -1,0 +1,117 @@
+#!/bin/bash
+# trainc sweep: each combination is a run of trainc train with the same result; finished runs
+# are kept, killed ones go on; what fails is told and ends no other; successive halving
+# gives the better half more; a signal stops all and is the exit code.
+#
+#   tests/e2e/sweep.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-sweep.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+cell() { awk -F, -v run="$2" -v n="$3" '$1 == run {print $n}' "$1"/sweep.csv; } # DIR RUN COLUMN
+value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
+train=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --epochs 2)
+grid=(--grid TRAIN.BASE_LR=0.01,0.1 "MODEL.DROP_PATH_RATE=0:0.2:0.1" --jobs 2)
+
+# Six runs, each that of trainc train.
+"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "a grid"; }
+[ "$(wc -l <a/sweep.csv)" = 7 ] && [ "$(grep -c ",done," a/sweep.csv)" = 6 ] || fail "a grid: $(cat a/sweep.csv)"
+"$trainc" "${train[@]}" --output alone --threads 1 --lr 0.1 --result alone.json --drop-path 0.1 >log 2>&1 || fail "one run"
+[ "$(value alone.json best_top1)" != null ] &&
+  [ "$(cell a base_lr=0.1_drop_path_rate=0.1 2)" = "$(printf %.8g "$(value alone.json best_top1)")" ] ||
+  fail "a run of the sweep has another score: $(cell a base_lr=0.1_drop_path_rate=0.1 2), $(value alone.json best_top1)"
+awk -F, 'NR > 2 && $2 > last {bad = 1} {last = $2} END {exit bad}' a/sweep.csv || fail "the table is not sorted"
+head -1 table | grep -q "^best_top1 *updates state *run" && [ "$(wc -l <table)" = 7 ] || fail "the table: $(cat table)"
+
+# Again: nothing is done twice; a run whose result is lost goes on where it was.
+before=$(cksum a/*/*/metrics.jsonl)
+rm a/sweep/base_lr=0.01_drop_path_rate=0.json
+"$trainc" sweep "${train[@]}" "${grid[@]}" --output a >table 2>log || { cat log; fail "again"; }
+grep -q "5 of 6 runs are there already" log || { cat log; fail "again: not kept"; }
+grep -q "all 2 epochs are done already" a/sweep/base_lr=0.01_drop_path_rate=0.log || fail "again: not resumed"
+[ "$before" = "$(cksum a/*/*/metrics.jsonl)" ] || fail "again: finished runs were trained"
+# With other arguments the results are not those that are asked for, and a folder keeps its run.
+"$trainc" sweep "${train[@]}" --opts SEED 7 "${grid[@]}" --output a >table 2>log && fail "other arguments passed"
+grep -q "TRAIN\|SEED" a/sweep.csv && [ "$(grep -c ",failed," a/sweep.csv)" = 6 ] || { cat log; fail "other arguments"; }
+
+# A list, a part of a grid, and a value that is none.
+printf '# two runs\nTRAIN.BASE_LR=0.01 --seed 3\n\nTRAIN.BASE_LR=abc\n' >list
+"$trainc" sweep "${train[@]}" --list list --output b >table 2>log
+[ $? = 1 ] || fail "a run that fails: exit code"
+[ "$(grep -c ",done," b/sweep.csv)" = 1 ] && grep -q "must be a float, not 'abc'" b/sweep.csv || fail "a list: $(cat b/sweep.csv)"
+for again in 1 2; do
+  "$trainc" sweep "${train[@]}" "${grid[@]}" --random 2 --output c --max-steps 1 >table 2>log || { cat log; fail "--random"; }
+  [ "$(wc -l <c/sweep.csv)" = 3 ] || fail "--random 2: $(cat c/sweep.csv)"
+done
+grep -q "2 of 2 runs are there already" log || fail "--random chose other runs the second time"
+
+"$trainc" sweep "${train[@]}" --max-steps 1 --grid "AUG.SCALE=[0.5,1],[0.8,1.0]" --output lists >table 2>log ||
+  { cat log; fail "lists as values"; }
+[ "$(grep -c ",done," lists/sweep.csv)" = 2 ] || fail "lists as values: $(cat lists/sweep.csv)"
+
+# Successive halving: of four runs two get half of the updates, one gets all.
+"$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d >table 2>log ||
+  { cat log; fail "--halving"; }
+[ "$(cut -d, -f3 d/sweep.csv | sed 1d | xargs)" = "16 8 4 4" ] || fail "--halving: updates $(cut -d, -f3 d/sweep.csv | xargs)"
+[ "$(cut -d, -f4 d/sweep.csv | sed 1d | xargs)" = "done stopped stopped stopped" ] || fail "--halving: states"
+"$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 1 --output d2 >table 2>log
+[ "$(cut -d, -f3 d2/sweep.csv | sed 1d | xargs)" = "16 16 8 8" ] || fail "--halving 1: updates $(cut -d, -f3 d2/sweep.csv | xargs)"
+# Killed while runs do their first update, which says how long they are: no rung is done.
+"$trainc" sweep "${train[@]}" --grid SEED=1,2,3,4 --halving 1 --output d3 >table 2>log &
+pid=$!
+for ((i = 0; i < 200; i++)); do compgen -G "d3/*/seed=2/derived.yaml" >/dev/null && break; sleep 0.02; done
+kill -9 $pid
+wait $pid 2>/dev/null
+pkill -9 -f "output d3 "
+compgen -G "d3/sweep/*.json" >/dev/null && fail "--halving: a first update is the result of a rung"
+# The results of another halving are not those of this one.
+"$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d2 >table 2>log
+grep -q "are there already" log && fail "--halving 2 took the results of --halving 1"
+best=$(awk -F, 'NR == 2 {print $1}' d/sweep.csv)
+"$trainc" "${train[@]}" --output whole --lr "${best#*=}" --result whole.json >log 2>&1
+[ "$(value whole.json val_loss)" = "$(value "d/sweep/$best.json" val_loss)" ] || fail "--halving: the best is not a whole run"
+
+# A signal to the sweep.
+"$trainc" sweep "${train[@]}" --epochs 500 --grid SEED=1,2,3 --jobs 2 --output e >table 2>log &
+pid=$!
+for ((i = 0; i < 100; i++)); do
+  grep -q '"step":5,' e/*/seed=1/metrics.jsonl 2>/dev/null && grep -q '"step":5,' e/*/seed=2/metrics.jsonl 2>/dev/null && break
+  sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] || fail "SIGTERM: exit code"
+pgrep -f "output e " >/dev/null && fail "SIGTERM: runs are left"
+[ "$(grep -c "SIGTERM: .*leaving at update" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
+[ -e e/sweep/seed=3.log ] && fail "SIGTERM: another run was started"
+
+# The same as a loop of the shell.
+(cd "$here" && RATES="0.01 0.1" SEEDS=1 scripts/sweep.sh "$dir/loop" "${train[@]}" --data-path "$dir/shapes") >loop.log 2>&1
+[ "$(wc -l <loop.log)" = 2 ] && sort -rnc loop.log || { cat loop.log; fail "scripts/sweep.sh"; }
+
+# What is wrong with the command.
+refused() { # PATTERN, ARGUMENTS
+  "$trainc" sweep "${@:2}" >log 2>&1
+  [ $? = 2 ] && grep -q -- "$1" log || { cat log; fail "not refused: ${*:2}"; }
+}
+refused "needs --output" --grid SEED=1
+refused "needs --grid KEY=VALUE,VALUE ... or --list" --output f
+refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
+refused "a range is FROM:TO:STEP" --grid SEED=3:1:1 --output f
+refused "--jobs must be a number from 1 to 1024, not 'no'" --grid SEED=1 --jobs no --output f
+refused "the run 'seed=1' is there twice" --grid SEED=1,2,1 --output f
+refused "--tag: each run of a sweep has its own" --grid SEED=1 --tag x --output f
+refused "unrecognized arguments: --job" --grid SEED=1 --job 2 --output f
+refused "unknown key TRAIN.NOTHING" --grid SEED=1 --opts TRAIN.NOTHING 2 --output f
+refused "more than 10000 runs" --grid SEED=1:20000:1 --output f
+[ -e f ] && fail "a refused sweep has a folder"
+"$trainc" sweep "${train[@]}" --max-steps 1 --grid SEED=1 --output g >/dev/full 2>log && fail "a table that cannot be written passed"
+
+[ $fails = 0 ] && echo "sweep: passed" || { echo "sweep: $fails failed"; exit 1; }

@@ -1,0 +1,283 @@
+#include "tests/onnx/onnx_nets.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "graph/flat.h"
+#include "graph/program.h"
+#include "models/convnext.h"
+#include "models/erfnet.h"
+#include "models/resnet.h"
+#include "models/swin.h"
+#include "models/swin_mlp.h"
+#include "models/swin_net.h"
+#include "models/swinv2.h"
+#include "models/vit.h"
+#include "ops/qlayer.h"
+#include "ops/table.h"
+#include "session/devices.h"
+#include "session/quantized.h"
+#include "tests/models/golden_net.h"
+#include "tests/test.h"
+
+#define LIST(...)                                                                        \
+    {                                                                                    \
+        (const int64_t[]){__VA_ARGS__},                                                  \
+            sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)                     \
+    }
+#define OWN(...)                                                                         \
+    .own = &(const struct model)                                                         \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+#define SWIN(FAMILY, ...)                                                                \
+    OWN(.name = #FAMILY, .family = &FAMILY##_family,                                     \
+        .arch = &(const struct swin_options){.patch_size = 2,                            \
+                                             .in_chans = 3,                              \
+                                             .embed_dim = 8,                             \
+                                             .mlp_ratio = 2,                             \
+                                             .depths = LIST(2, 1),                       \
+                                             .num_heads = LIST(2, 4),                    \
+                                             __VA_ARGS__})
+#define RESNET(...)                                                                      \
+    OWN(.name = "resnet", .family = &resnet_family,                                      \
+        .arch = &(const struct resnet){__VA_ARGS__})
+
+/* Sizes that are no whole windows, odd ones too: padding, and shifts of both kinds. */
+const struct onnx_net onnx_nets[] = {
+    {.name = "resnet",
+     RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16},
+            .stem = RESNET_STEM_TIERED, .shortcut = RESNET_SHORTCUT_AVG),
+     .height = 30,
+     .width = 37},
+    {.name = "resnet_fold",
+     RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16}),
+     .height = 32,
+     .width = 32,
+     .fold_bn = true},
+    {.name = "resnet_se",
+     RESNET(.block = "NBBB", .depth = {1, 1, 0, 0}, .planes = {8, 16, 16, 16},
+            .groups = 2, .base = 64, .se = true),
+     .height = 32,
+     .width = 32},
+    {.name = "resnet_cifar",
+     RESNET(.block = "BBB", .depth = {1, 1, 1}, .planes = {8, 16, 32},
+            .stem = RESNET_STEM_3X3, .shortcut = RESNET_SHORTCUT_PAD, .cifar = true),
+     .height = 15,
+     .width = 16,
+     .fold_bn = true},
+    {.name = "erfnet",
+     OWN(.name = "erfnet", .family = &erfnet_family, .arch = &(const struct erfnet){0}),
+     .height = 16,
+     .width = 24},
+    {.name = "erfnet_fold",
+     OWN(.name = "erfnet", .family = &erfnet_family, .arch = &(const struct erfnet){0}),
+     .height = 16,
+     .width = 24,
+     .fold_bn = true},
+    {.name = "swin",
+     SWIN(swin, .window_size = 3, .ape = true, .qkv_bias = true, .patch_norm = true),
+     .height = 14,
+     .width = 20},
+    {.name = "swinv2",
+     SWIN(swinv2, .window_size = 3, .qkv_bias = true, .patch_norm = true,
+          .pretrained_window_sizes = LIST(2, 4)),
+     .height = 14,
+     .width = 20},
+    {.name = "swin_mlp",
+     SWIN(swin_mlp, .window_size = 4, .patch_norm = true),
+     .height = 16,
+     .width = 32},
+    {.name = "vit",
+     OWN(.name = "vit", .family = &vit_family,
+         .arch = &(const struct vit){4, 24, 2, 3, false}),
+     .height = 12,
+     .width = 16},
+    {.name = "deit",
+     OWN(.name = "deit", .family = &vit_family,
+         .arch = &(const struct vit){4, 24, 1, 3, true}),
+     .height = 16,
+     .width = 16},
+    {.name = "convnext",
+     OWN(.name = "convnext", .family = &convnext_family,
+         .arch = &(const struct convnext){{1, 1, 1, 1}, {8, 16, 24, 32}}),
+     .height = 32,
+     .width = 40},
+    {.name = "resnet_q",
+     RESNET(.block = "BNBB", .depth = {1, 1, 1, 0}, .planes = {8, 8, 16, 16}),
+     .height = 32,
+     .width = 32,
+     .quantized = true},
+    {.name = "vit_q",
+     OWN(.name = "vit", .family = &vit_family,
+         .arch = &(const struct vit){4, 24, 1, 3, false}),
+     .height = 12,
+     .width = 16,
+     .quantized = true},
+#define LARGE(TYPE, MODEL, SIDE, FOLD)                                                   \
+    {                                                                                    \
+        .name = MODEL, .type = TYPE, .model = MODEL, .height = SIDE, .width = SIDE,      \
+        .fold_bn = FOLD, .large = true                                                   \
+    }
+    LARGE("resnet", "resnet50", 224, true),
+    LARGE("resnet", "resnet50d", 224, false),
+    LARGE("resnet", "seresnet50", 224, false),
+    LARGE("resnet", "resnet20", 32, true),
+    LARGE("erfnet", "erfnet", 256, true),
+    LARGE("erfnet", "erfnet_encoder", 256, false),
+    LARGE("swin", "swin_tiny_patch4_window7_224", 224, false),
+    LARGE("swinv2", "swinv2_tiny_window8_256", 256, false),
+    LARGE("swin_mlp", "swin_mlp_tiny_c24_patch4_window8_256", 256, false),
+    LARGE("vit", "vit_tiny_patch16_224", 224, false),
+    LARGE("vit", "deit_tiny_distilled_patch16_224", 224, false),
+    LARGE("convnext", "convnext_tiny", 224, false),
+    {.name = NULL},
+};
+
+static const struct model *model_of(const struct onnx_net *net)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = net->own ? net->own : model_find(net->type, net->model, &why);
+
+    if (!m)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    return m;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), n = strlen(end);
+
+    return len > n && !strcmp(name + len - n, end);
+}
+
+/*
+ * Statistics of batch norms, too, are not what they start as. Branches of 16 blocks that
+ * are not damped make a net in which the last bit of a pixel moves the fourth digit of a
+ * logit.
+ */
+static float weight(const struct tensor *t, int64_t i)
+{
+    struct tensor as_vector = *t;
+
+    if (ends_with(t->name, QLAYER_WEIGHT_NAME)) {
+        double most =
+            sqrt(6.0 / (double)(tensor_len(t) / t->dim[0])); /* golden_formula's */
+
+        return rintf(golden_formula(&(struct trial){0}, t, i) / (float)most * 127);
+    }
+    if (ends_with(t->name, QLAYER_WEIGHT_SCALE_NAME))
+        return (0.3f + golden_formula(&(struct trial){0}, t, i)) / 127;
+    if (ends_with(t->name, QLAYER_INPUT_SCALE_NAME))
+        return (4 + golden_formula(&(struct trial){0}, t, i)) / 127;
+    if (t->kind == TENSOR_PARAM)
+        return golden_formula(&(struct trial){0}, t, i) *
+               (strstr(t->name, ".bn3.weight") ? 0.2f : 1);
+    as_vector.kind = TENSOR_PARAM;
+    return t->init.value + golden_formula(&(struct trial){0}, &as_vector, i) * 2;
+}
+
+/* The same net in 8 bits takes its place, all layers. */
+static void quantize_trial(struct onnx_trial *t, struct builder *b)
+{
+    const struct quantized_choice all = {.first = true, .last = true};
+    struct tensor **map;
+
+    t->floats = b->g;
+    t->g = b->g = graph_new(&graph_ops_default, false);
+    quantized_net(b, t->floats, t->logits, &all, &map);
+    t->x = map[t->x->id];
+    t->logits = map[t->logits->id];
+    free(map);
+}
+
+void onnx_trial_init(struct onnx_trial *t, const struct onnx_net *net)
+{
+    struct builder b = {.g = graph_new(&graph_ops_default, false)};
+    const int64_t dim[] = {ONNX_NET_BATCH, 3, net->height, net->width};
+
+    *t = (struct onnx_trial){.g = b.g};
+    t->x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4, dim);
+    t->logits =
+        model_build(&b, model_of(net), &(struct model_options){.classes = 5}, t->x);
+    if (net->quantized)
+        quantize_trial(t, &b);
+    graph_flatten(b.g);
+    graph_output(b.g, t->logits);
+    t->flat = xcalloc((size_t)b.g->flat->weights_len, sizeof(*t->flat));
+    for (int s = 0; s < b.g->flat->nsegment; s++) {
+        const struct segment *seg = &b.g->flat->segment[s];
+
+        for (int64_t i = 0; i < seg->len; i++)
+            t->flat[seg->offset + golden_stored(seg->tensor, i)] = weight(seg->tensor, i);
+    }
+}
+
+void onnx_trial_release(struct onnx_trial *t)
+{
+    graph_free(t->g);
+    if (t->floats)
+        graph_free(t->floats);
+    free(t->flat);
+}
+
+struct onnx *onnx_trial_export(const struct onnx_trial *t, const struct onnx_net *net)
+{
+    const struct onnx_options o = {.fold_bn = net->fold_bn};
+
+    return onnx_export(t->g, t->x, t->logits, t->flat, net->name, &o);
+}
+
+float *onnx_trial_images(const struct onnx_trial *t)
+{
+    int64_t len = tensor_len(t->x);
+    float *x = xmalloc((size_t)len * sizeof(*x));
+
+    for (int64_t i = 0; i < len; i++)
+        x[i] = (float)(golden_hash((uint32_t)i) >> 8) * 0x1p-22f - 2;
+    return x;
+}
+
+/* In memory as it is stored, and back. */
+static float *stored(const struct tensor *t, const float *from, bool back)
+{
+    float *to = xmalloc(tensor_size(t));
+
+    for (int64_t i = 0; i < tensor_len(t); i++)
+        to[back ? i : golden_stored(t, i)] = from[back ? golden_stored(t, i) : i];
+    return to;
+}
+
+float *onnx_trial_run(struct onnx_trial *t, const float *images)
+{
+    struct device_options o = {0};
+    const struct backend *backend = device_find(t->floats ? "ref" : "cpu", &o);
+    struct device *dev = backend->open(&o);
+    struct program *p = program_compile(t->g, backend, dev, &(struct compile_options){0});
+    void *base[MEMORY_COUNT] = {NULL};
+    float *x = stored(t->x, images, false), *z = xmalloc(tensor_size(t->logits)), *y;
+
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        if (program_need(p, (enum memory)m))
+            base[m] = backend->alloc(dev, program_need(p, (enum memory)m));
+    program_bind(p, base);
+    backend->copy_in(dev, base[MEMORY_WEIGHTS], t->flat,
+                     (size_t)t->g->flat->weights_len * sizeof(float));
+    program_refresh(p);
+    backend->copy_in(dev, program_data(p, t->x), x, tensor_size(t->x));
+    program_run(p);
+    backend->copy_out(dev, z, program_data(p, t->logits), tensor_size(t->logits));
+    y = stored(t->logits, z, true);
+    program_free(p);
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        if (base[m])
+            backend->free(dev, base[m]);
+    backend->close(dev);
+    free(x);
+    free(z);
+    return y;
+}
