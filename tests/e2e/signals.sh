@@ -111,13 +111,14 @@ wait $pid
   { cat log; fail "SIGTERM before a throughput was measured"; }
 echo "ok: validations and throughput"
 
-# In the start, here of weights that never come: the result is of this run, and says why.
-mkfifo stuck
+# In the start, a long one here, of a large model: the result is of this run, and says why.
+large=(--cfg "$here/configs/smoke/synthetic.yaml" --model resnet50 -b 4)
+"$trainc" "${large[@]}" --max-steps 1 --output large --opts TRAIN.KEEP_CHECKPOINTS=1 \
+  >log 2>&1 || { cat log; fail "weights of a large model"; }
 starts() { # what, exit code, signal, result, ARGUMENT...
   local what=$1 code=$2 sig=$3 result=$4 pid rc
   shift 4
-  "$trainc" "$@" --cfg "$here/configs/smoke/segment.yaml" --pretrained stuck --output out \
-    --result "$result" >log 2>&1 &
+  "$trainc" "$@" "${large[@]}" --output out --result "$result" >log 2>&1 &
   pid=$!
   # The shell catches SIGTERM, too, until it has become the program.
   until [ "$(readlink /proc/$pid/exe)" = "$trainc" ] || ! kill -0 $pid; do sleep 0.01; done
@@ -137,7 +138,9 @@ starts() { # what, exit code, signal, result, ARGUMENT...
 }
 starts "SIGTERM in the start" 143 TERM result.json
 starts "SIGHUP in the start, and a code" 5 HUP result.json --opts TRAIN.SIGNAL_EXIT_CODE=5
-starts "SIGINT in the start of an evaluation" 130 INT result.json --eval
+starts "SIGINT in the start of an evaluation" 130 INT result.json --eval \
+  --pretrained large/resnet50/default/last.safetensors
+rm -rf large
 starts "SIGTERM in the start, to the standard output" 143 TERM -
 ln -s result.json link
 starts "SIGTERM in the start, to a link" 143 TERM link
@@ -165,7 +168,7 @@ rc=$?
 rm -rf out
 (ulimit -f 1 && "$trainc" synth shapes --out many --train 1 --val 1 --size 64 >log 2>&1)
 rc=$?
-[ $rc = 1 ] && grep -q "File too large" log || fail "a picture that is too large: exit code $rc, $(cat log)"
+[ $rc = 1 ] && grep -q "File too large" log || fail "an image that is too large: exit code $rc, $(cat log)"
 echo "ok: files that are too large"
 
 [ $fails = 0 ] && echo "signals: passed" || { echo "signals: $fails failed"; exit 1; }
