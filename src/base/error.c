@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/command.h"
 #include "base/utf8.h"
 
 static void (*at_exit_fn)(const char *message, int code, void *arg);
@@ -73,6 +74,7 @@ static _Noreturn void leave(int code)
     void (*end_all)(int) = end_all_fn;
 
     (void)fflush(NULL);
+    command_kill_all();
     end_all_fn = NULL;
     if (end_all)
         end_all(code);

@@ -29,6 +29,13 @@ struct int_table {
     int n;
 };
 
+/* Structs whose type the key's users know: RECORD(cfg->hooks, struct config_hook, i). */
+struct record_list {
+    const void *item;
+    int n;
+};
+#define RECORD(list, type, i) (&((const type *)(list).item)[i])
+
 /* A value that may be None; `value` is zero then. */
 struct float_opt {
     double value;

@@ -82,9 +82,9 @@ static double one_step(struct bench *b)
 {
     struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep};
 
-    if (b->which == SESSION_TRAIN)
-        (void)session_step_lent(&b->session, &lent);
-    else
+    if (b->which == SESSION_TRAIN && session_step_lent(&b->session, &lent))
+        session_step_ema(&b->session);
+    else if (b->which != SESSION_TRAIN)
         session_eval_lent(&b->session, &lent);
     return clock_now();
 }

@@ -238,6 +238,27 @@ static void help_readers(const char *key)
     strbuf_release(&s);
 }
 
+/* A line for each key of an item of a list of dicts. */
+static void help_record(const struct schema *record)
+{
+    for (const struct schema *r = record; r && r->key; r++) {
+        struct strbuf s = STRBUF_INIT;
+
+        strbuf_addf(&s, "%s (", r->help);
+        schema_add_type(&s, r);
+        if (r->min < r->max) {
+            strbuf_addstr(&s, !schema_is_open(r) ? " in " : " ");
+            schema_add_range(&s, r);
+        }
+        strbuf_addf(&s, "%s%s)", r->required ? "; required" : "; default ",
+                    r->required         ? ""
+                    : r->def && *r->def ? r->def
+                                        : "''");
+        line(r->key, s.buf);
+        strbuf_release(&s);
+    }
+}
+
 static void help_key(const struct schema *row)
 {
     struct strbuf s = STRBUF_INIT;
@@ -265,6 +286,7 @@ static void help_key(const struct schema *row)
     if (row->unsupported)
         printf("  only the default is supported: %s\n", row->unsupported);
     help_readers(row->key);
+    help_record(row->record);
     if (lines)
         help_rows(&names);
     strbuf_release(&s);

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "train/hook_commands.h"
 #include "train/trainer.h"
 
 static void train_check(const struct config *cfg, const struct cmdline *line,
@@ -11,6 +12,7 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
     bool train = !cfg->eval_mode && !cfg->throughput_mode;
 
     run_check(cfg, train, p);
+    hook_commands_check(cfg, p);
     if (!train)
         run_check_weights(cfg, line, p);
 }

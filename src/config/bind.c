@@ -41,6 +41,34 @@ static struct int_table bind_table(const struct value *v, struct arena *mem)
     return (struct int_table){item, v->list.n};
 }
 
+/* Keys that an item does not have are at their default. */
+static void bind_record(const struct schema *record, const struct value *map, char *to,
+                        struct arena *mem)
+{
+    for (const struct schema *r = record; r->key; r++) {
+        const struct value *v = value_of_key(map, r->key);
+        struct value text = value_str(mem, r->def ? r->def : ""), def;
+        struct decl d = schema_decl(r);
+        struct strbuf why = STRBUF_INIT;
+
+        if (!v && !coerce(mem, &d, &text, &def, &why))
+            BUG("default of %s must be %s", r->key, why.buf);
+        schema_bind(r, v ? v : &def, to + r->offset, mem);
+        strbuf_release(&why);
+    }
+}
+
+static struct record_list bind_records(const struct schema *row, const struct value *v,
+                                       struct arena *mem)
+{
+    char *item = arena_new(mem, row->record_size * (size_t)(v->list.n + 1));
+
+    for (int i = 0; i < v->list.n; i++)
+        bind_record(row->record, &v->list.item[i], item + row->record_size * (size_t)i,
+                    mem);
+    return (struct record_list){item, v->list.n};
+}
+
 static int choice_value(const struct schema *row, const char *word)
 {
     for (const struct choice *c = row->choices; c->name; c++)
@@ -90,6 +118,9 @@ void schema_bind(const struct schema *row, const struct value *v, void *field,
         break;
     case SCHEMA_INT_TABLE:
         *(struct int_table *)field = bind_table(v, mem);
+        break;
+    case SCHEMA_RECORDS:
+        *(struct record_list *)field = bind_records(row, v, mem);
         break;
     }
 }

@@ -28,6 +28,26 @@ static bool check_number(const struct schema *row, const struct value *v, double
 static bool check_value(const struct schema *row, const struct value *v,
                         struct strbuf *why);
 
+/* An item of a list of mappings: its keys are known, and of the right type. */
+static bool check_map(const struct schema *row, const struct value *v, struct strbuf *why)
+{
+    for (const struct schema *r = row->record; r->key; r++) {
+        const struct value *of = value_of_key(v, r->key);
+        struct strbuf item = STRBUF_INIT;
+        bool ok = of ? check_value(r, of, &item) : !r->required;
+
+        if (!of && !ok)
+            strbuf_addf(why, "has no %s", r->key);
+        else if (!ok)
+            strbuf_addf(why, "has a wrong %s: it %s", r->key,
+                        item.buf + (*item.buf == ':' ? 2 : 0));
+        strbuf_release(&item);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 static bool check_list(const struct schema *row, const struct value *v,
                        struct strbuf *why)
 {
@@ -95,6 +115,8 @@ static bool check_value(const struct schema *row, const struct value *v,
     case VALUE_LIST:
     case VALUE_TUPLE:
         return check_list(row, v, why);
+    case VALUE_MAP:
+        return check_map(row, v, why);
     default:
         return true;
     }
@@ -144,6 +166,23 @@ static void expand_home(const struct schema *row, struct value *v, struct arena 
     free(path);
 }
 
+/* The same of the items of a list of mappings. */
+static void settle_records(const struct schema *row, struct value *v, struct arena *mem)
+{
+    for (int i = 0; row->record && i < v->list.n; i++)
+        for (const struct schema *r = row->record; r->key; r++) {
+            struct value *map = &v->list.item[i], *of = NULL;
+
+            for (int k = 0; k < map->list.n; k += 2)
+                if (!strcmp(map->list.item[k].s, r->key))
+                    of = &map->list.item[k + 1];
+            if (of)
+                first_word(r, of);
+            if (of)
+                expand_home(r, of, mem);
+        }
+}
+
 static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
                         struct problems *p)
 {
@@ -166,6 +205,7 @@ static void check_row(const struct schema *row, struct cfgnode_entry *e,
     expand_home(row, &e->value, mem);
     if (check_value(row, &e->value, &why)) {
         first_word(row, &e->value);
+        settle_records(row, &e->value, mem);
         check_notes(row, e, p);
     } else {
         problems_error(p, e->where, "%s%s%s", row->key, *why.buf == ':' ? "" : " ",

@@ -19,6 +19,18 @@ const struct choice choices_amp_dtypes[] = {
     {0},
 };
 
+const struct choice choices_hook_moments[] = {
+    {"start", HOOK_START, NULL},
+    {"step", HOOK_STEP, NULL},
+    {"line", HOOK_LINE, NULL},
+    {"epoch", HOOK_EPOCH, NULL},
+    {"eval", HOOK_EVAL, NULL},
+    {"checkpoint", HOOK_CHECKPOINT, NULL},
+    {"end", HOOK_END, NULL},
+    {"evaluation", HOOK_EVAL, NULL},
+    {0},
+};
+
 const struct choice choices_interpolations[] = {
     {"bilinear", INTERPOLATION_BILINEAR, NULL},
     {"bicubic", INTERPOLATION_BICUBIC, NULL},

@@ -10,6 +10,7 @@
 
 extern const struct choice choices_amp_opt_levels[];
 extern const struct choice choices_amp_dtypes[];
+extern const struct choice choices_hook_moments[];
 extern const struct choice choices_interpolations[];
 extern const struct choice choices_cache_modes[];
 extern const struct choice choices_on_errors[];

@@ -22,6 +22,18 @@ enum { /* AMP_OPT_LEVEL; '' leaves it to AMP_ENABLE */
 /* AMP.DTYPE */
 enum { AMP_DTYPE_AUTO, AMP_DTYPE_FP16, AMP_DTYPE_BF16 };
 
+/* HOOKS, at: the moments of train/hooks.h */
+enum {
+    HOOK_START,
+    HOOK_STEP,
+    HOOK_LINE,
+    HOOK_EPOCH,
+    HOOK_EVAL,
+    HOOK_CHECKPOINT,
+    HOOK_END,
+    HOOK_MOMENTS
+};
+
 /* DATA.INTERPOLATION */
 enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 

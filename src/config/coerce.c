@@ -5,9 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "config/argword.h"
 #include "config/literal.h"
+#include "config/schema.h"
+#include "config/yaml.h"
 
 enum { SHOWN = 200 }; /* bytes of a value in a message */
 
@@ -193,14 +197,77 @@ static bool words(struct arena *a, const char *s, struct value *out)
     return true;
 }
 
+/* A text of the command line: [{at: epoch, run: x}]. What is none stays as it is. */
+static struct value mappings(struct arena *a, const struct value *in)
+{
+    char *text = xasprintf("x: %s", in->s);
+    struct problems p = {0};
+    struct cfgnode *n = yaml_read_text(text, strlen(text), "", &p);
+    const struct cfgnode_entry *e = n ? cfgnode_entry(n, "x") : NULL;
+    struct value v = e && !e->node && !p.nerror ? value_copy(a, &e->value) : *in;
+
+    cfgnode_free(n);
+    problems_release(&p);
+    free(text);
+    return v;
+}
+
+static bool unknown(const struct schema *record, const char *key, struct strbuf *why)
+{
+    struct suggest s;
+
+    suggest_init(&s, key);
+    strbuf_addf(why, "a dict of ");
+    for (const struct schema *row = record; row->key; row++) {
+        strbuf_addf(why, "%s%s", row > record ? ", " : "", row->key);
+        suggest_try(&s, row->key);
+    }
+    strbuf_addf(why, ", not of '%s'", key);
+    if (s.best)
+        strbuf_addf(why, " (did you mean %s?)", s.best);
+    return false;
+}
+
+static bool to_map(struct arena *a, const struct decl *d, const struct value *in,
+                   struct value *out, struct strbuf *why)
+{
+    struct value map = *in;
+
+    if (in->type != VALUE_MAP)
+        return refuse("a dict", in, why);
+    map = value_copy(a, in);
+    for (int i = 0; i < map.list.n; i += 2) {
+        const char *key = map.list.item[i].s;
+        const struct schema *row = schema_find(d->record, key);
+        struct value *v = &map.list.item[i + 1];
+        struct strbuf item = STRBUF_INIT;
+        struct decl of;
+        bool ok;
+
+        if (!row)
+            return unknown(d->record, key, why);
+        of = schema_decl(row);
+        ok = coerce(a, &of, v, v, &item);
+        if (!ok)
+            strbuf_addf(why, "a dict: its %s must be %s", key, item.buf);
+        strbuf_release(&item);
+        if (!ok)
+            return false;
+    }
+    *out = map;
+    return true;
+}
+
 static bool to_list(struct arena *a, const struct decl *d, const struct value *in,
                     struct value *out, struct strbuf *why)
 {
-    struct decl item = {.type = d->item, .item = d->item2};
+    struct decl item = {.type = d->item, .item = d->item2, .record = d->record};
     struct value v, list;
 
     /* In lists of texts each word is a text: [0, yes], as YAML's plain items. */
-    if (in->type != VALUE_STR || d->item != VALUE_STR || !words(a, in->s, &v))
+    if (in->type == VALUE_STR && d->item == VALUE_MAP)
+        v = mappings(a, in);
+    else if (in->type != VALUE_STR || d->item != VALUE_STR || !words(a, in->s, &v))
         v = meaning(a, in);
     if (v.type == VALUE_STR && d->words) {
         *out = value_copy(a, &v);
@@ -273,6 +340,9 @@ bool coerce(struct arena *a, const struct decl *d, const struct value *in,
         case VALUE_LIST:
         case VALUE_TUPLE:
             ok = to_list(a, d, in, &v, why);
+            break;
+        case VALUE_MAP:
+            ok = to_map(a, d, in, &v, why);
             break;
         default:
             BUG("a key of type %s", value_type_name(d->type));

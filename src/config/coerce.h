@@ -4,12 +4,15 @@
  * of quotes is dropped), a float key takes an int that a double holds exactly, a bool
  * key takes the words of YAML and Python but no number, list items follow the same
  * rules. None is taken for any key; whether a key may keep it, the schema says. A None in
- * quotes is a text to keys of texts, to others as good as one without.
+ * quotes is a text to keys of texts, to others as good as one without. A list of mappings
+ * from the command line is YAML: [{at: epoch, run: ./push}].
  */
 #ifndef CONFIG_COERCE_H
 #define CONFIG_COERCE_H
 
 #include "config/value.h"
+
+struct schema;
 
 /* What a key may hold. */
 struct decl {
@@ -17,6 +20,7 @@ struct decl {
     enum value_type item, item2; /* of lists, and lists of lists */
     const char *word;            /* a text that VALUE_INT takes too and keeps, or NULL */
     bool words;                  /* a list: a text without quotes is kept as it is */
+    const struct schema *record; /* of VALUE_MAP: a row for each key that it may have */
 };
 
 /*

@@ -176,6 +176,13 @@ void value_add_yaml(struct strbuf *s, const struct value *v)
             value_add_yaml(s, &v->list.item[i]);
         }
         strbuf_addch(s, ']');
+    } else if (v->type == VALUE_MAP) {
+        strbuf_addch(s, '{');
+        for (int i = 0; i < v->list.n; i++) {
+            strbuf_addstr(s, i % 2 ? ": " : i ? ", " : "");
+            value_add_yaml(s, &v->list.item[i]);
+        }
+        strbuf_addch(s, '}');
     } else {
         add_plain(s, v);
     }

@@ -108,7 +108,7 @@ static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
 static bool substitute_value(struct interpolation *ip, const struct cfgnode_entry *e,
                              const struct value *v, struct value *to)
 {
-    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE, ok = true;
+    bool list = value_has_items(v), ok = true;
     struct strbuf out = STRBUF_INIT;
 
     *to = *v;

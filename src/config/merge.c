@@ -46,7 +46,7 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
 /* Does the value, or an item of the list, hold ${...}? */
 static bool is_pending(const struct value *v)
 {
-    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE;
+    bool list = value_has_items(v);
 
     for (int i = 0; list && i < v->list.n; i++)
         if (is_pending(&v->list.item[i]))

@@ -58,7 +58,7 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
 /* A text that is ${ now must not be read as a key: $${. */
 static struct value escaped(struct arena *mem, const struct value *v)
 {
-    bool list = v->type == VALUE_LIST || v->type == VALUE_TUPLE;
+    bool list = value_has_items(v);
     struct value to = list ? value_list(mem, v->type, v->list.n) : *v;
     struct strbuf s = STRBUF_INIT;
 

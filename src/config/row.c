@@ -27,11 +27,13 @@ struct decl schema_decl(const struct schema *row)
         [SCHEMA_FLOAT_LIST] = {.type = VALUE_LIST, .item = VALUE_FLOAT},
         [SCHEMA_STR_LIST] = {.type = VALUE_LIST, .item = VALUE_STR},
         [SCHEMA_INT_TABLE] = {.type = VALUE_LIST, .item = VALUE_LIST, .item2 = VALUE_INT},
+        [SCHEMA_RECORDS] = {.type = VALUE_LIST, .item = VALUE_MAP},
     };
     struct decl d = decl[row->type];
 
     d.word = row->word;
     d.words = d.type == VALUE_LIST && row->choices;
+    d.record = row->record;
     return d;
 }
 
@@ -88,6 +90,7 @@ void schema_add_type(struct strbuf *s, const struct schema *row)
         [SCHEMA_FLOAT_LIST] = "list of float",
         [SCHEMA_STR_LIST] = "list of str",
         [SCHEMA_INT_TABLE] = "list of lists of int",
+        [SCHEMA_RECORDS] = "list of dicts",
     };
 
     if (!row->choices || row->type == SCHEMA_FLOAT_LIST)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config/choice_tables.h"
+#include "config/records.h"
 #include "config/sections.h"
 
 static const char *check_loss_scale(const char *text)
@@ -54,7 +55,8 @@ static const char *check_below(const char *text)
                      struct int_list: SCHEMA_INT_LIST,                                   \
                      struct float_list: SCHEMA_FLOAT_LIST,                               \
                      struct str_list: SCHEMA_STR_LIST,                                   \
-                     struct int_table: SCHEMA_INT_TABLE)
+                     struct int_table: SCHEMA_INT_TABLE,                                 \
+                     struct record_list: SCHEMA_RECORDS)
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): keys are joined, fields are named */
 #define ROW(KEY, f, ...)                                                                 \
@@ -70,6 +72,8 @@ static const char *check_below(const char *text)
 #define PATH        .path = true
 #define RANGE(a, b) .min = (a), .max = (b)
 #define ABOVE(a, b) .min = (a), .max = (b), .above = true
+#define RECORDS(type, name)                                                              \
+    .def = "[]", .record = record_##name, .record_size = sizeof(struct type)
 #define NO_LIMIT    1e18
 #define EPOCHS      1e9 /* times the updates of an epoch, it is still an int64_t */
 
@@ -142,6 +146,9 @@ const struct schema schema_table[] = {
     ROW("PRINT_FREQ", print_freq, NEUTRAL, .def = "10", RANGE(1, NO_LIMIT),
         .flag = "--print-freq, --log-interval", .metavar = "N",
         .help = "steps between log lines"),
+    ROW("HOOKS", hooks, NEUTRAL, RECORDS(config_hook, hook),
+        .help = "commands of your own at moments of a training run, with its numbers in "
+                "their environment: [{at: epoch, run: 'cp best.safetensors /store'}]"),
     ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
         .no_flag = "--disable-amp", .help = "mixed precision"),
     ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = choices_amp_opt_levels,

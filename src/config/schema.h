@@ -28,6 +28,7 @@ enum schema_type {
     SCHEMA_FLOAT_LIST,
     SCHEMA_STR_LIST,
     SCHEMA_INT_TABLE,
+    SCHEMA_RECORDS, /* a list of mappings, each with the keys of .record */
 };
 
 struct schema {
@@ -54,9 +55,13 @@ struct schema {
     const char *bare;                 /* a text: what its flag without a value means */
     const char *metavar;              /* of the flag; NULL: made from the type */
     const char *help;
-    const char *no_effect;   /* a warning when it differs from the default: why */
-    const char *unsupported; /* an error when it differs from the default: why */
-    bool neutral;            /* does not change what is learned, only how that is watched,
+    const char *no_effect;       /* a warning when it differs from the default: why */
+    const char *unsupported;     /* an error when it differs from the default: why */
+    const struct schema *record; /* of SCHEMA_RECORDS: keys without dots, and fields of a
+                                  * struct of so many bytes; a row without key ends it */
+    size_t record_size;
+    bool required; /* a key of a record that has no default */
+    bool neutral;  /* does not change what is learned, only how that is watched,
                               * stored or fed: a run may go on with another value */
 };
 

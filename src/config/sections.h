@@ -167,6 +167,7 @@ struct config {
     int amp_opt_level; /* as given; config_amp_level() resolves it */
     const char *output, *tag;
     int64_t save_freq, print_freq, seed;
+    struct record_list hooks; /* of struct config_hook, config/records.h */
     bool eval_mode, throughput_mode;
     int64_t local_rank;
     bool fused_window_process, fused_layernorm;

@@ -49,12 +49,25 @@ struct value value_copy(struct arena *a, const struct value *v)
         c.text = arena_strdup(a, c.text);
     if (c.type == VALUE_STR)
         c.s = arena_strdup(a, c.s);
-    if (c.type == VALUE_LIST || c.type == VALUE_TUPLE) {
+    if (value_has_items(v)) {
         c.list.item = value_list(a, c.type, v->list.n).list.item;
         for (int i = 0; i < v->list.n; i++)
             c.list.item[i] = value_copy(a, &v->list.item[i]);
     }
     return c;
+}
+
+bool value_has_items(const struct value *v)
+{
+    return v->type == VALUE_LIST || v->type == VALUE_TUPLE || v->type == VALUE_MAP;
+}
+
+const struct value *value_of_key(const struct value *map, const char *key)
+{
+    for (int i = 0; i < map->list.n; i += 2)
+        if (!strcmp(map->list.item[i].s, key))
+            return &map->list.item[i + 1];
+    return NULL;
 }
 
 static bool list_equal(const struct value *a, const struct value *b)
@@ -87,6 +100,7 @@ bool value_equal(const struct value *a, const struct value *b)
         return !strcmp(a->s, b->s);
     case VALUE_LIST:
     case VALUE_TUPLE:
+    case VALUE_MAP:
         return list_equal(a, b);
     }
     BUG("value type %d", (int)a->type);
@@ -94,8 +108,8 @@ bool value_equal(const struct value *a, const struct value *b)
 
 const char *value_type_name(enum value_type type)
 {
-    static const char *const name[] = {"NoneType", "bool",  "int",     "float", "str",
-                                       "list",     "tuple", "CfgNode", "object"};
+    static const char *const name[] = {"NoneType", "bool",  "int",  "float",   "str",
+                                       "list",     "tuple", "dict", "CfgNode", "object"};
 
     return name[type];
 }
@@ -171,6 +185,14 @@ void value_add_repr(struct strbuf *s, const struct value *v)
         }
         strbuf_addstr(s, tuple && v->list.n == 1 ? "," : "");
         strbuf_addch(s, tuple ? ')' : ']');
+        break;
+    case VALUE_MAP:
+        strbuf_addch(s, '{');
+        for (int i = 0; i < v->list.n; i++) {
+            strbuf_addstr(s, i % 2 ? ": " : i ? ", " : "");
+            value_add_repr(s, &v->list.item[i]);
+        }
+        strbuf_addch(s, '}');
         break;
     case VALUE_NODE:
     case VALUE_OTHER:

@@ -1,5 +1,6 @@
 /*
- * A configuration value: None, bool, int, float, str, list or tuple, as yacs has them.
+ * A configuration value: None, bool, int, float, str, list or tuple, as yacs has them, and
+ * a mapping of texts, which only an item of a list may be.
  * Everything lives in an arena that the caller names; values are never freed one by one.
  *
  * A scalar that was read from text keeps that text: what the text means depends on the
@@ -23,6 +24,7 @@ enum value_type {
     VALUE_STR,
     VALUE_LIST,
     VALUE_TUPLE,
+    VALUE_MAP,   /* .list is key, value, key, value, ...: keys are VALUE_STR */
     VALUE_NODE,  /* only beside a node: a mapping, not a leaf */
     VALUE_OTHER, /* a Python dict, set, bytes or complex: no leaf may hold one */
 };
@@ -50,6 +52,11 @@ struct value value_float(double f);
 struct value value_str(struct arena *a, const char *s);
 struct value value_list(struct arena *a, enum value_type type, int n); /* n times None */
 struct value value_copy(struct arena *a, const struct value *v);
+
+/* Has it a .list: a list, a tuple or a mapping? */
+bool value_has_items(const struct value *v);
+/* What a mapping has for the key; NULL: nothing. */
+const struct value *value_of_key(const struct value *map, const char *key);
 
 /* Python's ==, but 1, 1.0 and True differ; NaN equals NaN. Texts are not looked at. */
 bool value_equal(const struct value *a, const struct value *b);

@@ -85,15 +85,36 @@ static bool list_of(struct yaml_reader *r, struct arena *mem, const struct yaml_
     return ok && !is_spent(r);
 }
 
+static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i);
+
+/* An item of a list: texts and what they stand for. */
+static bool map_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
+                   int depth, struct value *v)
+{
+    bool ok = true;
+
+    *v = value_list(mem, VALUE_MAP, it->nsub);
+    for (int i = 0; i < it->nsub && !is_spent(r); i += 2) {
+        struct value *key = &v->list.item[i];
+
+        *key = value_str(mem, "");
+        if (!key_of(r, it, i)) {
+            ok = false;
+            continue;
+        }
+        *key = value_str(mem, it->sub[i]->text);
+        ok = value_of(r, mem, it->sub[i + 1], depth + 1, true, key + 1) && ok;
+    }
+    return ok && !is_spent(r);
+}
+
 static bool value_of(struct yaml_reader *r, struct arena *mem, const struct yaml_item *it,
                      int depth, bool item, struct value *v)
 {
     if (!affordable(r, it, depth, item && it->kind == ITEM_SCALAR))
         return false;
-    if (it->kind == ITEM_MAP) {
-        yaml_fail(r, it, "a mapping cannot stand in a list");
-        return false;
-    }
+    if (it->kind == ITEM_MAP && (!it->tag || !strcmp(short_tag(it), "map")))
+        return map_of(r, mem, it, depth, v);
     if (it->tag && strcmp(short_tag(it), "seq") != 0)
         return tagged(r, mem, it, v);
     if (it->kind == ITEM_LIST)
@@ -162,22 +183,30 @@ static const struct yaml_item *earlier(const struct yaml_item *map, int i)
     return NULL;
 }
 
-static bool fill_key(struct yaml_reader *r, struct cfgnode *n,
-                     const struct yaml_item *map, int i, int depth)
+/* A text, and the first of its name in the mapping? */
+static bool key_of(struct yaml_reader *r, const struct yaml_item *map, int i)
 {
-    const struct yaml_item *key = map->sub[i], *it = map->sub[i + 1], *first;
-    struct value v = value_none();
+    const struct yaml_item *key = map->sub[i], *first;
 
     if (key->kind != ITEM_SCALAR) {
         yaml_fail(r, key, "a key must be a text");
         return false;
     }
     first = earlier(map, i);
-    if (first) {
+    if (first)
         yaml_fail(r, key, "key %s stands twice in its section, first in line %d",
                   key->text, first->line);
+    return !first;
+}
+
+static bool fill_key(struct yaml_reader *r, struct cfgnode *n,
+                     const struct yaml_item *map, int i, int depth)
+{
+    const struct yaml_item *key = map->sub[i], *it = map->sub[i + 1];
+    struct value v = value_none();
+
+    if (!key_of(r, map, i))
         return false;
-    }
     if (it->kind == ITEM_MAP && (!it->tag || !strcmp(short_tag(it), "map"))) {
         struct cfgnode *sub;
 

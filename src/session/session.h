@@ -92,6 +92,10 @@ void session_drop(struct session *s);
 bool session_step(struct session *s, const void *pixels, const void *labels);
 bool session_step_lent(struct session *s, const struct lent_batch *b);
 
+/* After each update: the EMA that is in host memory (TRAIN.EMA.DEVICE cpu); that of the
+ * device is a part of the update. */
+void session_step_ema(struct session *s);
+
 /* Images of the coming batch, which may have room for more after them. */
 int64_t session_next_batch(const struct session *s);
 

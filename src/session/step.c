@@ -45,12 +45,16 @@ static void run(struct session *s, enum session_program which)
 }
 
 /* The device's rule, with the device's own decision to skip. */
-static void step_ema(struct session *s)
+void session_step_ema(struct session *s)
 {
-    struct control c = session_control(s);
-    float rate = (float)(1 - c.ema_decay), *e = s->ema;
+    float rate, *e = s->ema;
     int64_t len = session_flat(s)->weights_len;
+    struct control c;
 
+    if (!e)
+        return;
+    c = session_control(s);
+    rate = (float)(1 - c.ema_decay);
     if (c.overflow)
         return;
     session_get(s, MEMORY_WEIGHTS, s->host);
@@ -93,8 +97,6 @@ bool session_step_lent(struct session *s, const struct lent_batch *b)
     }
     inflight_ran(&s->inflight, last ? s->base[MEMORY_CONTROL] : NULL,
                  s->base[MEMORY_METRICS]);
-    if (last && s->ema)
-        step_ema(s);
     return last;
 }
 

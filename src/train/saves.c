@@ -264,9 +264,10 @@ static int also_as(const struct saves *v, const char *path, const char *name,
     return link_as(v, path, name) ? store(v, name, why) : 0;
 }
 
-static void prune(const struct saves *v, const char *newest)
+void saves_rotate(const struct saves *v)
 {
     struct save_list l = list_saves(v->dir, false);
+    char *newest = saves_path(v);
     int kept = 0;
 
     for (int i = 0; i < l.n; i++) {
@@ -274,12 +275,13 @@ static void prune(const struct saves *v, const char *newest)
 
         if (!s->numbered || s->damaged)
             continue;
-        if (kept++ < v->keep || !strcmp(s->path, newest))
+        if (kept++ < v->keep || (newest && !strcmp(s->path, newest)))
             continue;
         if (unlink(s->path))
             warn("cannot delete '%s': %s", s->path, strerror(errno));
     }
     free_saves(&l);
+    free(newest);
 }
 
 /* Somebody may have removed the folder: what was in it is lost, what comes need not be.
@@ -346,8 +348,6 @@ static struct saves_end write_all(const struct saves *v)
         end.failed = also_as(v, path, last_name, &why) != 0;
     if (end.failed)
         log_warning("checkpoint not saved: %s", why.buf);
-    else
-        prune(v, path);
     if (made && !end.failed)
         put_config(v);
     strbuf_release(&why);
@@ -363,6 +363,11 @@ static void *writer_thread(void *arg)
     v->writer->end = write_all(v);
     atomic_store(&v->writer->done, true);
     return NULL;
+}
+
+char *saves_path(const struct saves *v)
+{
+    return v->writer ? path_join(v->dir, v->writer->name) : NULL;
 }
 
 bool saves_ready(const struct saves *v)

@@ -7,7 +7,7 @@
  *   best.safetensors           a hard link to the one that validated best
  *
  * A save copies the run's arrays and leaves the rest to a thread: it writes the new file
- * whole, moves `last` to it, and only then deletes numbered files beyond the
+ * whole, moves `last` to it, and saves_rotate() then deletes numbered files beyond the
  * KEEP_CHECKPOINTS newest. A process that is killed meanwhile has the files of before.
  * `best` is written before its numbered name is there: a run that is killed between the
  * two goes on from `best`, and one that knows of a best checkpoint has it. Where there
@@ -59,6 +59,12 @@ void saves_start(struct saves *v, const struct session *s, const struct run_stat
 /* Is the save that was started over, so that saves_wait does not wait? */
 bool saves_ready(const struct saves *v);
 struct saves_end saves_wait(struct saves *v);
+
+/* The numbered file of the save that saves_wait() told of; a heap string. */
+char *saves_path(const struct saves *v);
+
+/* Deletes numbered files beyond v->keep; none may be under way. */
+void saves_rotate(const struct saves *v);
 
 void saves_release(struct saves *v); /* waits */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/atomic.h"
+#include "base/command.h"
 
 const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
@@ -45,8 +46,10 @@ static void on_signal(int sig)
 {
     if (!started)
         leave_start(sig);
-    if (pending && sig == SIGINT)
+    if (pending && sig == SIGINT) {
+        command_kill_all();
         _exit(128 + SIGINT);
+    }
     if (!pending)
         pending = sig;
 }

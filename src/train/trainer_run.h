@@ -6,6 +6,7 @@
 
 #include "train/evaluate.h"
 #include "train/feed.h"
+#include "train/hook_commands.h"
 #include "train/output.h"
 #include "train/result.h"
 #include "train/saves.h"
@@ -18,12 +19,15 @@ struct trainer {
     struct output output;
     struct saves saves;
     struct run_state state;
+    bool resumed; /* from a checkpoint */
     int64_t step; /* updates tried; control.step's twin */
     /* The clock of the window, which may have begun in an earlier process: */
     double window_began, window_waited;
     int64_t window_runs;  /* state.train.runs when the clock began */
     double train_seconds; /* in the loop over batches, of this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
+    int64_t epoch_end;    /* the update that ends it */
+    double epoch_began;   /* clock_now() */
     double epoch_rate;    /* images per second of the last epoch */
     struct loader_stats epoch_loader; /* when the epoch began, of this process */
     int64_t replay;  /* batches to do again that the metrics count already */
@@ -33,6 +37,14 @@ struct trainer {
     int64_t skipped;              /* as of the last look at the control tensor */
     struct evaluation evaluation; /* the last whole validation of this process, */
     struct val_line val;          /* and its scores; NaN: none in this epoch */
+    struct train_line line;       /* the last line of the log */
+    struct epoch_line epoch_line; /* and epoch */
+    bool is_best;     /* the last validation of this epoch is the best of all */
+    bool late_val;    /* it is of a run that ends within an epoch */
+    bool enough;      /* early stopping: no more epochs */
+    int code;         /* exit code, from HOOK_END on */
+    char *checkpoint; /* the newest file that this process wrote, or NULL */
+    struct hook_commands commands;
     double best_score_before;  /* state.best_score and best_epoch as they were before */
     int64_t best_epoch_before; /* the last validation */
     int64_t saved_step;        /* this update is in a file, or none was done yet */
@@ -51,43 +63,35 @@ double trainer_lr(const struct trainer *t, int64_t step);
  * score_best() measures. */
 double trainer_score(const struct trainer *t);
 
-/*
- * Validates, tells the logs, and judges: *best if the weights or their EMA are better
- * than all before. False: cut off by a signal or by damaged files, and nothing has
- * changed.
- */
-bool trainer_validate(struct trainer *t, bool *best);
+/* What ends one process ends them all; each asks at the same places. */
+bool trainer_asked_to_stop(struct trainer *t);
+
+/* False: cut off by a signal or by damaged files, and nothing has changed. */
+bool trainer_validate(struct trainer *t);
 /* Waits for the checkpoint that is being written, if any, and takes note of how it ended:
  * of arrays that are not finite in t->diverged; without a new best, those before are the
  * ones to beat again. */
 void trainer_collect(struct trainer *t);
 
-/* Data, device, output folder, checkpoint: everything up to the first batch. `cfg` is
- * t->cfg. */
+/* Data, device, output folder, checkpoint: everything up to HOOK_START. `cfg` is t->cfg. */
 void trainer_start(struct trainer *t, struct config *cfg);
 
 /* A window is what lies between two lines of the log; this starts its clock. */
 void trainer_window_clock(struct trainer *t);
 
-/*
- * Looks at the results of updates of the epoch that ends at update `end`, each in its
- * turn: writes the line where a window ends, and ends the program after too many skipped
- * updates. On a GPU the newest may still be on their way: lines come late then, but say
- * the same. trainer_settle waits for them.
- */
-void trainer_observe(struct trainer *t, int64_t end);
-void trainer_settle(struct trainer *t, int64_t end);
+/* Waits for all updates, and writes the lines that are due. */
+void trainer_settle(struct trainer *t);
 
 /* Is TRAIN.MAX_STEPS reached with `step` updates? */
 bool trainer_out_of_steps(const struct trainer *t, int64_t step);
-
-/* The progress line; `began`: clock_now() when the epoch did. */
-void trainer_show(const struct trainer *t, double began);
 
 /* After an epoch of so many seconds: for how long it waited for data, and why. */
 void trainer_say_waits(struct trainer *t, double seconds);
 
 /* After the first whole epoch: what DATA.CACHE holds. */
 void trainer_say_cache(struct trainer *t);
+
+/* All that the result says, at the end. */
+void trainer_fill_result(struct trainer *t);
 
 #endif

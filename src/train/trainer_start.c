@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "dist/group.h"
@@ -15,7 +14,6 @@
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/trainer_run.h"
-#include "train/val_images.h"
 
 struct val_line trainer_no_val(void)
 {
@@ -220,18 +218,6 @@ static bool load_start(struct trainer *t)
     return resumed;
 }
 
-/* Those of epochs to come; the one under way may have been validated (MAX_STEPS). */
-static void drop_val_images(const struct trainer *t, bool resumed)
-{
-    const struct run_state *s = &t->state;
-    bool validated = s->val_step > s->epoch * s->updates_per_epoch;
-    char *dir = path_join(t->output.dir, "images");
-
-    if (file_is_dir(dir))
-        val_images_drop(dir, resumed ? s->epoch + validated : 0);
-    free(dir);
-}
-
 /* One run in several processes is one run. */
 static void agree(const struct trainer *t)
 {
@@ -243,8 +229,6 @@ static void agree(const struct trainer *t)
 
 void trainer_start(struct trainer *t, struct config *cfg)
 {
-    bool resumed;
-
     feed_open(&t->feed, cfg, true);
     session_init(
         &t->session, cfg,
@@ -276,11 +260,7 @@ void trainer_start(struct trainer *t, struct config *cfg)
         .val_step = -1,
     };
     t->val = trainer_no_val();
-    resumed = load_start(t);
+    t->resumed = load_start(t);
     t->step = t->saved_step = session_control(&t->session).step;
-    output_open(&t->output, &t->session, &t->state, &t->feed.classes, t->step, resumed);
-    if (dist_is_first())
-        drop_val_images(t, resumed);
-    dist_barrier();
-    feed_start(&t->feed, &t->session);
+    hook_commands_init(&t->commands, cfg);
 }

@@ -10,6 +10,7 @@
 #include "train/data_config.h"
 #include "train/data_wait.h"
 #include "train/evaluate.h"
+#include "train/hooks.h"
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
@@ -46,9 +47,9 @@ static void check_skips(struct trainer *t, const struct control *c)
 }
 
 /* The last line of an epoch stays on a terminal, where the progress line is wiped. */
-static void log_train(struct trainer *t, const struct train_line *l,
-                      const struct metrics *epoch)
+static void log_train(struct trainer *t)
 {
+    const struct train_line *l = &t->line;
     const struct plan *p = &t->session.plan;
     int64_t in_epoch = l->step - t->state.epoch * p->updates_per_epoch;
     bool last = in_epoch == p->updates_per_epoch || trainer_out_of_steps(t, l->step);
@@ -62,7 +63,7 @@ static void log_train(struct trainer *t, const struct train_line *l,
                 "grad_norm %.4f  loss_scale %g  %.*f img/s  data %.0f %%",
                 (long long)t->state.epoch, (long long)t->cfg->train.epochs,
                 (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
-                l->loss, metrics_loss(epoch), l->grad_norm, l->loss_scale,
+                l->loss, l->epoch_loss, l->grad_norm, l->loss_scale,
                 l->images_per_second < 10 ? 2 : 0, l->images_per_second,
                 100 * l->data_share);
     if (progress_is_enough() && !last)
@@ -96,7 +97,12 @@ static void end_window(struct trainer *t, const struct control *c)
 {
     double seconds = clock_now() - t->window_began;
     double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
-    struct train_line l = {
+    struct train_line *l = &t->line;
+    struct metrics all = metrics_of_all(&t->state.train);
+    struct metrics m = metrics_since(&t->state.train, &t->state.window);
+    int64_t runs = (t->state.train.runs - t->window_runs) * t->session.plan.world;
+
+    *l = (struct train_line){
         .step = c->step,
         .epoch = t->state.epoch,
         .lr = c->lr,
@@ -105,19 +111,16 @@ static void end_window(struct trainer *t, const struct control *c)
         .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
     };
-    struct metrics all = metrics_of_all(&t->state.train);
-    struct metrics m = metrics_since(&t->state.train, &t->state.window);
-    int64_t runs = (t->state.train.runs - t->window_runs) * t->session.plan.world;
 
     m = metrics_of_all(&m);
-    l.loss = metrics_loss(&m);
-    l.right = trainer_right(t, &m);
-    l.images_per_second = (double)(runs * t->session.plan.batch) / (seconds + 1e-9);
-    t->last_loss = l.loss;
-    t->last_rate = l.images_per_second;
-    t->last_share = l.data_share;
-    log_train(t, &l, &all);
-    output_train(&t->output, &l);
+    l->loss = metrics_loss(&m);
+    l->epoch_loss = metrics_loss(&all);
+    l->right = trainer_right(t, &m);
+    l->images_per_second = (double)(runs * t->session.plan.batch) / (seconds + 1e-9);
+    t->last_loss = l->loss;
+    t->last_rate = l->images_per_second;
+    t->last_share = l->data_share;
+    hooks_call(t, HOOK_LINE);
     report_skips(t, c);
     t->state.window = t->state.train;
     trainer_window_clock(t);
@@ -128,7 +131,12 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step)
     return t->cfg->train.max_steps && step >= t->cfg->train.max_steps;
 }
 
-void trainer_observe(struct trainer *t, int64_t end)
+/*
+ * Looks at the results of updates of the epoch under way, each in its turn: a line where a
+ * window ends; ends the program after too many skipped updates. On a GPU the newest may
+ * still be on their way: lines come late then, but say the same.
+ */
+static void observe(struct trainer *t)
 {
     struct snapshot n;
 
@@ -136,25 +144,25 @@ void trainer_observe(struct trainer *t, int64_t end)
         int64_t step = n.control.step;
 
         t->state.train = n.metrics;
-        if (step % t->cfg->print_freq == 0 || step == end ||
+        if (step % t->cfg->print_freq == 0 || step == t->epoch_end ||
             trainer_out_of_steps(t, step))
             end_window(t, &n.control);
         check_skips(t, &n.control);
     }
 }
 
-void trainer_settle(struct trainer *t, int64_t end)
+void trainer_settle(struct trainer *t)
 {
     session_drain(&t->session);
-    trainer_observe(t, end);
+    observe(t);
 }
 
-void trainer_show(const struct trainer *t, double began)
+static void show(struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
     struct strbuf title = STRBUF_INIT, post = STRBUF_INIT;
     int64_t in_epoch = t->step - t->state.epoch * p->updates_per_epoch;
-    double seconds = clock_now() - began;
+    double seconds = clock_now() - t->epoch_began;
     double images = (double)((in_epoch - t->epoch_from) * p->accumulation.group *
                              p->batch * p->world);
 
@@ -228,3 +236,7 @@ void trainer_say_cache(struct trainer *t)
                          "images)");
     strbuf_release(&size);
 }
+
+const struct hook hook_lines = {.name = "lines", .at = {[HOOK_STEP] = observe}};
+const struct hook hook_log = {.name = "log", .at = {[HOOK_LINE] = log_train}};
+const struct hook hook_progress = {.name = "progress", .at = {[HOOK_STEP] = show}};

@@ -101,7 +101,11 @@ static const struct {
     {"a: |\n  x\n  y\nb: >\n  x\n  y\n", "{a: 'x\\ny\\n', b: 'x y\\n'}", ""},
     {"{\"a\": [1, 2.5, true, null, \"x\"], \"b\": {\"c\": 1e5}}",
      "{a: [1, 2.5, True, None, 'x'], b: {c: '1e5'}}", ""},
-    {"a: [{b: 1}]", NULL, "error: f:1:5: a mapping cannot stand in a list\n"},
+    {"a: [{b: 1, c: [x]}, 2]", "{a: [{'b': 1, 'c': ['x']}, 2]}", ""},
+    {"a: [{b: 1, b: 2}]", NULL,
+     "error: f:1:12: key b stands twice in its section, first in line 1\n"},
+    {"a: [{[1]: 2}]", NULL, "error: f:1:6: a key must be a text\n"},
+    {"a: [!!set {b}]", NULL, "error: f:1:5: a value cannot have the tag !!set\n"},
     {"? [1]\n: 2\n", NULL, "error: f:1:3: a key must be a text\n"},
     {"\357\273\277a: \303\251\n", "{a: '\303\251'}", ""},
 };
@@ -246,7 +250,7 @@ static void test_flood(void **state)
     problems_release(&p);
     strbuf_reset(&yaml);
     for (int i = 0; i < 300; i++)
-        strbuf_addf(&yaml, "k%d: [{}]\n", i);
+        strbuf_addf(&yaml, "k%d: [!!set {}]\n", i);
     cfgnode_free(yaml_read_text(yaml.buf, yaml.len, "f", &p));
     assert_int_equal(p.n, PROBLEMS_MOST);
     assert_int_equal(p.nerror, 300);

@@ -102,7 +102,8 @@ void run_steps(struct run *r, int n)
 
     for (int i = 0; i < n; i++) {
         make_batch(pixels, labels, batch, (int)r->s.micro * batch % 20);
-        (void)session_step(&r->s, pixels, labels);
+        if (session_step(&r->s, pixels, labels))
+            session_step_ema(&r->s);
     }
     free(pixels);
     free(labels);

@@ -62,6 +62,8 @@ static int save_now(const struct saves *saves, const struct session *s,
     end = saves_wait(&v);
     assert_true(end.any);
     assert_false(saves_wait(&v).any);
+    if (!end.failed && !end.diverged)
+        saves_rotate(&v);
     saves_release(&v);
     assert_null(end.diverged);
     return end.failed || end.best_lost ? -1 : 0;

@@ -1,0 +1,24 @@
+/*
+ * What an item of a list of dicts may have: a struct, and a row for each of its fields as
+ * the schema has one for each key. A list is read with RECORD (base/fields.h):
+ *
+ *   for (int i = 0; i < cfg->hooks.n; i++)
+ *       RECORD(cfg->hooks, struct config_hook, i)->run
+ */
+#ifndef CONFIG_RECORDS_H
+#define CONFIG_RECORDS_H
+
+#include "base/fields.h"
+#include "config/schema.h"
+
+/* HOOKS */
+struct config_hook {
+    int at; /* enum of config/choices.h */
+    const char *run;
+    bool shell, wait;
+    double timeout;
+    int64_t every;
+};
+extern const struct schema record_hook[];
+
+#endif

@@ -1,0 +1,309 @@
+#include "train/hook_commands.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/words.h"
+#include "config/choice_tables.h"
+#include "config/problems.h"
+#include "config/records.h"
+#include "dist/group.h"
+#include "train/hooks.h"
+#include "train/progress.h"
+#include "train/signals.h"
+#include "train/trainer_run.h"
+
+static const struct config_hook *item(const struct config *cfg, int i)
+{
+    return RECORD(cfg->hooks, struct config_hook, i);
+}
+
+static const char *moment_name(int moment)
+{
+    const struct choice *c = choices_hook_moments;
+
+    while (c->value != moment)
+        c++;
+    return c->name;
+}
+
+void hook_commands_check(const struct config *cfg, struct problems *p)
+{
+    for (int i = 0; i < cfg->hooks.n; i++) {
+        const struct config_hook *h = item(cfg, i);
+        char **words = words_split(h->run);
+
+        if (!words)
+            config_blame(cfg, p, KEYS("HOOKS"),
+                         "HOOKS: its item %d: a quote of '%s' is not closed", i, h->run);
+        else if (!*words)
+            config_blame(cfg, p, KEYS("HOOKS"), "HOOKS: its item %d has an empty run", i);
+        if (h->every > 1 && h->at != HOOK_STEP && h->at != HOOK_EPOCH)
+            config_blame(cfg, p, KEYS("HOOKS"),
+                         "HOOKS: its item %d: every counts steps or epochs, and it is "
+                         "at %s",
+                         i, moment_name(h->at));
+        words_free(words);
+    }
+    if (cfg->hooks.n > COMMANDS_MOST)
+        config_blame(cfg, p, KEYS("HOOKS"), "HOOKS has %d items, more than %d",
+                     cfg->hooks.n, COMMANDS_MOST);
+}
+
+void hook_commands_init(struct hook_commands *h, const struct config *cfg)
+{
+    h->command = xcalloc((size_t)cfg->hooks.n + 1, sizeof(*h->command));
+}
+
+void hook_commands_release(struct hook_commands *h)
+{
+    free(h->command);
+    *h = (struct hook_commands){0};
+}
+
+/* --- the environment ---------------------------------------------------------------- */
+
+struct env {
+    char **item; /* NULL at the end */
+    int n, cap;
+};
+
+/* Takes the text. */
+static void put(struct env *e, char *text)
+{
+    GROW(e->item, e->n, e->cap);
+    e->item[e->n++] = text;
+}
+
+/* TRAINC_PREFIXNAME in capitals; what is not known is left out. */
+static void put_number(struct env *e, const char *prefix, const char *name, double value)
+{
+    char *text;
+
+    if (isnan(value))
+        return;
+    text = xasprintf("TRAINC_%s%s=%.9g", prefix, name, value);
+    for (char *c = text; *c != '='; c++)
+        *c = (char)toupper((unsigned char)*c);
+    put(e, text);
+}
+
+static void put_int(struct env *e, const char *name, int64_t value)
+{
+    put(e, xasprintf("TRAINC_%s=%lld", name, (long long)value));
+}
+
+static void put_text(struct env *e, const char *name, const char *value)
+{
+    if (value)
+        put(e, xasprintf("TRAINC_%s=%s", name, value));
+}
+
+/* Is it of the process alone: of its launcher, or of a hook that started the run? */
+static bool is_own(const char *text)
+{
+    static const char *const start[] = {
+        "TRAINC_", "OMPI_",       "PMIX_",         "PMI_",
+        "PRTE_",   "SLURM_STEP",  "SLURM_PROCID=", "SLURM_LOCALID=",
+        "RANK=",   "LOCAL_RANK=", "WORLD_SIZE=",   "LOCAL_WORLD_SIZE="};
+
+    for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
+        if (!strncmp(text, start[i], strlen(start[i])))
+            return true;
+    return false;
+}
+
+static void put_scores(struct env *e, const struct trainer *t)
+{
+    const struct run_state *s = &t->state;
+    enum model_task task = t->session.plan.model->family->task;
+
+    for (int i = 0; i < SCORES; i++) {
+        if (!score_of_task((enum score)i, task))
+            continue;
+        put_number(e, "VAL_", score_name((enum score)i), s->val.value[i]);
+        put_number(e, "EMA_", score_name((enum score)i), s->ema.value[i]);
+    }
+    if (s->best_score < 0)
+        return;
+    put_number(e, "BEST_", score_name(score_best(task)), s->best_score);
+    put_int(e, "BEST_EPOCH", s->best_epoch);
+}
+
+static void put_training(struct env *e, const struct trainer *t, int moment)
+{
+    bool epoch = moment == HOOK_EPOCH;
+    const struct train_line *l = &t->line;
+    bool pixels = t->session.plan.model->family->task == MODEL_SEGMENT;
+    const char *right = score_name(pixels ? SCORE_ACC : SCORE_TOP1);
+
+    put_int(e, "EPOCH", t->state.epoch);
+    put_int(e, "EPOCHS", t->cfg->train.epochs);
+    put_int(e, "STEP", t->step);
+    put_int(e, "STEPS", t->session.plan.updates);
+    if (t->step > 0)
+        put_number(e, "", "LR", trainer_lr(t, t->step - 1));
+    if (!l->step && !epoch)
+        return;
+    put_number(e, "TRAIN_", "LOSS", epoch ? t->epoch_line.train_loss : l->loss);
+    put_number(e, "TRAIN_", right, epoch ? t->epoch_line.train_right : l->right);
+    put_number(e, "", "GRAD_NORM", l->grad_norm);
+    put_number(e, "", "LOSS_SCALE", l->loss_scale);
+    put_number(e, "", "IMAGES_PER_SECOND",
+               epoch ? t->epoch_line.images_per_second : l->images_per_second);
+}
+
+static struct env environment(const struct trainer *t, int moment)
+{
+    const char *failure = moment == HOOK_END ? feed_failure(&t->feed) : NULL;
+    struct env e = {0};
+
+    for (char **text = environ; *text; text++)
+        if (!is_own(*text))
+            put(&e, xstrdup(*text));
+    put_text(&e, "HOOK", moment_name(moment));
+    put_text(&e, "OUTPUT", t->output.dir);
+    put_text(&e, "MODEL", t->cfg->model.name);
+    put_text(&e, "TAG", t->cfg->tag);
+    put_training(&e, t, moment);
+    put_scores(&e, t);
+    put_text(&e, "CHECKPOINT", t->checkpoint);
+    if (moment == HOOK_END) {
+        put_int(&e, "EXIT", t->code);
+        put_text(&e, "ERROR", failure ? failure : t->diverged);
+    }
+    put(&e, NULL);
+    return e;
+}
+
+static void env_release(struct env *e)
+{
+    for (int i = 0; i < e->n; i++)
+        free(e->item[i]);
+    free(e->item);
+}
+
+/* --- a command ---------------------------------------------------------------------- */
+
+static void tell(const struct config_hook *h, const char *what)
+{
+    log_warning("hook '%s' at %s %s", h->run, moment_name(h->at), what);
+}
+
+static void tell_status(const struct config_hook *h, const struct command *c)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    command_add_status(&s, c);
+    if (s.len)
+        tell(h, s.buf);
+    strbuf_release(&s);
+}
+
+static bool is_late(const struct config_hook *h, struct command *c)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    if (clock_now() - c->began < h->timeout)
+        return false;
+    command_stop(c);
+    strbuf_addf(&s, "was killed after its %g seconds", h->timeout);
+    tell(h, s.buf);
+    strbuf_release(&s);
+    return true;
+}
+
+/* Until it ends, its time is over, or the run is to end. */
+static void wait_for(const struct config_hook *h, struct command *c)
+{
+    while (!command_ended(c, fmin(1, fmax(0, c->began + h->timeout - clock_now())))) {
+        if (is_late(h, c))
+            return;
+        if (h->at != HOOK_END && signals_pending()) {
+            command_stop(c);
+            tell(h, "was killed: the run is to end");
+            return;
+        }
+    }
+    tell_status(h, c);
+}
+
+static void start(const struct config_hook *h, struct command *c, const struct env *e)
+{
+    const char *shell[] = {"/bin/sh", "-c", h->run, NULL};
+    char **words = h->shell ? NULL : words_split(h->run);
+    struct strbuf why = STRBUF_INIT;
+
+    progress_wipe();
+    if (!command_start(c, h->shell ? shell : (const char *const *)words, e->item, &why))
+        tell(h, why.buf);
+    else if (h->wait || h->at == HOOK_END)
+        wait_for(h, c);
+    strbuf_release(&why);
+    words_free(words);
+}
+
+/* Those that the run does not wait for. */
+static void look_after(const struct config *cfg, struct hook_commands *all)
+{
+    for (int i = 0; i < cfg->hooks.n; i++) {
+        struct command *c = &all->command[i];
+
+        if (!c->pid)
+            continue;
+        if (command_ended(c, 0))
+            tell_status(item(cfg, i), c);
+        else
+            (void)is_late(item(cfg, i), c);
+    }
+}
+
+static void stop_all(const struct config *cfg, struct hook_commands *all)
+{
+    for (int i = 0; i < cfg->hooks.n; i++)
+        if (all->command[i].pid) {
+            command_stop(&all->command[i]);
+            tell(item(cfg, i), "was killed: the run is over");
+        }
+}
+
+static bool is_due(const struct trainer *t, const struct config_hook *h, int moment)
+{
+    int64_t count = moment == HOOK_STEP ? t->step : t->state.epoch;
+
+    return h->at == moment && count % h->every == 0;
+}
+
+static void call(struct trainer *t, int moment)
+{
+    const struct config *cfg = t->cfg;
+    struct hook_commands *all = &t->commands;
+    struct env e = {0};
+
+    if (!dist_is_first() || !cfg->hooks.n)
+        return;
+    look_after(cfg, all);
+    for (int i = 0; i < cfg->hooks.n; i++) {
+        const struct config_hook *h = item(cfg, i);
+
+        if (!is_due(t, h, moment))
+            continue;
+        if (!e.n)
+            e = environment(t, moment);
+        if (all->command[i].pid)
+            tell(h, "is left out: the one before is still running");
+        else
+            start(h, &all->command[i], &e);
+    }
+    env_release(&e);
+    if (moment == HOOK_END)
+        stop_all(cfg, all);
+}
+
+const struct hook hook_commands = {.name = "commands", .any = call};

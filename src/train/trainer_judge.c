@@ -1,0 +1,84 @@
+/* Rows of train/hooks.h that ask whether scores grow better: the best checkpoint, the rate
+ * of a schedule that waits for them, and early stopping. */
+#include <math.h>
+
+#include "base/log.h"
+#include "train/hooks.h"
+#include "train/trainer_run.h"
+
+double trainer_score(const struct trainer *t)
+{
+    enum score which = score_best(t->session.plan.model->family->task);
+    double score = t->val.val.value[which];
+
+    return t->val.ema.value[which] > score ? t->val.ema.value[which] : score;
+}
+
+/* Is this the best so far, with the weights or with their EMA? */
+static void judge(struct trainer *t)
+{
+    enum score which = score_best(t->session.plan.model->family->task);
+    double score = trainer_score(t);
+
+    trainer_collect(t); /* it may have to take back what was best */
+    t->is_best = score > t->state.best_score;
+    t->best_score_before = t->state.best_score;
+    t->best_epoch_before = t->state.best_epoch;
+    if (t->is_best) {
+        t->state.best_score = score;
+        t->state.best_epoch = t->state.epoch;
+    }
+    if (t->state.best_score < 0)
+        t->is_best = false; /* no validation has had anything to count */
+    else if (which == SCORE_MIOU)
+        log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
+                 (long long)t->state.best_epoch);
+    else
+        log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
+                 (long long)t->state.best_epoch);
+}
+
+/* A schedule that waits for better scores has seen another epoch. */
+static void judge_rate(struct trainer *t)
+{
+    const struct plan *p = &t->session.plan;
+    struct plateau *now = &t->state.plateau;
+    double before = trainer_lr(t, t->step);
+    struct control c;
+
+    if (!p->lr_schedule->judge)
+        return;
+    if (t->val.step == t->step)
+        now->score = trainer_score(t);
+    if (isnan(now->score) || t->step <= p->schedule.warmup ||
+        !p->lr_schedule->judge(now, &p->schedule))
+        return;
+    c = session_control(&t->session);
+    c.plateau_lr = now->lr;
+    session_set_control(&t->session, &c);
+    log_info("no better score in more than %lld epochs: learning rate %.6g instead of "
+             "%.6g",
+             (long long)p->schedule.patience, now->lr, before);
+}
+
+/* Since so many epochs nothing was better (TRAIN.EARLY_STOP). */
+static void stop_early(struct trainer *t)
+{
+    int64_t most = t->cfg->train.early_stop;
+    const struct run_state *s = &t->state;
+
+    if (!most || s->best_score < 0 || s->epoch >= t->cfg->train.epochs ||
+        s->epoch - 1 - s->best_epoch < most)
+        return;
+    t->enough = true;
+    log_info("no better score in %lld epochs since epoch %lld: stopped "
+             "(TRAIN.EARLY_STOP)",
+             (long long)most, (long long)s->best_epoch);
+}
+
+const struct hook hook_best = {.name = "best", .at = {[HOOK_EVAL] = judge}};
+const struct hook hook_plateau = {.name = "plateau", .at = {[HOOK_EPOCH] = judge_rate}};
+const struct hook hook_early_stop = {
+    .name = "early_stop",
+    .at = {[HOOK_START] = stop_early, [HOOK_EPOCH] = stop_early},
+};

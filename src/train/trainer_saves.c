@@ -1,0 +1,140 @@
+/* Rows of train/hooks.h: when a run saves, and which of its files stay. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "dist/group.h"
+#include "train/hooks.h"
+#include "train/signals.h"
+#include "train/trainer_run.h"
+
+/* Gradients that are not finite, and no loss scale to blame: nothing new to keep. */
+static bool is_stuck(const struct trainer *t)
+{
+    return !t->session.plan.scaler.dynamic && session_control(&t->session).skipped_row;
+}
+
+/* What a checkpoint tells is of all processes, and the first one writes it. */
+static void save_state(struct trainer *t, struct run_state state, bool epoch_end)
+{
+    struct run_state before;
+
+    state.train = metrics_of_all(&state.train);
+    state.window = metrics_of_all(&state.window);
+    before = state;
+    before.best_score = t->best_score_before;
+    before.best_epoch = t->best_epoch_before;
+    if (dist_is_first())
+        saves_start(&t->saves, &t->session, &state, t->is_best ? &before : NULL,
+                    epoch_end);
+}
+
+static void save(struct trainer *t, bool epoch_end)
+{
+    trainer_collect(t);
+    (void)trainer_asked_to_stop(t);
+    if (!epoch_end && !t->diverged && is_stuck(t))
+        log_warning("no checkpoint at update %lld: its gradients were not finite",
+                    (long long)t->step);
+    if (t->diverged || (!epoch_end && is_stuck(t)))
+        return;
+    t->saved_step = t->step;
+    t->state.axis = output_axis(&t->output, t->step);
+    if (!epoch_end)
+        t->state.train = session_metrics(&t->session);
+    save_state(t, t->state, epoch_end);
+}
+
+static bool step_due(const struct trainer *t)
+{
+    return t->cfg->train.save_steps && t->step % t->cfg->train.save_steps == 0;
+}
+
+static void at_step(struct trainer *t)
+{
+    if (saves_ready(&t->saves))
+        trainer_collect(t);
+    if (!step_due(t) || t->step >= t->epoch_end) /* at the end: with the epoch */
+        return;
+    trainer_settle(t);
+    t->is_best = false;
+    save(t, false);
+}
+
+static void at_epoch(struct trainer *t)
+{
+    bool last = t->state.epoch == t->cfg->train.epochs;
+
+    if (t->state.epoch % t->cfg->save_freq == 0 || last || t->is_best || step_due(t))
+        save(t, true);
+}
+
+static int exit_code(const struct trainer *t)
+{
+    bool done = t->state.epoch >= t->cfg->train.epochs;
+    int sig = signals_pending(), code = (int)t->cfg->train.signal_exit_code;
+
+    if (t->diverged || t->save_failed || feed_failure(&t->feed))
+        return EXIT_FAILED;
+    return !sig || done ? EXIT_OK : code ? code : 128 + sig;
+}
+
+/* What an epoch under way has done, and all that is still on its way to the disk. */
+static void at_end(struct trainer *t)
+{
+    bool done = t->state.epoch >= t->cfg->train.epochs;
+    bool unsaved = !done && !t->replay && t->saved_step != t->step;
+    int sig = signals_pending();
+
+    (void)trainer_asked_to_stop(t);
+    if (sig && !done && !t->diverged)
+        log_info("%s: %sleaving at update %lld", signals_name(sig),
+                 unsaved ? "saving and " : "", (long long)t->step);
+    if (!t->diverged && (unsaved || t->late_val))
+        save(t, false);
+    trainer_collect(t);
+    if (t->save_failed && !t->diverged)
+        log_warning("the last checkpoint could not be saved");
+    t->code = exit_code(t);
+}
+
+void trainer_collect(struct trainer *t)
+{
+    struct saves_end end = saves_wait(&t->saves);
+
+    if (!end.any)
+        return;
+    t->save_failed = end.failed || end.best_lost;
+    if (end.best_lost) {
+        t->state.best_score = t->best_score_before;
+        t->state.best_epoch = t->best_epoch_before;
+    }
+    if (end.diverged && !t->diverged)
+        t->diverged =
+            xasprintf("the run has diverged: '%s' is not finite; the checkpoints "
+                      "are those of before update %lld",
+                      end.diverged, (long long)t->saved_step);
+    free(end.diverged);
+    if (end.failed)
+        return;
+    free(t->checkpoint);
+    t->checkpoint = saves_path(&t->saves);
+    hooks_call(t, HOOK_CHECKPOINT);
+}
+
+/* TRAIN.KEEP_CHECKPOINTS */
+static void rotate(struct trainer *t)
+{
+    saves_rotate(&t->saves);
+}
+
+const struct hook hook_checkpoints = {
+    .name = "checkpoints",
+    .at = {[HOOK_STEP] = at_step, [HOOK_EPOCH] = at_epoch, [HOOK_END] = at_end},
+};
+
+const struct hook hook_rotation = {
+    .name = "rotation",
+    .at = {[HOOK_CHECKPOINT] = rotate},
+};

@@ -1,0 +1,129 @@
+#!/bin/bash
+# HOOKS: commands at the moments of a run, with its numbers in their environment. Their order,
+# words and shell, failures, time limits, children, signals, several processes; the rows of the
+# configuration that are refused.
+#
+#   tests/e2e/hooks.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-hooks.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
+lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" && kill "$1"; }
+run=out/resnet20/default
+train() { # HOOKS [ARGUMENT...]
+  "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --print-freq 2 --opts HOOKS "$1" "${@:2}" >log 2>err
+}
+
+cat >tell <<'X'
+#!/bin/sh
+echo "$TRAINC_HOOK e=$TRAINC_EPOCH s=$TRAINC_STEP val=$TRAINC_VAL_TOP1 loss=$TRAINC_TRAIN_LOSS ckpt=$TRAINC_CHECKPOINT exit=$TRAINC_EXIT args=$*" >>told
+echo "said at $TRAINC_HOOK"
+X
+chmod +x tell
+
+# All moments, in their order; the words are those of a shell.
+train "[{at: start, run: ./tell}, {at: step, run: ./tell 'a b' \"c d\" \$HOME, every: 3}, {at: line, run: ./tell},
+  {at: epoch, run: ./tell}, {at: eval, run: ./tell}, {at: checkpoint, run: ./tell}, {at: end, run: ./tell}]" \
+  --batch-size 16 || { cat log err; fail "exit code"; }
+want="start line step line eval epoch line step line eval epoch end" # a checkpoint is there some time later
+got=$(cut -d' ' -f1 told | grep -v checkpoint | tr '\n' ' ' | sed 's/ $//')
+[ "$(grep -c '^checkpoint' told)" = 2 ] || fail "$(grep -c '^checkpoint' told) checkpoints"
+[ "$got" = "$want" ] || fail "moments: $got, not $want"
+has 'step e=0 s=3 .*args=a b c d $HOME$' told
+has 'said at epoch' err
+grep -q 'said at' log && fail "what a command says is in the log"
+# ... with the numbers of the run's own files
+awk -F, 'NR > 1 {printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $1 + 1, 4 * ($1 + 1), $5, $2}' $run/summary.csv >want.txt
+head -1 $run/summary.csv | grep -q '^epoch,train_loss,train_top1,val_loss,val_top1' || fail "summary.csv has other columns"
+grep '^epoch' told | sed 's/[=]/ /g' | awk '{printf "epoch e=%d s=%d val=%.6g loss=%.6g\n", $3, $5, $7, $9}' >got.txt
+cmp -s want.txt got.txt || { diff want.txt got.txt; fail "numbers at epoch"; }
+has "checkpoint e=2 .*ckpt=$run/ckpt_epoch_1.safetensors exit= " told
+has 'end e=2 s=8 .*exit=0 ' told
+
+# A failure is a line, and the run is the same without it.
+learned=$(cut -d, -f1-5 $run/summary.csv)
+rm -rf out told
+train "[{at: epoch, run: ./not_there}, {at: epoch, run: false}, {at: epoch, run: 'exit 7', shell: True},
+  {at: epoch, run: 'kill -SEGV \$\$', shell: True}, {at: epoch, run: 'echo \$TRAINC_HOOK >>told', shell: True}]" \
+  --batch-size 16 || { cat log err; fail "exit code after failures"; }
+has "hook './not_there' at epoch cannot start './not_there': No such file or directory" log
+has "hook 'false' at epoch ended with 1" log
+has "hook 'exit 7' at epoch ended with 7" log
+has "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV" log
+[ "$(grep -c "hook 'false'" log)" = 2 ] || fail "a failure is not one line an epoch"
+[ "$(cat told)" = "epoch
+epoch" ] || fail "shell: $(cat told)"
+[ "$(cut -d, -f1-5 $run/summary.csv)" = "$learned" ] || fail "hooks change what is learned"
+
+# After its time it is killed with its children; so are children that it leaves behind.
+rm -rf out told
+began=$(date +%s)
+train "[{at: start, run: 'sleep 1000 & echo \$! >child1; sleep 1000', shell: True, timeout: 0.3},
+  {at: start, run: 'sleep 1000 & echo \$! >child2', shell: True},
+  {at: start, run: 'echo \$\$ >child3; exec sleep 1000', shell: True, wait: False},
+  {at: step, run: 'echo \$\$ >child4; exec sleep 1000', shell: True, wait: False, timeout: 0.05}]" \
+  --batch-size 16 || { cat log err; fail "exit code after time-outs"; }
+[ $(($(date +%s) - began)) -lt 100 ] || fail "a command is waited for"
+has "at start was killed after its 0.3 seconds" log
+has "at start was killed: the run is over" log
+has "at step was killed after its 0.05 seconds" log
+for i in 1 2 3 4; do
+  [ -s child$i ] || fail "child$i did not start"
+  lives "$(cat child$i)" && fail "child$i lives on"
+done
+
+# A signal ends commands, but for those of the end.
+rm -rf out
+timeout -s TERM --foreground 60 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts \
+  HOOKS "[{at: epoch, run: 'kill \$PPID; exec sleep 1000', shell: True}, {at: end, run: 'echo \$TRAINC_EXIT >ended', shell: True}]" \
+  >log 2>err
+rc=$?
+[ $rc = 143 ] || { cat log err; fail "exit code $rc after SIGTERM"; }
+has "at epoch was killed: the run is to end" log
+[ "$(cat ended)" = 143 ] || fail "end was not called, or with another exit code: $(cat ended)"
+
+# A run that dies kills what it has started.
+rm -rf out
+train "[{at: start, run: 'echo \$\$ >child5; exec sleep 1000', shell: True, wait: False},
+  {at: end, run: 'echo \$TRAINC_EXIT \$TRAINC_ERROR >ended', shell: True}]" TRAIN.CLIP_GRAD 0 TRAIN.BASE_LR 1e6 \
+  TRAIN.WARMUP_LR 1e6 TRAIN.SCALE_LR False AMP_ENABLE False TRAIN.EPOCHS 8
+[ $? = 1 ] || fail "a run that diverged ends well"
+has '^1 the run has diverged' ended
+lives "$(cat child5)" && fail "child5 lives on"
+
+# Of several processes the first runs them, and they are none of the launcher's.
+if command -v mpirun >/dev/null; then
+  rm -rf out told
+  mpirun --oversubscribe --allow-run-as-root -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --threads 1 \
+    --opts HOOKS "[{at: epoch, run: 'echo \$TRAINC_EPOCH,\$OMPI_COMM_WORLD_RANK >>told', shell: True}]" >log 2>&1 ||
+    { cat log; fail "two processes"; }
+  [ "$(cat told)" = "1,
+2," ] || fail "two processes: $(cat told)"
+fi
+
+# Mistakes: one line, and exit code 2.
+refused() { # HOOKS MESSAGE
+  train "$1"; rc=$?
+  [ $rc = 2 ] && [ "$(wc -l <err)" = 1 ] && has "$2" err || { cat log err; fail "'$1': exit code $rc"; }
+}
+refused "[{at: epoch}]" "HOOKS: its item 0 has no run"
+refused "[{run: x}]" "HOOKS: its item 0 has no at"
+refused "[{at: epch, run: x}]" "did you mean epoch?"
+refused "[{at: epoch, run: x}, {at: end, rum: x}]" "its item 1 must be a dict of at, run, .*, not of 'rum' (did you mean run?)"
+refused "[{at: epoch, run: x, timeout: 0}]" "its item 0 has a wrong timeout: it must be in (0, "
+refused "[{at: epoch, run: \"'x\"}]" "its item 0: a quote of ''x' is not closed"
+refused "[{at: epoch, run: ' '}]" "its item 0 has an empty run"
+refused "[{at: eval, run: x, every: 2}]" "every counts steps or epochs, and it is at eval"
+refused "[{at: [epoch], run: x}]" "its at must be a str, not \\['epoch'\\] (a list)"
+refused "echo" "HOOKS must be a list of dict, not 'echo'"
+printf 'BASE: ["%s"]\nHOOKS:\n  - at: epoch\n    run: x\n    shel: True\n' "$here/configs/smoke/synthetic.yaml" >own.yaml
+"$trainc" --cfg own.yaml >log 2>err && fail "a file with a mistake"
+has "own.yaml:2:1: HOOKS must be a list: .*did you mean shell?" err
+
+[ $fails = 0 ] && echo "hooks: passed" || { echo "hooks: $fails failed"; exit 1; }
