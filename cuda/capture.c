@@ -25,10 +25,13 @@ static void go_on_eagerly(struct device *dev, const char *why)
 bool cuda_capture_begin(struct device *dev)
 {
     cudaError_t e;
+    bool was;
 
     if (dev->eager)
         return false;
+    was = alloc_forbid(false); /* the runtime's own business */
     e = cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeThreadLocal);
+    (void)alloc_forbid(was);
     if (e != cudaSuccess) {
         go_on_eagerly(dev, cudaGetErrorString(e));
         return false;
