@@ -7,9 +7,10 @@ drop path 0.1, smoothed labels, 4-pixel crop and flip, an EMA of the weights. fp
 bf16 by autocast. The data set is one uint8 array in memory.
 
     timm_cifar10.py DATA [--epochs 20] [--dtype fp32|bf16] [--threads 2] [--seed 0]
-                    [--eval-every 1] [--max-steps N]
+                    [--eval-every 1] [--max-steps N] [--csv FILE]
 
-DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per evaluation.
+DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per evaluation; FILE gets
+them as a table that scripts/plot.py draws.
 """
 import argparse
 import math
@@ -52,6 +53,7 @@ def main():
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--eval-every", type=int, default=1, help="epochs between two evaluations")
     p.add_argument("--max-steps", type=int, default=0, help="stop early, print the rate only")
+    p.add_argument("--csv", help="a table of the evaluations")
     a = p.parse_args()
     torch.manual_seed(a.seed)
     torch.set_num_threads(a.threads)
@@ -72,6 +74,9 @@ def main():
     n = len(train[0]) // BATCH
     total, warm, step = a.epochs * n, WARMUP * n, 0
     began = time.time()
+    table = open(a.csv, "w", encoding="utf-8") if a.csv else None
+    if table:
+        print("epoch,train_loss,val_top1,ema_top1", file=table, flush=True)
     for epoch in range(a.epochs):
         order, t0, seen, loss_sum = torch.randperm(len(train[0])), time.time(), 0, 0.0
         for i in range(n):
@@ -96,9 +101,12 @@ def main():
         speed = seen / (time.time() - t0)
         if (epoch + 1) % a.eval_every and epoch + 1 < a.epochs:
             continue
-        print(f"epoch {epoch + 1} loss {loss_sum / n:.4f} val {accuracy(model, *val, autocast):.2f} "
-              f"ema {accuracy(ema, *val, autocast):.2f} images_per_second {speed:.1f} "
-              f"seconds {time.time() - began:.0f}", flush=True)
+        loss, val_top1 = loss_sum / n, accuracy(model, *val, autocast)
+        ema_top1 = accuracy(ema, *val, autocast)
+        print(f"epoch {epoch + 1} loss {loss:.4f} val {val_top1:.2f} ema {ema_top1:.2f} "
+              f"images_per_second {speed:.1f} seconds {time.time() - began:.0f}", flush=True)
+        if table:
+            print(f"{epoch},{loss:.4f},{val_top1:.2f},{ema_top1:.2f}", file=table, flush=True)
 
 
 if __name__ == "__main__":
