@@ -47,23 +47,36 @@ static bool loader_take(struct loader *l, struct ticket *t)
     return true;
 }
 
+/* One place of a ticket. */
+static void loader_make(struct loader *l, struct loader_worker *w, struct slot *s, int at)
+{
+    struct loader_sight seen = {.worker = w->number, .at = at, .stages = &w->log};
+    bool machine = false;
+    char *reason;
+
+    seen.from = w->observed ? clock_now() : 0;
+    reason = loader_fill(l, w, &s->batch, at, &seen.sample, &machine);
+    if (w->observed) {
+        seen.to = clock_now();
+        seen.epoch = s->batch.epoch;
+        seen.batch = s->batch.number;
+        l->o.observe(&seen, l->o.observe_arg);
+    }
+    if (!reason)
+        return;
+    pthread_mutex_lock(&l->lock);
+    slot_add_fault(s, at, seen.sample, reason, machine);
+    pthread_mutex_unlock(&l->lock);
+}
+
 /* Does the ticket's work and books it. Called, and left, with the lock. */
 static void loader_do(struct loader *l, struct loader_worker *w, const struct ticket *t)
 {
     struct slot *s = t->slot;
 
     pthread_mutex_unlock(&l->lock);
-    for (int at = t->from; at < t->to && !atomic_load(&l->hurry); at++) {
-        int64_t sample;
-        bool machine = false;
-        char *reason = loader_fill(l, w, &s->batch, at, &sample, &machine);
-
-        if (!reason)
-            continue;
-        pthread_mutex_lock(&l->lock);
-        slot_add_fault(s, at, sample, reason, machine);
-        pthread_mutex_unlock(&l->lock);
-    }
+    for (int at = t->from; at < t->to && !atomic_load(&l->hurry); at++)
+        loader_make(l, w, s, at);
     pthread_mutex_lock(&l->lock);
     stage_times_add(&l->stats.stages, &w->times, 1);
     w->times = (struct stage_times){0};
@@ -79,7 +92,9 @@ void *loader_thread(void *arg)
     struct ticket t;
 
     loader_worker_init(&w, &l->o.limits);
+    w.observed = l->o.observe != NULL;
     pthread_mutex_lock(&l->lock);
+    w.number = l->started++;
     while (!l->stop) {
         if (!loader_take(l, &t)) {
             pthread_cond_wait(&l->work, &l->lock);

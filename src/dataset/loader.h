@@ -48,6 +48,16 @@
 
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
 
+/* How a sample was made. Valid during the call alone. */
+struct loader_sight {
+    int worker; /* from 0; 0 without workers */
+    uint64_t epoch;
+    int64_t batch, sample; /* -1: a place without a sample */
+    int at;                /* place in the batch */
+    double from, to;       /* clock_now() */
+    const struct stage_log *stages;
+};
+
 struct loader_options {
     struct transform transform;
     int batch;
@@ -73,6 +83,11 @@ struct loader_options {
      * cache_bytes is then the size of a new one. Ends the program if it cannot be. NULL:
      * in memory. */
     const char *cache_dir;
+
+    /* For a profiler: called after each sample by the thread that has made it; each one is
+     * measured then. NULL: no. */
+    void (*observe)(const struct loader_sight *s, void *arg);
+    void *observe_arg;
 
     /* Memory of the batches, for instance pinned; NULL: the heap. */
     void *(*alloc)(size_t size, void *arg);

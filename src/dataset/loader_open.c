@@ -155,6 +155,7 @@ struct loader *loader_open(const struct dataset *d, const struct loader_options 
     pthread_cond_init(&l->ready, NULL);
     pthread_cond_init(&l->idle, NULL);
     loader_worker_init(&l->own, &l->o.limits);
+    l->own.observed = o->observe != NULL;
     image_gate_plan(loader_decoders(l), host_memory());
     loader_start_threads(l);
     return l;

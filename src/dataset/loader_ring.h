@@ -44,6 +44,7 @@ struct loader {
     atomic_bool hurry; /* leave tickets unfinished */
     bool stop;
     int active; /* tickets in workers' hands */
+    int started; /* threads that have a number */
     uint64_t epoch;
     struct sampler_windows windows; /* of the epoch; {0}: none */
     int64_t start;                  /* next batch to be started or continued */

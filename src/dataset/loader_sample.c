@@ -171,16 +171,18 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
 /* A large image has left large buffers. */
 static void leave_gate(struct loader_worker *w, const struct image_limits *limits)
 {
-    struct stage_times times = w->times, measured = w->measured;
-    int64_t samples = w->samples;
+    struct loader_worker was = *w;
 
     if (!image_gate_inside())
         return;
     loader_worker_release(w);
     loader_worker_init(w, limits);
-    w->times = times;
-    w->measured = measured;
-    w->samples = samples;
+    w->times = was.times;
+    w->measured = was.measured;
+    w->samples = was.samples;
+    w->number = was.number;
+    w->observed = was.observed;
+    w->log = was.log;
     image_gate_leave();
 }
 
@@ -188,9 +190,11 @@ int loader_sample(struct loader_worker *w, const struct loader_source *s, uint64
                   int64_t sample, uint8_t *pixel, uint8_t *label_map, struct strbuf *why)
 {
     struct dataset_retry again = {.pause = s->retry_seconds};
-    bool measure = w->samples++ % MEASURED == 0;
+    bool measure = w->samples++ % MEASURED == 0 || w->observed;
     int rc;
 
+    w->log.n = 0;
+    w->measured.log = w->observed ? &w->log : NULL;
     do {
         w->transformer.times = measure ? &w->measured : NULL;
         strbuf_reset(why);
@@ -198,7 +202,7 @@ int loader_sample(struct loader_worker *w, const struct loader_source *s, uint64
         leave_gate(w, &s->limits);
     } while (!atomic_load(s->hurry) && dataset_try_again(&again, rc));
     if (measure) {
-        stage_times_add(&w->times, &w->measured, MEASURED);
+        stage_times_add(&w->times, &w->measured, w->observed ? 1 : MEASURED);
         w->measured = (struct stage_times){0};
     }
     return rc;

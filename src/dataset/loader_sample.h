@@ -30,6 +30,9 @@ struct loader_worker {
     struct stage_times times;  /* of its samples so far */
     struct stage_times measured;
     int64_t samples;
+    int number;           /* of the thread */
+    bool observed;        /* each sample is measured and its stretches are in `log` */
+    struct stage_log log; /* of the last sample */
 };
 
 void loader_worker_init(struct loader_worker *w, const struct image_limits *limits);

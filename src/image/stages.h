@@ -23,8 +23,20 @@ enum stage {
     STAGES
 };
 
+/* Each stretch of one sample, for a profiler; those that do not fit are left out. */
+enum { STAGE_LOG = 32 };
+
+struct stage_log {
+    int n;
+    struct stage_stretch {
+        enum stage stage;
+        double from, to; /* clock_now() */
+    } at[STAGE_LOG];
+};
+
 struct stage_times {
     double seconds[STAGES];
+    struct stage_log *log; /* NULL: not kept */
 };
 
 static inline double stage_begin(const struct stage_times *t)
@@ -40,6 +52,8 @@ static inline void stage_end(struct stage_times *t, enum stage stage, double *fr
         return;
     now = clock_now();
     t->seconds[stage] += now - *from;
+    if (t->log && t->log->n < STAGE_LOG)
+        t->log->at[t->log->n++] = (struct stage_stretch){stage, *from, now};
     *from = now;
 }
 

@@ -37,6 +37,8 @@ static struct loader *start(const struct feed *f, struct session *s,
     o.rank = dist_rank();
     o.world = dist_world();
     o.held = INFLIGHT_LENT;
+    o.observe = train ? f->observe : NULL;
+    o.observe_arg = f->observe_arg;
     if (f->cfg->data.pin_memory) {
         o.alloc = host_alloc;
         o.free = host_free;

@@ -22,6 +22,9 @@ struct feed {
     struct class_list classes; /* lives in the data sets */
     float *class_weight;       /* of segmentation; NULL: each class weighs 1 */
     bool other_failed;         /* a loader of another process */
+    /* For a profiler: of the loader of training; set between open and start. */
+    void (*observe)(const struct loader_sight *s, void *arg);
+    void *observe_arg;
 };
 
 /*
