@@ -10,6 +10,7 @@
 #include "cases/op_bench.h"
 
 enum { REPEATS = 20 };
+#define LONG_STEP 2e-3 /* seconds; waiting for a device takes some microseconds */
 
 struct record {
     double *seconds; /* [runs][nregion] */
@@ -33,17 +34,26 @@ static void trace_steps(struct program *p, int runs, struct record *r)
     program_trace(p, NULL, NULL);
 }
 
+/* Seconds of a run of step i, of `times` in a row. */
+static double repeat_step(struct program *p, int i, int times)
+{
+    double began = clock_now();
+
+    for (int k = 0; k < times; k++)
+        p->step[i].kernel->run(&p->step[i], p->device);
+    p->backend->sync(p->device);
+    return (clock_now() - began) / times;
+}
+
+/* A step that is long by itself needs no row. */
 static void repeat_steps(struct program *p, int runs, struct record *r)
 {
-    for (int i = 0; i < p->nregion; i++)
-        for (r->run = 0; r->run < runs; r->run++) {
-            double began = clock_now();
+    for (int i = 0; i < p->nregion; i++) {
+        int times = repeat_step(p, i, 1) < LONG_STEP ? REPEATS : 1;
 
-            for (int k = 0; k < REPEATS; k++)
-                p->step[i].kernel->run(&p->step[i], p->device);
-            p->backend->sync(p->device);
-            note(p, i, (clock_now() - began) / REPEATS, r);
-        }
+        for (r->run = 0; r->run < runs; r->run++)
+            note(p, i, repeat_step(p, i, times), r);
+    }
 }
 
 void bench_program(struct program *p, int runs, struct bench_step *to)

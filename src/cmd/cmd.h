@@ -73,7 +73,8 @@ struct verb {
 
 extern const struct verb cmd_train, cmd_eval, cmd_bench, cmd_check, cmd_config,
     cmd_devices, cmd_export, cmd_features, cmd_help, cmd_launch, cmd_models, cmd_pack,
-    cmd_predict, cmd_quantize, cmd_summary, cmd_sweep, cmd_synth;
+    cmd_predict, cmd_profile, cmd_quantize, cmd_summary, cmd_sweep,
+    cmd_synth;
 extern const struct verb *const verb_table[]; /* NULL ends it; the first is the default */
 
 bool verb_reads(const struct verb *v, const char *key);

@@ -8,8 +8,9 @@
 
 const struct verb *const verb_table[] = {
     &cmd_train,   &cmd_eval,  &cmd_predict, &cmd_features, &cmd_export,  &cmd_quantize,
-    &cmd_summary, &cmd_bench, &cmd_config,  &cmd_models,   &cmd_devices, &cmd_synth,
-    &cmd_pack,    &cmd_check, &cmd_launch,  &cmd_sweep,    &cmd_help,    NULL,
+    &cmd_summary, &cmd_bench, &cmd_profile, &cmd_config,   &cmd_models,  &cmd_devices,
+    &cmd_synth,   &cmd_pack,  &cmd_check,    &cmd_launch,  &cmd_sweep,
+    &cmd_help,    NULL,
 };
 
 /* Itself, or with a dot at its end its section. */

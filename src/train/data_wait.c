@@ -17,14 +17,21 @@ static const struct {
 void data_wait_add(struct strbuf *out, const struct data_wait *w)
 {
     double share = w->waited / (w->seconds + 1e-9);
-    enum stage stage = stage_slowest(&w->stages);
-    bool cache;
 
     if (!(share >= little_share) || w->waited < little_seconds)
         return;
     strbuf_addf(out,
-                "waited %.1f s for data, %.0f %% of the time; of the loader's work: ",
+                "waited %.1f s for data, %.0f %% of the time; ",
                 w->waited, 100 * share);
+    data_wait_advice(out, w);
+}
+
+void data_wait_advice(struct strbuf *out, const struct data_wait *w)
+{
+    enum stage stage = stage_slowest(&w->stages);
+    bool cache;
+
+    strbuf_addstr(out, "of the loader's work: ");
     stage_times_show(&w->stages, out);
     strbuf_addf(out, "; what helps: ");
     if (w->workers < w->cores)

@@ -19,4 +19,7 @@ struct data_wait {
  * time, or than a second. */
 void data_wait_add(struct strbuf *out, const struct data_wait *w);
 
+/* Its second half, whatever was waited: where the loader's work goes, and what helps. */
+void data_wait_advice(struct strbuf *out, const struct data_wait *w);
+
 #endif

@@ -1,0 +1,247 @@
+/* trainc profile: see cmd/profile.h. */
+#include "cmd/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/median.h"
+#include "cmd/cmd.h"
+#include "cmd/run.h"
+#include "train/data_config.h"
+#include "train/pretrained.h"
+
+enum {
+    WARM_UPDATES = 2,
+    LEAST_UPDATES = 3,
+    MOST_UPDATES = 20, /* unless --updates says another number */
+    WORST = 10
+};
+static const double most_seconds = 30;
+
+static void add_span(struct profile *p, enum profile_kind kind, double from, double to)
+{
+    if (!p->traced)
+        return;
+    GROW(p->span, p->nspan, p->span_cap);
+    p->span[p->nspan++] = (struct profile_span){
+        .kind = kind, .update = p->updates, .from = from, .to = to};
+}
+
+/* In a thread of the loader. */
+static void note_sample(const struct loader_sight *s, void *arg)
+{
+    struct profile *p = arg;
+
+    pthread_mutex_lock(&p->lock);
+    GROW(p->sample, p->nsample, p->sample_cap);
+    p->sample[p->nsample++] = (struct profile_sample){
+        .worker = s->worker,
+        .at = s->at,
+        .epoch = s->epoch,
+        .batch = s->batch,
+        .sample = s->sample,
+        .from = s->from,
+        .to = s->to,
+        .stages = *s->stages,
+    };
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The next batch, of the next epoch after the last. */
+static const struct batch *next_batch(struct profile *p, uint64_t *epoch)
+{
+    const struct batch *b = loader_next(p->feed.train_loader);
+
+    if (!b && !feed_failure(&p->feed)) {
+        session_drain(&p->session); /* it gives the last batches back */
+        loader_start_epoch(p->feed.train_loader, ++*epoch, 0);
+        b = loader_next(p->feed.train_loader);
+    }
+    if (!b)
+        die("%s", feed_failure(&p->feed) ? feed_failure(&p->feed)
+                                         : "an epoch has no batch");
+    return b;
+}
+
+/* A batch of an update; true: its last. */
+static bool one_batch(struct profile *p, uint64_t *epoch)
+{
+    double began = clock_now(), got, done;
+    const struct batch *b = next_batch(p, epoch);
+    struct lent_batch lent = feed_lend(p->feed.train_loader, b);
+    bool last;
+
+    got = clock_now();
+    add_span(p, PROFILE_WAIT, began, got);
+    last = session_step_lent(&p->session, &lent);
+    done = clock_now();
+    add_span(p, PROFILE_RUN, got, done);
+    p->waited += got - began;
+    p->ran += done - got;
+    return last;
+}
+
+static bool is_enough(const struct profile *p, double began)
+{
+    if (p->updates >= p->most)
+        return true;
+    return p->seconds > 0 && p->updates >= LEAST_UPDATES &&
+           clock_now() - began > p->seconds;
+}
+
+static struct device_waits waits_of(const struct session *s)
+{
+    return s->backend->waits ? s->backend->waits(s->device) : (struct device_waits){0};
+}
+
+/* Updates as training does them, from the start of an epoch. */
+static void run_updates(struct profile *p)
+{
+    struct loader_stats from;
+    struct device_waits waits;
+    uint64_t epoch = 0;
+    double last;
+
+    loader_start_epoch(p->feed.train_loader, epoch, 0);
+    for (int i = 0; i < WARM_UPDATES;)
+        i += one_batch(p, &epoch);
+    session_drain(&p->session);
+    p->waited = p->ran = 0;
+    p->nspan = 0;
+    from = loader_stats(p->feed.train_loader);
+    waits = waits_of(&p->session);
+    profile_steps_watch(p, true);
+    last = p->began = clock_now();
+    while (!is_enough(p, p->began)) {
+        double now;
+
+        while (!one_batch(p, &epoch))
+            ;
+        now = clock_now();
+        GROW(p->update, p->updates, p->update_cap);
+        p->update[p->updates++] = now - last;
+        last = now;
+    }
+    session_drain(&p->session);
+    p->ended = clock_now();
+    profile_steps_watch(p, false);
+    p->loader = loader_stats(p->feed.train_loader);
+    p->loader.samples -= from.samples;
+    stage_times_add(&p->loader.stages, &from.stages, -1);
+    p->waits = waits_of(&p->session);
+    p->waits.sync -= waits.sync;
+    p->waits.await -= waits.await;
+}
+
+double profile_update_median(const struct profile *p)
+{
+    double *copy = xmemdup(p->update, (size_t)p->updates * sizeof(*copy));
+    double m = median(copy, (int)p->updates);
+
+    free(copy);
+    return m;
+}
+
+double profile_images(const struct profile *p)
+{
+    return (double)(p->session.plan.batch * p->session.plan.accumulation.group);
+}
+
+static void profile_open(struct profile *p, struct config *cfg)
+{
+    struct session *s = &p->session;
+
+    pthread_mutex_init(&p->lock, NULL);
+    feed_open(&p->feed, cfg, true);
+    session_init(s, cfg,
+                 &(struct session_options){.train = true,
+                                           .eval = true,
+                                           .images = data_epoch_images(cfg, p->feed.train->n),
+                                           .class_weight = p->feed.class_weight});
+    if (!s->plan.updates_per_epoch)
+        die("an epoch has no update to profile");
+    session_alloc(s);
+    if (*cfg->model.pretrained)
+        pretrained_load(s, cfg->model.pretrained);
+    session_mix(s, s->plan.mix_off_epoch > 0);
+    if (p->traced) {
+        p->feed.observe = note_sample;
+        p->feed.observe_arg = p;
+    }
+    feed_start(&p->feed, s);
+}
+
+static void profile_close(struct profile *p)
+{
+    profile_steps_release(p);
+    feed_close(&p->feed);
+    session_release(&p->session);
+    free(p->update);
+    free(p->span);
+    free(p->sample);
+    pthread_mutex_destroy(&p->lock);
+}
+
+static int profile_run(struct config *cfg, const struct cmdline *line)
+{
+    const char *trace = cmdline_value(line, "--trace");
+    int worst = (int)run_flag_number(line, "--worst", WORST, 0, 100000);
+    struct profile p = {.cfg = cfg, .traced = trace != NULL};
+
+    p.most = run_flag_number(line, "--updates", MOST_UPDATES, 1, 1000000);
+    p.seconds = cmdline_value(line, "--updates") ? 0 : most_seconds;
+    run_keep_out(line);
+    profile_open(&p, cfg);
+    profile_steps_init(&p);
+    run_updates(&p);
+    profile_steps_finish(&p);
+    profile_print(&p, worst, cmdline_has(line, "--brief"));
+    if (trace)
+        profile_trace(&p, trace);
+    if (cmdline_value(line, "--json"))
+        profile_json(&p, worst, cmdline_value(line, "--json"));
+    profile_close(&p);
+    return EXIT_OK;
+}
+
+static void profile_check(const struct config *cfg, const struct cmdline *line,
+                          struct problems *p)
+{
+    run_check(cfg, true, p);
+    if (cfg->eval_mode || cfg->throughput_mode)
+        problems_warn(p, "profile",
+                      "EVAL_MODE and THROUGHPUT_MODE have no effect: training is profiled");
+    if (*cfg->model.resume)
+        config_warn_unread(cfg, p, "MODEL.RESUME",
+                           "updates are profiled with initial weights");
+    run_check_writable(line, "--json", WRITTEN_JSON, p);
+    run_check_writable(line, "--trace", WRITTEN_JSON, p);
+}
+
+static const struct cmd_flag profile_flags[] = {
+    {"--trace", "FILE",
+     "also write a trace for chrome://tracing or ui.perfetto.dev: the updates, the steps "
+     "in them, and each sample in the loader's threads"},
+    {"--json", "FILE", "also write all figures to FILE; -: alone on the standard output"},
+    {"--updates", "N", "how many updates to time (20, or what fits into 30 seconds)"},
+    {"--worst", "N", "how many of the steps that lose most are listed (10)"},
+    {"--brief", NULL, "without the line of each step of the program"},
+    {0},
+};
+
+const struct verb cmd_profile = {
+    .name = "profile",
+    .help = "where the time of training goes, data included, and what to change",
+    .about =
+        "Trains some updates on the configured data and says what they cost: each layer "
+        "and each step of the program, with what it achieves and how far it is from what "
+        "the device can do; the stages of the loader and how long training waits for it; "
+        "and what would help. Nothing is saved.",
+    .flags = profile_flags,
+    .check = profile_check,
+    .run = profile_run,
+};

@@ -1,0 +1,348 @@
+/* The tables of trainc profile, and the same as JSON. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/error.h"
+#include "cmd/profile.h"
+#include "io/json.h"
+#include "io/written.h"
+#include "train/data_config.h"
+
+enum { PHASES = 3 };
+
+/* All steps of a layer. */
+struct layer {
+    const char *name;
+    double seconds[PHASES]; /* of an update: forward, backward, update */
+    double floor, flops, bytes;
+};
+
+struct layers {
+    struct layer *of;
+    int n, cap;
+};
+
+static double layer_seconds(const struct layer *l)
+{
+    return l->seconds[0] + l->seconds[1] + l->seconds[2];
+}
+
+static struct layer *layer_of(struct layers *l, const char *name)
+{
+    for (int i = l->n - 1; i >= 0; i--)
+        if (!strcmp(l->of[i].name, name))
+            return &l->of[i];
+    GROW(l->of, l->n, l->cap);
+    l->of[l->n] = (struct layer){.name = name};
+    return &l->of[l->n++];
+}
+
+/* In the order of first use. */
+static struct layers layers_of(const struct profile *p)
+{
+    const struct profile_step *s;
+    struct layers all = {0};
+
+    for (int k = 0; (s = profile_step_at(p, k)); k++) {
+        struct layer *l = layer_of(&all, s->region->anchor->layer);
+
+        l->seconds[s->region->anchor->phase] += profile_step_total(s);
+        l->floor += s->floor * s->per_update;
+        l->flops += (double)s->flops * s->per_update;
+        l->bytes += (double)s->bytes * s->per_update;
+    }
+    return all;
+}
+
+static const char *floor_text(double seconds, double floor, char text[16])
+{
+    if (!(floor > 0))
+        return "-";
+    (void)snprintf(text, 16, "%.1f x", seconds / floor);
+    return text;
+}
+
+static void print_layers(const struct profile *p)
+{
+    struct layers all = layers_of(p);
+    double sum = profile_steps_sum(p);
+    char text[16];
+
+    printf("\nlayers, of an update\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer",
+           "forward", "backward", "update", "share", "GFLOP/s", "GB/s", "floor");
+    for (int i = 0; i < all.n; i++) {
+        const struct layer *l = &all.of[i];
+        double t = layer_seconds(l);
+
+        printf("%-28s %6.3f ms %6.3f ms %6.3f ms %5.1f%% %9.1f %8.1f %8s\n", l->name,
+               1e3 * l->seconds[0], 1e3 * l->seconds[1], 1e3 * l->seconds[2],
+               100 * t / sum, l->flops / t * 1e-9, l->bytes / t * 1e-9,
+               floor_text(t, l->floor, text));
+    }
+    free(all.of);
+}
+
+static void print_step(const struct profile_step *s, double sum)
+{
+    char text[16];
+
+    printf("%-28s %-26s %6.3f ms %5.1f%% %9.1f %8.1f %8s ", s->region->anchor->layer,
+           s->region->kernel->name, 1e3 * profile_step_total(s),
+           100 * profile_step_total(s) / sum, (double)s->flops / s->seconds * 1e-9,
+           (double)s->bytes / s->seconds * 1e-9, floor_text(s->seconds, s->floor, text));
+    for (int k = 0; k < s->region->nnode; k++)
+        printf("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
+    if (fabs(s->per_update - 1) > 0.01)
+        printf(" (%.3g times an update)", s->per_update);
+    putchar('\n');
+}
+
+static void print_head(const char *what)
+{
+    printf("\n%s\n%-28s %-26s %9s %6s %9s %8s %8s  %s\n", what, "layer", "kernel", "time",
+           "share", "GFLOP/s", "GB/s", "floor", "ops");
+}
+
+static void print_steps(const struct profile *p)
+{
+    const struct profile_step *s;
+    double sum = profile_steps_sum(p);
+
+    print_head("steps of the program, in order");
+    for (int k = 0; (s = profile_step_at(p, k)); k++)
+        print_step(s, sum);
+}
+
+static void print_worst(const struct profile *p, int most)
+{
+    const struct profile_step **worst = xcalloc((size_t)most + 1, sizeof(*worst));
+    int n = profile_worst(p, worst, most);
+    double sum = profile_steps_sum(p), lost = 0;
+
+    print_head(p->has_limits ? "steps that lose the most against their floors"
+                             : "steps that take longest");
+    for (int i = 0; i < n; i++) {
+        print_step(worst[i], sum);
+        lost += profile_lost(worst[i]);
+    }
+    if (p->has_limits)
+        printf("%d steps, %.3f ms above their floors: %.1f%% of all steps' time\n", n,
+               1e3 * lost, 100 * lost / sum);
+    free(worst);
+}
+
+static void print_data(const struct profile *p)
+{
+    const struct loader_stats *l = &p->loader;
+    double wall = p->ended - p->began, work = stage_times_sum(&l->stages);
+    double n = l->samples > 0 ? (double)l->samples : 1;
+
+    printf("\ndata: waited %.1f ms of %.1f s, %.1f%%; the loader's %d workers made %lld "
+           "images\n",
+           1e3 * p->waited, wall, 100 * p->waited / wall, data_workers(p->cfg),
+           (long long)l->samples);
+    printf("%-28s %12s %6s\n", "stage", "us an image", "share");
+    for (int i = 0; i < STAGES; i++)
+        printf("%-28s %12.1f %5.1f%%\n", stage_name((enum stage)i),
+               1e6 * l->stages.seconds[i] / n,
+               work > 0 ? 100 * l->stages.seconds[i] / work : 0);
+    printf("%-28s %12.1f        a thread makes %.0f images/s; training takes %.0f\n",
+           "all", 1e6 * work / n, work > 0 ? n / work : 0,
+           (double)p->updates * profile_images(p) / wall);
+}
+
+static void print_waits(const struct profile *p)
+{
+    double wall = p->ended - p->began, n = (double)p->updates;
+
+    printf("\nwhere an update's %.3f ms go (mean of %lld)\n", 1e3 * wall / n,
+           (long long)p->updates);
+    printf("  %-34s %9.3f ms %5.1f%%\n", "waiting for data", 1e3 * p->waited / n,
+           100 * p->waited / wall);
+    if (p->session.backend->async) {
+        printf("  %-34s %9.3f ms %5.1f%%  (the steps, each alone: %.3f ms)\n",
+               "launching, and waiting for the GPU", 1e3 * p->ran / n,
+               100 * p->ran / wall, 1e3 * profile_steps_sum(p));
+    } else {
+        printf("  %-34s %9.3f ms %5.1f%%\n", "steps of the program",
+               1e3 * (p->ran - p->refreshed) / n, 100 * (p->ran - p->refreshed) / wall);
+        printf("  %-34s %9.3f ms %5.1f%%\n", "between them: packing weights, input",
+               1e3 * p->refreshed / n, 100 * p->refreshed / wall);
+    }
+    printf("  %-34s %9.3f ms %5.1f%%\n", "rest: the host's own",
+           1e3 * (wall - p->waited - p->ran) / n,
+           100 * (wall - p->waited - p->ran) / wall);
+    if (p->session.backend->waits)
+        printf("  the host waited for the whole device %lld times, for one event %lld\n",
+               (long long)p->waits.sync, (long long)p->waits.await);
+}
+
+static void print_limits(const struct profile *p)
+{
+    const struct device_limits *l = &p->limits;
+    const struct profile_step *s;
+    double floor = 0;
+
+    if (!p->has_limits) {
+        printf("limits of the device: not known\n");
+        return;
+    }
+    for (int k = 0; (s = profile_step_at(p, k)); k++)
+        floor += s->floor * s->per_update;
+    printf("limits of the device: %.1f GB/s, %.0f GFLOP/s%s; all steps at them: %.3f ms "
+           "of their %.3f ms\n",
+           l->bandwidth * 1e-9, fmax(fmax(l->fp32, l->half), l->tf32) * 1e-9,
+           p->measured_limits ? " (a large copy and a large GEMM, measured now)" : "",
+           1e3 * floor, 1e3 * profile_steps_sum(p));
+}
+
+void profile_print(const struct profile *p, int worst, bool brief)
+{
+    const struct session *s = &p->session;
+    struct strbuf advice = STRBUF_INIT;
+    double update = profile_update_median(p);
+
+    printf("%s on %s (%s), %s, batch %lld%s: %lld updates\n", p->cfg->model.name,
+           s->backend->name, s->backend->describe(s->device), s->plan.compute,
+           (long long)s->plan.batch, s->plan.accumulation.group > 1 ? ", accumulated" : "",
+           (long long)p->updates);
+    printf("an update takes %.3f ms (median): %.1f img/s\n", 1e3 * update,
+           profile_images(p) / update);
+    print_limits(p);
+    print_layers(p);
+    if (!brief)
+        print_steps(p);
+    if (worst)
+        print_worst(p, worst);
+    print_data(p);
+    print_waits(p);
+    (void)profile_advice(p, &advice);
+    printf("\nwhat to change\n%s", advice.buf);
+    (void)fflush(stdout);
+    strbuf_release(&advice);
+}
+
+static void put_step(struct json_writer *w, const struct profile_step *s)
+{
+    static const char *const phase[PHASES] = {"forward", "backward", "update"};
+
+    json_begin_object(w, NULL);
+    json_put_string(w, "layer", s->region->anchor->layer);
+    json_put_string(w, "phase", phase[s->region->anchor->phase]);
+    json_put_string(w, "kernel", s->region->kernel->name);
+    json_begin_array(w, "ops");
+    for (int k = 0; k < s->region->nnode; k++)
+        json_put_string(w, NULL, s->region->node[k]->op->name);
+    json_end(w);
+    json_put_double(w, "ms", 1e3 * s->seconds);
+    json_put_double(w, "times_an_update", s->per_update);
+    json_put_int(w, "flops", s->flops);
+    json_put_int(w, "bytes", (int64_t)s->bytes);
+    json_put_double(w, "gflop_per_second", (double)s->flops / s->seconds * 1e-9);
+    json_put_double(w, "gb_per_second", (double)s->bytes / s->seconds * 1e-9);
+    json_put_double(w, "floor_ms", s->floor > 0 ? 1e3 * s->floor : (double)NAN);
+    json_end(w);
+}
+
+static void put_layers(struct json_writer *w, const struct profile *p)
+{
+    struct layers all = layers_of(p);
+
+    json_begin_array(w, "layers");
+    for (int i = 0; i < all.n; i++) {
+        json_begin_object(w, NULL);
+        json_put_string(w, "layer", all.of[i].name);
+        json_put_double(w, "forward_ms", 1e3 * all.of[i].seconds[0]);
+        json_put_double(w, "backward_ms", 1e3 * all.of[i].seconds[1]);
+        json_put_double(w, "update_ms", 1e3 * all.of[i].seconds[2]);
+        json_end(w);
+    }
+    json_end(w);
+    free(all.of);
+}
+
+static void put_data(struct json_writer *w, const struct profile *p)
+{
+    double n = p->loader.samples > 0 ? (double)p->loader.samples : 1;
+
+    json_begin_object(w, "data");
+    json_put_double(w, "wait_seconds", p->waited);
+    json_put_double(w, "wait_share", p->waited / (p->ended - p->began));
+    json_put_int(w, "workers", data_workers(p->cfg));
+    json_put_int(w, "images", p->loader.samples);
+    json_begin_object(w, "us_an_image");
+    for (int i = 0; i < STAGES; i++)
+        json_put_double(w, stage_name((enum stage)i),
+                        1e6 * p->loader.stages.seconds[i] / n);
+    json_end(w);
+    json_end(w);
+}
+
+static void put_steps(struct json_writer *w, const struct profile *p, int most)
+{
+    const struct profile_step **worst = xcalloc((size_t)most + 1, sizeof(*worst)), *s;
+    int n = profile_worst(p, worst, most);
+
+    json_begin_array(w, "steps");
+    for (int k = 0; (s = profile_step_at(p, k)); k++)
+        put_step(w, s);
+    json_end(w);
+    json_begin_array(w, "worst");
+    for (int i = 0; i < n; i++)
+        put_step(w, worst[i]);
+    json_end(w);
+    free(worst);
+}
+
+static void put_advice(struct json_writer *w, const struct profile *p)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    (void)profile_advice(p, &text);
+    json_begin_array(w, "advice");
+    for (char *line = text.buf, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        json_put_string(w, NULL, line);
+    }
+    json_end(w);
+    strbuf_release(&text);
+}
+
+void profile_json(const struct profile *p, int worst, const char *path)
+{
+    const struct session *s = &p->session;
+    struct strbuf text = STRBUF_INIT;
+    struct json_writer w = json_writer(&text);
+    double update = profile_update_median(p);
+
+    w.pretty = true;
+    written_begin(&w);
+    json_put_string(&w, "model", p->cfg->model.name);
+    json_put_string(&w, "device", s->backend->name);
+    json_put_string(&w, "dtype", s->plan.compute);
+    json_put_int(&w, "batch", s->plan.batch);
+    json_put_int(&w, "updates", p->updates);
+    json_put_double(&w, "images_per_second", profile_images(p) / update);
+    json_put_double(&w, "update_ms_median", 1e3 * update);
+    json_put_double(&w, "update_ms_mean",
+                    1e3 * (p->ended - p->began) / (double)p->updates);
+    json_put_double(&w, "program_ms_mean", 1e3 * p->ran / (double)p->updates);
+    json_put_double(&w, "bandwidth",
+                    p->has_limits ? p->limits.bandwidth : (double)NAN);
+    json_put_double(&w, "flop_per_second",
+                    p->has_limits ? fmax(p->limits.fp32, p->limits.half) : (double)NAN);
+    put_layers(&w, p);
+    put_steps(&w, p, worst);
+    put_data(&w, p);
+    put_advice(&w, p);
+    json_end(&w);
+    strbuf_addch(&text, '\n');
+    if (atomic_write_out(path, text.buf, text.len))
+        die("cannot write '%s': %s", path, strerror(errno));
+    strbuf_release(&text);
+}

@@ -1,0 +1,166 @@
+/* The trace file of trainc profile: io/trace.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cmd/profile.h"
+#include "io/trace.h"
+#include "train/data_config.h"
+
+enum { LANE_UPDATES = 1, LANE_ALONE, LANE_WORKERS };
+
+static const char *const phase_names[] = {"forward", "backward", "update"};
+
+static void put_step(struct trace *t, int lane, const struct region *r, double from,
+                     double to)
+{
+    struct json_writer *w =
+        trace_span(t, lane, phase_names[r->anchor->phase], r->anchor->layer, from, to);
+
+    json_put_string(w, "kernel", r->kernel->name);
+    json_begin_array(w, "ops");
+    for (int k = 0; k < r->nnode; k++)
+        json_put_string(w, NULL, r->node[k]->op->name);
+    json_end(w);
+    trace_span_end(t);
+}
+
+/* From the first stretch of an update to its last; returns the one after that. */
+static int64_t put_update(struct trace *t, const struct profile *p, int64_t first)
+{
+    int64_t update = p->span[first].update, end = first;
+    double from = p->span[first].from, to = from;
+    char name[32];
+
+    for (; end < p->nspan && p->span[end].update == update; end++) {
+        from = p->span[end].from < from ? p->span[end].from : from;
+        to = p->span[end].to > to ? p->span[end].to : to;
+    }
+    (void)snprintf(name, sizeof(name), "update %lld", (long long)update);
+    (void)trace_span(t, LANE_UPDATES, "update", name, from, to);
+    trace_span_end(t);
+    for (int64_t i = first; i < end; i++) {
+        const struct profile_span *s = &p->span[i];
+
+        if (s->kind == PROFILE_STEP) {
+            put_step(t, LANE_UPDATES, s->region, s->from, s->to);
+            continue;
+        }
+        (void)trace_span(t, LANE_UPDATES, s->kind == PROFILE_WAIT ? "data" : "program",
+                         s->kind == PROFILE_WAIT ? "wait for data" : "program", s->from,
+                         s->to);
+        trace_span_end(t);
+    }
+    return end;
+}
+
+/* Of a device beside the host: the steps as long as each takes alone, end to end. */
+static void put_alone(struct trace *t, const struct profile *p)
+{
+    const struct profile_step *s;
+    double at = p->began;
+
+    trace_lane(t, LANE_ALONE, "steps on the device, each timed alone, laid end to end");
+    for (int k = 0; (s = profile_step_at(p, k)); k++) {
+        put_step(t, LANE_ALONE, s->region, at, at + s->seconds);
+        at += s->seconds;
+    }
+}
+
+static int by_worker(const void *a, const void *b)
+{
+    const struct profile_sample *x = a, *y = b;
+
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static void put_sample(struct trace *t, int lane, const struct profile_sample *s)
+{
+    char name[32];
+    struct json_writer *w;
+
+    (void)snprintf(name, sizeof(name), "image %lld", (long long)s->sample);
+    w = trace_span(t, lane, "image", name, s->from, s->to);
+    json_put_int(w, "place", s->at);
+    trace_span_end(t);
+    for (int i = 0; i < s->stages.n; i++) {
+        const struct stage_stretch *g = &s->stages.at[i];
+
+        (void)trace_span(t, lane, "stage", stage_name(g->stage), g->from, g->to);
+        trace_span_end(t);
+    }
+}
+
+/* A part of a batch that one worker made in one go; returns the sample after it. */
+static int64_t put_part(struct trace *t, int lane, const struct profile *p, int64_t first)
+{
+    const struct profile_sample *s = &p->sample[first];
+    int64_t end = first + 1;
+    struct json_writer *w;
+    char name[32];
+
+    while (end < p->nsample && p->sample[end].worker == s->worker &&
+           p->sample[end].batch == s->batch && p->sample[end].epoch == s->epoch &&
+           p->sample[end].at == p->sample[end - 1].at + 1)
+        end++;
+    (void)snprintf(name, sizeof(name), "batch %lld", (long long)s->batch);
+    w = trace_span(t, lane, "batch", name, s->from, p->sample[end - 1].to);
+    json_put_int(w, "epoch", (int64_t)s->epoch);
+    json_put_int(w, "first", s->at);
+    json_put_int(w, "images", end - first);
+    trace_span_end(t);
+    for (int64_t i = first; i < end; i++)
+        put_sample(t, lane, &p->sample[i]);
+    return end;
+}
+
+/* Samples of the time before, for the first updates, too: a viewer shows the ring fill. */
+static void put_samples(struct trace *t, struct profile *p)
+{
+    if (p->nsample)
+        qsort(p->sample, (size_t)p->nsample, sizeof(*p->sample), by_worker);
+    for (int64_t i = 0; i < p->nsample;) {
+        int lane = LANE_WORKERS + p->sample[i].worker;
+
+        if (!i || p->sample[i].worker != p->sample[i - 1].worker) {
+            char *name = xasprintf("loader worker %d", p->sample[i].worker);
+
+            trace_lane(t, lane, data_workers(p->cfg) ? name : "loader, without threads");
+            free(name);
+        }
+        i = put_part(t, lane, p, i);
+    }
+}
+
+static double first_time(const struct profile *p)
+{
+    double first = p->began;
+
+    for (int64_t i = 0; i < p->nsample; i++)
+        first = p->sample[i].from < first ? p->sample[i].from : first;
+    return first;
+}
+
+void profile_trace(struct profile *p, const char *path)
+{
+    struct trace t;
+
+    pthread_mutex_lock(&p->lock); /* workers fill the ring still */
+    trace_init(&t, first_time(p));
+    trace_lane(&t, LANE_UPDATES, "training");
+    for (int64_t i = 0; i < p->nspan;)
+        i = put_update(&t, p, i);
+    if (p->session.backend->async)
+        put_alone(&t, p);
+    put_samples(&t, p);
+    pthread_mutex_unlock(&p->lock);
+    if (trace_write(&t, path))
+        die("cannot write '%s': %s", path, strerror(errno));
+    log_info("the trace is in '%s': open it in ui.perfetto.dev or chrome://tracing", path);
+}

@@ -1,0 +1,110 @@
+#!/bin/bash
+# trainc profile as a user runs it, on files and on the emulated GPU, and bench --against in
+# CI. What the figures add up to is the business of tests/cmd/test_profile.c.
+#
+#   tests/e2e/profile.sh [TRAINC]      EMULATED=build/cc/emulated: on the emulated GPU, too
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+emulated=${EMULATED:+$(realpath -m "$EMULATED/..")/trainc-emulated}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-profile.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" synth shapes --out shapes --classes 4 --train 48 --val 8 --size 32 2>/dev/null || exit 1
+
+tables() { # a device: what each part of the output must have
+  grep -Eq "^resnet20 on $1 .*: 3 updates$" log || fail "$1: no first line"
+  grep -Eq '^an update takes [0-9.]+ ms \(median\): [0-9.]+ img/s$' log || fail "$1: no time of an update"
+  grep -Eq '^limits of the device: [0-9.]+ GB/s, [0-9]+ GFLOP/s' log || fail "$1: no limits"
+  for layer in conv1 layer1.0.conv1 fc loss; do
+    [ "$(grep -c "^$layer " log)" -ge 2 ] || fail "$1: $layer is not in the layers and the steps"
+  done
+  awk '/^steps that lose/ { on = 1; getline; next } on && /above their floors/ { exit } on { n++ } END { exit n != 4 }' log ||
+    fail "$1: --worst 4 is not 4 lines"
+  for stage in read decode resize augment; do
+    grep -Eq "^$stage +[0-9.]+ +[0-9.]+%$" log || fail "$1: no stage $stage"
+  done
+  grep -Eq '^  waiting for data +[0-9.]+ ms +[0-9.]+%$' log || fail "$1: no wait for data"
+  grep -A1 '^what to change$' log | grep -Eq '^  ([0-9]+\. |nothing stands out)' || fail "$1: no advice"
+}
+
+common=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --updates 3 --worst 4)
+"$trainc" profile "${common[@]}" --device cpu --trace t.json >log 2>&1 || { cat log; fail "on the CPU"; }
+tables cpu
+grep -q '"name":"loader worker 1"' t.json || fail "no lane of a worker in the trace"
+[ ! -e output ] || fail "something was saved"
+"$trainc" profile "${common[@]}" --device cpu --brief >brief 2>&1 || fail "--brief"
+[ "$(wc -l <brief)" -lt "$(wc -l <log)" ] || fail "--brief is as long"
+
+# What helps is said with figures: a device that is slow at 16 bits, or without fast kernels.
+"$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || { cat log; fail "on the reference"; }
+grep -q 'plain-C reference kernels' log || fail "nothing is said of reference kernels"
+grep -q '^limits of the device: not known$' log || fail "limits of the reference"
+"$trainc" profile "${common[@]}" --device cpu --no-amp --brief --use-checkpoint >log 2>&1 || fail "fp32"
+grep -q 'TRAIN.USE_CHECKPOINT computes activations twice' log || { cat log; fail "nothing is said of recomputation"; }
+
+"$trainc" profile "${common[@]}" --trace /nowhere/t.json >log 2>&1
+[ $? = 2 ] && grep -q -- '--trace: ./nowhere/t.json. cannot be written' log || { cat log; fail "a trace that cannot be written"; }
+"$trainc" profile --cfg "$here/configs/smoke/shapes.yaml" --data-path nowhere >log 2>&1
+[ $? = 2 ] && [ "$(wc -l <log)" = 1 ] || { cat log; fail "no such data"; }
+"$trainc" profile "${common[@]}" --updates 0 >log 2>&1
+[ $? = 2 ] || fail "--updates 0"
+echo "ok: profile on the CPU"
+
+if [ -n "$emulated" ] && [ -x "$emulated" ]; then
+  "$emulated" profile "${common[@]}" --batch-size 2 --img-size 8 --device cuda --trace g.json --opts CUDNN.CACHE= >log 2>&1 ||
+    { tail -50 log; fail "on the emulated GPU"; }
+  tables cuda
+  grep -Eq '^  launching, and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
+  grep -Eq '^  the host waited for the whole device [0-9]+ times' log || fail "GPU: no waits"
+  grep -q 'each timed alone' g.json || fail "GPU: no lane of its steps"
+  echo "ok: profile on the emulated GPU"
+else
+  echo "profile on the emulated GPU: skipped, as it is not built"
+fi
+
+# ---- bench --against ----
+
+bench=("$trainc" bench --cfg "$here/configs/smoke/synthetic.yaml" --device cpu --seconds 0.05)
+result() { printf '{"trainc": "1", "images_per_second": %s, "dtype": "fp32", "batch": %s, "device": "cpu", "model": "resnet20"}\n' "$1" "$2"; }
+result 1 8 >slow.json
+result 1e9 8 >fast.json
+result 100 8 >was.json
+result 89 8 >is.json
+result 100 16 >other.json
+"${bench[@]}" --no-amp --against slow.json --json new.json >log 2>&1 || { cat log; fail "faster than before"; }
+grep -Eq "^[0-9.]+ img/s, before 1.0 \('slow.json'\): ratio [0-9.]+$" log || { cat log; fail "no line of the comparison"; }
+"${bench[@]}" --no-amp --against fast.json >log 2>&1
+[ $? = 1 ] && grep -q 'trainc: .* at least 0.9 is asked for' log || { cat log; fail "slower than before"; }
+"${bench[@]}" --no-amp --against fast.json --min-ratio 1e-12 >log 2>&1 || fail "--min-ratio"
+against() { "$trainc" bench --measured "$1" --against "$2" "${@:3}" >log 2>&1; }
+against is.json was.json
+[ $? = 1 ] || fail "0.89 is enough"
+against is.json was.json --min-ratio 0.88 || fail "0.89 is less than 0.88"
+against was.json is.json --min-ratio 1.1 || fail "a ratio above 1"
+against other.json was.json
+[ $? = 2 ] && grep -q 'is of batch 16' log || { cat log; fail "results of other batches"; }
+against new.json nowhere.json
+[ $? = 2 ] && grep -q "cannot read 'nowhere.json'" log || { cat log; fail "no such result"; }
+echo '{"trainc": "1"}' >empty.json
+against new.json empty.json
+[ $? = 2 ] && grep -q "has no images_per_second" log || { cat log; fail "a result without a speed"; }
+"${bench[@]}" --min-ratio 0.5 >log 2>&1
+[ $? = 2 ] && grep -q 'no effect without --against' log || fail "--min-ratio alone"
+# Rows of the op table, and a run of training.
+"$trainc" bench --ops 'relu limit' --device cpu --json ops.json >log 2>&1 || fail "--ops"
+against ops.json ops.json --min-ratio 1 || { cat log; fail "rows against themselves"; }
+sed 's/"ms":[0-9.e-]*/"ms":1e-9/' ops.json >faster.json
+against ops.json faster.json
+[ $? = 1 ] && grep -q '^relu limit, .*: ratio 0.000$' log || { cat log; fail "rows that were faster"; }
+against ops.json was.json
+[ $? = 2 ] || fail "rows against a step"
+"$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --device cpu --output out --epochs 1 --warmup-epochs 0 --result run.json >log 2>&1
+against run.json run.json --min-ratio 1 || { cat log; fail "results of training"; }
+echo "ok: bench --against"
+
+[ $fails = 0 ] && echo "profile: passed" || { echo "profile: $fails failed"; exit 1; }
