@@ -14,9 +14,11 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/median.h"
 #include "base/philox.h"
+#include "cmd/bench_against.h"
 #include "cmd/bench_convs.h"
 #include "cmd/bench_copy.h"
 #include "cmd/bench_loader.h"
@@ -119,12 +121,11 @@ static const char *compute_of(const struct session *s)
     return s->plan.quantized.enable ? "int8" : s->plan.compute;
 }
 
-static void write_json(const struct bench *b, double step, const struct bench_convs *c,
-                       const char *path)
+static void add_json(const struct bench *b, double step, const struct bench_convs *c,
+                     struct strbuf *text)
 {
     const struct session *s = &b->session;
-    struct strbuf text = STRBUF_INIT;
-    struct json_writer w = json_writer(&text);
+    struct json_writer w = json_writer(text);
     double batch = (double)b->batch;
 
     written_begin(&w);
@@ -140,10 +141,7 @@ static void write_json(const struct bench *b, double step, const struct bench_co
     if (c)
         json_put_double(&w, "convs_images_per_second", batch / bench_convs_library(c));
     json_end(&w);
-    strbuf_addch(&text, '\n');
-    if (atomic_write_out(path, text.buf, text.len))
-        die("cannot write '%s': %s", path, strerror(errno));
-    strbuf_release(&text);
+    strbuf_addch(text, '\n');
 }
 
 static double number(const struct cmdline *line, const char *flag, double other)
@@ -158,6 +156,19 @@ static double number(const struct cmdline *line, const char *flag, double other)
     if (*end || !(v > 0 && v < 1e6))
         usage("%s takes a number above 0, not '%s'", flag, text);
     return v;
+}
+
+/* What was measured, to --json and against --against. */
+static void conclude(const struct cmdline *line, const struct strbuf *json)
+{
+    const char *path = cmdline_value(line, "--json");
+    const char *before = cmdline_value(line, "--against");
+
+    if (path && atomic_write_out(path, json->buf, json->len))
+        die("cannot write '%s': %s", path, strerror(errno));
+    if (before)
+        bench_against(json->buf, "this result", before,
+                      number(line, "--min-ratio", BENCH_AGAINST_RATIO));
 }
 
 /* 0: it was not given. */
@@ -197,7 +208,8 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
         session_eval_begin(s, false);
 }
 
-static int bench_steps(struct config *cfg, const struct cmdline *line)
+static void bench_steps(struct config *cfg, const struct cmdline *line,
+                        struct strbuf *json)
 {
     struct bench b = {0};
     struct session *s = &b.session;
@@ -221,23 +233,22 @@ static int bench_steps(struct config *cfg, const struct cmdline *line)
     if (trace)
         bench_program_print(s->program[b.which], CONV_RUNS,
                             bench_copy(s->backend, s->device));
-    if (cmdline_value(line, "--json"))
-        write_json(&b, step, convs ? &c : NULL, cmdline_value(line, "--json"));
+    add_json(&b, step, convs ? &c : NULL, json);
     if (convs)
         bench_convs_release(&c);
     session_host_free(s, b.pixels);
     session_host_free(s, b.labels);
     session_release(s);
     free(b.seconds);
-    return EXIT_OK;
 }
 
-static int bench_op_rows(struct config *cfg, const struct cmdline *line)
+static void bench_op_rows(struct config *cfg, const struct cmdline *line,
+                          struct strbuf *json)
 {
     struct bench_ops o = {
         .pattern = line->narg ? line->arg[0].text : NULL,
         .batch = whole_number(line, "--batch"),
-        .json = cmdline_value(line, "--json"),
+        .json = json,
     };
     struct device_options d;
     const struct backend *backend = device_options(cfg, &d);
@@ -245,18 +256,38 @@ static int bench_op_rows(struct config *cfg, const struct cmdline *line)
 
     bench_ops(backend, dev, &o);
     backend->close(dev);
-    return EXIT_OK;
+}
+
+static void compare_files(const struct cmdline *line)
+{
+    const char *path = cmdline_value(line, "--measured");
+    char *text = file_read(path, NULL);
+
+    if (!text)
+        die("cannot read '%s': %s", path, strerror(errno));
+    bench_against(text, path, cmdline_value(line, "--against"),
+                  number(line, "--min-ratio", BENCH_AGAINST_RATIO));
+    free(text);
 }
 
 static int bench_run(struct config *cfg, const struct cmdline *line)
 {
+    struct strbuf json = STRBUF_INIT;
+
     run_keep_out(line);
+    if (cmdline_has(line, "--measured")) {
+        compare_files(line);
+        return EXIT_OK;
+    }
     if (cmdline_has(line, "--loader"))
-        return bench_loader(cfg, number(line, "--seconds", default_seconds),
-                            cmdline_value(line, "--json"));
-    if (cmdline_has(line, "--ops"))
-        return bench_op_rows(cfg, line);
-    return bench_steps(cfg, line);
+        bench_loader(cfg, number(line, "--seconds", default_seconds), &json);
+    else if (cmdline_has(line, "--ops"))
+        bench_op_rows(cfg, line, &json);
+    else
+        bench_steps(cfg, line, &json);
+    conclude(line, &json);
+    strbuf_release(&json);
+    return EXIT_OK;
 }
 
 /* What is measured, and by which flag. */
@@ -300,6 +331,9 @@ static void check_flags(const struct cmdline *line, struct problems *p)
 static void bench_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
 {
+    bench_against_check(line, p);
+    if (cmdline_has(line, "--measured"))
+        return; /* nothing runs */
     if (cmdline_has(line, "--loader")) {
         data_check(cfg, p);
         data_check_split(cfg, DATA_TRAIN, p);
@@ -341,6 +375,11 @@ static const struct cmd_flag bench_flags[] = {
      "with --inference: that net, with its weights; also in 8 bits, of `trainc "
      "quantize`"},
     {"--loader", NULL, "time the loader of the configured data set instead"},
+    {"--against", "FILE",
+     "compare with an earlier result, of --json or of train --result: exit code 1 if it "
+     "was faster by more than --min-ratio allows"},
+    {"--min-ratio", "R", "the least new speed over the old one that is good enough (0.9)"},
+    {"--measured", "FILE", "with --against: compare that result, and measure nothing"},
     {0},
 };
 

@@ -5,13 +5,10 @@
  */
 #include "cmd/bench_loader.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -95,12 +92,11 @@ static void bench_print_stages(const struct stage_times *t, int64_t samples)
     strbuf_release(&s);
 }
 
-static void bench_write_json(const char *path, const struct loader_options *o,
-                             double rate, double per_core,
-                             const struct loader_stats *stats, int64_t samples)
+static void bench_add_json(struct strbuf *text, const struct loader_options *o,
+                           double rate, double per_core, const struct loader_stats *stats,
+                           int64_t samples)
 {
-    struct strbuf text = STRBUF_INIT;
-    struct json_writer w = json_writer(&text);
+    struct json_writer w = json_writer(text);
 
     w.pretty = true;
     written_begin(&w);
@@ -114,13 +110,10 @@ static void bench_write_json(const char *path, const struct loader_options *o,
     json_put_int(&w, "cached_bytes", stats->cached_bytes);
     bench_put_stages(&w, &stats->stages, samples);
     json_end(&w);
-    strbuf_addch(&text, '\n');
-    if (atomic_write_out(path, text.buf, text.len) < 0)
-        die("cannot write '%s': %s", path, strerror(errno));
-    strbuf_release(&text);
+    strbuf_addch(text, '\n');
 }
 
-int bench_loader(const struct config *cfg, double seconds, const char *json)
+void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
 {
     struct dataset *d = data_open(cfg, DATA_TRAIN);
     struct loader_options o;
@@ -149,9 +142,7 @@ int bench_loader(const struct config *cfg, double seconds, const char *json)
            rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h,
            o.workers, stats.cached_bytes ? ", cached" : "");
     bench_print_stages(&stats.stages, to.samples - from.samples);
-    if (json)
-        bench_write_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
+    bench_add_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
     loader_close(l);
     dataset_close(d);
-    return 0;
 }

@@ -1,13 +1,14 @@
 /*
  * trainc bench --loader: the speed of the loader alone, with the configured data and
- * augmentation, timed for `seconds`. One printed line, and the same numbers as one JSON object at `json`
- * (NULL: no file). Returns the exit code.
+ * augmentation, timed for `seconds`. Some printed lines, and the same numbers as one JSON
+ * object, appended to `json`.
  */
 #ifndef CMD_BENCH_LOADER_H
 #define CMD_BENCH_LOADER_H
 
+#include "base/strbuf.h"
 #include "config/config.h"
 
-int bench_loader(const struct config *cfg, double seconds, const char *json);
+void bench_loader(const struct config *cfg, double seconds, struct strbuf *json);
 
 #endif

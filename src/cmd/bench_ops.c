@@ -1,14 +1,11 @@
 #include "cmd/bench_ops.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/atomic.h"
-#include "base/error.h"
 #include "cases/case_run.h"
 #include "cases/op_bench.h"
 #include "cmd/bench_copy.h"
@@ -101,8 +98,7 @@ static void add_step(struct table *t, const char *row, const struct region *r,
     t->moves += moves;
     t->below += below;
     print_step(t, row, r, s, share, below);
-    if (t->json)
-        put_step(t->json, row, t->dtype, r, s, share, moves);
+    put_step(t->json, row, t->dtype, r, s, share, moves);
 }
 
 static void bench_row(struct table *t, const struct op_case *row,
@@ -186,9 +182,8 @@ static void bench_rows(struct table *t, const struct bench_ops *o)
 void bench_ops(const struct backend *backend, struct device *dev,
                const struct bench_ops *o)
 {
-    struct strbuf text = STRBUF_INIT;
-    struct json_writer w = json_writer(&text);
-    struct table t = {.backend = backend, .dev = dev, .json = o->json ? &w : NULL};
+    struct json_writer w = json_writer(o->json);
+    struct table t = {.backend = backend, .dev = dev, .json = &w};
 
     t.copy.before = bench_copy(backend, dev);
     t.good = backend->moves ? good_bare : good_gpu;
@@ -203,10 +198,7 @@ void bench_ops(const struct backend *backend, struct device *dev,
     json_put_int(&w, "moves", t.moves);
     json_put_int(&w, "below_mark", t.below);
     json_end(&w);
-    strbuf_addch(&text, '\n');
+    strbuf_addch(o->json, '\n');
     printf("* under %.0f %% of a copy: %d of %d steps that only move memory\n",
            100 * t.good, t.below, t.moves);
-    if (o->json && atomic_write_out(o->json, text.buf, text.len))
-        die("cannot write '%s': %s", o->json, strerror(errno));
-    strbuf_release(&text);
 }

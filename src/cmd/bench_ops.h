@@ -8,12 +8,13 @@
 #ifndef CMD_BENCH_OPS_H
 #define CMD_BENCH_OPS_H
 
+#include "base/strbuf.h"
 #include "graph/backend.h"
 
 struct bench_ops {
     const char *pattern; /* selects rows by name, as a shell does; NULL: all */
     int64_t batch;       /* of each row; 0: as it says, and 16 times that on a GPU */
-    const char *json;    /* a file for the same as JSON, or NULL */
+    struct strbuf *json; /* gets the same as JSON */
 };
 
 bool bench_ops_match(const char *pattern); /* has the table such a row? */

@@ -1,0 +1,206 @@
+#include "cmd/bench_against.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "io/json.h"
+
+static const char speed[] = "images_per_second";
+
+/* What two results must have in common to be compared, where both say it. */
+static const char *const same[] = {"model", "device", "dtype", "batch", "size", "height"};
+
+static bool has_speed(const json_t *j)
+{
+    return json_number_value(json_object_get(j, speed)) > 0;
+}
+
+static bool has_figures(const json_t *j)
+{
+    return has_speed(j) || json_array_size(json_object_get(j, "steps")) > 0;
+}
+
+/* NULL with the reason in `why`. */
+static json_t *read_result(const char *text, const char *name, struct strbuf *why)
+{
+    json_t *j = json_parse(text, strlen(text), why);
+
+    if (j && (!json_is_object(j) || !has_figures(j))) {
+        strbuf_addf(why, "'%s' has no %s above 0 and no steps: a result of trainc bench "
+                         "or train has",
+                    name, speed);
+        json_decref(j);
+        return NULL;
+    }
+    return j;
+}
+
+static void check_file(const char *flag, const char *path, struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    char *text = file_read(path, NULL);
+    json_t *j = text ? read_result(text, path, &why) : NULL;
+
+    if (!text)
+        problems_error(p, flag, "cannot read '%s'", path);
+    else if (!j)
+        problems_error(p, flag, "'%s': %s", path, why.buf);
+    json_decref(j);
+    free(text);
+    strbuf_release(&why);
+}
+
+void bench_against_check(const struct cmdline *line, struct problems *p)
+{
+    static const char *const only[] = {"--min-ratio", "--measured"};
+    const char *before = cmdline_value(line, "--against");
+    const char *now = cmdline_value(line, "--measured");
+
+    for (size_t i = 0; i < sizeof(only) / sizeof(*only); i++)
+        if (!before && cmdline_has(line, only[i]))
+            problems_error(p, only[i], "has no effect without --against");
+    if (before)
+        check_file("--against", before, p);
+    if (before && now)
+        check_file("--measured", now, p);
+}
+
+static void add_value(struct strbuf *s, const json_t *v)
+{
+    if (json_is_string(v))
+        strbuf_addstr(s, json_string_value(v));
+    else
+        json_add_double(s, json_number_value(v));
+}
+
+static void check_same(const json_t *now, const char *now_name, const json_t *before,
+                       const char *before_name)
+{
+    for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
+        const json_t *a = json_object_get(now, same[i]);
+        const json_t *b = json_object_get(before, same[i]);
+        struct strbuf s = STRBUF_INIT, t = STRBUF_INIT;
+
+        if (!a || !b || json_equal(a, b))
+            continue;
+        add_value(&s, a);
+        add_value(&t, b);
+        usage("--against: %s is of %s %s, and '%s' of %s: they cannot be compared",
+              now_name, same[i], s.buf, before_name, t.buf);
+    }
+}
+
+static const char *text_of(const json_t *step, const char *key)
+{
+    const char *text = json_string_value(json_object_get(step, key));
+
+    return text ? text : "";
+}
+
+static bool is_step(const json_t *a, const json_t *b)
+{
+    return !strcmp(text_of(a, "row"), text_of(b, "row")) &&
+           !strcmp(text_of(a, "dtype"), text_of(b, "dtype")) &&
+           json_equal(json_object_get(a, "ops"), json_object_get(b, "ops"));
+}
+
+/* The same step of the other list: as many like it stand before it there. */
+static const json_t *find_step(const json_t *list, size_t at, const json_t *other)
+{
+    const json_t *step = json_array_get(list, at), *s;
+    size_t like = 0, i;
+
+    for (i = 0; i < at; i++)
+        like += is_step(json_array_get(list, i), step);
+    json_array_foreach(other, i, s)
+        if (is_step(s, step) && !like--)
+            return s;
+    return NULL;
+}
+
+static double ms_of(const json_t *step)
+{
+    return json_number_value(json_object_get(step, "ms"));
+}
+
+/* Lines of the steps that are too slow, and their count. */
+static int compare_steps(const json_t *now, const json_t *before, double least,
+                         double *worst)
+{
+    const json_t *step, *was;
+    size_t i;
+    int below = 0, missing = 0;
+
+    json_array_foreach(now, i, step)
+    {
+        double ratio;
+
+        was = find_step(now, i, before);
+        missing += was == NULL;
+        if (!was)
+            continue;
+        ratio = ms_of(was) / ms_of(step);
+        if (i == 0 || !(ratio >= *worst))
+            *worst = ratio;
+        if (ratio >= least)
+            continue;
+        below++;
+        printf("%s, %s, %s: %.4f ms, before %.4f ms: ratio %.3f\n", text_of(step, "row"),
+               text_of(step, "dtype"), text_of(step, "kernel"), ms_of(step), ms_of(was),
+               ratio);
+    }
+    if (missing == (int)json_array_size(now))
+        usage("--against: the two results have no step in common");
+    if (missing)
+        printf("%d steps are new and not compared\n", missing);
+    return below;
+}
+
+static void compare_speed(const json_t *now, const json_t *before,
+                          const char *before_name, double least)
+{
+    double a = json_number_value(json_object_get(now, speed));
+    double b = json_number_value(json_object_get(before, speed)), ratio = a / b;
+
+    printf("%.1f img/s, before %.1f ('%s'): ratio %.3f\n", a, b, before_name, ratio);
+    if (!(ratio >= least))
+        die("%.1f img/s is %.3f of the %.1f of '%s', and at least %g is asked for "
+            "(--min-ratio)",
+            a, ratio, b, before_name, least);
+}
+
+void bench_against(const char *now_text, const char *now_name, const char *before_name,
+                   double least)
+{
+    struct strbuf why = STRBUF_INIT;
+    char *text = file_read(before_name, NULL);
+    json_t *before = text ? read_result(text, before_name, &why) : NULL;
+    json_t *now = before ? read_result(now_text, now_name, &why) : NULL;
+    double worst = 0;
+    int below;
+
+    if (!before || !now)
+        die("--against '%s': %s", before_name, text ? why.buf : "cannot be read");
+    check_same(now, now_name, before, before_name);
+    if (has_speed(now) != has_speed(before))
+        usage("--against: only one of %s and '%s' is of --ops", now_name, before_name);
+    if (has_speed(now)) {
+        compare_speed(now, before, before_name, least);
+    } else {
+        below = compare_steps(json_object_get(now, "steps"),
+                              json_object_get(before, "steps"), least, &worst);
+        if (below)
+            die("%d steps have less than %g of the speed that they have in '%s' "
+                "(--min-ratio)",
+                below, least, before_name);
+        printf("no step below a ratio of %g: the slowest %.3f\n", least, worst);
+    }
+    json_decref(now);
+    json_decref(before);
+    free(text);
+    strbuf_release(&why);
+}
