@@ -19,19 +19,11 @@
 #include "cpu/kernels.h"
 #include "cpu/linear.h"
 #include "cpu/quantize.h"
-#include "ops/add.h"
 #include "ops/image.h"
+#include "ops/qchain.h"
 #include "ops/quantize.h"
-#include "ops/relu.h"
 
 enum { SUMS = 1 << 20 }; /* bytes of sums that a cache should hold */
-
-/* The layer, and what may follow it; each reads the one before. */
-struct qchain {
-    struct node *layer, *add, *relu, *quantize;
-    struct tensor *other; /* the shortcut */
-    struct tensor *last;  /* floats after add and relu */
-};
 
 struct qlayer_state {
     struct onednn_prim *prim;
@@ -42,50 +34,6 @@ struct qlayer_state {
     int add, scale;    /* reads, or -1 */
     int floats, bytes; /* writes, or -1 */
 };
-
-static bool is_qlayer(const struct node *n)
-{
-    return n && (n->op == &op_qconv2d || n->op == &op_qlinear);
-}
-
-/* The layer that reads its result, through a ReLU and a sum of two. */
-static bool find_layer(struct qchain *c, const struct graph *g, struct node *n)
-{
-    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
-        c->relu = n;
-        n = sole_producer(g, n->in[RELU_X], NULL);
-    }
-    if (n && n->op == &op_add && n->nin == 2) {
-        c->add = n;
-        for (int i = 1; i >= 0; i--) {
-            struct node *l = sole_producer(g, c->add->in[1 - i], NULL);
-
-            c->other = c->add->in[i];
-            if (is_qlayer(l) && c->other != c->add->in[1 - i]) {
-                c->layer = l;
-                return true;
-            }
-        }
-        return false;
-    }
-    c->layer = is_qlayer(n) ? n : NULL;
-    return c->layer != NULL;
-}
-
-static bool find(struct qchain *c, const struct graph *g, struct node *n)
-{
-    struct node *p = n->in[0]->producer;
-
-    *c = (struct qchain){0};
-    if (n->op == &op_quantize && p && node_free(p) && p->out[0] == n->in[0] &&
-        find_layer(c, g, p)) {
-        c->quantize = n;
-        c->last = n->in[QUANTIZE_X];
-        return true;
-    }
-    *c = (struct qchain){.last = n->out[0]};
-    return find_layer(c, g, n);
-}
 
 /* ---- packed weights, and factor and summand of each channel ---- */
 
@@ -262,7 +210,7 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
     const char *why;
     bool halved;
 
-    if (!n->nin || !find(&c, g, n))
+    if (!qchain_find(&c, g, n))
         return "no layer in 8 bits, nor what may follow one";
     why = decline(&c);
     if (why)

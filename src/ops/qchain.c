@@ -1,0 +1,51 @@
+#include "ops/qchain.h"
+
+#include "graph/kernel.h"
+#include "ops/add.h"
+#include "ops/qlayer.h"
+#include "ops/quantize.h"
+#include "ops/relu.h"
+
+static bool is_qlayer(const struct node *n)
+{
+    return n && (n->op == &op_qconv2d || n->op == &op_qlinear);
+}
+
+/* The layer that reads its result, through a ReLU and a sum of two. */
+static bool find_layer(struct qchain *c, const struct graph *g, struct node *n)
+{
+    if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
+        c->relu = n;
+        n = sole_producer(g, n->in[RELU_X], NULL);
+    }
+    if (n && n->op == &op_add && n->nin == 2) {
+        c->add = n;
+        for (int i = 1; i >= 0; i--) {
+            struct node *l = sole_producer(g, c->add->in[1 - i], NULL);
+
+            c->other = c->add->in[i];
+            if (is_qlayer(l) && c->other != c->add->in[1 - i]) {
+                c->layer = l;
+                return true;
+            }
+        }
+        return false;
+    }
+    c->layer = is_qlayer(n) ? n : NULL;
+    return c->layer != NULL;
+}
+
+bool qchain_find(struct qchain *c, const struct graph *g, struct node *n)
+{
+    struct node *p = n->nin ? n->in[0]->producer : NULL;
+
+    *c = (struct qchain){0};
+    if (n->op == &op_quantize && p && node_free(p) && p->out[0] == n->in[0] &&
+        find_layer(c, g, p)) {
+        c->quantize = n;
+        c->last = n->in[QUANTIZE_X];
+        return true;
+    }
+    *c = (struct qchain){.last = n->nout ? n->out[0] : NULL};
+    return c->last && find_layer(c, g, n);
+}
