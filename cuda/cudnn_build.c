@@ -12,8 +12,9 @@ static cudnnDataType_t data_type(enum dtype d)
     case DTYPE_BF16:
         return CUDNN_DATA_BFLOAT16;
     case DTYPE_I32:
+        return CUDNN_DATA_INT32;
     case DTYPE_U8:
-        break;
+        return CUDNN_DATA_INT8;
     }
     BUG("%s in an operation graph", dtype_name(d));
 }
@@ -44,14 +45,14 @@ static cudnnBackendDescriptor_t build_tensor(struct cudnn_pool *p,
     return d;
 }
 
-static cudnnBackendDescriptor_t build_geometry(struct cudnn_pool *p,
-                                               const struct cudnn_geometry *g)
+static cudnnBackendDescriptor_t
+build_geometry(struct cudnn_pool *p, const struct cudnn_geometry *g, enum dtype sums)
 {
     cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
 
     cudnn_set_int(p, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
-    set_type(p, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, DTYPE_F32);
+    set_type(p, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, sums);
     cudnn_set(p, d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
               &mode);
     cudnn_set(p, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, g->pad);
@@ -100,14 +101,18 @@ static const struct conv_names {
         },
 };
 
-static cudnnBackendDescriptor_t build_conv(struct cudnn_pool *p, const struct cudnn_op *o,
+static cudnnBackendDescriptor_t build_conv(struct cudnn_pool *p,
+                                           const struct cudnn_graph *g,
+                                           const struct cudnn_op *o,
                                            const cudnnBackendDescriptor_t *tensor)
 {
+    bool bytes = g->tensor[o->in[0]].dtype == DTYPE_U8;
     const struct conv_names *n = &conv_names[o->kind];
     cudnnBackendDescriptor_t d = cudnn_new(p, n->type);
     float alpha = 1, beta = 0;
 
-    cudnn_set_desc(p, d, n->geometry, build_geometry(p, &o->conv));
+    cudnn_set_desc(p, d, n->geometry,
+                   build_geometry(p, &o->conv, bytes ? DTYPE_I32 : DTYPE_F32));
     cudnn_set_desc(p, d, n->in[0], tensor[o->in[0]]);
     cudnn_set_desc(p, d, n->in[1], tensor[o->in[1]]);
     cudnn_set_desc(p, d, n->out, tensor[o->out]);
@@ -125,7 +130,8 @@ static const cudnnPointwiseMode_t pointwise_mode[] = {
     [CUDNN_IDENTITY] = CUDNN_POINTWISE_IDENTITY,
 };
 
-static cudnnBackendDescriptor_t build_mode(struct cudnn_pool *p, const struct cudnn_op *o)
+static cudnnBackendDescriptor_t build_mode(struct cudnn_pool *p, const struct cudnn_op *o,
+                                           enum dtype x)
 {
     cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
@@ -133,7 +139,8 @@ static cudnnBackendDescriptor_t build_mode(struct cudnn_pool *p, const struct cu
 
     cudnn_set(p, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1,
               &pointwise_mode[o->kind]);
-    set_type(p, d, CUDNN_ATTR_POINTWISE_MATH_PREC, DTYPE_F32);
+    set_type(p, d, CUDNN_ATTR_POINTWISE_MATH_PREC,
+             x == DTYPE_I32 ? DTYPE_I32 : DTYPE_F32);
     if (o->kind == CUDNN_RELU || o->kind == CUDNN_RELU_GRAD)
         cudnn_set(p, d, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
                   1, &nan);
@@ -145,6 +152,7 @@ static cudnnBackendDescriptor_t build_mode(struct cudnn_pool *p, const struct cu
 }
 
 static cudnnBackendDescriptor_t build_pointwise(struct cudnn_pool *p,
+                                                const struct cudnn_graph *g,
                                                 const struct cudnn_op *o,
                                                 const cudnnBackendDescriptor_t *tensor)
 {
@@ -152,7 +160,8 @@ static cudnnBackendDescriptor_t build_pointwise(struct cudnn_pool *p,
         cudnn_new(p, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     bool grad = o->kind == CUDNN_RELU_GRAD;
 
-    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, build_mode(p, o));
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                   build_mode(p, o, g->tensor[o->in[0]].dtype));
     cudnn_set_desc(p, d,
                    grad ? CUDNN_ATTR_OPERATION_POINTWISE_DYDESC
                         : CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
@@ -178,8 +187,8 @@ cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_gr
         tensor[i] = build_tensor(p, &g->tensor[i], i + 1);
     for (int i = 0; i < g->nop; i++)
         op[i] = g->op[i].kind <= CUDNN_WEIGHT_GRAD
-                    ? build_conv(p, &g->op[i], tensor)
-                    : build_pointwise(p, &g->op[i], tensor);
+                    ? build_conv(p, g, &g->op[i], tensor)
+                    : build_pointwise(p, g, &g->op[i], tensor);
     d = cudnn_new(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     cudnn_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->nop,
               op);

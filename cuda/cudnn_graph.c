@@ -38,6 +38,19 @@ static void set_image(struct cudnn_tensor *t, int64_t n, int64_t h, int64_t w)
     memcpy(t->stride, (int64_t[]){h * w * c, 1, w * c, c}, sizeof(t->stride));
 }
 
+int cudnn_graph_stored(struct cudnn_graph *g, const int64_t dim[4], enum dtype dtype)
+{
+    struct cudnn_tensor *t = &g->tensor[g->ntensor];
+
+    if (g->ntensor == CUDNN_TENSORS)
+        BUG("more than %d tensors in one operation graph", CUDNN_TENSORS);
+    t->dtype = dtype;
+    t->real = true;
+    t->dim[C] = dim[C];
+    set_image(t, dim[N], dim[H], dim[W]);
+    return g->ntensor++;
+}
+
 void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels)
 {
     struct cudnn_tensor *t = &g->tensor[i];

@@ -9,7 +9,8 @@
  *   cudnn_graph_pointwise(&g, CUDNN_RELU, y, -1, z);
  *
  * Tensor i has the unique id i + 1. A tensor that is not real exists inside the fused
- * kernel only. All arithmetic is fp32.
+ * kernel only. Arithmetic is fp32; that of a convolution of bytes int32. Bytes (DTYPE_U8)
+ * are int8: cuDNN has no engine for the others.
  */
 #ifndef CUDA_CUDNN_GRAPH_H
 #define CUDA_CUDNN_GRAPH_H
@@ -60,6 +61,8 @@ struct cudnn_graph {
 /* An image, weights, or (a plain vector) a value per channel, as `dtype`. */
 int cudnn_graph_tensor(struct cudnn_graph *g, const struct tensor *t, enum dtype dtype,
                        bool real);
+/* A real one of these dims, N C H W, channels last. */
+int cudnn_graph_stored(struct cudnn_graph *g, const int64_t dim[4], enum dtype dtype);
 /* Tensor i has so many channels instead, which lie in memory. */
 void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
 /* Weights i have so many filters instead. */

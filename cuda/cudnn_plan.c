@@ -189,3 +189,11 @@ void cudnn_plan_run(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pa
                           c->GetErrorString((cudnnStatus_t)status)))
         cudnn_die(c, (cudnnStatus_t)status, "cudnnBackendExecute");
 }
+
+void cudnn_plan_describe(const struct cudnn_plan *p, struct strbuf *text)
+{
+    strbuf_addf(text, "engine %d, %.1f MiB workspace%s%s", p->engine,
+                (double)p->workspace / 1048576, *p->notes ? ", " : "", p->notes);
+    if (p->microseconds > 0)
+        strbuf_addf(text, ", %.1f us", (double)p->microseconds);
+}

@@ -37,6 +37,9 @@ struct cudnn_plan *cudnn_plan_get(struct cudnn *c, const struct cudnn_graph *g);
 void cudnn_plan_run(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
                     void *const *pointer, void *workspace);
 
+/* "engine 62, 0.3 MiB workspace, tensor-core" */
+void cudnn_plan_describe(const struct cudnn_plan *p, struct strbuf *text);
+
 #ifdef __cplusplus
 }
 #endif

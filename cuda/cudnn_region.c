@@ -252,10 +252,5 @@ void cudnn_region_release(struct step *s)
 
 void cudnn_region_describe(const struct step *s, struct strbuf *text)
 {
-    const struct cudnn_plan *p = ((const struct cudnn_state *)s->state)->plan;
-
-    strbuf_addf(text, "engine %d, %.1f MiB workspace%s%s", p->engine,
-                (double)p->workspace / 1048576, *p->notes ? ", " : "", p->notes);
-    if (p->microseconds > 0)
-        strbuf_addf(text, ", %.1f us", (double)p->microseconds);
+    cudnn_plan_describe(((const struct cudnn_state *)s->state)->plan, text);
 }

@@ -92,7 +92,6 @@ struct cudnn_state {
 
 void cudnn_region_run(struct step *s, struct device *dev);
 void cudnn_region_release(struct step *s);
-/* "engine 62, 0.3 MiB workspace, tensor-core" */
 void cudnn_region_describe(const struct step *s, struct strbuf *text);
 
 #ifdef __cplusplus

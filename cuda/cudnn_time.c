@@ -48,6 +48,10 @@ static void fill(struct device *dev, char *dst, size_t bytes, enum dtype type)
         x = (float)(seed >> 8) * 0x1p-23f - 1;
         if (type == DTYPE_F32)
             ((float *)(void *)host)[i] = x;
+        else if (type == DTYPE_U8)
+            host[i] = (char)(127 * x);
+        else if (type == DTYPE_I32)
+            ((int32_t *)(void *)host)[i] = (int32_t)(127 * x);
         else
             ((uint16_t *)(void *)host)[i] =
                 type == DTYPE_F16 ? fp16_from_float(x) : bf16_from_float(x);

@@ -22,6 +22,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_global_avgpool,
     &cuda_pad_shortcut,
     &cuda_qlayer,
+    &cuda_qlayer_plain,
     &cuda_quantize,
     &cuda_normalize_kernel,
     &cuda_cast_kernel,

@@ -1,6 +1,6 @@
 /*
- * Layers in 8 bits, as they mean it: a thread makes one element of the result, with exact
- * sums in int32. Simple and slow: tensor cores are not used yet.
+ * Quantisation; and layers in 8 bits for which cuDNN has no engine (cuda/qlayer.c), those
+ * with groups, as they mean it: a thread makes one element of the result, with exact sums.
  */
 #include "ops/quantize.h"
 
@@ -166,8 +166,8 @@ static void qlayer_run(struct step *s, struct device *dev)
         qlayer_launch<int8_t>(s, dev);
 }
 
-extern const struct kernel cuda_qlayer = {
-    .name = "cuda qlayer",
+extern const struct kernel cuda_qlayer_plain = {
+    .name = "cuda qlayer plain",
     .claim = qlayer_claim,
     .run = qlayer_run,
 };

@@ -7,13 +7,14 @@
 #include "cuda/kernels.h"
 #include "cuda/library.h"
 #include "ops/conv2d.h"
+#include "ops/qlayer.h"
 #include "ops/reference.h"
 #include "tests/test.h"
 
 /* The kernels under test; the reference takes the rest, as nothing runs here. */
 static const struct kernel *const kernels[] = {
-    &cuda_conv2d, &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad, &kernel_reference,
-    NULL,
+    &cuda_conv2d, &cuda_conv2d_data_grad, &cuda_conv2d_weight_grad,
+    &cuda_qlayer, &kernel_reference,      NULL,
 };
 
 struct device *ask_open(void)
@@ -32,7 +33,8 @@ struct device *ask_open(void)
 static bool is_conv(const struct node *n)
 {
     return n->op == &op_conv2d || n->op == &op_conv2d_data_grad ||
-           n->op == &op_conv2d_weight_grad;
+           n->op == &op_conv2d_weight_grad || n->op == &op_qconv2d ||
+           n->op == &op_qlinear;
 }
 
 struct program *ask_compile(struct graph *g, struct device *dev)

@@ -19,6 +19,7 @@
 #include "models/table.h"
 #include "ops/normalize.h"
 #include "ops/table.h"
+#include "session/quantized.h"
 #include "tests/cuda/ask_cudnn.h"
 #include "tests/test.h"
 
@@ -35,8 +36,8 @@ struct net {
     struct tensor *logits;
 };
 
-static void net_build(struct net *n, const char *model, int64_t batch, int size,
-                      bool training, enum dtype half)
+static void forward_build(struct net *n, const char *model, int64_t batch, int size,
+                          bool training)
 {
     struct strbuf why = STRBUF_INIT;
     const struct model *m = model_find("resnet", model, &why);
@@ -49,6 +50,13 @@ static void net_build(struct net *n, const char *model, int64_t batch, int size,
     x = graph_input(&n->b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
     x = normalize(&n->b, x, "input", .std = {1, 1, 1});
     n->logits = model_build(&n->b, m, &o, x);
+    strbuf_release(&why);
+}
+
+static void net_build(struct net *n, const char *model, int64_t batch, int size,
+                      bool training, enum dtype half)
+{
+    forward_build(n, model, batch, size, training);
     graph_output(n->graph, n->logits);
     graph_flatten(n->graph);
     if (training)
@@ -57,7 +65,6 @@ static void net_build(struct net *n, const char *model, int64_t batch, int size,
                              n->logits->dim));
     if (half != DTYPE_F32)
         precision(n->graph, AMP_O1, half);
-    strbuf_release(&why);
 }
 
 static void check_net(const char *model, int64_t batch, int size, bool training,
@@ -104,6 +111,35 @@ static void test_inference(void **state)
     check_net("resnet50", 256, 224, false, DTYPE_BF16, false);
     check_net("resnet50", 256, 224, false, DTYPE_F32, true);
     check_net("resnet50", 256, 224, false, DTYPE_F32, false);
+}
+
+/* In 8 bits, with the stem of three channels and a classifier of no multiple of 16. */
+static void test_bytes(void **state)
+{
+    const struct quantized_choice all = {.enable = true, .first = true, .last = true};
+    struct device *dev = ask_open();
+    struct graph *floats;
+    struct tensor **map;
+    struct program *p;
+    struct asked a;
+    struct net n;
+
+    (void)state;
+    forward_build(&n, "resnet50", 256, 224, false);
+    floats = n.graph;
+    n.graph = n.b.g = graph_new(&graph_ops_default, false);
+    quantized_net(&n.b, floats, n.logits, &all, &map);
+    graph_output(n.graph, map[n.logits->id]);
+    graph_flatten(n.graph);
+    p = ask_compile(n.graph, dev);
+    a = ask_convs(p, "resnet50, batch 256, int8, inference");
+    assert_int_equal(a.convs, 54);
+    assert_true(a.workspace <= (size_t)256 << 20);
+    free(map);
+    program_free(p);
+    graph_free(n.graph);
+    graph_free(floats);
+    backend_cuda.close(dev);
 }
 
 /* ---- the folder of plans ---- */
@@ -220,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_inference),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_cache),
     };
 

@@ -31,15 +31,21 @@ void emulator_abort(const char *fmt, ...)
 
 /* ---- settings ---- */
 
-static size_t bytes_of(const char *text)
+/* What a setting, or else `usual`, says in bytes. */
+static size_t bytes_of(const char *name, size_t usual)
 {
+    const char *text = getenv(name);
     static const char units[] = "KMGT";
     char *end;
-    double v = strtod(text, &end);
-    const char *unit = strchr(units, *end);
+    const char *unit;
+    double v;
 
+    if (!text || !*text)
+        return usual;
+    v = strtod(text, &end);
+    unit = strchr(units, *end);
     if (*end && (!unit || end[1]))
-        die("EMULATOR_MEMORY=%s: bytes, or a number with K, M, G or T", text);
+        die("%s=%s: bytes, or a number with K, M, G or T", name, text);
     for (const char *u = units; *end && u <= unit; u++)
         v *= 1024;
     return (size_t)v;
@@ -107,14 +113,15 @@ __attribute__((constructor)) static void before_main(void)
 
 static void begin(void)
 {
-    const char *order = getenv("EMULATOR_ORDER"), *memory = getenv("EMULATOR_MEMORY");
+    const char *order = getenv("EMULATOR_ORDER");
     const char *many = getenv("EMULATOR_MULTIPROCESSORS");
     pthread_mutexattr_t a;
 
     pthread_mutexattr_init(&a);
     pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&lock, &a);
-    emulator_settings.memory = memory && *memory ? bytes_of(memory) : 150109880320;
+    emulator_settings.memory = bytes_of("EMULATOR_MEMORY", 150109880320);
+    emulator_settings.cache = bytes_of("EMULATOR_CACHE", 62914560);
     emulator_settings.multiprocessors = many && *many ? (int)strtol(many, NULL, 10) : 132;
     if (emulator_settings.multiprocessors < 1)
         die("EMULATOR_MULTIPROCESSORS=%s: a number from 1", many);

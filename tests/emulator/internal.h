@@ -33,6 +33,7 @@ struct settings {
     bool busy;     /* who only asks brings nothing on, however often */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */
+    size_t cache;  /* its second one, bytes */
     int multiprocessors;
 };
 

@@ -128,4 +128,15 @@ NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-p
 grep -q '^  cuda conv2d layer1.0.conv1$' ranges || fail "ranges: no layer in a step"
 grep 'left open\|too many' ranges && fail "ranges are not closed"
 
+# In 8 bits: cuDNN's convolutions of int8, whose answers are the reference's.
+"$trainc" synth shapes --out shapes --classes 3 --train 6 --val 6 --size 32 2>/dev/null
+"$trainc" --model resnet20 --data-path shapes --img-size 32 --device cpu -b 6 --epochs 1 --output eight \
+  --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { cat log; fail "8 bits: training"; }
+"$trainc" quantize --weights eight/resnet20/default/last.safetensors --calib shapes/train -n 6 --device cpu \
+  --out q.safetensors --opts QUANT.FIRST True QUANT.LAST True >log 2>&1 || { cat log; fail "quantize"; }
+"$trainc" predict --weights q.safetensors --device cuda shapes/val >said 2>log || { cat log; fail "8 bits: predict"; }
+"$trainc" predict --weights q.safetensors --device ref shapes/val 2>log | cmp -s - said || fail "8 bits: other answers"
+"$trainc" bench --inference --weights q.safetensors --device cuda --val-batch-size 2 --seconds 0.1 --trace >traced 2>log
+[ "$(grep -c "^[a-z].*  cuda qlayer  .*q\(conv2d\|linear\)" traced)" = 20 ] || fail "8 bits: layers that cuDNN does not do"
+
 [ $fails = 0 ] && echo "options: passed" || { echo "options: $fails failed"; exit 1; }

@@ -74,9 +74,11 @@ static cudnnStatus_t check_convolution(const struct descriptor *d)
         CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
         CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_ATTR_CONVOLUTION_DILATIONS};
     int64_t n = descriptor_int(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0);
+    int64_t type = descriptor_int(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 0);
 
-    if (descriptor_int(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 0) != CUDNN_DATA_FLOAT)
-        return refuse(CUDNN_STATUS_NOT_SUPPORTED, "convolutions are computed in float");
+    if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_INT32)
+        return refuse(CUDNN_STATUS_NOT_SUPPORTED,
+                      "convolutions are computed in float or int32");
     for (int i = 0; i < 4; i++) {
         const struct attribute *a = descriptor_get(d, arrays[i]);
 

@@ -84,6 +84,7 @@ struct op {
     int32_t phase;           /* of a norm; the padding mode of a resample */
     int32_t keep_nan;        /* NAN_PROPAGATION */
     int32_t spatial;
+    int32_t sums; /* type that a convolution adds up in */
     int64_t pre[SPATIAL_MAX], post[SPATIAL_MAX], stride[SPATIAL_MAX];
     int64_t dilation[SPATIAL_MAX], window[SPATIAL_MAX];
     double alpha, beta; /* alpha and alpha2 of a pointwise */

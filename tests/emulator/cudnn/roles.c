@@ -140,6 +140,7 @@ static void read_convolution(const struct descriptor *d, struct op *op)
 {
     op->mode = (int32_t)descriptor_int(d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, 0);
     op->spatial = (int32_t)descriptor_int(d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0);
+    op->sums = (int32_t)descriptor_int(d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 0);
     descriptor_ints(d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, SPATIAL_MAX, op->pre);
     descriptor_ints(d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, SPATIAL_MAX, op->post);
     descriptor_ints(d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, SPATIAL_MAX, op->stride);

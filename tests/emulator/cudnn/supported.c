@@ -36,6 +36,25 @@ bool graph_has_float_product(const struct graph *g)
     return false;
 }
 
+/* int8 by int8 is a forward pass with int32 in memory, without groups. */
+static const char *bytes_unsupported(const struct graph *g, const struct op *op)
+{
+    const struct tensor *x = &g->tensor[op->slot[CONV_X]];
+    const struct tensor *w = &g->tensor[op->slot[CONV_W]];
+    const struct tensor *y = &g->tensor[op->slot[CONV_Y]];
+
+    if (op->kind != KIND(CONVOLUTION_FORWARD) || op->sums != CUDNN_DATA_INT32)
+        return "int8 has forward passes alone, with sums in int32";
+    if (y->type != CUDNN_DATA_INT32)
+        return "the sums of int8 are int32";
+    if (g->nop > 1 &&
+        (g->nop != 2 || y->real || g->op[1].mode != CUDNN_POINTWISE_IDENTITY))
+        return "the sums of int8 are stored as they are";
+    if (x->dims[1] != w->dims[1])
+        return "int8 has no groups";
+    return x->dims[1] % 16 || y->dims[1] % 16 ? "int8 wants channels in sixteens" : NULL;
+}
+
 static const char *convolution_unsupported(const struct graph *g, const struct op *op)
 {
     const struct tensor *t[3];
@@ -50,6 +69,10 @@ static const char *convolution_unsupported(const struct graph *g, const struct o
             return "the convolution's operands differ in type";
         data = t[s]->type;
     }
+    if (data == CUDNN_DATA_INT8 && op->spatial == 2)
+        return bytes_unsupported(g, op);
+    if (op->sums != CUDNN_DATA_FLOAT)
+        return "sums of floats in another type";
     if (data != CUDNN_DATA_FLOAT && data != CUDNN_DATA_HALF &&
         data != CUDNN_DATA_BFLOAT16)
         return "the convolution's type is neither float nor half nor bfloat16";

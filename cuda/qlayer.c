@@ -1,0 +1,357 @@
+/*
+ * Layers in 8 bits by cuDNN: a convolution of int8 by int8 with exact sums in int32, in
+ * the workspace, and one pass of our own that makes of them what the next layers read
+ * (ops/qchain.h: shortcut, ReLU, quantisation). A linear layer is a convolution of 1x1.
+ *
+ * cuDNN's engines with tensor cores (9.19, on Hopper) read int8 alone, so uint8 is copied
+ * less 128, which is its highest bit turned over; what the sums lack then depends on the
+ * taps that lie within the image alone, and is a sum of weights (cuda_qlayer_offsets).
+ * They like channels and filters in multiples of CHANNELS: the same copy puts zeros after
+ * channels that are too few.
+ *
+ * Some images at a time, whose sums the second cache holds between the two.
+ */
+#include "ops/qlayer.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "cuda/cudnn_plan.h"
+#include "cuda/kernels.h"
+#include "cuda/qlayer.h"
+#include "graph/kernel.h"
+#include "ops/conv2d.h"
+#include "ops/image.h"
+#include "ops/qchain.h"
+#include "ops/quantize.h"
+
+enum { CHANNELS = 16, ALIGN = 256, PARTS = 16 };
+
+struct qlayer_state {
+    struct cudnn_plan *plan;
+    struct cudnn *cudnn;
+    struct cudnn_pack pack[PARTS];
+    int parts; /* of the images, all alike */
+    struct qlayer_weights weights;
+    struct qlayer_axis h, w;
+    int64_t rows, pixels; /* of the result and of x, in a part */
+    size_t sums, copy;    /* where they are in the workspace */
+    bool copied, offset;
+    bool relu, is_unsigned;
+    int add, scale, bias;          /* reads, or -1 */
+    int weight_scale, input_scale; /* reads */
+    int floats, bytes;             /* writes, or -1 */
+};
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int64_t filled_up(int64_t channels)
+{
+    return (channels + CHANNELS - 1) / CHANNELS * CHANNELS;
+}
+
+/* ---- geometry ---- */
+
+static void conv_sizes(struct qlayer_state *st, const struct node *n)
+{
+    const struct conv2d_attrs *a = n->attrs;
+    const struct tensor *x = n->in[QLAYER_X], *y = n->out[0];
+
+    st->h = (struct qlayer_axis){
+        (int)x->dim[IMAGE_H], (int)y->dim[IMAGE_H], a->kernel_h, a->stride_h, a->pad_h,
+        a->dilation_h};
+    st->w = (struct qlayer_axis){
+        (int)x->dim[IMAGE_W], (int)y->dim[IMAGE_W], a->kernel_w, a->stride_w, a->pad_w,
+        a->dilation_w};
+}
+
+/* The fewest whose sums fit into half of the cache, or as many as there may be. */
+static int parts_of(const struct device *dev, int64_t images, size_t sums)
+{
+    int best = 1;
+
+    for (int n = 1; n <= PARTS && sums / (size_t)best > dev->what.l2 / 2; n++)
+        if (images % n == 0)
+            best = n;
+    return best;
+}
+
+static void sizes(struct qlayer_state *st, const struct device *dev, const struct node *n)
+{
+    const struct tensor *x = n->in[QLAYER_X], *y = n->out[0];
+    int64_t in = tensor_channels(x), out = tensor_channels(y);
+    int64_t rows = tensor_len(y) / out;
+
+    st->h = st->w = (struct qlayer_axis){1, 1, 1, 1, 0, 1};
+    if (n->op == &op_qconv2d)
+        conv_sizes(st, n);
+    st->parts = parts_of(dev, rows / st->h.out / st->w.out,
+                         (size_t)(rows * filled_up(out)) * sizeof(int32_t));
+    st->rows = rows / st->parts;
+    st->pixels = tensor_len(x) / in / st->parts;
+    st->weights = (struct qlayer_weights){
+        .filters = out,
+        .wide = filled_up(out),
+        .taps = (int64_t)st->h.taps * st->w.taps,
+        .channels = in,
+        .stored = filled_up(in),
+    };
+    st->offset = qlayer_is_unsigned(n);
+    st->copied = st->offset || st->weights.stored != in;
+}
+
+/* `fused`: the sums are copied as they are after the convolution. */
+static void make_graph(const struct qlayer_state *st, struct cudnn_graph *g, bool fused)
+{
+    int64_t images = st->pixels / st->h.in / st->w.in;
+    const struct cudnn_geometry geo = {.pad = {st->h.pad, st->w.pad},
+                                       .stride = {st->h.stride, st->w.stride},
+                                       .dilation = {st->h.dilation, st->w.dilation}};
+    const int64_t x[] = {images, st->weights.stored, st->h.in, st->w.in};
+    const int64_t w[] = {st->weights.wide, st->weights.stored, st->h.taps, st->w.taps};
+    const int64_t y[] = {images, st->weights.wide, st->h.out, st->w.out};
+    int a, b, sums, copy;
+
+    *g = (struct cudnn_graph){0};
+    a = cudnn_graph_stored(g, x, DTYPE_U8);
+    b = cudnn_graph_stored(g, w, DTYPE_U8);
+    sums = cudnn_graph_stored(g, y, DTYPE_I32);
+    cudnn_graph_conv(g, CUDNN_CONV, &geo, a, b, sums);
+    if (!fused)
+        return;
+    copy = cudnn_graph_pointwise(g, CUDNN_IDENTITY, sums, -1, 0);
+    g->tensor[copy].dtype = DTYPE_I32;
+    g->tensor[copy].real = true;
+    g->tensor[sums].real = false;
+}
+
+/* Its engines with tensor cores write sums only after something else. */
+static struct cudnn_plan *find_plan(const struct qlayer_state *st)
+{
+    struct cudnn_graph g;
+    struct cudnn_plan *plan;
+
+    make_graph(st, &g, true);
+    plan = cudnn_plan_get(st->cudnn, &g);
+    if (!plan->why)
+        return plan;
+    make_graph(st, &g, false);
+    return cudnn_plan_get(st->cudnn, &g);
+}
+
+/* ---- what is made from the weights ---- */
+
+struct pack_state {
+    struct device *dev;
+    struct qlayer_weights weights;
+    int rows, columns;
+};
+
+static void pack_weights(void *dst, void *const *from, void *state)
+{
+    const struct pack_state *st = state;
+
+    cuda_qlayer_weights(st->dev, dst, from[0], &st->weights);
+}
+
+static void pack_offsets(void *dst, void *const *from, void *state)
+{
+    const struct pack_state *st = state;
+
+    cuda_qlayer_offsets(st->dev, dst, from[0], st->rows, st->columns, st->weights.filters,
+                        st->weights.channels);
+}
+
+static void derive(struct region *r, struct device *dev, const struct qlayer_state *st,
+                   struct tensor *w, size_t size,
+                   void (*pack)(void *, void *const *, void *))
+{
+    struct pack_state *p = xcalloc(1, sizeof(*p));
+
+    *p = (struct pack_state){dev, st->weights, st->h.taps, st->w.taps};
+    (void)region_derive(r, &(const struct derive){
+                               .size = size,
+                               .from = {w},
+                               .nfrom = 1,
+                               .key = &p->weights,
+                               .key_len = sizeof(p->weights),
+                               .pack = pack,
+                               .state = p,
+                               .release = free,
+                           });
+}
+
+static void derive_all(struct region *r, struct device *dev,
+                       const struct qlayer_state *st, struct tensor *w)
+{
+    const struct qlayer_weights *q = &st->weights;
+    int64_t corners = (int64_t)(st->h.taps + 1) * (st->w.taps + 1);
+
+    derive(r, dev, st, w, (size_t)(q->wide * q->taps * q->stored), pack_weights);
+    if (st->offset)
+        derive(r, dev, st, w, (size_t)(corners * q->filters) * sizeof(int32_t),
+               pack_offsets);
+}
+
+/* ---- the claim ---- */
+
+static const char *decline(const struct qchain *c)
+{
+    const struct node *n = c->layer;
+
+    for (int i = QLAYER_WEIGHT; i < n->nin; i++)
+        if (n->in[i]->producer || n->in[i]->memory != MEMORY_WEIGHTS)
+            return "a parameter is computed";
+    if (c->last->dtype != DTYPE_F32 || (c->other && c->other->dtype != DTYPE_F32))
+        return "the result is no fp32";
+    if (n->op == &op_qconv2d && ((const struct conv2d_attrs *)n->attrs)->groups > 1)
+        return "a convolution with groups";
+    return NULL;
+}
+
+static void take(struct region *r, struct graph *g, const struct qchain *c,
+                 struct qlayer_state *st)
+{
+    struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
+    const struct node *n = c->layer;
+
+    for (int i = 0; i < 4; i++)
+        if (all[i])
+            region_take(r, all[i]);
+    (void)region_read(r, n->in[QLAYER_X]);
+    st->weight_scale = region_read(r, n->in[QLAYER_WEIGHT_SCALE]);
+    st->input_scale = region_read(r, n->in[QLAYER_INPUT_SCALE]);
+    st->bias = n->nin > QLAYER_BIAS ? region_read(r, n->in[QLAYER_BIAS]) : -1;
+    st->add = c->other ? region_read(r, c->other) : -1;
+    st->scale = c->quantize ? region_read(r, c->quantize->in[QUANTIZE_SCALE]) : -1;
+    st->bytes = c->quantize ? region_write(r, c->quantize->out[0]) : -1;
+    st->floats =
+        !c->quantize || tensor_stored(g, c->last, r) ? region_write(r, c->last) : -1;
+    st->relu = c->relu != NULL;
+    st->is_unsigned =
+        c->quantize && ((const struct quantize_attrs *)c->quantize->attrs)->is_unsigned;
+}
+
+/* The plan's own, the sums, and the copy of the bytes. */
+static void set_workspace(struct region *r, struct qlayer_state *st)
+{
+    size_t sums = (size_t)(st->rows * st->weights.wide) * sizeof(int32_t);
+    size_t bytes = st->copied ? (size_t)(st->pixels * st->weights.stored) : 0;
+
+    st->sums = aligned(st->plan->workspace);
+    st->copy = st->sums + aligned(sums);
+    region_workspace(r, st->copy + bytes);
+}
+
+static const char *qlayer_claim(struct region *r, struct graph *g, struct node *n,
+                                struct device *dev)
+{
+    struct qlayer_state *st = region_state(r);
+    struct qchain c;
+    const char *why;
+
+    if (!qchain_find(&c, g, n))
+        return "no layer in 8 bits, nor what may follow one";
+    why = decline(&c);
+    if (why)
+        return why;
+    sizes(st, dev, c.layer);
+    st->cudnn = cudnn_open(dev);
+    st->plan = find_plan(st);
+    if (st->plan->why)
+        return st->plan->why;
+    take(r, g, &c, st);
+    derive_all(r, dev, st, c.layer->in[QLAYER_WEIGHT]);
+    set_workspace(r, st);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+/* Float `at` of a read, element `at` of a write; NULL: there is no such thing. */
+static const void *read_at(const struct step *s, int i, int64_t at)
+{
+    return i >= 0 ? (const float *)s->in[i] + at : NULL;
+}
+
+static void *write_at(const struct step *s, int i, int64_t at, size_t size)
+{
+    return i >= 0 ? (char *)s->out[i] + (size_t)at * size : NULL;
+}
+
+static void finish(struct step *s, struct device *dev, int part)
+{
+    const struct qlayer_state *st = s->state;
+    int64_t at = part * st->rows * st->weights.filters;
+
+    cuda_qlayer_finish(
+        dev, &(const struct qlayer_finish){
+                 .sum = (const int32_t *)(const void *)((char *)s->workspace + st->sums),
+                 .rows = st->rows,
+                 .wide = st->weights.wide,
+                 .out = st->weights.filters,
+                 .scale = s->in[st->weight_scale],
+                 .x_scale = s->in[st->input_scale],
+                 .bias = read_at(s, st->bias, 0),
+                 .offsets = st->offset ? s->derived[1] : NULL,
+                 .h = st->h,
+                 .w = st->w,
+                 .other = read_at(s, st->add, at),
+                 .relu = st->relu,
+                 .floats = write_at(s, st->floats, at, sizeof(float)),
+                 .bytes = write_at(s, st->bytes, at, 1),
+                 .y_scale = read_at(s, st->scale, 0),
+                 .is_unsigned = st->is_unsigned,
+             });
+}
+
+static void run_part(struct step *s, struct device *dev, int part)
+{
+    struct qlayer_state *st = s->state;
+    char *x = (char *)s->in[0] + part * st->pixels * st->weights.channels;
+    char *copy = (char *)s->workspace + st->copy;
+
+    if (st->copied) {
+        cuda_qlayer_stage(dev, (int8_t *)copy, st->weights.stored, x,
+                          st->weights.channels, st->pixels, st->offset);
+        x = copy;
+    }
+    cudnn_plan_run(st->cudnn, st->plan, &st->pack[part],
+                   (void *const[]){x, s->derived[0], (char *)s->workspace + st->sums},
+                   s->workspace);
+    finish(s, dev, part);
+}
+
+static void qlayer_run(struct step *s, struct device *dev)
+{
+    const struct qlayer_state *st = s->state;
+
+    for (int i = 0; i < st->parts; i++)
+        run_part(s, dev, i);
+}
+
+static void qlayer_release(struct step *s)
+{
+    struct qlayer_state *st = s->state;
+
+    for (int i = 0; i < st->parts; i++)
+        cudnn_pack_release(&st->pack[i]);
+}
+
+static void qlayer_describe(const struct step *s, struct strbuf *text)
+{
+    cudnn_plan_describe(((const struct qlayer_state *)s->state)->plan, text);
+}
+
+const struct kernel cuda_qlayer = {
+    .name = "cuda qlayer",
+    .claim = qlayer_claim,
+    .run = qlayer_run,
+    .release = qlayer_release,
+    .describe = qlayer_describe,
+    .state_size = sizeof(struct qlayer_state),
+    .tensor_cores = true,
+};
