@@ -9,7 +9,7 @@
  * update would divide for each element, and sums about 0 lose the digits by which the
  * mean is larger than the deviation.
  *
- * Bytes: x once. The blocks' sums are 12 bytes a channel and block, in the workspace.
+ * Bytes: x once. The blocks' sums are 12 bytes per channel and block, in the workspace.
  */
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"

@@ -18,7 +18,7 @@ char *plan_file_path(const struct device *dev, const char *kind, const char *key
 /* What was stored; NULL: nothing, or nothing sound, and *why says what is wrong then. */
 json_t *plan_file_load(const char *path, const char *key, const char **why);
 
-/* Takes o over, adding its key and the sum. What fails is told once a run. */
+/* Takes o over, adding its key and the sum. What fails is told once per run. */
 void plan_file_store(const struct device *dev, const char *path, const char *key,
                      json_t *o);
 

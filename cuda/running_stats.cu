@@ -1,5 +1,5 @@
 /*
- * running_stats and stats_commit: a block for each segment, 12 bytes an element; some
+ * running_stats and stats_commit: one block per segment, 12 bytes per element; some
  * ten thousand elements, so that only the launch costs.
  */
 #include "ops/running_stats.h"

@@ -1,4 +1,4 @@
-/* Weights in half floats: one flat copy of all parameters, made when they change. */
+/* Weights in 16-bit floats: one flat copy of all parameters, made when they change. */
 #ifndef CUDA_WEIGHTS_H
 #define CUDA_WEIGHTS_H
 

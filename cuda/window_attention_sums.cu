@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         sums[k.offsets] = dlogit;
 }
 
-/* A thread an element of [heads][offsets + 1]; dtable, dlogit_scale: or NULL */
+/* One thread per element of [heads][offsets + 1]; dtable, dlogit_scale: or NULL */
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     attention_sum_groups(const float *sums, float *dtable, float *dlogit_scale,
                          attention k, int groups)

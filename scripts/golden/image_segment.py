@@ -67,7 +67,7 @@ def place(bits, spare, random):
     return -integer(bits, 0, -spare) if spare < 0 else integer(bits, 0, spare)
 
 
-def scene(key, w, h, W, H, d, shift, factors, flip):
+def segmentation_sample(key, w, h, W, H, d, shift, factors, flip):
     r, s = draw(key, SEGMENT, 0), draw(key, SEGMENT, 1)
     random = factors[0] > 0
     f = factors[0] + (factors[1] - factors[0]) * (r[0] / 2**32) if random else 1
@@ -99,7 +99,7 @@ def main():
             w, h, W, H, d, shift, factors, flip = c
             for sample in range(SAMPLES):
                 key = (2**35 + 9, 3, sample)
-                image, label = scene(key, *c)
+                image, label = segmentation_sample(key, *c)
                 out.write(struct.pack("<10i3d", 9, 3, sample, w, h, W, H, d, shift, 0,
                                       *factors, flip)
                           + image.tobytes() + label.tobytes())

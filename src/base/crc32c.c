@@ -22,7 +22,7 @@ static void make_table(void)
             table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 255];
 }
 
-/* Eight bytes a round ("slicing by 8"), then one at a time. */
+/* Eight bytes per round ("slicing by 8"), then one at a time. */
 uint32_t crc32c(const void *data, size_t len)
 {
     const unsigned char *p = data;

@@ -1,5 +1,5 @@
 /*
- * Half floats as 16-bit integers: IEEE binary16 (fp16) and bfloat16 (bf16).
+ * 16-bit floats as uint16_t: IEEE binary16 (fp16) and bfloat16 (bf16).
  * Conversions round to nearest even; overflow becomes infinity, NaN stays NaN (quiet),
  * subnormals are kept. fp16: largest finite 65504, smallest positive 2^-24.
  */

@@ -1,7 +1,7 @@
 /*
- * The run's log: one line an event, to stderr, or to stdout if log_to_stdout() says so,
+ * The run's log: one line per event, to stderr, or to stdout if log_to_stdout() says so,
  * and, with the time in front, to the file of log_open, which begins with what was said
- * before the first one. log_once says a thing once a process (keyed by its text). A
+ * before the first one. log_once says a thing once per process (keyed by its text). A
  * progress line on a terminal is not the log's business: whoever draws one registers
  * log_before_line() to wipe it first. Thread-safe.
  */

@@ -4,7 +4,7 @@
  *   DIR/MODEL/NAME/         the folder of a run, as trainc train makes it
  *   DIR/sweep/NAME.log      what it said; NAME.args what it was asked; NAME.json its result, NAME.1.json that of its
  *                           first rung
- *   DIR/sweep.csv           one row a run, the best first
+ *   DIR/sweep.csv           one row per run, the best first
  *
  * Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943) with R halvings: all
  * runs get 1/2^R of their updates, the better half of them twice as many, and so on; the

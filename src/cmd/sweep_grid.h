@@ -27,7 +27,7 @@ struct sweep_grid {
  */
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis);
 
-/* One run a line; empty lines and what follows # are left out. Dies if it cannot be read.
+/* One run per line; empty lines and what follows # are left out. Dies if it cannot be read.
  */
 void sweep_grid_add_file(struct sweep_grid *g, const char *path);
 

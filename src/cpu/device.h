@@ -73,7 +73,7 @@ static inline bool cpu_streams(const struct device *dev, const struct step *s, i
 
 /*
  * Whether sums over t find it in memory, which is read fastest line after line, and not
- * in the cache, where a block of rows at a time saves tables. Those of half floats take
+ * in the cache, where a block of rows at a time saves tables. Those of 16-bit floats take
  * longer than memory does.
  */
 static inline bool cpu_uncached(const struct device *dev, const struct tensor *t)

@@ -485,7 +485,7 @@ static struct onednn_prim *conv_new(struct onednn *o, const struct onednn_conv *
 }
 
 /*
- * The 1 x 1 code of 2.6 takes half floats in pairs. Where the channels to sum over are
+ * The 1 x 1 code of 2.6 takes 16-bit floats in pairs. Where the channels to sum over are
  * odd and the pixels a multiple of 30, some results of data gradients and of sums are
  * wrong.
  */

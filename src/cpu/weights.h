@@ -1,5 +1,5 @@
 /*
- * Packed weights: made from the fp32 parameter once an update, the cast to half and a
+ * Packed weights: made from the fp32 parameter once per update, the cast to half and a
  * batch norm after the layer included.
  */
 #ifndef CPU_WEIGHTS_H

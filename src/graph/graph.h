@@ -124,7 +124,7 @@ struct tensor *graph_find(const struct graph *g, const char *name); /* or NULL *
  */
 struct node *tensor_reader(const struct graph *g, const struct tensor *t, int i);
 
-/* One line a node: index, layer, op, shapes; for --trace and tests. */
+/* One line per node: index, layer, op, shapes; for --trace and tests. */
 void graph_print(const struct graph *g, void *file);
 
 #ifdef __cplusplus

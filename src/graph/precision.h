@@ -5,8 +5,10 @@
  *   O0  fp32 everywhere
  *   O1  each op by its class (graph/op.h)
  *   O2  everything half but losses, statistics, and weights of norms; fp32 master weights
- *   O3  as O2 without master weights: the optimizer rounds weights to half
- * (ops/update.h); Apex halves biases, norms and statistics, too, which stay fp32 here
+ *   O3  as O2 without master weights: the optimizer rounds weights to 16 bits
+ *       (ops/update.h); Apex keeps biases, norms and statistics in 16 bits, too, which
+ *       stay fp32 here
+ *
  * Parameters, statistics and gradients of parameters are always stored in fp32.
  */
 #ifndef GRAPH_PRECISION_H

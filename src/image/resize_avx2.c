@@ -2,7 +2,7 @@
  * The passes of resize.c with AVX2, by vpmaddwd: two products and their sum in 32 bits.
  *
  * Horizontal: 16 bytes are five pixels; four of them are spread so that each 32-bit place
- * holds one channel of two neighbouring pixels as 16-bit numbers:
+ * holds one channel of two neighbouring pixels as 16-bit integers:
  *     low half:  r0 r1  g0 g1  b0 b1  0 0      high half: r2 r3  g2 g3  b2 b3  0 0
  * and meet the weights w0 w1 in the low half and w2 w3 in the high half. Four rows go
  * together, for their weights are the same.

@@ -1,7 +1,7 @@
 /*
  * cpb_table: SwinV2's continuous position bias (Liu et al. 2021, arXiv 2111.09883,
  * section 3.3) as a table for ops/window_attention.h, fp32 [(2 window_h - 1)(2 window_w -
- * 1), heads]. It depends on weights alone, so it is made once a step.
+ * 1), heads]. It depends on weights alone, so it is made once per step.
  *
  *   t = cpb_table(&b, "layers.0.blocks.0.attn.cpb_mlp", .heads = 3, .window_h = 8,
  *                 .window_w = 8)

@@ -28,7 +28,7 @@ static bool relu_limit_exact(const struct relu_attrs *a)
 static const char *relu_shape(struct node *n)
 {
     if (!relu_limit_exact(n->attrs))
-        return "the limit must be exact in half floats, as 6 is";
+        return "the limit must be exact in 16-bit floats, as 6 is";
     tensor_like(n->out[0], n->in[RELU_X]);
     return NULL;
 }

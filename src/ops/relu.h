@@ -9,7 +9,7 @@
 
 struct relu_attrs {
     const char *layer;
-    float limit; /* largest output, exact in half floats; 0 (the default): none */
+    float limit; /* largest output, exact in 16-bit floats; 0 (the default): none */
 };
 
 enum { RELU_X };

@@ -5,7 +5,7 @@
  *   overrides.txt   the command line that asked for it: trainc train @overrides.txt
  *   derived.yaml    what it means: scaled rates, steps per epoch, sizes, device
  *   log.txt         every line of the log
- *   metrics.jsonl   one object a log line, validation and epoch
+ *   metrics.jsonl   one object per log line, validation and epoch
  *   summary.csv     a row per epoch
  *   events.*        the same for TensorBoard (LOG.TENSORBOARD)
  *   *.safetensors   checkpoints (train/saves.h)

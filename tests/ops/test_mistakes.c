@@ -82,7 +82,7 @@ static const struct mistake mistakes[] = {
     {"layer 'conv1': conv2d: stride_h must be in [1, 1024], not -1", bad_stride},
     {"the padding is more than half of the kernel", bad_pool},
     {"layer 'fc': linear(2x3x4x4 fp32, 10x3 fp32): an image must be pooled", bad_linear},
-    {"the limit must be exact in half floats", bad_limit},
+    {"the limit must be exact in 16-bit floats", bad_limit},
     {"rate must be in [0, 0.999], not 1", bad_rate},
     {"neither mixup nor cutmix is on", bad_mix},
     {"layer 'bn1' has two tensors named 'bn1.weight'", twice},
