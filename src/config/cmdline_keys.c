@@ -67,6 +67,14 @@ static const char *whole_value(struct parser *ps, const char *key, const char *t
     return text;
 }
 
+/* ${KEY} and no more: what it stands for may be a list. */
+static bool is_reference(const char *text)
+{
+    const char *end = strchr(text, '}');
+
+    return !strncmp(text, "${", 2) && end && !end[1];
+}
+
 const char *parser_list_text(struct parser *ps, const struct flag *flag,
                              const char *first, bool more)
 {
@@ -86,7 +94,7 @@ const char *parser_list_text(struct parser *ps, const struct flag *flag,
     }
     strbuf_addch(&s, ']');
     if (n > 1 ||
-        !(strpbrk(first, "[(,") || !strcmp(first, "None") || strstr(first, "${")))
+        !(strpbrk(first, "[(,") || !strcmp(first, "None") || is_reference(first)))
         text = arena_strdup(&ps->line->mem, s.buf);
     strbuf_release(&s);
     return text;
