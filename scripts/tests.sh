@@ -1,14 +1,16 @@
 #!/bin/bash
 # Runs test programs and scripts, two at a time, and counts: a cmocka program counts each of
-# its tests, a script is one. Most keep one core busy; those that have threads of their own
-# may share cores, as all of them pass on a busy machine. The output of those that pass is
-# not shown.
+# its tests, a script is one. Each has a core: scripts and the programs that train train with
+# one thread (two threads of each on two cores wait for each other and take three times as
+# long); the kernels' programs (ops, cpu) keep theirs, which they test. The output of those
+# that pass is not shown.
 #
 #   scripts/tests.sh PROGRAM...
 #
 #   TESTS_COUNT=FILE  appends "PASSED FAILED" to FILE, for a caller that runs several
 #   TESTS_JOBS=N      programs at a time (default 2)
 #   TESTS_LIMIT=N     seconds that one program may take (default 600)
+#   OMP_NUM_THREADS=N threads for all of them
 #
 # The last line is "N passed, N failed"; the exit code says whether all passed.
 set -u
@@ -32,6 +34,10 @@ trap 'exit 130' INT TERM
 run() { # number
   local program=${tests[$1]} began=$SECONDS child rc
 
+  case $program in
+    *.sh | */tests/session/* | */tests/models/* | */tests/train/*)
+      export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" ;;
+  esac
   [[ $program == */* ]] || program=./$program
   timeout "${TESTS_LIMIT:-600}" "$program" >"$dir/$1.log" 2>&1 &
   child=$!
