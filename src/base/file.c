@@ -243,3 +243,26 @@ void dir_list_free(char **names, int n)
         free(names[i]);
     free(names);
 }
+
+int file_copy(const char *from, const char *to)
+{
+    enum { PIECE = 1 << 20 };
+    int in = open(from, O_RDONLY | O_CLOEXEC), error = 0;
+    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    char *piece = xmalloc(PIECE);
+    ssize_t n = out < 0 ? -1 : 1;
+
+    while (n > 0 && (n = read(in, piece, PIECE)) > 0)
+        if (file_write(out, piece, (size_t)n))
+            n = -1;
+    error = errno;
+    free(piece);
+    if (in >= 0)
+        (void)close(in);
+    if (out >= 0 && close(out) && !n)
+        n = -1;
+    if (n && out >= 0)
+        (void)unlink(to);
+    errno = error;
+    return n ? -1 : 0;
+}

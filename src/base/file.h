@@ -22,6 +22,8 @@ int file_write(int fd, const void *data, size_t len);
 bool file_exists(const char *path);
 bool file_same(const char *a, const char *b); /* one file or folder under two names */
 bool file_is_dir(const char *path);
+/* `to` becomes a whole copy of `from`, or is not there: -1 and errno. */
+int file_copy(const char *from, const char *to);
 int file_fsync_dir_of(const char *path);
 int dir_make_all(const char *path); /* mkdir -p */
 

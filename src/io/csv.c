@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "io/json.h"
 
 struct cut {
@@ -31,6 +34,12 @@ static bool keep_line(const char *line, void *arg)
     errno = 0;
     row = strtoll(line, &end, 10);
     return end != line && !errno && (*end == ',' || !*end) && row <= cut->last;
+}
+
+static bool keep_all(const char *line, void *arg)
+{
+    (void)line, (void)arg;
+    return true;
 }
 
 void csv_add_text(struct strbuf *s, const char *name)
@@ -70,6 +79,58 @@ void csv_open(struct csv *c, const char *path, const char *const *column, int co
     strbuf_release(&header);
 }
 
+static void add_number(struct strbuf *line, double value)
+{
+    if ((double)(float)value == value)
+        json_add_float(line, (float)value);
+    else if (!isnan(value))
+        json_add_double(line, value);
+}
+
+/* A row of the file with what is known of it now. */
+static void amend_row(struct strbuf *to, const char *row, const double *value, int columns)
+{
+    for (int i = 0; i < columns; i++) {
+        size_t len = strcspn(row, ",");
+
+        if (i)
+            strbuf_addch(to, ',');
+        if (isnan(value[i]))
+            strbuf_add(to, row, len);
+        else
+            add_number(to, value[i]);
+        row += len + (row[len] == ',');
+    }
+    strbuf_addch(to, '\n');
+}
+
+void csv_amend(struct csv *c, const double *value)
+{
+    char *text = file_read(c->lines.path, NULL), *path = xstrdup(c->lines.path);
+    struct strbuf all = STRBUF_INIT;
+    bool found = false, header = true;
+
+    for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        if (!header && strtod(line, NULL) == value[0]) {
+            amend_row(&all, line, value, c->columns);
+            found = true;
+        } else {
+            strbuf_addf(&all, "%s\n", line);
+        }
+        header = false;
+    }
+    if (found) { /* a new file takes its place: what is added goes there */
+        if (atomic_write_file(path, all.buf, all.len))
+            log_warning("cannot write '%s': %s", path, strerror(errno));
+        lines_close(&c->lines);
+        lines_open(&c->lines, path, keep_all, NULL);
+    }
+    free(text);
+    free(path);
+    strbuf_release(&all);
+}
+
 void csv_row(struct csv *c, const double *value)
 {
     struct strbuf line = STRBUF_INIT;
@@ -77,10 +138,7 @@ void csv_row(struct csv *c, const double *value)
     for (int i = 0; i < c->columns; i++) {
         if (i)
             strbuf_addch(&line, ',');
-        if ((double)(float)value[i] == value[i])
-            json_add_float(&line, (float)value[i]);
-        else if (!isnan(value[i]))
-            json_add_double(&line, value[i]);
+        add_number(&line, value[i]);
     }
     lines_add(&c->lines, &line);
     strbuf_release(&line);

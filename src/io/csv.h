@@ -34,6 +34,9 @@ struct csv {
 void csv_open(struct csv *c, const char *path, const char *const *column, int columns,
               int64_t last);
 void csv_row(struct csv *c, const double *value);
+/* Puts values into the row whose first cell is value[0]; those that are NaN stay as they
+ * are. Nothing if there is no such row. */
+void csv_amend(struct csv *c, const double *value);
 void csv_close(struct csv *c);
 
 #endif
