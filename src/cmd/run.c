@@ -235,6 +235,16 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
                      "FILE");
 }
 
+double run_amount(const char *flag, const char *text)
+{
+    char *end;
+    double x = strtod(text, &end);
+
+    if (!*text || *end || !(x > 0) || !(x < 1e18))
+        usage("%s takes a number above 0, not '%s'", flag, text);
+    return x;
+}
+
 int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most)
 {
     char *end;

@@ -44,6 +44,8 @@ void run_check_writable(const struct cmdline *line, const char *flag, enum writt
 
 /* A whole number, the value of a flag: exits unless it lies within the two. */
 int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most);
+/* An amount above 0, the value of a flag. */
+double run_amount(const char *flag, const char *text);
 /* The same of the command line; `otherwise` if it is not given. */
 int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
                         int64_t least, int64_t most);

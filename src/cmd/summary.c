@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "cmd/step_floor.h"
+#include "cmd/world.h"
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
@@ -371,7 +372,30 @@ static void json_time(struct json_writer *w, const struct summary *s)
     json_put_double(w, "predicted_images_per_second", (double)s->batch / all.predicted);
 }
 
-static void write_json(const struct summary *s, const char *path)
+/* Of --world, --link and --step-ms; false: they are not there. */
+static bool world_of(const struct config *cfg, const struct cmdline *line,
+                     struct world *w)
+{
+    const char *n = cmdline_value(line, "--world"), *link = cmdline_value(line, "--link");
+    const char *ms = cmdline_value(line, "--step-ms");
+
+    if (!n && (link || ms))
+        usage("--link and --step-ms tell of --world N processes");
+    if (!n)
+        return false;
+    if (cfg->model.features_only)
+        usage("--world: a net without a classifier is not trained");
+    *w = (struct world){
+        .processes = (int)run_number("--world", n, 2, 1 << 20),
+        .link = 1e9 * (link ? run_amount("--link", link) : 1.25),
+        .seconds = ms ? run_amount("--step-ms", ms) / 1e3 : 0,
+        .bucket_bytes = cfg->dist.bucket_mb << 20,
+        .half = cfg->dist.half_gradients,
+    };
+    return true;
+}
+
+static void write_json(const struct summary *s, const char *path, const struct world *world)
 {
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
@@ -390,6 +414,8 @@ static void write_json(const struct summary *s, const char *path)
     json_memory(&w, &s->session);
     json_fit(&w, &s->session);
     json_time(&w, s);
+    if (world)
+        world_json(&w, s->program, world);
     json_claims(&w, s->program);
     json_end(&w);
     strbuf_addch(&text, '\n');
@@ -413,6 +439,8 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 {
     const char *json = cmdline_value(line, "--json");
     struct summary s;
+    struct world world;
+    bool several = world_of(cfg, line, &world);
 
     run_keep_out(line);
     summary_init(&s, cfg);
@@ -420,10 +448,12 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     print_memory(&s);
     print_fit(&s);
     step_floor_print(s.program, s.batch);
+    if (several)
+        world_print(s.program, &world);
     print_claims(s.program);
     print_declines(s.program, cmdline_has(line, "--all"));
     if (json)
-        write_json(&s, json);
+        write_json(&s, json, several ? &world : NULL);
     session_release(&s.session);
     return 0;
 }
@@ -431,6 +461,10 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 static const struct cmd_flag summary_flags[] = {
     {"--json", "FILE",
      "also write the numbers and the claims to FILE; -: alone on the standard output"},
+    {"--world", "N", "what N processes would send, and how much of it during the backward "
+                     "phase"},
+    {"--link", "GBPS", "GB per second at which gradients travel, of each process (1.25)"},
+    {"--step-ms", "T", "a step's measured time, for --world on a CPU"},
     {"--all", NULL, "list what every kernel declined, of other ops too"},
     {0},
 };

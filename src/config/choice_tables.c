@@ -64,6 +64,12 @@ const struct choice choices_label_kinds[] = {
     {0},
 };
 
+const struct choice choices_validates[] = {
+    {"inline", VALIDATE_INLINE, NULL},
+    {"beside", VALIDATE_BESIDE, NULL},
+    {0},
+};
+
 const struct choice choices_clip_modes[] = {
     {"norm", CLIP_MODE_NORM, NULL},
     {"value", CLIP_MODE_VALUE, NULL},

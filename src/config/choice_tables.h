@@ -14,6 +14,7 @@ extern const struct choice choices_hook_moments[];
 extern const struct choice choices_interpolations[];
 extern const struct choice choices_cache_modes[];
 extern const struct choice choices_on_errors[];
+extern const struct choice choices_validates[];
 extern const struct choice choices_caches[];
 extern const struct choice choices_label_kinds[];
 extern const struct choice choices_clip_modes[];

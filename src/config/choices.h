@@ -50,6 +50,8 @@ enum { CACHE_MODE_NO, CACHE_MODE_FULL, CACHE_MODE_PART };
 /* DATA.LABELS: what the values of Cityscapes' label files are */
 enum { LABELS_IDS, LABELS_TRAIN_IDS };
 
+/* TRAIN.VALIDATE */
+enum { VALIDATE_INLINE, VALIDATE_BESIDE };
 /* TRAIN.CLIP_MODE */
 enum { CLIP_MODE_NORM, CLIP_MODE_VALUE };
 

@@ -107,7 +107,7 @@ static const struct foreign table[] = {
     {"--cpu, --no-cuda, --no-accel", "", "--device cpu"},
     {"--gpu", "N", "--device cuda:N"},
     {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "mpirun -n N trainc ... says it: docs/scale.md"},
-    {"--sync-bn, --no-ddp-bb", "", "statistics of batch norms are each process's own, and their running means are averaged"},
+    {"--no-ddp-bb", "", "running statistics of batch norms are averaged after each update"},
     {"--multiprocessing-distributed", "", "mpirun -n N trainc ...: docs/scale.md"},
     {"--use-deterministic-algorithms", "", "--deterministic"},
 

@@ -229,6 +229,15 @@ const struct schema schema_table[] = {
         .help = "of several processes, how long one waits for the others before it ends "
                 "the run"),
 
+    ROW("DIST.BUCKET_MB", dist.bucket_mb, .def = "25", RANGE(1, 65536),
+        .help = "MiB of gradients that travel together while others are computed"),
+    ROW("DIST.HALF_GRADIENTS", dist.half_gradients, .def = "False",
+        .help = "gradients of weights that mixed precision uses in 16 bits travel in 16 "
+                "bits"),
+    ROW("DIST.SHARD_OPTIMIZER", dist.shard_optimizer, .def = "False",
+        .help = "each process keeps the optimizer's moments of a share of the weights "
+                "alone and updates that (ZeRO-1)"),
+
     /* 8 bits */
     ROW("QUANT.ENABLE", quant.enable, .def = "False",
         .help =
@@ -395,6 +404,11 @@ const struct schema schema_table[] = {
     ROW("MODEL.LABEL_SMOOTHING", model.label_smoothing, .def = "0.1", RANGE(0, 1),
         .flag = "--smoothing, --label-smoothing",
         .help = "share of the target that is spread over all classes"),
+    ROW("MODEL.SYNC_BN", model.sync_bn, .def = "False", .flag = "--sync-bn",
+        .help = "of several processes, batch norms take their statistics over the batches "
+                "of all"),
+    ROW("MODEL.SYNC_BN_GROUP", model.sync_bn_group, .def = "0", RANGE(0, 1048576),
+        .help = "SYNC_BN over so many processes each, by rank; 0: all"),
     ROW("MODEL.INIT", model.init, .flag = "--init",
         .help = "initial weights; empty: the model's own. kaiming_*: by fan-out in "
                 "convolutions, by fan-in in linear layers"),
@@ -511,6 +525,12 @@ const struct schema schema_table[] = {
     ROW("TRAIN.EVAL_FREQ", train.eval_freq, NEUTRAL, .def = "1", RANGE(1, EPOCHS),
         .flag = "--eval-freq, --val-interval", .metavar = "N",
         .help = "epochs between validations"),
+    ROW("TRAIN.VALIDATE", train.validate, NEUTRAL, .def = "inline",
+        .choices = choices_validates,
+        .help = "inline: training waits for it; beside: a process of its own validates "
+                "while training goes on"),
+    ROW("TRAIN.VALIDATE_DEVICE", train.validate_device, NEUTRAL, .def = "cpu",
+        .help = "where TRAIN.VALIDATE beside evaluates, as DEVICE names it"),
     ROW("TRAIN.SAVE_STEPS", train.save_steps, NEUTRAL, .def = "0", RANGE(0, NO_LIMIT),
         .flag = "--save-steps", .metavar = "N",
         .help = "also save every so many steps; 0: only by epochs"),

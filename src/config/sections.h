@@ -30,6 +30,8 @@ struct config_cudnn {
 
 struct config_dist {
     double timeout;
+    int64_t bucket_mb;
+    bool half_gradients, shard_optimizer;
 };
 
 struct config_debug {
@@ -79,6 +81,8 @@ struct config_model {
     bool features_only;
     struct int_list out_indices;
     double drop_rate, drop_path_rate, label_smoothing;
+    bool sync_bn;
+    int64_t sync_bn_group;
     const char *init;
 };
 
@@ -98,6 +102,8 @@ struct config_train {
     double class_weights_c;
     int64_t early_stop, max_steps, eval_freq, save_steps, keep_checkpoints,
         signal_exit_code;
+    int validate;
+    const char *validate_device;
     struct {
         const char *name;
         int64_t decay_epochs, patience_epochs;

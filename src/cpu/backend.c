@@ -250,5 +250,6 @@ const struct backend backend_cpu = {
     .sync = cpu_sync,
     .peak_memory = cpu_peak_memory,
     .kernels = cpu_kernels,
+    .mark = cpu_progress,
     .moves = &cpu_moves,
 };

@@ -27,6 +27,7 @@
 /* One batch norm: where its tensors are in the step. */
 struct norm {
     struct rows rows;
+    const struct collective *group; /* that shares its statistics; NULL: nobody */
     float eps;
     int x, weight, bias; /* reads */
     int mean, var;       /* writes */
@@ -96,6 +97,7 @@ static void claim_norm(struct region *r, struct norm *m, struct node *bn,
 {
     m->rows = rows_of(bn->in[BATCHNORM_X], dev);
     m->eps = ((const struct batchnorm_attrs *)bn->attrs)->eps;
+    m->group = ((const struct batchnorm_attrs *)bn->attrs)->group;
     region_take(r, bn);
     m->x = region_read(r, bn->in[BATCHNORM_X]);
     m->weight = region_read(r, bn->in[BATCHNORM_WEIGHT]);
@@ -136,7 +138,8 @@ static const char *batchnorm_claim(struct region *r, struct graph *g, struct nod
         region_take(r, f.relu);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     st->y = region_write(r, n->out[0]);
-    region_workspace(r, batchnorm_space(&st->norm[0].rows, dev) * (size_t)st->nnorm +
+    region_workspace(r, (size_t)st->nnorm * (batchnorm_space(&st->norm[0].rows, dev) +
+                                             batchnorm_shared(&st->norm[0].rows)) +
                             2 * samples_space(&st->samples, &st->norm[0].rows));
     return NULL;
 }
@@ -146,6 +149,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables tables[2];
+    double *shared[2]; /* sum and squares of each channel, where processes share them */
     float *scale, *shift; /* of the first norm: [samples][width] */
 };
 
@@ -221,15 +225,12 @@ static void finish_samples(const struct job *j, int64_t c)
     }
 }
 
-/* Sums about the threads' guesses become mean and variance, and those the tables. */
-static void finish_channel(const struct job *j, int k, int64_t c)
+/* From sums about the threads' guesses: of a channel, and of its squares. */
+static void sum_channel(const struct job *j, int k, int64_t c, double all[2])
 {
-    const struct norm *m = &j->st->norm[k];
-    const struct rows *r = &m->rows;
+    const struct rows *r = &j->st->norm[k].rows;
     const struct batchnorm_tables *b = &j->tables[k];
-    const float *weight = j->s->in[m->weight], *bias = j->s->in[m->bias];
-    float *mean_out = j->s->out[m->mean], *var_out = j->s->out[m->var];
-    double n = (double)r->positions, sum = 0, sq = 0, mean, var;
+    double sum = 0, sq = 0;
 
     for (int t = 0; t < j->dev->threads; t++) {
         double g = (double)rows_number(r, b->guess + t * r->width, c),
@@ -240,8 +241,26 @@ static void finish_channel(const struct job *j, int k, int64_t c)
         sum += s + count * g;
         sq += q + 2 * g * s + count * g * g;
     }
-    mean = sum / n;
-    var = sq / n - mean * mean;
+    all[0] = sum;
+    all[1] = sq;
+}
+
+/* The sums become mean and variance, and those the tables. */
+static void finish_channel(const struct job *j, int k, int64_t c)
+{
+    const struct norm *m = &j->st->norm[k];
+    const struct rows *r = &m->rows;
+    const struct batchnorm_tables *b = &j->tables[k];
+    const float *weight = j->s->in[m->weight], *bias = j->s->in[m->bias];
+    float *mean_out = j->s->out[m->mean], *var_out = j->s->out[m->var];
+    double n = (double)r->positions * (m->group ? m->group->world : 1), all[2], mean, var;
+
+    if (m->group)
+        memcpy(all, j->shared[k] + 2 * c, sizeof(all));
+    else
+        sum_channel(j, k, c, all);
+    mean = all[0] / n;
+    var = all[1] / n - mean * mean;
     var = var < 0 ? 0 : var; /* NaN stays */
     if (mean_out)
         mean_out[c] = (float)mean;
@@ -294,6 +313,20 @@ static void apply(const struct job *j, int thread)
     }
 }
 
+/* All threads come here, and the first one talks to the other processes. */
+static void share(const struct job *j, int thread, int64_t lo, int64_t hi)
+{
+    const struct norm *m = j->st->norm;
+
+    for (int k = 0; k < j->st->nnorm; k++)
+        for (int64_t c = lo; c < hi; c++)
+            sum_channel(j, k, c, j->shared[k] + 2 * c);
+    cpu_barrier();
+    for (int k = 0; k < j->st->nnorm && !thread; k++)
+        m->group->sum(m->group, j->shared[k], 2 * m->rows.channels);
+    cpu_barrier();
+}
+
 static void batchnorm_thread(void *arg, int thread)
 {
     const struct job *j = arg;
@@ -303,6 +336,8 @@ static void batchnorm_thread(void *arg, int thread)
         statistics(j, k, thread);
     cpu_barrier();
     cpu_part(j->st->norm[0].rows.channels, 1, thread, j->dev->threads, &lo, &hi);
+    if (j->st->norm[0].group)
+        share(j, thread, lo, hi);
     for (int k = 0; k < j->st->nnorm; k++)
         for (int64_t c = lo; c < hi; c++)
             finish_channel(j, k, c);
@@ -318,6 +353,8 @@ static void batchnorm_run(struct step *s, struct device *dev)
     const struct rows *r = &st->norm[0].rows;
     char *space = s->workspace;
 
+    for (int k = 0; k < st->nnorm; k++, space += batchnorm_shared(r))
+        j.shared[k] = (double *)space;
     for (int k = 0; k < st->nnorm; k++, space += batchnorm_space(r, dev))
         j.tables[k] = batchnorm_tables(space, &st->norm[k].rows, dev);
     j.scale = (float *)space;

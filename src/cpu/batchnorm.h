@@ -16,6 +16,8 @@ struct batchnorm_tables {
     float *table[BATCHNORM_TABLES]; /* [width], for all threads */
 };
 
+/* Bytes of two sums of each channel, for processes that share them. */
+size_t batchnorm_shared(const struct rows *r);
 size_t batchnorm_space(const struct rows *r, const struct device *dev); /* bytes */
 struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
                                          const struct device *dev);

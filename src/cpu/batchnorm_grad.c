@@ -28,6 +28,7 @@ enum { WRITE_DX, WRITE_DWEIGHT, WRITE_DBIAS, WRITE_DZ };
 
 struct batchnorm_grad_state {
     struct rows rows;
+    const struct collective *group; /* that shares its statistics; NULL: nobody */
     float eps;
     enum bn_mask relu_mask;
     int g2, y, bias; /* reads, or -1 */
@@ -101,6 +102,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
 
     st->rows = rows_of(x, dev);
     st->eps = ((const struct batchnorm_attrs *)n->attrs)->eps;
+    st->group = ((const struct batchnorm_attrs *)n->attrs)->group;
     st->relu_mask = !f.relu ? BN_MASK_NONE : f.bias ? BN_MASK_X : BN_MASK_Y;
     st->dz = f.dz != NULL;
     region_take(r, n);
@@ -122,7 +124,7 @@ static const char *batchnorm_grad_claim(struct region *r, struct graph *g, struc
     region_inplace(r, WRITE_DX, READ_X);
     if (f.dz)
         region_inplace(r, region_write(r, f.dz), READ_G);
-    region_workspace(r, batchnorm_space(&st->rows, dev) +
+    region_workspace(r, batchnorm_shared(&st->rows) + batchnorm_space(&st->rows, dev) +
                             samples_space(&st->samples, &st->rows));
     return NULL;
 }
@@ -132,6 +134,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables b;
+    double *all; /* sum and dot of each channel; of all processes that share them */
     struct bn_grad sums, apply; /* of the whole tensor */
     float *factor;              /* [samples][width]; later weight rstd factor */
 };
@@ -198,24 +201,49 @@ static void sum_up(const struct job *j, int thread)
     }
 }
 
+/* What the parameters get is of this process. */
+static void sum_channels(const struct job *j, int64_t lo, int64_t hi)
+{
+    const struct batchnorm_grad_state *st = j->st;
+    float *dweight = j->s->out[WRITE_DWEIGHT], *dbias = j->s->out[WRITE_DBIAS];
+    const float *var = j->s->in[READ_VAR];
+
+    for (int64_t c = lo; c < hi; c++) {
+        double sum = rows_total(&st->rows, j->b.total, j->dev->threads, c);
+        double dot = rows_total(&st->rows, j->b.total2, j->dev->threads, c);
+
+        if (dweight)
+            dweight[c] = (float)(dot * (double)batchnorm_rstd(var[c], st->eps));
+        if (dbias)
+            dbias[c] = (float)sum;
+        j->all[2 * c] = sum;
+        j->all[2 * c + 1] = dot;
+    }
+}
+
+/* All threads come here, and the first one talks to the other processes. */
+static void share(const struct job *j, int thread)
+{
+    const struct collective *group = j->st->group;
+
+    cpu_barrier();
+    if (!thread)
+        group->sum(group, j->all, 2 * j->st->rows.channels);
+    cpu_barrier();
+}
+
 static void finish_channels(const struct job *j, int64_t lo, int64_t hi)
 {
     const struct batchnorm_grad_state *st = j->st;
     const struct rows *r = &st->rows;
     const float *weight = j->s->in[READ_WEIGHT], *var = j->s->in[READ_VAR];
-    float *dweight = j->s->out[WRITE_DWEIGHT], *dbias = j->s->out[WRITE_DBIAS];
-    double n = (double)r->positions;
+    double n = (double)r->positions * (st->group ? st->group->world : 1);
 
     for (int64_t c = lo; c < hi; c++) {
-        double sum = rows_total(r, j->b.total, j->dev->threads, c);
-        double dot = rows_total(r, j->b.total2, j->dev->threads, c);
+        double sum = j->all[2 * c], dot = j->all[2 * c + 1];
         float rstd = batchnorm_rstd(var[c], st->eps),
               a = batchnorm_scale(weight[c], rstd);
 
-        if (dweight)
-            dweight[c] = (float)(dot * (double)rstd);
-        if (dbias)
-            dbias[c] = (float)sum;
         for (int64_t i = 0; i < st->samples.n; i++)
             rows_repeat(r, j->factor + i * r->width, c,
                         a * rows_number(r, j->factor + i * r->width, c));
@@ -251,6 +279,9 @@ static void batchnorm_grad_thread(void *arg, int thread)
     cpu_barrier();
     sum_up(j, thread);
     cpu_barrier();
+    sum_channels(j, lo, hi);
+    if (j->st->group)
+        share(j, thread);
     finish_channels(j, lo, hi);
     cpu_barrier();
     if (j->apply.dx)
@@ -261,9 +292,12 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
 {
     const struct batchnorm_grad_state *st = s->state;
     struct job j = {.st = st, .s = s, .dev = dev};
+    char *space;
 
-    j.b = batchnorm_tables(s->workspace, &st->rows, dev);
-    j.factor = (float *)((char *)s->workspace + batchnorm_space(&st->rows, dev));
+    j.all = s->workspace;
+    space = (char *)s->workspace + batchnorm_shared(&st->rows);
+    j.b = batchnorm_tables(space, &st->rows, dev);
+    j.factor = (float *)(space + batchnorm_space(&st->rows, dev));
     j.sums = (struct bn_grad){
         .t = s->in_tensor[READ_X]->dtype,
         .width = st->rows.width,

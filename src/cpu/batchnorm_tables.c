@@ -16,6 +16,11 @@ size_t batchnorm_space(const struct rows *r, const struct device *dev)
            BATCHNORM_TABLES * width * sizeof(float);
 }
 
+size_t batchnorm_shared(const struct rows *r)
+{
+    return (2 * (size_t)r->channels * sizeof(double) + 63) / 64 * 64;
+}
+
 struct batchnorm_tables batchnorm_tables(void *space, const struct rows *r,
                                          const struct device *dev)
 {

@@ -16,11 +16,15 @@ struct device {
     struct onednn *onednn;
     const struct loops *loops;
     bool amx;            /* tiles may be used (cpu/amx.h) */
-    struct block *block; /* what alloc() gave */
+    const struct collective *travels; /* whose gradients are on their way, or NULL */
+    struct block *block;              /* what alloc() gave */
     size_t bytes, peak;
     size_t cache; /* bytes of the last-level cache */
     char text[96];
 };
+
+/* Before each step: what travels moves on (cpu/bucket.c). */
+void cpu_progress(struct device *dev, const struct step *s, int number);
 
 /*
  * Runs fn(arg, 0), ..., fn(arg, dev->threads - 1), each on its own thread. Work is always

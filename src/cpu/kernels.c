@@ -78,6 +78,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_qkv_bias,
     &cpu_quantize,
     &cpu_optimizer,
+    &cpu_bucket,
 
     &notice,
     &kernel_reference,

@@ -21,6 +21,7 @@ extern const struct kernel cpu_add, cpu_batchnorm, cpu_batchnorm_grad,
     cpu_data_grad_gemm, cpu_weight_grad_gemm, cpu_cpb_table, cpu_qkv_bias, cpu_qlayer,
     cpu_quantize, cpu_window_attention, cpu_window_mix;
 extern const struct kernel cpu_gelu, cpu_layer_scale, cpu_layernorm, cpu_layernorm_grad;
+extern const struct kernel cpu_bucket;
 
 /* What our own loops can store. */
 static inline bool cpu_dtype(const struct tensor *t)

@@ -12,47 +12,27 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "dist/launch.h"
-#include "dist/mpi_library.h"
+#include "dist/mpi_calls.h"
 
 static struct {
     const struct mpi_library *lib; /* NULL: alone */
     int world, rank;
-    struct collective collective;
 } group = {.world = 1};
-
-/* What one MPI call moves at most: its counts are ints. */
-enum { MOST = 1 << 28 };
 
 /* When the call began that waits for the others; 0: none does. */
 static _Atomic double waits_since;
 static double timeout;
 
-static void begin(void)
+void mpi_begin(void)
 {
     atomic_store(&waits_since, clock_now());
 }
 
-static void check(int code, const char *call)
+void mpi_check(int code, const char *call)
 {
     atomic_store(&waits_since, 0);
     if (code)
         die("MPI_%s failed with the code %d", call, code);
-}
-
-static void mean(const struct collective *c, float *x, int64_t n)
-{
-    float share = 1 / (float)c->world;
-
-    for (int64_t at = 0; at < n; at += MOST) {
-        int part = (int)(n - at < MOST ? n - at : MOST);
-
-        begin();
-        check(group.lib->Allreduce(MPI_IN_PLACE_, x + at, part, group.lib->type_float,
-                                   group.lib->sum, group.lib->world),
-              "Allreduce");
-    }
-    for (int64_t i = 0; i < n; i++)
-        x[i] *= share;
 }
 
 /* The thread of the program is in a call that does not come back: nobody else may call
@@ -98,10 +78,10 @@ static int processes_here(void)
     void *here = NULL;
     int n = 1;
 
-    check(lib->Comm_split_type(lib->world, MPI_COMM_TYPE_SHARED_, 0, lib->no_info, &here),
+    mpi_check(lib->Comm_split_type(lib->world, MPI_COMM_TYPE_SHARED_, 0, lib->no_info, &here),
           "Comm_split_type");
-    check(lib->Comm_size(here, &n), "Comm_size");
-    check(lib->Comm_free(&here), "Comm_free");
+    mpi_check(lib->Comm_size(here, &n), "Comm_size");
+    mpi_check(lib->Comm_free(&here), "Comm_free");
     return n;
 }
 
@@ -118,15 +98,14 @@ void dist_open(double seconds)
     if (!lib)
         usage("%s is %d (%s): %s", l.size_key, l.world, l.by,
               why.len ? why.buf : "processes on CPUs are started by mpirun");
-    check(lib->Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED_, &provided), "Init_thread");
-    check(lib->Comm_size(lib->world, &group.world), "Comm_size");
-    check(lib->Comm_rank(lib->world, &group.rank), "Comm_rank");
+    mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED_, &provided), "Init_thread");
+    mpi_check(lib->Comm_size(lib->world, &group.world), "Comm_size");
+    mpi_check(lib->Comm_rank(lib->world, &group.rank), "Comm_rank");
     if (group.world != l.world)
         usage("%s says %d processes, and MPI finds %d: was this program started by "
               "another MPI's %s?",
               l.size_key, l.world, group.world, l.by);
     group.lib = lib;
-    group.collective = (struct collective){.world = group.world, .mean = mean};
     error_rank(group.rank, end_all);
     machine_shared_by(processes_here());
     start_watch(seconds);
@@ -138,7 +117,7 @@ void dist_close(void)
 {
     if (!group.lib)
         return;
-    check(group.lib->Finalize(), "Finalize");
+    mpi_check(group.lib->Finalize(), "Finalize");
     error_rank(group.rank, NULL);
     group.lib = NULL;
     group.world = 1;
@@ -157,8 +136,8 @@ int dist_rank(void)
 
 static void all_reduce(void *x, int n, void *type, void *op)
 {
-    begin();
-    check(group.lib->Allreduce(MPI_IN_PLACE_, x, n, type, op, group.lib->world),
+    mpi_begin();
+    mpi_check(group.lib->Allreduce(MPI_IN_PLACE_, x, n, type, op, group.lib->world),
           "Allreduce");
 }
 
@@ -187,8 +166,8 @@ void dist_barrier(void)
 {
     if (!group.lib)
         return;
-    begin();
-    check(group.lib->Barrier(group.lib->world), "Barrier");
+    mpi_begin();
+    mpi_check(group.lib->Barrier(group.lib->world), "Barrier");
 }
 
 void dist_agree(const char *what, uint64_t digest)
@@ -199,8 +178,8 @@ void dist_agree(const char *what, uint64_t digest)
     if (!group.lib)
         return;
     all = xcalloc((size_t)group.world, sizeof(*all));
-    begin();
-    check(group.lib->Allgather(&digest, 1, group.lib->type_int64, all, 1,
+    mpi_begin();
+    mpi_check(group.lib->Allgather(&digest, 1, group.lib->type_int64, all, 1,
                                group.lib->type_int64, group.lib->world),
           "Allgather");
     while (other < group.world && all[other] == all[0])
@@ -213,7 +192,15 @@ void dist_agree(const char *what, uint64_t digest)
         dist_barrier(); /* rank 0 says it, and ends all */
 }
 
-const struct collective *dist_collective(void)
+void dist_tell(void *x, int n)
 {
-    return group.lib ? &group.collective : NULL;
+    if (!group.lib)
+        return;
+    mpi_begin();
+    mpi_check(group.lib->Bcast(x, n, group.lib->type_byte, 0, group.lib->world), "Bcast");
+}
+
+const struct mpi_library *mpi_opened(void)
+{
+    return group.lib;
 }

@@ -45,7 +45,14 @@ void dist_barrier(void);
  * ("configuration") differs. */
 void dist_agree(const char *what, uint64_t digest);
 
-/* For programs (ops/all_reduce.h); NULL alone. */
+/* n bytes become those of the first process. */
+void dist_tell(void *x, int n);
+
+/*
+ * For programs (ops/all_reduce.h); NULL alone. dist_neighbours: of the n processes whose
+ * ranks are those of this one's rank / n, where n divides the world; all make the call.
+ */
 const struct collective *dist_collective(void);
+const struct collective *dist_neighbours(int n);
 
 #endif

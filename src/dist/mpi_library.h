@@ -15,6 +15,14 @@ struct mpi_library {
     int (*Allreduce)(const void *from, void *to, int n, void *type, void *op, void *comm);
     int (*Allgather)(const void *from, int nfrom, void *from_type, void *to, int nto,
                      void *to_type, void *comm);
+    int (*Iallreduce)(const void *from, void *to, int n, void *type, void *op, void *comm,
+                      void **request);
+    int (*Testall)(int n, void **request, int *done, void *statuses);
+    int (*Waitall)(int n, void **request, void *statuses);
+    int (*Bcast)(void *x, int n, void *type, int root, void *comm);
+    int (*Op_create)(void (*fn)(void *in, void *inout, int *n, void **type), int commute,
+                     void **op);
+    int (*Comm_split)(void *comm, int colour, int key, void **to);
     int (*Comm_split_type)(void *comm, int type, int key, void *info, void **to);
     int (*Comm_free)(void **comm);
     int (*Barrier)(void *comm);
@@ -23,11 +31,13 @@ struct mpi_library {
     void *no_info;                               /* MPI_INFO_NULL */
     void *world;                                 /* MPI_COMM_WORLD */
     void *type_float, *type_double, *type_int64; /* MPI_FLOAT, ... */
+    void *type_uint16, *type_byte;
     void *sum, *max;                             /* MPI_SUM, MPI_MAX */
 };
 
 enum { MPI_THREAD_SERIALIZED_ = 2, MPI_COMM_TYPE_SHARED_ = 0 };
-#define MPI_IN_PLACE_ ((void *)1)
+#define MPI_IN_PLACE_        ((void *)1)
+#define MPI_STATUSES_IGNORE_ ((void *)0)
 
 /* NULL, and why. Only the first call opens it. */
 const struct mpi_library *mpi_library(struct strbuf *why);

@@ -1,16 +1,31 @@
 /*
  * What a program asks of the other processes that train with it. A backend calls it from
- * a step; who makes one (dist/) knows how numbers travel.
+ * a step, on the thread of the program; who makes one (dist/) knows how numbers travel.
+ * All processes make the same calls in the same order. Results have the same bits in all.
  */
 #ifndef GRAPH_COLLECTIVE_H
 #define GRAPH_COLLECTIVE_H
 
 #include <stdint.h>
 
+#include "graph/tensor.h"
+
 struct collective {
-    int world; /* processes */
-    /* x[i] becomes the mean of x[i] over all processes, the same bits in each. */
+    int world, rank; /* processes; which one this is */
+    /* x[i] becomes the mean, or the sum, of x[i] over all processes. */
     void (*mean)(const struct collective *c, float *x, int64_t n);
+    void (*sum)(const struct collective *c, double *x, int64_t n);
+    /*
+     * Sums go on while the program does: `start` begins one of n floats (fp32, or 16-bit
+     * ones, rounded after each addition), whose memory is not touched before `finish` has
+     * waited for all that were started. `progress` moves them on where nobody else does;
+     * it costs next to nothing if none is under way.
+     */
+    void (*start)(const struct collective *c, void *x, int64_t n, enum dtype t);
+    void (*progress)(const struct collective *c);
+    void (*finish)(const struct collective *c);
+    /* Each has x[begin[rank]] to x[begin[rank + 1]], and gets those of the others. */
+    void (*gather)(const struct collective *c, float *x, const int64_t *begin);
 };
 
 #endif

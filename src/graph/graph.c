@@ -50,6 +50,11 @@ void graph_free(struct graph *g)
     free(g);
 }
 
+void graph_share_norms(struct graph *g, const struct collective *group)
+{
+    g->norms = group;
+}
+
 void graph_freeze(struct graph *g, const char *const *pattern, int n)
 {
     if (g->ntensor)

@@ -25,6 +25,7 @@ extern "C" {
 
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE };
 
+struct collective;
 struct region;
 
 struct node {
@@ -63,6 +64,7 @@ struct graph {
 
     const char *const *freeze; /* see graph_freeze */
     int nfreeze, *freeze_hits;
+    const struct collective *norms; /* see graph_share_norms */
     struct reader_index *readers; /* made when asked for, dropped when a node is added */
 };
 
@@ -110,6 +112,10 @@ void scope_end(struct builder *b);
  * outlive the graph. g->freeze_hits[i] counts the matches of pattern i.
  */
 void graph_freeze(struct graph *g, const char *const *pattern, int n);
+
+/* Call first: batch norms take their statistics over the batches of these processes, each
+ * of which trains with such a graph (SyncBatchNorm). NULL: over its own batch. */
+void graph_share_norms(struct graph *g, const struct collective *group);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);

@@ -118,6 +118,7 @@ const char *memory_name(enum memory m)
         "input",
         "weights",
         "gradients",
+        "gradients on their way",
         "gradient sums",
         "moment1",
         "moment2",

@@ -43,6 +43,7 @@ enum memory {
     MEMORY_INPUT,     /* the batch */
     MEMORY_WEIGHTS,   /* parameters, then buffers: one flat fp32 array */
     MEMORY_GRADS,     /* gradients of the parameters, same offsets */
+    MEMORY_TRAVELS,   /* what goes to other processes in 16 bits, see ops/bucket.h */
     MEMORY_GRADS_SUM, /* accumulated gradients, with gradient accumulation */
     MEMORY_MOMENT1,
     MEMORY_MOMENT2,

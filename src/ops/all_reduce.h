@@ -21,4 +21,21 @@ extern const struct op op_all_reduce;
 
 void all_reduce(struct builder *b, const struct collective *group, struct tensor *x);
 
+/*
+ * all_gather: each process has made a part of a piece of state, and gets those of the
+ * others, in place.
+ *
+ *   state  x (fp32, [begin[world]]), of which process r has x[begin[r]] to x[begin[r + 1]]
+ */
+struct all_gather_attrs {
+    const char *layer;
+    const struct collective *group; /* must outlive the program, as begin */
+    const int64_t *begin;           /* world + 1, ascending from 0 */
+};
+
+extern const struct op op_all_gather;
+
+void all_gather(struct builder *b, const struct collective *group, const int64_t *begin,
+                struct tensor *x);
+
 #endif

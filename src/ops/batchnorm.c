@@ -35,6 +35,7 @@ struct tensor *batchnorm_(struct builder *b, struct tensor *x,
         r.eps = 1e-5f;
     if (r.momentum == 0)
         r.momentum = 0.1f;
+    r.group = b->g->norms;
     in[BATCHNORM_WEIGHT] =
         graph_param(b, r.layer, "weight", LAYOUT_PLAIN, 1, &c, r.zero_init ? zero : one);
     in[BATCHNORM_BIAS] = graph_param(b, r.layer, "bias", LAYOUT_PLAIN, 1, &c, zero);
@@ -116,19 +117,65 @@ static int64_t batchnorm_flops(const struct node *n)
     return 6 * tensor_len(n->in[BATCHNORM_X]);
 }
 
-static void batchnorm_statistics(const struct step *s, int64_t c)
+static const struct collective *group_of(const struct node *n)
+{
+    return ((const struct batchnorm_attrs *)n->attrs)->group;
+}
+
+/* Sums of n numbers over all processes that share statistics. */
+static void sum_over_group(const struct step *s, double *x, int64_t n)
+{
+    const struct collective *group = group_of(s->node);
+
+    if (group)
+        group->sum(group, x, n);
+}
+
+/* Of a channel in all processes. */
+static double elements_of_all(const struct node *n, const struct tensor *x)
+{
+    const struct collective *group = group_of(n);
+
+    return (double)elements(x) * (group ? group->world : 1);
+}
+
+/* Sums of each channel in scratch: room for two numbers per channel. */
+static size_t batchnorm_scratch(const struct node *n)
+{
+    return 2 * sizeof(double) * (size_t)tensor_channels(n->out[0]);
+}
+
+/* sum[c] = sum of x or, about a mean, of (x - mean[c])^2 */
+static void powers(const struct step *s, const double *mean, double *sum)
 {
     const struct tensor *t = s->node->in[BATCHNORM_X];
     const float *x = s->in[BATCHNORM_X];
-    double sum = 0, squares = 0, mean, count = (double)elements(t);
+    int64_t channels = t->dim[IMAGE_C];
 
-    for (int64_t i = c; i < tensor_len(t); i += t->dim[IMAGE_C])
-        sum += x[i];
-    mean = sum / count;
-    for (int64_t i = c; i < tensor_len(t); i += t->dim[IMAGE_C])
-        squares += (x[i] - mean) * (x[i] - mean);
-    ((float *)s->out[BATCHNORM_MEAN])[c] = (float)mean;
-    ((float *)s->out[BATCHNORM_VAR])[c] = (float)(squares / count);
+    for (int64_t c = 0; c < channels; c++)
+        sum[c] = 0;
+    for (int64_t i = 0; i < tensor_len(t); i++) {
+        int64_t c = i % channels;
+
+        sum[c] += mean ? (x[i] - mean[c]) * (x[i] - mean[c]) : x[i];
+    }
+    sum_over_group(s, sum, channels);
+}
+
+static void batchnorm_statistics(const struct step *s)
+{
+    const struct tensor *t = s->node->in[BATCHNORM_X];
+    double *mean = s->workspace, *var = mean + t->dim[IMAGE_C];
+    double count = elements_of_all(s->node, t);
+
+    powers(s, NULL, mean);
+    for (int64_t c = 0; c < t->dim[IMAGE_C]; c++)
+        mean[c] /= count;
+    powers(s, mean, var);
+    for (int64_t c = 0; c < t->dim[IMAGE_C]; c++) {
+        ((float *)s->out[BATCHNORM_MEAN])[c] = (float)mean[c];
+        ((float *)s->out[BATCHNORM_VAR])[c] = (float)(var[c] / count);
+    }
 }
 
 /* y = (x - mean) * rstd * weight + bias */
@@ -149,8 +196,7 @@ static void batchnorm_apply(const struct step *s, const float *mean, const float
 
 static void batchnorm_ref(const struct step *s)
 {
-    for (int64_t c = 0; c < s->node->in[BATCHNORM_X]->dim[IMAGE_C]; c++)
-        batchnorm_statistics(s, c);
+    batchnorm_statistics(s);
     batchnorm_apply(s, s->out[BATCHNORM_MEAN], s->out[BATCHNORM_VAR]);
 }
 
@@ -166,6 +212,7 @@ const struct op op_batchnorm = {
     .grad = batchnorm_grad,
     .flops = batchnorm_flops,
     .ref = batchnorm_ref,
+    .ref_scratch = batchnorm_scratch,
 };
 
 static const char *batchnorm_grad_shape(struct node *n)
@@ -206,19 +253,20 @@ static void batchnorm_grad_ref(const struct step *s)
     const float *weight = s->in[BATCHNORM_GRAD_WEIGHT];
     const float *mean = s->in[BATCHNORM_GRAD_MEAN], *var = s->in[BATCHNORM_GRAD_VAR];
     float *dx = s->out[BATCHNORM_GRAD_DX];
-    double count = (double)elements(t), sums[2];
+    double count = elements_of_all(s->node, t), *all = s->workspace;
 
     for (int64_t c = 0; c < t->dim[IMAGE_C]; c++) {
-        double r = rstd(var[c], s->node);
+        batchnorm_sums(t, c, x, dy, mean[c], rstd(var[c], s->node), all + 2 * c);
+        ((float *)s->out[BATCHNORM_GRAD_DWEIGHT])[c] = (float)all[2 * c];
+        ((float *)s->out[BATCHNORM_GRAD_DBIAS])[c] = (float)all[2 * c + 1];
+    }
+    sum_over_group(s, all, 2 * t->dim[IMAGE_C]);
+    for (int64_t i = 0; i < tensor_len(t); i++) {
+        int64_t c = i % t->dim[IMAGE_C];
+        double r = rstd(var[c], s->node), xhat = ((double)x[i] - mean[c]) * r;
+        const double *sums = all + 2 * c;
 
-        batchnorm_sums(t, c, x, dy, mean[c], r, sums);
-        ((float *)s->out[BATCHNORM_GRAD_DWEIGHT])[c] = (float)sums[0];
-        ((float *)s->out[BATCHNORM_GRAD_DBIAS])[c] = (float)sums[1];
-        for (int64_t i = c; i < tensor_len(t); i += t->dim[IMAGE_C]) {
-            double xhat = ((double)x[i] - mean[c]) * r;
-
-            dx[i] = (float)(weight[c] * r * (dy[i] - (sums[1] + xhat * sums[0]) / count));
-        }
+        dx[i] = (float)(weight[c] * r * (dy[i] - (sums[1] + xhat * sums[0]) / count));
     }
 }
 
@@ -234,6 +282,7 @@ const struct op op_batchnorm_grad = {
     .shape = batchnorm_grad_shape,
     .flops = batchnorm_grad_flops,
     .ref = batchnorm_grad_ref,
+    .ref_scratch = batchnorm_scratch,
 };
 
 /* ---- inference, and training with frozen statistics ---- */

@@ -8,6 +8,10 @@
  * update that is not skipped moves the running ones: running += momentum * (batch -
  * running), with the unbiased variance, var * n / (n-1).
  *
+ * With a group of processes (graph_share_norms) mean, variance and n are of the batches of
+ * all of them, which have as many images each, as in torch.nn.SyncBatchNorm; dweight and
+ * dbias are of this process's batch.
+ *
  * Inference, and training with frozen buffers (graph_freeze): op_batchnorm_inference
  * normalises with the running statistics, which then stay as they are.
  *
@@ -20,6 +24,7 @@
 #ifndef OPS_BATCHNORM_H
 #define OPS_BATCHNORM_H
 
+#include "graph/collective.h"
 #include "graph/graph.h"
 
 struct batchnorm_attrs {
@@ -27,6 +32,7 @@ struct batchnorm_attrs {
     float eps;                                           /* 0: 1e-5; never 0 in a node */
     float momentum;                                      /* 0: 0.1; never 0 in a node */
     int zero_init;                                       /* 1: weight starts at 0 */
+    const struct collective *group;                      /* set by the builder; or NULL */
     struct tensor *running_mean, *running_var, *batches; /* set by the builder */
 };
 

@@ -18,6 +18,21 @@ static struct batchnorm_part_attrs part_attrs(const struct node *n,
     };
 }
 
+/* x and y become their means over the processes that share statistics with n. */
+static void lower_sync(struct builder *b, const struct node *n, struct tensor **x,
+                       struct tensor **y)
+{
+    struct batchnorm_sync_attrs a = {
+        n->layer, ((const struct batchnorm_attrs *)n->attrs)->group};
+    struct tensor *in[] = {*x, *y}, **out;
+
+    if (!a.group)
+        return;
+    out = node(b, &op_batchnorm_sync, n->layer, &a, in, 2)->producer->out;
+    *x = out[0];
+    *y = out[1];
+}
+
 static void lower_apply(struct builder *b, const struct node *n, struct tensor *scale,
                         struct tensor *shift)
 {
@@ -41,8 +56,10 @@ static void lower_training(struct builder *b, const struct node *n)
         [BATCHNORM_FINALIZE_WEIGHT] = n->in[BATCHNORM_WEIGHT],
         [BATCHNORM_FINALIZE_BIAS] = n->in[BATCHNORM_BIAS],
     };
-    struct node *f = node(b, &op_batchnorm_finalize, n->layer, &a, in, 4)->producer;
+    struct node *f;
 
+    lower_sync(b, n, &in[BATCHNORM_FINALIZE_SUM], &in[BATCHNORM_FINALIZE_SQUARES]);
+    f = node(b, &op_batchnorm_finalize, n->layer, &a, in, 4)->producer;
     lower_adopt(f, BATCHNORM_FINALIZE_MEAN, n->out[BATCHNORM_MEAN]);
     lower_adopt(f, BATCHNORM_FINALIZE_VAR, n->out[BATCHNORM_VAR]);
     lower_apply(b, n, f->out[BATCHNORM_FINALIZE_SCALE], f->out[BATCHNORM_FINALIZE_SHIFT]);
@@ -87,6 +104,8 @@ static void lower_grad(struct builder *b, const struct node *n)
         [BATCHNORM_GRAD_APPLY_OFFSET] = s->out[BATCHNORM_GRAD_STATS_OFFSET],
     };
 
+    lower_sync(b, n, &apply[BATCHNORM_GRAD_APPLY_X_SCALE],
+               &apply[BATCHNORM_GRAD_APPLY_OFFSET]);
     lower_adopt(s, BATCHNORM_GRAD_STATS_DWEIGHT, n->out[BATCHNORM_GRAD_DWEIGHT]);
     lower_adopt(s, BATCHNORM_GRAD_STATS_DBIAS, n->out[BATCHNORM_GRAD_DBIAS]);
     lower_adopt(node(b, &op_batchnorm_grad_apply, n->layer, NULL, apply, 5)->producer, 0,

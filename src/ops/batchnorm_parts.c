@@ -1,6 +1,7 @@
 #include "ops/batchnorm_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "graph/kernel.h"
 #include "ops/batchnorm_formula.h"
@@ -74,6 +75,41 @@ const struct op op_batchnorm_stats = {
     .shape = stats_shape,
     .flops = stats_flops,
     .ref = stats_ref,
+};
+
+/* ---- sync ---- */
+
+static const char *sync_shape(struct node *n)
+{
+    int64_t channels = tensor_len(n->in[0]);
+    const char *why = shape_vectors(n, 0, channels);
+
+    if (why || n->nin != n->op->nout)
+        return why ? why : "two vectors each";
+    if (!((const struct batchnorm_sync_attrs *)n->attrs)->group)
+        return "no processes";
+    outputs_are_vectors(n, channels);
+    return NULL;
+}
+
+static void sync_ref(const struct step *s)
+{
+    const struct batchnorm_sync_attrs *a = s->node->attrs;
+    int64_t channels = tensor_len(s->node->out[0]);
+
+    for (int i = 0; i < s->node->op->nout; i++) {
+        memcpy(s->out[i], s->in[i], (size_t)channels * sizeof(float));
+        a->group->mean(a->group, s->out[i], channels);
+    }
+}
+
+const struct op op_batchnorm_sync = {
+    .name = "batchnorm_sync",
+    .attrs_size = sizeof(struct batchnorm_sync_attrs),
+    .nout = 2,
+    .precision = PRECISION_F32,
+    .shape = sync_shape,
+    .ref = sync_ref,
 };
 
 /* ---- finalize ---- */

@@ -6,6 +6,10 @@
  *   stats      x -> sum, squares                    sums of x and x^2 of each channel
  *   finalize   sum, squares, weight, bias -> mean, var, rstd, scale, shift
  *   apply      x, scale, shift -> y                 y = x scale + shift
+ *   sync       two vectors -> their means over the processes that share statistics,
+ *              each with as many images: of sum and squares, which finalize divides by the
+ *              count of one process, and of x_scale and offset, which are linear in the
+ *              sums over dy
  *   fold       weight, bias, mean, var -> scale, shift          (fixed statistics)
  *
  *   grad_stats x, weight, mean, rstd, dy -> dweight, dbias, dy_scale, x_scale, offset
@@ -21,6 +25,7 @@
 #ifndef OPS_BATCHNORM_PARTS_H
 #define OPS_BATCHNORM_PARTS_H
 
+#include "graph/collective.h"
 #include "graph/graph.h"
 
 #ifdef __cplusplus
@@ -31,6 +36,11 @@ struct batchnorm_part_attrs {
     const char *layer;
     float eps;
     int64_t count; /* elements of one channel */
+};
+
+struct batchnorm_sync_attrs {
+    const char *layer;
+    const struct collective *group;
 };
 
 enum { BATCHNORM_STATS_X };
@@ -84,7 +94,8 @@ enum {
 };
 
 extern const struct op op_batchnorm_stats, op_batchnorm_finalize, op_batchnorm_apply,
-    op_batchnorm_fold, op_batchnorm_grad_stats, op_batchnorm_grad_apply;
+    op_batchnorm_fold, op_batchnorm_grad_stats, op_batchnorm_grad_apply,
+    op_batchnorm_sync;
 
 /*
  * Rewrites each op_batchnorm, op_batchnorm_inference and op_batchnorm_grad of the graph

@@ -32,6 +32,7 @@ struct optimizer {
     bool decoupled; /* of optimizer_attrs */
     bool adaptive;  /* its steps do not shrink with the gradient: where that is exactly 0,
                      * a rounding error in its place becomes a step */
+    bool trust;     /* a ratio of norms per tensor: no tensor is cut between processes */
     bool momentum;  /* its moment is a momentum, so there is none if that is 0 */
     /* As PyTorch's state dict calls them, state[UPDATE_MOMENT1] first; NULL: none. */
     const char *moment[OPTIMIZER_MOMENTS];

@@ -4,7 +4,7 @@
 
 #include "base/half.h"
 
-enum { SLOTS = 64, ALIGN = 64 };
+enum { SLOTS = 256, ALIGN = 64 };
 
 /* What op->ref sees in place of the step's own pointers. */
 struct reference_state {
@@ -40,7 +40,7 @@ static const char *reference_claim(struct region *r, struct graph *g, struct nod
     if (!n->op->ref)
         return "the op has no reference";
     if (n->nin > SLOTS || n->nout > SLOTS)
-        return "more than 64 inputs or outputs";
+        return "more than 256 inputs or outputs";
 
     region_take(r, n);
     for (int i = 0; i < n->nin; i++)

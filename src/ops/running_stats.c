@@ -27,7 +27,8 @@ static int add_segments(const struct graph *g, const struct node *bn,
                                                       a->running_var,
                                                       a->batches,
                                                   };
-    float n = (float)(x->dim[0] * x->dim[2] * x->dim[3]);
+    float n = (float)(x->dim[0] * x->dim[2] * x->dim[3] *
+                      (a->group ? a->group->world : 1));
 
     for (int i = 0; i < 3; i++)
         s[i] = (struct stats_segment){

@@ -7,6 +7,7 @@
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/bucket.h"
 #include "ops/bce.h"
 #include "ops/bias_grad.h"
 #include "ops/cast.h"
@@ -66,6 +67,7 @@ const struct op *const op_table[] = {
     &op_bias_grad,
     &op_batchnorm,
     &op_batchnorm_grad,
+    &op_batchnorm_sync,
     &op_batchnorm_inference,
     &op_batchnorm_inference_data_grad,
     &op_batchnorm_inference_weight_grad,
@@ -142,6 +144,9 @@ const struct op *const op_table[] = {
     /* update */
     &op_grads_accumulate,
     &op_all_reduce,
+    &op_all_gather,
+    &op_bucket_start,
+    &op_bucket_join,
     &op_grad_stats,
     &op_control_prepare,
     OPTIMIZER_LIST(ROW, ROW) & op_running_stats,

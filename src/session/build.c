@@ -24,6 +24,7 @@
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
+#include "session/buckets.h"
 
 static struct tensor *build_input(struct build *t, struct builder *b,
                                   const struct plan *p, int64_t batch)
@@ -122,25 +123,77 @@ static void build_segments(struct build *t, const struct plan *p)
     }
 }
 
+/* Where a share may begin that would begin at `at`: at 64 bytes or at a whole tensor. */
+static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
+{
+    int i = 0;
+
+    if (!whole)
+        return at / 16 * 16;
+    while (i < f->ntrained && f->segment[i].offset < at)
+        i++;
+    return i < f->ntrained ? f->segment[i].offset : f->trained_len;
+}
+
+/* Equal shares of the trained weights, and this process's pieces of segments. */
+static void build_shard(struct build *t, const struct plan *p)
+{
+    struct graph *g = t->graph;
+    const struct flat *f = g->flat;
+    int64_t *begin = arena_new(&g->arena, ((size_t)p->world + 1) * sizeof(*begin));
+    struct shard *s = &t->shard;
+    int64_t end;
+
+    for (int r = 1; r < p->world; r++)
+        begin[r] = shard_cut(f, f->trained_len * r / p->world, p->optimizer->trust);
+    begin[p->world] = f->trained_len;
+    *s = (struct shard){.begin = begin, .from = begin[p->group->rank]};
+    end = begin[p->group->rank + 1];
+    s->len = end - s->from;
+    s->segment = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->segment));
+    for (int i = 0; i < t->nsegment; i++) {
+        struct update_segment u = t->segment[i];
+        int64_t from = u.offset > s->from ? u.offset : s->from;
+        int64_t to = u.offset + u.len < end ? u.offset + u.len : end;
+
+        if (from >= to)
+            continue;
+        s->first = s->nsegment ? s->first : i;
+        u.offset = from - s->from;
+        u.len = to - from;
+        s->segment[s->nsegment++] = u;
+    }
+}
+
 static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
                             struct tensor *grads)
 {
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2};
     int moments = optimizer_moments(p->optimizer, &p->hyperparameters);
     struct tensor *state[OPTIMIZER_STATES] = {NULL};
+    const struct shard *own = &t->shard;
+    size_t from = (size_t)own->from * sizeof(float);
     struct update u = {
-        .segment = t->segment,
-        .nsegment = t->nsegment,
+        .segment = own->begin ? own->segment : t->segment,
+        .nsegment = own->begin ? own->nsegment : t->nsegment,
         .clip_value = (float)p->clip_value,
     };
 
     if (plan_rounds(p))
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
+    if (own->begin && own->len)
+        grads = graph_state(b, "own_grads", grads->memory, DTYPE_F32, from, own->len);
     for (int i = 0; i <= moments; i++)
         state[i] = graph_state(b, i ? p->optimizer->moment[i - 1] : "weights", memory[i],
-                               DTYPE_F32, 0, b->g->flat->trained_len);
-    optimizer_node(b, p->optimizer, &u, &p->hyperparameters, grads, control_tensor(b),
-                   state);
+                               DTYPE_F32, i ? 0 : from,
+                               own->begin ? own->len : b->g->flat->trained_len);
+    if (!own->begin || own->len)
+        optimizer_node(b, p->optimizer, &u, &p->hyperparameters, grads,
+                       control_tensor(b), state);
+    if (own->begin)
+        all_gather(b, p->group, own->begin,
+                   graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0,
+                               b->g->flat->trained_len));
 }
 
 static void build_ema(struct builder *b, struct tensor *control)
@@ -188,13 +241,14 @@ static void build_update(struct build *t, struct builder *b, const struct plan *
         grads = sum;
     }
     if (last) {
-        build_all_reduce(b, p, grads->memory, 0, len);
+        if (p->accumulation.group > 1) /* their sum, once an update; else see buckets */
+            build_all_reduce(b, p, grads->memory, 0, len);
         grad_stats(b, grads, control);
         control_prepare_node(b, control, &prepare);
         build_optimizer(t, b, p, grads);
     }
     running_stats(b, control, p->accumulation, last);
-    if (last)
+    if (last && !(p->norms && p->norms->world == p->world))
         build_all_reduce(b, p, MEMORY_WEIGHTS, b->g->flat->param_len,
                          b->g->flat->weights_len);
     if (last && p->ema_on_device)
@@ -226,6 +280,8 @@ static void build_rounding(struct build *t, const struct plan *p)
         t->segment[k++].round =
             norm ? p->round_norms : half && !full && !p->master_weights;
     }
+    for (int i = 0; i < t->shard.nsegment; i++)
+        t->shard.segment[i].round = t->segment[t->shard.first + i].round;
 }
 
 static void build_rules(struct build *t, const struct plan *p)
@@ -250,6 +306,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     b.g = t->graph;
     /* says where weights lie: the same in all programs */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
+    graph_share_norms(t->graph, p->norms);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {
         struct loss_scale_attrs seed = {"loss_scale", p->accumulation,
@@ -258,10 +315,17 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         b.phase = PHASE_BACKWARD;
         autodiff(&b, t->loss, loss_scale_(&b, &seed));
         build_segments(t, p);
+        if (p->shard)
+            build_shard(t, p);
         build_update(t, &b, p, kind == BUILD_TRAIN);
     }
     build_rules(t, p);
     precision_by_rules(t->graph, p->level, p->half, &t->rules);
+    if (p->group && kind == BUILD_TRAIN && p->accumulation.group <= 1)
+        buckets_add(t->graph, &(struct bucket_options){.group = p->group,
+                                                       .bytes = p->bucket_bytes,
+                                                       .half = p->half_gradients,
+                                                       .dtype = p->half});
     if (t->logits && !training)
         graph_output(t->graph, t->logits);
     for (int i = 0; i < p->nout; i++)

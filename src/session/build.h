@@ -3,8 +3,10 @@
  *
  * A training step is one graph:
  *   normalize -> [mix] -> model -> cross_entropy -> metrics -> backward
- *   -> [grads_accumulate] -> [all_reduce] -> grad_stats -> control_prepare -> optimizer
- *   -> running_stats -> [all_reduce] -> [ema] -> control_finish
+ *   -> [grads_accumulate -> all_reduce] -> grad_stats -> control_prepare -> optimizer
+ *   -> [all_gather] -> running_stats -> [all_reduce] -> [ema] -> control_finish
+ * Of several processes, buckets of gradients travel during the backward phase, and are
+ * waited for after it (session/buckets.h); with accumulation their sum does, after it.
  * With gradient accumulation, BUILD_MICRO is the graph of all batches of an update but
  * the last: it ends after grads_accumulate and running_stats with control_micro.
  * BUILD_EVAL is the inference graph: normalize, model, cross_entropy without smoothing
@@ -23,6 +25,17 @@
 
 enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
 
+/* Which trained weights a process updates, whose moments it has, with plan.shard: floats
+ * begin[rank] to begin[rank + 1] of the flat arrays; the first of these has offset 0 in
+ * the moments. */
+struct shard {
+    const int64_t *begin;           /* world + 1; NULL: all of them */
+    int64_t from, len;              /* of this process */
+    struct update_segment *segment; /* of it; segment[i] is part of build.segment[first +
+                                     * i] */
+    int first, nsegment;
+};
+
 struct build {
     struct graph *graph;
     struct graph *floats;  /* the net that one in 8 bits was made from, or NULL */
@@ -35,6 +48,7 @@ struct build {
     int recomputed;               /* nodes that activation checkpointing duplicated */
     struct update_segment *segment; /* of the optimizer, in the graph's arena */
     int nsegment;
+    struct shard shard;
 };
 
 /* `mixes`: with mixup or cutmix, in training. The plan must outlive the build. */

@@ -162,6 +162,20 @@ static void plan_update(struct plan *p, const struct config *cfg)
     p->ema_ramp = t->ema.ramp_steps;
 }
 
+/* Those with which this process shares the statistics of batch norms. */
+static void plan_norms(struct plan *p, const struct config *cfg)
+{
+    int n = cfg->model.sync_bn_group ? (int)cfg->model.sync_bn_group : p->world;
+
+    if (!cfg->model.sync_bn || p->world == 1)
+        return;
+    if (p->world % n)
+        config_refuse(cfg, KEYS("MODEL.SYNC_BN_GROUP"),
+                      "MODEL.SYNC_BN_GROUP: %d processes are no groups of %d", p->world,
+                      n);
+    p->norms = dist_neighbours(n);
+}
+
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev)
@@ -170,6 +184,9 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
         .model = model_of_config(cfg),
         .world = dist_world(),
         .group = dist_collective(),
+        .bucket_bytes = cfg->dist.bucket_mb << 20,
+        .shard = cfg->dist.shard_optimizer && dist_world() > 1,
+        .half_gradients = cfg->dist.half_gradients,
         .loss = loss_of_config(cfg),
         .loss_options = loss_options_of_config(cfg, class_weight),
         .freeze = cfg->train.freeze.item,
@@ -182,6 +199,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                       .nkeep = cfg->quant.keep.n},
         .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
     };
+    plan_norms(p, cfg);
     p->options = model_options_of_config(cfg, &p->mem);
     plan_input(p, cfg);
     p->nout = model_stages_of_config(cfg, p->out, NULL);

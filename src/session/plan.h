@@ -39,6 +39,10 @@ struct plan {
     int64_t batch, val_batch;       /* of this process */
     int world;                      /* processes, each with batches of its own */
     const struct collective *group; /* of them; NULL: there is one */
+    int64_t bucket_bytes; /* of gradients that travel together */
+    bool half_gradients;  /* those of weights that are used in 16 bits travel so */
+    bool shard;           /* moments of a share of the weights alone, see build.h */
+    const struct collective *norms; /* those that share statistics of batch norms, or NULL */
     int64_t
         tail; /* images of an epoch's last batch, if it is smaller than others; 0: not */
     int channels, height, width; /* of the images that the model sees */

@@ -152,6 +152,9 @@ void session_set_metrics(struct session *s, const struct metrics *m);
 /* Host copies of flat arrays: weights_len floats (moments: trained_len). */
 void session_get(const struct session *s, enum memory m, float *dst);
 void session_set(struct session *s, enum memory m, const float *src);
+/* What the other processes do while one calls session_get for all moments, of which each
+ * has a share (DIST.SHARD_OPTIMIZER). */
+void session_lend_moments(const struct session *s);
 void session_set_control(struct session *s, const struct control *c);
 /* After session_set: packed copies follow; at O3 the weights are rounded first. */
 void session_refresh(struct session *s);

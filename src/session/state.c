@@ -44,6 +44,14 @@ void session_set_metrics(struct session *s, const struct metrics *m)
     s->backend->copy_in(s->device, s->base[MEMORY_METRICS], m, sizeof(*m));
 }
 
+/* A share of the moments is here; others are elsewhere. */
+static const struct shard *shard_of(const struct session *s, enum memory m)
+{
+    const struct shard *own = &s->build[SESSION_TRAIN].shard;
+
+    return own->begin && (m == MEMORY_MOMENT1 || m == MEMORY_MOMENT2) ? own : NULL;
+}
+
 size_t session_flat_bytes(const struct session *s, enum memory m)
 {
     const struct flat *f = session_flat(s);
@@ -54,17 +62,29 @@ size_t session_flat_bytes(const struct session *s, enum memory m)
 
 void session_get(const struct session *s, enum memory m, float *dst)
 {
-    if (m == MEMORY_EMA && s->ema)
+    const struct shard *own = shard_of(s, m);
+
+    if (m == MEMORY_EMA && s->ema) {
         memcpy(dst, s->ema, session_flat_bytes(s, m));
-    else
+    } else if (own) {
+        if (own->len)
+            s->backend->copy_out(s->device, dst + own->from, s->base[m],
+                                 (size_t)own->len * sizeof(float));
+        s->plan.group->gather(s->plan.group, dst, own->begin);
+    } else
         s->backend->copy_out(s->device, dst, s->base[m], session_flat_bytes(s, m));
 }
 
 void session_set(struct session *s, enum memory m, const float *src)
 {
+    const struct shard *own = shard_of(s, m);
+
     if (m == MEMORY_EMA && s->ema)
         memcpy(s->ema, src, session_flat_bytes(s, m));
-    else
+    else if (own && own->len)
+        s->backend->copy_in(s->device, s->base[m], src + own->from,
+                            (size_t)own->len * sizeof(float));
+    else if (!own)
         s->backend->copy_in(s->device, s->base[m], src, session_flat_bytes(s, m));
 }
 
@@ -89,4 +109,12 @@ void session_refresh(struct session *s)
         round_weights(s);
     if (s->program[SESSION_TRAIN])
         program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
+}
+
+void session_lend_moments(const struct session *s)
+{
+    int n = optimizer_moments(s->plan.optimizer, &s->plan.hyperparameters);
+
+    for (int i = 0; i < n && s->build[SESSION_TRAIN].shard.begin; i++)
+        session_get(s, i ? MEMORY_MOMENT2 : MEMORY_MOMENT1, s->host);
 }

@@ -1,0 +1,167 @@
+#include "cmd/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "cases/op_bench.h"
+#include "cmd/step_floor.h"
+#include "session/buckets.h"
+
+/* When what happens, in seconds or, where no time is known, in shares of a step. */
+struct course {
+    struct buckets buckets;
+    bool timed;
+    double step, backward; /* the end of a step, and of its backward phase */
+    struct travel {
+        int64_t bytes;
+        double ready, begins, ends; /* ends: 0 where no time is known */
+    } * travel;
+    int64_t bytes;
+    double sent, exposed; /* seconds of all-reduce, and of it after the backward phase */
+};
+
+/* Of each step of the program, when it ends. */
+static double *step_ends(const struct program *p, const struct world *w, struct course *c)
+{
+    double *ends = xcalloc((size_t)p->nregion + 1, sizeof(*ends)), all = 0;
+    struct device_limits l;
+    bool limits = step_limits(p, &l);
+
+    for (int i = 0; i < p->nregion; i++) {
+        all += limits ? step_floor(p->region[i], &l).predicted
+                      : (double)op_region_flops(p->region[i]);
+        ends[i] = all;
+    }
+    for (int i = 0; i < p->nregion; i++) {
+        if (w->seconds > 0)
+            ends[i] *= w->seconds / all;
+        else if (!limits)
+            ends[i] /= all;
+        if (p->region[i]->anchor->phase != PHASE_UPDATE)
+            c->backward = ends[i];
+        c->step = ends[i];
+    }
+    c->timed = limits || w->seconds > 0;
+    return ends;
+}
+
+/* When the last gradient of a bucket is there. */
+static double ready(const struct bucket *b, const double *ends)
+{
+    double at = 0;
+
+    for (int i = 0; i < b->ngrad; i++) {
+        const struct region *r = b->grad[i]->producer->region;
+
+        if (r && ends[r->order] > at)
+            at = ends[r->order];
+    }
+    return at;
+}
+
+static void course_of(struct course *c, const struct program *p, const struct world *w)
+{
+    double idle = 0, share = 2.0 * (w->processes - 1) / w->processes, *ends;
+
+    *c = (struct course){0};
+    buckets_find(&c->buckets, p->graph, w->bucket_bytes);
+    c->travel = xcalloc((size_t)c->buckets.n + 1, sizeof(*c->travel));
+    ends = step_ends(p, w, c);
+    for (int i = 0; i < c->buckets.n; i++) {
+        const struct bucket *b = &c->buckets.item[i];
+        struct travel *t = &c->travel[i];
+
+        t->bytes = bucket_travels(b, w->half);
+        t->ready = ready(b, ends);
+        c->bytes += t->bytes;
+        if (!c->timed)
+            continue;
+        t->begins = t->ready > idle ? t->ready : idle;
+        idle = t->ends = t->begins + share * (double)t->bytes / w->link;
+        c->sent += t->ends - t->begins;
+    }
+    c->exposed = idle > c->backward ? idle - c->backward : 0;
+    free(ends);
+}
+
+static void course_release(struct course *c)
+{
+    buckets_release(&c->buckets);
+    free(c->travel);
+}
+
+static double overlap(const struct course *c)
+{
+    return c->sent > 0 ? 1 - c->exposed / c->sent : 0;
+}
+
+static void print_bucket(const struct course *c, int i)
+{
+    const struct travel *t = &c->travel[i];
+    const struct bucket *b = &c->buckets.item[i];
+    struct strbuf size = STRBUF_INIT;
+
+    strbuf_add_bytes(&size, (double)t->bytes);
+    printf("  %6d %8d %10s", i, b->ngrad, size.buf);
+    if (c->timed)
+        printf(" %9.3f ms %9.3f ms %9.3f ms", 1e3 * t->ready, 1e3 * t->begins,
+               1e3 * t->ends);
+    else
+        printf("  after %5.1f %% of a step", 100 * t->ready);
+    printf("  %s\n", b->grad[b->ngrad - 1]->name);
+    strbuf_release(&size);
+}
+
+void world_print(const struct program *p, const struct world *w)
+{
+    struct strbuf size = STRBUF_INIT;
+    struct course c;
+
+    course_of(&c, p, w);
+    strbuf_add_bytes(&size, (double)c.bytes);
+    printf("\n%d processes: %s of gradients travel in %d buckets, each as soon as its last "
+           "gradient is there\n  %6s %8s %10s%s  last gradient\n",
+           w->processes, size.buf, c.buckets.n, "bucket", "tensors", "bytes",
+           c.timed ? "        ready       begins         ends" : "  ready");
+    for (int i = 0; i < c.buckets.n; i++)
+        print_bucket(&c, i);
+    if (c.timed)
+        printf("  at %.3g GB/s they take %.3f ms, %.0f %% of that during the backward "
+               "phase: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
+               w->link / 1e9, 1e3 * c.sent, 100 * overlap(&c), 1e3 * c.step,
+               1e3 * (c.step + c.exposed), 100 * c.step / (c.step + c.exposed));
+    else
+        printf("  the backward phase ends after %.1f %% of a step's FLOPs; --step-ms T "
+               "(see trainc bench) gives times\n",
+               100 * c.backward);
+    course_release(&c);
+    strbuf_release(&size);
+}
+
+void world_json(struct json_writer *j, const struct program *p, const struct world *w)
+{
+    struct course c;
+
+    course_of(&c, p, w);
+    json_put_int(j, "world", w->processes);
+    json_put_int(j, "travel_bytes", c.bytes);
+    json_begin_array(j, "buckets");
+    for (int i = 0; i < c.buckets.n; i++) {
+        json_begin_object(j, NULL);
+        json_put_int(j, "tensors", c.buckets.item[i].ngrad);
+        json_put_int(j, "bytes", c.travel[i].bytes);
+        json_put_double(j, c.timed ? "ready_seconds" : "ready_share", c.travel[i].ready);
+        json_end(j);
+    }
+    json_end(j);
+    json_put_double(j, c.timed ? "backward_seconds" : "backward_share", c.backward);
+    if (c.timed) {
+        json_put_double(j, "step_seconds", c.step);
+        json_put_double(j, "all_reduce_seconds", c.sent);
+        json_put_double(j, "exposed_seconds", c.exposed);
+        json_put_double(j, "overlap", overlap(&c));
+    }
+    course_release(&c);
+}

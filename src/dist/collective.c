@@ -1,0 +1,189 @@
+/* Collectives of programs, by MPI. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "dist/group.h"
+#include "dist/mpi_calls.h"
+
+/* What one MPI call moves at most: its counts are ints. */
+enum { MOST = 1 << 28 };
+
+enum { PENDING = 1024, GROUPS = 4 };
+
+struct team {
+    struct collective c; /* first: a collective is its team */
+    void *comm;
+    void *request[PENDING];
+    int pending;
+};
+
+static struct team teams[GROUPS];
+static int nteam;
+static void *add_fp16, *add_bf16; /* MPI_Op */
+
+static struct team *team_of(const struct collective *c)
+{
+    for (int i = 0; i < nteam; i++)
+        if (&teams[i].c == c)
+            return &teams[i];
+    BUG("a collective of somebody else");
+}
+
+static int part(int64_t n)
+{
+    return (int)(n < MOST ? n : MOST);
+}
+
+static void all_reduce(const struct collective *c, void *x, int64_t n, size_t size,
+                       void *type)
+{
+    const struct mpi_library *lib = mpi_opened();
+
+    for (int64_t at = 0; at < n; at += MOST) {
+        mpi_begin();
+        mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * size, part(n - at),
+                                 type, lib->sum, team_of(c)->comm),
+                  "Allreduce");
+    }
+}
+
+static void mean(const struct collective *c, float *x, int64_t n)
+{
+    float share = 1 / (float)c->world;
+
+    all_reduce(c, x, n, sizeof(*x), mpi_opened()->type_float);
+    for (int64_t i = 0; i < n; i++)
+        x[i] *= share;
+}
+
+static void sum(const struct collective *c, double *x, int64_t n)
+{
+    all_reduce(c, x, n, sizeof(*x), mpi_opened()->type_double);
+}
+
+static void sum_fp16(void *in, void *inout, int *n, void **type)
+{
+    const uint16_t *x = in;
+    uint16_t *y = inout;
+
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        y[i] = fp16_from_float(fp16_to_float(x[i]) + fp16_to_float(y[i]));
+}
+
+static void sum_bf16(void *in, void *inout, int *n, void **type)
+{
+    const uint16_t *x = in;
+    uint16_t *y = inout;
+
+    (void)type;
+    for (int i = 0; i < *n; i++)
+        y[i] = bf16_from_float(bf16_to_float(x[i]) + bf16_to_float(y[i]));
+}
+
+static void finish(const struct collective *c)
+{
+    struct team *t = team_of(c);
+
+    if (!t->pending)
+        return;
+    mpi_begin();
+    mpi_check(mpi_opened()->Waitall(t->pending, t->request, MPI_STATUSES_IGNORE_),
+              "Waitall");
+    t->pending = 0;
+}
+
+static void start(const struct collective *c, void *x, int64_t n, enum dtype type)
+{
+    const struct mpi_library *lib = mpi_opened();
+    struct team *t = team_of(c);
+    bool half = type != DTYPE_F32;
+    void *op = !half ? lib->sum : type == DTYPE_F16 ? add_fp16 : add_bf16;
+
+    for (int64_t at = 0; at < n; at += MOST) {
+        if (t->pending == PENDING)
+            finish(c);
+        mpi_begin();
+        mpi_check(lib->Iallreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * dtype_size(type),
+                                  part(n - at), half ? lib->type_uint16 : lib->type_float,
+                                  op, t->comm, &t->request[t->pending++]),
+                  "Iallreduce");
+    }
+}
+
+static void progress(const struct collective *c)
+{
+    struct team *t = team_of(c);
+    int done;
+
+    if (!t->pending)
+        return;
+    mpi_check(
+        mpi_opened()->Testall(t->pending, t->request, &done, MPI_STATUSES_IGNORE_),
+        "Testall");
+    if (done)
+        t->pending = 0;
+}
+
+static void gather(const struct collective *c, float *x, const int64_t *begin)
+{
+    const struct mpi_library *lib = mpi_opened();
+
+    for (int rank = 0; rank < c->world; rank++)
+        for (int64_t at = begin[rank]; at < begin[rank + 1]; at += MOST) {
+            mpi_begin();
+            mpi_check(lib->Bcast(x + at, part(begin[rank + 1] - at), lib->type_float, rank,
+                                 team_of(c)->comm),
+                      "Bcast");
+        }
+}
+
+/* Sums that are under way have a communicator of their own each: no two teams share one. */
+static const struct collective *new_team(int size)
+{
+    const struct mpi_library *lib = mpi_opened();
+    struct team *t = &teams[nteam];
+
+    if (nteam == GROUPS)
+        BUG("too many groups of processes");
+    if (!add_fp16) {
+        mpi_check(lib->Op_create(sum_fp16, 1, &add_fp16), "Op_create");
+        mpi_check(lib->Op_create(sum_bf16, 1, &add_bf16), "Op_create");
+    }
+    mpi_begin();
+    mpi_check(lib->Comm_split(lib->world, dist_rank() / size, dist_rank(), &t->comm),
+              "Comm_split");
+    t->c = (struct collective){.world = size,
+                               .rank = dist_rank() % size,
+                               .mean = mean,
+                               .sum = sum,
+                               .start = start,
+                               .progress = progress,
+                               .finish = finish,
+                               .gather = gather};
+    nteam++;
+    return &t->c;
+}
+
+const struct collective *dist_collective(void)
+{
+    static const struct collective *all;
+
+    if (!mpi_opened())
+        return NULL;
+    if (!all)
+        all = new_team(dist_world());
+    return all;
+}
+
+const struct collective *dist_neighbours(int n)
+{
+    static const struct collective *some;
+
+    if (!mpi_opened() || n == 1)
+        return NULL;
+    if (!some)
+        some = new_team(n);
+    return some;
+}

@@ -1,0 +1,20 @@
+/*
+ * What the files of src/dist share of MPI. Private to them.
+ */
+#ifndef DIST_MPI_CALLS_H
+#define DIST_MPI_CALLS_H
+
+#include "dist/mpi_library.h"
+
+/* NULL: this process is alone. */
+const struct mpi_library *mpi_opened(void);
+
+/*
+ * Around each call that may wait for the others:
+ *   mpi_begin();                        from here DIST.TIMEOUT runs
+ *   mpi_check(lib->Barrier(...), "Barrier");
+ */
+void mpi_begin(void);
+void mpi_check(int code, const char *call);
+
+#endif

@@ -1,0 +1,192 @@
+#include "session/buckets.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/flat.h"
+#include "ops/bucket.h"
+
+/* Inputs of one node, which the reference kernel has room for. */
+enum { MOST_GRADS = 240, FIRST_BYTES = 1 << 20 };
+
+/* The gradient that lies at an offset of the flat array; NULL: nobody makes one. */
+static struct tensor *grad_at(const struct graph *g, size_t offset)
+{
+    for (int i = g->ntensor; i-- > 0;) {
+        struct tensor *t = g->tensor[i];
+
+        if (t->memory == MEMORY_GRADS && t->producer && t->offset == offset)
+            return t;
+    }
+    return NULL;
+}
+
+static int last_use(const struct graph *g, const struct tensor *t)
+{
+    int last = t->producer->index;
+    const struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, t, i)); i++)
+        last = n->index > last ? n->index : last;
+    return last;
+}
+
+/* Mixed precision reads the weight as 16-bit floats. */
+static bool is_used_in_half(const struct graph *g, const struct tensor *param)
+{
+    const struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, param, i)); i++)
+        if (n->op == g->ops->cast && dtype_is_half(n->out[0]->dtype))
+            return true;
+    return false;
+}
+
+static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
+{
+    GROW(l->item, l->n, l->cap);
+    l->item[l->n] = (struct bucket){
+        .offset = offset, .grad = l->grad + grads, .half = l->half + grads};
+    return &l->item[l->n++];
+}
+
+void buckets_find(struct buckets *l, const struct graph *g, int64_t bytes)
+{
+    const struct flat *f = g->flat;
+    struct bucket *b = NULL;
+    int grads = 0;
+
+    *l = (struct buckets){
+        .grad = xcalloc((size_t)f->ntrained + 1, sizeof(struct tensor *)),
+        .half = xcalloc((size_t)f->ntrained + 1, sizeof(bool))};
+    for (int i = 0; i < f->ntrained; i++) {
+        const struct segment *s = &f->segment[i];
+        struct tensor *t = grad_at(g, (size_t)s->offset * sizeof(float));
+        int64_t most = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
+
+        if (!t)
+            continue; /* a parameter that nobody reads */
+        if (!b || b->len * 4 >= most || b->ngrad == MOST_GRADS)
+            b = next_bucket(l, s->offset, grads);
+        b->grad[b->ngrad++] = t;
+        l->half[grads] = is_used_in_half(g, s->tensor);
+        b->len = s->offset + s->len - b->offset;
+        b->ready = last_use(g, t) > b->ready ? last_use(g, t) : b->ready;
+        grads++;
+    }
+}
+
+void buckets_release(struct buckets *l)
+{
+    free(l->item);
+    free(l->grad);
+    free(l->half);
+    *l = (struct buckets){0};
+}
+
+/* Floats from gradient i to the next one, or to the end of the bucket. */
+static int64_t span(const struct bucket *b, int i)
+{
+    int64_t at = (int64_t)(b->grad[i]->offset / sizeof(float)) - b->offset;
+
+    if (i + 1 == b->ngrad)
+        return b->len - at;
+    return (int64_t)(b->grad[i + 1]->offset / sizeof(float)) - b->offset - at;
+}
+
+int64_t bucket_travels(const struct bucket *b, bool half)
+{
+    int64_t bytes = 4 * b->len;
+
+    for (int i = 0; i < b->ngrad && half; i++)
+        bytes -= b->half[i] ? 2 * span(b, i) : 0;
+    return bytes;
+}
+
+static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
+                                    const struct bucket_options *o)
+{
+    struct bucket_attrs a = {
+        .layer = "all_reduce", .group = o->group, .dtype = (int)o->dtype};
+    struct bucket_run *run;
+    int64_t at = 0;
+
+    if (!o->half || bucket_travels(b, true) == 4 * b->len)
+        return a;
+    a.run = run = arena_new(&g->arena, (size_t)b->ngrad * sizeof(*run));
+    for (int i = 0; i < b->ngrad; i++) {
+        bool half = b->half[i];
+
+        if (!a.nrun || run[a.nrun - 1].half != half)
+            run[a.nrun++] = (struct bucket_run){.offset = at, .half = half};
+        run[a.nrun - 1].len += span(b, i);
+        a.nhalf += half ? span(b, i) : 0;
+        at += span(b, i);
+    }
+    return a;
+}
+
+/* Its two nodes, at the end of the list; *room: bytes of MEMORY_TRAVELS so far. */
+static void add_nodes(struct builder *b, const struct bucket *k,
+                      const struct bucket_options *o, size_t *room)
+{
+    struct bucket_attrs a = attrs_of(b->g, k, o);
+    struct tensor *state[] = {graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32,
+                                          (size_t)k->offset * sizeof(float), k->len),
+                              NULL};
+    int64_t bytes = bucket_bytes(&a, k->len) + 64;
+
+    if (a.run) {
+        state[1] = graph_state(b, "travels", MEMORY_TRAVELS, DTYPE_U8, *room, bytes);
+        *room += (size_t)(bytes + 63) / 64 * 64;
+    }
+    b->phase = PHASE_BACKWARD;
+    (void)node_update(b, &op_bucket_start, a.layer, &a, k->grad, k->ngrad, state,
+                      a.run ? 2 : 1);
+    b->phase = PHASE_UPDATE;
+    (void)node_update(b, &op_bucket_join, a.layer, &a, &state[1], a.run ? 1 : 0, state,
+                      1);
+}
+
+static void put(struct graph *g, struct node *n, int at)
+{
+    g->node[at] = n;
+    n->index = at;
+}
+
+/* Nodes 2k and 2k + 1 after the first `old` are those of bucket k. */
+static void sort_nodes(struct graph *g, const struct buckets *l, int old)
+{
+    struct node **all = xmemdup(g->node, (size_t)g->nnode * sizeof(*all));
+    bool joined = false;
+    int at = 0;
+
+    for (int i = 0; i < old; i++) {
+        for (int k = 0; k < l->n && !joined && all[i]->phase == PHASE_UPDATE; k++)
+            put(g, all[old + 2 * k + 1], at++);
+        joined |= all[i]->phase == PHASE_UPDATE;
+        put(g, all[i], at++);
+        for (int k = 0; k < l->n; k++)
+            if (l->item[k].ready == i)
+                put(g, all[old + 2 * k], at++);
+    }
+    if (at != g->nnode)
+        BUG("%d nodes of %d are in order", at, g->nnode);
+    free(all);
+    graph_changed(g);
+}
+
+void buckets_add(struct graph *g, const struct bucket_options *o)
+{
+    struct builder b = {.g = g};
+    struct buckets l;
+    size_t room = 0;
+    int old = g->nnode;
+
+    buckets_find(&l, g, o->bytes);
+    for (int k = 0; k < l.n; k++)
+        add_nodes(&b, &l.item[k], o, &room);
+    sort_nodes(g, &l, old);
+    buckets_release(&l);
+}

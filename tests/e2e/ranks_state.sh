@@ -1,0 +1,104 @@
+#!/bin/bash
+# What several processes share beyond gradients. Batch norms that take their statistics over
+# all batches (MODEL.SYNC_BN): 2 and 4 ranks have the weights of one process to 1e-6, and
+# without it they have not. Moments of which each rank has a share (DIST.SHARD_OPTIMIZER):
+# the bits of ranks that have them all, in checkpoints that any number of ranks goes on
+# from. Small buckets, 16-bit gradients, another number of ranks within an epoch.
+#
+#   tests/e2e/ranks_state.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks-state.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
+train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --mixup 0 --no-amp
+  --print-freq 1 --clip-grad 0)
+# The largest difference of two checkpoints' numbers, whose headers are alike but for times.
+apart() { # A B
+  local at=()
+  for f in "$1" "$2"; do at+=($((9 + $(od -An -tu8 -N8 "$f")))); done
+  paste <(tail -c +${at[0]} "$1" | od -An -v -w4 -tf4) <(tail -c +${at[1]} "$2" | od -An -v -w4 -tf4) |
+    awk '{d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++} END {print (n > 100000 ? most + 0 : "nothing")}'
+}
+file() { ls "$1"/*/*/last.safetensors; }
+below() { awk -v x="$1" -v y="$2" 'BEGIN {exit !(x != "nothing" && x + 0 <= y + 0)}'; }
+
+# A small rate: where a ReLU is at its kink, rounding decides which way a gradient goes.
+few=(--opts TRAIN.BASE_LR=1e-6 TRAIN.WARMUP_LR=1e-6 TRAIN.MAX_STEPS=8)
+"${train[@]}" --batch-size 8 --output one "${few[@]}" >log 2>&1 || { cat log; fail "one process"; }
+for n in 2 4; do
+  ranks $n "${train[@]}" --batch-size $((8 / n)) --sync-bn --output sync$n "${few[@]}" >log 2>&1 || { cat log; fail "$n ranks"; }
+  grep -q "19 batch norms take their statistics over the batches of $n processes" log || { cat log; fail "$n ranks: not said"; }
+  far=$(apart "$(file one)" "$(file sync$n)")
+  echo "$n ranks with SYNC_BN: $far from one process"
+  below "$far" 4e-6 || fail "$n ranks: $far apart"
+done
+ranks 2 "${train[@]}" --batch-size 4 --output own "${few[@]}" >log 2>&1 || { cat log; fail "without"; }
+below "$(apart "$(file one)" "$(file own)")" 1e-3 && fail "without --sync-bn the statistics are the same"
+ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output pairs "${few[@]}" MODEL.SYNC_BN_GROUP=2 >log 2>&1 || { cat log; fail "pairs"; }
+grep -q "over the batches of 2 processes" log || { cat log; fail "pairs: not said"; }
+below "$(apart "$(file one)" "$(file pairs)")" 1e-3 && fail "pairs have the statistics of all"
+ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output no --opts MODEL.SYNC_BN_GROUP=3 >log 2>&1
+grep -q "MODEL.SYNC_BN_GROUP: 4 processes are no groups of 3" log || { cat log; fail "groups of 3"; }
+"${train[@]}" --sync-bn --output alone --max-steps 1 >log 2>&1 || { cat log; fail "--sync-bn alone"; }
+grep -q "MODEL.SYNC_BN has no effect: there is one process" log || { cat log; fail "--sync-bn alone: not said"; }
+echo "ok: statistics of all"
+
+# Each has a share of the moments; buckets of 1 MiB; both ways the same bits.
+for opt in sgd adamw lamb; do
+  all=("${train[@]}" --opt $opt --batch-size 4 --epochs 1)
+  ranks 2 "${all[@]}" --output whole-$opt >log 2>&1 || { cat log; fail "$opt"; }
+  ranks 2 "${all[@]}" --output share-$opt --opts DIST.SHARD_OPTIMIZER=True DIST.BUCKET_MB=1 >log 2>&1 ||
+    { cat log; fail "$opt, shares"; }
+  far=$(apart "$(file whole-$opt)" "$(file share-$opt)")
+  [ "$far" = 0 ] || fail "$opt: shares are $far from the whole"
+done
+# A checkpoint of shares goes on in one process, of one process in three shares.
+cp -r share-adamw/resnet20/default from && rm from/ckpt* from/best*
+for n in 1 2; do
+  ranks $n "${train[@]}" --opt adamw --batch-size $((8 / n)) --sync-bn --output on$n --resume from/last.safetensors --epochs 2 \
+    --max-steps 10 --opts DIST.SHARD_OPTIMIZER=True TRAIN.BASE_LR=1e-6 >log 2>&1 || { cat log; fail "on in $n"; }
+done
+far=$(apart "$(file on1)" "$(file on2)")
+below "$far" 1e-3 || fail "on in one and in two: $far apart"
+[ -z "$(grep -l "shares" log)" ] || fail "log"
+echo "ok: shares of the moments"
+
+# Gradients of weights that are used in 16 bits travel so.
+mixed=("${train[@]:0:11}" --amp-opt-level O1 --amp-dtype bf16 --batch-size 4 --epochs 1 --print-freq 1)
+ranks 2 "${mixed[@]}" --output wide >log 2>&1 || { cat log; fail "bf16"; }
+ranks 2 "${mixed[@]}" --output narrow --opts DIST.HALF_GRADIENTS=True >log 2>&1 || { cat log; fail "16-bit gradients"; }
+far=$(apart "$(file wide)" "$(file narrow)")
+[ "$far" != 0 ] && below "$far" 0.5 || fail "16-bit gradients: $far apart"
+"$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json w.json >log 2>&1 || { cat log; fail "summary"; }
+grep -q "2 processes: .* of gradients travel in [0-9]* buckets" log || { cat log; fail "summary --world: not said"; }
+"$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --step-ms 20 --link 1 --json t.json >log 2>&1 ||
+  { cat log; fail "summary --step-ms"; }
+grep -q "efficiency [0-9.]* %" log || { cat log; fail "summary --step-ms: no efficiency"; }
+bytes=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' w.json)
+"$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json - --amp-dtype bf16 \
+  --opts DIST.HALF_GRADIENTS=True >h.json 2>log || { cat log; fail "summary of 16 bits"; }
+half=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' h.json)
+[ "${bytes:-0}" -gt 1000000 ] && [ "${half:-0}" -lt "$((bytes * 6 / 10))" ] || fail "summary: $bytes bytes, $half in 16 bits"
+for wrong in "--world 1" "--world two" "--link 1" "--world 2 --link 0" "--world 2 --step-ms x"; do
+  "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" $wrong >log 2>&1
+  [ $? = 2 ] && [ "$(grep -c "^trainc: error: " log)" = 1 ] || { cat log; fail "summary $wrong: not refused"; }
+done
+echo "ok: buckets"
+
+# Two ranks leave within an epoch; one goes on with the next image.
+ranks 2 "${train[@]}" --batch-size 4 --output fewer --max-steps 4 --save-steps 4 --epochs 1 >log 2>&1 || { cat log; fail "two ranks leave"; }
+"${train[@]}" --batch-size 4 --output alone4 --resume fewer/*/*/last.safetensors --epochs 1 >log 2>&1 || { cat log; fail "on with fewer"; }
+grep -q "counts 8 updates an epoch, this run 16: it goes on after 32 images of epoch 0$" log || { cat log; fail "fewer ranks: where"; }
+[ "$(grep -c "Train: \[0/1\]" log)" = 8 ] || { cat log; fail "fewer ranks: updates"; }
+echo "ok: another number of ranks within an epoch"
+
+[ $fails = 0 ] && echo "ranks_state: passed" || { echo "ranks_state: $fails failed"; exit 1; }
