@@ -18,7 +18,10 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
     const char *why = report ? report_refuse(report) : NULL;
 
     run_check(cfg, false, p);
-    run_check_weights(cfg, line, p);
+    if (!cmdline_value(line, "--beside"))
+        run_check_weights(cfg, line, p);
+    if (cmdline_value(line, "--beside") && (report || cmdline_value(line, "--result")))
+        problems_error(p, "--beside", "results go to training: no --report or --result");
     if (why)
         problems_error(p, "--report", "'%s': %s: name another folder", report, why);
     if (report && cfg->throughput_mode)
@@ -30,11 +33,16 @@ static const struct cmd_flag eval_flags[] = {
     {"--report", "DIR",
      "write what was wrong to DIR: a table of the classes, the "
      "confusion matrix, the worst images, ..."},
+    {"--beside", "SOCKET",
+     "evaluate each checkpoint that training tells of by its validate.sock "
+     "(TRAIN.VALIDATE beside), on any device"},
     {0},
 };
 
 static int eval_run(struct config *cfg, const struct cmdline *line)
 {
+    if (cmdline_value(line, "--beside"))
+        return trainer_eval_beside(cfg, cmdline_value(line, "--beside"));
     return trainer_eval(cfg, cmdline_value(line, "--result"),
                         cmdline_value(line, "--report"));
 }

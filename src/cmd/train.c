@@ -3,8 +3,33 @@
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "session/devices.h"
+#include "session/schedules.h"
 #include "train/hook_commands.h"
 #include "train/trainer.h"
+
+/* TRAIN.VALIDATE beside */
+static void check_beside(const struct config *cfg, struct problems *p)
+{
+    const char *device = cfg->train.validate_device;
+    struct strbuf why = STRBUF_INIT;
+    struct device_options o;
+
+    if (cfg->train.validate != VALIDATE_BESIDE)
+        return;
+    if (schedule_of_config(cfg)->judge)
+        config_blame(cfg, p, KEYS("TRAIN.VALIDATE", "TRAIN.LR_SCHEDULER.NAME"),
+                     "TRAIN.VALIDATE beside: the schedule %s waits for the score of each "
+                     "epoch, take inline",
+                     schedule_of_config(cfg)->name);
+    if (!names_known(&device_names, device, &why))
+        config_blame(cfg, p, KEYS("TRAIN.VALIDATE_DEVICE"), "TRAIN.VALIDATE_DEVICE %s",
+                     why.buf);
+    else if (!device_available(device_find(device, &o), o.index, &why))
+        config_blame(cfg, p, KEYS("TRAIN.VALIDATE_DEVICE"),
+                     "TRAIN.VALIDATE_DEVICE %s cannot run here: %s", device, why.buf);
+    strbuf_release(&why);
+}
 
 static void train_check(const struct config *cfg, const struct cmdline *line,
                         struct problems *p)
@@ -13,7 +38,9 @@ static void train_check(const struct config *cfg, const struct cmdline *line,
 
     run_check(cfg, train, p);
     hook_commands_check(cfg, p);
-    if (!train)
+    if (train)
+        check_beside(cfg, p);
+    else
         run_check_weights(cfg, line, p);
 }
 

@@ -70,6 +70,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_int(&w, "epoch", r->epoch);
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
+    json_put_int(&w, "update_images", r->update_images);
     json_put_int(&w, "axis", r->axis);
     (void)snprintf(digest, sizeof(digest), "%016" PRIx64, r->data);
     json_put_string(&w, "data", digest);
@@ -192,6 +193,7 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     *r = (struct run_state){
         .epoch = count(o, "epoch", EPOCHS_MOST, why),
         .updates_per_epoch = count(o, "updates_per_epoch", INT32_MAX, why),
+        .update_images = count(o, "update_images", INT32_MAX, why),
         .axis = count(o, "axis", COUNT_MOST, why),
         .train = get_metrics(json_object_get(o, "train"), why),
         .window = get_metrics(json_object_get(o, "window"), why),

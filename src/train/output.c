@@ -433,3 +433,39 @@ void output_epoch(struct output *o, const struct epoch_line *l)
     csv_row(&o->summary, c.value);
     columns_release(&c);
 }
+
+static bool has_val(const struct output *o, int64_t step)
+{
+    char *text = file_read(o->metrics.lines.path, NULL);
+    char *key = xasprintf("\"step\":%lld,", (long long)step);
+    bool found = false;
+
+    for (char *line = text, *end; line && !found && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        found = strstr(line, "\"kind\":\"val\"") && strstr(line, key);
+    }
+    free(text);
+    free(key);
+    return found;
+}
+
+void output_late(struct output *o, const struct val_line *l)
+{
+    struct columns c;
+
+    if (o->silent)
+        return;
+    if (!has_val(o, l->step))
+        output_val(o, l);
+    columns_of(&c, o,
+               &(struct epoch_line){.epoch = l->epoch,
+                                    .train_loss = (double)NAN,
+                                    .train_right = (double)NAN,
+                                    .lr = (double)NAN,
+                                    .images_per_second = (double)NAN,
+                                    .seconds = (double)NAN,
+                                    .val = *l});
+    csv_amend(&o->summary, c.value);
+    columns_release(&c);
+}

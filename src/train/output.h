@@ -88,6 +88,10 @@ struct val_line {
 };
 void output_val(struct output *o, const struct val_line *l);
 
+/* The same of an epoch that is over (TRAIN.VALIDATE beside): its row of summary.csv, too.
+ * What a run that was killed had written stays. */
+void output_late(struct output *o, const struct val_line *l);
+
 struct epoch_line {
     int64_t epoch;
     double train_loss, train_right, lr, images_per_second, seconds;

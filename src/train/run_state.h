@@ -11,6 +11,7 @@
 struct run_state {
     int64_t epoch; /* epochs finished, validation included */
     int64_t updates_per_epoch;
+    int64_t update_images; /* of a whole update, in all processes; 0: not known */
     int64_t axis;          /* output_axis of the last update */
     struct metrics train;  /* of the epoch under way */
     struct metrics window; /* the same at the last line of the log */

@@ -164,10 +164,20 @@ static bool run_epoch(struct trainer *t)
         return false;
     trainer_say_cache(t);
     t->val = trainer_no_val();
-    if ((number % cfg->train.eval_freq == 0 || last) && !trainer_validate(t))
+    if ((number % cfg->train.eval_freq == 0 || last) && !trainer_validates_beside(t) &&
+        !trainer_validate(t))
         return false;
     finish_epoch(t);
     return !stopped(t);
+}
+
+/* MAX_STEPS within an epoch. */
+static void validate_late(struct trainer *t)
+{
+    if (!trainer_validates_beside(t))
+        t->late_val = trainer_validate(t);
+    else if (t->step % t->session.plan.updates_per_epoch)
+        t->late_val = t->wants_validation = true;
 }
 
 static void leave(struct trainer *t)
@@ -178,13 +188,14 @@ static void leave(struct trainer *t)
     t->is_best = false;
     check_losses(t);
     if (!t->diverged && !asked && !done && t->state.val_step != t->step)
-        t->late_val = trainer_validate(t); /* MAX_STEPS within an epoch */
+        validate_late(t);
     hooks_call(t, HOOK_END);
     dist_barrier(); /* its checkpoint is there before any process may end */
 }
 
 static void close_all(struct trainer *t)
 {
+    beside_close(&t->beside);
     session_drain(&t->session);
     saves_release(&t->saves);
     hook_commands_release(&t->commands);

@@ -27,4 +27,7 @@ int trainer_train(struct config *cfg, const char *result);
  * folder of train/report.h, or NULL. */
 int trainer_eval(struct config *cfg, const char *result, const char *report);
 
+/* Evaluates what training tells it of by this socket (train/beside.h), until that ends. */
+int trainer_eval_beside(struct config *cfg, const char *socket);
+
 #endif

@@ -14,28 +14,34 @@ double trainer_score(const struct trainer *t)
     return t->val.ema.value[which] > score ? t->val.ema.value[which] : score;
 }
 
-/* Is this the best so far, with the weights or with their EMA? */
-static void judge(struct trainer *t)
+bool trainer_judge(struct trainer *t, double score, int64_t epoch)
 {
     enum score which = score_best(t->session.plan.model->family->task);
-    double score = trainer_score(t);
+    bool best = score > t->state.best_score;
 
-    trainer_collect(t); /* it may have to take back what was best */
-    t->is_best = score > t->state.best_score;
+    t->judged_epoch = epoch;
     t->best_score_before = t->state.best_score;
     t->best_epoch_before = t->state.best_epoch;
-    if (t->is_best) {
+    if (best) {
         t->state.best_score = score;
-        t->state.best_epoch = t->state.epoch;
+        t->state.best_epoch = epoch;
     }
     if (t->state.best_score < 0)
-        t->is_best = false; /* no validation has had anything to count */
-    else if (which == SCORE_MIOU)
+        return false; /* no validation has had anything to count */
+    if (which == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
                  (long long)t->state.best_epoch);
     else
         log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
                  (long long)t->state.best_epoch);
+    return best;
+}
+
+/* Is this the best so far, with the weights or with their EMA? */
+static void judge(struct trainer *t)
+{
+    trainer_collect(t); /* it may have to take back what was best */
+    t->is_best = trainer_judge(t, trainer_score(t), t->state.epoch);
 }
 
 /* A schedule that waits for better scores has seen another epoch. */
@@ -66,9 +72,10 @@ static void stop_early(struct trainer *t)
 {
     int64_t most = t->cfg->train.early_stop;
     const struct run_state *s = &t->state;
+    int64_t last = trainer_validates_beside(t) ? t->judged_epoch : s->epoch - 1;
 
     if (!most || s->best_score < 0 || s->epoch >= t->cfg->train.epochs ||
-        s->epoch - 1 - s->best_epoch < most)
+        last - s->best_epoch < most)
         return;
     t->enough = true;
     log_info("no better score in %lld epochs since epoch %lld: stopped "

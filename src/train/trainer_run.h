@@ -4,6 +4,7 @@
 #ifndef TRAIN_TRAINER_RUN_H
 #define TRAIN_TRAINER_RUN_H
 
+#include "train/beside.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/hook_commands.h"
@@ -49,6 +50,11 @@ struct trainer {
     int64_t best_epoch_before; /* the last validation */
     int64_t saved_step;        /* this update is in a file, or none was done yet */
     bool save_failed;
+    struct beside beside;      /* TRAIN.VALIDATE beside, in the first process */
+    int64_t judged_epoch;      /* the last one with a score; -1: none in this process */
+    bool wants_validation;     /* the next checkpoint is to be evaluated, */
+    bool to_validate;          /* or the one on its way is */
+    bool merged;               /* results came that no checkpoint knows */
     char *diverged; /* why the run cannot go on, and must not be saved; NULL: it can */
     bool cache_said;
 };
@@ -62,6 +68,17 @@ double trainer_lr(const struct trainer *t, int64_t step);
 /* What the last validation says of the run: the better of the weights and their EMA, as
  * score_best() measures. */
 double trainer_score(const struct trainer *t);
+
+/* Is the epoch's score better than all before? Tells the log. */
+bool trainer_judge(struct trainer *t, double score, int64_t epoch);
+
+/* Starts to write a checkpoint, unless gradients or the run have gone wrong. */
+void trainer_save(struct trainer *t, bool epoch_end);
+
+/* TRAIN.VALIDATE beside: is a process of its own to evaluate; and what the epoch that is
+ * over has come to? */
+bool trainer_validates_beside(const struct trainer *t);
+bool trainer_beside_due(const struct trainer *t);
 
 /* What ends one process ends them all; each asks at the same places. */
 bool trainer_asked_to_stop(struct trainer *t);

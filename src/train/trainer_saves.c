@@ -25,12 +25,19 @@ static void save_state(struct trainer *t, struct run_state state, bool epoch_end
     before = state;
     before.best_score = t->best_score_before;
     before.best_epoch = t->best_epoch_before;
+    t->merged = false;
+    t->to_validate = t->wants_validation;
+    t->wants_validation = false;
+    if (t->beside.dir)
+        beside_keep(&t->beside);
     if (dist_is_first())
         saves_start(&t->saves, &t->session, &state, t->is_best ? &before : NULL,
                     epoch_end);
+    else
+        session_lend_moments(&t->session);
 }
 
-static void save(struct trainer *t, bool epoch_end)
+void trainer_save(struct trainer *t, bool epoch_end)
 {
     trainer_collect(t);
     (void)trainer_asked_to_stop(t);
@@ -59,15 +66,17 @@ static void at_step(struct trainer *t)
         return;
     trainer_settle(t);
     t->is_best = false;
-    save(t, false);
+    trainer_save(t, false);
 }
 
 static void at_epoch(struct trainer *t)
 {
     bool last = t->state.epoch == t->cfg->train.epochs;
 
-    if (t->state.epoch % t->cfg->save_freq == 0 || last || t->is_best || step_due(t))
-        save(t, true);
+    t->wants_validation = trainer_beside_due(t);
+    if (t->state.epoch % t->cfg->save_freq == 0 || last || t->is_best || step_due(t) ||
+        t->wants_validation)
+        trainer_save(t, true);
 }
 
 static int exit_code(const struct trainer *t)
@@ -92,7 +101,7 @@ static void at_end(struct trainer *t)
         log_info("%s: %sleaving at update %lld", signals_name(sig),
                  unsaved ? "saving and " : "", (long long)t->step);
     if (!t->diverged && (unsaved || t->late_val))
-        save(t, false);
+        trainer_save(t, false);
     trainer_collect(t);
     if (t->save_failed && !t->diverged)
         log_warning("the last checkpoint could not be saved");

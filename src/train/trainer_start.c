@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "dist/group.h"
+#include "ops/batchnorm.h"
 #include "session/devices.h"
 #include "session/fit.h"
 #include "train/data_config.h"
@@ -69,6 +70,25 @@ static void log_rest(const struct trainer *t)
             (long long)left, plural);
 }
 
+/* Over whose batches the norms take their statistics. */
+static void log_norms(const struct trainer *t)
+{
+    const struct plan *p = &t->session.plan;
+    const struct graph *g = t->session.build[SESSION_TRAIN].graph;
+    int n = 0;
+
+    if (!t->cfg->model.sync_bn)
+        return;
+    for (int i = 0; i < g->nnode; i++)
+        n += g->node[i]->op == &op_batchnorm;
+    if (p->world == 1 || !n)
+        log_info("MODEL.SYNC_BN has no effect: %s",
+                 p->world == 1 ? "there is one process" : "no batch norm is trained");
+    else if (p->norms)
+        log_info("%d batch norms take their statistics over the batches of %d processes",
+                 n, p->norms->world);
+}
+
 static void log_start(const struct trainer *t)
 {
     const struct session *s = &t->session;
@@ -94,6 +114,7 @@ static void log_start(const struct trainer *t)
         (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
+    log_norms(t);
     log_rest(t);
     log_info("everything goes to '%s'", t->output.dir);
     log_rates(t);
@@ -102,18 +123,53 @@ static void log_start(const struct trainer *t)
                  p->lr_schedule->name, p->lr_schedule->warms_up_by);
 }
 
-static void begin_at(struct trainer *t, int64_t epoch)
+/* The run goes on after so many updates of an epoch. */
+static void go_on_at(struct trainer *t, int64_t epoch, int64_t updates)
 {
     struct session *s = &t->session;
     struct control c = session_control(s);
 
-    c.step = epoch * s->plan.updates_per_epoch;
+    c.step = epoch * s->plan.updates_per_epoch + updates;
     c.micro = accumulation_micro(&s->plan.accumulation, c.step);
     session_set_control(s, &c);
     t->state.epoch = epoch;
-    t->state.train = t->state.window = (struct metrics){0};
     t->state.val_step = -1;
     t->replay = 0;
+}
+
+static void begin_at(struct trainer *t, int64_t epoch)
+{
+    go_on_at(t, epoch, 0);
+    t->state.train = t->state.window = (struct metrics){0};
+}
+
+static int64_t update_images(const struct plan *p)
+{
+    return p->batch * p->world * p->accumulation.group;
+}
+
+/*
+ * Updates have another number of images than those of the checkpoint, as with another
+ * number of processes: the epoch goes on with its next image or, where an update does not
+ * begin there, with the few before it again.
+ */
+static void adopt_updates(struct trainer *t, int64_t step)
+{
+    const struct plan *p = &t->session.plan;
+    int64_t then = t->state.updates_per_epoch, now = p->updates_per_epoch;
+    int64_t in_epoch = step - t->state.epoch * then;
+    int64_t images = in_epoch * t->state.update_images;
+    int64_t updates = in_epoch == then ? now : images / update_images(p);
+
+    log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes on "
+                "after %lld images of epoch %lld%s",
+                (long long)then, (long long)now,
+                (long long)(updates * update_images(p)), (long long)t->state.epoch,
+                updates * update_images(p) == images ? "" : ", and does a few again");
+    if (updates)
+        go_on_at(t, t->state.epoch, updates);
+    else
+        begin_at(t, t->state.epoch);
 }
 
 /* A loss scale goes on where both runs find theirs; else this run has one of its own. */
@@ -134,7 +190,6 @@ static void adopt_scale(const struct trainer *t, struct control *c)
  */
 static void adopt(struct trainer *t, uint64_t data)
 {
-    int64_t now = t->session.plan.updates_per_epoch, then = t->state.updates_per_epoch;
     const struct accumulation *a = &t->session.plan.accumulation;
     struct control c = session_control(&t->session);
     int64_t begun = c.micro - accumulation_micro(a, c.step);
@@ -152,12 +207,8 @@ static void adopt(struct trainer *t, uint64_t data)
                     "labels of '%s' has changed",
                     t->feed.train->name);
     t->state.data = data;
-    if (then != now) {
-        log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes "
-                    "on at the start of epoch %lld",
-                    (long long)then, (long long)now, (long long)t->state.epoch);
-        begin_at(t, t->state.epoch);
-    }
+    if (t->state.updates_per_epoch != t->session.plan.updates_per_epoch)
+        adopt_updates(t, c.step);
     session_set_metrics(&t->session, &t->state.train);
     t->skipped = c.skipped;
 }
@@ -213,6 +264,7 @@ static bool load_start(struct trainer *t)
     if (!resumed && cfg->train.start_epoch)
         begin_at(t, cfg->train.start_epoch);
     t->state.updates_per_epoch = t->session.plan.updates_per_epoch;
+    t->state.update_images = update_images(&t->session.plan);
     t->state.data = data;
     strbuf_release(&why);
     return resumed;

@@ -1,0 +1,352 @@
+#include "train/beside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "io/json.h"
+#include "train/checkpoint.h"
+
+enum { MOST_FAILURES = 5 };
+
+#define START  "validate_step_"
+#define ENDING ".safetensors"
+
+/* ---- what waits ---- */
+
+static void add_item(struct beside *b, char *path, int64_t step, int64_t epoch)
+{
+    GROW(b->item, b->n, b->cap);
+    b->item[b->n++] = (struct beside_item){.path = path, .step = step, .epoch = epoch};
+}
+
+static char *path_of(const struct beside *b, int64_t step)
+{
+    char *name = xasprintf(START "%lld" ENDING, (long long)step);
+    char *path = path_join(b->dir, name);
+
+    free(name);
+    return path;
+}
+
+static void drop_item(struct beside *b, int i)
+{
+    if (unlink(b->item[i].path) && errno != ENOENT)
+        log_warning("cannot delete '%s': %s", b->item[i].path, strerror(errno));
+    free(b->item[i].path);
+    memmove(&b->item[i], &b->item[i + 1],
+            (size_t)(b->n - i - 1) * sizeof(*b->item));
+    b->n--;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct beside_item *x = a, *y = b;
+
+    return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* Files that an earlier process of the run has left; those of updates that will be done
+ * again go. */
+static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
+{
+    int n;
+    char **name = dir_list(b->dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        long long at = strncmp(name[i], START, strlen(START)) != 0
+                           ? -1
+                           : strtoll(name[i] + strlen(START), NULL, 10);
+        struct checkpoint_mark mark;
+        struct strbuf why = STRBUF_INIT;
+        char *path = at < 0 ? NULL : path_of(b, at);
+
+        if (path && !checkpoint_mark(path, &mark, &why))
+            add_item(b, path, mark.step, (mark.step - 1) / epoch_updates);
+        else
+            free(path);
+        strbuf_release(&why);
+    }
+    dir_list_free(name, n);
+    if (b->n)
+        qsort(b->item, (size_t)b->n, sizeof(*b->item), by_step);
+    while (b->n && b->item[b->n - 1].step > step)
+        drop_item(b, b->n - 1);
+    if (b->n)
+        log_info("%d checkpoint%s of before %s still to be evaluated", b->n,
+                 b->n == 1 ? "" : "s", b->n == 1 ? "is" : "are");
+}
+
+void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch)
+{
+    char *path = path_of(b, step);
+
+    for (int i = b->n; i-- > 0;)
+        if (b->item[i].step == step)
+            drop_item(b, i);
+    (void)unlink(path);
+    if (link(file, path) && file_copy(file, path)) {
+        log_warning("epoch %lld is not validated: cannot link '%s' to '%s': %s",
+                    (long long)epoch, path, file, strerror(errno));
+        free(path);
+        return;
+    }
+    add_item(b, path, step, epoch);
+}
+
+int beside_left(const struct beside *b)
+{
+    int n = 0;
+
+    for (int i = 0; i < b->n; i++)
+        n += !b->item[i].known;
+    return n;
+}
+
+void beside_keep(struct beside *b)
+{
+    for (int i = 0; i < b->n; i++)
+        b->item[i].kept = b->item[i].known;
+}
+
+void beside_forget(struct beside *b)
+{
+    while (b->n && b->item[0].kept)
+        drop_item(b, 0);
+}
+
+void beside_best(const struct beside *b, int64_t step)
+{
+    char *from = path_of(b, step), *best = path_join(b->dir, "best" ENDING);
+    char *tmp = xasprintf("%s" ATOMIC_ENDING, best);
+
+    (void)unlink(tmp);
+    if ((link(from, tmp) && file_copy(from, tmp)) || rename(tmp, best))
+        log_warning("the best checkpoint is not saved: cannot link '%s' to '%s': %s",
+                    best, from, strerror(errno));
+    (void)unlink(tmp); /* rename leaves it if both are one file already */
+    free(from);
+    free(best);
+    free(tmp);
+}
+
+/* ---- the evaluator ---- */
+
+/* It is no process of the run's group, whoever started that. */
+static void leave_group(void)
+{
+    extern char **environ;
+    static const char *const of_launchers[] = {"OMPI_", "PMIX_", "PMI_", "SLURM_", NULL};
+
+    for (int k = 0; of_launchers[k]; k++)
+        for (int i = 0; environ[i];) {
+            size_t len = strlen(of_launchers[k]);
+            char name[128];
+
+            if (strncmp(environ[i], of_launchers[k], len) != 0 ||
+                strcspn(environ[i], "=") >= sizeof(name)) {
+                i++;
+                continue;
+            }
+            (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(environ[i], "="),
+                           environ[i]);
+            (void)unsetenv(name);
+        }
+    (void)unsetenv("WORLD_SIZE");
+}
+
+static _Noreturn void become(const struct beside *b)
+{
+    char *config = path_join(b->dir, "config.yaml");
+    char *where = path_join(b->dir, BESIDE_SOCKET), self[4096] = "";
+    const char *word[] = {self,       "eval",   "--cfg",       config,
+                          "--beside", where,    "--device",    b->cfg->train.validate_device,
+                          "--resume", "",       "--log-level", "warning",
+                          NULL};
+
+    (void)!readlink("/proc/self/exe", self, sizeof(self) - 1);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setpriority(PRIO_PROCESS, 0, 10); /* training comes first */
+    leave_group();
+    (void)execv(self, (char *const *)(uintptr_t)word);
+    _exit(127);
+}
+
+static void start(struct beside *b)
+{
+    b->child = fork();
+    if (!b->child)
+        become(b);
+    if (b->child < 0) {
+        b->child = 0;
+        b->failures++;
+        log_warning("cannot start an evaluator: %s", strerror(errno));
+    }
+}
+
+static void hang_up(struct beside *b)
+{
+    if (b->peer >= 0)
+        (void)close(b->peer);
+    b->peer = -1;
+    strbuf_reset(&b->said);
+    for (int i = 0; i < b->n; i++)
+        b->item[i].told = b->item[i].known;
+}
+
+/* It has ended: that is no reason for training to. */
+static void reap(struct beside *b)
+{
+    int status;
+
+    if (!b->child || waitpid(b->child, &status, WNOHANG) <= 0)
+        return;
+    b->child = 0;
+    hang_up(b);
+    b->failures++;
+    b->not_before = clock_now() + b->failures;
+    log_warning("the evaluator ended (%s %d): %s",
+                WIFSIGNALED(status) ? "signal" : "exit code",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                b->failures < MOST_FAILURES ? "it is started again"
+                                            : "it has ended too often, and what is left "
+                                              "is validated when the run is started again");
+}
+
+bool beside_gave_up(const struct beside *b)
+{
+    return b->failures >= MOST_FAILURES && b->peer < 0;
+}
+
+static void look_after(struct beside *b)
+{
+    reap(b);
+    if (b->peer < 0)
+        b->peer = accept4(b->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (b->peer < 0 && !b->child && b->failures < MOST_FAILURES && beside_left(b) &&
+        clock_now() >= b->not_before)
+        start(b);
+}
+
+static void tell(struct beside *b)
+{
+    struct beside_item *i = b->item, *end = b->item + b->n;
+    struct strbuf line = STRBUF_INIT;
+    struct json_writer w = json_writer(&line);
+
+    while (i < end && i->known)
+        i++;
+    if (i == end || i->told || b->peer < 0)
+        return;
+    json_begin_object(&w, NULL);
+    json_put_string(&w, "evaluate", i->path);
+    json_put_int(&w, "step", i->step);
+    json_put_int(&w, "epoch", i->epoch);
+    json_end(&w);
+    strbuf_addch(&line, '\n');
+    i->told = send(b->peer, line.buf, line.len, MSG_NOSIGNAL) == (ssize_t)line.len;
+    if (!i->told)
+        hang_up(b);
+    strbuf_release(&line);
+}
+
+static void hear(struct beside *b)
+{
+    char text[4096];
+    ssize_t n = 1;
+
+    while (b->peer >= 0 && n > 0) {
+        n = recv(b->peer, text, sizeof(text), MSG_DONTWAIT);
+        if (n > 0)
+            strbuf_add(&b->said, text, (size_t)n);
+        else if (!n || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            hang_up(b);
+    }
+}
+
+/* The first whole line is taken. */
+static bool take_line(struct beside *b, struct beside_result *r)
+{
+    char *end = b->said.len ? memchr(b->said.buf, '\n', b->said.len) : NULL;
+    struct strbuf rest = STRBUF_INIT;
+    bool good;
+
+    if (!end)
+        return false;
+    *end = '\0';
+    good = beside_result_get(b->said.buf, r);
+    if (!good)
+        log_warning("the evaluator says '%.100s', which is no result", b->said.buf);
+    strbuf_add(&rest, end + 1, b->said.len - (size_t)(end + 1 - b->said.buf));
+    strbuf_release(&b->said);
+    b->said = rest;
+    return good;
+}
+
+bool beside_next(struct beside *b, struct beside_result *r)
+{
+    look_after(b);
+    tell(b);
+    hear(b);
+    while (take_line(b, r))
+        for (int i = 0; i < b->n; i++)
+            if (b->item[i].step == r->step && !b->item[i].known) {
+                b->item[i].known = true;
+                r->epoch = b->item[i].epoch;
+                b->failures = 0;
+                tell(b);
+                return true;
+            }
+    return false;
+}
+
+void beside_open(struct beside *b, const struct config *cfg, const char *dir,
+                 int64_t step, int64_t epoch_updates)
+{
+    char *path = path_join(dir, BESIDE_SOCKET);
+
+    *b = (struct beside){.cfg = cfg, .dir = dir, .peer = -1};
+    b->listening = beside_listen(path);
+    if (b->listening < 0)
+        die("TRAIN.VALIDATE beside: cannot make the socket '%s': %s", path,
+            strerror(errno));
+    find_items(b, step, epoch_updates);
+    free(path);
+}
+
+/* An evaluator leaves when nobody is at the other end. */
+void beside_close(struct beside *b)
+{
+    char *path;
+
+    if (!b->dir)
+        return;
+    path = path_join(b->dir, BESIDE_SOCKET);
+    hang_up(b);
+    if (b->child) {
+        (void)kill(b->child, SIGTERM);
+        (void)waitpid(b->child, NULL, 0);
+    }
+    (void)close(b->listening);
+    (void)unlink(path);
+    free(path);
+    for (int i = 0; i < b->n; i++)
+        free(b->item[i].path);
+    free(b->item);
+    strbuf_release(&b->said);
+    *b = (struct beside){0};
+}

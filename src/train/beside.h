@@ -1,0 +1,82 @@
+/*
+ * TRAIN.VALIDATE beside: validation in a process of its own, an evaluator, while training
+ * goes on. The two talk by a Unix domain socket in the run's folder, a JSON object a line:
+ *
+ *   training   {"evaluate": "RUN/validate_step_400.safetensors", "step": 400, "epoch": 3}
+ *   evaluator  {"step": 400, "epoch": 3, "images": 10000, "seconds": 21.4,
+ *               "val_loss": ..., "val_top1": ..., "ema_top1": ..., "val_iou": [...]}
+ *
+ * What waits to be evaluated is a file, another name of a checkpoint of the run, so that
+ * neither the end of a process nor KEEP_CHECKPOINTS takes it away. It goes when a
+ * checkpoint is written that knows its result; a run that starts again finds the others,
+ * and catches up. An evaluator that ends is started again. One that somebody started by
+ * hand, on another device, is as welcome: trainc eval --beside RUN/validate.sock.
+ *
+ *   beside_open(&b, cfg, dir);           after the run's folder is there
+ *   beside_add(&b, file, step, epoch);   a checkpoint is written: evaluate it
+ *   while (beside_next(&b, &r)) ...      results so far, in order; waits for nothing
+ *   beside_keep(&b);                     a checkpoint begins to be written,
+ *   beside_forget(&b);                   and is whole
+ *   beside_close(&b);
+ */
+#ifndef TRAIN_BESIDE_H
+#define TRAIN_BESIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/strbuf.h"
+#include "config/config.h"
+#include "train/scores.h"
+#include "train/segmentation.h"
+
+#define BESIDE_SOCKET "validate.sock"
+
+struct beside_result {
+    int64_t step, epoch, images;
+    double seconds;
+    struct scores val, ema;
+    struct class_iou iou;
+};
+
+struct beside {
+    const struct config *cfg;
+    const char *dir;     /* the caller's */
+    int listening, peer; /* -1: none */
+    pid_t child;         /* 0: none */
+    int failures;        /* ends of the evaluator since its last result */
+    double not_before;   /* clock_now() of its next start */
+    struct strbuf said;  /* by the evaluator, not whole yet */
+    struct beside_item {
+        int64_t step, epoch;
+        char *path;
+        bool told, known, kept; /* kept: a checkpoint is being written that knows it */
+    } * item;
+    int n, cap;
+};
+
+/* Of a run that goes on at update `step`, with so many updates an epoch; it may have left
+ * files. */
+void beside_open(struct beside *b, const struct config *cfg, const char *dir,
+                 int64_t step, int64_t epoch_updates);
+void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch);
+bool beside_next(struct beside *b, struct beside_result *r);
+int beside_left(const struct beside *b); /* that have no result yet */
+/* The evaluator failed again and again: nothing more will come. */
+bool beside_gave_up(const struct beside *b);
+/* best.safetensors becomes what was evaluated at `step`. */
+void beside_best(const struct beside *b, int64_t step);
+void beside_keep(struct beside *b);
+void beside_forget(struct beside *b);
+void beside_close(struct beside *b);
+
+/* A line of the evaluator's, without its newline, and back. False: it is none. */
+void beside_result_put(struct strbuf *line, const struct beside_result *r);
+bool beside_result_get(const char *line, struct beside_result *r);
+
+/* A Unix domain socket at a path of any length: to listen, or to connect. -1 and errno. */
+int beside_listen(const char *path);
+int beside_connect(const char *path);
+
+#endif

@@ -1,0 +1,130 @@
+/* The other side of train/beside.h: a process that evaluates what training tells it of. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "io/json.h"
+#include "train/beside.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/progress.h"
+#include "train/signals.h"
+#include "train/trainer.h"
+#include "train/val_images.h"
+
+struct evaluator {
+    struct session session;
+    struct feed feed;
+    struct evaluation evaluation;
+    int peer;
+};
+
+static void paint(struct evaluator *v, const char *file, int64_t epoch)
+{
+    char *run = path_dirname(file), *dir = path_join(run, "images");
+    char *prefix = val_images_of_epoch(epoch);
+    struct val_images p = {
+        .dir = dir, .prefix = prefix, .n = (int)v->session.cfg->log.images};
+
+    (void)val_images_write(&p, &v->session, &v->feed);
+    free(run);
+    free(dir);
+    free(prefix);
+}
+
+/* False: nobody listens any more, or a signal came. */
+static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t epoch)
+{
+    struct beside_result r = {.step = step, .epoch = epoch};
+    struct strbuf text = STRBUF_INIT;
+    struct run_state state = {0};
+    bool sent;
+
+    if (checkpoint_read(file, &v->session, &state, &v->feed.classes, &text))
+        die("%s", text.buf);
+    if (!evaluate(&v->session, &v->feed, "Val", &v->evaluation))
+        return false;
+    r.val = evaluate_scores(&v->evaluation, SESSION_RAW);
+    r.ema = evaluate_scores(&v->evaluation, SESSION_EMA);
+    r.iou = segmentation_iou(v->evaluation.pixels[SESSION_RAW]);
+    r.images = v->evaluation.images;
+    r.seconds = v->evaluation.seconds;
+    paint(v, file, epoch);
+    beside_result_put(&text, &r);
+    strbuf_addch(&text, '\n');
+    sent = send(v->peer, text.buf, text.len, MSG_NOSIGNAL) == (ssize_t)text.len;
+    strbuf_release(&text);
+    return sent;
+}
+
+static bool obey(struct evaluator *v, const char *line)
+{
+    json_t *o = json_loads(line, 0, NULL);
+    const json_t *file = json_object_get(o, "evaluate");
+    bool goes_on;
+
+    if (!json_is_string(file))
+        die("training says '%.100s', which names no checkpoint", line);
+    goes_on = answer(v, json_string_value(file),
+                     json_integer_value(json_object_get(o, "step")),
+                     json_integer_value(json_object_get(o, "epoch")));
+    json_decref(o);
+    return goes_on;
+}
+
+/* Line after line, until training ends. */
+static void serve(struct evaluator *v)
+{
+    struct strbuf line = STRBUF_INIT;
+    bool goes_on = true;
+
+    while (goes_on && !signals_pending()) {
+        char c;
+        ssize_t n = recv(v->peer, &c, 1, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        if (c != '\n') {
+            strbuf_addch(&line, c);
+            continue;
+        }
+        goes_on = obey(v, line.buf);
+        strbuf_reset(&line);
+    }
+    strbuf_release(&line);
+}
+
+int trainer_eval_beside(struct config *cfg, const char *socket)
+{
+    struct evaluator v = {.peer = beside_connect(socket)};
+
+    if (v.peer < 0)
+        die("--beside '%s': no training listens there: %s", socket, strerror(errno));
+    signals_install(0);
+    (void)signal(SIGINT, SIG_IGN); /* Ctrl-C means training, which ends this process */
+    progress_init(PROGRESS_OFF);
+    feed_open(&v.feed, cfg, false);
+    session_init(
+        &v.session, cfg,
+        &(struct session_options){.eval = true, .class_weight = v.feed.class_weight});
+    session_alloc(&v.session);
+    feed_start(&v.feed, &v.session);
+    signals_started();
+    serve(&v);
+    if (feed_failure(&v.feed))
+        die("%s", feed_failure(&v.feed));
+    session_drain(&v.session);
+    feed_close(&v.feed);
+    session_release(&v.session);
+    evaluate_release(&v.evaluation);
+    (void)close(v.peer);
+    return signals_pending() ? 128 + signals_pending() : EXIT_OK;
+}

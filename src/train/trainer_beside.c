@@ -1,0 +1,167 @@
+/* Rows of train/hooks.h: what an evaluator finds beside a run becomes part of the run. */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "dist/group.h"
+#include "train/hooks.h"
+#include "train/trainer_run.h"
+
+bool trainer_validates_beside(const struct trainer *t)
+{
+    return t->cfg->train.validate == VALIDATE_BESIDE;
+}
+
+bool trainer_beside_due(const struct trainer *t)
+{
+    int64_t epoch = t->state.epoch;
+
+    return trainer_validates_beside(t) &&
+           (epoch % t->cfg->train.eval_freq == 0 || epoch == t->cfg->train.epochs);
+}
+
+static void begin(struct trainer *t)
+{
+    t->judged_epoch = -1;
+    if (trainer_validates_beside(t) && dist_is_first())
+        beside_open(&t->beside, t->cfg, t->output.dir, t->step,
+                    t->session.plan.updates_per_epoch);
+}
+
+static void say(const struct trainer *t, const struct beside_result *r)
+{
+    const double *v = r->val.value, *e = r->ema.value;
+
+    if (t->session.plan.model->family->task == MODEL_SEGMENT)
+        log_info(" * epoch %lld: mIoU %.4f acc %.4f loss %.5f (EMA %.4f; %lld images, "
+                 "%.1f s beside)",
+                 (long long)r->epoch, v[SCORE_MIOU], v[SCORE_ACC], v[SCORE_LOSS],
+                 e[SCORE_MIOU], (long long)r->images, r->seconds);
+    else
+        log_info(" * epoch %lld: Acc@1 %.3f Acc@5 %.3f loss %.5f (EMA %.3f; %lld images, "
+                 "%.1f s beside)",
+                 (long long)r->epoch, v[SCORE_TOP1], v[SCORE_TOP5], v[SCORE_LOSS],
+                 e[SCORE_TOP1], (long long)r->images, r->seconds);
+}
+
+/* The classes as output_val wants them. */
+static struct segmentation classes_of(const struct class_iou *iou)
+{
+    struct segmentation s = {.classes = iou->n};
+
+    for (int k = 0; k < iou->n; k++)
+        s.of[k].iou = iou->of[k];
+    return s;
+}
+
+static void merge(struct trainer *t, const struct beside_result *r)
+{
+    enum score which = score_best(t->session.plan.model->family->task);
+    struct segmentation classes = classes_of(&r->iou);
+    double score = r->val.value[which];
+    struct val_line l = {.step = r->step,
+                         .epoch = r->epoch,
+                         .val = r->val,
+                         .ema = r->ema,
+                         .classes = r->iou.n ? &classes : NULL};
+
+    t->state.val = r->val;
+    t->state.ema = r->ema;
+    t->state.val_iou = r->iou;
+    t->state.val_step = r->step;
+    t->merged = true;
+    say(t, r);
+    output_late(&t->output, &l);
+    if (isnan(score) || r->ema.value[which] > score)
+        score = r->ema.value[which];
+    if (trainer_judge(t, score, r->epoch))
+        beside_best(&t->beside, r->step);
+    hook_commands.any(t, HOOK_EVAL);
+}
+
+/* Results that have come; waits for nothing. */
+static void hear(struct trainer *t)
+{
+    struct beside_result r;
+
+    while (t->beside.dir && beside_next(&t->beside, &r))
+        merge(t, &r);
+}
+
+/* What the first process knows of scores, all know. */
+static void tell(struct trainer *t)
+{
+    struct {
+        double best_score;
+        int64_t best_epoch, judged_epoch;
+    } now = {t->state.best_score, t->state.best_epoch, t->judged_epoch};
+
+    if (!trainer_validates_beside(t))
+        return;
+    dist_tell(&now, (int)sizeof(now));
+    t->state.best_score = now.best_score;
+    t->state.best_epoch = now.best_epoch;
+    t->judged_epoch = now.judged_epoch;
+}
+
+static void at_epoch(struct trainer *t)
+{
+    hear(t);
+    tell(t);
+}
+
+static void at_checkpoint(struct trainer *t)
+{
+    if (t->to_validate)
+        beside_add(&t->beside, t->checkpoint, t->saved_step,
+                   (t->saved_step - 1) / t->session.plan.updates_per_epoch);
+    t->to_validate = false;
+    if (t->beside.dir)
+        beside_forget(&t->beside);
+}
+
+/* For what is left, unless the run is asked to stop. All processes come here. */
+static void wait_for_results(struct trainer *t)
+{
+    while (!trainer_asked_to_stop(t)) {
+        hear(t);
+        if (!dist_max(t->beside.dir && !beside_gave_up(&t->beside) &&
+                      beside_left(&t->beside)))
+            break;
+        (void)usleep(20000);
+    }
+    if (t->beside.dir && beside_left(&t->beside))
+        log_warning("%d checkpoint%s not validated yet: the run goes on with that when it "
+                    "is started again",
+                    beside_left(&t->beside),
+                    beside_left(&t->beside) == 1 ? " is" : "s are");
+    tell(t);
+}
+
+/* With a checkpoint that knows all results. */
+static void at_end(struct trainer *t)
+{
+    if (!trainer_validates_beside(t) || t->diverged)
+        return;
+    wait_for_results(t);
+    if (dist_max(t->merged) && !t->replay && !t->diverged) {
+        trainer_save(t, t->step % t->session.plan.updates_per_epoch == 0);
+        trainer_collect(t);
+    }
+    if (t->beside.dir && beside_gave_up(&t->beside) && !t->code)
+        t->code = EXIT_FAILED;
+}
+
+const struct hook hook_beside = {
+    .name = "beside",
+    .at = {[HOOK_START] = begin,
+           [HOOK_STEP] = hear,
+           [HOOK_EPOCH] = at_epoch,
+           [HOOK_CHECKPOINT] = at_checkpoint},
+};
+
+const struct hook hook_beside_end = {
+    .name = "beside_end",
+    .at = {[HOOK_END] = at_end},
+};

@@ -1,0 +1,117 @@
+#!/bin/bash
+# TRAIN.VALIDATE beside: a process of its own finds the scores that validation inline
+# finds, and they are in metrics.jsonl, summary.csv, TensorBoard, the result and the choice
+# of the best; an evaluator that is killed costs nothing; a run that is killed with
+# checkpoints not validated catches up when it is started again; also in two ranks, with an
+# evaluator that somebody starts by hand, and from a cache of decoded images on disk.
+#
+#   tests/e2e/beside.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-beside.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
+train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --epochs 6 --tensorboard)
+beside=("${train[@]}" --output beside --result r.json --opts TRAIN.VALIDATE=beside)
+run=resnet20/default
+scores() { grep '"kind":"val"' "$1/$run/metrics.jsonl" | sort; }
+table() { cut -d, -f1-9 "$1/$run/summary.csv"; } # the rest is rates and seconds
+# Scalars of TensorBoard, by their tags.
+points() { grep -h -a -o 'val/[a-z0-9_]*' "$1/$run"/events.* | sort | uniq -c; }
+same() { # FOLDER WHAT
+  [ "$(scores inline | wc -l)" = 6 ] || fail "nothing to compare"
+  diff <(scores inline) <(scores "$1") || fail "$2: other scores"
+  diff <(table inline) <(table "$1") || fail "$2: another summary.csv"
+  diff <(points inline) <(points "$1") || fail "$2: other points in TensorBoard"
+  diff <(grep best_ in.json) <(grep best_ r.json) || fail "$2: another best"
+  # of the weights of the same epoch: what is behind the header, whose times differ
+  cmp -s <(tail -c 1000000 "inline/$run/best.safetensors") <(tail -c 1000000 "$1/$run/best.safetensors") ||
+    fail "$2: best.safetensors is of another epoch"
+  [ -z "$(ls "$1/$run" | grep validate)" ] || fail "$2: files are left"
+}
+
+"${train[@]}" --output inline --result in.json >log 2>&1 || { cat log; fail "inline"; }
+"${beside[@]}" >log 2>&1 || { cat log; fail "beside"; }
+same beside "undisturbed"
+[ "$(grep -c "beside)" log)" = 6 ] || fail "not said"
+[ -z "$(pgrep -f "$dir/beside")" ] || fail "an evaluator is left"
+echo "ok: the same scores"
+
+# The evaluator is killed again and again: it is started anew, and training does not wait.
+rm -rf beside
+"${beside[@]}" >log 2>&1 &
+pid=$!
+killed=0
+while kill -0 $pid 2>/dev/null; do
+  child=$(pgrep -P $pid -f "eval --cfg")
+  [ -n "$child" ] && [ $killed -lt 2 ] && sleep 0.1 && kill -9 "$child" 2>/dev/null && killed=$((killed + 1))
+  sleep 0.02
+done
+wait $pid || { cat log; fail "a killed evaluator ends the run"; }
+[ $killed = 2 ] && [ "$(grep -c "the evaluator ended (signal 9): it is started again" log)" = 2 ] ||
+  { cat log; fail "killed $killed times, and not said"; }
+same beside "a killed evaluator"
+echo "ok: a killed evaluator"
+
+# The run is killed before the last results are there, and after.
+for lines in 1 3 5; do
+  rm -rf beside
+  "${beside[@]}" >log 2>&1 &
+  pid=$!
+  while ! [ "$(scores beside 2>/dev/null | wc -l)" -ge $lines ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
+  kill -9 $pid
+  wait $pid 2>/dev/null
+  "${beside[@]}" >log 2>&1 || { cat log; fail "killed after $lines scores: does not go on"; }
+  same beside "killed after $lines scores"
+done
+# With nothing left to train.
+rm -rf beside
+"${beside[@]}" >log 2>&1 &
+pid=$!
+while ! [ -e "beside/$run/ckpt_epoch_5.safetensors" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done
+kill -9 $pid
+wait $pid 2>/dev/null
+"${beside[@]}" >log 2>&1 || { cat log; fail "killed at the end: does not go on"; }
+same beside "killed at the end"
+echo "ok: a killed run catches up"
+
+# Two ranks: the first has the evaluator. An early stop is everybody's.
+rm -rf beside
+mpirun --oversubscribe -n 2 "${beside[@]}" DATA.BATCH_SIZE=4 TRAIN.EARLY_STOP=20 >log 2>&1 || { cat log; fail "two ranks"; }
+[ "$(scores beside | wc -l)" = 6 ] || fail "two ranks: $(scores beside | wc -l) scores"
+
+# By hand, and from decoded images that both processes share.
+rm -rf beside
+"$trainc" train --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --output beside \
+  --result r.json --cache mmap --opts TRAIN.VALIDATE=beside TRAIN.EPOCHS=6 LOG.TENSORBOARD=True >log 2>&1 || { cat log; fail "decoded images"; }
+same beside "decoded images"
+[ "$(ls -d shapes/.trainc-cache-* 2>/dev/null | wc -l)" -ge 1 ] || fail "no cache on disk"
+rm -rf beside
+(
+  while ! [ -S "beside/$run/validate.sock" ]; do sleep 0.005; done
+  exec "$trainc" eval --cfg "beside/$run/config.yaml" --device ref --beside "beside/$run/validate.sock" --log-level debug >hand 2>&1
+) &
+"${beside[@]}" DEBUG.REDZONES=False >log 2>&1 || { cat log; fail "by hand"; }
+wait
+[ "$(scores beside | wc -l)" = 6 ] || { cat log hand; fail "by hand: $(scores beside | wc -l) scores"; }
+echo "ok: two ranks, by hand, decoded images"
+
+refused() { # WHAT THE ERROR SAYS, ARGUMENTS...
+  local says=$1
+  shift
+  "${train[@]}" --output no "$@" >log 2>&1
+  [ $? = 2 ] && [ "$(grep -c "^trainc: error:.*$says" log)" = 1 ] || { cat log; fail "not refused: $says"; }
+}
+refused "the schedule plateau waits for the score" --sched plateau --opts TRAIN.VALIDATE=beside
+refused "TRAIN.VALIDATE_DEVICE gpu is no device" --opts TRAIN.VALIDATE=beside TRAIN.VALIDATE_DEVICE=gpu
+"$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --beside nowhere/validate.sock >log 2>&1
+[ $? = 1 ] && grep -q "no training listens there" log || { cat log; fail "no socket"; }
+[ ! -e no ] || fail "a refused run has a folder"
+
+[ $fails = 0 ] && echo "beside: passed" || { echo "beside: $fails failed"; exit 1; }
