@@ -108,6 +108,14 @@ void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch)
     add_item(b, path, step, epoch);
 }
 
+bool beside_has(const struct beside *b, int64_t step)
+{
+    for (int i = 0; i < b->n; i++)
+        if (b->item[i].step == step)
+            return true;
+    return false;
+}
+
 int beside_left(const struct beside *b)
 {
     int n = 0;

@@ -62,6 +62,7 @@ void beside_open(struct beside *b, const struct config *cfg, const char *dir,
                  int64_t step, int64_t epoch_updates);
 void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch);
 bool beside_next(struct beside *b, struct beside_result *r);
+bool beside_has(const struct beside *b, int64_t step); /* with a result or not */
 int beside_left(const struct beside *b); /* that have no result yet */
 /* The evaluator failed again and again: nothing more will come. */
 bool beside_gave_up(const struct beside *b);

@@ -1,8 +1,11 @@
 /* Rows of train/hooks.h: what an evaluator finds beside a run becomes part of the run. */
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "dist/group.h"
 #include "train/hooks.h"
@@ -21,12 +24,30 @@ bool trainer_beside_due(const struct trainer *t)
            (epoch % t->cfg->train.eval_freq == 0 || epoch == t->cfg->train.epochs);
 }
 
+/* The run was killed after the checkpoint that it goes on from was written, and before it
+ * had another name. */
+static void add_newest(struct trainer *t)
+{
+    int64_t epochs = t->state.epoch;
+    char *name = xasprintf("ckpt_epoch_%lld.safetensors", (long long)epochs - 1);
+    char *path = path_join(t->output.dir, name);
+
+    if (t->resumed && trainer_beside_due(t) && t->state.val_step != t->step &&
+        t->step == epochs * t->session.plan.updates_per_epoch &&
+        !beside_has(&t->beside, t->step) && file_exists(path))
+        beside_add(&t->beside, path, t->step, epochs - 1);
+    free(name);
+    free(path);
+}
+
 static void begin(struct trainer *t)
 {
     t->judged_epoch = -1;
-    if (trainer_validates_beside(t) && dist_is_first())
-        beside_open(&t->beside, t->cfg, t->output.dir, t->step,
-                    t->session.plan.updates_per_epoch);
+    if (!trainer_validates_beside(t) || !dist_is_first())
+        return;
+    beside_open(&t->beside, t->cfg, t->output.dir, t->step,
+                t->session.plan.updates_per_epoch);
+    add_newest(t);
 }
 
 static void say(const struct trainer *t, const struct beside_result *r)
