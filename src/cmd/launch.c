@@ -1,15 +1,18 @@
 /* trainc launch: several processes that train one model, started by Open MPI's mpirun. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "cmd/launch_hosts.h"
 #include "cmd/run.h"
 
 static volatile sig_atomic_t child, asked;
@@ -103,6 +106,62 @@ static _Noreturn void become(const struct command *c)
     die("cannot start mpirun, which Debian's openmpi-bin has: %s", strerror(errno));
 }
 
+/* How many of mpirun's children are processes of the run: trainc, as this one. */
+static int ranks_here(pid_t mpirun)
+{
+    char path[64], here[4096] = "", text[4096] = "";
+    int n = 0;
+    FILE *f;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)mpirun,
+                   (int)mpirun);
+    f = fopen(path, "r");
+    if (f) {
+        (void)!fread(text, 1, sizeof(text) - 1, f);
+        (void)fclose(f);
+    }
+    (void)!readlink("/proc/self/exe", here, sizeof(here) - 1);
+    for (char *at = text, *end; *at; at = end) {
+        long pid = strtol(at, &end, 10);
+        char exe[4096] = "";
+
+        if (end == at)
+            break;
+        (void)snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
+        n += readlink(path, exe, sizeof(exe) - 1) > 0 && !strcmp(exe, here);
+    }
+    return n;
+}
+
+/*
+ * Ended, 0: not yet. An mpirun whose processes here have ended waits for machines that may
+ * be gone, for ever: it gets some seconds.
+ */
+static pid_t wait_for(pid_t pid, int *status)
+{
+    enum { PATIENCE = 5 };
+    double alone_since = 0;
+    bool seen = false;
+    pid_t ended;
+
+    while (!(ended = waitpid(pid, status, WNOHANG)) || (ended < 0 && errno == EINTR)) {
+        bool any = ranks_here(pid) > 0;
+
+        seen |= any;
+        if (any || !seen)
+            alone_since = 0;
+        else if (!(alone_since > 0))
+            alone_since = clock_now();
+        else if (clock_now() - alone_since > PATIENCE) {
+            log_warning("the processes here have ended, and mpirun waits for others: it is "
+                        "killed");
+            (void)kill(pid, SIGKILL);
+        }
+        (void)usleep(100000);
+    }
+    return ended;
+}
+
 /* The exit code, as a shell has it. */
 static int run_once(const struct command *c)
 {
@@ -114,10 +173,29 @@ static int run_once(const struct command *c)
     if (!pid)
         become(c);
     child = pid;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    (void)wait_for(pid, &status);
     child = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* After a failure: without the machines that are gone, and with fewer processes if the
+ * others have too few slots. */
+static void look_for_hosts(struct launch *l)
+{
+    static char number[16];
+    struct strbuf alive = STRBUF_INIT;
+    int slots;
+
+    if (!l->hosts)
+        return;
+    slots = hosts_alive(l->hosts, &alive);
+    if (!slots)
+        die("none of the machines %s answers", l->hosts);
+    if (slots < strtol(l->n, NULL, 10)) {
+        (void)snprintf(number, sizeof(number), "%d", slots);
+        l->n = number;
+    }
+    l->hosts = strbuf_detach(&alive);
 }
 
 static int launch_main(int argc, char **argv)
@@ -131,10 +209,14 @@ static int launch_main(int argc, char **argv)
     (void)sigaction(SIGINT, &a, NULL);
     (void)sigaction(SIGHUP, &a, NULL);
     (void)sigaction(SIGUSR1, &a, NULL);
-    while ((code = run_once(&c)) && code != EXIT_USAGE && !asked && l.restarts-- > 0)
+    while ((code = run_once(&c)) && code != EXIT_USAGE && !asked && l.restarts-- > 0) {
         log_warning("the processes ended with the exit code %d; started again from their "
                     "newest checkpoint (%lld more times)",
                     code, (long long)l.restarts);
+        look_for_hosts(&l);
+        free(c.word);
+        c = command_of(&l, argc, argv);
+    }
     free(c.word);
     return asked && code == 128 + SIGUSR1 ? 128 + asked : code;
 }
@@ -144,7 +226,8 @@ static const struct cmd_flag launch_flags[] = {
     {"--hosts", "LIST", "machines and their slots: a:2,b:2 (mpirun's --host)"},
     {"--oversubscribe", NULL, "more processes than cores"},
     {"--restarts", "K",
-     "start again up to K times if the processes fail, not if the command is wrong (0)"},
+     "start again up to K times if the processes fail, not if the command is wrong (0); "
+     "without the machines that do not answer any more"},
     {0},
 };
 

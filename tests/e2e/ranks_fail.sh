@@ -1,0 +1,113 @@
+#!/bin/bash
+# A rank that is killed at any instant, and a machine that is cut off: all others end within
+# 10 seconds, and the run that is started again ends with the weights of one that was not
+# disturbed.
+#
+#   tests/e2e/ranks_fail.sh [TRAINC]
+#
+#   KILLS=3     how often a rank is killed; 20 where there is time
+#   SEED=...    of the instants
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks-fail.XXXXXX")
+id=$((RANDOM % 200))
+spaces=("tc${id}a" "tc${id}b")
+trap 'for n in "${spaces[@]}"; do ip netns del "$n" 2>/dev/null; done; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+# Until a process has ended, at most so many seconds; what it took, in tenths.
+ends() { # PID SECONDS
+  for ((tenths = 0; tenths < 10 * $2; tenths++)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
+train=(train --cfg "$here/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cpu --threads 1 --batch-size 4
+  --epochs 8 --save-steps 3 --output "$dir/two")
+newest() { ls two/*/*/last.safetensors 2>/dev/null; }
+
+began=$(date +%s%N)
+mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
+took=$((($(date +%s%N) - began) / 1000000))
+mv two undisturbed
+kills=${KILLS:-3} slowest=0
+for ((k = 0; k < kills; k++)); do
+  rm -rf two
+  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 &
+  pid=$!
+  rank=$((RANDOM % 2)) instant=$(((RANDOM * 32768 + RANDOM) % took))
+  sleep "$(awk -v ms=$instant 'BEGIN {print ms / 1000}')"
+  child=$(pgrep -P $pid -f "$dir/two" | sed -n "$((rank + 1))p")
+  [ -n "$child" ] && kill -9 "$child" 2>/dev/null
+  if [ -n "$child" ]; then
+    ends $pid 10 || { fail "killed rank $rank after $instant ms: the others go on (seed $seed)"; kill -9 $pid; }
+    [ $tenths -gt $slowest ] && slowest=$tenths
+    wait $pid
+    code=$?
+    [ $code != 0 ] || [ -n "$(newest)" ] || fail "killed rank $rank after $instant ms: exit code 0 (seed $seed)"
+    [ $code = 0 ] || grep -q "process rank $rank .* on node .* exited on signal 9" log ||
+      { cat log; fail "killed rank $rank after $instant ms: rank, host and reason are not named (seed $seed)"; }
+  else
+    wait $pid
+  fi
+  [ -z "$(newest)" ] || "$trainc" eval --resume "$(newest)" --data-path "$dir/shapes" --device cpu >log 2>&1 ||
+    { cat log; fail "killed rank $rank after $instant ms: the newest checkpoint is not whole (seed $seed)"; }
+  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || { cat log; fail "killed after $instant ms: does not go on"; }
+  cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors ||
+    fail "killed rank $rank after $instant ms: other weights (seed $seed)"
+done
+echo "ok: $kills kills, all others ended within $((slowest / 10)).$((slowest % 10)) s"
+
+# Two network namespaces are two machines; mpirun reaches them by an agent in place of ssh.
+machines() {
+  local a=${spaces[0]} b=${spaces[1]}
+  command -v ip >/dev/null && ip netns add "$a" 2>/dev/null && ip netns add "$b" 2>/dev/null &&
+    ip link add "$a" netns "$a" type veth peer name "$b" netns "$b" 2>/dev/null || return 1
+  ip -n "$a" addr add "10.87.$id.1/24" dev "$a" && ip -n "$b" addr add "10.87.$id.2/24" dev "$b" &&
+    ip -n "$a" link set "$a" up && ip -n "$b" link set "$b" up && ip -n "$a" link set lo up && ip -n "$b" link set lo up
+}
+if machines; then
+  cat >agent <<EOF
+#!/bin/bash
+while [[ \$1 == -* ]]; do shift; done
+case \$1 in
+10.87.$id.1) space=${spaces[0]} ;;
+10.87.$id.2) space=${spaces[1]}; ip -n \$space link show \$space | grep -q "state UP" || exit 255 ;;
+*) exit 255 ;;
+esac
+shift
+exec ip netns exec \$space unshare --uts sh -c "hostname \$space; \$*"
+EOF
+  chmod +x agent
+  export OMPI_MCA_plm_rsh_agent=$dir/agent OMPI_MCA_oob_tcp_if_include=10.87.$id.0/24 OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1 \
+    OMPI_MCA_btl_tcp_if_include=10.87.$id.0/24
+  rm -rf two
+  # A folder that both reach, and more epochs than the link lives.
+  ip netns exec "${spaces[0]}" unshare --uts sh -c "hostname ${spaces[0]}; exec \"\$0\" \"\$@\"" \
+    "$trainc" launch -n 2 --hosts "10.87.$id.1:1,10.87.$id.2:1" --restarts 1 -- "${train[@]}" --epochs 400 --max-steps 800 --dist-timeout 3 >log 2>&1 &
+  pid=$!
+  while ! grep -q '"step":60,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+  ip -n "${spaces[1]}" link set "${spaces[1]}" down
+  for ((i = 0; i < 250; i++)); do grep -q "started again from their newest checkpoint" log && break; sleep 0.1; done
+  [ $i -lt 250 ] || { cat log; fail "a machine is cut off: the others go on"; }
+  ends $pid 100 || { cat log; fail "a machine is cut off: no end"; kill -9 $pid; }
+  wait $pid || { cat log; fail "a machine is cut off: not started again"; }
+  grep -q "waited 3 seconds for the other processes (DIST.TIMEOUT)" log || { cat log; fail "cut off: not said"; }
+  grep -q "the machine '10.87.$id.2' does not answer: on without it" log || { cat log; fail "cut off: which machine is not said"; }
+  grep -q "it goes on after [1-9][0-9]* images of epoch" log || { cat log; fail "cut off: not with the epoch's next image"; }
+  grep -q '"step":800,' two/*/*/metrics.jsonl || fail "cut off: the run is not finished"
+  echo "ok: a machine that is cut off"
+else
+  echo "skipped: network namespaces are not allowed here"
+fi
+
+[ $fails = 0 ] && echo "ranks_fail: passed" || { echo "ranks_fail: $fails failed"; exit 1; }
