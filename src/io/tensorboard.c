@@ -41,12 +41,36 @@ enum {
     IMAGE_ENCODED = 4,
     METADATA_PLUGIN_DATA = 1,
     PLUGIN_DATA_NAME = 1,
+    PLUGIN_DATA_CONTENT = 2,
     TENSOR_DTYPE = 1,
     TENSOR_SHAPE = 2,
     TENSOR_STRING = 8,
     TENSOR_DTYPE_STRING = 7, /* a value */
     SHAPE_DIM = 2,
     DIM_SIZE = 1,
+};
+
+/* From plugin_data.proto and api.proto of plugins/hparams, and struct.proto. */
+enum {
+    HPARAMS_EXPERIMENT = 2,
+    HPARAMS_START = 3,
+    START_HPARAMS = 1,
+    START_TIME = 5,
+    EXPERIMENT_TIME = 3,
+    EXPERIMENT_INFOS = 4,
+    EXPERIMENT_METRICS = 5,
+    INFO_NAME = 1,
+    INFO_TYPE = 4,
+    INFO_TEXT = 1, /* values, of the type */
+    INFO_BOOL = 2,
+    INFO_NUMBER = 3,
+    METRIC_NAME = 1,
+    METRIC_TAG = 2,
+    ENTRY_KEY = 1, /* of a map */
+    ENTRY_VALUE = 2,
+    ANY_NUMBER = 2,
+    ANY_TEXT = 3,
+    ANY_BOOL = 4,
 };
 
 static void put_varint(struct strbuf *s, uint64_t v)
@@ -195,6 +219,92 @@ void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int
     put_message(&v, VALUE_IMAGE, &image);
     put_value(t, step, &v);
     strbuf_release(&image);
+}
+
+static void put_double(struct strbuf *s, int field, double v)
+{
+    put_key(s, field, WIRE_64);
+    strbuf_add(s, &v, sizeof(v));
+}
+
+/* A hyperparameter: its kind for the experiment, its value for the run. */
+static void put_hparam(struct tensorboard_hparams *h, const char *name, int type,
+                       struct strbuf *value)
+{
+    struct strbuf info = STRBUF_INIT, entry = STRBUF_INIT;
+
+    put_string(&info, INFO_NAME, name);
+    put_int(&info, INFO_TYPE, type);
+    put_message(&h->infos, EXPERIMENT_INFOS, &info);
+    put_string(&entry, ENTRY_KEY, name);
+    put_message(&entry, ENTRY_VALUE, value);
+    put_message(&h->values, START_HPARAMS, &entry);
+    strbuf_release(&info);
+    strbuf_release(&entry);
+    strbuf_release(value);
+}
+
+void tensorboard_hparam_number(struct tensorboard_hparams *h, const char *name, double v)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    put_double(&s, ANY_NUMBER, v);
+    put_hparam(h, name, INFO_NUMBER, &s);
+}
+
+void tensorboard_hparam_bool(struct tensorboard_hparams *h, const char *name, bool v)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    put_int(&s, ANY_BOOL, v);
+    put_hparam(h, name, INFO_BOOL, &s);
+}
+
+void tensorboard_hparam_text(struct tensorboard_hparams *h, const char *name,
+                             const char *v)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    put_string(&s, ANY_TEXT, v);
+    put_hparam(h, name, INFO_TEXT, &s);
+}
+
+/* A value without data, whose metadata are the message. */
+static void put_plugin_data(struct tensorboard *t, const char *tag, int field,
+                            struct strbuf *message)
+{
+    struct strbuf v = STRBUF_INIT, data = STRBUF_INIT, plugin = STRBUF_INIT;
+
+    put_message(&data, field, message);
+    put_string(&plugin, PLUGIN_DATA_NAME, "hparams");
+    put_message(&plugin, PLUGIN_DATA_CONTENT, &data);
+    put_message(&data, METADATA_PLUGIN_DATA, &plugin);
+    put_string(&v, VALUE_TAG, tag);
+    put_message(&v, VALUE_METADATA, &data);
+    put_value(t, 0, &v);
+    strbuf_release(&data);
+    strbuf_release(&plugin);
+    strbuf_release(message);
+}
+
+void tensorboard_hparams(struct tensorboard *t, struct tensorboard_hparams *h)
+{
+    double now = (double)time(NULL);
+    struct strbuf name = STRBUF_INIT, metric = STRBUF_INIT, all = STRBUF_INIT;
+
+    put_double(&all, EXPERIMENT_TIME, now);
+    strbuf_add(&all, h->infos.buf, h->infos.len);
+    strbuf_release(&h->infos);
+    for (int i = 0; i < TENSORBOARD_METRICS && h->metric[i]; i++) {
+        put_string(&name, METRIC_TAG, h->metric[i]);
+        put_message(&metric, METRIC_NAME, &name);
+        put_message(&all, EXPERIMENT_METRICS, &metric);
+    }
+    put_double(&h->values, START_TIME, now);
+    put_plugin_data(t, "_hparams_/experiment", HPARAMS_EXPERIMENT, &all);
+    put_plugin_data(t, "_hparams_/session_start_info", HPARAMS_START, &h->values);
+    strbuf_release(&name);
+    strbuf_release(&metric);
 }
 
 /* A name that no file has: two runs may start in one second. */

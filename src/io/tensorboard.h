@@ -16,6 +16,7 @@
 #ifndef IO_TENSORBOARD_H
 #define IO_TENSORBOARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/strbuf.h"
@@ -45,5 +46,26 @@ void tensorboard_text(struct tensorboard *t, const char *tag, int64_t step,
 /* `png`: a PNG file of w x h pixels in RGB. */
 void tensorboard_image(struct tensorboard *t, const char *tag, int64_t step, int w, int h,
                        const void *png, size_t len);
+
+/*
+ * What the HPARAMS tab shows of a run: hyperparameters with their values, and which
+ * scalars are its metrics (protocol buffers of tensorboard/plugins/hparams).
+ *
+ *   struct tensorboard_hparams h = {.metric = {"val/val_top1"}};
+ *   tensorboard_hparam_number(&h, "TRAIN.BASE_LR", 0.1);
+ *   tensorboard_hparams(&t, &h);            once a file; releases h
+ */
+enum { TENSORBOARD_METRICS = 4 };
+
+struct tensorboard_hparams {
+    const char *metric[TENSORBOARD_METRICS]; /* tags of scalars; NULL ends them */
+    struct strbuf infos, values;             /* made by the calls below */
+};
+
+void tensorboard_hparam_number(struct tensorboard_hparams *h, const char *name, double v);
+void tensorboard_hparam_bool(struct tensorboard_hparams *h, const char *name, bool v);
+void tensorboard_hparam_text(struct tensorboard_hparams *h, const char *name,
+                             const char *v);
+void tensorboard_hparams(struct tensorboard *t, struct tensorboard_hparams *h);
 
 #endif

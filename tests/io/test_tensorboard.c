@@ -13,6 +13,13 @@
 /* In front of the C library's: events have the time of the golden file. */
 static double now = 1700000000.25;
 
+time_t time(time_t *t)
+{
+    if (t)
+        *t = (time_t)now;
+    return (time_t)now;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
     (void)clock;
@@ -48,6 +55,7 @@ static void test_crc(void **state)
 
 static void test_golden(void **state)
 {
+    struct tensorboard_hparams h = {.metric = {"val/val_top1", "train/loss"}};
     struct tensorboard t;
     size_t want_len, got_len;
     char *want = file_read("tests/golden/io/events.bin", &want_len), *got, *path;
@@ -60,6 +68,10 @@ static void test_golden(void **state)
     tensorboard_scalar(&t, "train/loss", 1000, 0);
     tensorboard_scalar(&t, "train/lr", 3000000000, -1e-30);
     tensorboard_text(&t, "config", 1000, x);
+    tensorboard_hparam_number(&h, "A.LR", 0.1);
+    tensorboard_hparam_bool(&h, "B.ON", true);
+    tensorboard_hparam_text(&h, "C.NAME", "sgd");
+    tensorboard_hparams(&t, &h);
     path = strdup(t.path);
     assert_non_null(strstr(path, "/events.out.tfevents.1700000000."));
     tensorboard_close(&t);
