@@ -21,13 +21,14 @@ awk '
     row("cuda", "base graph ops")
     row("models", "base graph ops")
     row("io", "base")
+    row("page", "base config image io")
     row("onnx", "base graph ops")
     row("dist", "base graph")
     row("session", "base config image dataset graph ops cpu cuda models dist")
-    row("train", "base config image dataset graph ops models dist io session")
+    row("train", "base config image dataset graph ops models dist io page session")
     row("synth", "base image dataset")
     row("pack", "base image dataset io")
-    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io onnx session train synth pack")
+    row("cmd", "base config image dataset graph ops cases cpu cuda models dist io page onnx session train synth pack")
   }
   function row(folder, may, i, n, list) {
     known[folder] = 1

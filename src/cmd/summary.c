@@ -98,22 +98,6 @@ static const char *bytes(struct strbuf *s, size_t n)
     return s->buf;
 }
 
-/* Elements of the parameters that a node reads, cast to half or not. */
-static int64_t node_params(const struct graph *g, const struct node *n)
-{
-    int64_t len = 0;
-
-    for (int i = 0; i < n->nin; i++) {
-        const struct tensor *t = n->in[i];
-
-        if (t->producer && t->producer->op == g->ops->cast)
-            t = t->producer->in[0];
-        if (t->kind == TENSOR_PARAM)
-            len += tensor_len(t);
-    }
-    return len;
-}
-
 /* MODEL.FEATURES_ONLY: what comes out, with timm's names. */
 static void print_stages(const struct session *s)
 {
@@ -143,7 +127,7 @@ static void print_layers(const struct summary *s)
         if (n->phase != PHASE_FORWARD || n->op == g->ops->cast || !n->op->nout)
             continue;
         printf("%-28s %-16s %-26s %12s %12.2f\n", n->layer, n->op->name,
-               tensor_text(n->out[0], shape), grouped(&params, node_params(g, n)),
+               tensor_text(n->out[0], shape), grouped(&params, model_node_params(g, n)),
                (double)macs / 1e6);
     }
     strbuf_release(&params);

@@ -9,8 +9,8 @@
 const struct verb *const verb_table[] = {
     &cmd_train,   &cmd_eval,  &cmd_predict, &cmd_features, &cmd_export,  &cmd_quantize,
     &cmd_summary, &cmd_bench, &cmd_profile, &cmd_config,   &cmd_models,  &cmd_devices,
-    &cmd_synth,   &cmd_pack,  &cmd_check,    &cmd_launch,  &cmd_sweep,
-    &cmd_help,    NULL,
+    &cmd_synth,   &cmd_pack,  &cmd_init,    &cmd_check,    &cmd_launch,  &cmd_sweep,
+    &cmd_report,  &cmd_help,  NULL,
 };
 
 /* Itself, or with a dot at its end its section. */

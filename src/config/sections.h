@@ -162,7 +162,7 @@ struct config_test {
 
 struct config_log {
     int level;
-    bool tensorboard;
+    bool tensorboard, report;
     int progress;
     int64_t images;
 };

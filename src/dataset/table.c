@@ -65,9 +65,8 @@ bool storage_reads(const struct storage *row, const char *key)
     return false;
 }
 
-/* The first row whose probe knows the source; NULL: none. */
-static const struct storage *storage_probe(const struct storage *except,
-                                           const struct dataset_source *s)
+const struct storage *storage_probe(const struct storage *except,
+                                    const struct dataset_source *s)
 {
     for (const struct storage *const *row = storage_table; *row; row++)
         if (*row != except && (*row)->probe && (*row)->probe(s))

@@ -83,6 +83,10 @@ extern const struct names storage_names; /* aliases included */
 
 bool storage_reads(const struct storage *row, const char *key);
 
+/* The first row but `except` (or NULL) whose probe knows the source; NULL: none. */
+const struct storage *storage_probe(const struct storage *except,
+                                    const struct dataset_source *s);
+
 /*
  * What else the source may be: "'/data' looks like DATA.DATASET list", by the probes of
  * all rows but `row`; of a file also by the folder that it lies in. Nothing if none fits.

@@ -65,6 +65,13 @@ static bool is_table(const char *s, size_t len)
     return false;
 }
 
+static bool is_page(const char *s, size_t len)
+{
+    static const char mark[] = "<meta name=\"generator\" content=\"trainc\">";
+
+    return memmem(s, len, mark, sizeof(mark) - 1) != NULL;
+}
+
 static const struct {
     bool (*is)(const char *start, size_t len);
     const char *why;
@@ -74,6 +81,7 @@ static const struct {
     [WRITTEN_WEIGHTS] = {is_weights, "a file that is no weights of trainc's lies there"},
     [WRITTEN_TABLE] = {is_table, "a file that is no table of trainc's lies there"},
     [WRITTEN_ARRAYS] = {is_arrays, "a file that is no arrays of trainc's lies there"},
+    [WRITTEN_PAGE] = {is_page, "a file that is no page of trainc's lies there"},
     [WRITTEN_ONNX] = {is_onnx, "a file that is no ONNX model of trainc's lies there"},
 };
 

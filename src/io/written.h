@@ -4,7 +4,7 @@
  * paint_write have a text chunk, safetensors begin with the checksum of our writer,
  * headers of .npy end with a comment, ONNX models name their producer first,
  * tables of predict begin with the columns image, class1, those of check with image,
- * finding.
+ * finding, pages name their generator.
  */
 #ifndef IO_WRITTEN_H
 #define IO_WRITTEN_H
@@ -19,7 +19,8 @@ enum written {
     WRITTEN_WEIGHTS,
     WRITTEN_ARRAYS,
     WRITTEN_ONNX,
-    WRITTEN_TABLE
+    WRITTEN_TABLE,
+    WRITTEN_PAGE
 };
 
 /* May `path` be written, as far as what lies there goes? NULL if there is nothing, an

@@ -45,3 +45,18 @@ struct model_count model_count_image(const struct model *m, const struct model_o
     graph_free(b.g);
     return c;
 }
+
+int64_t model_node_params(const struct graph *g, const struct node *n)
+{
+    int64_t len = 0;
+
+    for (int i = 0; i < n->nin; i++) {
+        const struct tensor *t = n->in[i];
+
+        if (t->producer && t->producer->op == g->ops->cast)
+            t = t->producer->in[0];
+        if (t->kind == TENSOR_PARAM)
+            len += tensor_len(t);
+    }
+    return len;
+}

@@ -22,6 +22,9 @@ struct model_count {
 /* For a model of this family. */
 struct model_count model_count(const struct graph *g, const struct model_family *f);
 
+/* Elements of the parameters that a node reads, cast to half or not. */
+int64_t model_node_params(const struct graph *g, const struct node *n);
+
 /* For one image of height x width pixels and `channels` channels, for inference. */
 struct model_count model_count_image(const struct model *m, const struct model_options *o,
                                      int channels, int height, int width);

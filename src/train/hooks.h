@@ -33,7 +33,8 @@ struct hook {
 /* In trainer_window.c, output_hooks.c, trainer_judge.c, trainer_saves.c, ... */
 extern const struct hook hook_ema, hook_result, hook_lines, hook_log, hook_outputs,
     hook_images, hook_best, hook_plateau, hook_checkpoints, hook_rotation,
-    hook_early_stop, hook_progress, hook_commands, hook_beside, hook_beside_end;
+    hook_early_stop, hook_progress, hook_report, hook_commands, hook_beside,
+    hook_beside_end;
 
 /* All rows, in their order; NULL at the end. */
 extern const struct hook *const hooks[];

@@ -287,6 +287,34 @@ static void flush_events(struct output *o)
         tensorboard_flush(&o->events);
 }
 
+/* The configuration as a text, and as hyperparameters what differs from the defaults. */
+static void put_config(struct output *o, const struct config *cfg)
+{
+    struct tensorboard_hparams h = {
+        .metric = {o->task == MODEL_SEGMENT ? "val/val_miou" : "val/val_top1",
+                   "val/val_loss", "train/loss"}};
+
+    tensorboard_text(&o->events, "config", 0, o->config);
+    for (const struct schema *row = schema_table; row->key; row++) {
+        const struct value *v = config_get(cfg, row->key);
+        struct strbuf text = STRBUF_INIT;
+
+        if (config_is_default(cfg, row->key) || row->neutral)
+            continue;
+        if (v->type == VALUE_INT || v->type == VALUE_FLOAT) {
+            tensorboard_hparam_number(&h, row->key,
+                                      v->type == VALUE_INT ? (double)v->i : v->f);
+        } else if (v->type == VALUE_BOOL) {
+            tensorboard_hparam_bool(&h, row->key, v->b);
+        } else {
+            value_add_yaml(&text, v);
+            tensorboard_hparam_text(&h, row->key, text.buf);
+        }
+        strbuf_release(&text);
+    }
+    tensorboard_hparams(&o->events, &h);
+}
+
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed)
 {
@@ -308,7 +336,7 @@ void output_open(struct output *o, const struct session *s, const struct run_sta
     if (o->tensorboard)
         tensorboard_open(&o->events, o->dir, resumed ? output_axis(o, step) + 1 : 0);
     if (o->tensorboard && !resumed)
-        tensorboard_text(&o->events, "config", 0, o->config);
+        put_config(o, s->cfg);
     flush_events(o);
     o->open = true;
     free(metrics);

@@ -8,6 +8,7 @@
  *   metrics.jsonl   one object per log line, validation and epoch
  *   summary.csv     a row per epoch
  *   events.*        the same for TensorBoard (LOG.TENSORBOARD)
+ *   report.html     a page of all that, and what else it is made of: train/run_files.h
  *   *.safetensors   checkpoints (train/saves.h)
  *
  * A resumed run takes all of them up where its checkpoint was. Of several processes the

@@ -46,8 +46,7 @@ static void put_data(struct json_writer *w, const struct result *r)
     json_end(w);
 }
 
-static void result_text(struct strbuf *text, const struct result *r, int code,
-                        const char *error)
+void result_add(struct strbuf *text, const struct result *r, int code, const char *error)
 {
     struct json_writer w = json_writer(text);
 
@@ -85,7 +84,7 @@ static int write_result(const struct result *r, int code, const char *error)
 
     if (!result_path)
         return 0;
-    result_text(&text, r, code, error);
+    result_add(&text, r, code, error);
     rc = atomic_write_out(result_path, text.buf, text.len);
     if (rc)
         warn("cannot write '%s': %s", result_path, strerror(errno));
@@ -95,8 +94,12 @@ static int write_result(const struct result *r, int code, const char *error)
 
 static void on_failure(const char *message, int code, void *arg)
 {
+    struct result *r = arg;
+
     log_quiet("error: %s", message);
-    (void)write_result(arg, code, message);
+    (void)write_result(r, code, message);
+    if (r->failed)
+        r->failed(message, code, r->failed_arg);
 }
 
 /*
@@ -153,7 +156,7 @@ static void leave_word(struct result r, int signal_code)
         char *error =
             xasprintf("%s before the first batch", signals_name(signals_all[i]));
 
-        result_text(&text, &r, signal_code ? signal_code : 128 + signals_all[i], error);
+        result_add(&text, &r, signal_code ? signal_code : 128 + signals_all[i], error);
         w.len[i] = text.len;
         w.text[i] = strbuf_detach(&text);
         free(error);

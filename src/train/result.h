@@ -36,6 +36,9 @@ struct result {
     int64_t library_memory_bytes;       /* of a GPU, beside that; -1: not known */
     int64_t device_syncs, device_waits; /* see struct device_waits; -1: not known */
     double began;                       /* clock_now() at the start, for wall_seconds */
+    /* Called after a die(), once the file is written; NULL: nothing. */
+    void (*failed)(const char *error, int code, void *arg);
+    void *failed_arg;
 };
 
 /*
@@ -46,6 +49,8 @@ struct result {
 void result_begin(struct result *r, const char *path, int signal_code);
 /* For a run that never started: the exit code is 2. */
 void result_write_refused(const char *path, const char *error);
+/* Appends the JSON text; `error`: why it failed, or NULL. */
+void result_add(struct strbuf *text, const struct result *r, int code, const char *error);
 /* Writes the file; returns `code`, or 1 if the file cannot be written. */
 int result_end(const struct result *r, int code);
 

@@ -12,6 +12,7 @@
 #include "train/evaluate.h"
 #include "train/hooks.h"
 #include "train/progress.h"
+#include "train/report_hooks.h"
 #include "train/signals.h"
 #include "train/trainer_run.h"
 
@@ -240,6 +241,7 @@ int trainer_train(struct config *cfg, const char *result)
         ;
     leave(&t);
     trainer_fill_result(&t);
+    report_end(&t);
     if (feed_failure(&t.feed))
         die("%s", feed_failure(&t.feed));
     if (t.diverged)

@@ -1,10 +1,11 @@
 /* Validation within a run. */
 #include "train/hooks.h"
+#include "train/report_hooks.h"
 #include "train/trainer_run.h"
 
 bool trainer_validate(struct trainer *t)
 {
-    if (!evaluate(&t->session, &t->feed, "Val", &t->evaluation))
+    if (!report_evaluate(t))
         return false;
     evaluate_log(&t->evaluation, &t->feed.classes);
     t->state.val = evaluate_scores(&t->evaluation, SESSION_RAW);

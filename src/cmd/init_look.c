@@ -1,0 +1,179 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/failure.h"
+#include "base/log.h"
+#include "cmd/init.h"
+#include "dataset/label.h"
+#include "image/image.h"
+
+enum { LOOKS = 300, MOST_BYTES = 256 << 20 };
+
+/* What one look needs. */
+struct look {
+    const struct dataset *d;
+    struct image_decoder *decoder;
+    struct image_limits limits;
+    struct image image;
+    struct dataset_bytes bytes;
+    struct label_reader label;
+    int w[LOOKS], h[LOOKS];
+    bool colours;
+};
+
+static bool is_grey(const struct image *img)
+{
+    for (int y = 0; y < img->h; y++) {
+        const uint8_t *p = img->pixel + (size_t)y * img->stride;
+
+        for (int x = 0; x < img->w; x++, p += 3)
+            if (p[0] != p[1] || p[1] != p[2])
+                return false;
+    }
+    return true;
+}
+
+static void look_at_labels(struct init_facts *f, struct look *k, int64_t i)
+{
+    struct strbuf why = STRBUF_INIT;
+    int64_t n;
+
+    if (dataset_label_map(k->d, i, &k->limits, &k->bytes, &k->label, &why) < 0) {
+        log_warning("%s", why.buf);
+        strbuf_release(&why);
+        return;
+    }
+    n = (int64_t)k->label.w * k->label.h;
+    for (int64_t p = 0; p < n; p++)
+        f->share[k->label.pixel[p]] += 1.0 / (double)n;
+    strbuf_release(&why);
+}
+
+static void look_at(struct init_facts *f, struct look *k, int64_t i)
+{
+    struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
+    int w, h;
+
+    if (dataset_read(k->d, i, MOST_BYTES, &k->bytes, &why) == 0 &&
+        image_decoder_open(k->decoder, k->bytes.data, k->bytes.len, &w, &h, &why) == 0 &&
+        image_decoder_read(k->decoder, NULL, &k->image, &why) == 0) {
+        k->w[f->looked] = w;
+        k->h[f->looked++] = h;
+        k->colours = k->colours || !is_grey(&k->image);
+        f->shortest = f->looked == 1 || w < f->shortest ? w : f->shortest;
+        f->shortest = h < f->shortest ? h : f->shortest;
+    } else {
+        dataset_describe(k->d, i, &name);
+        log_warning("'%s': %s", name.buf, why.buf);
+    }
+    strbuf_release(&name);
+    strbuf_release(&why);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static int middle(int *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), by_number);
+    return v[n / 2];
+}
+
+/* Some hundred images, evenly. */
+static void look_at_some(struct init_facts *f, const struct init_layout *l,
+                         const struct dataset *d)
+{
+    struct look *k = xcalloc(1, sizeof(*k));
+    int64_t n = d->n < LOOKS ? d->n : LOOKS;
+
+    k->d = d;
+    k->limits = image_limits_or_default(NULL);
+    k->decoder = image_decoder_new(NULL);
+    for (int64_t i = 0; i < n; i++) {
+        look_at(f, k, i * d->n / n);
+        if (l->label_maps)
+            look_at_labels(f, k, i * d->n / n);
+    }
+    if (!f->looked)
+        die("'%s': none of the %lld images that were tried can be read", l->path,
+            (long long)n);
+    f->grey = !k->colours;
+    for (int i = 0; i < f->looked; i++)
+        f->bytes += 3.0 * k->w[i] * k->h[i] * (double)d->n / f->looked;
+    f->width = middle(k->w, f->looked);
+    f->height = middle(k->h, f->looked);
+    image_decoder_free(k->decoder);
+    image_release(&k->image);
+    dataset_bytes_release(&k->bytes);
+    label_reader_release(&k->label);
+    free(k);
+}
+
+static void count_classes(struct init_facts *f, const struct dataset *d)
+{
+    int64_t *count = xcalloc((size_t)d->nclass, sizeof(*count));
+    int least = 0, most = 0;
+
+    for (int64_t i = 0; i < d->n; i++)
+        count[dataset_label(d, i)]++;
+    for (int c = 1; c < d->nclass; c++) {
+        least = count[c] < count[least] ? c : least;
+        most = count[c] > count[most] ? c : most;
+    }
+    f->classes = d->nclass;
+    f->least = count[least];
+    f->most = count[most];
+    f->least_name = xstrdup(d->class_name[least]);
+    f->most_name = xstrdup(d->class_name[most]);
+    free(count);
+}
+
+static void count_values(struct init_facts *f)
+{
+    double sum = 0;
+
+    f->top = -1;
+    f->has_ignored = f->share[LABEL_IGNORE] > 0;
+    for (int v = 0; v < LABEL_IGNORE; v++) {
+        sum += f->share[v];
+        f->top = f->share[v] > 0 ? v : f->top;
+    }
+    for (int v = 0; v < LABEL_IGNORE; v++)
+        f->share[v] /= sum > 0 ? sum : 1;
+    if (f->top < 0)
+        die("no pixel of the label maps that were looked at has a class");
+    f->classes = f->top + 1;
+}
+
+void init_look(struct init_facts *f, const struct init_layout *l)
+{
+    int classes = l->label_maps ? LABEL_CLASSES : 0;
+    struct dataset_source s = init_source(l, l->train, classes);
+    struct dataset *d = l->storage->open(&s);
+
+    *f = (struct init_facts){.train = d->n};
+    if (!d->n)
+        die("'%s' has no images", l->path);
+    look_at_some(f, l, d);
+    if (l->label_maps)
+        count_values(f);
+    else
+        count_classes(f, d);
+    dataset_close(d);
+    if (!l->val)
+        return;
+    s = init_source(l, l->val, classes);
+    d = l->storage->open(&s);
+    f->val = d->n;
+    dataset_close(d);
+}
+
+void init_facts_release(struct init_facts *f)
+{
+    free(f->least_name);
+    free(f->most_name);
+}

@@ -1,0 +1,236 @@
+#include "page/chart.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "page/assets.h"
+#include "page/html.h"
+
+enum { WIDTH = 560, HEIGHT = 250, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 26 };
+enum { POINTS = 400, TICKS = 5, DOT_BELOW = 3 };
+
+struct axes {
+    double x0, x1, y0, y1;
+    bool log;
+};
+
+/* Losses of a run that diverges grow beyond what an axis can show. */
+static bool is_usable(double y)
+{
+    return fabs(y) < 1e100;
+}
+
+/* Means of neighbours where there are more points than a screen has columns. */
+struct thin {
+    double *x, *y;
+    int n;
+};
+
+static struct thin thin_of(const struct curve *c)
+{
+    struct thin t = {.n = c->n < POINTS ? c->n : POINTS};
+
+    t.x = xcalloc((size_t)t.n + 1, sizeof(*t.x));
+    t.y = xcalloc((size_t)t.n + 1, sizeof(*t.y));
+    for (int i = 0; i < t.n; i++) {
+        int from = (int)((int64_t)i * c->n / t.n);
+        int to = (int)((int64_t)(i + 1) * c->n / t.n), good = 0;
+        double sum = 0;
+
+        for (int k = from; k < to; k++) {
+            good += is_usable(c->y[k]);
+            sum += is_usable(c->y[k]) ? c->y[k] : 0;
+        }
+        t.x[i] = c->x[to - 1];
+        t.y[i] = good ? sum / good : (double)NAN;
+    }
+    return t;
+}
+
+static void thin_release(struct thin *t)
+{
+    free(t->x);
+    free(t->y);
+}
+
+static void widen(struct axes *a, const struct thin *t, bool *any, bool *positive)
+{
+    for (int i = 0; i < t->n; i++) {
+        if (!is_usable(t->y[i]))
+            continue;
+        a->x0 = !*any || t->x[i] < a->x0 ? t->x[i] : a->x0;
+        a->x1 = !*any || t->x[i] > a->x1 ? t->x[i] : a->x1;
+        a->y0 = !*any || t->y[i] < a->y0 ? t->y[i] : a->y0;
+        a->y1 = !*any || t->y[i] > a->y1 ? t->y[i] : a->y1;
+        *positive = *positive && t->y[i] > 0;
+        *any = true;
+    }
+}
+
+/* 1, 2 or 5 times a power of ten. */
+static double round_step(double rough)
+{
+    double power = pow(10, floor(log10(rough))), part = rough / power;
+
+    return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+static double x_of(const struct axes *a, double x)
+{
+    return LEFT + (x - a->x0) / (a->x1 - a->x0) * (WIDTH - LEFT - RIGHT);
+}
+
+static double y_of(const struct axes *a, double y)
+{
+    double part = a->log ? log(y / a->y0) / log(a->y1 / a->y0)
+                         : (y - a->y0) / (a->y1 - a->y0);
+
+    return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM);
+}
+
+static void add_label(struct strbuf *s, double x, double y, const char *anchor, double v)
+{
+    strbuf_addf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.6g</text>", x, y,
+                anchor, v);
+}
+
+static void add_grid_line(struct strbuf *s, const struct axes *a, double v)
+{
+    double y = y_of(a, v);
+
+    strbuf_addf(s, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>",
+                LEFT, WIDTH - RIGHT, y, y);
+    add_label(s, LEFT - 5, y + 4, "end", v);
+}
+
+static void add_grid(struct strbuf *s, const struct axes *a)
+{
+    double step = round_step((a->y1 - a->y0) / TICKS);
+    double along = round_step((a->x1 - a->x0) / TICKS);
+    double decades = log10(a->y1 / a->y0);
+
+    if (a->log)
+        for (double e = floor(log10(a->y0)); e <= log10(a->y1) + 1e-9;
+             e += fmax(1, round(decades / TICKS)))
+            if (pow(10, e) >= a->y0 * (1 - 1e-9))
+                add_grid_line(s, a, pow(10, e));
+    for (int i = 0; !a->log && i <= 2 * TICKS; i++) {
+        double v = ceil(a->y0 / step) * step + i * step;
+
+        if (v <= a->y1 + 1e-9 * step)
+            add_grid_line(s, a, fabs(v) < 1e-9 * step ? 0 : v);
+    }
+    for (int i = 0; i <= 2 * TICKS; i++) {
+        double v = ceil(a->x0 / along) * along + i * along;
+
+        if (v <= a->x1)
+            add_label(s, x_of(a, v), HEIGHT - 8, "middle", v);
+    }
+}
+
+static void end_line(struct strbuf *s, const struct curve *c, const struct axes *a,
+                     const struct thin *t, int from, int to)
+{
+    int colour = c->colour % PAGE_COLOURS;
+
+    if (from == to)
+        return;
+    strbuf_addf(s, "<polyline class=\"c%d\" data-name=\"", colour);
+    html_add(s, c->name);
+    strbuf_addstr(s, "\" points=\"");
+    for (int i = from; i < to; i++)
+        strbuf_addf(s, "%s%.1f,%.1f", i > from ? " " : "", x_of(a, t->x[i]),
+                    y_of(a, t->y[i]));
+    strbuf_addstr(s, "\"/>");
+    for (int i = from; to - from <= DOT_BELOW && i < to; i++)
+        strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", colour,
+                    x_of(a, t->x[i]), y_of(a, t->y[i]));
+}
+
+static void add_curve(struct strbuf *s, const struct curve *c, const struct axes *a,
+                      const struct thin *t)
+{
+    int from = 0;
+
+    for (int i = 0; i <= t->n; i++) {
+        if (i < t->n && is_usable(t->y[i]))
+            continue;
+        end_line(s, c, a, t, from, i);
+        from = i + 1;
+    }
+}
+
+static void settle_axes(struct axes *a, bool log)
+{
+    a->log = log && a->y1 / a->y0 > 20;
+    if (!(a->x1 > a->x0))
+        a->x1 = a->x0 + 1;
+    if (a->y1 == 0 && a->y0 == 0) {
+        a->y1 = 1;
+    } else if (!(a->y1 > a->y0)) {
+        a->y0 -= fabs(a->y0) * 0.05 + 1e-9;
+        a->y1 += fabs(a->y1) * 0.05 + 1e-9;
+    } else if (!a->log) {
+        double room = 0.04 * (a->y1 - a->y0);
+
+        a->y0 = a->y0 >= 0 && a->y0 - room < 0 ? 0 : a->y0 - room;
+        a->y1 += room;
+    }
+}
+
+static void add_legend(struct strbuf *s, const struct chart *c)
+{
+    strbuf_addstr(s, "<div class=\"legend\">");
+    for (int i = 0; i < c->n; i++) {
+        if (!c->curve[i].n)
+            continue;
+        strbuf_addf(s, "<span><i class=\"k%d\"></i>", c->curve[i].colour % PAGE_COLOURS);
+        html_add(s, c->curve[i].name);
+        strbuf_addstr(s, "</span>");
+    }
+    strbuf_addstr(s, "</div><div class=\"legend at\">&nbsp;</div>");
+}
+
+static void add_svg(struct strbuf *s, const struct chart *c, const struct axes *a,
+                    const struct thin *t)
+{
+    strbuf_addstr(s, "<figure><figcaption>");
+    html_add(s, c->title);
+    if (c->unit)
+        html_addf(s, ", %s", c->unit);
+    strbuf_addf(s,
+                "</figcaption><svg viewBox=\"0 0 %d %d\" role=\"img\" data-axes=\"%d %d "
+                "%.17g %.17g %d %d %.17g %.17g %d\" aria-label=\"",
+                WIDTH, HEIGHT, LEFT, WIDTH - RIGHT, a->x0, a->x1, HEIGHT - BOTTOM, TOP,
+                a->y0, a->y1, a->log);
+    html_add(s, c->title);
+    strbuf_addstr(s, "\">");
+    add_grid(s, a);
+    for (int i = 0; i < c->n; i++)
+        add_curve(s, &c->curve[i], a, &t[i]);
+    strbuf_addstr(s, "</svg>");
+    add_legend(s, c);
+    strbuf_addstr(s, "</figure>\n");
+}
+
+bool chart_add(struct strbuf *s, const struct chart *c)
+{
+    struct thin *t = xcalloc((size_t)c->n + 1, sizeof(*t));
+    struct axes a = {0};
+    bool any = false, positive = true;
+
+    for (int i = 0; i < c->n; i++) {
+        t[i] = thin_of(&c->curve[i]);
+        widen(&a, &t[i], &any, &positive);
+    }
+    if (any) {
+        settle_axes(&a, c->logarithmic && positive);
+        add_svg(s, c, &a, t);
+    }
+    for (int i = 0; i < c->n; i++)
+        thin_release(&t[i]);
+    free(t);
+    return any;
+}

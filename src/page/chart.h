@@ -1,0 +1,30 @@
+/* Curves as inline SVG, in the colours of the page. */
+#ifndef PAGE_CHART_H
+#define PAGE_CHART_H
+
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+
+struct curve {
+    const char *name; /* for the legend */
+    const double *x, *y; /* y: NaN where there is no value, which breaks the line */
+    int n;
+    int colour; /* from 0; further ones repeat */
+};
+
+struct chart {
+    const char *title;
+    const char *unit; /* after the title; NULL: none */
+    bool logarithmic; /* where all values are above 0 */
+    const struct curve *curve;
+    int n;
+};
+
+/*
+ * A <figure> with a legend. Curves of more points than can be seen are thinned to means
+ * of neighbours. Writes nothing and returns false if no curve has a value.
+ */
+bool chart_add(struct strbuf *s, const struct chart *c);
+
+#endif

@@ -1,0 +1,117 @@
+/* Several runs in one page. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "page/html.h"
+#include "page/page.h"
+
+static const char *const columns[] = {
+    "run",        "best top-1, %",     "best mean IoU", "loss of training", "epochs",
+    "updates",    "images per second", "seconds",       "memory, MiB",      "exit",
+};
+enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+
+/* The keys in which the runs differ, but for their names. */
+struct keys {
+    const char **key;
+    int n, cap;
+};
+
+static bool is_name(const char *key)
+{
+    return !strcmp(key, "TAG") || !strcmp(key, "OUTPUT");
+}
+
+static void find_keys(struct keys *k, const struct page_run *r, int n)
+{
+    for (int owner = 0; owner < n; owner++) {
+        const struct table *t = &r[owner].settings;
+        int name = table_column(t, "key"), value = table_column(t, "value");
+
+        for (int i = 1; i < t->rows; i++) {
+            const char *key = table_cell(t, i, name);
+            bool known = is_name(key), differs = false;
+
+            for (int j = 0; j < k->n; j++)
+                known = known || !strcmp(k->key[j], key);
+            for (int j = 0; !known && j < n; j++)
+                differs = differs || strcmp(page_run_setting(&r[j], key),
+                                            table_cell(t, i, value)) != 0;
+            if (!differs)
+                continue;
+            GROW(k->key, k->n, k->cap);
+            k->key[k->n++] = key;
+        }
+    }
+}
+
+static void add_row(struct strbuf *s, const struct page_run *r, const struct keys *k)
+{
+    const char **cell = xcalloc((size_t)(COLUMNS + k->n), sizeof(*cell));
+    bool segments = !strcmp(page_run_score(r), "miou");
+    double v[COLUMNS] = {
+        (double)NAN,
+        segments ? (double)NAN : page_run_best(r),
+        segments ? page_run_best(r) : (double)NAN,
+        page_run_loss(r),
+        page_run_number(r, "epochs"),
+        page_run_number(r, "steps"),
+        page_run_number(r, "images_per_second"),
+        page_run_number(r, "wall_seconds"),
+        page_run_number(r, "peak_memory_bytes") / (1 << 20),
+        page_run_number(r, "exit"),
+    };
+    char text[COLUMNS][32];
+
+    cell[0] = r->name;
+    for (int i = 1; i < COLUMNS; i++)
+        cell[i] = page_number(text[i], v[i], 5);
+    for (int i = 0; i < k->n; i++)
+        cell[COLUMNS + i] = page_run_setting(r, k->key[i]);
+    html_table_row(s, cell, COLUMNS + k->n);
+    free(cell);
+}
+
+static void add_errors(struct strbuf *s, const struct page_run *r, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const char *error = json_string_value(json_object_get(r[i].result, "error"));
+
+        if (!error)
+            continue;
+        strbuf_addstr(s, "<p><b>");
+        html_add(s, r[i].name);
+        strbuf_addstr(s, "</b> failed: ");
+        html_add(s, error);
+        strbuf_addstr(s, "</p>\n");
+    }
+}
+
+void page_add_comparison(struct strbuf *s, const struct page_run *r, int n)
+{
+    struct keys k = {0};
+    const char **head;
+    char title[48];
+
+    find_keys(&k, r, n);
+    head = xcalloc((size_t)(COLUMNS + k.n), sizeof(*head));
+    for (int i = 0; i < COLUMNS + k.n; i++)
+        head[i] = i < COLUMNS ? columns[i] : k.key[i - COLUMNS];
+    (void)snprintf(title, sizeof(title), "%d runs", n);
+    html_begin(s, title);
+    strbuf_addstr(s, "<p class=\"dim\">A click on a column sorts by it. After the figures "
+                     "come the keys in which the runs differ.</p>\n");
+    html_table_begin(s, head, COLUMNS + k.n);
+    for (int i = 0; i < n; i++)
+        add_row(s, &r[i], &k);
+    html_table_end(s);
+    add_errors(s, r, n);
+    html_section(s, "curves", "Curves");
+    page_add_curves(s, r, n);
+    html_end(s);
+    free(head);
+    free(k.key);
+}

@@ -1,0 +1,94 @@
+#include "page/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+/* Reads a cell in place and ends it; *c is then after it, and what ended it comes back. */
+static char take_cell(char **c, const char **cell)
+{
+    char *to = *c, *from = *c, end;
+    bool quoted = *from == '"';
+
+    *cell = to;
+    for (from += quoted; *from; from++) {
+        if (!quoted && strchr(",\r\n", *from))
+            break;
+        if (quoted && *from == '"' && from[1] != '"') {
+            quoted = false; /* what follows is the end of the cell */
+            continue;
+        }
+        from += quoted && *from == '"'; /* two stand for one */
+        *to++ = *from;
+    }
+    from += *from == '\r';
+    end = *from;
+    *c = from + (end != '\0');
+    *to = '\0';
+    return end;
+}
+
+static bool take_row(struct table *t, char **c, int *n, int *cap)
+{
+    int columns = 0;
+    char end;
+
+    do {
+        GROW(t->cell, *n, *cap);
+        end = take_cell(c, &t->cell[(*n)++]);
+        columns++;
+    } while (end == ',');
+    if (!t->rows)
+        t->columns = columns;
+    t->rows++;
+    return columns == t->columns;
+}
+
+bool table_read(struct table *t, const char *dir, const char *name)
+{
+    char *path = path_join(dir, name), *c;
+    int n = 0, cap = 0;
+    bool good = true;
+
+    *t = (struct table){.text = file_read(path, NULL)};
+    free(path);
+    if (!t->text)
+        return false;
+    for (c = t->text; good && *c;)
+        good = take_row(t, &c, &n, &cap);
+    if (!good || !t->rows)
+        table_release(t);
+    return good && t->rows;
+}
+
+void table_release(struct table *t)
+{
+    free(t->text);
+    free(t->cell);
+    *t = (struct table){0};
+}
+
+const char *table_cell(const struct table *t, int row, int column)
+{
+    return column < 0 ? "" : t->cell[(ptrdiff_t)row * t->columns + column];
+}
+
+int table_column(const struct table *t, const char *name)
+{
+    for (int i = 0; i < t->columns; i++)
+        if (!strcmp(table_cell(t, 0, i), name))
+            return i;
+    return -1;
+}
+
+double table_number(const struct table *t, int row, int column)
+{
+    const char *text = table_cell(t, row, column);
+    char *end;
+    double v = strtod(text, &end);
+
+    return *text && !*end ? v : (double)NAN;
+}

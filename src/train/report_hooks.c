@@ -1,0 +1,56 @@
+/* The row of train/hooks.h that makes the report of a run, and its parts elsewhere: the
+ * last validation, and the page once the result is known. */
+#include "dist/group.h"
+#include "train/hooks.h"
+#include "train/report_hooks.h"
+#include "train/run_files.h"
+
+static void failed(const char *error, int code, void *arg)
+{
+    const struct trainer *t = arg;
+
+    run_files_end(t->output.dir, &t->result, code, error, true);
+}
+
+static void begin(struct trainer *t)
+{
+    if (!dist_is_first() || !t->cfg->log.report)
+        return;
+    run_files_begin(t->output.dir, &t->session);
+    t->result.failed = failed;
+    t->result.failed_arg = t;
+}
+
+const struct hook hook_report = {.name = "report", .at = {[HOOK_START] = begin}};
+
+/* Is there no validation of the run after this one, as far as one can know? */
+static bool is_last(const struct trainer *t)
+{
+    const struct config_train *c = &t->cfg->train;
+
+    return t->state.epoch + 1 >= c->epochs || trainer_out_of_steps(t, t->step) ||
+           (c->early_stop && t->state.best_score >= 0 &&
+            t->state.epoch - t->state.best_epoch >= c->early_stop);
+}
+
+bool report_evaluate(struct trainer *t)
+{
+    struct report r;
+    bool whole;
+
+    if (!t->cfg->log.report || dist_world() > 1 || !is_last(t))
+        return evaluate(&t->session, &t->feed, "Val", &t->evaluation);
+    report_init(&r, t->feed.val, &t->feed.classes);
+    r.model = t->cfg->model.name;
+    whole = evaluate_report(&t->session, &t->feed, "Val", &t->evaluation, &r);
+    if (whole)
+        run_files_report(t->output.dir, &r, t->cfg);
+    report_release(&r);
+    return whole;
+}
+
+void report_end(const struct trainer *t)
+{
+    if (dist_is_first() && t->cfg->log.report && !feed_failure(&t->feed) && !t->diverged)
+        run_files_end(t->output.dir, &t->result, t->code, NULL, t->train_images > 0);
+}

@@ -1,0 +1,110 @@
+#!/bin/bash
+# trainc init: for each way in which images may lie, the configuration that it prints has a
+# reason for each value and trains; and what it says where none can be printed.
+#
+#   tests/e2e/init.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-init.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+value() { sed -n "s/^ *$2: \([^#]*[^# ]\) *#.*/\1/p" "$1" | head -1; }
+is() { [ "$(value "$1" "$2")" = "$3" ] || fail "$1: $2 is '$(value "$1" "$2")', not '$3'"; }
+
+trains() { # NAME, then the arguments of init
+  local name=$1
+  shift
+  "$trainc" init "$@" >"$name.yaml" 2>log || { cat log; fail "$name: init"; return; }
+  grep -E '^ +[A-Z_]+: [^ ]' "$name.yaml" | grep -v '# .' && fail "$name: values without a reason"
+  "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || { cat log; fail "$name: the configuration is not clean"; }
+  "$trainc" --cfg "$name.yaml" --output "$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
+    { cat log; fail "$name: it does not train"; }
+  grep -q 'warning' log && { grep warning log; fail "$name: training warns"; }
+}
+
+"$trainc" synth shapes --out split --classes 3 --train 60 --val 30 --size 32 2>/dev/null || exit 1
+rm split/train/"$(ls split/train | head -1)"/*[1-9].*
+mkdir flat && cp -r split/train/* flat && cp -r split/val only && mkdir half && cp -r split/train half/training
+trains split split
+is split.yaml NAME resnet20
+is split.yaml NUM_CLASSES 3
+is split.yaml TRAIN_SPLIT train
+is split.yaml VAL_SPLIT val
+is split.yaml IMG_SIZE 32
+grep -q '^# 3 classes, from [0-9]* images' split.yaml || fail "no count of the classes"
+grep -q 'The largest class has [0-9.]* times the images of the smallest' split.yaml || fail "classes of unlike sizes are not told"
+trains flat flat
+is flat.yaml VAL_SPLIT "''"
+grep -q 'SCORES ARE OF THE TRAINING IMAGES' flat.yaml || fail "flat: no warning"
+trains half half
+is half.yaml TRAIN_SPLIT training
+is half.yaml VAL_SPLIT training
+trains lists flat --lists lists.d
+is lists.yaml DATASET list
+n=$(cat lists.d/train.txt lists.d/val.txt | sort -u | wc -l) all=$(find flat -type f ! -name ".*" | wc -l)
+[ "$n" = "$all" ] || fail "the lists have $n of $all images"
+for c in flat/*; do grep -q "	${c#flat/}\$" lists.d/val.txt || fail "no image of ${c#flat/} is for validation"; done
+trains halflists half --lists half.d
+is halflists.yaml VAL_SPLIT val
+
+# Label maps: a layout that is known, folders beside each other, with splits and without.
+"$trainc" synth scenes --out scenes --train 12 --val 4 2>/dev/null || exit 1
+trains scenes scenes
+is scenes.yaml DATASET cityscapes
+is scenes.yaml CLASS_SET cityscapes19
+is scenes.yaml NUM_CLASSES 19
+is scenes.yaml IMG_WIDTH 128
+is scenes.yaml IMG_HEIGHT 64
+is scenes.yaml CLASS_WEIGHTS auto
+mkdir -p pairs/images pairs/masks both/{train,val}/{images,labels}
+for f in scenes/leftImg8bit/*/*/*.png; do
+  n=$(basename "$f" _leftImg8bit.png)
+  label=${f/leftImg8bit/gtFine}
+  label=${label%_leftImg8bit.png}_gtFine_labelIds.png
+  split=$(echo "$f" | cut -d/ -f3)
+  cp "$f" "pairs/images/$n.png" && cp "$label" "pairs/masks/${n}_mask.png"
+  cp "$f" "both/$split/images/$n.png" && cp "$label" "both/$split/labels/$n.png"
+done
+trains pairs pairs --lists pairs.d
+n=$(ls pairs/images | wc -l)
+[ "$(wc -l <pairs.d/train.txt) $(wc -l <pairs.d/val.txt)" = "$((n - (n + 9) / 10)) $(((n + 9) / 10))" ] || fail "pairs: $(wc -l pairs.d/*)"
+is pairs.yaml NUM_CLASSES 27 # the largest value of Cityscapes' ids that scenes have is 26
+trains both both --lists both.d
+[ "$(wc -l <both.d/train.txt) $(wc -l <both.d/val.txt)" = "12 4" ] || fail "both: $(wc -l both.d/*)"
+
+# Grey images, larger ones, and those of a container.
+mkdir -p grey/train/{a,b} grey/val/{a,b}
+for i in 1 2 3 4 5 6 7 8; do
+  for c in a b; do
+    { printf 'P5\n200 180\n255\n'; head -c 36000 /dev/urandom; } >"grey/train/$c/$i.pgm"
+    cp "grey/train/$c/$i.pgm" grey/val/$c/
+  done
+done
+trains grey grey
+is grey.yaml IN_CHANS 1
+is grey.yaml NAME resnet18
+is grey.yaml IMG_SIZE 224
+"$trainc" pack --cfg split.yaml --to tar --out tar >log 2>&1 || { cat log; fail "pack"; }
+trains tar tar
+is tar.yaml DATASET tar
+
+refuses() { # what must be said, then the arguments
+  local say=$1
+  shift
+  "$trainc" init "$@" >out.yaml 2>log
+  [ $? = 2 ] && [ ! -s out.yaml ] && [ "$(wc -l <log)" -le 2 ] && grep -q -- "$say" log || { cat log; fail "init $*"; }
+}
+mkdir empty
+refuses 'is no data set that trainc knows' empty
+refuses "'nowhere' is no folder" nowhere
+refuses 'which folder?'
+refuses '--lists FOLDER writes train.txt' pairs
+refuses '--lists has no effect' split --lists more.d
+mkdir -p one/a one/b && cp flat/square/*.jpg one/b && cp one/b/0003.jpg one/a
+refuses "has one image of 'a'" one --lists one.d
+refuses 'is there already' flat --lists lists.d
+
+[ $fails = 0 ] && echo "init: passed" || { echo "init: $fails failed"; exit 1; }

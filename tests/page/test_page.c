@@ -1,0 +1,210 @@
+/* page: what is escaped, what is read, and that a broken file is no page. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/file.h"
+#include "page/chart.h"
+#include "page/html.h"
+#include "page/page.h"
+#include "tests/test.h"
+
+static char dir[] = "/tmp/trainc-page-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+    char *path = path_join(dir, name);
+
+    assert_int_equal(atomic_write_file(path, text, strlen(text)), 0);
+    free(path);
+}
+
+static int times(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        n++;
+    return n;
+}
+
+static void test_escape(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    html_add(&s, "a<b>&\"'\xc3\xa4\xff\x01\n");
+    assert_string_equal(s.buf,
+                        "a&lt;b&gt;&amp;&quot;&#39;\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\n");
+    strbuf_reset(&s);
+    html_addf(&s, "%s %d", "</script>", 7);
+    assert_string_equal(s.buf, "&lt;/script&gt; 7");
+    strbuf_release(&s);
+}
+
+/* RFC 4648, 10. */
+static void test_base64(void **state)
+{
+    static const char *const of[][2] = {{"", ""},         {"f", "Zg=="},
+                                        {"fo", "Zm8="},   {"foo", "Zm9v"},
+                                        {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct strbuf s = STRBUF_INIT, want = STRBUF_INIT;
+
+        html_add_data(&s, "image/jpeg", of[i][0], strlen(of[i][0]));
+        strbuf_addf(&want, "src=\"data:image/jpeg;base64,%s\"", of[i][1]);
+        assert_string_equal(s.buf, want.buf);
+        strbuf_release(&s);
+        strbuf_release(&want);
+    }
+}
+
+static void test_numbers_sort(void **state)
+{
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    html_table_row(&s, (const char *[]){"1e-3", "nan", "", "12 px"}, 4);
+    assert_string_equal(s.buf, "<tr><td class=\"n\">1e-3</td><td>nan</td><td></td>"
+                               "<td>12 px</td></tr>\n");
+    strbuf_release(&s);
+}
+
+static void test_csv(void **state)
+{
+    struct table t;
+
+    (void)state;
+    put("a.csv", "name,n\r\n\"a \"\"b\"\", c\",1.5\nd,\n");
+    assert_true(table_read(&t, dir, "a.csv"));
+    assert_int_equal(t.rows, 3);
+    assert_int_equal(t.columns, 2);
+    assert_string_equal(table_cell(&t, 1, 0), "a \"b\", c");
+    assert_true(table_number(&t, 1, table_column(&t, "n")) == 1.5);
+    assert_true(isnan(table_number(&t, 2, 1)));
+    assert_string_equal(table_cell(&t, 2, table_column(&t, "m")), "");
+    table_release(&t);
+    put("a.csv", "name,n\na,1,2\n");
+    assert_false(table_read(&t, dir, "a.csv"));
+    assert_int_equal(t.rows, 0);
+    put("a.csv", "");
+    assert_false(table_read(&t, dir, "a.csv"));
+    assert_false(table_read(&t, dir, "b.csv"));
+}
+
+/* A NaN cuts a line in two; where nothing is finite there is no figure. */
+static void test_chart(void **state)
+{
+    double x[] = {1, 2, 3, 4, 5}, y[] = {1, 2, (double)NAN, 4, 8}, bad[] = {NAN, INFINITY};
+    struct curve c = {"a<b", x, y, 5, 0}, none = {"none", x, bad, 2, 1};
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    assert_true(chart_add(&s, &(struct chart){.title = "loss", .curve = &c, .n = 1}));
+    assert_int_equal(times(s.buf, "<polyline"), 2);
+    assert_int_equal(times(s.buf, "a&lt;b"), 3);
+    assert_null(strstr(s.buf, "nan"));
+    assert_null(strstr(s.buf, "inf"));
+    /* The first point is at the left, at 1 of 0.72 to 8.28. */
+    assert_non_null(strstr(s.buf, "points=\"56.0,216.1 179.5,187.8\""));
+    strbuf_reset(&s);
+    assert_false(chart_add(&s, &(struct chart){.title = "loss", .curve = &none, .n = 1}));
+    assert_int_equal(s.len, 0);
+    strbuf_release(&s);
+}
+
+/* A long curve keeps its mean. */
+static void test_thin(void **state)
+{
+    enum { N = 10000 };
+    double *x = calloc(N, sizeof(*x)), *y = calloc(N, sizeof(*y));
+    struct curve c = {"a", x, y, N, 0};
+    struct strbuf s = STRBUF_INIT;
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i % 2;
+    }
+    assert_true(chart_add(&s, &(struct chart){.title = "t", .curve = &c, .n = 1}));
+    assert_int_equal(times(s.buf, ",") - 1, 400 - 1);
+    strbuf_release(&s);
+    free(x);
+    free(y);
+}
+
+static void test_run(void **state)
+{
+    struct strbuf s = STRBUF_INIT, why = STRBUF_INIT;
+    struct page_run r[2];
+
+    (void)state;
+    assert_false(page_run_is(dir));
+    put("metrics.jsonl", "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n"
+                         "{\"kind\":\"val\",\"seq\":3,\"step\":1,\"epoch\":0,\"val_top1\":50,"
+                         "\"ema_top1\":null}\n{\"kind\":\"tr");
+    put("settings.csv", "key,value,default,set by\nTRAIN.BASE_LR,0.1,0.2,<b>\nTAG,x,y,\n");
+    put("result.json", "{\"exit\":1,\"error\":\"<script>alert(1)</script>\",\"steps\":1}");
+    assert_true(page_run_is(dir));
+    assert_true(page_run_read(&r[0], dir, "one & two", &why));
+    assert_true(page_run_best(&r[0]) == 50);
+    assert_true(page_run_loss(&r[0]) == 2.5);
+    page_add_run(&s, &r[0]);
+    assert_null(strstr(s.buf, "<script>alert"));
+    assert_non_null(strstr(s.buf, "&lt;script&gt;alert(1)"));
+    assert_non_null(strstr(s.buf, "<title>one &amp; two</title>"));
+    assert_non_null(strstr(s.buf, "<td>&lt;b&gt;</td>"));
+    assert_null(strstr(s.buf, "http"));
+    strbuf_reset(&s);
+    put("settings.csv", "key,value,default,set by\nTRAIN.BASE_LR,0.3,0.2,\nTAG,z,y,\n");
+    assert_true(page_run_read(&r[1], dir, "other", &why));
+    page_add_comparison(&s, r, 2);
+    assert_non_null(strstr(s.buf, "<th tabindex=\"0\">TRAIN.BASE_LR</th>"));
+    assert_null(strstr(s.buf, ">TAG<"));
+    assert_int_equal(times(s.buf, "<tr><td>"), 2);
+    page_run_release(&r[0]);
+    page_run_release(&r[1]);
+    put("metrics.jsonl", "{\"kind\":\"train\"}\nnonsense\n");
+    assert_false(page_run_read(&r[0], dir, "bad", &why));
+    assert_non_null(strstr(why.buf, "metrics.jsonl', line 2: "));
+    strbuf_release(&s);
+    strbuf_release(&why);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    static const char *const files[] = {"a.csv", "metrics.jsonl", "settings.csv",
+                                        "result.json"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char *path = path_join(dir, files[i]);
+
+        (void)unlink(path);
+        free(path);
+    }
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_escape), cmocka_unit_test(test_base64),
+        cmocka_unit_test(test_numbers_sort), cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_chart), cmocka_unit_test(test_thin),
+        cmocka_unit_test(test_run),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
