@@ -20,7 +20,7 @@ trains() { # NAME, then the arguments of init
   "$trainc" init "$@" >"$name.yaml" 2>log || { cat log; fail "$name: init"; return; }
   grep -E '^ +[A-Z_]+: [^ ]' "$name.yaml" | grep -v '# .' && fail "$name: values without a reason"
   "$trainc" config --check --cfg "$name.yaml" >log 2>&1 && [ ! -s log ] || { cat log; fail "$name: the configuration is not clean"; }
-  "$trainc" --cfg "$name.yaml" --output "$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
+  "$trainc" --cfg "$name.yaml" --output "out.$name" --device cpu --opts TRAIN.MAX_STEPS=1 >log 2>&1 ||
     { cat log; fail "$name: it does not train"; }
   grep -q 'warning' log && { grep warning log; fail "$name: training warns"; }
 }
@@ -44,7 +44,7 @@ is half.yaml TRAIN_SPLIT training
 is half.yaml VAL_SPLIT training
 trains lists flat --lists lists.d
 is lists.yaml DATASET list
-n=$(cat lists.d/train.txt lists.d/val.txt | sort -u | wc -l) all=$(find flat -type f ! -name ".*" | wc -l)
+n=$(cat lists.d/train.txt lists.d/val.txt | sort -u | wc -l) all=$(find flat -type f | wc -l)
 [ "$n" = "$all" ] || fail "the lists have $n of $all images"
 for c in flat/*; do grep -q "	${c#flat/}\$" lists.d/val.txt || fail "no image of ${c#flat/} is for validation"; done
 trains halflists half --lists half.d
