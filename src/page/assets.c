@@ -21,7 +21,8 @@ const char page_style[] =
     "figure{margin:0}figcaption{font-weight:600;margin-bottom:2px}svg{width:100%;"
     "height:auto;display:block;background:var(--head);border-radius:6px}\n"
     "svg text{fill:var(--dim);font:11px system-ui,sans-serif}svg .grid{stroke:var(--line)}"
-    "svg polyline[class]{fill:none;stroke-width:1.6;stroke-linejoin:round}svg circle[class]{stroke:none}\n"
+    "svg polyline[class]{fill:none;stroke-width:1.6;stroke-linejoin:round}svg circle[class]{stroke:none}.p1{stroke-dasharray:7 3}"
+    ".p2{stroke-dasharray:2 3}\n"
     ".c0{stroke:var(--c0);fill:var(--c0)}.c1{stroke:var(--c1);fill:var(--c1)}"
     ".c2{stroke:var(--c2);fill:var(--c2)}.c3{stroke:var(--c3);fill:var(--c3)}"
     ".c4{stroke:var(--c4);fill:var(--c4)}.c5{stroke:var(--c5);fill:var(--c5)}"
@@ -42,7 +43,8 @@ const char page_style[] =
     "table.heat th{font-weight:400;font-size:.75rem}\n"
     ".images{display:flex;flex-wrap:wrap;gap:12px}.images figure{max-width:100%;"
     "font-size:.8rem}.images img{max-width:100%;height:auto;min-width:96px;"
-    "image-rendering:auto;border-radius:4px;display:block}\n"
+    "border-radius:4px;display:block}.worst figure{width:170px}"
+    "figure figcaption.small{font-weight:400}\n"
     "details{margin:.6em 0}summary{cursor:pointer}pre{overflow-x:auto;font-size:.82rem}\n";
 
 const char page_script[] =

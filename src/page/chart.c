@@ -137,7 +137,7 @@ static void end_line(struct strbuf *s, const struct curve *c, const struct axes 
 
     if (from == to)
         return;
-    strbuf_addf(s, "<polyline class=\"c%d\" data-name=\"", colour);
+    strbuf_addf(s, "<polyline class=\"c%d p%d\" data-name=\"", colour, c->dash);
     html_add(s, c->name);
     strbuf_addstr(s, "\" points=\"");
     for (int i = from; i < to; i++)

@@ -11,6 +11,7 @@ struct curve {
     const double *x, *y; /* y: NaN where there is no value, which breaks the line */
     int n;
     int colour; /* from 0; further ones repeat */
+    int dash;   /* 0: a solid line; 1, 2: dashed, dotted */
 };
 
 struct chart {

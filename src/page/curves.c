@@ -50,7 +50,8 @@ static void add_chart(struct strbuf *s, int which, const struct page_run *r, int
             name[ncurve] = n == 1 ? xstrdup(charts[which].part[k].name)
                            : k    ? xasprintf("%s, %s", r[i].name, charts[which].part[k].name)
                                   : xstrdup(r[i].name);
-            c[ncurve] = (struct curve){name[ncurve], of->x, of->y, of->n, n == 1 ? k : i};
+            c[ncurve] = (struct curve){name[ncurve], of->x, of->y, of->n, n == 1 ? k : i,
+                                       n == 1 ? 0 : k};
             ncurve++;
         }
     (void)chart_add(s, &(struct chart){.title = charts[which].title,

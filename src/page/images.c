@@ -24,7 +24,7 @@ static bool add_file(struct strbuf *s, const char *path, const char *caption)
     html_add(s, caption);
     strbuf_addstr(s, "\" ");
     html_add_data(s, "image/jpeg", bytes, len);
-    strbuf_addstr(s, "><figcaption>");
+    strbuf_addstr(s, "><figcaption class=\"small\">");
     html_add(s, caption);
     strbuf_addstr(s, "</figcaption></figure>\n");
     free(bytes);
@@ -70,7 +70,7 @@ static bool add_png(struct strbuf *s, const char *path, const char *caption)
         html_add(s, caption);
         strbuf_addstr(s, "\" ");
         html_add_data(s, "image/jpeg", jpeg, size);
-        strbuf_addstr(s, "><figcaption>");
+        strbuf_addstr(s, "><figcaption class=\"small\">");
         html_add(s, caption);
         strbuf_addstr(s, "</figcaption></figure>\n");
         free(jpeg);
@@ -129,7 +129,7 @@ void page_add_images(struct strbuf *s, const struct page_run *r)
         html_section(s, "images", "Worst images");
         strbuf_addf(s,
                     "<p class=\"dim\">Those with the largest loss, as the model sees "
-                    "them.</p><div class=\"images\">%s</div>\n",
+                    "them.</p><div class=\"images worst\">%s</div>\n",
                     worst.buf);
     }
     if (add_label_maps(&maps, r)) {

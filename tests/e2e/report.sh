@@ -88,6 +88,16 @@ cp -r out/resnet20/one broken && echo nonsense >>broken/metrics.jsonl
 [ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && grep -q "metrics.jsonl', line [0-9]*: " log || { cat log; fail "broken metrics"; }
 echo "ok: pages"
 
+python=${PYTHON:-python3}
+if "$python" -c 'import tensorboard' 2>/dev/null; then
+  rm -rf board && mkdir -p board && cp -r out/resnet20/one out/erfnet/default board
+  "$python" "$here/scripts/golden/io_hparams.py" "$dir/board" >log 2>&1 || { tail -3 log; fail "TensorBoard's HPARAMS tab"; }
+  grep -q "^one .*'TRAIN.EMA.ENABLE': True.*'val/val_top1': (16, " log || { cat log; fail "hyperparameters in TensorBoard"; }
+  echo "ok: TensorBoard's HPARAMS tab"
+else
+  echo "TensorBoard's HPARAMS tab: skipped, as TensorBoard is not installed"
+fi
+
 chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
 if [ -z "$chromium" ]; then
   echo "pages in a browser: skipped, as there is no Chromium (apt-get install chromium)"
