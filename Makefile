@@ -157,6 +157,9 @@ install: all ## install the binary, configs, manual pages and completion below P
 	for v in $$(./trainc help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do \
 	  ./trainc help --man $$v >$(SHARE)/man/man1/trainc-$$v.1 || exit 1; done
 
+deb: all ## build a Debian package below build/deb; scripts/deb.sh says of what
+	@MAKE=$(MAKE) scripts/deb.sh
+
 clean: ## remove what make made
 	rm -rf build compile_commands.json trainc
 
@@ -164,5 +167,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test check-gpu demo headers tidy sizes format install clean help FORCE
+.PHONY: all unit test check-gpu demo headers tidy sizes format install deb clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d)

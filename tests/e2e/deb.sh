@@ -1,0 +1,46 @@
+#!/bin/bash
+# make deb: what the package holds and needs, that its binary runs from where it is unpacked,
+# and lintian's word, if there is one.
+#
+#   tests/e2e/deb.sh [TRAINC]
+set -u
+here=$(realpath "$(dirname "$0")/../..")
+for tool in dpkg-deb dpkg-shlibdeps; do
+  command -v $tool >/dev/null || { echo "deb: skipped, as there is no $tool (apt-get install dpkg-dev)"; exit 0; }
+done
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-deb.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+deb=$(DEB_MAINTAINER='Some One <some.one@example.org>' make -s -C "$here" deb 2>log | tail -1)
+[ -s "$deb" ] || { cat log; fail "make deb: '$deb'"; exit 1; }
+field() { dpkg-deb -f "$deb" "$1"; }
+[ "$(field Package)" = trainc ] && [ "$(field Maintainer)" = 'Some One <some.one@example.org>' ] || fail "$(dpkg-deb -f "$deb")"
+[ "$(field Version)" = "$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' "$here/src/base/version.h")" ] || fail "version $(field Version)"
+# Each library that the binary names is one of the dependencies.
+dpkg-deb -x "$deb" root && dpkg-deb -e "$deb" control
+for lib in $(objdump -p root/usr/bin/trainc | sed -n 's/^ *NEEDED *//p'); do
+  path=$(ldd root/usr/bin/trainc | sed -n "s|^\s*$lib => \([^ ]*\) .*|\1|p")
+  [ -n "$path" ] || continue # the loader
+  package=$(dpkg -S "$path" 2>/dev/null || dpkg -S "$(realpath "$path")" 2>/dev/null || dpkg -S "/usr$path" 2>/dev/null)
+  package=$(head -1 <<<"$package" | cut -d: -f1)
+  [ -z "$package" ] || [[ ", $(field Depends)" == *", $package"* ]] || fail "$lib is of $package, which is no dependency: $(field Depends)"
+done
+(cd root && md5sum --quiet -c ../control/md5sums) || fail "md5sums"
+for f in bin/trainc share/man/man1/trainc.1.gz share/man/man1/trainc-train.1.gz share/bash-completion/completions/trainc \
+  share/zsh/vendor-completions/_trainc share/trainc/configs/swin.yaml share/doc/trainc/copyright share/doc/trainc/changelog.gz; do
+  [ -s "root/usr/$f" ] || fail "no $f"
+done
+[ "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"' | wc -l)" = 0 ] || fail "files of somebody"
+(cd / && "$dir/root/usr/bin/trainc" --cfg "$dir/root/usr/share/trainc/configs/smoke/synthetic.yaml" --device cpu --output "$dir/out" --opts TRAIN.MAX_STEPS=1) >log 2>&1 ||
+  { cat log; fail "the unpacked binary"; }
+zcat root/usr/share/man/man1/trainc-report.1.gz | grep -q '^\.TH' || fail "a manual page"
+if command -v lintian >/dev/null; then
+  lintian --allow-root --fail-on error "$deb" >log 2>&1 || { cat log; fail "lintian"; }
+else
+  echo "lintian: skipped, as it is not installed"
+fi
+
+[ $fails = 0 ] && echo "deb: passed" || { echo "deb: $fails failed"; exit 1; }
