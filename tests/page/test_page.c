@@ -101,7 +101,8 @@ static void test_csv(void **state)
 static void test_chart(void **state)
 {
     double x[] = {1, 2, 3, 4, 5}, y[] = {1, 2, (double)NAN, 4, 8}, bad[] = {NAN, INFINITY};
-    struct curve c = {"a<b", x, y, 5, 0}, none = {"none", x, bad, 2, 1};
+    struct curve c = {.name = "a<b", .x = x, .y = y, .n = 5};
+    struct curve none = {.name = "none", .x = x, .y = bad, .n = 2};
     struct strbuf s = STRBUF_INIT;
 
     (void)state;
@@ -123,7 +124,7 @@ static void test_thin(void **state)
 {
     enum { N = 10000 };
     double *x = calloc(N, sizeof(*x)), *y = calloc(N, sizeof(*y));
-    struct curve c = {"a", x, y, N, 0};
+    struct curve c = {.name = "a", .x = x, .y = y, .n = N};
     struct strbuf s = STRBUF_INIT;
 
     (void)state;
