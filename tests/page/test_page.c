@@ -126,6 +126,8 @@ static void test_thin(void **state)
     double *x = calloc(N, sizeof(*x)), *y = calloc(N, sizeof(*y));
     struct curve c = {.name = "a", .x = x, .y = y, .n = N};
     struct strbuf s = STRBUF_INIT;
+    double low, high;
+    const char *axes;
 
     (void)state;
     for (int i = 0; i < N; i++) {
@@ -134,6 +136,11 @@ static void test_thin(void **state)
     }
     assert_true(chart_add(&s, &(struct chart){.title = "t", .curve = &c, .n = 1}));
     assert_int_equal(times(s.buf, ",") - 1, 400 - 1);
+    axes = strstr(s.buf, "data-axes=\"");
+    assert_non_null(axes);
+    assert_int_equal(sscanf(axes, "data-axes=\"%*s %*s %*s %*s %*s %*s %lf %lf", &low, &high),
+                     2);
+    assert_true(low > 0.4 && high < 0.6);
     strbuf_release(&s);
     free(x);
     free(y);
