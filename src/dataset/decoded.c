@@ -131,7 +131,7 @@ static int decoded_read(void *file, const struct sample *at, bool label_map,
     return 0;
 }
 
-static const struct container container_decoded = {
+const struct container container_decoded = {
     .name = "decoded",
     .ending = ".decoded",
     .open = decoded_open,

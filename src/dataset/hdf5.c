@@ -1,6 +1,7 @@
 /* See hdf5_library.h. One read at a time: the library is not safe for threads. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "dataset/hdf5_library.h"
@@ -63,6 +64,14 @@ static int rows_check(const struct rows *r, const char *name, int rank, hdf5_siz
     return -1;
 }
 
+/* Damage can say that there are any number of rows. */
+static hdf5_size file_size(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (hdf5_size)st.st_size : 0;
+}
+
 static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
 {
     hdf5_size n;
@@ -81,6 +90,10 @@ static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
         return -1;
     }
     n = f->images.dims[0];
+    if (n > file_size(path)) {
+        strbuf_addf(why, "'images' has %llu rows, more than the file has bytes", n);
+        return -1;
+    }
     if (rows_check(&f->images, "images", 4, n, why) < 0 ||
         rows_check(&f->label_maps, "label_maps", 3, n, why) < 0)
         return -1;
@@ -268,7 +281,7 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
     return why->len ? -1 : 0;
 }
 
-static const struct container container_hdf5 = {
+const struct container container_hdf5 = {
     .name = "hdf5",
     .ending = ".h5",
     .open = hdf5_open,

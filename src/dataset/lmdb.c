@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "dataset/lmdb_check.h"
 #include "dataset/lmdb_library.h"
 #include "dataset/pairs.h"
 #include "dataset/samples.h"
@@ -15,6 +16,7 @@ struct lmdb {
     const struct lmdb_library *lib;
     MDB_env *env;
     MDB_dbi dbi;
+    uint64_t entries; /* keys, of which two are a sample's */
 };
 
 static void lmdb_close(void *file)
@@ -52,6 +54,10 @@ static void *lmdb_open(const char *path, struct strbuf *why)
         return NULL;
     f = xcalloc(1, sizeof(*f));
     f->lib = lib;
+    if (lmdb_walk(path, &f->entries, why) < 0) {
+        free(f);
+        return NULL;
+    }
     rc = lib->env_create(&f->env);
     if (rc == 0)
         rc = lib->env_open(f->env, path, flags | (file_is_dir(path) ? 0 : MDB_NOSUBDIR),
@@ -138,6 +144,11 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     rc = lmdb_get(f, txn, "num-samples", &value, why);
     if (rc == 0 && (n = lmdb_number(&value)) < 0)
         strbuf_addstr(why, "'num-samples' is no number");
+    if (n > 0 && (uint64_t)n > f->entries) {
+        strbuf_addf(why, "'num-samples' is %d, and there are %llu keys", n,
+                    (unsigned long long)f->entries);
+        n = -1;
+    }
     for (int32_t i = 0; i < n; i++)
         lmdb_add(f, txn, s, (uint64_t)i);
     f->lib->txn_abort(txn);
@@ -172,7 +183,7 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
     return rc;
 }
 
-static const struct container container_lmdb = {
+const struct container container_lmdb = {
     .name = "lmdb",
     .ending = ".lmdb",
     .open = lmdb_open,

@@ -274,7 +274,7 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
     return -1;
 }
 
-static const struct container container_recordio = {
+const struct container container_recordio = {
     .name = "recordio",
     .ending = ".rec",
     .beside = ".labels.rec",

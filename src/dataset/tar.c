@@ -64,7 +64,7 @@ static int tar_read(void *file, const struct sample *at, bool label_map, int64_t
     return tar_part(file, label_map ? &at->label_map : &at->image, limit, out, why);
 }
 
-static const struct container container_tar = {
+const struct container container_tar = {
     .name = "tar",
     .ending = ".tar",
     .open = raw_file_open,

@@ -182,7 +182,7 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
     return rc;
 }
 
-static const struct container container_tfrecord = {
+const struct container container_tfrecord = {
     .name = "tfrecord",
     .ending = ".tfrecord",
     .numbered = true,

@@ -13,6 +13,7 @@
 #include "dataset/samples.h"
 #include "dataset/shards.h"
 #include "tests/dataset/open_storage.h"
+#include "tests/child.h"
 #include "tests/make_folder.h"
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
@@ -464,9 +465,46 @@ static void the_index_is_what_is_read(void **state)
     remove_temp_dir(dir);
 }
 
+static void open_lmdb(void *dir)
+{
+    struct dataset_source s = pack_source(dir, false);
+
+    dataset_close(dataset_open("lmdb", &s));
+}
+
+/* Pages of an LMDB that liblmdb would trust. Its file has three: two heads, whose newer one
+ * has the root at byte 4096 + 128, and a leaf; byte offsets as in lmdb_check.c. */
+static void a_damaged_lmdb_is_refused(void **state)
+{
+    static const struct {
+        int64_t at;
+        const char *bytes, *why;
+    } rows[] = {
+        {16, "x", "it is no LMDB that this machine can read"},
+        {4096 + 16 + 24, "\xff", "it is no LMDB"}, /* the size of a page */
+        {4096 + 128, "\xff", "page 255 is damaged: it lies outside the file"},
+        {8192, "\x07", "page 2 is damaged: it is neither a branch nor a leaf"},
+        {8192 + 10, "\x05", "page 2 is damaged: it is neither a branch nor a leaf"},
+        {8192 + 16, "\xfe\xff", "page 2 is damaged: a node lies outside it"},
+        {8192 + 3890 + 2, "\x01", "page 2 is damaged: a value lies outside it"},
+        {8192 + 3890 + 4, "\x01", "page 2 is damaged: a value lies outside the file"},
+        {8192 + 3890 + 4, "\x04", "page 2 is damaged: a key has several values"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = copy_golden("lmdb");
+
+        write_at(dir, "train.lmdb/data.mdb", rows[r].at, rows[r].bytes);
+        check_dies(open_lmdb, dir, rows[r].why);
+        remove_temp_dir(dir);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_damaged_lmdb_is_refused),
         cmocka_unit_test(others_files_are_read),
         cmocka_unit_test(braces_name_files),
         cmocka_unit_test(a_split_may_name_files),

@@ -1,10 +1,13 @@
 #include "fuzz.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 const char *fuzz_file(const void *data, size_t size)
@@ -19,6 +22,100 @@ const char *fuzz_file(const void *data, size_t size)
                 "a file in memory");
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     return path;
+}
+
+static char folder[] = "/dev/shm/trainc-fuzz.XXXXXX";
+
+static void remove_folder(void)
+{
+    int n;
+    char **name = dir_list(folder, &n);
+
+    for (int i = 0; i < n; i++) {
+        char *path = path_join(folder, name[i]);
+
+        (void)unlink(path);
+        free(path);
+    }
+    dir_list_free(name, n);
+    (void)rmdir(folder);
+}
+
+/* A file in a folder in memory; a heap string. The one before is overwritten: a program
+ * that fails leaves no more than that. */
+static char *write_beside(const char *ending, const void *data, size_t size)
+{
+    static int made;
+    char *path;
+    int fd;
+
+    if (!made)
+        fuzz_expect(mkdtemp(folder) != NULL && atexit(remove_folder) == 0, "a folder");
+    made = 1;
+    path = xasprintf("%s/train%s", folder, ending);
+    (void)unlink(path); /* a mapping of the last one keeps its bytes */
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    fuzz_expect(fd >= 0 && write(fd, data, size) == (ssize_t)size && close(fd) == 0,
+                "a file");
+    return path;
+}
+
+enum { SAMPLES = 32, LIMIT = 1 << 20 };
+
+/* A part that is refused has a reason. */
+static void read_part(const struct container *c, void *file, const struct sample *at,
+                      bool label_map)
+{
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    unsigned sum = 0;
+
+    if (c->read(file, at, label_map, LIMIT, &bytes, &why) == 0) {
+        fuzz_expect(bytes.len <= LIMIT, "a limit is kept");
+        for (size_t i = 0; i < bytes.len; i++)
+            sum += bytes.data[i];
+    } else {
+        fuzz_expect(why.len > 0, "a refusal has a reason");
+    }
+    fuzz_expect(sum <= 255u << 20, "sums are small");
+    strbuf_release(&why);
+    dataset_bytes_release(&bytes);
+}
+
+static void read_samples(const struct container *c, const char *path, bool label_maps)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct samples s = {.type = c, .label_maps = label_maps};
+    void *file = c->open(path, &why);
+
+    fuzz_expect(file || why.len > 0, "what does not open has a reason");
+    if (file && c->list(file, &s, &why) < 0)
+        fuzz_expect(why.len > 0, "what is not listed has a reason");
+    for (int64_t i = 0; file && i < s.base.n && i < SAMPLES; i++) {
+        read_part(c, file, &s.sample[i], false);
+        if (label_maps && s.sample[i].label_map.len > 0)
+            read_part(c, file, &s.sample[i], true);
+    }
+    if (file)
+        c->close(file);
+    free(s.sample);
+    arena_release(&s.mem);
+    strbuf_release(&why);
+}
+
+void fuzz_container(const struct container *c, const char *beside, const uint8_t *data,
+                    size_t size)
+{
+    size_t n = beside && size ? strnlen((const char *)data, size - 1) + 1 : 0;
+    char *other = n > 1 ? write_beside(beside, data, n - 1) : NULL, *path;
+
+    path = write_beside(c->ending, data + n, size - n);
+    read_samples(c, path, false);
+    read_samples(c, path, true);
+    if (other)
+        (void)unlink(other);
+    free(other);
+    free(path);
 }
 
 void fuzz_expect(int good, const char *what)

@@ -1,0 +1,10 @@
+/* A zip, and Swin's map of it in front. */
+#include "fuzz.h"
+
+extern const struct container container_zip;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_container(&container_zip, "_map.txt", data, size);
+    return 0;
+}
