@@ -29,26 +29,27 @@ enum { ZIP_BLOCK = 4096 };
 /* In sample_part.at: the member is deflated. Its `len` is that of what comes out. */
 #define ZIP_DEFLATED ((uint64_t)1 << 63)
 
-/* The bytes from `at` to out->len bytes; deflated they may be a little more. */
-static int zip_inflate(const struct raw_file *f, uint64_t at, struct dataset_bytes *out,
-                       struct strbuf *why)
+/* The bytes from `at` to `len` bytes; deflated they may be a little more, and lie after
+ * the result meanwhile. */
+static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
+                       struct dataset_bytes *out, struct strbuf *why)
 {
     uint64_t rest = at < f->size ? f->size - at : 0;
-    size_t most = out->len + out->len / 1000 + 64, n = rest < most ? (size_t)rest : most;
-    uint8_t *in = xmalloc(n + 1);
-    z_stream z = {.next_in = in, .avail_in = (uInt)n, .next_out = out->data};
-    int rc = raw_file_get(f, at, in, n, why), end;
+    size_t most = len + len / 1000 + 64, n = rest < most ? (size_t)rest : most;
+    z_stream z = {.avail_in = (uInt)n, .avail_out = (uInt)len};
+    int rc, end;
 
-    z.avail_out = (uInt)out->len;
-    if (rc < 0) {
-        free(in);
+    dataset_bytes_room(out, len + n);
+    out->len = len;
+    rc = raw_file_get(f, at, out->data + len, n, why);
+    if (rc < 0)
         return rc;
-    }
+    z.next_in = out->data + len;
+    z.next_out = out->data;
     end = inflateInit2(&z, -MAX_WBITS);
     if (end == Z_OK)
         end = inflate(&z, Z_FINISH);
     (void)inflateEnd(&z);
-    free(in);
     if (end == Z_STREAM_END && z.total_out == out->len)
         return 0;
     strbuf_addf(why, "damaged: %s", z.msg ? z.msg : "its deflated bytes end too early");
@@ -67,9 +68,7 @@ static int zip_unpack(const struct raw_file *f, const struct sample_part *part,
                     (unsigned long long)part->len, (long long)limit);
         return FAILURE_DATA;
     }
-    dataset_bytes_room(out, (size_t)part->len);
-    out->len = (size_t)part->len;
-    return zip_inflate(f, at, out, why);
+    return zip_inflate(f, at, (size_t)part->len, out, why);
 }
 
 static int zip_part(void *file, const struct sample_part *part, int64_t limit,
@@ -285,7 +284,7 @@ static int zip_read(void *file, const struct sample *at, bool label_map, int64_t
     return zip_part(file, label_map ? &at->label_map : &at->image, limit, out, why);
 }
 
-static const struct container container_zip = {
+const struct container container_zip = {
     .name = "zip",
     .ending = ".zip",
     .map = "_map.txt",
