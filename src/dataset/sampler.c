@@ -10,6 +10,7 @@ enum { SAMPLER_ROUNDS = 8, SAMPLER_REPEATED = 256 };
 
 /* More than there are windows. */
 #define SHARDS_SALT ((uint64_t)1 << 27)
+#define PARTS_SALT (SHARDS_SALT + 1) /* of rank 0; ranks have others */
 
 /* Half the bits of the smallest power of four that holds n. */
 static int sampler_half_bits(int64_t n)
@@ -111,8 +112,18 @@ static int64_t windows_at(const struct sampler *s, int64_t v)
     }
 }
 
+/* Samples of this rank's part. */
+static int64_t part_len(const struct sampler *s)
+{
+    return s->world ? (s->n - s->rank + s->world - 1) / s->world : s->n;
+}
+
 int64_t sampler_len(const struct sampler *s)
 {
+    if (s->world && (s->windows || s->repeats > 1))
+        BUG("a part with windows or repeats");
+    if (s->world)
+        return part_len(s);
     if (s->repeats <= 1 || s->n < SAMPLER_REPEATED)
         return s->n;
     return s->n / SAMPLER_REPEATED * SAMPLER_REPEATED;
@@ -130,6 +141,10 @@ int64_t sampler_at(const struct sampler *s, int64_t position)
     if (position < 0 || position >= sampler_len(s))
         BUG("position %lld of an epoch of %lld", (long long)position,
             (long long)sampler_len(s));
+    if (s->world && s->shuffle)
+        v = sampler_permute(s, part_len(s), PARTS_SALT + (uint64_t)s->rank, v);
+    if (s->world)
+        return (int64_t)v * s->world + s->rank;
     if (!s->shuffle)
         return (int64_t)v;
     if (s->windows)

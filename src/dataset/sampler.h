@@ -12,6 +12,9 @@
  * which is slow at jumping reads few places at once. Positions stay independent of each
  * other; what an epoch needs is a table of its shards (sampler_windows_order).
  *
+ * With parts, rank r of `world` has the samples r, r + world, ... and no others in every
+ * epoch, as Swin's cache of a part has them; each rank permutes its own.
+ *
  * Repeated augmentation (Hoffer et al. 2019, arXiv 1901.09335), as timm's
  * RepeatAugSampler: the permutation's samples come `repeats` times in a row each, and an
  * epoch is as long as before, but a multiple of 256 if there are that many; so it sees n
@@ -29,6 +32,7 @@ struct sampler {
     bool shuffle;                          /* false: position i is sample i */
     int repeats;                           /* copies of each sample; 0: one */
     const struct sampler_windows *windows; /* of this seed and epoch; NULL: none */
+    int rank, world; /* of the part; world 0: all samples. Without windows and repeats */
 };
 
 struct sampler_windows {

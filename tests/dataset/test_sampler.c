@@ -13,7 +13,7 @@ static void every_sample_once(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct sampler s = {7, 3, sizes[k], true, 0, NULL};
+        struct sampler s = {7, 3, sizes[k], true, 0, NULL, 0, 0};
         uint8_t *seen = xcalloc((size_t)s.n, 1);
 
         for (int64_t p = 0; p < s.n; p++) {
@@ -37,7 +37,7 @@ static int differing(const struct sampler *a, const struct sampler *b)
 
 static void the_key_is_seed_and_epoch(void **state)
 {
-    struct sampler s = {1, 1, 1000, true, 0, NULL}, seed = s, epoch = s, plain = s,
+    struct sampler s = {1, 1, 1000, true, 0, NULL, 0, 0}, seed = s, epoch = s, plain = s,
                    high = s;
 
     (void)state;
@@ -57,7 +57,7 @@ static void the_key_is_seed_and_epoch(void **state)
  * the samples. */
 static void samples_are_repeated(void **state)
 {
-    struct sampler s = {7, 3, 1000, true, 3, NULL}, once = s, few = s;
+    struct sampler s = {7, 3, 1000, true, 3, NULL, 0, 0}, once = s, few = s;
     int seen[1000] = {0}, different = 0;
 
     (void)state;
@@ -75,11 +75,42 @@ static void samples_are_repeated(void **state)
     assert_int_equal(different, 256);
 }
 
+/* Each rank has every world-th sample once an epoch, the same ones in each, in another
+ * order than in another epoch and than another rank. */
+static void parts_stay_with_their_rank(void **state)
+{
+    enum { N = 1001, WORLD = 3 };
+    int same_epoch = 0, same_rank = 0;
+
+    (void)state;
+    for (int rank = 0; rank < WORLD; rank++) {
+        struct sampler s = {
+            .seed = 7, .n = N, .shuffle = true, .rank = rank, .world = WORLD};
+        struct sampler next = s, first = s;
+        int seen[N] = {0}, len = (N - rank + WORLD - 1) / WORLD;
+
+        next.epoch = 1;
+        first.rank = 0;
+        assert_int_equal(sampler_len(&s), len);
+        for (int64_t p = 0; p < len; p++) {
+            int64_t i = sampler_at(&s, p);
+
+            assert_true(i >= 0 && i < N);
+            assert_int_equal(i % WORLD, rank);
+            assert_int_equal(seen[i]++, 0);
+            same_epoch += sampler_at(&next, p) == i;
+            same_rank += rank > 0 && sampler_at(&first, p) / WORLD == i / WORLD;
+        }
+    }
+    assert_true(same_epoch < 30);
+    assert_true(same_rank < 30);
+}
+
 /* The same order for ever: a resumed run depends on it. */
 static void the_order_is_fixed(void **state)
 {
     static const int64_t want[] = {85499, 400141, 83139, 45303, 1006892};
-    struct sampler s = {42, 5, 1281167, true, 0, NULL};
+    struct sampler s = {42, 5, 1281167, true, 0, NULL, 0, 0};
 
     (void)state;
     for (int i = 0; i < 5; i++)
@@ -97,7 +128,7 @@ static void orders_are_fair(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < EPOCHS; e++) {
-        struct sampler s = {9, e, N, true, 0, NULL};
+        struct sampler s = {9, e, N, true, 0, NULL, 0, 0};
 
         for (int64_t p = 0; p < N; p++) {
             int64_t i = sampler_at(&s, p);
@@ -126,7 +157,7 @@ static void all_orders_occur(void **state)
 
     (void)state;
     for (uint64_t e = 0; e < 3000; e++) {
-        struct sampler s = {1, e, 5, true, 0, NULL};
+        struct sampler s = {1, e, 5, true, 0, NULL, 0, 0};
         int code = 0;
 
         for (int p = 0; p < 5; p++)
@@ -156,7 +187,7 @@ static void windows_mix_some_shards(void **state)
     (void)state;
     for (int shards = 1; shards < SHARDS + 2; shards++) {
         struct sampler_windows w;
-        struct sampler s = {7, 3, first[SHARDS], true, 0, &w};
+        struct sampler s = {7, 3, first[SHARDS], true, 0, &w, 0, 0};
         int seen[251] = {0}, in_order = 0;
         int64_t last[SHARDS], start[SHARDS], overlaps = 0;
 
@@ -196,7 +227,7 @@ static void windows_differ_by_epoch(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        s[i] = (struct sampler){7, epoch[i], first[SHARDS], true, 0, &w[i]};
+        s[i] = (struct sampler){7, epoch[i], first[SHARDS], true, 0, &w[i], 0, 0};
         sampler_windows_init(&w[i], first, SHARDS, 3);
         sampler_windows_order(&w[i], 7, 9);
         sampler_windows_order(&w[i], 7, epoch[i]);
@@ -215,6 +246,7 @@ int main(void)
         cmocka_unit_test(windows_differ_by_epoch),
         cmocka_unit_test(every_sample_once),
         cmocka_unit_test(the_key_is_seed_and_epoch),
+        cmocka_unit_test(parts_stay_with_their_rank),
         cmocka_unit_test(samples_are_repeated),
         cmocka_unit_test(the_order_is_fixed),
         cmocka_unit_test(orders_are_fair),

@@ -181,9 +181,16 @@ grep -q "the last batch of 4 images cannot be shared by 2 processes" log || { ca
 ranks 2 "${train[@]}" --batch-size 40 --output no >log 2>&1 && fail "too few images passed"
 grep -q "64 images, fewer than DATA.BATCH_SIZE 40 in each process" log || { cat log; fail "too few images"; }
 "$trainc" pack --dataset folder --data-path shapes --to zip --out zip >log 2>&1 || { cat log; fail "pack"; }
-ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output no >log 2>&1 && fail "--cache-mode part passed"
-grep -q "DATA.CACHE_MODE part: each of 2 processes has other images in each epoch" log || { cat log; fail "part"; }
+ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output no --aug-repeats 2 >log 2>&1 &&
+  fail "--cache-mode part passed with repeats"
+grep -q "DATA.CACHE_MODE part: each process shuffles its own part of the images, without AUG.REPEATS" log ||
+  { cat log; fail "part"; }
 [ -e no/$run ] && fail "a refused run has a folder"
+# Each rank reads and keeps its own 32 of the 64 images, as many after two epochs as after one.
+ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output part >log 2>&1 ||
+  { cat log; fail "--cache-mode part"; }
+grep -q "each of 2 processes has its own part of the images" log || { cat log; fail "part is not said"; }
+[ "$(grep -c "32 images.* in memory\|keeps 32 " log)" -ge 1 ] || { cat log; fail "part: how many are kept"; }
 ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output full --cache-mode full --epochs 1 >log 2>&1 ||
   { cat log; fail "--cache-mode full"; }
 echo "ok: what does not fit"
