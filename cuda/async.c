@@ -59,9 +59,16 @@ static void *async_event_new(struct device *dev)
 {
     cudaEvent_t e = NULL;
 
-    CUDA_CHECK(dev, cudaEventCreateWithFlags(&e, cudaEventDisableTiming |
-                                                     cudaEventBlockingSync));
+    CUDA_CHECK(dev, cudaEventCreateWithFlags(&e, cudaEventBlockingSync));
     return e;
+}
+
+static double async_seconds(struct device *dev, void *from, void *to)
+{
+    float ms = 0;
+
+    CUDA_CHECK(dev, cudaEventElapsedTime(&ms, from, to));
+    return 1e-3 * (double)ms;
 }
 
 static void async_event_free(struct device *dev, void *event)
@@ -123,6 +130,7 @@ const struct backend_async cuda_async = {
     .host_free = async_host_free,
     .event_new = async_event_new,
     .event_free = async_event_free,
+    .seconds = async_seconds,
     .record = async_record,
     .wait = async_wait,
     .done = async_done,

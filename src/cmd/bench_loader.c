@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "io/json.h"
 #include "io/written.h"
+#include "session/devices.h"
 #include "train/data_config.h"
 
 static const double warm_seconds = 1;
@@ -39,8 +40,64 @@ static struct bench_mark bench_mark(struct loader *l)
     };
 }
 
+/* Where batches go: the device's memory for one. */
+struct bench_device {
+    const struct backend *backend;
+    struct device *device;
+    void *memory;
+    size_t size;
+};
+
+static void *device_host_alloc(size_t size, void *arg)
+{
+    const struct bench_device *d = arg;
+
+    return d->backend->async->host_alloc(d->device, size);
+}
+
+static void device_host_free(void *p, void *arg)
+{
+    const struct bench_device *d = arg;
+
+    d->backend->async->host_free(d->device, p);
+}
+
+/* Batches lie in the memory that a run's would lie in. */
+static void device_open(struct bench_device *d, const struct config *cfg,
+                        struct loader_options *o)
+{
+    struct device_options how;
+
+    d->backend = device_options(cfg, &how);
+    d->device = d->backend->open(&how);
+    d->size = (size_t)o->batch * transform_size(&o->transform);
+    d->memory = d->backend->alloc(d->device, d->size);
+    if (!d->backend->async || !cfg->data.pin_memory)
+        return;
+    o->alloc = device_host_alloc;
+    o->free = device_host_free;
+    o->arg = d;
+}
+
+static void device_close(struct bench_device *d)
+{
+    d->backend->free(d->device, d->memory);
+    d->backend->close(d->device);
+}
+
+static void bench_copy_in(struct loader *l, const struct bench_device *d,
+                          const struct batch *b)
+{
+    double from = clock_now();
+
+    d->backend->copy_in(d->device, d->memory, b->pixel, d->size);
+    d->backend->sync(d->device);
+    loader_add_copy(l, clock_now() - from);
+}
+
 /* Batches for some seconds, at least one; `epoch` counts on where it is. */
-static void bench_batches(struct loader *l, double seconds, uint64_t *epoch)
+static void bench_batches(struct loader *l, const struct bench_device *d, double seconds,
+                          uint64_t *epoch)
 {
     double until = clock_now() + seconds;
 
@@ -48,20 +105,22 @@ static void bench_batches(struct loader *l, double seconds, uint64_t *epoch)
         const struct batch *b = loader_next(l);
 
         if (b)
+            bench_copy_in(l, d, b);
+        if (b)
             loader_release_batch(l, b);
         else
             loader_start_epoch(l, ++*epoch, 0);
     } while (!loader_failure(l) && clock_now() < until);
 }
 
-static void bench_warm_up(struct loader *l, double seconds, bool whole_epoch,
-                          uint64_t *epoch)
+static void bench_warm_up(struct loader *l, const struct bench_device *d, double seconds,
+                          bool whole_epoch, uint64_t *epoch)
 {
     const struct batch *b;
 
     loader_start_epoch(l, 0, 0);
     if (!whole_epoch) {
-        bench_batches(l, seconds, epoch);
+        bench_batches(l, d, seconds, epoch);
         return;
     }
     while ((b = loader_next(l)))
@@ -117,6 +176,7 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
 {
     struct dataset *d = data_open(cfg, DATA_TRAIN);
     struct loader_options o;
+    struct bench_device device;
     struct loader *l;
     struct bench_mark from, to;
     struct loader_stats stats;
@@ -125,10 +185,11 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
 
     data_loader_options(cfg, DATA_TRAIN, &o);
     o.drop_last = false; /* small sets too */
+    device_open(&device, cfg, &o);
     l = loader_open(d, &o);
-    bench_warm_up(l, fmin(warm_seconds, seconds), o.cache_bytes > 0, &epoch);
+    bench_warm_up(l, &device, fmin(warm_seconds, seconds), o.cache_bytes > 0, &epoch);
     from = bench_mark(l);
-    bench_batches(l, seconds, &epoch);
+    bench_batches(l, &device, seconds, &epoch);
     if (loader_failure(l))
         die("%s", loader_failure(l));
     to = bench_mark(l);
@@ -144,5 +205,6 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     bench_print_stages(&stats.stages, to.samples - from.samples);
     bench_add_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
     loader_close(l);
+    device_close(&device);
     dataset_close(d);
 }

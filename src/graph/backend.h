@@ -10,6 +10,7 @@
 
 #include "graph/kernel.h"
 
+struct jpeg_device;
 struct strbuf;
 
 /* All zero is what tests take: exact, nothing kept on disk. */
@@ -53,6 +54,8 @@ struct backend_async {
     void (*host_free)(struct device *dev, void *p);
     void *(*event_new)(struct device *dev);
     void (*event_free)(struct device *dev, void *event);
+    /* Between two events that are done. */
+    double (*seconds)(struct device *dev, void *from, void *to);
     void (*record)(struct device *dev, enum lane lane, void *event);
     void (*wait)(struct device *dev, enum lane lane, void *event);
     bool (*done)(struct device *dev, void *event); /* never recorded: true */
@@ -116,6 +119,10 @@ struct backend {
 
     /* False: not known. NULL: the same. */
     bool (*limits)(const struct device *dev, struct device_limits *l);
+
+    /* Its decoder of JPEGs, good until it is closed; false and a reason: it has none. NULL:
+     * the same. */
+    bool (*jpeg)(struct device *dev, struct jpeg_device *to, struct strbuf *why);
 
     /* While on, claims decide without timing candidates on the device. False: they never
      * time any. NULL: the same. */

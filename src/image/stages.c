@@ -7,6 +7,7 @@ const char *stage_name(enum stage stage)
         [STAGE_DECODE] = "decode",
         [STAGE_RESIZE] = "resize",
         [STAGE_AUGMENT] = "augment",
+        [STAGE_COPY] = "copy",
     };
 
     return names[stage];

@@ -20,6 +20,7 @@ enum stage {
     STAGE_DECODE,  /* to pixels; of label maps also their reading */
     STAGE_RESIZE,  /* crop, pad and flip, too; and label maps */
     STAGE_AUGMENT, /* policy, colours, erasing */
+    STAGE_COPY,    /* to the device: of batches, by whoever trains */
     STAGES
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 size_t inflight_bytes(const struct backend *b, size_t slot_size)
@@ -20,6 +21,7 @@ void inflight_init(struct inflight *q, const struct backend *b, struct device *d
     q->snapshot = b->async ? b->async->host_alloc(dev, ring) : xcalloc(1, ring);
     for (int i = 0; b->async && i < INFLIGHT_SLOTS; i++) {
         q->slot[i].memory = b->alloc(dev, slot_size);
+        q->slot[i].began = b->async->event_new(dev);
         q->slot[i].filled = b->async->event_new(dev);
         q->slot[i].used = b->async->event_new(dev);
     }
@@ -37,6 +39,7 @@ void inflight_release(struct inflight *q)
     q->async->host_free(q->device, q->snapshot);
     for (int i = 0; i < INFLIGHT_SLOTS; i++) {
         q->backend->free(q->device, q->slot[i].memory);
+        q->async->event_free(q->device, q->slot[i].began);
         q->async->event_free(q->device, q->slot[i].filled);
         q->async->event_free(q->device, q->slot[i].used);
     }
@@ -45,18 +48,28 @@ void inflight_release(struct inflight *q)
     *q = (struct inflight){0};
 }
 
-static void give_back(struct lent_batch *b)
+static void give_back(struct lent_batch *b, double seconds)
 {
+    if (b->copied)
+        b->copied(b->owner, seconds);
     if (b->release)
         b->release(b->owner, b->token);
     *b = (struct lent_batch){0};
+}
+
+/* Of a slot that is filled. */
+static void give_back_slot(struct inflight *q, struct inflight_slot *slot)
+{
+    give_back(&slot->lent, slot->lent.copied ? q->async->seconds(q->device, slot->began,
+                                                                slot->filled)
+                                             : 0);
 }
 
 static void give_back_copied(struct inflight *q)
 {
     for (int i = 0; i < INFLIGHT_SLOTS; i++)
         if (q->slot[i].lent.release && q->async->done(q->device, q->slot[i].filled))
-            give_back(&q->slot[i].lent);
+            give_back_slot(q, &q->slot[i]);
 }
 
 void inflight_room(struct inflight *q)
@@ -73,31 +86,54 @@ void inflight_room(struct inflight *q)
     give_back_copied(q);
 }
 
-static void copy_ahead(struct inflight *q, const struct inflight_place *to,
+/* What a batch is made of. */
+struct part {
+    void *to;
+    const void *from;
+    size_t size;
+};
+
+enum { PARTS = 4 };
+
+static void parts_of(const struct inflight_place *to, const struct lent_batch *b,
+                     struct part p[PARTS])
+{
+    p[0] = (struct part){to->pixels, b->pixels, to->pixel_size};
+    p[1] = (struct part){to->labels, b->labels, to->label_size};
+    p[2] = (struct part){to->keys, b->keys, to->key_size};
+    p[3] = (struct part){to->jobs, b->jobs, to->job_size};
+    for (int i = 0; i < PARTS; i++)
+        if (p[i].size && !p[i].from)
+            BUG("a batch without part %d, of %zu bytes", i, p[i].size);
+}
+
+static void copy_ahead(struct inflight *q, const struct part p[PARTS],
                        const struct lent_batch *b)
 {
     struct inflight_slot *slot = &q->slot[q->batches++ % INFLIGHT_SLOTS];
     const struct backend_async *a = q->async;
     struct device *dev = q->device;
-    size_t size = inflight_slot_size(to->pixel_size, to->label_size);
-    size_t labels = size - to->label_size;
-    char *memory = slot->memory;
+    size_t at[PARTS + 1] = {0};
 
-    if (size > q->slot_size)
-        BUG("a batch of %zu bytes for slots of %zu", size, q->slot_size);
+    for (int i = 0; i < PARTS; i++)
+        at[i + 1] = at[i] + (p[i].size + 255) / 256 * 256;
+    if (inflight_slot_size(p[0].size, p[1].size, p[2].size, p[3].size) > q->slot_size)
+        BUG("a batch of %zu bytes for slots of %zu", at[PARTS], q->slot_size);
     if (slot->lent.release) { /* two batches ago: copied long since */
         a->await(dev, slot->filled);
-        give_back(&slot->lent);
+        give_back_slot(q, slot);
     }
     a->wait(dev, LANE_COPY, slot->used);
-    a->copy_in(dev, LANE_COPY, memory, b->pixels, to->pixel_size);
-    if (to->label_size)
-        a->copy_in(dev, LANE_COPY, memory + labels, b->labels, to->label_size);
+    a->record(dev, LANE_COPY, slot->began);
+    for (int i = 0; i < PARTS; i++)
+        if (p[i].size)
+            a->copy_in(dev, LANE_COPY, (char *)slot->memory + at[i], p[i].from,
+                       p[i].size);
     a->record(dev, LANE_COPY, slot->filled);
     a->wait(dev, LANE_RUN, slot->filled);
-    a->copy(dev, LANE_RUN, to->pixels, memory, to->pixel_size);
-    if (to->label_size)
-        a->copy(dev, LANE_RUN, to->labels, memory + labels, to->label_size);
+    for (int i = 0; i < PARTS; i++)
+        if (p[i].size)
+            a->copy(dev, LANE_RUN, p[i].to, (char *)slot->memory + at[i], p[i].size);
     a->record(dev, LANE_RUN, slot->used);
     if (b->release)
         slot->lent = *b;
@@ -109,15 +145,18 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
                     const struct lent_batch *b)
 {
     struct lent_batch lent = *b;
+    struct part p[PARTS];
+    double from = clock_now();
 
+    parts_of(to, b, p);
     if (q->async) {
-        copy_ahead(q, to, b);
+        copy_ahead(q, p, b);
         return;
     }
-    q->backend->copy_in(q->device, to->pixels, b->pixels, to->pixel_size);
-    if (to->label_size)
-        q->backend->copy_in(q->device, to->labels, b->labels, to->label_size);
-    give_back(&lent);
+    for (int i = 0; i < PARTS; i++)
+        if (p[i].size)
+            q->backend->copy_in(q->device, p[i].to, p[i].from, p[i].size);
+    give_back(&lent, clock_now() - from);
 }
 
 void inflight_ran(struct inflight *q, const void *control, const void *metrics)
@@ -161,5 +200,6 @@ void inflight_drain(struct inflight *q)
         return;
     q->backend->sync(q->device);
     for (int i = 0; i < INFLIGHT_SLOTS; i++)
-        give_back(&q->slot[i].lent);
+        if (q->slot[i].lent.release)
+            give_back_slot(q, &q->slot[i]);
 }

@@ -33,6 +33,9 @@ struct lent_batch {
     void (*release)(void *owner, const void *token);
     void *owner;
     const void *token;
+    /* Just before that: how long the device took to copy it; NULL: nobody asks. */
+    void (*copied)(void *owner, double seconds);
+    const void *keys, *jobs; /* where a program has a place for them */
 };
 
 struct snapshot {
@@ -48,7 +51,7 @@ struct inflight {
     struct device *device;
     struct inflight_slot {
         void *memory; /* on the device */
-        void *filled, *used;
+        void *began, *filled, *used;
         struct lent_batch lent; /* .release is NULL: given back */
     } slot[INFLIGHT_SLOTS];
     void *finished[INFLIGHT_RUNS];
@@ -58,20 +61,24 @@ struct inflight {
     int64_t batches, runs, seen;
 };
 
-/* Where a program reads its batch. */
+/* Where a program reads its batch; what it has no place for has size 0. */
 struct inflight_place {
     void *pixels, *labels;
     size_t pixel_size, label_size;
+    void *keys, *jobs;
+    size_t key_size, job_size;
 };
 
 void inflight_init(struct inflight *q, const struct backend *b, struct device *dev,
                    size_t slot_size);
 void inflight_release(struct inflight *q); /* after inflight_drain */
 
-/* What a slot must hold for a batch of these sizes: the labels lie after the pixels. */
-static inline size_t inflight_slot_size(size_t pixels, size_t labels)
+/* What a slot must hold for a batch of these sizes: one after the other. */
+static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t keys,
+                                        size_t jobs)
 {
-    return (pixels + 255) / 256 * 256 + labels;
+    return (pixels + 255) / 256 * 256 + (labels + 255) / 256 * 256 +
+           (keys + 255) / 256 * 256 + jobs;
 }
 
 /* Device memory that inflight_init allocates for slots of this size. */

@@ -12,6 +12,7 @@ static const struct {
                       "trainc pack --size N makes images smaller"},
     [STAGE_RESIZE] = {NULL, "trainc pack --size N makes images smaller"},
     [STAGE_AUGMENT] = {NULL, "AUG.AUTO_AUGMENT and AUG.COLOR_JITTER are what takes time"},
+    [STAGE_COPY] = {NULL, "DATA.PIN_MEMORY on, and smaller images, copy faster"},
 };
 
 void data_wait_add(struct strbuf *out, const struct data_wait *w)

@@ -106,6 +106,13 @@ static void m_await(struct device *d, void *event)
         assert_true(go_on(d));
 }
 
+static double m_seconds(struct device *d, void *from, void *to)
+{
+    assert_true(m_done(d, from));
+    assert_true(m_done(d, to));
+    return 0.25;
+}
+
 static void m_copy(struct device *d, enum lane lane, void *dst, const void *src,
                    size_t size)
 {
@@ -124,6 +131,7 @@ static const struct backend_async lanes = {
     .host_free = m_free,
     .event_new = m_event,
     .event_free = m_free,
+    .seconds = m_seconds,
     .record = m_record,
     .wait = m_wait,
     .done = m_done,
@@ -135,12 +143,20 @@ static const struct backend_async lanes = {
 static const struct backend mock = {
     .alloc = m_alloc, .free = m_free, .sync = m_sync, .async = &lanes};
 
-enum { PIXELS = 24, LABELS = 8, RUNS = 20 };
+enum { PIXELS = 24, LABELS = 8, KEYS = 16, RUNS = 20 };
 
 struct host {
-    char pixels[PIXELS], labels[LABELS];
+    char pixels[PIXELS], labels[LABELS], keys[KEYS];
     bool lent;
 };
+
+static double copy_seconds;
+
+static void copied(void *owner, double seconds)
+{
+    (void)owner;
+    copy_seconds += seconds;
+}
 
 static void take_back(void *owner, const void *token)
 {
@@ -150,6 +166,7 @@ static void take_back(void *owner, const void *token)
     h->lent = false;
     memset(h->pixels, 'x', PIXELS); /* the loader fills it again at once */
     memset(h->labels, 'x', LABELS);
+    memset(h->keys, 'x', KEYS);
 }
 
 static int in_flight(const struct inflight *q)
@@ -169,23 +186,25 @@ static void test_lanes(void **state)
                                      10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
     struct device d = {0};
     struct host host[RUNS] = {0};
-    char input[PIXELS + LABELS], seen[RUNS][PIXELS + LABELS];
+    char input[PIXELS + LABELS + KEYS], seen[RUNS][PIXELS + LABELS + KEYS];
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
-    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS};
+    struct inflight_place to = {
+        input, input + PIXELS, PIXELS, LABELS, input + PIXELS + LABELS, NULL, KEYS, 0};
     struct inflight q;
     struct snapshot s;
     int next = 0, after = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS));
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0));
     for (int i = 0; i < RUNS; i++) {
         struct lent_batch b = {host[i].pixels, host[i].labels, take_back, host,
-                               &number[i]};
+                               &number[i],     copied,         host[i].keys, NULL};
         int lent = 0;
 
         memset(host[i].pixels, 'a' + i, PIXELS);
         memset(host[i].labels, 'A' + i, LABELS);
+        memset(host[i].keys, '0' + i, KEYS);
         host[i].lent = true;
         inflight_room(&q);
         assert_true(in_flight(&q) <= 1);
@@ -212,10 +231,11 @@ static void test_lanes(void **state)
         assert_int_equal(s.control.step, ++next);
     }
     assert_int_equal(next, RUNS - 1);
+    assert_true(copy_seconds == 0.25 * RUNS); /* each batch's once */
     for (int i = 0; i < RUNS; i++) {
         assert_false(host[i].lent);
-        for (int k = 0; k < PIXELS + LABELS; k++)
-            if (seen[i][k] != (k < PIXELS ? 'a' : 'A') + i)
+        for (int k = 0; k < PIXELS + LABELS + KEYS; k++)
+            if (seen[i][k] != (k < PIXELS ? 'a' : k < PIXELS + LABELS ? 'A' : '0') + i)
                 fail_msg("run %d read '%c' at %d", i, seen[i][k], k);
     }
     inflight_release(&q);
@@ -227,11 +247,11 @@ static void test_not_lent(void **state)
     struct device d = {0};
     char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
     char input[PIXELS + LABELS];
-    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS};
+    struct inflight_place to = {input, input + PIXELS, PIXELS, LABELS, NULL, NULL, 0, 0};
     struct inflight q;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS));
+    inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0));
     inflight_room(&q);
     inflight_input(&q, &to, &(struct lent_batch){.pixels = pixels, .labels = labels});
     memset(pixels, 0, PIXELS);
