@@ -11,6 +11,7 @@
 #include "cuda/gpus.h"
 #include "cuda/kernels.h"
 #include "cuda/lower.h"
+#include "cuda/nvjpeg.h"
 #include "cuda/parts.h"
 
 /*
@@ -80,6 +81,7 @@ static void cuda_close(struct device *dev)
         return;
     cudnn_close(dev);
     cublaslt_close(dev);
+    cuda_jpeg_close(dev);
     cuda_free_all(dev);
     if (dev->copy_stream)
         CUDA_CHECK(dev, cudaStreamDestroy(dev->copy_stream));
@@ -110,6 +112,7 @@ const struct backend backend_cuda = {
     .has_dtype = cuda_has_dtype,
     .preferred_half = DTYPE_F16,
     .describe = cuda_describe,
+    .jpeg = cuda_jpeg,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .copy_in = cuda_copy_in,

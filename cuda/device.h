@@ -26,6 +26,7 @@ extern "C" {
 struct CUstream_st;
 struct cudnn;
 struct cublaslt;
+struct nvjpeg;
 struct step;
 
 struct device {
@@ -36,6 +37,7 @@ struct device {
     struct CUstream_st *copy_stream; /* LANE_COPY */
     struct cudnn *cudnn;       /* opened when a claim first asks; see cuda/cudnn.h */
     struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
+    struct nvjpeg *nvjpeg;     /* opened when a run asks for it; see cuda/nvjpeg.h */
     struct cuda_options options;
     bool eager;                 /* no captures */
     bool recording;             /* a capture is on: an error ends it, not the program */

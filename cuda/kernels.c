@@ -24,6 +24,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_qlayer,
     &cuda_qlayer_plain,
     &cuda_quantize,
+    &cuda_resize,
+    &cuda_augment,
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_pointwise,

@@ -20,6 +20,8 @@ static const struct known {
     [CUDA_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so.13", "TRAINC_CUBLASLT",
                                "cublasLtGetVersion"},
     [CUDA_LIBRARY_NCCL] = {"NCCL", "libnccl.so.2", "TRAINC_NCCL", "ncclGetVersion"},
+    [CUDA_LIBRARY_NVJPEG] = {"nvJPEG", "libnvjpeg.so.13", "TRAINC_NVJPEG",
+                             "nvjpegGetProperty"},
 };
 
 _Static_assert(CUDART_VERSION / 1000 == 13, "trainc needs CUDA 13, whose libraries have "
@@ -109,17 +111,23 @@ static void *find(const struct known *k, struct strbuf *reason)
     return handle;
 }
 
-/* cuDNN and cuBLASLt return a number, NCCL writes one. */
+/* cuDNN and cuBLASLt return a number, NCCL writes one, nvJPEG each of its parts. */
 static int read_version(enum cuda_library_id id, void *function)
 {
     size_t (*get)(void);
-    int (*put)(int *);
-    int version = 0;
+    int (*put)(int *), (*part)(int which, int *value);
+    int version = 0, value[3] = {0};
 
     if (id == CUDA_LIBRARY_NCCL) {
         memcpy(&put, &function, sizeof(put));
         (void)put(&version);
         return version;
+    }
+    if (id == CUDA_LIBRARY_NVJPEG) {
+        memcpy(&part, &function, sizeof(part));
+        for (int i = 0; i < 3; i++)
+            (void)part(i, &value[i]);
+        return value[0] * 10000 + value[1] * 100 + value[2];
     }
     memcpy(&get, &function, sizeof(get));
     return (int)get();

@@ -1,10 +1,11 @@
 /*
- * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL. None is linked, so
+ * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL, nvJPEG. None is linked, so
  * the program starts where they do not exist, and a run opens only what it uses (each
  * costs 0.2 s and more to map).
  *
  * A library is looked for in this order; the first that opens is taken:
- *   1. the path in TRAINC_CUDNN, TRAINC_CUBLASLT or TRAINC_NCCL, if set, and nowhere else
+ *   1. the path in TRAINC_CUDNN, TRAINC_CUBLASLT, TRAINC_NCCL or TRAINC_NVJPEG, if set, and
+ *      nowhere else
  *   2. its soname, as the dynamic linker finds it (LD_LIBRARY_PATH, ldconfig)
  *   3. CUDA_HOME/lib64 and CUDA_HOME/lib (CUDA_HOME unset: /usr/local/cuda)
  *   4. the folder of the program, and its lib/
@@ -24,14 +25,19 @@
 extern "C" {
 #endif
 
-enum cuda_library_id { CUDA_LIBRARY_CUDNN, CUDA_LIBRARY_CUBLASLT, CUDA_LIBRARY_NCCL };
-enum { CUDA_LIBRARIES = CUDA_LIBRARY_NCCL + 1 };
+enum cuda_library_id {
+    CUDA_LIBRARY_CUDNN,
+    CUDA_LIBRARY_CUBLASLT,
+    CUDA_LIBRARY_NCCL,
+    CUDA_LIBRARY_NVJPEG
+};
+enum { CUDA_LIBRARIES = CUDA_LIBRARY_NVJPEG + 1 };
 
 struct cuda_library {
     const char *name; /* "cuDNN" */
     void *handle;     /* for dlsym */
     char *path;       /* the file that it came from */
-    int version;      /* 91900 is 9.19.0; the same rule for all three */
+    int version;      /* 91900 is 9.19.0; the same rule for all */
     char text[320];   /* "cuDNN 9.19.0 (/usr/local/cuda/lib64/libcudnn.so.9)" */
 };
 

@@ -9,6 +9,10 @@
 
 case_build_fn case_normalize;
 case_build_fn case_mix;
+case_build_fn case_resize;
+case_build_fn case_flip;
+case_build_fn case_color_jitter;
+case_build_fn case_erase;
 case_build_fn case_conv2d;
 case_build_fn case_conv_transpose2d;
 case_build_fn case_linear;

@@ -135,6 +135,10 @@ static void fill_input(const struct case_run *r, const struct case_input *in, ch
 {
     int64_t n = drawn(r, in->tensor);
 
+    if (in->make) {
+        in->make(at, in->tensor, r->row);
+        return;
+    }
     if (tensor_is_float(in->tensor))
         fill_floats(r, in->tensor, in->fill, at);
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_I32; i++)

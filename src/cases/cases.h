@@ -29,10 +29,13 @@ enum case_fill {
 
 enum { CASE_INPUTS = 6, CASE_OUTPUTS = 3 };
 
+struct op_case;
+
 struct case_input {
     struct tensor *tensor;
     enum case_fill fill;
     int classes; /* labels */
+    void (*make)(void *at, const struct tensor *t, const struct op_case *row); /* or NULL */
 };
 
 /* What a row's build function makes. */
@@ -59,7 +62,6 @@ struct case_update {
     struct accumulation accumulation;
 };
 
-struct op_case;
 typedef void case_build_fn(struct case_build *c, const struct op_case *row,
                            const struct case_size *size);
 

@@ -45,7 +45,7 @@ struct bench {
     int which; /* program: SESSION_TRAIN or SESSION_EVAL */
     int64_t batch;
     uint8_t *pixels;
-    void *labels;
+    void *labels, *keys, *jobs;
     double *seconds; /* of each timed step */
     int nsteps;
 };
@@ -54,6 +54,8 @@ static void bench_batch(struct bench *b)
 {
     const struct tensor *x = b->session.build[b->which].pixels;
     const struct tensor *y = b->session.build[b->which].labels;
+    const struct tensor *keys = b->session.build[b->which].keys;
+    const struct tensor *jobs = b->session.build[b->which].jobs;
     int64_t n = tensor_len(x), classes = session_classes(&b->session);
     int32_t *label;
     uint8_t *pixel;
@@ -61,6 +63,10 @@ static void bench_batch(struct bench *b)
     b->batch = x->dim[0];
     b->pixels = session_host_alloc(&b->session, (size_t)n);
     b->labels = pixel = session_host_alloc(&b->session, tensor_size(y));
+    if (jobs) /* nothing to do: the pixels are the result */
+        b->jobs = session_host_alloc(&b->session, tensor_size(jobs));
+    if (keys)
+        b->keys = session_host_alloc(&b->session, tensor_size(keys));
     label = b->labels;
     for (int64_t i = 0; i < n; i++)
         b->pixels[i] = (uint8_t)philox(0, PHILOX_TEST, 0, (uint64_t)i).v[0];
@@ -82,7 +88,9 @@ static void keep(void *owner, const void *token)
  * given before this one is done. Returns when the step before the last is. */
 static double one_step(struct bench *b)
 {
-    struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep};
+    struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep,
+                              .keys = b->keys,
+                              .jobs = b->jobs};
 
     if (b->which == SESSION_TRAIN && session_step_lent(&b->session, &lent))
         session_step_ema(&b->session);
@@ -238,6 +246,8 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
         bench_convs_release(&c);
     session_host_free(s, b.pixels);
     session_host_free(s, b.labels);
+    session_host_free(s, b.keys);
+    session_host_free(s, b.jobs);
     session_release(s);
     free(b.seconds);
 }

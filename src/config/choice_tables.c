@@ -37,6 +37,12 @@ const struct choice choices_interpolations[] = {
     {0},
 };
 
+const struct choice choices_placements[] = {
+    {"host", PLACEMENT_HOST, NULL},
+    {"device", PLACEMENT_DEVICE, NULL},
+    {0},
+};
+
 const struct choice choices_cache_modes[] = {
     {"no", CACHE_MODE_NO, NULL},
     {"full", CACHE_MODE_FULL, NULL},

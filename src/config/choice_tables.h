@@ -13,6 +13,7 @@ extern const struct choice choices_amp_dtypes[];
 extern const struct choice choices_hook_moments[];
 extern const struct choice choices_interpolations[];
 extern const struct choice choices_cache_modes[];
+extern const struct choice choices_placements[];
 extern const struct choice choices_on_errors[];
 extern const struct choice choices_validates[];
 extern const struct choice choices_caches[];

@@ -44,6 +44,9 @@ enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
  * a file that processes share */
 enum { CACHE_NONE, CACHE_ENCODED, CACHE_DECODED, CACHE_MMAP };
 
+/* DATA.DECODE: who does it */
+enum { PLACEMENT_HOST, PLACEMENT_DEVICE };
+
 /* DATA.CACHE_MODE, Swin's cache of zip files: none, all, the share of this process */
 enum { CACHE_MODE_NO, CACHE_MODE_FULL, CACHE_MODE_PART };
 

@@ -322,6 +322,15 @@ const struct schema schema_table[] = {
         .help = "what to keep in memory of the images that have been read, as long as "
                 "half of it suffices: their files, or decoded images; mmap: these in a "
                 "file in DATA.DATA_PATH, which all runs on the machine share"),
+    ROW("DATA.DECODE", data.decode, .def = "host", .choices = choices_placements,
+        .flag = "--decode",
+        .help = "who decodes JPEGs; device: nvJPEG on a GPU, whose pixels differ a little "
+                "from libjpeg's, and the host where that is missing"),
+    ROW("DATA.RESIZE", data.resize, .def = "host", .choices = choices_placements,
+        .flag = "--resize",
+        .help = "who resizes training images, which has to be followed by no "
+                "AUG.AUTO_AUGMENT; device: as a step of the program, as is what "
+                "AUG.ON_DEVICE names"),
     ROW("DATA.ON_ERROR", data.on_error, NEUTRAL, .def = "skip",
         .choices = choices_on_errors, .flag = "--on-error",
         .help = "a damaged file is left out (in training another image takes its "
@@ -353,9 +362,9 @@ const struct schema schema_table[] = {
             "as in Swin: DATA.DATASET imagenet is read from zip files, see zip there"),
     ROW("DATA.CACHE_MODE", data.cache_mode, NEUTRAL, .def = "part",
         .choices = choices_cache_modes, .flag = "--cache-mode",
-        .help = "Swin's cache of zip files: full, part (of one process that is all) keep "
-                "the images' files in memory as DATA.CACHE encoded does; no: DATA.CACHE "
-                "counts"),
+        .help = "Swin's cache of zip files: full and part keep the images' files in memory "
+                "as DATA.CACHE encoded does; with part each of several processes has its "
+                "own part of the images in every epoch; no: DATA.CACHE counts"),
     ROW("DATA.PIN_MEMORY", data.pin_memory, NEUTRAL, .def = "True", .flag = "--pin-mem",
         .help = "keep batches in memory that the system does not move, where the device "
                 "copies faster from it"),
@@ -656,6 +665,9 @@ const struct schema schema_table[] = {
         .flag = "--remode", .help = "random erasing: what fills the box"),
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes, at most"),
+    ROW("AUG.ON_DEVICE", aug.on_device, NEUTRAL, .def = "False", .flag = "--aug-on-device",
+        .help = "flip, colour jitter and random erasing by the device that trains, not by "
+                "the loader; the same pixels"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
         .help =

@@ -51,7 +51,7 @@ struct config_data {
     int64_t img_size, img_height, img_width; /* see config_height, config_width */
     int interpolation;
     bool zip_mode;
-    int cache_mode;
+    int cache_mode, decode, resize;
     bool pin_memory;
     int64_t num_workers, mask_patch_size;
     double mask_ratio;
@@ -154,6 +154,7 @@ struct config_aug {
     int64_t pad_crop, shift;
     int pad_mode, hflip_mode, interpolation;
     struct float_list resize_scale;
+    bool on_device;
 };
 
 struct config_test {

@@ -57,6 +57,8 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_relu,
     &cpu_add,
     &cpu_scale_by,
+    &cpu_resize,
+    &cpu_augment,
     &cpu_normalize,
     &cpu_cast,
     &cpu_gelu,

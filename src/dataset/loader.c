@@ -196,6 +196,13 @@ void loader_release_batch(struct loader *l, const struct batch *b)
     pthread_mutex_unlock(&l->lock);
 }
 
+void loader_add_copy(struct loader *l, double seconds)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stats.stages.seconds[STAGE_COPY] += seconds;
+    pthread_mutex_unlock(&l->lock);
+}
+
 const char *loader_failure(const struct loader *l)
 {
     return l->failure;

@@ -71,6 +71,7 @@ struct loader_options {
     bool drop_last;     /* leave out a batch that cannot be filled */
     int rank, world;    /* this process takes positions rank, rank + world, ... of the
                       * epoch; 0, 0: alone */
+    bool part; /* it takes the samples rank, rank + world, ... of every epoch instead */
 
     struct image_limits limits;
     enum loader_on_error on_error;
@@ -101,6 +102,10 @@ struct batch {
     uint8_t *label_map; /* [size, h / d, w / d], d = transform.label_divisor: classes;
                       * LABEL_IGNORE where nothing counts, as in all of a sample that is
                       * not there or damaged. NULL without label maps. After pixel */
+    struct augment_key *key; /* [size]; of what is there, for augmentation that is left to
+                              * the caller; .sample -1: no sample, or a damaged one */
+    struct resize_job *job; /* [size], with transform.resize_later: what is to be done to
+                             * each; its pixels then take transform_size() bytes */
     int64_t *sample; /* [size]; index in the data set of what is there; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */
@@ -138,9 +143,13 @@ struct loader_stats {
     int64_t samples;     /* delivered, damaged ones included */
     int64_t bad_files;   /* different ones, so far */
     int64_t cached, cached_bytes; /* samples of the cache, and their size */
-    struct stage_times stages; /* of all threads, an estimate from every eighth sample */
+    struct stage_times stages; /* of all threads, an estimate from every eighth sample;
+                                * and what loader_add_copy was told */
 };
 
 struct loader_stats loader_stats(struct loader *l); /* since loader_open */
+
+/* Of STAGE_COPY, which the caller knows: so long took a batch to the device. */
+void loader_add_copy(struct loader *l, double seconds);
 
 #endif

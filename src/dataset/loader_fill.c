@@ -6,8 +6,7 @@
 
 size_t loader_sample_size(const struct loader *l)
 {
-    return (size_t)l->o.transform.w * (size_t)l->o.transform.h *
-           (size_t)transform_channels(&l->o.transform);
+    return transform_size(&l->o.transform);
 }
 
 size_t loader_label_map_size(const struct loader *l)
@@ -22,9 +21,16 @@ enum { REPLACEMENTS = 50 };
 
 static struct sampler loader_order(const struct loader *l, uint64_t epoch)
 {
-    return (struct sampler){l->o.seed,         epoch,
-                            l->source.data->n, l->o.shuffle,
-                            l->o.repeats,      l->windows.shard ? &l->windows : NULL};
+    return (struct sampler){
+        .seed = l->o.seed,
+        .epoch = epoch,
+        .n = l->source.data->n,
+        .shuffle = l->o.shuffle,
+        .repeats = l->o.repeats,
+        .windows = l->windows.shard ? &l->windows : NULL,
+        .rank = l->o.part ? l->o.rank : 0,
+        .world = l->o.part ? l->o.world : 0,
+    };
 }
 
 /* The epoch of augmentation's key: the copies of a sample look different. */
@@ -42,13 +48,18 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     struct sampler order = loader_order(l, b->epoch);
     int64_t positions = sampler_len(&order);
     int tries = l->o.replace ? REPLACEMENTS : 0;
-    int64_t position = (b->number * l->o.batch + at) * l->o.world + l->o.rank;
+    int64_t own = b->number * l->o.batch + at;
+    int64_t position = l->o.part ? own : own * l->o.world + l->o.rank;
     size_t size = loader_sample_size(l), label_map_size = loader_label_map_size(l);
     uint8_t *pixel = b->pixel + (size_t)at * size;
     uint8_t *label_map = b->label_map ? b->label_map + (size_t)at * label_map_size : NULL;
     struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
 
     b->label[at] = -1;
+    b->key[at] = (struct augment_key){.sample = -1};
+    w->transformer.job = b->job ? &b->job[at] : NULL;
+    if (b->job)
+        b->job[at] = (struct resize_job){0};
     b->sample[at] = *sample = position < positions ? sampler_at(&order, position) : -1;
     for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
         int64_t other = (position + k) % positions, i = sampler_at(&order, other);
@@ -67,6 +78,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
             continue;
         b->sample[at] = i;
         b->label[at] = dataset_label(l->source.data, i);
+        b->key[at] = (struct augment_key){
+            l->o.seed, loader_augmented(l, b->epoch, &order, other), i};
         strbuf_release(&others);
         if (k)
             return strbuf_detach(&why);
@@ -74,6 +87,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
         return NULL;
     }
     memset(pixel, 0, size);
+    if (b->job)
+        b->job[at] = (struct resize_job){0};
     if (label_map)
         memset(label_map, LABEL_IGNORE, label_map_size);
     strbuf_release(&others); /* their own places tell what is wrong with them */

@@ -1,30 +1,6 @@
 #include "image/augment.h"
 
 #include <math.h>
-#include <string.h>
-
-struct philox augment_draw(const struct augment_key *k, enum augment_purpose p,
-                           uint32_t n)
-{
-    uint64_t element = (uint64_t)k->sample | (uint64_t)p << 40 | (uint64_t)n << 48;
-
-    return philox(k->seed, PHILOX_AUGMENT, k->epoch, element);
-}
-
-double augment_uniform(uint32_t bits)
-{
-    return (double)bits * (1.0 / 4294967296.0);
-}
-
-double augment_between(uint32_t bits, double lo, double hi)
-{
-    return lo + (hi - lo) * augment_uniform(bits);
-}
-
-int augment_integer(uint32_t bits, int lo, int hi)
-{
-    return lo + (int)philox_below(bits, (uint32_t)(hi - lo) + 1);
-}
 
 /* The whole image, cut around its centre to the nearest allowed aspect. */
 static struct augment_box augment_centred(int w, int h, const double ratio[2])
@@ -60,30 +36,4 @@ struct augment_box augment_resized_crop(const struct augment_key *k, int w, int 
                                         (int)ch};
     }
     return augment_centred(w, h, ratio);
-}
-
-bool augment_flip(const struct augment_key *k, const struct augment_flips *f)
-{
-    struct augment_key from = *k;
-    bool odd = f->alternate && k->epoch % 2;
-
-    if (f->alternate)
-        from.epoch = 0;
-    return (augment_uniform(augment_draw(&from, AUGMENT_FLIP, 0).v[0]) <
-            f->probability) != odd;
-}
-
-struct augment_jitter augment_jitter(const struct augment_key *k,
-                                     const double strength[3])
-{
-    static const uint8_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    struct philox r = augment_draw(k, AUGMENT_JITTER, 0);
-    struct augment_jitter j;
-
-    for (int i = 0; i < 3; i++)
-        j.factor[i] =
-            (float)augment_between(r.v[i], fmax(0, 1 - strength[i]), 1 + strength[i]);
-    memcpy(j.order, orders[philox_below(r.v[3], 6)], sizeof(j.order));
-    return j;
 }

@@ -31,6 +31,7 @@ struct image_decoder {
     struct image stored;          /* before it is turned */
     int channels;
     void *state[DECODERS]; /* of each format */
+    void *device;          /* of limits.jpeg; NULL: none */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits)
@@ -53,6 +54,8 @@ struct image_decoder *image_decoder_new(const struct image_limits *limits)
     for (int i = 0; i < DECODERS; i++)
         if (decoders[i]->state_new)
             d->state[i] = decoders[i]->state_new();
+    if (d->limits.jpeg)
+        d->device = d->limits.jpeg->open(d->limits.jpeg->device);
     return d;
 }
 
@@ -63,6 +66,8 @@ void image_decoder_free(struct image_decoder *d)
     for (int i = 0; i < DECODERS; i++)
         if (decoders[i]->state_free)
             decoders[i]->state_free(d->state[i]);
+    if (d->device)
+        d->limits.jpeg->close(d->device);
     image_release(&d->stored);
     free(d);
 }
@@ -192,9 +197,30 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
     return 0;
 }
 
+/* Is the open file one that the device is asked for first? What is cut off is libjpeg's,
+ * which finds that. */
+static bool decode_by_device(const struct image_decoder *d, const struct decoder_file *f)
+{
+    const uint8_t *end = (const uint8_t *)f->data + f->len;
+
+    return d->device && d->format->device && f->len > 2 && end[-2] == 0xff &&
+           end[-1] == 0xd9 && (d->channels == 1 || d->channels == IMAGE_RGB);
+}
+
 int image_decoder_shrinks(const struct image_decoder *d)
 {
-    return d->file.data && d->format->shrinks && d->orientation == 1;
+    return d->file.data && d->format->shrinks && d->orientation == 1 &&
+           !decode_by_device(d, &d->file);
+}
+
+/* The whole image, by the device; false: the host reads it. */
+static bool decode_device(const struct image_decoder *d, const struct decoder_file *f,
+                          struct image *img)
+{
+    if (!decode_by_device(d, f))
+        return false;
+    image_resize_room(img, d->w, d->h);
+    return d->limits.jpeg->read(d->device, f->data, f->len, d->w, d->h, img->pixel);
 }
 
 void image_decoder_channels(struct image_decoder *d, int channels)
@@ -246,7 +272,7 @@ static int decode_channels(const struct image_decoder *d, const struct decoder_f
         return FAILURE_DATA;
     if (bands)
         return d->format->bands(file, part, d->channels, img, why);
-    rc = d->format->read(file, part, img, why);
+    rc = decode_device(d, file, img) ? 0 : d->format->read(file, part, img, why);
     if (rc == 0 && d->channels == 1)
         decode_grey(img);
     return rc;

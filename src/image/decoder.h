@@ -22,6 +22,7 @@ struct decoder {
     const char *name;         /* "JPEG", for messages */
     const char *extension[8]; /* of file names, in lower case: ".jpg"; NULL ends them */
     bool lossy;               /* always: such a file cannot hold class values */
+    bool device;              /* a struct jpeg_device reads it, too */
     bool shrinks;             /* read() can decode at 1/2, 1/4 and 1/8 */
 
     /* By the first bytes, which no two formats may share. */

@@ -3,13 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-static inline uint8_t enhance_blend(int d, int x, float f)
-{
-    float v = (float)d + f * (float)(x - d);
-
-    return (uint8_t)(v <= 0 ? 0 : v >= 255 ? 255 : (int)v);
-}
-
 /* One table for all channels. */
 static void enhance_lookup(uint8_t *rgb, size_t n, const uint8_t table[256])
 {
@@ -32,7 +25,7 @@ static void enhance_towards(uint8_t *rgb, size_t n, int d, float f)
     uint8_t table[256];
 
     for (int x = 0; x < 256; x++)
-        table[x] = enhance_blend(d, x, f);
+        table[x] = augment_blend(d, x, f);
     enhance_lookup(rgb, n, table);
 }
 
@@ -47,7 +40,7 @@ void enhance_contrast(uint8_t *rgb, size_t n, float f)
 
     for (size_t i = 0; i < n; i++)
         sum += (uint64_t)enhance_grey(rgb + 3 * i);
-    enhance_towards(rgb, n, (int)((double)sum / (double)n + 0.5), f);
+    enhance_towards(rgb, n, augment_mean(sum, n), f);
 }
 
 void enhance_color(uint8_t *rgb, size_t n, float f)
@@ -56,7 +49,7 @@ void enhance_color(uint8_t *rgb, size_t n, float f)
         int grey = enhance_grey(rgb);
 
         for (int c = 0; c < 3; c++)
-            rgb[c] = enhance_blend(grey, rgb[c], f);
+            rgb[c] = augment_blend(grey, rgb[c], f);
     }
 }
 
@@ -82,7 +75,7 @@ void enhance_sharpness(uint8_t *rgb, int w, int h, float f, uint8_t *scratch)
             int edge = y == 0 || y == h - 1 || x < 3 || x >= stride - 3;
 
             rgb[(size_t)y * stride + x] =
-                enhance_blend(edge ? *p : enhance_smooth(p, stride), *p, f);
+                augment_blend(edge ? *p : enhance_smooth(p, stride), *p, f);
         }
 }
 

@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/augment_formula.h"
+
 /* L of one pixel. */
 static inline int enhance_grey(const uint8_t *p)
 {
-    return (19595 * p[0] + 38470 * p[1] + 7471 * p[2] + 32768) >> 16;
+    return augment_grey(p[0], p[1], p[2]);
 }
 
 void enhance_brightness(uint8_t *rgb, size_t n, float f);

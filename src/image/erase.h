@@ -17,15 +17,11 @@
 
 #include "image/augment.h"
 
-enum { ERASE_COUNT = 1000, ERASE_LEVELS = 4096 };
-
-enum erase_mode { ERASE_PIXEL, ERASE_RAND, ERASE_CONST };
-
 struct erase {
     double probability; /* 0: off */
     enum erase_mode mode;
     int count;                               /* boxes, at most */
-    uint8_t zero[3], noise[3][ERASE_LEVELS]; /* by channel; see erase_init */
+    struct erase_levels levels;
 };
 
 /* mean and std: of the normalisation, in units of 255. */

@@ -51,6 +51,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/jpeg_device.h"
 #include "base/strbuf.h"
 
 /* Readable bytes after the last pixel of every image, for loads wider than a pixel. */
@@ -77,6 +78,8 @@ struct image_limits {
     int64_t max_pixels; /* 0: 178,956,970, Pillow's limit */
     int64_t max_bytes;  /* of the file; 0: 256 MiB */
     bool rotate;        /* not a limit: images are read as their EXIF orientation says */
+    const struct jpeg_device *jpeg; /* not a limit either: decodes whole JPEGs that end with
+                                     * their end marker, if it can; NULL: libjpeg does */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits);

@@ -294,6 +294,7 @@ const struct decoder decoder_jpeg = {
     .name = "JPEG",
     .extension = {".jpg", ".jpeg", ".jpe"},
     .lossy = true,
+    .device = true,
     .shrinks = true,
     .is = jpeg_is,
     .state_new = jpeg_new,

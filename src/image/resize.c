@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static const double resize_support[] = {0, 0.5, 1, 2, 3};
-
 static bool resize_simd_off; /* set by tests, before threads exist */
 
 struct resize_axis resize_axis_all(int from, int to, int out)
@@ -18,74 +16,14 @@ struct resize_axis resize_axis_all(int from, int to, int out)
     return (struct resize_axis){from, to, from, to, out, 0, out};
 }
 
-/* The kernels of Pillow; |t| may lie outside the support. */
-static double resize_kernel(enum resize_filter f, double t)
-{
-    const double a = -0.5;
-
-    switch (f) {
-    case RESIZE_BOX:
-        return t > -0.5 && t <= 0.5 ? 1 : 0;
-    case RESIZE_BILINEAR:
-        t = fabs(t);
-        return t < 1 ? 1 - t : 0;
-    case RESIZE_BICUBIC:
-        t = fabs(t);
-        if (t < 1)
-            return ((a + 2) * t - (a + 3)) * t * t + 1;
-        return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
-    case RESIZE_LANCZOS:
-        if (t < -3 || t >= 3)
-            return 0;
-        if (t == 0)
-            return 1;
-        t *= M_PI;
-        return 3 * sin(t) * sin(t / 3) / (t * t);
-    case RESIZE_NEAREST:
-        break;
-    }
-    BUG("no kernel for filter %d", (int)f);
-}
-
-/* The taps [*lo, *hi) of output o. */
-static void resize_taps(const struct resize_axis *a, enum resize_filter f, int o, int *lo,
-                        int *hi)
-{
-    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
-    double support = resize_support[f] * (scale > 1 ? scale : 1);
-
-    if (f == RESIZE_NEAREST) {
-        *lo = (int)floor(centre);
-        *lo = *lo < a->lo ? a->lo : *lo >= a->hi ? a->hi - 1 : *lo;
-        *hi = *lo + 1;
-        return;
-    }
-    *lo = (int)(centre - support + 0.5);
-    *hi = (int)(centre + support + 0.5);
-    *lo = *lo < a->lo ? a->lo : *lo;
-    *hi = *hi > a->hi ? a->hi : *hi;
-    if (*hi <= *lo) /* a centre on the very edge of a cut interval */
-        *hi = *lo + 1;
-}
-
-void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int *hi)
-{
-    int unused;
-
-    resize_taps(a, f, a->first, lo, &unused);
-    resize_taps(a, f, a->first + a->n - 1, &unused, hi);
-}
-
 /* Normalised weights of output o into w, in Pillow's order of operations. */
 static void resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
                            int lo, int hi, double *w)
 {
-    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
-    double narrow = 1 / (scale > 1 ? scale : 1), sum = 0;
+    double sum = 0;
 
     for (int i = lo; i < hi; i++) {
-        w[i - lo] =
-            f == RESIZE_NEAREST ? 1 : resize_kernel(f, (i - centre + 0.5) * narrow);
+        w[i - lo] = resize_raw_weight(a, (int)f, o, i);
         sum += w[i - lo];
     }
     if (sum == 0) /* one tap at the edge of the kernel */
@@ -139,7 +77,7 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
                               int origin, int size, bool flip)
 {
     double scale = (a->to - a->from) / a->out;
-    int taps = (int)ceil(resize_support[f] * (scale > 1 ? scale : 1)) * 2 + 1;
+    int taps = (int)ceil(resize_support((int)f) * (scale > 1 ? scale : 1)) * 2 + 1;
 
     resize_table_room(r, t, a->n,
                       (taps + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP);
@@ -148,7 +86,7 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
         int o = a->first + (flip ? a->n - 1 - i : i), lo, hi;
         double *w = r->scratch + (size_t)i * (size_t)t->stride;
 
-        resize_taps(a, f, o, &lo, &hi);
+        resize_taps(a, (int)f, o, &lo, &hi);
         if (hi - lo > t->stride)
             BUG("%d taps in a table for %d", hi - lo, t->stride);
         memset(w, 0, (size_t)t->stride * sizeof(*w));
@@ -158,7 +96,7 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
     }
     resize_keep_inside(r, t, size);
     for (size_t k = 0; k < (size_t)a->n * (size_t)t->stride; k++) {
-        long w = lround(r->scratch[k] * (1 << RESIZE_BITS));
+        long w = resize_fixed(r->scratch[k]);
 
         t->low[k] = (int16_t)(w & ((1 << RESIZE_LOW) - 1));
         t->high[k] = (int16_t)((w - t->low[k]) / (1 << RESIZE_LOW));
@@ -224,8 +162,8 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
 {
     int x0, x1, y0, y1;
 
-    resize_span(x, f, &x0, &x1);
-    resize_span(y, f, &y0, &y1);
+    resize_span(x, (int)f, &x0, &x1);
+    resize_span(y, (int)f, &y0, &y1);
     if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
         BUG("resize looks at %d..%d x %d..%d of an image at %d,%d of %dx%d", x0, x1, y0,
             y1, src->x, src->y, src->w, src->h);

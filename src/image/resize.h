@@ -4,11 +4,7 @@
  * (Pillow 13 takes the vertical pass first where the height shrinks much more than the
  * width; we follow the versions before it, which published weights were trained with.)
  *
- * Along one axis the source interval [from, to) is mapped to `out` pixels, of which
- * [first, first + n) are computed. With f = (to - from) / out, the centre of output o is
- * c = from + (o + 0.5) f; its taps are the pixels from int(c - s + 0.5) to int(c + s +
- * 0.5), exclusive, cut at [lo, hi), s = support * max(1, f); the weight of pixel i is
- * k((i + 0.5 - c) / max(1, f)), normalised to the sum 1.
+ * Taps and weights are those of base/resize_formula.h.
  *
  * A part of the outputs has exactly the pixels that it has among all of them.
  *
@@ -24,28 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/resize_formula.h"
 #include "image/image.h"
-
-enum resize_filter {
-    RESIZE_NEAREST,  /* pixel floor(c) */
-    RESIZE_BOX,      /* support 0.5 */
-    RESIZE_BILINEAR, /* 1 */
-    RESIZE_BICUBIC,  /* 2, a = -0.5 */
-    RESIZE_LANCZOS   /* 3 */
-};
-
-struct resize_axis {
-    double from, to; /* in pixels of the source */
-    int lo, hi;      /* no tap outside */
-    int out;         /* what [from, to) becomes */
-    int first, n;    /* of these, the ones wanted */
-};
 
 /* The axis that maps all of [from, to) to `out` pixels with no tap outside. */
 struct resize_axis resize_axis_all(int from, int to, int out);
-
-/* The source pixels [*lo, *hi) that the wanted outputs look at. */
-void resize_span(const struct resize_axis *a, enum resize_filter f, int *lo, int *hi);
 
 /* Owns tables and the intermediate image; one per thread, reused. {0} is a
  * valid one. */

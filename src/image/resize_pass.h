@@ -13,7 +13,6 @@
 
 enum {
     RESIZE_GROUP = 4, /* taps that a horizontal step takes together */
-    RESIZE_BITS = 22, /* after the point of a weight */
     RESIZE_LOW = 11   /* of these, in the low part */
 };
 
@@ -43,10 +42,7 @@ resize_vertical_fn resize_vertical_avx2;
 /* The pixel that the two sums make. */
 static inline uint8_t resize_pixel(int32_t high, uint32_t low)
 {
-    uint32_t sum = ((uint32_t)high << RESIZE_LOW) + low + (1u << (RESIZE_BITS - 1));
-    int32_t v = (int32_t)sum >> RESIZE_BITS;
-
-    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    return resize_byte(((uint32_t)high << RESIZE_LOW) + low);
 }
 
 #endif

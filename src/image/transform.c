@@ -92,6 +92,14 @@ int transform_channels(const struct transform *t)
     return t->channels ? t->channels : IMAGE_RGB;
 }
 
+size_t transform_size(const struct transform *t)
+{
+    int channels = transform_channels(t);
+
+    return t->resize_later ? (size_t)resize_place(t->w, t->h, channels)
+                           : (size_t)t->w * (size_t)t->h * (size_t)channels;
+}
+
 bool transform_segment_fits(const struct transform *t)
 {
     return t->factor[0] == t->factor[1] && (t->factor[0] == 0 || t->factor[0] == 1);
@@ -232,8 +240,8 @@ static struct image_part transform_part(const struct transform *t, bool can_shri
         transform_shrink_axis(&p->x, s);
         transform_shrink_axis(&p->y, s);
     }
-    resize_span(&p->x, p->filter, &x0, &x1);
-    resize_span(&p->y, p->filter, &y0, &y1);
+    resize_span(&p->x, (int)p->filter, &x0, &x1);
+    resize_span(&p->y, (int)p->filter, &y0, &y1);
     x1 = x1 * s < w ? x1 * s : w;
     y1 = y1 * s < h ? y1 * s : h;
     return (struct image_part){x0 * s, y0 * s, x1 - x0 * s, y1 - y0 * s, s};
@@ -380,6 +388,38 @@ static void transform_take(const struct image *img, int first, struct image *thr
     }
 }
 
+/* The pixels that the plan looks at, and what is to be done to them; false: there is no
+ * place for so many. */
+static bool transform_put_off(struct transformer *m, const struct transform *t,
+                              const struct transform_plan *p, const struct image *img,
+                              uint8_t *dst)
+{
+    struct resize_job j = {.x = p->x,
+                           .y = p->y,
+                           .dst_x = p->dst_x,
+                           .dst_y = p->dst_y,
+                           .filter = (int)p->filter,
+                           .flip = p->flip,
+                           .resize = 1};
+    int x1, y1, channels = transform_channels(t);
+    size_t row;
+
+    resize_span(&p->x, (int)p->filter, &j.src_x, &x1);
+    resize_span(&p->y, (int)p->filter, &j.src_y, &y1);
+    j.src_w = x1 - j.src_x;
+    j.src_h = y1 - j.src_y;
+    if (!resize_fits(&j, t->w, t->h, channels))
+        return false;
+    row = (size_t)j.src_w * (size_t)channels;
+    for (int y = 0; y < j.src_h; y++)
+        memcpy(dst + (size_t)y * row,
+               img->pixel + (size_t)(j.src_y + y - img->y) * img->stride +
+                   (size_t)(j.src_x - img->x) * (size_t)channels,
+               row);
+    *m->job = j;
+    return true;
+}
+
 static int transform_decoded(struct transformer *m, const struct transform *t,
                              const struct augment_key *k, const struct transform_plan *p,
                              const struct image *img, uint8_t *dst, struct strbuf *why)
@@ -389,6 +429,14 @@ static int transform_decoded(struct transformer *m, const struct transform *t,
 
     if (img->channels != n)
         BUG("%d channels where %d are wanted", img->channels, n);
+    if (t->resize_later) {
+        double from = stage_begin(m->times);
+        bool later = transform_put_off(m, t, p, img, dst);
+
+        stage_end(m->times, STAGE_RESIZE, &from);
+        if (later)
+            return 0;
+    }
     if (n == IMAGE_RGB)
         return transform_three(m, t, k, p, img, t->fill, dst, why);
     image_resize_room(&m->made, t->w, t->h);

@@ -73,6 +73,10 @@ struct transform {
      * levels in the mean (1.2 in the quadratic mean), at 1.4 by 1.2 (2.2).
      */
     double shrink_gap;
+    /* For the caller to resize: transformer.job says how, and the result is the pixels that
+     * it needs. Without label maps, policies, colours and erasing; not for
+     * TRANSFORM_PAD_CROP. */
+    bool resize_later;
 };
 
 /* The usual ones: scale 0.08 to 1, ratio 3/4 to 4/3, flip 0.5; bicubic; gap 2. */
@@ -85,6 +89,9 @@ struct transform transform_for_segmentation(int w, int h);
 struct transform transform_for_small_training(int size);
 
 int transform_channels(const struct transform *t);
+
+/* Bytes of a sample: h w channels, or resize_place() with resize_later. */
+size_t transform_size(const struct transform *t);
 
 /* Could some sample of a w x h image be decoded at less than full size? */
 bool transform_may_shrink(const struct transform *t, int w, int h);
@@ -99,6 +106,7 @@ struct transformer {
     int w, h; /* of the last image that transform_file or transform_image was given */
     struct stage_times *times; /* gets decode, resize, augment; NULL: not measured */
     int *column;               /* transform_label's */
+    struct resize_job *job; /* with resize_later: the caller's, for the next sample */
     int column_cap;
 };
 
@@ -106,7 +114,7 @@ void transformer_init(struct transformer *m, const struct image_limits *limits);
 void transformer_release(struct transformer *m);
 
 /*
- * One sample from the bytes of a file into dst (h * w * channels bytes). -1 and a reason without
+ * One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason without
  * the file's name if it is damaged or, for TRANSFORM_PAD_CROP, too small.
  */
 int transform_file(struct transformer *m, const struct transform *t,

@@ -4,6 +4,7 @@
 
 #include "ops/add.h"
 #include "ops/all_reduce.h"
+#include "ops/augment.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
@@ -40,6 +41,7 @@
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
 #include "ops/relu.h"
+#include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/scale_by.h"
 #include "ops/scale_channels.h"
@@ -54,6 +56,10 @@
 
 const struct op *const op_table[] = {
     /* input */
+    &op_resize,
+    &op_flip,
+    &op_color_jitter,
+    &op_erase,
     &op_normalize,
     &op_mix,
 

@@ -20,19 +20,56 @@
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
+#include "ops/resize.h"
 #include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/update_control.h"
 #include "session/buckets.h"
 
-static struct tensor *build_input(struct build *t, struct builder *b,
-                                  const struct plan *p, int64_t batch)
+/* AUG.ON_DEVICE, in the order of the loader. */
+static struct tensor *build_augment(struct build *t, struct builder *b,
+                                    const struct device_augment *a, struct tensor *x)
 {
-    int64_t dim[] = {batch, p->channels, p->height, p->width};
+    int64_t dim[] = {x->dim[IMAGE_N], AUGMENT_KEY_WORDS};
 
-    t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
-    return normalize_(b, t->pixels, &p->input);
+    if (!device_augment_any(a))
+        return x;
+    t->keys = graph_input(b, "keys", DTYPE_I32, LAYOUT_PLAIN, 2, dim);
+    if (a->flips)
+        x = flip_(b, x, t->keys, &a->flip);
+    if (a->jitters)
+        x = color_jitter_(b, x, t->keys, &a->jitter);
+    return a->erases ? erase_(b, x, t->keys, &a->erase) : x;
+}
+
+/* DATA.RESIZE device. */
+static struct tensor *build_resize(struct build *t, struct builder *b,
+                                   const struct plan *p, int64_t batch)
+{
+    struct resize_attrs a = {"resize", p->height, p->width, p->channels};
+    int64_t place[] = {batch, resize_place(p->width, p->height, p->channels)};
+    int64_t jobs[] = {batch, RESIZE_JOB_WORDS};
+
+    t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_PLAIN, 2, place);
+    t->jobs = graph_input(b, "jobs", DTYPE_I32, LAYOUT_PLAIN, 2, jobs);
+    return resize_(b, t->pixels, t->jobs, &a);
+}
+
+static struct tensor *build_input(struct build *t, struct builder *b,
+                                  const struct plan *p, bool training)
+{
+    int64_t batch = training ? p->batch : p->val_batch;
+    int64_t dim[] = {batch, p->channels, p->height, p->width};
+    struct tensor *x = NULL;
+
+    if (training && p->resizes)
+        x = build_resize(t, b, p, batch);
+    else
+        x = t->pixels = graph_input(b, "pixels", DTYPE_U8, LAYOUT_IMAGE, 4, dim);
+    if (training)
+        x = build_augment(t, b, &p->augment, x);
+    return normalize_(b, x, &p->input);
 }
 
 /* The labels, the loss, and what is counted beside it. */
@@ -84,7 +121,7 @@ static void build_quantized(struct build *t, struct builder *b, const struct pla
 static void build_forward(struct build *t, struct builder *b, const struct plan *p,
                           bool training, bool mixes)
 {
-    struct tensor *x = build_input(t, b, p, training ? p->batch : p->val_batch);
+    struct tensor *x = build_input(t, b, p, training);
     struct tensor *lam = NULL;
 
     if (mixes)

@@ -2,7 +2,8 @@
  * The graphs of a run.
  *
  * A training step is one graph:
- *   normalize -> [mix] -> model -> cross_entropy -> metrics -> backward
+ *   [resize] -> [flip] -> [color_jitter] -> [erase] -> normalize -> [mix] -> model
+ *   -> cross_entropy -> metrics -> backward
  *   -> [grads_accumulate -> all_reduce] -> grad_stats -> control_prepare -> optimizer
  *   -> [all_gather] -> running_stats -> [all_reduce] -> [ema] -> control_finish
  * Of several processes, buckets of gradients travel during the backward phase, and are
@@ -39,7 +40,12 @@ struct shard {
 struct build {
     struct graph *graph;
     struct graph *floats;  /* the net that one in 8 bits was made from, or NULL */
-    struct tensor *pixels; /* uint8 image [batch, channels, height, width] */
+    struct tensor *pixels; /* uint8 image [batch, channels, height, width]; with jobs
+                            * uint8 [batch, resize_place()] */
+    struct tensor *jobs;   /* int32 [batch, RESIZE_JOB_WORDS] of training with
+                            * plan.resizes; NULL: none */
+    struct tensor *keys;   /* int32 [batch, AUGMENT_KEY_WORDS] of training with
+                            * plan.augment; NULL: none */
     struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
                             * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *logits, *loss;

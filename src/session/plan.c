@@ -202,6 +202,8 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_norms(p, cfg);
     p->options = model_options_of_config(cfg, &p->mem);
     plan_input(p, cfg);
+    p->augment = device_augment_of_config(cfg);
+    p->resizes = device_resizes(cfg);
     p->nout = model_stages_of_config(cfg, p->out, NULL);
     plan_mixing(p, cfg);
     plan_counts(p, cfg, images);

@@ -29,6 +29,7 @@
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
+#include "session/augment_config.h"
 #include "session/losses.h"
 #include "session/quantized.h"
 #include "session/schedules.h"
@@ -48,6 +49,8 @@ struct plan {
     int channels, height, width; /* of the images that the model sees */
     int out[MODEL_STAGES], nout; /* MODEL.FEATURES_ONLY: these stages and no logits */
     struct normalize_attrs input;
+    struct device_augment augment; /* of training */
+    bool resizes;                  /* of training */
     bool mix;              /* mixup or cutmix before mix_off_epoch */
     int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;

@@ -233,8 +233,11 @@ size_t session_slot_size(const struct session *s)
     for (int i = 0; i < SESSION_PROGRAMS; i++) {
         const struct build *b = &s->build[i];
         size_t labels = b->labels ? tensor_size(b->labels) : 0;
-        size_t need =
-            s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels) : 0;
+        size_t keys = b->keys ? tensor_size(b->keys) : 0;
+        size_t jobs = b->jobs ? tensor_size(b->jobs) : 0;
+        size_t need = s->program[i] ? inflight_slot_size(tensor_size(b->pixels), labels,
+                                                         keys, jobs)
+                                    : 0;
 
         most = need > most ? need : most;
     }

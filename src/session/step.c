@@ -23,6 +23,14 @@ static void take_batch(struct session *s, enum session_program which,
         to.label_size = tensor_size(b->labels);
     }
 
+    if (b->keys) {
+        to.keys = program_data(p, b->keys);
+        to.key_size = tensor_size(b->keys);
+    }
+    if (b->jobs) {
+        to.jobs = program_data(p, b->jobs);
+        to.job_size = tensor_size(b->jobs);
+    }
     inflight_room(&s->inflight);
     inflight_input(&s->inflight, &to, batch);
 }

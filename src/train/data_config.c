@@ -15,6 +15,7 @@
 #include "dataset/sampler.h"
 #include "dataset/table.h"
 #include "dist/launch.h"
+#include "session/augment_config.h"
 #include "session/model_config.h"
 #include "train/segment_config.h"
 
@@ -95,17 +96,55 @@ static bool data_holds(const struct config *cfg)
     return cfg->data.cache == CACHE_ENCODED;
 }
 
-/* Swin's processes have the same images in each epoch, ours others. */
+/* Each of several processes has the same images in every epoch, and keeps those. */
+static bool data_parts(const struct config *cfg)
+{
+    return dist_launched().world > 1 && data_holds(cfg) &&
+           cfg->data.cache != CACHE_ENCODED && cfg->data.cache_mode == CACHE_MODE_PART;
+}
+
+static void data_check_on_device(const struct config *cfg, struct problems *p)
+{
+    struct device_augment d = device_augment_of_config(cfg);
+
+    if (cfg->aug.on_device && !device_augment_any(&d))
+        config_warn_unread(cfg, p, "AUG.ON_DEVICE",
+                           segment_config(cfg)
+                               ? "label maps are augmented with their images, by the "
+                                 "loader"
+                               : "neither AUG.REPROB nor, without AUG.AUTO_AUGMENT, "
+                                 "AUG.HFLIP or AUG.COLOR_JITTER is on");
+}
+
+static void data_check_resize(const struct config *cfg, struct problems *p, bool policy)
+{
+    if (cfg->data.resize != PLACEMENT_DEVICE)
+        return;
+    if (segment_config(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE"),
+                     "DATA.RESIZE device: images with label maps are resized by the "
+                     "loader");
+    else if (data_pads(cfg))
+        config_blame(cfg, p, KEYS("DATA.RESIZE"),
+                     "DATA.RESIZE device: training crops are padded, not resized "
+                     "(AUG.CROP_MODE, AUG.PAD_CROP)");
+    else if (policy)
+        config_blame(cfg, p, KEYS("DATA.RESIZE", "AUG.AUTO_AUGMENT"),
+                     "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images, in the "
+                     "loader: set it to none");
+}
+
 static void data_check_cache_mode(const struct config *cfg, struct problems *p)
 {
-    int world = dist_launched().world;
+    const char *const orders[] = {"AUG.REPEATS", "DATA.SHUFFLE_SHARDS"};
+    bool used[] = {cfg->aug.repeats > 1, cfg->data.shuffle_shards > 0};
 
-    if (world > 1 && data_holds(cfg) && cfg->data.cache != CACHE_ENCODED &&
-        cfg->data.cache_mode == CACHE_MODE_PART)
-        config_blame(cfg, p, KEYS("DATA.CACHE_MODE"),
-                     "DATA.CACHE_MODE part: each of %d processes has other images in "
-                     "each epoch, so that none has a part: full or no (--cache-mode)",
-                     world);
+    for (int i = 0; i < 2; i++)
+        if (used[i] && data_parts(cfg))
+            config_blame(cfg, p, KEYS("DATA.CACHE_MODE", orders[i]),
+                         "DATA.CACHE_MODE part: each process shuffles its own part of "
+                         "the images, without %s: full or no (--cache-mode)",
+                         orders[i]);
     if (cfg->data.cache > CACHE_ENCODED && cfg->data.cache_mode != CACHE_MODE_NO)
         config_warn_unread(cfg, p, "DATA.CACHE_MODE",
                            "DATA.CACHE keeps decoded images, which need no files");
@@ -127,8 +166,10 @@ void data_check(const struct config *cfg, struct problems *p)
                      row->name);
     if (policy_parse(&policy, cfg->aug.auto_augment, &why) < 0)
         config_blame(cfg, p, KEYS("AUG.AUTO_AUGMENT"), "AUG.AUTO_AUGMENT %s", why.buf);
-    else if (policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
-             !config_is_default(cfg, "AUG.COLOR_JITTER"))
+    else
+        data_check_on_device(cfg, p);
+    if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
+        !config_is_default(cfg, "AUG.COLOR_JITTER"))
         problems_warn(p, config_where(cfg, "AUG.COLOR_JITTER"),
                       "AUG.COLOR_JITTER has no effect: AUG.AUTO_AUGMENT takes its place");
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
@@ -144,6 +185,7 @@ void data_check(const struct config *cfg, struct problems *p)
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");
     data_check_colours(cfg, p, policy.kind);
+    data_check_resize(cfg, p, policy.kind);
     data_check_names(cfg, p);
     data_check_keys(cfg, p);
     data_check_cache_mode(cfg, p);
@@ -259,6 +301,10 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
         usage("DATA.DATA_PATH is empty: the folder of the data set is needed");
     d = dataset_open(cfg->data.dataset, &s);
     data_hold(cfg, split, d);
+    if (split == DATA_TRAIN && data_parts(cfg))
+        log_info("'%s': each of %d processes has its own part of the images in every "
+                 "epoch, as in Swin (DATA.CACHE_MODE part)",
+                 d->name, dist_launched().world);
     return d;
 }
 
@@ -267,13 +313,11 @@ enum { FEW_BAD = 3 };
 
 static void data_augment(const struct config *cfg, struct transform *t)
 {
-    static const char *const modes[] = {"pixel", "rand", "const"};
-    int mode = ERASE_PIXEL;
+    struct device_augment d = device_augment_of_config(cfg);
     struct strbuf why = STRBUF_INIT;
     double mean[3], std[3];
 
-    t->flip = (struct augment_flips){cfg->aug.hflip,
-                                     cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE};
+    t->flip = d.flip.flips;
     if (policy_parse(&t->policy, cfg->aug.auto_augment, &why) < 0)
         usage("AUG.AUTO_AUGMENT %s", why.buf);
     for (int c = 0; c < cfg->model.in_chans; c++)
@@ -285,10 +329,12 @@ static void data_augment(const struct config *cfg, struct transform *t)
         mean[c] = input_mean(cfg, channel);
         std[c] = input_std(cfg, channel);
     }
-    while (mode < ERASE_CONST && strcmp(cfg->aug.remode, modes[mode]) != 0)
-        mode++;
-    erase_init(&t->erase, cfg->aug.reprob, (enum erase_mode)mode, (int)cfg->aug.recount,
-               mean, std);
+    erase_init(&t->erase, d.erases ? 0 : cfg->aug.reprob, (enum erase_mode)d.erase.mode,
+               d.erase.count, mean, std);
+    if (d.flips)
+        t->flip = (struct augment_flips){0};
+    if (d.jitters)
+        memset(t->jitter, 0, sizeof(t->jitter));
 }
 
 static void data_interpolate(const struct config *cfg, struct transform *t)
@@ -300,6 +346,15 @@ static void data_interpolate(const struct config *cfg, struct transform *t)
     else if (how == AUG_INTERPOLATION_BICUBIC)
         t->filter = RESIZE_BICUBIC;
     t->filter_random = how == AUG_INTERPOLATION_RANDOM;
+}
+
+static struct image_limits data_limits(const struct config *cfg)
+{
+    return (struct image_limits){
+        .max_pixels = cfg->data.max_pixels,
+        .max_bytes = cfg->data.max_bytes,
+        .rotate = cfg->data.exif_rotate,
+    };
 }
 
 static struct transform data_transform(const struct config *cfg, enum data_split split)
@@ -325,6 +380,7 @@ static struct transform data_transform(const struct config *cfg, enum data_split
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
                                                                  : RESIZE_BICUBIC;
     if (train) {
+        t.resize_later = device_resizes(cfg);
         data_interpolate(cfg, &t);
         data_augment(cfg, &t);
     }
@@ -364,8 +420,9 @@ void data_loader_options(const struct config *cfg, enum data_split split,
         .shuffle_shards = (int)cfg->data.shuffle_shards,
         .repeats = train ? (int)cfg->aug.repeats : 1,
         .drop_last = train && cfg->data.drop_last,
+        .part = train && data_parts(cfg),
         .replace = train,
-        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
+        .limits = data_limits(cfg),
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,
@@ -383,7 +440,7 @@ void data_histogram(const struct config *cfg, const struct dataset *train,
         .w = t.w,
         .h = t.h,
         .divisor = t.label_divisor,
-        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
+        .limits = data_limits(cfg),
         .on_error = cfg->data.on_error == ON_ERROR_FAIL ? LOADER_FAIL : LOADER_SKIP,
         .max_bad_share = cfg->data.max_bad_share,
         .few_bad = FEW_BAD,

@@ -30,15 +30,16 @@ static struct loader *start(const struct feed *f, struct session *s,
     struct loader_options o;
 
     data_loader_options(f->cfg, split, &o);
-    if (o.transform.w != x->dim[3] || o.transform.h != x->dim[2])
-        BUG("images of %d x %d for a model of %lld x %lld", o.transform.w, o.transform.h,
-            (long long)x->dim[3], (long long)x->dim[2]);
+    if ((int64_t)transform_size(&o.transform) * x->dim[0] != tensor_len(x))
+        BUG("images of %d x %d, and another size of the model's", o.transform.w,
+            o.transform.h);
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
     o.rank = dist_rank();
     o.world = dist_world();
     o.held = INFLIGHT_LENT;
     o.observe = train ? f->observe : NULL;
     o.observe_arg = f->observe_arg;
+    o.limits.jpeg = f->jpeg.device ? &f->jpeg : NULL;
     if (f->cfg->data.pin_memory) {
         o.alloc = host_alloc;
         o.free = host_free;
@@ -52,6 +53,11 @@ static void take_back(void *loader, const void *batch)
     loader_release_batch(loader, batch);
 }
 
+static void copied(void *loader, double seconds)
+{
+    loader_add_copy(loader, seconds);
+}
+
 const void *feed_labels(const struct batch *b)
 {
     return b->label_map ? (const void *)b->label_map : (const void *)b->label;
@@ -59,7 +65,7 @@ const void *feed_labels(const struct batch *b)
 
 struct lent_batch feed_lend(struct loader *l, const struct batch *b)
 {
-    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l, b};
+    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l, b, copied, b->key, b->job};
 }
 
 /* The class count of the data, unless the configuration insists on one. */
@@ -101,8 +107,25 @@ void feed_open(struct feed *f, struct config *cfg, bool train)
     }
 }
 
+/* DATA.DECODE device; where there is no decoder, one line says so. */
+static void find_jpeg(struct feed *f, struct session *s)
+{
+    struct strbuf why = STRBUF_INIT;
+
+    if (f->cfg->data.decode != PLACEMENT_DEVICE)
+        return;
+    if (!s->backend->jpeg)
+        strbuf_addf(&why, "DEVICE %s decodes no images", s->backend->name);
+    else
+        (void)s->backend->jpeg(s->device, &f->jpeg, &why);
+    if (!f->jpeg.device)
+        log_warning("DATA.DECODE device: JPEGs are decoded by the host: %s", why.buf);
+    strbuf_release(&why);
+}
+
 void feed_start(struct feed *f, struct session *s)
 {
+    find_jpeg(f, s);
     if (f->train)
         f->train_loader = start(f, s, DATA_TRAIN);
     f->val_loader = start(f, s, DATA_VAL);

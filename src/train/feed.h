@@ -9,6 +9,7 @@
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 
+#include "base/jpeg_device.h"
 #include "config/config.h"
 #include "config/problems.h"
 #include "dataset/loader.h"
@@ -25,6 +26,7 @@ struct feed {
     /* For a profiler: of the loader of training; set between open and start. */
     void (*observe)(const struct loader_sight *s, void *arg);
     void *observe_arg;
+    struct jpeg_device jpeg;   /* DATA.DECODE device; .device NULL: the host decodes */
 };
 
 /*

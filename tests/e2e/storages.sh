@@ -71,6 +71,27 @@ compare zip_full folder0
 grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE keeps decoded images" log || { cat log; fail "two caches"; }
 echo "ok: classes"
 
+# What the device does to images in place of the loader.
+augment=("${classes[@]}" --data-path shapes --train-crop-mode rrc --aa none --color-jitter 0.4 --reprob 0.5)
+run loader "${augment[@]}"
+run on_device "${augment[@]}" --aug-on-device
+compare on_device loader
+run resized "${augment[@]}" --resize device
+compare resized loader
+cmp -s loader.numbers folder0.numbers && fail "nothing is augmented"
+run alternate "${classes[@]}" --data-path shapes --hflip-mode alternate
+run alternate_device "${classes[@]}" --data-path shapes --hflip-mode alternate --aug-on-device
+compare alternate_device alternate
+refused() { # MESSAGE ARGUMENTS...
+  "$trainc" "${@:2}" --output refused --device cpu >log 2>&1
+  [ $? = 2 ] && grep -q "$1" log || { cat log; fail "${*:2}"; }
+}
+refused "DATA.RESIZE device: training crops are padded" "${classes[@]}" --data-path shapes --resize device
+refused "DATA.RESIZE device: AUG.AUTO_AUGMENT takes resized images" "${augment[@]}" --aa ta_wide --resize device
+"$trainc" "${classes[@]}" --data-path shapes --decode device --output decoded --device cpu >log 2>&1
+grep -q "DATA.DECODE device: JPEGs are decoded by the host: DEVICE cpu decodes no images" log || { cat log; fail "--decode device"; }
+echo "ok: on the device"
+
 # Label maps.
 "$trainc" synth scenes --out scenes --train 8 --val 3 --size 96 >log 2>&1 || { cat log; exit 1; }
 maps=(--cfg "$here/configs/smoke/segment.yaml" --epochs 1 --class-set cityscapes19 --num-classes 19

@@ -1,5 +1,5 @@
 /*
- * Before main: unless the environment names cuDNN and cuBLASLt, they are the emulated
+ * Before main: unless the environment names cuDNN, cuBLASLt and nvJPEG, they are the emulated
  * ones, which were built beside this program; the real ones would look for a GPU.
  */
 #include <stdio.h>
@@ -32,11 +32,12 @@ static void find_folder(char *to, size_t size)
 void libraries_choose(void)
 {
     static const char *const name[][2] = {{"TRAINC_CUDNN", "libcudnn.so.9"},
-                                          {"TRAINC_CUBLASLT", "libcublasLt.so.13"}};
+                                          {"TRAINC_CUBLASLT", "libcublasLt.so.13"},
+                                          {"TRAINC_NVJPEG", "libnvjpeg.so.13"}};
     char folder[1100], path[1200];
 
     find_folder(folder, sizeof(folder));
-    for (int i = 0; folder[0] && i < 2; i++) {
+    for (int i = 0; folder[0] && i < 3; i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", folder, name[i][1]);
         (void)setenv(name[i][0], path, 0);
     }

@@ -43,6 +43,16 @@ emulator: $(EMU_SHARED)
 emulator-fma: $(FMA_SHARED)
 -include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d)
 
+# nvJPEG, as TRAINC_NVJPEG=$B/emulated/libnvjpeg.so.13: libjpeg's pixels, a little different.
+EMU_NVJPEG := $E/libnvjpeg.so.13
+$B/tests/emulator/nvjpeg/nvjpeg.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
+$(EMU_NVJPEG): $B/tests/emulator/nvjpeg/nvjpeg.o tests/emulator/exports.map
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/emulator/exports.map -o $@ \
+	  $(filter %.o,$^) -ljpeg
+emulator: $(EMU_NVJPEG)
+-include $B/tests/emulator/nvjpeg/nvjpeg.d
+
 # A profiler's place, for the test of NVTX ranges.
 EMU_NVTX := $E/libnvtx-count.so
 $B/tests/emulator/nvtx/count.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include

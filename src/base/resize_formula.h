@@ -1,0 +1,157 @@
+/*
+ * Pillow's resize (python-pillow/Pillow, src/libImaging/Resample.c): which pixels make an
+ * output, and with which weights. For the loader (image/resize.h, which says more) and for
+ * the op of a program (ops/resize.h).
+ *
+ * Along one axis the source interval [from, to) is mapped to `out` pixels, of which
+ * [first, first + n) are computed. With f = (to - from) / out, the centre of output o is
+ * c = from + (o + 0.5) f; its taps are the pixels from int(c - s + 0.5) to int(c + s +
+ * 0.5), exclusive, cut at [lo, hi), s = support * max(1, f); the weight of pixel i is
+ * k((i + 0.5 - c) / max(1, f)), normalised to the sum 1 and rounded to RESIZE_BITS bits.
+ * An output is clip((sum of weight * pixel + half) >> RESIZE_BITS), the sum modulo 2^32;
+ * along x first, whose results are bytes again.
+ */
+#ifndef BASE_RESIZE_FORMULA_H
+#define BASE_RESIZE_FORMULA_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hostdev.h"
+
+enum resize_filter {
+    RESIZE_NEAREST,  /* pixel floor(c) */
+    RESIZE_BOX,      /* support 0.5 */
+    RESIZE_BILINEAR, /* 1 */
+    RESIZE_BICUBIC,  /* 2, a = -0.5 */
+    RESIZE_LANCZOS   /* 3 */
+};
+
+enum { RESIZE_BITS = 22 }; /* after the point of a weight */
+
+struct resize_axis {
+    double from, to; /* in pixels of the source */
+    int lo, hi;      /* no tap outside */
+    int out;         /* what [from, to) becomes */
+    int first, n;    /* of these, the ones wanted */
+};
+
+HOST_DEVICE static inline double resize_support(int f)
+{
+    return f == RESIZE_NEAREST ? 0 : f == RESIZE_BOX ? 0.5 : f - 1;
+}
+
+/* The kernels of Pillow; |t| may lie outside the support. */
+HOST_DEVICE static inline double resize_kernel(int f, double t)
+{
+    const double a = -0.5, pi = 3.14159265358979323846;
+
+    if (f == RESIZE_BOX)
+        return t > -0.5 && t <= 0.5 ? 1 : 0;
+    if (f == RESIZE_LANCZOS) {
+        if (t < -3 || t >= 3)
+            return 0;
+        if (t == 0)
+            return 1;
+        t *= pi;
+        return 3 * sin(t) * sin(t / 3) / (t * t);
+    }
+    t = fabs(t);
+    if (f == RESIZE_BILINEAR)
+        return t < 1 ? 1 - t : 0;
+    if (t < 1)
+        return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
+}
+
+/* The taps [*lo, *hi) of output o. */
+HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, int o,
+                                           int *lo, int *hi)
+{
+    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+    double support = resize_support(f) * (scale > 1 ? scale : 1);
+
+    if (f == RESIZE_NEAREST) {
+        *lo = (int)floor(centre);
+        *lo = *lo < a->lo ? a->lo : *lo >= a->hi ? a->hi - 1 : *lo;
+        *hi = *lo + 1;
+        return;
+    }
+    *lo = (int)(centre - support + 0.5);
+    *hi = (int)(centre + support + 0.5);
+    *lo = *lo < a->lo ? a->lo : *lo;
+    *hi = *hi > a->hi ? a->hi : *hi;
+    if (*hi <= *lo) /* a centre on the very edge of a cut interval */
+        *hi = *lo + 1;
+}
+
+/* The weight of pixel i for output o, before they are normalised. */
+HOST_DEVICE static inline double resize_raw_weight(const struct resize_axis *a, int f,
+                                                   int o, int i)
+{
+    double scale = (a->to - a->from) / a->out, centre = a->from + (o + 0.5) * scale;
+
+    if (f == RESIZE_NEAREST)
+        return 1;
+    return resize_kernel(f, (i - centre + 0.5) * (1 / (scale > 1 ? scale : 1)));
+}
+
+HOST_DEVICE static inline int32_t resize_fixed(double weight)
+{
+    return (int32_t)lround(weight * (1 << RESIZE_BITS));
+}
+
+HOST_DEVICE static inline uint8_t resize_byte(uint32_t sum)
+{
+    int32_t v = (int32_t)(sum + (1u << (RESIZE_BITS - 1))) >> RESIZE_BITS;
+
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+/* The source pixels [*lo, *hi) that the wanted outputs look at. */
+HOST_DEVICE static inline void resize_span(const struct resize_axis *a, int f, int *lo,
+                                           int *hi)
+{
+    int unused;
+
+    resize_taps(a, f, a->first, lo, &unused);
+    resize_taps(a, f, a->first + a->n - 1, &unused, hi);
+}
+
+/* ---- images that are resized elsewhere ---- */
+
+/*
+ * What is to be done to the pixels of one image, which lie row after row in `size` bytes.
+ * All zero: nothing, they are the result.
+ */
+struct resize_job {
+    struct resize_axis x, y;
+    int32_t src_x, src_y, src_w, src_h; /* which part of the image the pixels are */
+    int32_t dst_x, dst_y;               /* where in the result; 0 around it */
+    int32_t filter;
+    int32_t flip;   /* mirrored left to right */
+    int32_t resize; /* 0: nothing */
+};
+
+enum { RESIZE_TAPS = 32, RESIZE_ROWS = 4 }; /* taps of an output; rows over those of the
+                                             * result, at most */
+
+/* Bytes of an image's place, for results of w x h pixels. */
+HOST_DEVICE static inline int64_t resize_place(int w, int h, int channels)
+{
+    return (int64_t)4 * w * h * channels;
+}
+
+/* Can it be done there? Else it is done before. */
+static inline bool resize_fits(const struct resize_job *j, int w, int h, int channels)
+{
+    double x = (j->x.to - j->x.from) / j->x.out, y = (j->y.to - j->y.from) / j->y.out;
+    double most = x > y ? x : y, support = resize_support(j->filter);
+
+    return 2 * support * (most > 1 ? most : 1) + 2 <= (double)RESIZE_TAPS &&
+           j->src_h <= RESIZE_ROWS * h &&
+           (int64_t)j->src_w * j->src_h * channels <= resize_place(w, h, channels);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * flip, color_jitter, erase: augmentations of a batch's bytes on the device, with the
+ * draws and the formulas that the loader has (base/augment_formula.h), so the pixels are
+ * those that it would have made.
+ *
+ *   flip           each image mirrored left to right, with a probability
+ *   color_jitter   brightness, contrast and saturation in an order that is drawn; of grey
+ *                  or RGB
+ *   erase          random erasing: boxes of noise, of one colour, or of the mean; of grey
+ *                  or RGB
+ *
+ * `keys` is an int32 [N, AUGMENT_KEY_WORDS]: a struct augment_key for each image. One
+ * whose sample is below 0 stays as it is. No gradient.
+ */
+#ifndef OPS_AUGMENT_H
+#define OPS_AUGMENT_H
+
+#include "base/augment_formula.h"
+#include "graph/graph.h"
+
+enum { AUGMENT_X, AUGMENT_KEYS }; /* uint8 image [N,C,H,W]; keys */
+enum { AUGMENT_KEY_WORDS = sizeof(struct augment_key) / sizeof(int32_t) };
+
+struct flip_attrs {
+    const char *layer;
+    struct augment_flips flips;
+};
+
+/* Strengths as AUG.COLOR_JITTER has them; 0: off. */
+struct color_jitter_attrs {
+    const char *layer;
+    double strength[3]; /* brightness, contrast, saturation */
+};
+
+struct erase_attrs {
+    const char *layer;
+    double probability;
+    int mode; /* enum erase_mode */
+    int count;
+    double mean[3], std[3]; /* of the normalisation, in units of 255 */
+};
+
+struct tensor *flip_(struct builder *b, struct tensor *x, struct tensor *keys,
+                     const struct flip_attrs *a);
+struct tensor *color_jitter_(struct builder *b, struct tensor *x, struct tensor *keys,
+                             const struct color_jitter_attrs *a);
+struct tensor *erase_(struct builder *b, struct tensor *x, struct tensor *keys,
+                      const struct erase_attrs *a);
+
+/* One image of a batch, as the reference and the CPU make it; y may be x but for flip. */
+struct augment_image {
+    const struct augment_key *key;
+    const uint8_t *x;
+    uint8_t *y;
+    int h, w, c;
+};
+
+void flip_image(const struct flip_attrs *a, const struct augment_image *m);
+void color_jitter_image(const struct color_jitter_attrs *a,
+                        const struct augment_image *m);
+void erase_image(const struct erase_attrs *a, const struct erase_levels *levels,
+                 const struct augment_image *m);
+
+/* Image i of a step of one of the three. */
+struct augment_image augment_image_of(const struct step *s, int64_t i);
+
+extern const struct op op_flip, op_color_jitter, op_erase;
+
+#endif

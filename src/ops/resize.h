@@ -1,0 +1,30 @@
+/*
+ * resize: Pillow's resize of a batch whose images differ in size, with crop and flip, on
+ * the device. `x` has a place of resize_place() bytes for each image; `jobs` says what is
+ * to be done to it (base/resize_formula.h), an int32 [N, RESIZE_JOB_WORDS]. The result
+ * has, up to one level, the bytes that the loader makes (image/resize.h). No gradient.
+ */
+#ifndef OPS_RESIZE_H
+#define OPS_RESIZE_H
+
+#include "base/resize_formula.h"
+#include "graph/graph.h"
+
+enum { RESIZE_X, RESIZE_JOBS }; /* uint8 [N, place]; jobs */
+enum { RESIZE_JOB_WORDS = sizeof(struct resize_job) / sizeof(int32_t) };
+
+struct resize_attrs {
+    const char *layer;
+    int height, width, channels; /* of the result */
+};
+
+struct tensor *resize_(struct builder *b, struct tensor *x, struct tensor *jobs,
+                       const struct resize_attrs *a);
+
+/* For the reference and the CPU: scratch of one image, and the image i of a step. */
+size_t resize_scratch(const struct resize_attrs *a);
+void resize_image(const struct step *s, int64_t i, void *scratch);
+
+extern const struct op op_resize;
+
+#endif

@@ -1,0 +1,69 @@
+#!/bin/bash
+# DATA.DECODE device on the emulated GPU: its nvJPEG decodes the JPEGs of training and
+# validation, for any number of workers alike; where there is none, or it does not start, one
+# line says so and the host decodes the same images as without the key; a CMYK image and one
+# that is cut off are the host's. AUG.ON_DEVICE: the losses are those of the loader's
+# augmentation; DATA.RESIZE device: those of its resize.
+#
+#   tests/emulator/nvjpeg.sh     EMULATED is the folder of the emulated libraries
+set -u
+here=$(realpath "$(dirname "$0")/../..")
+folder=$(realpath "${EMULATED:-build/cc/emulated}")
+trainc=$(dirname "$folder")/trainc-emulated
+[ -x "$trainc" ] || { echo "skipped: no emulator"; exit 0; }
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-nvjpeg.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+
+"$trainc" synth shapes --out png --classes 4 --train 24 --val 8 --size 40 >log 2>&1 || { cat log; exit 1; }
+"$trainc" pack --dataset folder --data-path png --to tar --out jpeg --quality 90 --size 36 >log 2>&1 || { cat log; exit 1; }
+losses() { # NAME ARGUMENTS...
+  local name=$1
+  shift
+  "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --dataset tar --data-path jpeg --device cuda --epochs 2 --output out \
+    --tag "$name" "$@" --opts PRINT_FREQ=1 DATA.IMG_SIZE=16 CUDNN.CACHE= >log 2>&1 || { tail -3 log; fail "$name"; }
+  sed -n 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' out/*/"$name"/metrics.jsonl >"$name.loss"
+  [ -s "$name.loss" ] || fail "$name: no losses"
+}
+losses host -j 2
+losses device0 -j 0 --decode device
+grep -q "nvJPEG 13.* decodes JPEGs" log || { cat log; fail "nvJPEG is not said"; }
+losses device2 -j 2 --decode device
+cmp -s device0.loss device2.loss || fail "workers change what nvJPEG decodes"
+cmp -s host.loss device0.loss && fail "nvJPEG has not decoded anything"
+paste host.loss device0.loss | awk '{d = $2 - $4; if (!(d < 0.2 && d > -0.2)) exit 1}' || fail "nvJPEG's losses are far off"
+TRAINC_NVJPEG=/nowhere/libnvjpeg.so.13 losses none -j 2 --decode device
+grep -q "DATA.DECODE device: JPEGs are decoded by the host: cannot open nvJPEG, which TRAINC_NVJPEG names" log ||
+  { cat log; fail "no nvJPEG: not said"; }
+cmp -s host.loss none.loss || fail "no nvJPEG: other losses than the host's"
+EMULATED_NVJPEG_FAILS=1 losses broken -j 2 --decode device
+grep -q "decoded by the host: nvjpegCreateSimple failed with status 1" log || { cat log; fail "a broken nvJPEG: not said"; }
+cmp -s host.loss broken.loss || fail "a broken nvJPEG: other losses than the host's"
+echo "ok: nvJPEG"
+
+# What nvJPEG refuses. Damage is found as it is without it.
+mkdir -p odd/train/{a,b} odd/val/{a,b}
+cp "$here"/tests/golden/image_decode/cmyk.jpg odd/train/a/1.jpg
+cp "$here"/tests/golden/image_decode/grey.jpg odd/train/b/2.jpg
+head -c 300 "$here"/tests/golden/image_decode/extra.jpg >odd/train/a/3.jpg
+cp "$here"/tests/golden/image_decode/extra.jpg odd/train/a/4.jpg
+cp odd/train/a/4.jpg odd/val/a/1.jpg; cp odd/train/a/4.jpg odd/val/b/1.jpg
+"$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path odd --device cuda --epochs 1 --batch-size 4 --output odd_out \
+  --decode device --num-classes 2 --opts DATA.IMG_SIZE=16 CUDNN.CACHE= >log 2>&1 || { cat log; fail "odd images"; }
+[ "$(grep -c "cannot decode 'odd/train/a/3.jpg'" log)" = 1 ] && [ "$(grep -c "cannot decode" log)" = 1 ] ||
+  { cat log; fail "odd images: what is damaged"; }
+echo "ok: what nvJPEG refuses"
+
+# The same augmentations, by the loader and by the device.
+aug=(-j 2 --aa none --color-jitter 0.4 --reprob 0.5 --hflip 0.5)
+losses loader "${aug[@]}"
+losses ours "${aug[@]}" --aug-on-device
+cmp -s loader.loss ours.loss || fail "AUG.ON_DEVICE: $(diff loader.loss ours.loss | head -4)"
+cmp -s loader.loss host.loss && fail "nothing is augmented"
+losses resized "${aug[@]}" --train-crop-mode rrc --resize device
+losses cropped "${aug[@]}" --train-crop-mode rrc
+cmp -s cropped.loss resized.loss || fail "DATA.RESIZE: $(diff cropped.loss resized.loss | head -4)"
+echo "ok: augmentation and resize on the device"
+exit $((fails > 0))
