@@ -61,6 +61,7 @@ static void loader_takes_cores(const struct profile *p, struct strbuf *s)
     double cores;
 
     work.seconds[STAGE_READ] = 0; /* is waiting for a disk */
+    work.seconds[STAGE_COPY] = 0; /* is not done by the loader */
     cores = stage_times_sum(&work) / wall(p);
     if (!on_cpu(p) || cores < much_loader * usable_cores())
         return;
