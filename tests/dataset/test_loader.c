@@ -298,7 +298,7 @@ static void closing_stops_at_once(void **state)
     for (int i = 0; i < 30; i++) {
         struct loader *l = loader_open(d, &o);
 
-        assert_int_equal(allocated, 6); /* three slots: pixels and labels */
+        assert_int_equal(allocated, 9); /* three slots: pixels, labels and keys */
         if (i % 3 > 0)
             loader_start_epoch(l, 0, 0);
         if (i % 3 > 1)
