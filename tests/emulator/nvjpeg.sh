@@ -17,12 +17,12 @@ cd "$dir" || exit 1
 fails=0
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 
-"$trainc" synth shapes --out png --classes 4 --train 24 --val 8 --size 40 >log 2>&1 || { cat log; exit 1; }
+"$trainc" synth shapes --out png --classes 4 --train 16 --val 4 --size 40 >log 2>&1 || { cat log; exit 1; }
 "$trainc" pack --dataset folder --data-path png --to tar --out jpeg --quality 90 --size 36 >log 2>&1 || { cat log; exit 1; }
 losses() { # NAME ARGUMENTS...
   local name=$1
   shift
-  "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --dataset tar --data-path jpeg --device cuda --epochs 2 --output out \
+  "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --dataset tar --data-path jpeg --device cuda --deterministic --epochs 1 --output out \
     --tag "$name" "$@" --opts PRINT_FREQ=1 DATA.IMG_SIZE=16 CUDNN.CACHE= >log 2>&1 || { tail -3 log; fail "$name"; }
   sed -n 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' out/*/"$name"/metrics.jsonl >"$name.loss"
   [ -s "$name.loss" ] || fail "$name: no losses"
