@@ -9,6 +9,7 @@
  */
 #include "cuda/head.h"
 
+#include "cuda/head_step.h"
 #include "cuda/kernels.h"
 #include "cuda/reduce.h"
 #include "ops/confusion.h"

@@ -14,6 +14,7 @@
 #include "cuda/head.h"
 
 #include "cuda/batchnorm.h"
+#include "cuda/head_step.h"
 #include "cuda/kernels.h"
 #include "ops/bias_grad.h"
 

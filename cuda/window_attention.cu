@@ -7,6 +7,7 @@
 #include "cuda/window_attention.h"
 
 #include "cuda/kernels.h"
+#include "cuda/window_attention_scores.h"
 
 static const float *option(const struct step *s, enum window_attention_option o)
 {

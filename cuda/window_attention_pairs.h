@@ -5,7 +5,7 @@
 #ifndef CUDA_WINDOW_ATTENTION_PAIRS_H
 #define CUDA_WINDOW_ATTENTION_PAIRS_H
 
-#include "cuda/window_attention.h"
+#include "cuda/window_attention_scores.h"
 
 template <class S> struct pair_tiles {
     token *query, *key;
@@ -115,6 +115,28 @@ __device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
         t.pairs[tile_gemm_row(a) * S::PAIRS + tile_gemm_x() + TILE_GEMM_SIDE * c] =
             of(a, c);
     }
+}
+
+/*
+ * From the gradient of a row's direction that of the row; the thread has C neighbouring
+ * features of it. A norm that was held at its least value is a constant.
+ */
+template <class S>
+__device__ static inline void from_direction(const float *tile, int a, float norm,
+                                             float (&d)[S::C])
+{
+    const float *u = tile + tile_gemm_row(a) * S::STRIDE + tile_gemm_x() * S::C;
+    float along = 0;
+
+    UNROLL_WHOLE
+    for (int c = 0; c < S::C; c++)
+        along += d[c] * u[c];
+    along = row_of_16_sum(along);
+    if (!(norm > WINDOW_ATTENTION_NORM))
+        along = 0;
+    UNROLL_WHOLE
+    for (int c = 0; c < S::C; c++)
+        d[c] = (d[c] - u[c] * along) / norm;
 }
 
 #endif

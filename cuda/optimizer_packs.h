@@ -1,0 +1,77 @@
+/* N neighbouring elements of the flat arrays: updated, averaged, or measured. */
+#ifndef CUDA_OPTIMIZER_PACKS_H
+#define CUDA_OPTIMIZER_PACKS_H
+
+#include "cuda/channels.h"
+#include "cuda/optimizer_kinds.h"
+#include "ops/ema_formula.h"
+
+/* What is absent is NULL. */
+template <class H> struct flat_arrays {
+    const float *g;
+    float *w, *m1, *m2, *ema;
+    H *half;
+};
+
+/* N elements from `at` on. */
+template <class K, class H, int N>
+__device__ static inline void update_pack(const flat_arrays<H> &a, int64_t at,
+                                          const typename K::rule &r, float rate)
+{
+    pack<float, N> g = pack_load<N>(a.g + at), w = pack_load<N>(a.w + at), m1 = w, m2 = w,
+                   e = w;
+    pack<H, N> half;
+
+    if (a.m1)
+        m1 = pack_load<N>(a.m1 + at);
+    if (a.m2)
+        m2 = pack_load<N>(a.m2 + at);
+    if (a.ema)
+        e = pack_load<N>(a.ema + at);
+    for (int k = 0; k < N; k++) {
+        K::element(&w.v[k], &m1.v[k], &m2.v[k], g.v[k], r);
+        e.v[k] = ema_element(e.v[k], w.v[k], rate);
+        half.set(k, w.v[k]);
+    }
+    pack_store<float, N>(a.w + at, w);
+    if (a.m1)
+        pack_store<float, N>(a.m1 + at, m1);
+    if (a.m2)
+        pack_store<float, N>(a.m2 + at, m2);
+    if (a.ema)
+        pack_store<float, N>(a.ema + at, e);
+    if (a.half)
+        pack_store<H, N>(a.half + at, half);
+}
+
+template <class H, int N>
+__device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t at, float rate)
+{
+    pack<float, N> w = pack_load<N>(a.w + at), e = pack_load<N>(a.ema + at);
+
+    for (int k = 0; k < N; k++)
+        e.v[k] = ema_element(e.v[k], w.v[k], rate);
+    pack_store<float, N>(a.ema + at, e);
+}
+
+/* The squares of N weights from `at` on, and of what is measured beside them. */
+template <class K, class H, int N>
+__device__ static inline void measure_pack(const flat_arrays<H> &a, int64_t at,
+                                           const typename K::rule &r, double *w2,
+                                           double *x2)
+{
+    pack<float, N> g = pack_load<N>(a.g + at), w = pack_load<N>(a.w + at), m1 = w, m2 = w;
+
+    if (a.m1)
+        m1 = pack_load<N>(a.m1 + at);
+    if (a.m2)
+        m2 = pack_load<N>(a.m2 + at);
+    for (int k = 0; k < N; k++) {
+        double x = (double)K::measured(w.v[k], m1.v[k], m2.v[k], g.v[k], r);
+
+        *w2 += (double)w.v[k] * (double)w.v[k];
+        *x2 += x * x;
+    }
+}
+
+#endif
