@@ -373,6 +373,9 @@ void block_check_pointers(const emulator_launch_t *l)
     for (int i = 0; i < l->npointer; i++) {
         const void *p = l->pointer[i];
 
+        if (memory_device(p) && memory_device_of(p) != l->device)
+            emulator_abort("kernel %s on device %d: argument %d is memory of device %d",
+                           l->name, l->device, l->argument[i], memory_device_of(p));
         if (!p || memory_device(p) || memory_pinned(p))
             continue;
         emulator_abort("kernel %s: argument %d, %p, is %s", l->name, l->argument[i], p,

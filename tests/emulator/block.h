@@ -25,6 +25,7 @@ typedef struct emulator_launch {
     const void *pointer[EMULATOR_POINTERS]; /* arguments that are pointers */
     int argument[EMULATOR_POINTERS];        /* and which they are, from 1 */
     int npointer;
+    int device; /* of its stream; launch.c's */
 } emulator_launch_t;
 
 /* Checks the launch and hands it to the stream; the closure is copied. */

@@ -1,9 +1,51 @@
-/* The device: one H200, as in cuda/description.c; EMULATOR_MEMORY sets its memory. */
+/*
+ * The devices: H200s, as in cuda/description.c; EMULATOR_MEMORY sets the memory of each,
+ * EMULATOR_GPUS how many there are, and CUDA_VISIBLE_DEVICES which of them a program sees.
+ * Each thread has its own current one.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/emulator/internal.h"
+
+enum { DEVICES_MOST = 16 };
+
+static _Thread_local int current_device;
+
+int device_current(void)
+{
+    return current_device;
+}
+
+/* Those that are there; and which of them is the program's number `index`, or -1. */
+static int see(int index)
+{
+    const char *gpus = getenv("EMULATOR_GPUS"), *at = getenv("CUDA_VISIBLE_DEVICES");
+    int all = gpus && *gpus ? (int)strtol(gpus, NULL, 10) : 1, n = 0;
+
+    if (all < 1 || all > DEVICES_MOST)
+        emulator_abort("EMULATOR_GPUS=%s: 1 to %d", gpus, DEVICES_MOST);
+    if (!at)
+        return index < 0 ? all : index < all ? index : -1;
+    for (;; at++, n++) {
+        char *end;
+        long which = strtol(at, &end, 10);
+
+        if (end == at || which < 0 || which >= all)
+            return index < 0 ? n : -1;
+        if (n == index)
+            return (int)which;
+        at = end;
+        if (*at != ',')
+            return index < 0 ? n + 1 : -1;
+    }
+}
+
+static bool is_device(int index)
+{
+    return index >= 0 && see(index) >= 0;
+}
 
 /* EMULATOR_DEVICES=802: why there is none; or 35, with EMULATOR_DRIVER=12040. */
 cudaError_t cudaGetDeviceCount(int *n)
@@ -13,19 +55,22 @@ cudaError_t cudaGetDeviceCount(int *n)
     emulator_lock();
     if (error && *error)
         return emulator_return((cudaError_t)strtol(error, NULL, 10));
-    *n = 1;
-    return emulator_return(cudaSuccess);
+    *n = see(-1);
+    return emulator_return(*n ? cudaSuccess : cudaErrorNoDevice);
 }
 
 cudaError_t cudaSetDevice(int index)
 {
     emulator_lock();
-    return emulator_return(index ? cudaErrorInvalidDevice : cudaSuccess);
+    if (!is_device(index))
+        return emulator_return(cudaErrorInvalidDevice);
+    current_device = index;
+    return emulator_return(cudaSuccess);
 }
 
 cudaError_t cudaGetDevice(int *index)
 {
-    *index = 0;
+    *index = current_device;
     return cudaSuccess;
 }
 
@@ -46,7 +91,7 @@ cudaError_t cudaDriverGetVersion(int *v)
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
     emulator_lock();
-    if (index)
+    if (!is_device(index))
         return emulator_return(cudaErrorInvalidDevice);
     *p = (struct cudaDeviceProp){
         .name = "NVIDIA H200",
@@ -71,7 +116,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
         .asyncEngineCount = 3,
         .unifiedAddressing = 1,
         .cooperativeLaunch = 1,
-        .pciBusID = 1,
+        .pciBusID = 1 + see(index),
     };
     return emulator_return(cudaSuccess);
 }
@@ -107,7 +152,7 @@ cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr a, int index)
         {cudaDevAttrClockRate, 1980000},
         {cudaDevAttrMemoryClockRate, 3201000},
         {cudaDevAttrGlobalMemoryBusWidth, 6144},
-        {cudaDevAttrPciBusId, 1},
+        {cudaDevAttrPciBusId, e == cudaSuccess ? p.pciBusID : 0},
         {cudaDevAttrPciDeviceId, 0},
         {cudaDevAttrPciDomainId, 0},
         {cudaDevAttrTccDriver, 0},
@@ -130,9 +175,9 @@ cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr a, int index)
 cudaError_t cudaDeviceGetPCIBusId(char *to, int size, int index)
 {
     emulator_lock();
-    if (index || size < 13)
+    if (!is_device(index) || size < 13)
         return emulator_return(cudaErrorInvalidValue);
-    (void)snprintf(to, (size_t)size, "0000:01:00.0");
+    (void)snprintf(to, (size_t)size, "0000:%02x:00.0", 1 + see(index));
     return emulator_return(cudaSuccess);
 }
 

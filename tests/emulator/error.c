@@ -134,15 +134,30 @@ static void begin(void)
         (void)atexit(write_counters);
 }
 
+static _Thread_local int depth;
+
 void emulator_lock(void)
 {
     pthread_once(&once, begin);
     pthread_mutex_lock(&lock);
+    depth++;
 }
 
 void emulator_unlock(void)
 {
+    depth--;
     pthread_mutex_unlock(&lock);
+}
+
+void emulator_unlocked(void (*fn)(void *arg), void *arg)
+{
+    int was = depth;
+
+    while (depth)
+        emulator_unlock();
+    fn(arg);
+    while (depth < was)
+        emulator_lock();
 }
 
 struct emulator_counters emulator_count(void)

@@ -40,7 +40,7 @@ struct settings {
 extern struct settings emulator_settings; /* after emulator_lock */
 extern struct emulator_counters emulator_counters;
 
-void emulator_lock(void);
+void emulator_lock(void); /* as often as one likes */
 void emulator_unlock(void);
 
 /* Our own "no": one line on stderr, then abort. */
@@ -58,6 +58,10 @@ static inline unsigned permuted(const struct permutation *p, unsigned i)
 {
     return (unsigned)(((uint64_t)p->step * i + p->first) % p->n);
 }
+
+/* ---- device.c ---- */
+
+int device_current(void); /* of this thread, as the program numbers them */
 
 /* ---- libraries.c ---- */
 
@@ -82,7 +86,8 @@ const char *block_kernel(void); /* the one that runs, or NULL */
 /* The live device or pinned memory around p: its bytes from p on; 0: there is none. */
 size_t memory_device(const void *p);
 size_t memory_pinned(const void *p);
-bool memory_freed(const void *p); /* was device memory once */
+bool memory_freed(const void *p);     /* was device memory once */
+int memory_device_of(const void *p); /* whose memory it is; -1: nobody's */
 void memory_open(void);           /* device memory may be touched, until ... */
 void memory_close(void);
 
@@ -121,6 +126,7 @@ struct mark {
 
 struct CUstream_st {
     cudaStream_t next;
+    int device;
     bool blocking; /* with the legacy stream */
     struct operation *head, **tail;
     struct capture *capture; /* what the stream is recorded into, */
@@ -142,7 +148,8 @@ bool stream_captures(cudaStream_t s);
 /* Takes the operation over: runs it, queues it or adds it to a graph. */
 cudaError_t stream_submit(cudaStream_t s, struct operation *o);
 void stream_drain(cudaStream_t s); /* runs all that is queued */
-void stream_drain_all(void);
+void stream_drain_all(void);         /* of the current device */
+int stream_device(cudaStream_t s);
 
 /* ---- capture.c ---- */
 

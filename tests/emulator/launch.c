@@ -95,14 +95,19 @@ void emulator_launch(cudaStream_t s, const emulator_launch_t *l, const void *clo
     emulator_lock();
     check_grid(l);
     check_shared(l);
-    block_check_pointers(l);
     if (!stream_valid(s))
         emulator_abort("kernel %s: launched to no stream", l->name);
+    if (stream_device(s) != device_current()) {
+        (void)emulator_return(cudaErrorInvalidResourceHandle);
+        return;
+    }
+    a.l = *l;
+    a.l.device = stream_device(s);
+    block_check_pointers(&a.l);
     if (emulator_fails("launch")) {
         (void)emulator_return(cudaErrorIllegalAddress);
         return;
     }
-    a.l = *l;
     memcpy(a.closure, closure, l->closure_size);
     o = operation_new(l->name, run_launch, &a,
                       offsetof(struct launched, closure) + l->closure_size);

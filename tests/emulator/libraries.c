@@ -1,5 +1,5 @@
 /*
- * Before main: unless the environment names cuDNN, cuBLASLt and nvJPEG, they are the emulated
+ * Before main: unless the environment names cuDNN, cuBLASLt, NCCL and nvJPEG, they are the emulated
  * ones, which were built beside this program; the real ones would look for a GPU.
  */
 #include <stdio.h>
@@ -33,6 +33,7 @@ void libraries_choose(void)
 {
     static const char *const name[][2] = {{"TRAINC_CUDNN", "libcudnn.so.9"},
                                           {"TRAINC_CUBLASLT", "libcublasLt.so.13"},
+                                          {"TRAINC_NCCL", "libnccl.so.2"},
                                           {"TRAINC_NVJPEG", "libnvjpeg.so.13"}};
     char folder[1100], path[1200];
 

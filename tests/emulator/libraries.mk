@@ -1,17 +1,19 @@
-# The emulated cuDNN and cuBLASLt, shared libraries under the names of NVIDIA's:
+# The emulated cuDNN, cuBLASLt and NCCL, shared libraries under the names of NVIDIA's:
 #   TRAINC_CUDNN=$B/emulated/libcudnn.so.9 TRAINC_CUBLASLT=$B/emulated/libcublasLt.so.13
 # They use nothing of the trainer and nothing of cuda/: what they compute follows from
 # NVIDIA's headers and documents alone. Their tests run the same calls on NVIDIA's
 # libraries where these are installed (no GPU is needed to describe a graph).
 EMU_CUDNN    := $E/libcudnn.so.9
 EMU_CUBLASLT := $E/libcublasLt.so.13
-EMU_SHARED   := $(EMU_CUDNN) $(EMU_CUBLASLT)
+EMU_NCCL     := $E/libnccl.so.2
+EMU_SHARED   := $(EMU_CUDNN) $(EMU_CUBLASLT) $(EMU_NCCL)
 CUDNN_SRC    := $(wildcard tests/emulator/cudnn/*.c)
 CUBLASLT_SRC := $(wildcard tests/emulator/cublaslt/*.c)
+NCCL_SRC     := $(wildcard tests/emulator/nccl/*.c)
 LIBS_TEST    := $(patsubst %.c,$B/%,$(wildcard tests/emulator/libraries/test_*.c))
 LIBS_HELP    := $(patsubst %.c,$B/%.o,$(filter-out tests/emulator/libraries/test_%,\
                 $(wildcard tests/emulator/libraries/*.c)))
-LIBS_C       := $(CUDNN_SRC) $(CUBLASLT_SRC) $(wildcard tests/emulator/libraries/*.c)
+LIBS_C       := $(CUDNN_SRC) $(CUBLASLT_SRC) $(NCCL_SRC) $(wildcard tests/emulator/libraries/*.c)
 
 $(LIBS_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I. \
   -DEMULATED='"$E"' -DCUDA_HOME='"$(CUDA_HOME)"'
@@ -19,6 +21,7 @@ $(LIBS_C:%.c=$B/%.o): override CFLAGS += -fPIC -O3
 
 $(EMU_CUDNN): $(CUDNN_SRC:%.c=$B/%.o)
 $(EMU_CUBLASLT): $(CUBLASLT_SRC:%.c=$B/%.o)
+$(EMU_NCCL): $(NCCL_SRC:%.c=$B/%.o)
 
 # With contraction: NVIDIA's own are compiled with it, too.
 FMA_SHARED := $(EMU_SHARED:$E/%=$F/%)
@@ -28,6 +31,7 @@ $F/%.o: %.c $B/command
 	$(CC) $(CPPFLAGS) $(CFLAGS) -O3 $(EMU_FUSED) -c -o $@ $<
 $F/libcudnn.so.9: $(CUDNN_SRC:%.c=$F/%.o)
 $F/libcublasLt.so.13: $(CUBLASLT_SRC:%.c=$F/%.o)
+$F/libnccl.so.2: $(NCCL_SRC:%.c=$F/%.o)
 
 $(EMU_SHARED) $(FMA_SHARED): tests/emulator/exports.map
 	@mkdir -p $(@D)
@@ -41,7 +45,7 @@ EMU_TEST += $(LIBS_TEST)
 EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
 emulator-fma: $(FMA_SHARED)
--include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d)
+-include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d) $(NCCL_SRC:%.c=$F/%.d)
 
 # nvJPEG, as TRAINC_NVJPEG=$B/emulated/libnvjpeg.so.13: libjpeg's pixels, a little different.
 EMU_NVJPEG := $E/libnvjpeg.so.13

@@ -19,6 +19,7 @@ enum { TAIL = 0xa5 };
 struct block {
     char *at;
     size_t size, mapped;
+    int device;
     bool freed;
 };
 
@@ -73,6 +74,13 @@ bool memory_freed(const void *p)
     const struct block *at = find(&device, p);
 
     return at && at->freed;
+}
+
+int memory_device_of(const void *p)
+{
+    const struct block *at = find(&device, p);
+
+    return at ? at->device : -1;
 }
 
 static struct block *insert(struct blocks *b, struct block new)
@@ -166,13 +174,13 @@ static void make_reserve(void)
     (void)sigaction(SIGSEGV, &a, &old_action);
 }
 
-static size_t taken; /* by libraries */
+static size_t taken[16], held[16]; /* of each device: by libraries, by the program */
 
 /* What a context takes of the device's memory before anybody asks, and what is held. */
 static size_t free_memory(void)
 {
     size_t usable = emulator_settings.memory - emulator_settings.memory / 64;
-    size_t used = taken + (size_t)emulator_counters.bytes_held;
+    size_t used = taken[device_current()] + held[device_current()];
 
     return usable > used ? usable - used : 0;
 }
@@ -182,14 +190,17 @@ void emulator_take_memory(size_t size)
     const char *times = getenv("EMULATOR_TAKES");
 
     emulator_lock();
-    taken += size * (times && *times ? (size_t)strtol(times, NULL, 10) : 1);
+    taken[device_current()] +=
+        size * (times && *times ? (size_t)strtol(times, NULL, 10) : 1);
     emulator_unlock();
 }
 
 cudaError_t cudaMalloc(void **p, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    struct block b = {.size = size, .mapped = (size + page - 1) / page * page};
+    struct block b = {.size = size,
+                      .mapped = (size + page - 1) / page * page,
+                      .device = device_current()};
     cudaError_t e;
 
     emulator_lock();
@@ -212,6 +223,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
     memset(b.at + size, TAIL, b.mapped - size);
     (void)insert(&device, b);
     emulator_counters.bytes_held += (int64_t)size;
+    held[b.device] += size;
     if (emulator_counters.bytes_held > emulator_counters.bytes_peak)
         emulator_counters.bytes_peak = emulator_counters.bytes_held;
     if (emulator_settings.protect)
@@ -250,6 +262,7 @@ cudaError_t cudaFree(void *p)
         emulator_abort("cannot free device memory");
     b->freed = true;
     emulator_counters.bytes_held -= (int64_t)b->size;
+    held[b->device] -= b->size;
     return emulator_return(cudaSuccess);
 }
 

@@ -67,6 +67,11 @@ bool stream_valid(cudaStream_t s)
     return at != NULL;
 }
 
+int stream_device(cudaStream_t s)
+{
+    return is_legacy(s) ? device_current() : s->device;
+}
+
 bool stream_captures(cudaStream_t s)
 {
     return !is_legacy(s) && s->capture;
@@ -86,7 +91,7 @@ static void run_first(cudaStream_t s)
 static void drain_blocking(void)
 {
     for (cudaStream_t s = stream_list; s; s = s->next)
-        if (s->blocking)
+        if (s->blocking && s->device == device_current())
             stream_drain(s);
 }
 
@@ -103,7 +108,8 @@ void stream_drain(cudaStream_t s)
 void stream_drain_all(void)
 {
     for (cudaStream_t s = stream_list; s; s = s->next)
-        stream_drain(s);
+        if (s->device == device_current())
+            stream_drain(s);
 }
 
 cudaError_t stream_submit(cudaStream_t s, struct operation *o)
@@ -138,6 +144,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int pr
     emulator_lock();
     emulator_counters.allocations++;
     *s = xcalloc(1, sizeof(**s));
+    (*s)->device = device_current();
     (*s)->blocking = !(flags & cudaStreamNonBlocking);
     (*s)->tail = &(*s)->head;
     (*s)->next = stream_list;

@@ -249,7 +249,7 @@ static cudnnStatus_t finalize_device(const struct descriptor *d)
     cudnnStatus_t bad = json ? device_check_json(json, &capability) : OK;
 
     free(json);
-    if (id && *(const int32_t *)id->data)
+    if (id && (*(const int32_t *)id->data < 0 || *(const int32_t *)id->data >= 16))
         return BAD("there is no device %d", *(const int32_t *)id->data);
     return bad;
 }

@@ -1,0 +1,210 @@
+/*
+ * The emulated NCCL, as far as the program calls it. Collectives happen in the order of
+ * their streams, captured or not, and wait there for the other ranks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/emulator/host_node.h"
+#include "tests/emulator/nccl/bootstrap.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct ncclComm {
+    struct team *team;
+    int rank, device;
+};
+
+/* Buffers of a communicator. */
+static const size_t takes = (size_t)64 << 20;
+
+static _Thread_local char last[160];
+
+static ncclResult_t no(ncclResult_t code, const char *why)
+{
+    (void)snprintf(last, sizeof(last), "%s", why);
+    return code;
+}
+
+EXPORT ncclResult_t ncclGetVersion(int *version)
+{
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+
+EXPORT const char *ncclGetErrorString(ncclResult_t r)
+{
+    static const char *const text[] = {
+        "no error",
+        "unhandled cuda error",
+        "unhandled system error",
+        "internal error",
+        "invalid argument",
+        "invalid usage",
+        "remote process exited or there was a network error",
+        "NCCL operation in progress"};
+
+    return (unsigned)r < sizeof(text) / sizeof(*text) ? text[r] : "unknown result code";
+}
+
+EXPORT const char *ncclGetLastError(ncclComm_t c)
+{
+    (void)c;
+    return last;
+}
+
+EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    if (emulator_fails("nccl"))
+        return no(ncclSystemError, "failed on purpose");
+    bootstrap_id(id->internal, sizeof(id->internal));
+    return ncclSuccess;
+}
+
+/* Which GPU of which machine: two ranks on one are refused. */
+static bool place(struct team *t, int rank, int device)
+{
+    char gpu[32];
+
+    return cudaDeviceGetPCIBusId(gpu, sizeof(gpu), device) == cudaSuccess &&
+           team_place(t, rank, gpu);
+}
+
+static ncclComm_t new_comm(struct team *t, int rank, int device)
+{
+    ncclComm_t c = calloc(1, sizeof(*c));
+
+    if (!c)
+        abort();
+    *c = (struct ncclComm){t, rank, device};
+    return c;
+}
+
+EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *c, int world, ncclUniqueId id, int rank)
+{
+    const char *why = "";
+    struct team *t;
+    int device;
+
+    if (world < 1 || world > TEAM_MOST || rank < 0 || rank >= world)
+        return no(ncclInvalidArgument, "Invalid rank requested");
+    if (emulator_fails("nccl"))
+        return no(ncclSystemError, "failed on purpose");
+    t = bootstrap_find(id.internal, world, rank, &why);
+    if (!t)
+        return no(ncclSystemError, why);
+    (void)cudaGetDevice(&device);
+    if (!place(t, rank, device))
+        return no(ncclInvalidUsage, "Duplicate GPU detected");
+    emulator_take_memory(takes);
+    *c = new_comm(t, rank, device);
+    team_meet(t);
+    return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
+{
+    struct team *t = n < 1 || n > TEAM_MOST ? NULL : team_make(n, NULL);
+
+    if (!t)
+        return no(ncclInvalidArgument, "Invalid number of devices requested");
+    for (int i = 0; i < n; i++) {
+        int at = device ? device[i] : i;
+
+        if (!place(t, i, at))
+            return no(ncclInvalidUsage, "Duplicate GPU detected");
+        c[i] = new_comm(t, i, at);
+    }
+    return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommDestroy(ncclComm_t c)
+{
+    free(c);
+    return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommAbort(ncclComm_t c)
+{
+    return ncclCommDestroy(c);
+}
+
+EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *r)
+{
+    (void)c;
+    *r = ncclSuccess;
+    return ncclSuccess;
+}
+
+/* ---- collectives ---- */
+
+struct work {
+    struct team *team;
+    int rank;
+    struct team_call call;
+    const void *from;
+    void *to;
+    size_t bytes;
+};
+
+static void run_team(void *arg)
+{
+    const struct work *w = arg;
+
+    team_run(w->team, w->rank, &w->call, w->from, w->to);
+}
+
+static void run(void *arg)
+{
+    const struct work *w = arg;
+
+    emulator_expect_memory(w->from, w->bytes, "sent by NCCL");
+    emulator_expect_memory(w->to, w->bytes, "received by NCCL");
+    emulator_unlocked(run_team, arg);
+}
+
+static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, void *to,
+                            size_t n, ncclDataType_t type, ncclRedOp_t op, int root,
+                            cudaStream_t s)
+{
+    struct work w;
+    int device;
+
+    (void)cudaGetDevice(&device);
+    if (device != c->device)
+        return no(ncclInvalidUsage, "the communicator is of another device");
+    if (emulator_fails("nccl"))
+        return no(ncclUnhandledCudaError, "a launch failed on purpose");
+    memset(&w, 0, sizeof(w)); /* calls are compared with their padding */
+    w.team = c->team;
+    w.rank = c->rank;
+    (void)snprintf(w.call.name, sizeof(w.call.name), "%s", name);
+    w.call.count = n;
+    w.call.type = type;
+    w.call.op = op;
+    w.call.root = root;
+    w.from = from;
+    w.to = to;
+    w.bytes = n * (type == ncclFloat64 || type == ncclInt64      ? 8
+                   : type == ncclFloat32                         ? 4
+                   : type == ncclFloat16 || type == ncclBfloat16 ? 2
+                                                                 : 1);
+    return emulator_enqueue(s, name, run, &w, sizeof(w)) ? no(ncclUnhandledCudaError, "")
+                                                         : ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclAllReduce(const void *from, void *to, size_t n,
+                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t c,
+                                  cudaStream_t s)
+{
+    return enqueue(c, "AllReduce", from, to, n, type, op, 0, s);
+}
+
+EXPORT ncclResult_t ncclBroadcast(const void *from, void *to, size_t n,
+                                  ncclDataType_t type, int root, ncclComm_t c,
+                                  cudaStream_t s)
+{
+    return enqueue(c, "Broadcast", from, to, n, type, ncclSum, root, s);
+}

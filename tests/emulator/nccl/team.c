@@ -1,0 +1,263 @@
+#include "tests/emulator/nccl/team.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 16 }; /* bytes of a rank that are reduced at once */
+
+__extension__ typedef _Float16 fp16;
+
+struct team {
+    pthread_mutex_t lock;
+    pthread_cond_t all_there;
+    int world, waiting, meeting;
+    struct team_call call;
+    char gpu[TEAM_MOST][32];
+    _Alignas(16) char data[TEAM_MOST][PIECE];
+};
+
+static __attribute__((noreturn)) void fail(const char *text)
+{
+    (void)fprintf(stderr, "emulated NCCL: %s\n", text);
+    abort();
+}
+
+static struct team *map(int fd)
+{
+    struct team *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+
+    if (t == MAP_FAILED)
+        fail("no shared memory");
+    if (fd >= 0)
+        (void)close(fd);
+    return t;
+}
+
+struct team *team_make(int world, const char *path)
+{
+    int fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL, 0600) : -1;
+    pthread_mutexattr_t m;
+    pthread_condattr_t c;
+    struct team *t;
+
+    if (path && (fd < 0 || ftruncate(fd, sizeof(*t))))
+        fail("no file for shared memory");
+    t = map(fd);
+    (void)pthread_mutexattr_init(&m);
+    (void)pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
+    (void)pthread_mutex_init(&t->lock, &m);
+    (void)pthread_condattr_init(&c);
+    (void)pthread_condattr_setpshared(&c, PTHREAD_PROCESS_SHARED);
+    (void)pthread_cond_init(&t->all_there, &c);
+    t->world = world;
+    return t;
+}
+
+struct team *team_join(const char *path)
+{
+    int fd = open(path, O_RDWR);
+
+    if (fd < 0)
+        fail("the first rank's file is not there");
+    return map(fd);
+}
+
+void team_leave(struct team *t)
+{
+    (void)munmap(t, sizeof(*t));
+}
+
+int team_world(const struct team *t)
+{
+    return t->world;
+}
+
+bool team_place(struct team *t, int rank, const char *gpu)
+{
+    bool free_ = true;
+
+    (void)pthread_mutex_lock(&t->lock);
+    for (int i = 0; i < t->world; i++)
+        free_ = free_ && strcmp(t->gpu[i], gpu) != 0;
+    (void)snprintf(t->gpu[rank], sizeof(t->gpu[rank]), "%s", gpu);
+    (void)pthread_mutex_unlock(&t->lock);
+    return free_;
+}
+
+void team_meet(struct team *t)
+{
+    int meeting;
+
+    (void)pthread_mutex_lock(&t->lock);
+    meeting = t->meeting;
+    if (++t->waiting == t->world) {
+        t->waiting = 0;
+        t->meeting++;
+        (void)pthread_cond_broadcast(&t->all_there);
+    }
+    while (t->meeting == meeting)
+        (void)pthread_cond_wait(&t->all_there, &t->lock);
+    (void)pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- what is summed ---- */
+
+static float of_bits(uint32_t bits)
+{
+    float v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static uint32_t bits_of(float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    return bits;
+}
+
+static double load(const void *from, size_t i, ncclDataType_t type)
+{
+    switch (type) {
+    case ncclFloat32:
+        return ((const float *)from)[i];
+    case ncclFloat16:
+        return (double)((const fp16 *)from)[i];
+    case ncclBfloat16:
+        return (double)of_bits((uint32_t)((const uint16_t *)from)[i] << 16);
+    case ncclFloat64:
+        return ((const double *)from)[i];
+    default:
+        fail("a type that is not emulated");
+    }
+}
+
+static void store(void *to, size_t i, ncclDataType_t type, double v)
+{
+    uint32_t bits = bits_of((float)v);
+
+    switch (type) {
+    case ncclFloat32:
+        ((float *)to)[i] = (float)v;
+        break;
+    case ncclFloat16:
+        ((fp16 *)to)[i] = (fp16)v;
+        break;
+    case ncclBfloat16:
+        ((uint16_t *)to)[i] =
+            (uint16_t)(v != v ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        break;
+    default:
+        ((double *)to)[i] = v;
+    }
+}
+
+static size_t size_of(ncclDataType_t type)
+{
+    return type == ncclFloat64 || type == ncclInt64      ? 8
+           : type == ncclFloat32                         ? 4
+           : type == ncclFloat16 || type == ncclBfloat16 ? 2
+                                                         : 1;
+}
+
+/* In the type itself, rank after rank. */
+static void reduce_floats(const struct team *t, const struct team_call *c, size_t n,
+                          void *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        double v = load(t->data[0], i, c->type);
+
+        for (int r = 1; r < t->world; r++) {
+            double other = load(t->data[r], i, c->type);
+
+            if (c->op == ncclMax)
+                v = other > v || other != other ? other : v;
+            else
+                v += other;
+            store(to, i, c->type, v);
+            v = load(to, i, c->type);
+        }
+        store(to, i, c->type,
+              c->op == ncclAvg
+                  ? v * (c->type == ncclFloat64 ? 1.0 / t->world
+                                                : (double)(1 / (float)t->world))
+                  : v);
+    }
+}
+
+static void reduce_integers(const struct team *t, const struct team_call *c, size_t n,
+                            void *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t v = ((const int64_t *)t->data[0])[i];
+
+        for (int r = 1; r < t->world; r++) {
+            int64_t other = ((const int64_t *)t->data[r])[i];
+
+            v = c->op == ncclMax ? (other > v ? other : v) : v + other;
+        }
+        ((int64_t *)to)[i] = v;
+    }
+}
+
+/* The first that comes says what all of them do. */
+static void agree(struct team *t, const struct team_call *call)
+{
+    const struct team_call *c = &t->call;
+    char text[200];
+
+    (void)pthread_mutex_lock(&t->lock);
+    if (!*c->name)
+        t->call = *call;
+    else if (memcmp(c, call, sizeof(*c)) != 0) {
+        (void)snprintf(text, sizeof(text),
+                       "one rank calls %s of %zu elements of type %d, another %s of %zu "
+                       "of type %d",
+                       c->name, c->count, (int)c->type, call->name, call->count,
+                       (int)call->type);
+        fail(text);
+    }
+    (void)pthread_mutex_unlock(&t->lock);
+    team_meet(t);
+    memset(&t->call, 0, sizeof(t->call)); /* by all of them, before the next meeting */
+}
+
+static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
+                  const char *from, char *to)
+{
+    size_t size = size_of(c->type);
+    bool broadcast = !strcmp(c->name, "Broadcast");
+
+    if (!broadcast || rank == c->root)
+        memcpy(t->data[rank], from, n * size);
+    team_meet(t);
+    if (broadcast)
+        memcpy(to, t->data[c->root], n * size);
+    else if (c->type == ncclInt64)
+        reduce_integers(t, c, n, to);
+    else
+        reduce_floats(t, c, n, to);
+    team_meet(t);
+}
+
+void team_run(struct team *t, int rank, const struct team_call *call, const void *from,
+              void *to)
+{
+    size_t size = size_of(call->type), each = PIECE / size;
+
+    agree(t, call);
+    team_meet(t);
+    for (size_t at = 0; at < call->count; at += each) {
+        size_t n = call->count - at < each ? call->count - at : each;
+
+        piece(t, rank, call, n, (const char *)from + at * size, (char *)to + at * size);
+    }
+}
