@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cuda/nccl.h"
 #include "cuda/parts.h"
 
 static cudaStream_t stream_of(const struct device *dev, enum lane lane)
@@ -16,8 +17,10 @@ static cudaStream_t stream_of(const struct device *dev, enum lane lane)
 void cuda_sync(struct device *dev)
 {
     dev->waits.sync++;
+    nccl_host_waits(dev, true);
     CUDA_CHECK(dev, cudaStreamSynchronize(dev->copy_stream));
     CUDA_CHECK(dev, cudaStreamSynchronize(dev->stream));
+    nccl_host_waits(dev, false);
 }
 
 /* In the order of LANE_RUN: what runs now still sees the old bytes. */
@@ -101,7 +104,9 @@ static bool async_done(struct device *dev, void *event)
 static void async_await(struct device *dev, void *event)
 {
     dev->waits.await++;
+    nccl_host_waits(dev, true);
     CUDA_CHECK(dev, cudaEventSynchronize(event));
+    nccl_host_waits(dev, false);
 }
 
 static void async_copy_in(struct device *dev, enum lane lane, void *dst, const void *host,

@@ -10,8 +10,10 @@
 #include "cuda/cudnn.h"
 #include "cuda/gpus.h"
 #include "cuda/kernels.h"
+#include "cuda/link.h"
 #include "cuda/lower.h"
 #include "cuda/nvjpeg.h"
+#include "cuda/nccl.h"
 #include "cuda/parts.h"
 
 /*
@@ -23,6 +25,7 @@ static const size_t default_workspace = (size_t)256 << 20;
 
 static void take_options(struct device *dev, const struct device_options *o)
 {
+    dev->grouped = o->grouped;
     dev->eager = o->eager;
     dev->options = (struct cuda_options){
         .tf32 = o->tf32,
@@ -82,6 +85,7 @@ static void cuda_close(struct device *dev)
     cudnn_close(dev);
     cublaslt_close(dev);
     cuda_jpeg_close(dev);
+    nccl_close(dev);
     cuda_free_all(dev);
     if (dev->copy_stream)
         CUDA_CHECK(dev, cudaStreamDestroy(dev->copy_stream));
@@ -131,5 +135,6 @@ const struct backend backend_cuda = {
     .mark = cuda_mark,
     .range = cuda_range,
     .async = &cuda_async,
+    .link = &cuda_link,
     .waits = cuda_waits,
 };

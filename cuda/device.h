@@ -5,6 +5,7 @@
  *   find.c      which GPUs there are, and why one cannot be used
  *   memory.c    device memory and what is left of it
  *   async.c     lanes, events, pinned memory; every wait of the host is in that file
+ *   nccl.c      other GPUs
  *   capture.c   CUDA graphs
  *   error.c     messages
  */
@@ -27,6 +28,7 @@ struct CUstream_st;
 struct cudnn;
 struct cublaslt;
 struct nvjpeg;
+struct nccl;
 struct step;
 
 struct device {
@@ -38,7 +40,9 @@ struct device {
     struct cudnn *cudnn;       /* opened when a claim first asks; see cuda/cudnn.h */
     struct cublaslt *cublaslt; /* the same; see cuda/cublaslt.h */
     struct nvjpeg *nvjpeg;     /* opened when a run asks for it; see cuda/nvjpeg.h */
+    struct nccl *nccl;         /* of several GPUs; see cuda/nccl.h */
     struct cuda_options options;
+    bool grouped;               /* other GPUs train with it */
     bool eager;                 /* no captures */
     bool recording;             /* a capture is on: an error ends it, not the program */
     char spoiled[240];          /* the first error in it; "" */

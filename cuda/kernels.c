@@ -53,6 +53,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_confusion,
 
     /* update */
+    &cuda_all_reduce,
     &cuda_grad_stats,
     &cuda_optimizer,
     &cuda_running_stats,

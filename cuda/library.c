@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static void describe(struct cuda_library *l, enum cuda_library_id id)
                    l->version / 10000, l->version / 100 % 100, l->version % 100, l->path);
 }
 
-const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct strbuf *why)
+static const struct cuda_library *open_once(enum cuda_library_id id, struct strbuf *why)
 {
     const struct known *k = &known[id];
     struct cuda_library *l = &library[id];
@@ -172,6 +173,17 @@ const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct str
     }
     strbuf_release(&reason);
     return handle ? l : NULL;
+}
+
+const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct strbuf *why)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const struct cuda_library *l;
+
+    (void)pthread_mutex_lock(&lock);
+    l = open_once(id, why);
+    (void)pthread_mutex_unlock(&lock);
+    return l;
 }
 
 void *cuda_library_symbol(const struct cuda_library *l, const char *symbol)

@@ -12,7 +12,7 @@
  *   5. nvidia/.../lib of a Python environment: cuda/python_library.h
  *
  * Opened libraries stay open until the program ends: they have exit handlers and threads
- * of their own. One thread calls these functions.
+ * of their own. Any thread may call these functions.
  */
 #ifndef CUDA_LIBRARY_H
 #define CUDA_LIBRARY_H

@@ -8,11 +8,12 @@
 
 /*
  * Beyond what we allocate: kernels that cuDNN and cuBLASLt load when they first run,
- * their handles, and the captured graphs; estimated. What they have taken already counts
+ * their handles, the buffers of NCCL, and the captured graphs; estimated. What they have taken already counts
  * towards it, but for the graphs, which come last. The driver's own share comes off the
  * memory of a GPU that is only described; where there is one, the driver has it already.
  */
-static const size_t reserve = (size_t)768 << 20, graphs = (size_t)64 << 20;
+static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
+static const size_t nccl_share = (size_t)512 << 20;
 static const size_t driver_share = (size_t)640 << 20;
 
 struct cuda_block {
@@ -86,6 +87,7 @@ size_t cuda_peak_memory(struct device *dev)
 bool cuda_memory(struct device *dev, struct device_memory *m)
 {
     size_t now = free_now(dev);
+    size_t reserve = reserve_alone + (dev->grouped ? nccl_share : 0);
 
     *m = (struct device_memory){
         .total = dev->what.memory,

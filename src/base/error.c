@@ -1,6 +1,8 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +41,8 @@ __attribute__((format(printf, 3, 0))) static void say(const char *kind, int code
     one_line(line);
     (void)fflush(stdout);
     if (own_rank && code)
-        (void)usleep(300000); /* what all of them find, the first one says, and ends all */
+        (void)usleep(
+            300000); /* what all of them find, the first one says, and ends all */
     if (own_rank)
         (void)fprintf(stderr, "trainc: rank %d: %s: %s\n", own_rank, kind, line);
     else
@@ -81,10 +84,22 @@ static _Noreturn void leave(int code)
     _exit(code);
 }
 
+/* Of several threads that end the program the first one says why; the others wait for it. */
+static void one_at_a_time(void)
+{
+    static atomic_flag leaving = ATOMIC_FLAG_INIT;
+    static _Thread_local bool own;
+
+    while (!own && atomic_flag_test_and_set(&leaving))
+        (void)pause();
+    own = true;
+}
+
 void die(const char *fmt, ...)
 {
     va_list ap;
 
+    one_at_a_time();
     va_start(ap, fmt);
     say("error", EXIT_FAILED, fmt, ap);
     va_end(ap);
@@ -95,6 +110,7 @@ void usage(const char *fmt, ...)
 {
     va_list ap;
 
+    one_at_a_time();
     va_start(ap, fmt);
     say("error", EXIT_USAGE, fmt, ap);
     va_end(ap);

@@ -18,6 +18,7 @@ static FILE *file;
 static bool to_stdout;
 static void (*wipe_line)(void);
 static struct strmap said;
+static _Thread_local bool mute;
 
 /* Until the first log_open: what its file begins with. */
 enum { EARLY_MAX = 1 << 16 };
@@ -27,6 +28,11 @@ static bool opened;
 void log_level_set(enum log_level level)
 {
     threshold = level;
+}
+
+void log_mute(void)
+{
+    mute = true;
 }
 
 void log_to_stdout(void)
@@ -117,6 +123,8 @@ vlog(enum log_level level, const char *fmt, va_list ap, int once)
 {
     char text[4096];
 
+    if (mute && level > LOG_ERROR)
+        return;
     (void)vsnprintf(text, sizeof(text), fmt, ap);
     one_line(text);
     pthread_mutex_lock(&lock);

@@ -12,6 +12,8 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 /* Lines above `level` are not shown; the file gets everything up to INFO. */
 void log_level_set(enum log_level level);
+/* From now on this thread says errors alone, and leaves the file to others. */
+void log_mute(void);
 
 /*
  * For a program whose log is its output. Each line is flushed. One that cannot be written

@@ -361,7 +361,7 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
             "timed; --inference times evaluation");
     if (cmdline_has(line, "--weights"))
         run_check_own_weights(cfg, line, p);
-    device_check_run(cfg, p);
+    device_check_one(cfg, p);
     check_flags(line, p);
     run_check_writable(line, "--json", WRITTEN_JSON, p);
 }

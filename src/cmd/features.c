@@ -286,7 +286,7 @@ static void features_check(const struct config *cfg, const struct cmdline *line,
     model_check(&with, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
-    device_check_run(cfg, p);
+    device_check_one(cfg, p);
     data_check_names(cfg, p);
     if (cmdline_value(line, "--weights") || *cfg->model.pretrained)
         run_check_own_weights(cfg, line, p);

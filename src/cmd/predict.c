@@ -245,7 +245,7 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
         check_task(cfg, line, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
-    device_check_run(cfg, p);
+    device_check_one(cfg, p);
     data_check_names(cfg, p);
     run_check_own_weights(cfg, line, p);
     images_check(line, p);

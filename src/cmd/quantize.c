@@ -222,7 +222,7 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
-    device_check_run(cfg, p);
+    device_check_one(cfg, p);
     if (!names_known(&calibrator_names, cfg->quant.method, &why))
         config_blame(cfg, p, KEYS("QUANT.METHOD"), "QUANT.METHOD %s", why.buf);
     if (!weights)

@@ -110,17 +110,18 @@ static void check_world(const struct config *cfg, struct problems *p)
 {
     struct dist_launch l = dist_launched();
 
-    if (l.world == 1)
+    if (l.world == 1 && device_count(cfg) == 1)
         return;
-    if (!l.mpi)
+    if (!l.mpi && l.world > 1 && !device_links(cfg))
         problems_error(p, NULL,
                        "%s is %d (%s): processes on CPUs are started by mpirun -n %d "
                        "trainc ...; for one alone, unset %s",
                        l.size_key, l.world, l.by, l.world, l.size_key);
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_blame(cfg, p, KEYS("DATA.BATCH_SIZE"),
-                     "DATA.BATCH_SIZE auto: give a number for each of %d processes",
-                     l.world);
+                     "DATA.BATCH_SIZE auto: give a number for each of %d %s",
+                     l.world > 1 ? l.world : device_count(cfg),
+                     l.world > 1 ? "processes" : "devices");
 }
 
 void run_check(const struct config *cfg, bool train, struct problems *p)

@@ -413,6 +413,9 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
 {
     model_check(cfg, p);
     device_check(cfg, p);
+    if (device_count(cfg) > 1)
+        config_blame(cfg, p, KEYS("DEVICE"),
+                     "DEVICE %s: a summary is of one device", cfg->device);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     data_check_names(cfg, p);

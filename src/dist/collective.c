@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "dist/group.h"
+#include "dist/member.h"
 #include "dist/mpi_calls.h"
 
 /* What one MPI call moves at most: its counts are ints. */
@@ -139,6 +140,20 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
         }
 }
 
+static void tell(const struct collective *c, void *x, int n)
+{
+    const struct mpi_library *lib = mpi_opened();
+
+    mpi_begin();
+    mpi_check(lib->Bcast(x, n, lib->type_byte, 0, team_of(c)->comm), "Bcast");
+}
+
+static void waits(const struct collective *c, bool on)
+{
+    (void)c;
+    member_waits(0, on);
+}
+
 /* Sums that are under way have a communicator of their own each: no two teams share one. */
 static const struct collective *new_team(int size)
 {
@@ -161,7 +176,9 @@ static const struct collective *new_team(int size)
                                .start = start,
                                .progress = progress,
                                .finish = finish,
-                               .gather = gather};
+                               .gather = gather,
+                               .tell = tell,
+                               .waits = waits};
     nteam++;
     return &t->c;
 }
@@ -170,6 +187,8 @@ const struct collective *dist_collective(void)
 {
     static const struct collective *all;
 
+    if (member_now())
+        return &member_now()->collective;
     if (!mpi_opened())
         return NULL;
     if (!all)
@@ -181,6 +200,12 @@ const struct collective *dist_neighbours(int n)
 {
     static const struct collective *some;
 
+    if (member_now() && n != dist_world() && n > 1)
+        usage("MODEL.SYNC_BN_GROUP: without MPI all %d share statistics, or none: start "
+              "them by mpirun",
+              dist_world());
+    if (member_now())
+        return n > 1 ? &member_now()->collective : NULL;
     if (!mpi_opened() || n == 1)
         return NULL;
     if (!some)

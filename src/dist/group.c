@@ -12,25 +12,34 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "dist/launch.h"
+#include "dist/member.h"
 #include "dist/mpi_calls.h"
+#include "dist/nccl.h"
 
 static struct {
     const struct mpi_library *lib; /* NULL: alone */
     int world, rank;
 } group = {.world = 1};
 
-/* When the call began that waits for the others; 0: none does. */
-static _Atomic double waits_since;
+/* When the call of a thread began that waits for the others; 0: none does. Of a process
+ * with one, that is the first. */
+enum { THREADS = 64 };
+static _Atomic double waits_since[THREADS];
 static double timeout;
+
+void member_waits(int thread, bool on)
+{
+    atomic_store(&waits_since[thread % THREADS], on ? clock_now() : 0);
+}
 
 void mpi_begin(void)
 {
-    atomic_store(&waits_since, clock_now());
+    member_waits(0, true);
 }
 
 void mpi_check(int code, const char *call)
 {
-    atomic_store(&waits_since, 0);
+    member_waits(0, false);
     if (code)
         die("MPI_%s failed with the code %d", call, code);
 }
@@ -41,10 +50,12 @@ static void *watch(void *arg)
 {
     (void)arg;
     for (;;) {
-        double since = atomic_load(&waits_since);
+        for (int i = 0; i < THREADS; i++) {
+            double since = atomic_load(&waits_since[i]);
 
-        if (since > 0 && clock_now() - since > timeout) {
-            error_rank(group.rank, NULL);
+            if (since <= 0 || clock_now() - since <= timeout)
+                continue;
+            error_rank(dist_rank(), NULL);
             die("waited %g seconds for the other processes (DIST.TIMEOUT): one of them "
                 "hangs, or its machine is gone",
                 timeout);
@@ -85,6 +96,19 @@ static int processes_here(void)
     return n;
 }
 
+/* Without MPI, if the devices have what it takes. */
+static bool open_nccl(const struct dist_launch *l, double seconds)
+{
+    start_watch(seconds);
+    if (!dist_nccl_open(l->world, l->rank))
+        return false;
+    error_rank(l->rank, NULL);
+    machine_shared_by(l->local_world);
+    if (l->rank)
+        log_level_set(LOG_ERROR);
+    return true;
+}
+
 void dist_open(double seconds)
 {
     struct dist_launch l = dist_launched();
@@ -92,7 +116,11 @@ void dist_open(double seconds)
     const struct mpi_library *lib;
     int provided = 0;
 
-    if (l.world == 1 || group.lib)
+    if (member_now() && !dist_thread())
+        start_watch(seconds);
+    if (l.world == 1 || group.lib || member_now())
+        return;
+    if (!l.mpi && open_nccl(&l, seconds))
         return;
     lib = l.mpi ? mpi_library(&why) : NULL;
     if (!lib)
@@ -115,6 +143,8 @@ void dist_open(double seconds)
 
 void dist_close(void)
 {
+    if (member_now())
+        member_now()->close();
     if (!group.lib)
         return;
     mpi_check(group.lib->Finalize(), "Finalize");
@@ -126,12 +156,17 @@ void dist_close(void)
 
 int dist_world(void)
 {
-    return group.world;
+    return member_now() ? member_now()->world : group.world;
 }
 
 int dist_rank(void)
 {
-    return group.rank;
+    return member_now() ? member_now()->rank : group.rank;
+}
+
+int dist_thread(void)
+{
+    return member_now() ? member_now()->thread : 0;
 }
 
 static void all_reduce(void *x, int n, void *type, void *op)
@@ -143,12 +178,16 @@ static void all_reduce(void *x, int n, void *type, void *op)
 
 void dist_sum_counts(int64_t *x, int n)
 {
+    if (member_now())
+        member_now()->reduce(x, n, MEMBER_INT64, false);
     if (group.lib)
         all_reduce(x, n, group.lib->type_int64, group.lib->sum);
 }
 
 void dist_sum_doubles(double *x, int n)
 {
+    if (member_now())
+        member_now()->reduce(x, n, MEMBER_DOUBLE, false);
     if (group.lib)
         all_reduce(x, n, group.lib->type_double, group.lib->sum);
 }
@@ -157,6 +196,8 @@ int dist_max(int x)
 {
     int64_t all = x;
 
+    if (member_now())
+        member_now()->reduce(&all, 1, MEMBER_INT64, true);
     if (group.lib)
         all_reduce(&all, 1, group.lib->type_int64, group.lib->max);
     return (int)all;
@@ -164,36 +205,53 @@ int dist_max(int x)
 
 void dist_barrier(void)
 {
+    int64_t none = 0;
+
+    if (member_now())
+        member_now()->reduce(&none, 1, MEMBER_INT64, false);
     if (!group.lib)
         return;
     mpi_begin();
     mpi_check(group.lib->Barrier(group.lib->world), "Barrier");
 }
 
-void dist_agree(const char *what, uint64_t digest)
+/* all[r] is that of rank r. */
+static void collect(uint64_t digest, uint64_t *all)
 {
-    uint64_t *all;
-    int other = 0;
-
-    if (!group.lib)
+    if (member_now()) {
+        all[dist_rank()] = digest;
+        member_now()->reduce(all, dist_world(), MEMBER_INT64, false);
         return;
-    all = xcalloc((size_t)group.world, sizeof(*all));
+    }
     mpi_begin();
     mpi_check(group.lib->Allgather(&digest, 1, group.lib->type_int64, all, 1,
                                group.lib->type_int64, group.lib->world),
           "Allgather");
-    while (other < group.world && all[other] == all[0])
+}
+
+void dist_agree(const char *what, uint64_t digest)
+{
+    int world = dist_world(), other = 0;
+    uint64_t *all;
+
+    if (world == 1)
+        return;
+    all = xcalloc((size_t)world, sizeof(*all));
+    collect(digest, all);
+    while (other < world && all[other] == all[0])
         other++;
-    if (other < group.world && group.rank == 0)
+    if (other < world && dist_rank() == 0)
         die("rank %d has another %s than rank 0: all processes of a run need the same",
             other, what);
     free(all);
-    if (other < group.world)
+    if (other < world)
         dist_barrier(); /* rank 0 says it, and ends all */
 }
 
 void dist_tell(void *x, int n)
 {
+    if (member_now())
+        member_now()->tell(x, n);
     if (!group.lib)
         return;
     mpi_begin();

@@ -6,7 +6,9 @@
  *   dist_sum_counts(&n, 1);         every process makes the same calls in the same order
  *   dist_close();                   at the end; a process that ends without it ends all
  *
- * The engine is Open MPI (libmpi.so.40, opened at run time) between processes on CPUs.
+ * The engine is Open MPI (libmpi.so.40, opened at run time), where it has started them;
+ * else what ties their devices together (dist/nccl.h); and memory between threads of one
+ * process that have a device each (dist/threads.h), where dist_open finds the group made.
  * Calls come from the thread that called dist_open. From then on processes other than the
  * first keep their log to errors, and a die() in one ends all.
  */
@@ -26,6 +28,9 @@ void dist_close(void);
 
 int dist_world(void); /* processes; 1: alone */
 int dist_rank(void);  /* of this one, from 0 */
+
+/* Several devices of one process (dist/threads.h): which of its threads this is, from 0. */
+int dist_thread(void);
 
 /* Whose outputs are those of the run. */
 static inline bool dist_is_first(void)

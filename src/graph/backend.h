@@ -19,7 +19,9 @@ struct device_options {
     int threads;             /* CPU threads; 0: all */
     const char *description; /* a device that is not here: its name or JSON file; NULL */
 
-    /* GPUs alone: the keys CUDNN.* and CUDA.* */
+    /* GPUs alone */
+    bool grouped;       /* others train with it: their library takes memory, too */
+    /* the keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result changes from run to run */
     bool benchmark;     /* time the candidates instead of believing the heuristic */
@@ -89,6 +91,20 @@ struct device_limits {
     double bandwidth, fp32, half, tf32;
 };
 
+/*
+ * Processes with such a device each, which their library can tie together where nothing
+ * else does. `open` meets the others at address ("host:port") and dies if it cannot;
+ * reduce() and tell() are of host memory and wait: n numbers of 64 bits, int64_t or double,
+ * become their sums or the largest ones, bytes those of rank 0.
+ */
+struct backend_link {
+    const char *name;
+    void *(*open)(int index, int world, int rank, const char *address);
+    void (*reduce)(void *link, void *x, int64_t n, bool doubles, bool largest);
+    void (*tell)(void *link, void *x, int64_t bytes);
+    void (*close)(void *link);
+};
+
 struct backend {
     const char *name; /* DEVICE */
     const char *help;
@@ -147,6 +163,7 @@ struct backend {
 
     const struct backend_moves *moves; /* for benchmarks; NULL: copies are async->copy */
     const struct backend_async *async; /* NULL: all is done when a call returns */
+    const struct backend_link *link;   /* NULL: processes need MPI */
     struct device_waits (*waits)(struct device *dev); /* NULL where async is */
 };
 

@@ -6,6 +6,7 @@
 #ifndef GRAPH_COLLECTIVE_H
 #define GRAPH_COLLECTIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "graph/tensor.h"
@@ -26,6 +27,14 @@ struct collective {
     void (*finish)(const struct collective *c);
     /* Each has x[begin[rank]] to x[begin[rank + 1]], and gets those of the others. */
     void (*gather)(const struct collective *c, float *x, const int64_t *begin);
+    /*
+     * For devices with a library of their own for all this, which needs to be told of the
+     * others once: n bytes become those of the first process. `waits` is called around
+     * each wait for the device, which may be one for the others.
+     */
+    void (*tell)(const struct collective *c, void *x, int n);
+    void (*waits)(const struct collective *c, bool on);
+    const int *devices; /* all are threads of this process, with these; NULL: processes */
 };
 
 #endif

@@ -1,5 +1,6 @@
 #include "session/devices.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,10 @@
 #include "config/names.h"
 #include "config/problems.h"
 #include "cpu/backend.h"
+#include "dist/group.h"
+#include "dist/launch.h"
+#include "dist/nccl.h"
+#include "dist/threads.h"
 #include "ops/reference.h"
 #ifdef WITH_CUDA
 #include "cuda/backend.h"
@@ -24,13 +29,19 @@ static const struct device_row {
     const char *numbered; /* how one of several is told: NAME:1; NULL: there is one */
     const struct backend *backend;
 } rows[] = {
-    {"cuda", "cuda:N", CUDA},
+    {"cuda", "cuda:N,...", CUDA},
     {"cpu", NULL, &backend_cpu},
     {"ref", NULL, &backend_ref},
     {0},
 };
 
 static const char automatic[] = "auto";
+
+/* The devices that DEVICE names; one, the first, where it gives no number. */
+struct device_list {
+    int n, index[DEVICES_MOST];
+    bool named;
+};
 
 const struct backend *device_at(int i)
 {
@@ -40,22 +51,42 @@ const struct backend *device_at(int i)
     return NULL;
 }
 
-/* The row of NAME or NAME:1; NULL: none. */
-static const struct device_row *row_find(const char *device, int *index)
+/* "0,1,3", each once. */
+static bool read_numbers(const char *text, struct device_list *l)
+{
+    for (l->n = 0; l->n < DEVICES_MOST; text++) {
+        long number;
+        char *end;
+
+        if (*text < '0' || *text > '9')
+            return false;
+        number = strtol(text, &end, 10);
+        if (number > 1 << 20)
+            return false;
+        for (int i = 0; i < l->n; i++)
+            if (l->index[i] == (int)number)
+                return false;
+        l->index[l->n++] = (int)number;
+        text = end;
+        if (*text != ',')
+            return !*text;
+    }
+    return false;
+}
+
+/* The row of NAME, NAME:1 or NAME:0,1; NULL: none. */
+static const struct device_row *row_find(const char *device, struct device_list *l)
 {
     size_t len = strcspn(device, ":");
-    const char *number = device + len + 1;
 
-    *index = 0;
+    *l = (struct device_list){.n = 1};
     for (const struct device_row *row = rows; row->name; row++) {
         if (strlen(row->name) != len || strncmp(row->name, device, len) != 0)
             continue;
         if (!device[len])
             return row;
-        if (!row->numbered || !*number || number[strspn(number, "0123456789")])
-            return NULL;
-        *index = (int)strtol(number, NULL, 10);
-        return row;
+        l->named = true;
+        return row->numbered && read_numbers(device + len + 1, l) ? row : NULL;
     }
     return NULL;
 }
@@ -97,9 +128,9 @@ static struct named device_name(const void *table, int i)
 
 static bool is_other(const char *device)
 {
-    int index;
+    struct device_list l;
 
-    return row_find(device, &index) || describes(device);
+    return row_find(device, &l) || describes(device);
 }
 
 const struct names device_names = {.at = device_name, .table = rows, .more = is_other};
@@ -141,11 +172,13 @@ void device_add_passed_over(struct strbuf *out)
 }
 
 /* NULL: this build does not have it. */
-static const struct backend *find(const char *device, struct device_options *o)
+static const struct backend *find(const char *device, struct device_options *o,
+                                  struct device_list *l)
 {
-    const struct device_row *row = row_find(device, &o->index);
+    const struct device_row *row = row_find(device, l);
     const struct backend *b = describes(device);
 
+    o->index = l->index[0];
     o->description = NULL;
     if (!strcmp(device, automatic))
         return best();
@@ -157,7 +190,8 @@ static const struct backend *find(const char *device, struct device_options *o)
 
 const struct backend *device_find(const char *device, struct device_options *o)
 {
-    const struct backend *b = find(device, o);
+    struct device_list l;
+    const struct backend *b = find(device, o, &l);
 
     if (!b)
         die("this build of trainc has no device '%s' (see trainc devices)", device);
@@ -167,6 +201,7 @@ const struct backend *device_find(const char *device, struct device_options *o)
 /* Kept until the program ends, as the options are. */
 static const char *cache_folder(const char *key)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char *folder;
     const char *root = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     struct strbuf s = STRBUF_INIT;
@@ -177,29 +212,102 @@ static const char *cache_folder(const char *key)
         strbuf_addf(&s, "%s/trainc", root);
     else if (home && *home)
         strbuf_addf(&s, "%s/.cache/trainc", home);
-    free(folder);
-    folder = strbuf_detach(&s);
+    (void)pthread_mutex_lock(&lock);
+    if (!folder || strcmp(folder, s.buf) != 0) { /* tests change it */
+        free(folder);
+        folder = xstrdup(s.buf);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    strbuf_release(&s);
     return folder;
+}
+
+/* Where each process was given a device, and sees no other. */
+static bool sees_one(const struct backend *b)
+{
+    return !device_available(b, 1, NULL);
+}
+
+/* The number of the device of this process or thread: of several processes of a machine
+ * each has one of its own, by its rank there. */
+static int own_device(const struct config *cfg, const struct backend *b)
+{
+    struct dist_launch launch = dist_launched();
+    int local = launch.local_rank;
+    struct device_list l;
+
+    (void)row_find(cfg->device, &l);
+    if (launch.world == 1 && l.n > 1 && dist_world() == 1)
+        BUG("DEVICE %s for one device", cfg->device);
+    if (launch.world == 1)
+        return l.index[l.n > 1 ? dist_rank() : 0];
+    if (l.named && local >= l.n)
+        config_refuse(
+            cfg, KEYS("DEVICE"),
+            "DEVICE %s: %d processes of this machine need a device each: %s, or "
+            "as many numbers",
+            cfg->device, launch.local_world, b->name);
+    if (l.named)
+        return l.index[local];
+    return local && sees_one(b) ? 0 : local;
 }
 
 const struct backend *device_options(const struct config *cfg, struct device_options *o)
 {
+    const struct backend *b;
+
     *o = (struct device_options){
         .threads = (int)cfg->threads,
         .tf32 = cfg->cudnn.allow_tf32,
         .deterministic = cfg->cudnn.deterministic,
         .benchmark = cfg->cudnn.benchmark,
+        .grouped = dist_world() > 1,
         .eager = !cfg->cuda.graph,
         .workspace = (size_t)cfg->cudnn.workspace_limit,
         .cache = cache_folder(cfg->cudnn.cache),
     };
-    return device_find(cfg->device, o);
+    b = device_find(cfg->device, o);
+    if (b->link && !o->description)
+        o->index = own_device(cfg, b);
+    return b;
+}
+
+bool device_links(const struct config *cfg)
+{
+    struct device_options o;
+    struct device_list l;
+    const struct backend *b = find(cfg->device, &o, &l);
+
+    return b && b->link && !o.description;
+}
+
+int device_count(const struct config *cfg)
+{
+    struct device_list l;
+
+    (void)row_find(cfg->device, &l);
+    return l.n;
+}
+
+int device_threads(const struct config *cfg, int (*fn)(void *arg), void *arg)
+{
+    static struct device_list list; /* the group keeps it */
+    struct dist_launch launch = dist_launched();
+    struct device_options o;
+    const struct backend *b;
+
+    if (launch.world > 1 && !launch.mpi) {
+        b = device_options(cfg, &o);
+        dist_nccl(b->link, o.index);
+    }
+    (void)row_find(cfg->device, &list);
+    return dist_threads(list.index, list.n, fn, arg);
 }
 
 void device_check(const struct config *cfg, struct problems *p)
 {
-    int index;
-    const struct device_row *row = row_find(cfg->device, &index);
+    struct device_list l;
+    const struct device_row *row = row_find(cfg->device, &l);
 
     if (names_check(&device_names, cfg, p, "DEVICE") && row && !row->backend)
         config_blame(cfg, p, KEYS("DEVICE"),
@@ -214,5 +322,15 @@ void device_check_run(const struct config *cfg, struct problems *p)
         config_blame(cfg, p, KEYS("DEVICE"),
                      "DEVICE %s describes a GPU that is not here: trainc summary shows "
                      "what it would do, but nothing can run on it",
+                     cfg->device);
+}
+
+void device_check_one(const struct config *cfg, struct problems *p)
+{
+    device_check_run(cfg, p);
+    if (device_count(cfg) > 1)
+        config_blame(cfg, p, KEYS("DEVICE"),
+                     "DEVICE %s: several devices train and evaluate together (train, "
+                     "eval), and this verb takes one",
                      cfg->device);
 }

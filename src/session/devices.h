@@ -25,19 +25,33 @@ bool device_available(const struct backend *b, int index, struct strbuf *why);
 void device_add_passed_over(struct strbuf *out);
 
 /*
- * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", and how to open
- * it: o->index is the number after the colon, o->description "h200" or the JSON file of
+ * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", "cuda:0,1", and how to open
+ * it: o->index is the first number after the colon, o->description "h200" or the JSON file of
  * a device that is not here. Dies if this build does not have it.
  */
 const struct backend *device_find(const char *device, struct device_options *o);
 
-/* device_find of DEVICE, and everything else that the configuration says of devices.
+/* device_find of DEVICE, and everything else that the configuration says of devices; of
+ * several processes or threads each gets the number of its own.
  * Texts in *o belong to `cfg` or to the program. */
 const struct backend *device_options(const struct config *cfg, struct device_options *o);
+
+/* How many devices DEVICE names: cuda:0,1 two. */
+enum { DEVICES_MOST = 64 };
+int device_count(const struct config *cfg);
+
+/* Can processes with such devices do without MPI? */
+bool device_links(const struct config *cfg);
+
+/* fn(arg) in a thread for each device of DEVICE (dist/threads.h); what the first returns.
+ * Before dist_open. */
+int device_threads(const struct config *cfg, int (*fn)(void *arg), void *arg);
 
 /* For the check() of verbs: DEVICE is one that this build has; */
 void device_check(const struct config *cfg, struct problems *p);
 /* ... and, where something is to run, is here: no description. */
 void device_check_run(const struct config *cfg, struct problems *p);
+/* ... and one. */
+void device_check_one(const struct config *cfg, struct problems *p);
 
 #endif

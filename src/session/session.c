@@ -61,21 +61,23 @@ void session_init(struct session *s, const struct config *cfg,
 {
     struct device_options d;
     double began;
+    bool turns; /* what the first times, the others find in its folder of plans */
 
     *s = (struct session){
         .cfg = cfg, .keep_declines = o->keep_declines, .observe = o->observe};
     s->backend = device_options(cfg, &d);
-    if (dist_world() > 1 && s->backend->async)
-        config_refuse(cfg, KEYS("DEVICE"),
-                      "DEVICE %s: this version runs %d processes on CPUs alone",
-                      s->backend->name, dist_world());
+    turns = dist_world() > 1 && s->backend->hurry;
     began = clock_now();
     s->device = s->backend->open(&d);
     s->open_seconds = clock_now() - began;
+    if (turns && !dist_is_first())
+        dist_barrier();
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         compile_fitting(s, o);
     else if (fits_in_a_hurry(s, o))
         session_compile(s, o);
+    if (turns && dist_is_first())
+        dist_barrier();
 }
 
 static void check_memory(const struct session *s)

@@ -267,7 +267,10 @@ static int64_t data_memory(void)
  * processes of this machine. */
 static int64_t data_memory_share(enum data_split split)
 {
-    return data_memory() / (split == DATA_TRAIN ? 2 : 8) / dist_launched().local_world;
+    int launched = dist_launched().local_world, threads = machine_processes();
+
+    return data_memory() / (split == DATA_TRAIN ? 2 : 8) /
+           (launched > threads ? launched : threads);
 }
 
 static int64_t data_cache_bytes(const struct config *cfg, enum data_split split)

@@ -1,5 +1,6 @@
 #include "train/feed.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -82,7 +83,7 @@ static void adopt_classes(struct config *cfg, const struct dataset *d)
     strbuf_release(&n);
 }
 
-void feed_open(struct feed *f, struct config *cfg, bool train)
+static void open_data(struct feed *f, struct config *cfg, bool train)
 {
     const struct dataset *any;
 
@@ -121,6 +122,16 @@ static void find_jpeg(struct feed *f, struct session *s)
     if (!f->jpeg.device)
         log_warning("DATA.DECODE device: JPEGs are decoded by the host: %s", why.buf);
     strbuf_release(&why);
+}
+
+/* Threads of one process have one configuration, which learns the classes here. */
+void feed_open(struct feed *f, struct config *cfg, bool train)
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+    (void)pthread_mutex_lock(&one);
+    open_data(f, cfg, train);
+    (void)pthread_mutex_unlock(&one);
 }
 
 void feed_start(struct feed *f, struct session *s)

@@ -350,7 +350,8 @@ void output_close(struct output *o)
         if (o->tensorboard)
             tensorboard_close(&o->events);
     }
-    log_close();
+    if (!o->silent)
+        log_close();
     if (o->lock >= 0)
         close(o->lock);
     free(o->dir);

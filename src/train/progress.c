@@ -9,12 +9,15 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "config/choices.h"
+#include "dist/group.h"
 
 static bool active, drawn;
 static double drawn_at;
 
 void progress_init(int mode)
 {
+    if (dist_thread()) /* the line is the first one's */
+        return;
     active = mode == PROGRESS_ON || (mode == PROGRESS_AUTO && isatty(STDERR_FILENO));
     drawn = false;
     drawn_at = 0;
@@ -23,7 +26,7 @@ void progress_init(int mode)
 
 bool progress_active(void)
 {
-    return active;
+    return active && !dist_thread();
 }
 
 bool progress_is_enough(void)
@@ -122,7 +125,7 @@ void progress_show(const struct progress *p)
     struct strbuf s = STRBUF_INIT;
     double now = clock_now();
 
-    if (!active || (now - drawn_at < 0.1 && p->done < p->total))
+    if (!progress_active() || (now - drawn_at < 0.1 && p->done < p->total))
         return;
     progress_text(&s, p, columns());
     fprintf(stderr, "\r%s\033[K", s.buf);

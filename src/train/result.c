@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "dist/group.h"
 #include "io/json.h"
 #include "io/written.h"
 #include "train/signals.h"
@@ -82,7 +83,7 @@ static int write_result(const struct result *r, int code, const char *error)
     struct strbuf text = STRBUF_INIT;
     int rc;
 
-    if (!result_path)
+    if (!result_path || dist_thread())
         return 0;
     result_add(&text, r, code, error);
     rc = atomic_write_out(result_path, text.buf, text.len);
@@ -130,7 +131,8 @@ static void reset(struct result *r, const char *path)
     r->train_seconds = r->data_wait_seconds = (double)NAN;
     r->val = r->ema = scores_unknown();
     r->best_score = -1;
-    result_path = path;
+    if (!dist_thread())
+        result_path = path;
 }
 
 void result_write_refused(const char *path, const char *error)
@@ -171,13 +173,15 @@ void result_begin(struct result *r, const char *path, int signal_code)
         make_way(path);
         leave_word(*r, signal_code);
     }
-    error_at_exit(on_failure, r);
+    if (!dist_thread())
+        error_at_exit(on_failure, r);
 }
 
 int result_end(const struct result *r, int code)
 {
     int rc = write_result(r, code, NULL);
 
-    error_at_exit(NULL, NULL);
+    if (!dist_thread())
+        error_at_exit(NULL, NULL);
     return rc && !code ? EXIT_FAILED : code;
 }

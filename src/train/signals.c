@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "base/command.h"
+#include "dist/group.h"
 
 const int signals_all[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
@@ -58,6 +59,8 @@ void signals_install(int exit_code)
 {
     struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, now;
 
+    if (dist_thread()) /* the first one does it for all */
+        return;
     start_code = exit_code;
     sigemptyset(&a.sa_mask);
     for (int i = 0; i < SIGNALS; i++)

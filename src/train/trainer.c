@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dist/group.h"
+#include "session/devices.h"
 #include "session/fit.h"
 #include "train/evaluate.h"
 #include "train/hooks.h"
@@ -222,8 +223,16 @@ static void log_done(const struct trainer *t)
                  (long long)c->max_steps);
 }
 
-int trainer_train(struct config *cfg, const char *result)
+/* The arguments of trainer_train. */
+struct job {
+    struct config *cfg;
+    const char *result;
+};
+
+static int train(void *arg)
 {
+    struct config *cfg = ((struct job *)arg)->cfg;
+    const char *result = ((struct job *)arg)->result;
     struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
     int code;
 
@@ -249,4 +258,9 @@ int trainer_train(struct config *cfg, const char *result)
     code = result_end(&t.result, t.code);
     close_all(&t);
     return code;
+}
+
+int trainer_train(struct config *cfg, const char *result)
+{
+    return device_threads(cfg, train, &(struct job){cfg, result});
 }

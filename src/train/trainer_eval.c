@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "dist/group.h"
+#include "session/devices.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/output.h"
@@ -85,8 +86,17 @@ static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
     return whole;
 }
 
-int trainer_eval(struct config *cfg, const char *result, const char *report)
+/* The arguments of trainer_eval. */
+struct job {
+    struct config *cfg;
+    const char *result, *report;
+};
+
+static int eval(void *arg)
 {
+    struct config *cfg = ((struct job *)arg)->cfg;
+    const char *result = ((struct job *)arg)->result,
+               *report = ((struct job *)arg)->report;
     struct evaluation e = {0};
     struct result r;
     struct session s;
@@ -127,4 +137,9 @@ int trainer_eval(struct config *cfg, const char *result, const char *report)
     evaluate_release(&e);
     dist_close();
     return code;
+}
+
+int trainer_eval(struct config *cfg, const char *result, const char *report)
+{
+    return device_threads(cfg, eval, &(struct job){cfg, result, report});
 }

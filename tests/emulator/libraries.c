@@ -38,7 +38,7 @@ void libraries_choose(void)
     char folder[1100], path[1200];
 
     find_folder(folder, sizeof(folder));
-    for (int i = 0; folder[0] && i < 3; i++) {
+    for (int i = 0; folder[0] && i < (int)(sizeof(name) / sizeof(name[0])); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", folder, name[i][1]);
         (void)setenv(name[i][0], path, 0);
     }

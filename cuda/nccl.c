@@ -1,0 +1,144 @@
+#include "cuda/nccl.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+/* A group's communicator. */
+struct nccl_comm {
+    struct nccl_comm *next;
+    const struct collective *group;
+    void *comm;
+};
+
+struct nccl {
+    const struct nccl_library *lib;
+    cudaStream_t stream;
+    cudaEvent_t fork, join;
+    struct nccl_comm *comm;
+};
+
+void nccl_check(struct device *dev, int code, const char *call)
+{
+    const struct nccl_library *lib;
+
+    if (!code)
+        return;
+    lib = nccl_library(dev->text);
+    if (cuda_spoils(dev, call, lib->GetErrorString(code)))
+        return;
+    cuda_fail(dev, call, lib->GetErrorString(code), lib->GetLastError(NULL),
+              code == NCCL_INVALID_USAGE ? "each rank needs a GPU of its own"
+                                         : "NCCL_DEBUG=INFO has NCCL say more");
+}
+
+static struct nccl *nccl_open(struct device *dev)
+{
+    struct nccl *n = dev->nccl;
+
+    if (n)
+        return n;
+    n = xcalloc(1, sizeof(*n));
+    n->lib = nccl_library(dev->text);
+    dev->nccl = n;
+    CUDA_CHECK(dev, cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking));
+    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->fork, cudaEventDisableTiming));
+    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->join, cudaEventDisableTiming));
+    return n;
+}
+
+/* GPUs of one process: the first thread opens all, and tells the others theirs. */
+static void *join_threads(struct device *dev, const struct nccl *n,
+                          const struct collective *group)
+{
+    void **all = xcalloc((size_t)group->world, sizeof(*all)), *own;
+
+    if (!group->rank)
+        nccl_check(dev, n->lib->CommInitAll(all, group->world, group->devices),
+                   "ncclCommInitAll");
+    group->tell(group, all, group->world * (int)sizeof(*all));
+    own = all[group->rank];
+    free(all);
+    return own;
+}
+
+static void *join_processes(struct device *dev, const struct nccl *n,
+                            const struct collective *group)
+{
+    struct nccl_id id = {{0}};
+    void *own = NULL;
+
+    if (!group->rank)
+        nccl_check(dev, n->lib->GetUniqueId(&id), "ncclGetUniqueId");
+    group->tell(group, &id, sizeof(id));
+    nccl_check(dev, n->lib->CommInitRank(&own, group->world, id, group->rank),
+               "ncclCommInitRank");
+    return own;
+}
+
+static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group)
+{
+    struct nccl_comm *c = n->comm;
+    bool was;
+
+    while (c && c->group != group)
+        c = c->next;
+    if (c)
+        return c->comm;
+    was = alloc_forbid(false); /* at a program's first run, which is no capture */
+    c = xcalloc(1, sizeof(*c));
+    c->group = group;
+    c->comm =
+        group->devices ? join_threads(dev, n, group) : join_processes(dev, n, group);
+    c->next = n->comm;
+    n->comm = c;
+    (void)alloc_forbid(was);
+    return c->comm;
+}
+
+void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t len,
+                 int type, int op)
+{
+    struct nccl *n = nccl_open(dev);
+    void *comm = comm_of(dev, n, group);
+    bool was;
+
+    CUDA_CHECK(dev, cudaEventRecord(n->fork, dev->stream));
+    CUDA_CHECK(dev, cudaStreamWaitEvent(n->stream, n->fork, 0));
+    was = alloc_forbid(false); /* the library's own business */
+    nccl_check(dev, n->lib->AllReduce(x, x, (size_t)len, type, op, comm, n->stream),
+               "ncclAllReduce");
+    (void)alloc_forbid(was);
+    CUDA_CHECK(dev, cudaEventRecord(n->join, n->stream));
+    CUDA_CHECK(dev, cudaStreamWaitEvent(dev->stream, n->join, 0));
+}
+
+void nccl_close(struct device *dev)
+{
+    struct nccl *n = dev->nccl;
+
+    if (!n)
+        return;
+    dev->nccl = NULL;
+    while (n->comm) {
+        struct nccl_comm *c = n->comm;
+
+        n->comm = c->next;
+        nccl_check(dev, n->lib->CommDestroy(c->comm), "ncclCommDestroy");
+        free(c);
+    }
+    CUDA_CHECK(dev, cudaEventDestroy(n->fork));
+    CUDA_CHECK(dev, cudaEventDestroy(n->join));
+    CUDA_CHECK(dev, cudaStreamDestroy(n->stream));
+    free(n);
+}
+
+void nccl_host_waits(const struct device *dev, bool on)
+{
+    const struct collective *group =
+        dev->nccl && dev->nccl->comm ? dev->nccl->comm->group : NULL;
+
+    if (group)
+        group->waits(group, on);
+}

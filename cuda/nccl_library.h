@@ -1,0 +1,41 @@
+/*
+ * What we call of NCCL 2 (from 2.10 on, for the mean), as nccl.h declares it: its header
+ * is no part of CUDA's toolkit, so the few types stand here. NVIDIA's "NCCL API" says
+ * what the calls do.
+ */
+#ifndef CUDA_NCCL_LIBRARY_H
+#define CUDA_NCCL_LIBRARY_H
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+
+struct nccl_id { /* ncclUniqueId */
+    char internal[128];
+};
+
+enum { NCCL_SUM = 0, NCCL_MAX = 2, NCCL_AVG = 4 };
+enum {
+    NCCL_UINT8 = 1,
+    NCCL_INT64 = 4,
+    NCCL_FP16 = 6,
+    NCCL_FP32 = 7,
+    NCCL_FP64 = 8,
+    NCCL_BF16 = 9
+};
+enum { NCCL_INVALID_USAGE = 5 };
+enum { NCCL_OLDEST = 21000 };
+
+struct nccl_library {
+    int (*GetUniqueId)(struct nccl_id *id);
+    int (*CommInitRank)(void **comm, int world, struct nccl_id id, int rank);
+    int (*CommInitAll)(void **comm, int n, const int *device);
+    int (*CommDestroy)(void *comm);
+    int (*AllReduce)(const void *from, void *to, size_t n, int type, int op, void *comm,
+                     cudaStream_t stream);
+    int (*Broadcast)(const void *from, void *to, size_t n, int type, int root, void *comm,
+                     cudaStream_t stream);
+    const char *(*GetErrorString)(int code);
+    const char *(*GetLastError)(void *comm);
+};
+
+#endif

@@ -1,0 +1,94 @@
+#include "dist/nccl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dist/member.h"
+
+static const struct backend_link *engine;
+static int device;
+static void *opened;
+
+void dist_nccl(const struct backend_link *l, int index)
+{
+    engine = l;
+    device = index;
+}
+
+static void reduce(void *x, int64_t n, enum member_type type, bool largest)
+{
+    member_waits(0, true);
+    engine->reduce(opened, x, n, type == MEMBER_DOUBLE, largest);
+    member_waits(0, false);
+}
+
+static void tell(void *x, int64_t n)
+{
+    member_waits(0, true);
+    engine->tell(opened, x, n);
+    member_waits(0, false);
+}
+
+static void close_link(void)
+{
+    engine->close(opened);
+    opened = NULL;
+    member_set(NULL, false);
+}
+
+static void collective_tell(const struct collective *c, void *x, int n)
+{
+    (void)c;
+    tell(x, n);
+}
+
+static void collective_waits(const struct collective *c, bool on)
+{
+    (void)c;
+    member_waits(0, on);
+}
+
+/* torchrun's agent has the port itself, and says so: then we meet at the next. */
+static void find_address(char *to, size_t size)
+{
+    const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+    const char *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    long number = port ? strtol(port, NULL, 10) : 0;
+
+    if (!host || !*host || number < 1 || number > 65534)
+        usage("MASTER_ADDR and MASTER_PORT have to say where the processes meet, as "
+              "torchrun sets them: they are '%s' and '%s'",
+              host ? host : "", port ? port : "");
+    if (agent && !strcmp(agent, "True"))
+        number++;
+    (void)snprintf(to, size, "%s:%ld", host, number);
+}
+
+bool dist_nccl_open(int world, int rank)
+{
+    static struct member m;
+    char address[300];
+
+    if (!engine)
+        return false;
+    find_address(address, sizeof(address));
+    member_waits(0, true);
+    opened = engine->open(device, world, rank, address);
+    member_waits(0, false);
+    m = (struct member){
+        .world = world,
+        .rank = rank,
+        .reduce = reduce,
+        .tell = tell,
+        .close = close_link,
+        .collective = {.world = world,
+                       .rank = rank,
+                       .gather = member_gather,
+                       .tell = collective_tell,
+                       .waits = collective_waits},
+    };
+    member_set(&m, false);
+    return true;
+}

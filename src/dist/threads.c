@@ -1,0 +1,164 @@
+#include "dist/threads.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "dist/launch.h"
+#include "dist/member.h"
+
+enum { PIECE = 1 << 12 }; /* numbers that are summed at once */
+
+/* What the threads share. */
+static struct {
+    pthread_barrier_t barrier;
+    void **x; /* of each: what it gave to the call that is on */
+    int world;
+    int (*fn)(void *arg);
+    void *arg;
+} crew;
+
+struct worker {
+    struct member member;
+    pthread_t thread;
+    int code;
+};
+
+/* All come here twice in a call: when each has given, and when each has read. */
+static void meet(int rank)
+{
+    member_waits(rank, true);
+    (void)pthread_barrier_wait(&crew.barrier);
+    member_waits(rank, false);
+}
+
+static void add_counts(int64_t *to, int64_t at, int64_t n, bool largest)
+{
+    for (int r = 1; r < crew.world; r++)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t v = ((const int64_t *)crew.x[r])[at + i];
+
+            to[i] = largest ? (v > to[i] ? v : to[i]) : to[i] + v;
+        }
+}
+
+static void add_doubles(double *to, int64_t at, int64_t n, bool largest)
+{
+    for (int r = 1; r < crew.world; r++)
+        for (int64_t i = 0; i < n; i++) {
+            double v = ((const double *)crew.x[r])[at + i];
+
+            to[i] = largest ? (v > to[i] ? v : to[i]) : to[i] + v;
+        }
+}
+
+/* Rank after rank, so that each has the same bits. */
+static void reduce(void *x, int64_t n, enum member_type type, bool largest)
+{
+    int rank = member_now()->rank;
+    int64_t sum[PIECE]; /* or doubles */
+
+    crew.x[rank] = x;
+    meet(rank);
+    for (int64_t at = 0; at < n; at += PIECE) {
+        int64_t len = n - at < PIECE ? n - at : PIECE;
+
+        memcpy(sum, (int64_t *)crew.x[0] + at, (size_t)len * sizeof(int64_t));
+        if (type == MEMBER_INT64)
+            add_counts(sum, at, len, largest);
+        else
+            add_doubles((double *)(void *)sum, at, len, largest);
+        meet(rank);
+        memcpy((int64_t *)x + at, sum, (size_t)len * sizeof(int64_t));
+    }
+    meet(rank);
+}
+
+static void tell(void *x, int64_t n)
+{
+    int rank = member_now()->rank;
+
+    crew.x[rank] = x;
+    meet(rank);
+    if (rank)
+        memcpy(x, crew.x[0], (size_t)n);
+    meet(rank);
+}
+
+static void close_nothing(void) {}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+
+    member_set(&w->member, true);
+    if (w->member.rank)
+        log_mute();
+    w->code = crew.fn(crew.arg);
+    member_set(NULL, true);
+    return NULL;
+}
+
+static void collective_tell(const struct collective *c, void *x, int n)
+{
+    (void)c;
+    tell(x, n);
+}
+
+static void collective_waits(const struct collective *c, bool on)
+{
+    member_waits(c->rank, on);
+}
+
+static struct member member_of(const int *device, int world, int rank)
+{
+    return (struct member){
+        .world = world,
+        .rank = rank,
+        .thread = rank,
+        .reduce = reduce,
+        .tell = tell,
+        .close = close_nothing,
+        .collective = {.world = world,
+                       .rank = rank,
+                       .gather = member_gather,
+                       .devices = device,
+                       .tell = collective_tell,
+                       .waits = collective_waits},
+    };
+}
+
+int dist_threads(const int *device, int n, int (*fn)(void *arg), void *arg)
+{
+    struct worker *w;
+    int code;
+
+    if (n == 1 || dist_launched().world > 1)
+        return fn(arg);
+    w = xcalloc((size_t)n, sizeof(*w));
+    crew.x = xcalloc((size_t)n, sizeof(*crew.x));
+    crew.world = n;
+    crew.fn = fn;
+    crew.arg = arg;
+    if (pthread_barrier_init(&crew.barrier, NULL, (unsigned)n))
+        die("no barrier for %d threads", n);
+    machine_shared_by(n);
+    for (int i = 0; i < n; i++) {
+        w[i].member = member_of(device, n, i);
+        if (i && pthread_create(&w[i].thread, NULL, work, &w[i]))
+            die("cannot start a thread");
+    }
+    (void)work(&w[0]);
+    for (int i = 1; i < n; i++)
+        (void)pthread_join(w[i].thread, NULL);
+    code = w[0].code;
+    machine_shared_by(1);
+    (void)pthread_barrier_destroy(&crew.barrier);
+    free(crew.x);
+    free(w);
+    return code;
+}

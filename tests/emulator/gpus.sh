@@ -1,0 +1,190 @@
+#!/bin/bash
+# Several emulated GPUs and an emulated NCCL: two in one process, one each in two processes
+# that mpirun or torchrun's variables tie together. All end with the same bits, captured and
+# eager, in any legal order of a graph's nodes; killed or asked to leave they go on; a
+# process that hangs ends the others. What cannot be is one line.
+#
+#   tests/emulator/gpus.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-gpus.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$dir
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
+weights() { tensors "$1"/*/default/last.safetensors; }
+same() { # FOLDER FOLDER
+  cmp -s <(weights "$1") <(weights "$2") && [ "$(weights "$1" | wc -c)" -gt 100000 ] || fail "$2: other weights than $1"
+}
+value() { sed -n "s/.*\"$2\": \([0-9.-]*\).*/\1/p" "$1" | head -1; }
+"$trainc" synth shapes --out shapes --classes 4 --train 48 --val 22 --size 16 >/dev/null 2>&1
+
+export EMULATOR_GPUS=2
+cfg=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes)
+run() { # OUT DEVICE [FLAG...]: the arguments of four updates
+  args=("${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output "$1" --device "$2"
+    "${@:3}" --opts CUDNN.CACHE= PRINT_FREQ=1 AMP.INIT_SCALE=256)
+}
+threads() { # OUT [FLAG...]
+  run "$1" cuda:0,1 "${@:2}"
+  "$trainc" "${args[@]}" >"$1.log" 2>&1 || { cat "$1.log"; fail "$1"; }
+}
+processes() { # OUT [FLAG...]
+  run "$1" cuda "${@:2}"
+  timeout 300 mpirun --oversubscribe -n 2 "$trainc" "${args[@]}" >"$1.log" 2>&1 || { cat "$1.log"; fail "$1"; }
+}
+torchrun() { # PORT OUT [FLAG...]
+  local port=$1 rank pids=()
+  run "$2" cuda "${@:3}"
+  for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port \
+      timeout 300 "$trainc" "${args[@]}" >"$2.$rank.log" 2>&1 &
+    pids+=($!)
+  done
+  for rank in 0 1; do wait "${pids[rank]}" || { cat "$2.$rank.log"; fail "$2: rank $rank"; }; done
+}
+
+EMULATOR_COUNTERS=count threads threads --result threads.json
+grep -q "2 processes, each with batches of 4 images" threads.log || fail "threads: not said: $(head -3 threads.log)"
+[ "$(grep -c "Max accuracy" threads.log)" = 1 ] || fail "threads: the log is of both"
+grep -q "(22 images" threads.log || fail "threads: not each image once"
+[ "$(value threads.json steps)" = 4 ] || fail "threads: no result"
+# The first update of each is eager, then three graphs; in an evaluation of 2 x 3 batches...
+[ "$(value count captures)" -ge 4 ] && [ "$(value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
+processes processes
+same threads processes
+port=$((20000 + RANDOM % 20000))
+torchrun $port torchrun
+same threads torchrun
+[ ! -s torchrun.1.log ] || fail "torchrun: rank 1 says: $(cat torchrun.1.log)"
+# torchrun's agent listens at MASTER_PORT itself.
+python3 -c 'import socket, sys, time
+s = socket.socket(); s.bind(("", int(sys.argv[1]))); s.listen(); time.sleep(300)' $((port + 10)) &
+agent=$!
+TORCHELASTIC_USE_AGENT_STORE=True torchrun $((port + 10)) agent
+kill $agent
+same threads agent
+threads eager --no-graph
+same threads eager
+for order in reverse shuffle:3; do
+  EMULATOR_ORDER=$order threads order
+  same threads order
+  rm -rf order
+done
+# One GPU sees half of the images; and two trained on something else than one does.
+"$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output one --device cuda \
+  --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
+cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
+
+# As many images an update, without batch norms: what one GPU does, up to the order of sums.
+cat >tiny.yaml <<END
+BASE: [$here/configs/cifar10/swin.yaml]
+MODEL:
+  NAME: tiny
+  NUM_CLASSES: 4
+  DROP_PATH_RATE: 0.0
+  SWIN: {EMBED_DIM: 24, DEPTHS: [2, 2], NUM_HEADS: [2, 4], WINDOW_SIZE: 4}
+DATA: {DATA_PATH: shapes, VAL_SPLIT: val, IMG_SIZE: 16}
+TRAIN: {EPOCHS: 1, WARMUP_EPOCHS: 0, BASE_LR: 0.1, OPTIMIZER: {NAME: sgd}}
+PRINT_FREQ: 1
+END
+losses() { sed -n 's/.*"kind":"train".*"loss":\([^,]*\),.*/\1/p' "$1"/*/*/metrics.jsonl | awk '{printf "%.4f\n", $1}'; }
+for how in "cuda 8" "cuda:0,1 4"; do
+  read -r device batch <<<"$how"
+  "$trainc" --cfg tiny.yaml --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --output "swin$batch" \
+    --opts CUDNN.ALLOW_TF32=False >log 2>&1 || { cat log; fail "swin on $device"; }
+done
+[ "$(losses swin8 | wc -l)" = 3 ] && [ "$(losses swin8)" = "$(losses swin4)" ] ||
+  fail "two GPUs with 4 images each are not one with 8: $(losses swin8 swin4 | tr '\n' ' ')"
+
+# Gradients of two micro-batches are averaged once.
+threads group --accumulation-steps 2
+processes group2 --accumulation-steps 2
+same group group2
+
+# Evaluation counts each image once.
+for how in "cuda:0" "cuda:0,1"; do
+  "$trainc" eval --resume threads/*/default/last.safetensors --data-path shapes --device $how --batch-size 4 \
+    --result eval.json >log 2>&1 || { cat log; fail "eval on $how"; }
+  printf '%.4g %.4g\n' "$(value eval.json val_loss)" "$(value eval.json val_top1)" >>evals
+done
+[ "$(sort -u evals | wc -l)" = 1 ] && [ "$(wc -l <evals)" = 2 ] || fail "eval depends on the GPUs: $(cat evals)"
+
+# Killed, or asked to leave: it goes on where it was.
+steps() { for i in "${!args[@]}"; do [ "${args[i]}" != --max-steps ] || args[i + 1]=$1; done; }
+run whole cuda:0,1
+steps 9
+long=("${args[@]}" TRAIN.SAVE_STEPS=2)
+"$trainc" "${long[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
+mv whole undisturbed
+for sig in KILL TERM; do
+  rm -rf whole
+  "$trainc" "${long[@]}" >log 2>&1 &
+  pid=$!
+  while ! grep -q '"step":4,' whole/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+  kill -$sig $pid
+  wait $pid
+  "$trainc" "${long[@]}" >log 2>&1 || { cat log; fail "SIG$sig: does not go on"; }
+  grep -q "resumed from" log || fail "SIG$sig: did not resume"
+  same undisturbed whole
+done
+
+# A process that hangs: the other ends, and says why. Hosts wait for their GPUs alone, which
+# an emulated one does where the host waits for it (LAZY, BUSY).
+run hang cuda --dist-timeout 2
+steps 400
+EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 mpirun --oversubscribe -n 2 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >log 2>&1 &
+pid=$!
+while ! grep -q '"step":3,' hang/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+mpi=$(pgrep -P $pid | head -1)
+child=$(pgrep -P "$mpi" -f "output hang" | sed -n 2p)
+kill -STOP "$child"
+for ((i = 0; i < 150; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
+kill -0 $pid 2>/dev/null && { kill -CONT "$child"; kill $pid; fail "a hanging process is waited for"; }
+kill -CONT "$child" 2>/dev/null
+wait $pid
+grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { tail -3 log; fail "hanging: no word"; }
+
+# NCCL takes memory, too: what fits one GPU alone may not fit it with another.
+run alone cuda:0
+EMULATOR_MEMORY=1G "$trainc" "${args[@]}" >log 2>&1 || { tail -2 log; fail "one GPU of 1 GiB"; }
+
+# What cannot be.
+refused() { # PATTERN COMMAND...
+  timeout 60 "${@:2}" >log 2>&1 && fail "not refused: ${*:2}"
+  grep -q -- "$1" log || fail "no '$1': $(tail -2 log)"
+  [ "$(grep -c 'error: ' log)" = 1 ] || fail "more than one line: $(cat log)"
+}
+run refused cuda:0,1
+EMULATOR_GPUS=1 refused "cannot use cuda:1: there is no GPU 1: the driver shows 1" "$trainc" "${args[@]}"
+CUDA_VISIBLE_DEVICES=1 refused "there is no GPU 1: the driver shows 1, counted from 0 (CUDA_VISIBLE_DEVICES='1')" "$trainc" "${args[@]}"
+TRAINC_NCCL=/none refused "several GPUs need NCCL: cannot open NCCL, which TRAINC_NCCL names" "$trainc" "${args[@]}"
+EMULATOR_FAIL=nccl:9 refused "ncclAllReduce: unhandled cuda error: a launch failed on purpose; in step" "$trainc" "${args[@]}" CUDA.GRAPH=False
+for bad in cuda:0,0 cuda:0, cuda:,1 cuda:0,x cuda:0-1 cpu:0,1; do
+  run refused $bad
+  refused "DEVICE must be one of .* cuda:N,..." "$trainc" "${args[@]}"
+done
+refused "several devices train and evaluate together" "$trainc" bench "${cfg[@]:0:2}" --device cuda:0,1
+refused "a summary is of one device" "$trainc" summary "${cfg[@]:0:2}" --device cuda:0,1
+run refused cuda:0,1
+EMULATOR_MEMORY=1G refused "out of memory: this run needs" "$trainc" "${args[@]}"
+run refused cuda:0,1 --batch-size auto
+refused "DATA.BATCH_SIZE auto: give a number for each of 2 devices" "$trainc" "${args[@]}"
+run refused cuda
+EMULATOR_GPUS=1 refused "ncclCommInitRank: invalid usage: Duplicate GPU detected.*(each rank needs a GPU of its own)" \
+  mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
+export RANK=0 WORLD_SIZE=2
+refused "MASTER_ADDR and MASTER_PORT have to say where" "$trainc" "${args[@]}"
+MASTER_ADDR=localhost MASTER_PORT=$((port + 1)) refused "waited 2 seconds for the other" "$trainc" "${args[@]}" DIST.TIMEOUT=2
+run refused cpu
+refused "processes on CPUs are started by mpirun -n 2" "$trainc" "${args[@]}"
+unset RANK WORLD_SIZE
+run refused cuda:1
+refused "2 processes of this machine need a device each: cuda, or as many numbers" \
+  mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
+
+[ $fails = 0 ] && echo "gpus: passed" || { echo "gpus: $fails failed"; exit 1; }
