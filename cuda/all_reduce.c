@@ -1,18 +1,32 @@
-/* all_reduce: NCCL's mean, in place, on a lane of its own. */
+/*
+ * What the GPUs that train together exchange in a step, by NCCL on a lane of its own:
+ * all_reduce, all_gather, the statistics of synchronised batch norms, and buckets of
+ * gradients, which are joined only where the update begins.
+ */
 #include "ops/all_reduce.h"
 
+#include <cuda_runtime_api.h>
+
+#include "cuda/cast.h"
 #include "cuda/kernels.h"
 #include "cuda/nccl.h"
+#include "ops/batchnorm_parts.h"
+#include "ops/bucket.h"
+
+static const char *claim_alone(struct region *r, struct node *n, const struct op *op)
+{
+    if (n->op != op)
+        return "not this exchange";
+    region_take_alone(r, n);
+    return NULL;
+}
 
 static const char *all_reduce_claim(struct region *r, struct graph *g, struct node *n,
                                     struct device *dev)
 {
     (void)g;
     (void)dev;
-    if (n->op != &op_all_reduce)
-        return "not an all_reduce";
-    region_take_alone(r, n);
-    return NULL;
+    return claim_alone(r, n, &op_all_reduce);
 }
 
 static void all_reduce_run(struct step *s, struct device *dev)
@@ -27,4 +41,139 @@ const struct kernel cuda_all_reduce = {
     .name = "cuda all_reduce",
     .claim = all_reduce_claim,
     .run = all_reduce_run,
+};
+
+static const char *all_gather_claim(struct region *r, struct graph *g, struct node *n,
+                                    struct device *dev)
+{
+    (void)g;
+    (void)dev;
+    return claim_alone(r, n, &op_all_gather);
+}
+
+static void all_gather_run(struct step *s, struct device *dev)
+{
+    const struct all_gather_attrs *a = s->node->attrs;
+
+    nccl_start_gather(dev, a->group, s->out[0], a->begin);
+    nccl_join(dev);
+}
+
+const struct kernel cuda_all_gather = {
+    .name = "cuda all_gather",
+    .claim = all_gather_claim,
+    .run = all_gather_run,
+};
+
+static const char *sync_claim(struct region *r, struct graph *g, struct node *n,
+                              struct device *dev)
+{
+    (void)g;
+    (void)dev;
+    return claim_alone(r, n, &op_batchnorm_sync);
+}
+
+static void sync_run(struct step *s, struct device *dev)
+{
+    const struct batchnorm_sync_attrs *a = s->node->attrs;
+
+    for (int i = 0; i < s->nout; i++)
+        if (s->out[i])
+            nccl_start(dev, a->group, s->in[i], s->out[i], tensor_len(s->out_tensor[i]),
+                       NCCL_FP32, NCCL_AVG);
+    nccl_join(dev);
+}
+
+const struct kernel cuda_batchnorm_sync = {
+    .name = "cuda batchnorm_sync",
+    .claim = sync_claim,
+    .run = sync_run,
+};
+
+/* ---- buckets ---- */
+
+/* In what travels: the 16-bit floats first, the others from a multiple of 64 bytes. */
+static float *wide_part(const struct bucket_attrs *a, void *travels)
+{
+    return (float *)(void *)((char *)travels + (a->nhalf * 2 + 63) / 64 * 64);
+}
+
+/* From the bucket to what travels, or back. */
+static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x,
+                      void *travels, bool back)
+{
+    enum dtype type = (enum dtype)a->dtype;
+    uint16_t *half = travels;
+    float *wide = wide_part(a, travels);
+
+    for (int i = 0; i < a->nrun; i++) {
+        const struct bucket_run *r = &a->run[i];
+        float *own = x + r->offset;
+
+        if (r->half && back)
+            cuda_cast(dev, own, DTYPE_F32, half, type, r->len);
+        else if (r->half)
+            cuda_cast(dev, half, type, own, DTYPE_F32, r->len);
+        else
+            CUDA_CHECK(dev, cudaMemcpyAsync(back ? own : wide, back ? wide : own,
+                                            (size_t)r->len * sizeof(float),
+                                            cudaMemcpyDeviceToDevice, dev->stream));
+        half += r->half ? r->len : 0;
+        wide += r->half ? 0 : r->len;
+    }
+}
+
+static const char *bucket_start_claim(struct region *r, struct graph *g, struct node *n,
+                                      struct device *dev)
+{
+    (void)g;
+    (void)dev;
+    return claim_alone(r, n, &op_bucket_start);
+}
+
+static void bucket_start_run(struct step *s, struct device *dev)
+{
+    const struct bucket_attrs *a = s->node->attrs;
+    int64_t len = tensor_len(s->out_tensor[0]), wide = len - a->nhalf;
+
+    if (!a->run) {
+        nccl_start(dev, a->group, s->out[0], s->out[0], len, NCCL_FP32, NCCL_AVG);
+        return;
+    }
+    copy_runs(dev, a, s->out[0], s->out[1], false);
+    nccl_start(dev, a->group, s->out[1], s->out[1], a->nhalf,
+               nccl_type((enum dtype)a->dtype), NCCL_AVG);
+    if (wide)
+        nccl_start(dev, a->group, wide_part(a, s->out[1]), wide_part(a, s->out[1]), wide,
+                   NCCL_FP32, NCCL_AVG);
+}
+
+const struct kernel cuda_bucket_start = {
+    .name = "cuda bucket_start",
+    .claim = bucket_start_claim,
+    .run = bucket_start_run,
+};
+
+static const char *bucket_join_claim(struct region *r, struct graph *g, struct node *n,
+                                     struct device *dev)
+{
+    (void)g;
+    (void)dev;
+    return claim_alone(r, n, &op_bucket_join);
+}
+
+/* NCCL has divided by the number of ranks, before it added. */
+static void bucket_join_run(struct step *s, struct device *dev)
+{
+    const struct bucket_attrs *a = s->node->attrs;
+
+    nccl_join(dev);
+    if (a->run)
+        copy_runs(dev, a, s->out[0], s->in[0], true);
+}
+
+const struct kernel cuda_bucket_join = {
+    .name = "cuda bucket_join",
+    .claim = bucket_join_claim,
+    .run = bucket_join_run,
 };

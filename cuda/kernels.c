@@ -53,7 +53,11 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_confusion,
 
     /* update */
+    &cuda_bucket_start,
+    &cuda_bucket_join,
+    &cuda_batchnorm_sync,
     &cuda_all_reduce,
+    &cuda_all_gather,
     &cuda_grad_stats,
     &cuda_optimizer,
     &cuda_running_stats,

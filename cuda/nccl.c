@@ -97,21 +97,66 @@ static void *comm_of(struct device *dev, struct nccl *n, const struct collective
     return c->comm;
 }
 
-void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t len,
-                 int type, int op)
+/* What LANE_RUN has launched comes before what follows in our lane. */
+static void fork_lane(struct device *dev, struct nccl *n)
+{
+    CUDA_CHECK(dev, cudaEventRecord(n->fork, dev->stream));
+    CUDA_CHECK(dev, cudaStreamWaitEvent(n->stream, n->fork, 0));
+}
+
+void nccl_start(struct device *dev, const struct collective *group, const void *from,
+                void *to, int64_t len, int type, int op)
 {
     struct nccl *n = nccl_open(dev);
     void *comm = comm_of(dev, n, group);
     bool was;
 
-    CUDA_CHECK(dev, cudaEventRecord(n->fork, dev->stream));
-    CUDA_CHECK(dev, cudaStreamWaitEvent(n->stream, n->fork, 0));
+    fork_lane(dev, n);
     was = alloc_forbid(false); /* the library's own business */
-    nccl_check(dev, n->lib->AllReduce(x, x, (size_t)len, type, op, comm, n->stream),
+    nccl_check(dev, n->lib->AllReduce(from, to, (size_t)len, type, op, comm, n->stream),
                "ncclAllReduce");
     (void)alloc_forbid(was);
+}
+
+void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
+                       const int64_t *begin)
+{
+    struct nccl *n = nccl_open(dev);
+    void *comm = comm_of(dev, n, group);
+    bool was;
+
+    fork_lane(dev, n);
+    was = alloc_forbid(false);
+    for (int rank = 0; rank < group->world; rank++) {
+        float *part = x + begin[rank];
+        size_t len = (size_t)(begin[rank + 1] - begin[rank]);
+
+        if (len)
+            nccl_check(
+                dev, n->lib->Broadcast(part, part, len, NCCL_FP32, rank, comm, n->stream),
+                "ncclBroadcast");
+    }
+    (void)alloc_forbid(was);
+}
+
+void nccl_join(struct device *dev)
+{
+    struct nccl *n = dev->nccl;
+
     CUDA_CHECK(dev, cudaEventRecord(n->join, n->stream));
     CUDA_CHECK(dev, cudaStreamWaitEvent(dev->stream, n->join, 0));
+}
+
+void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t len,
+                 int type, int op)
+{
+    nccl_start(dev, group, x, x, len, type, op);
+    nccl_join(dev);
+}
+
+int nccl_type(enum dtype d)
+{
+    return d == DTYPE_F32 ? NCCL_FP32 : d == DTYPE_F16 ? NCCL_FP16 : NCCL_BF16;
 }
 
 void nccl_close(struct device *dev)

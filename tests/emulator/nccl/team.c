@@ -168,15 +168,27 @@ static size_t size_of(ncclDataType_t type)
                                                          : 1;
 }
 
+/* What a rank gives: its part of a mean, as NCCL multiplies before it adds. */
+static double given(const struct team *t, int rank, const struct team_call *c, size_t i,
+                    void *scratch)
+{
+    double v = load(t->data[rank], i, c->type);
+
+    if (c->op != ncclAvg)
+        return v;
+    store(scratch, i, c->type, v / t->world);
+    return load(scratch, i, c->type);
+}
+
 /* In the type itself, rank after rank. */
 static void reduce_floats(const struct team *t, const struct team_call *c, size_t n,
                           void *to)
 {
     for (size_t i = 0; i < n; i++) {
-        double v = load(t->data[0], i, c->type);
+        double v = given(t, 0, c, i, to);
 
         for (int r = 1; r < t->world; r++) {
-            double other = load(t->data[r], i, c->type);
+            double other = given(t, r, c, i, to);
 
             if (c->op == ncclMax)
                 v = other > v || other != other ? other : v;
@@ -185,11 +197,7 @@ static void reduce_floats(const struct team *t, const struct team_call *c, size_
             store(to, i, c->type, v);
             v = load(to, i, c->type);
         }
-        store(to, i, c->type,
-              c->op == ncclAvg
-                  ? v * (c->type == ncclFloat64 ? 1.0 / t->world
-                                                : (double)(1 / (float)t->world))
-                  : v);
+        store(to, i, c->type, v);
     }
 }
 
