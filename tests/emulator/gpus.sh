@@ -25,9 +25,10 @@ value() { sed -n "s/.*\"$2\": \([0-9.-]*\).*/\1/p" "$1" | head -1; }
 
 export EMULATOR_GPUS=2
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes)
+keys=() # of the next runs
 run() { # OUT DEVICE [FLAG...]: the arguments of four updates
   args=("${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output "$1" --device "$2"
-    "${@:3}" --opts CUDNN.CACHE= PRINT_FREQ=1 AMP.INIT_SCALE=256)
+    "${@:3}" --opts CUDNN.CACHE= PRINT_FREQ=1 AMP.INIT_SCALE=256 "${keys[@]}")
 }
 threads() { # OUT [FLAG...]
   run "$1" cuda:0,1 "${@:2}"
@@ -105,6 +106,29 @@ done
 threads group --accumulation-steps 2
 processes group2 --accumulation-steps 2
 same group group2
+
+# Many buckets, in 16 bits, shares of the moments: what travels and who updates is no other.
+keys=(DIST.BUCKET_MB=1 DIST.SHARD_OPTIMIZER=True)
+threads shard
+processes shard2
+same shard shard2
+same threads shard
+keys=(DIST.HALF_GRADIENTS=True)
+threads half
+processes half2
+keys=()
+same half half2
+cmp -s <(weights half) <(weights threads) && fail "gradients in 16 bits are those in fp32"
+
+# Batch norms over all GPUs: as one with all images.
+for how in "cuda 8" "cuda:0,1 4"; do
+  read -r device batch <<<"$how"
+  "$trainc" "${cfg[@]}" --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --sync-bn \
+    --output "norms$batch" --opts CUDNN.ALLOW_TF32=False CUDNN.CACHE= PRINT_FREQ=1 CUDNN.DETERMINISTIC=True >log 2>&1 ||
+    { cat log; fail "sync-bn on $device"; }
+done
+[ "$(losses norms8 | wc -l)" = 3 ] && [ "$(losses norms8)" = "$(losses norms4)" ] ||
+  fail "batch norms over two GPUs: $(losses norms8 norms4 | tr '\n' ' ')"
 
 # Evaluation counts each image once.
 for how in "cuda:0" "cuda:0,1"; do
