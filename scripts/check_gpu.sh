@@ -2,7 +2,7 @@
 # Everything about the CUDA backend that only a run can show, in order of worth and within
 # 25 minutes: devices and their descriptions, kernels against the reference, goldens, a
 # step of ResNet-50 and of Swin-T captured and eager, images per second beside PyTorch's,
-# kill and resume, a skipped overflow, that a step waits for nothing, the EMA weights,
+# kill and resume, a skipped overflow, that a step waits for nothing, the EMA weights, two GPUs,
 # memory, accuracy; then memory, race and barrier checks.
 #
 #   scripts/check_gpu.sh [ITEM...]       make check-gpu; all items if none is named
@@ -86,7 +86,7 @@ fi
 # name:seconds, in order of worth. Those after "measure" tell and never fail.
 table=(devices:60 descriptions:120 ops:300 ops_tf32:180 goldens:180
   step_resnet50:180 step_swin_tiny:180 measure:speed:540
-  resume:120 overflow:60 steady_state:60 ema:60 captured_is_eager:60 deterministic:60
+  resume:120 overflow:60 steady_state:60 ema:60 gpus:120 captured_is_eager:60 deterministic:60
   memory:90 training_steps:300 accuracy:240 measure:start:60 measure:bandwidth:120
   memcheck:200 synccheck:200 initcheck:200 racecheck:200)
 wanted=("$@")

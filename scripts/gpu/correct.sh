@@ -225,6 +225,31 @@ check_ema() { # kept on the device, and in host memory: the same bits
   same_tensors "$(last ema-device)" "$(last ema-cpu)"
 }
 
+# Two GPUs in one process, captured and eager, and one GPU each in two that meet by NCCL.
+check_gpus() {
+  make_shapes
+  local n rank pids=()
+  n=$("$trainc" devices --json | python3 -c '
+import json, sys
+print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["name"] == "cuda"))')
+  [ "$n" -ge 2 ] || skip "there is one GPU"
+  run=("$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --amp-dtype fp16 --deterministic
+    -b 8 --dist-timeout 60)
+  keys=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1)
+  "${run[@]}" --device cuda:0,1 --output gpus-captured "${keys[@]}" >gpus.log 2>&1 || { cat gpus.log; die "two GPUs"; }
+  "${run[@]}" --device cuda:0,1 --no-graph --output gpus-eager "${keys[@]}" >gpus.log 2>&1 ||
+    { cat gpus.log; die "two GPUs without a graph"; }
+  same_tensors "$(last gpus-captured)" "$(last gpus-eager)" || die "captured and eager differ"
+  for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29533 \
+      "${run[@]}" --device cuda --output gpus-processes "${keys[@]}" >gpus-$rank.log 2>&1 &
+    pids+=($!)
+  done
+  for rank in 0 1; do wait "${pids[rank]}" || { cat gpus-$rank.log; die "rank $rank of two processes"; }; done
+  same_tensors "$(last gpus-captured)" "$(last gpus-processes)" || die "threads and processes differ"
+  echo "two of $n GPUs in one process, captured and eager, and in two: equal bit for bit"
+}
+
 # The curve of losses in fp32, and the accuracy in the end, against the CPU's.
 check_accuracy() {
   make_shapes

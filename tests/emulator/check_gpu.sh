@@ -54,6 +54,10 @@ assert files["devices.json"]["devices"] and files["bench_resnet20.json"]["step_m
 assert files["summary_cuda.json"]["claims"] and "a step" in files["bench_resnet20.txt"]
 assert all(i["log"] for i in r["items"])
 EOF
+check gpus && fail "gpus passed with one"
+state gpus skipped
+TRAINC_NCCL=$emulated/libnccl.so.2 EMULATOR_GPUS=2 check gpus || fail "gpus: $(cat log)"
+state gpus passed
 PYTHON=/bin/false check speed || fail "speed without torch: exit code $?"
 state speed passed
 grep -q "PyTorch: .*nothing beside" log || { cat log; fail "no line that there is no torch"; }
