@@ -162,18 +162,24 @@ static void plan_update(struct plan *p, const struct config *cfg)
     p->ema_ramp = t->ema.ramp_steps;
 }
 
-/* Those with which this process shares the statistics of batch norms. */
-static void plan_norms(struct plan *p, const struct config *cfg)
+/* Those with which this process shares the statistics of batch norms; or NULL. */
+static const struct collective *norms_of(const struct config *cfg)
 {
-    int n = cfg->model.sync_bn_group ? (int)cfg->model.sync_bn_group : p->world;
+    int world = dist_world();
+    int n = cfg->model.sync_bn_group ? (int)cfg->model.sync_bn_group : world;
 
-    if (!cfg->model.sync_bn || p->world == 1)
-        return;
-    if (p->world % n)
+    if (!cfg->model.sync_bn || world == 1)
+        return NULL;
+    if (world % n)
         config_refuse(cfg, KEYS("MODEL.SYNC_BN_GROUP"),
-                      "MODEL.SYNC_BN_GROUP: %d processes are no groups of %d", p->world,
-                      n);
-    p->norms = dist_neighbours(n);
+                      "MODEL.SYNC_BN_GROUP: %d processes are no groups of %d", world, n);
+    return dist_neighbours(n);
+}
+
+void plan_meet(const struct config *cfg)
+{
+    (void)dist_collective();
+    (void)norms_of(cfg);
 }
 
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
@@ -199,7 +205,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                       .nkeep = cfg->quant.keep.n},
         .inject_overflow_at = (int)cfg->amp.inject_overflow_at,
     };
-    plan_norms(p, cfg);
+    p->norms = norms_of(cfg);
     p->options = model_options_of_config(cfg, &p->mem);
     plan_input(p, cfg);
     p->augment = device_augment_of_config(cfg);

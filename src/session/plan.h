@@ -105,6 +105,9 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                struct device *dev);
 void plan_release(struct plan *p);
 
+/* All processes make their groups here, at once; later plans find them. */
+void plan_meet(const struct config *cfg);
+
 /* Does the optimizer round some weights to the half type? */
 static inline bool plan_rounds(const struct plan *p)
 {

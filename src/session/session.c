@@ -70,6 +70,7 @@ void session_init(struct session *s, const struct config *cfg,
     began = clock_now();
     s->device = s->backend->open(&d);
     s->open_seconds = clock_now() - began;
+    plan_meet(cfg);
     if (turns && !dist_is_first())
         dist_barrier();
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
