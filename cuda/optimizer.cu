@@ -216,6 +216,13 @@ static void take(struct region *r, struct node *n)
 
 static_assert((int)EMA_CONTROL == (int)UPDATE_CONTROL, "one place for the control");
 
+/* No share of several GPUs, whose other weights come later, by all_gather: then the copies
+ * are packed after both. */
+static bool updates_all(const struct graph *g, const struct node *update)
+{
+    return tensor_len(update->out[UPDATE_WEIGHTS]) == g->flat->trained_len;
+}
+
 static const char *optimizer_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *dev)
 {
@@ -238,7 +245,7 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     if (st->ema)
         take(r, n);
     make_tables(r, st, dev);
-    st->copies = update && find_half(g, &st->half);
+    st->copies = update && updates_all(g, update) && find_half(g, &st->half);
     if (st->copies)
         st->derived_half = cuda_half_weights_written(r, g, dev, st->half);
     return nullptr;
