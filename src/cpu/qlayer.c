@@ -23,6 +23,10 @@
 #include "ops/qchain.h"
 #include "ops/quantize.h"
 
+#if !defined(__clang__)
+#pragma GCC optimize("O3") /* loops that the compiler turns into vectors */
+#endif
+
 enum { SUMS = 1 << 20 }; /* bytes of sums that a cache should hold */
 
 struct qlayer_state {
@@ -238,6 +242,26 @@ struct finish {
     float scale;
 };
 
+/* len channels of sums to floats, without what comes after the layer's own bias. */
+CPU_CLONES static void scale_block(float *v, const int32_t *sum, const float *factor,
+                                   const float *shift, int64_t len)
+{
+    for (int64_t c = 0; c < len; c++)
+        v[c] = (float)sum[c] * factor[c] + shift[c];
+}
+
+CPU_CLONES static void add_block(float *v, const float *other, int64_t len)
+{
+    for (int64_t c = 0; c < len; c++)
+        v[c] += other[c];
+}
+
+CPU_CLONES static void relu_block(float *v, int64_t len)
+{
+    for (int64_t c = 0; c < len; c++)
+        v[c] = v[c] < 0 ? 0 : v[c];
+}
+
 static void finish_row(const struct finish *f, int64_t row)
 {
     int64_t n = f->st->channels, at = row * n;
@@ -247,12 +271,11 @@ static void finish_row(const struct finish *f, int64_t row)
         int64_t len = n - lo < QUANTIZE_BLOCK ? n - lo : QUANTIZE_BLOCK;
         float v[QUANTIZE_BLOCK];
 
-        for (int64_t c = 0; c < len; c++)
-            v[c] = (float)f->sum[at + lo + c] * factor[lo + c] + shift[lo + c];
-        for (int64_t c = 0; c < len && f->other; c++)
-            v[c] += f->other[at + lo + c];
-        for (int64_t c = 0; c < len && f->st->relu; c++)
-            v[c] = v[c] < 0 ? 0 : v[c];
+        scale_block(v, f->sum + at + lo, factor + lo, shift + lo, len);
+        if (f->other)
+            add_block(v, f->other + at + lo, len);
+        if (f->st->relu)
+            relu_block(v, len);
         if (f->floats)
             memcpy(f->floats + at + lo, v, (size_t)len * sizeof(*v));
         if (f->bytes)

@@ -13,7 +13,7 @@
 /* Adding 1.5 * 2^23 to what is small rounds to the nearest, ties to even. */
 #define ROUND 12582912.0f
 
-void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to)
+CPU_CLONES void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to)
 {
     float lo = is_unsigned ? 0 : QUANTIZE_LEAST_I8;
     float hi = is_unsigned ? QUANTIZE_MOST_U8 : QUANTIZE_MOST_I8;
