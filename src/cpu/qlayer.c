@@ -242,24 +242,33 @@ struct finish {
     float scale;
 };
 
-/* len channels of sums to floats, without what comes after the layer's own bias. */
-CPU_CLONES static void scale_block(float *v, const int32_t *sum, const float *factor,
-                                   const float *shift, int64_t len)
+/* len channels of sums to floats; `other` and `relu` are constants where it is inlined. */
+static inline __attribute__((always_inline)) void
+results(float *v, const int32_t *sum, const float *factor, const float *shift,
+        const float *other, bool relu, int64_t len)
 {
-    for (int64_t c = 0; c < len; c++)
-        v[c] = (float)sum[c] * factor[c] + shift[c];
+    for (int64_t c = 0; c < len; c++) {
+        float x = (float)sum[c] * factor[c] + shift[c];
+
+        if (other)
+            x += other[c];
+        v[c] = relu && x < 0 ? 0 : x;
+    }
 }
 
-CPU_CLONES static void add_block(float *v, const float *other, int64_t len)
+CPU_CLONES static void result_block(float *restrict v, const int32_t *restrict sum,
+                                    const float *restrict factor,
+                                    const float *restrict shift,
+                                    const float *restrict other, bool relu, int64_t len)
 {
-    for (int64_t c = 0; c < len; c++)
-        v[c] += other[c];
-}
-
-CPU_CLONES static void relu_block(float *v, int64_t len)
-{
-    for (int64_t c = 0; c < len; c++)
-        v[c] = v[c] < 0 ? 0 : v[c];
+    if (other && relu)
+        results(v, sum, factor, shift, other, true, len);
+    else if (other)
+        results(v, sum, factor, shift, other, false, len);
+    else if (relu)
+        results(v, sum, factor, shift, NULL, true, len);
+    else
+        results(v, sum, factor, shift, NULL, false, len);
 }
 
 static void finish_row(const struct finish *f, int64_t row)
@@ -269,15 +278,10 @@ static void finish_row(const struct finish *f, int64_t row)
 
     for (int64_t lo = 0; lo < n; lo += QUANTIZE_BLOCK) {
         int64_t len = n - lo < QUANTIZE_BLOCK ? n - lo : QUANTIZE_BLOCK;
-        float v[QUANTIZE_BLOCK];
+        float block[QUANTIZE_BLOCK], *v = f->floats ? f->floats + at + lo : block;
 
-        scale_block(v, f->sum + at + lo, factor + lo, shift + lo, len);
-        if (f->other)
-            add_block(v, f->other + at + lo, len);
-        if (f->st->relu)
-            relu_block(v, len);
-        if (f->floats)
-            memcpy(f->floats + at + lo, v, (size_t)len * sizeof(*v));
+        result_block(v, f->sum + at + lo, factor + lo, shift + lo,
+                     f->other ? f->other + at + lo : NULL, f->st->relu, len);
         if (f->bytes)
             quantize_block(v, len, f->scale, f->st->is_unsigned,
                            (char *)f->bytes + at + lo);

@@ -13,25 +13,28 @@
 /* Adding 1.5 * 2^23 to what is small rounds to the nearest, ties to even. */
 #define ROUND 12582912.0f
 
-CPU_CLONES void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to)
+/* As quantize_element(), in whole numbers. */
+static inline __attribute__((always_inline)) int32_t rounded(float x, float scale,
+                                                             float lo, float hi)
 {
-    float lo = is_unsigned ? 0 : QUANTIZE_LEAST_I8;
-    float hi = is_unsigned ? QUANTIZE_MOST_U8 : QUANTIZE_MOST_I8;
-    uint8_t *u = to;
-    int8_t *i = to;
+    float q = x / scale;
 
-    for (int64_t k = 0; k < n; k++) {
-        float q = v[k] / scale;
+    q = x == x ? q : 0;
+    q = q > lo ? q : lo;
+    q = q < hi ? q : hi;
+    return (int32_t)((q + ROUND) - ROUND);
+}
 
-        q = v[k] == v[k] ? q : 0;
-        q = q > lo ? q : lo;
-        q = q < hi ? q : hi;
-        v[k] = (q + ROUND) - ROUND;
-    }
+CPU_CLONES void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned,
+                               void *to)
+{
+    uint8_t *restrict u = to;
+    int8_t *restrict i = to;
+
     for (int64_t k = 0; k < n && is_unsigned; k++)
-        u[k] = (uint8_t)(int32_t)v[k];
+        u[k] = (uint8_t)rounded(v[k], scale, 0, QUANTIZE_MOST_U8);
     for (int64_t k = 0; k < n && !is_unsigned; k++)
-        i[k] = (int8_t)(int32_t)v[k];
+        i[k] = (int8_t)rounded(v[k], scale, QUANTIZE_LEAST_I8, QUANTIZE_MOST_I8);
 }
 
 static const char *quantize_claim(struct region *r, struct graph *g, struct node *n,
@@ -56,15 +59,8 @@ struct job {
 static void quantize_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    float v[QUANTIZE_BLOCK];
 
-    for (int64_t at = lo; at < hi; at += QUANTIZE_BLOCK) {
-        int64_t n = hi - at < QUANTIZE_BLOCK ? hi - at : QUANTIZE_BLOCK;
-
-        for (int64_t k = 0; k < n; k++)
-            v[k] = j->x[at + k];
-        quantize_block(v, n, j->scale, j->is_unsigned, j->y + at);
-    }
+    quantize_block(j->x + lo, hi - lo, j->scale, j->is_unsigned, j->y + lo);
 }
 
 static void quantize_run(struct step *s, struct device *dev)

@@ -15,13 +15,12 @@ enum { QUANTIZE_BLOCK = 256 };
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&      \
     !defined(__SANITIZE_THREAD__)
 #define CPU_CLONES                                                                       \
-    __attribute__((                                                                      \
-        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CPU_CLONES
 #endif
 
-/* As ops/quantize_formula.h, of at most QUANTIZE_BLOCK floats; v is lost. */
-void quantize_block(float *v, int64_t n, float scale, bool is_unsigned, void *to);
+/* As ops/quantize_formula.h. */
+void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned, void *to);
 
 #endif
