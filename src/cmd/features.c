@@ -219,6 +219,18 @@ static void print_stages(const struct features *f)
     strbuf_release(&shape);
 }
 
+/* Features go to other programs, which expect timm's: in fp32, unless somebody, a
+ * checkpoint's configuration included, has said otherwise. */
+static void set_precision(struct config *cfg)
+{
+    const char *const keys[] = {"AMP_ENABLE", "AMP_OPT_LEVEL", "AMP.DTYPE"};
+
+    for (int i = 0; i < 3; i++)
+        if (config_where(cfg, keys[i]))
+            return;
+    config_set(cfg, "AMP_ENABLE", "False");
+}
+
 static int features_run(struct config *cfg, const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
@@ -229,6 +241,7 @@ static int features_run(struct config *cfg, const struct cmdline *line)
     int64_t bad;
 
     config_set(cfg, "MODEL.FEATURES_ONLY", "True");
+    set_precision(cfg);
     features_open(&f, cfg, line);
     while ((b = infer_next(&f.infer)))
         take_batch(&f, b);
@@ -311,7 +324,8 @@ const struct verb cmd_features = {
         "3 4 --weights W --out f.npz DIR. What follows the last one is not computed. The "
         "file has an array for each stage and in 'files' the images' names. Images are "
         "prepared as in validation; of a folder all images below it are taken. Those "
-        "that cannot be read are NaN, and the exit code is 1 then.",
+        "that cannot be read are NaN, and the exit code is 1 then. Without a "
+        "configuration, or a word about AMP, the net runs in fp32.",
     .args = "IMAGE...",
     .max_args = 1 << 20,
     .flags = features_flags,

@@ -36,6 +36,12 @@ cmp -s <(floats b.npy | awk '{printf "%.4f\n", $1}') \
 [ "$(tail -c $((5 * 96 * 4)) d.safetensors | md5sum)" = "$(tail -c $((5 * 96 * 4)) b.npy | md5sum)" ] ||
   fail "safetensors and npy differ"
 
+# In fp32, as timm's, unless told otherwise.
+"$trainc" features "${args[@]}" --out-indices -1 --no-amp --out fp32.npy shapes/val >said 2>log && cmp -s fp32.npy b.npy ||
+  fail "not in fp32"
+"$trainc" features "${args[@]}" --out-indices -1 --amp-dtype bf16 --out bf16.npy shapes/val >said 2>log || fail "bf16"
+cmp -s fp32.npy bf16.npy && fail "--amp-dtype bf16 does nothing"
+
 # Pooled: the mean of each 2 x 2 map.
 "$trainc" features "${args[@]}" --out-indices 3 --out map.npy shapes/val >said 2>log || fail "maps"
 "$trainc" features "${args[@]}" --out-indices 3 --pool --out mean.npy shapes/val >said 2>log ||
