@@ -48,6 +48,12 @@ const struct kernel *const cuda_kernels[] = {
     /* loss */
     &cuda_cross_entropy,
     &cuda_bce,
+    &cuda_focal,
+    &cuda_dice,
+    &cuda_ohem,
+    &cuda_distill,
+    &cuda_label_down,
+    &cuda_loss_sum,
     &cuda_metrics,
     &cuda_cross_entropy2d,
     &cuda_confusion,

@@ -57,5 +57,6 @@ struct tensor *cuda_weights_master(struct tensor *w)
 
     if (cast && cast->op == &op_cast)
         w = cast->in[CAST_X];
-    return w->kind == TENSOR_PARAM && w->memory == MEMORY_WEIGHTS ? w : NULL;
+    return w->kind == TENSOR_PARAM && w->memory == MEMORY_WEIGHTS && !w->constant ? w
+                                                                                  : NULL;
 }

@@ -45,8 +45,8 @@ struct tensor *case_image(struct case_build *c, const char *name, const int64_t 
     return case_tensor(c, name, DTYPE_F32, LAYOUT_IMAGE, 4, dim, fill);
 }
 
-static struct tensor *labels(struct case_build *c, int64_t n, int classes,
-                             enum case_fill fill)
+struct tensor *case_labels(struct case_build *c, int64_t n, int classes,
+                           enum case_fill fill)
 {
     struct tensor *t = case_tensor(c, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &n, fill);
 
@@ -281,7 +281,7 @@ static struct label_loss label_loss_inputs(struct case_build *c,
 
     in.logits =
         case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_DISTINCT);
-    in.labels = labels(c, s->dim[0], (int)s->dim[1], row->fill);
+    in.labels = case_labels(c, s->dim[0], (int)s->dim[1], row->fill);
     return in;
 }
 
@@ -382,7 +382,7 @@ void case_metrics(struct case_build *c, const struct op_case *row,
 {
     struct tensor *z =
         case_tensor(c, "logits", DTYPE_F32, LAYOUT_PLAIN, 2, s->dim, CASE_TIES);
-    struct tensor *y = labels(c, s->dim[0], (int)s->dim[1], CASE_HOLES);
+    struct tensor *y = case_labels(c, s->dim[0], (int)s->dim[1], CASE_HOLES);
 
     (void)row;
     metrics(c->b, z, y, cross_entropy(c->b, z, y, NULL, "loss"));

@@ -57,6 +57,13 @@ case_build_fn case_cross_entropy_lam;
 case_build_fn case_bce;
 case_build_fn case_bce_lam;
 case_build_fn case_cross_entropy2d;
+case_build_fn case_focal;
+case_build_fn case_focal_lam;
+case_build_fn case_dice;
+case_build_fn case_ohem;
+case_build_fn case_distill;
+case_build_fn case_loss_sum;
+case_build_fn case_label_down;
 case_build_fn case_confusion;
 case_build_fn case_head;
 case_build_fn case_metrics;
@@ -105,6 +112,9 @@ struct tensor *case_image(struct case_build *c, const char *name, const int64_t 
 struct tensor *case_plain(struct case_build *c, const char *name, const int64_t *dim,
                           enum case_fill fill);
 
+/* Labels of n images. */
+struct tensor *case_labels(struct case_build *c, int64_t n, int classes,
+                           enum case_fill fill);
 /* Labels of the pixels of [N,K,H,W]; a label of -1 is 255. */
 struct tensor *case_pixel_labels(struct case_build *c, const int64_t *dim,
                                  enum case_fill fill);

@@ -15,8 +15,12 @@
 #include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
+#include "ops/dice.h"
+#include "ops/distill.h"
+#include "ops/focal.h"
 #include "ops/maxpool2d.h"
 #include "ops/mix.h"
+#include "ops/ohem.h"
 #include "ops/pad_shortcut.h"
 #include "ops/relu.h"
 #include "ops/window_attention.h"
@@ -56,8 +60,12 @@ extern const struct op_case rows_wide_chains[];
     .build = case_cross_entropy2d, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
 #define HEAD(...)                                                                        \
     .build = case_head, .chain = true, ATTRS(cross_entropy2d_attrs, __VA_ARGS__)
-#define BCE(...)  .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
-#define LOSS(...) .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
+#define FOCAL(...)   .build = case_focal, ATTRS(focal_attrs, __VA_ARGS__)
+#define DICE(...)    .build = case_dice, ATTRS(dice_attrs, __VA_ARGS__)
+#define OHEM(...)    .build = case_ohem, ATTRS(ohem_attrs, __VA_ARGS__)
+#define DISTILL(...) .build = case_distill, ATTRS(distill_attrs, __VA_ARGS__)
+#define BCE(...)     .build = case_bce, ATTRS(bce_attrs, __VA_ARGS__)
+#define LOSS(...)    .build = case_cross_entropy, ATTRS(cross_entropy_attrs, __VA_ARGS__)
 
 /* Parts of an op, with what they would get from its other parts as inputs. */
 #define PARTS(fn) .build = case_##fn, .no_gradient = true
@@ -95,10 +103,10 @@ extern const struct op_case rows_wide_chains[];
 #define SEGMENT1 .bench = {.dim = {4, 16, 180, 240}, .out = 12}
 #define SEGMENT2 .bench = {.dim = {4, 64, 90, 120}, .out = 16}
 #define SEGMENT3 .bench = {.dim = {4, 128, 45, 60}, .out = 64}
-#define DOWN1  .bench = {.dim = {4, 3, 360, 480}, .out = 16}
-#define DOWN2  .bench = {.dim = {4, 16, 180, 240}, .out = 64}
-#define DOWN3  .bench = {.dim = {4, 64, 90, 120}, .out = 128}
-#define PIXELS .bench = {.dim = {4, 12, 360, 480}}
+#define DOWN1    .bench = {.dim = {4, 3, 360, 480}, .out = 16}
+#define DOWN2    .bench = {.dim = {4, 16, 180, 240}, .out = 64}
+#define DOWN3    .bench = {.dim = {4, 64, 90, 120}, .out = 128}
+#define PIXELS   .bench = {.dim = {4, 12, 360, 480}}
 /* Features of qkv: Swin-T at 224, SwinV2-T at 256, ViT-S at 224, batch 8. */
 #define SWIN1  .bench = {.dim = {8, 56, 56, 288}, .out = 3}
 #define SWIN2  .bench = {.dim = {8, 28, 28, 576}, .out = 6}

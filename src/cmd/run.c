@@ -68,6 +68,24 @@ static void check_pretrained(const struct config *cfg, struct problems *p)
     free(path);
 }
 
+/* A file, or a name of public weights in a cache. */
+static void check_teacher(const struct config *cfg, struct problems *p)
+{
+    const char *text = cfg->model.teacher;
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = teacher_find(cfg, &why);
+    char *path;
+
+    strbuf_reset(&why);
+    path = *text && m ? weights_path(text, m->name, &why) : NULL;
+    if (path)
+        check_file(cfg, "MODEL.TEACHER", path, p);
+    else if (*text && m)
+        config_blame(cfg, p, KEYS("MODEL.TEACHER"), "MODEL.TEACHER: %s", why.buf);
+    strbuf_release(&why);
+    free(path);
+}
+
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p)
 {
@@ -135,6 +153,8 @@ void run_check(const struct config *cfg, bool train, struct problems *p)
         schedule_note_warmup(cfg, p);
     device_check_run(cfg, p);
     check_file(cfg, "MODEL.RESUME", cfg->model.resume, p);
+    if (train)
+        check_teacher(cfg, p);
     if (!*cfg->model.resume && !(train && goes_on(cfg)))
         check_pretrained(cfg, p);
     if (!*cfg->model.pretrained)

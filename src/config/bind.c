@@ -69,6 +69,13 @@ static struct record_list bind_records(const struct schema *row, const struct va
     return (struct record_list){item, v->list.n};
 }
 
+void schema_bind_default(const struct schema *record, void *to, struct arena *mem)
+{
+    const struct value none = {.type = VALUE_MAP};
+
+    bind_record(record, &none, to, mem);
+}
+
 static int choice_value(const struct schema *row, const char *word)
 {
     for (const struct choice *c = row->choices; c->name; c++)

@@ -38,3 +38,44 @@ const struct schema record_hook[] = {
          .help = "the run waits for its end; False: it goes on beside it"),
     {0},
 };
+
+#define LOSS(KEY, f, ...) FIELD(KEY, struct config_loss, f, __VA_ARGS__)
+
+const struct schema record_loss[] = {
+    LOSS("type", type, .required = true,
+         .help = "which: `trainc help TRAIN.LOSS.NAME` lists them, and docs/losses.md "
+                 "what each reads"),
+    LOSS("weight", weight, .def = "1", RANGE(0, 1e6), .help = "in the sum"),
+    LOSS("stage", stage, .def = "-1", RANGE(-1, 63),
+         .help =
+             "of an auxiliary classifier of this stage of the model, counted from 0 as "
+             "MODEL.OUT_INDICES; -1: of the logits"),
+    LOSS("smoothing", smoothing, .def = "None", .nullable = true, RANGE(0, 1),
+         .help = "label smoothing; None: MODEL.LABEL_SMOOTHING"),
+    LOSS("target_thresh", target_thresh, .def = "None", .nullable = true, RANGE(0, 1),
+         .help = "bce: targets above it become 1, others 0"),
+    LOSS("sum_classes", sum_classes, .def = "False",
+         .help = "bce: sum over classes instead of mean"),
+    LOSS("gamma", gamma, .def = "2", RANGE(0, 100), .help = "focal: exponent of 1 - p"),
+    LOSS("smooth", smooth, .def = "1", ABOVE(0, 1e12),
+         .help = "dice: added above and below the fraction"),
+    LOSS("squared", squared, .def = "False",
+         .help = "dice: squares of probabilities below the fraction"),
+    LOSS("thresh", thresh, .def = "0.7", ABOVE(0, 1),
+         .help = "ohem: pixels whose class has a smaller probability are hard"),
+    LOSS("min_share", min_share, .def = "0.0625", RANGE(0, 1),
+         .help = "ohem: so many of the valid pixels count at least"),
+    LOSS("temperature", temperature, .def = "1", RANGE(0.001, 1000),
+         .help = "distill: logits are divided by it"),
+    LOSS("hard", hard, .def = "False", .help = "distill: the teacher's class alone"),
+    {0},
+};
+
+void config_loss_default(struct config_loss *c)
+{
+    struct arena mem = {0};
+
+    schema_bind_default(record_loss, c, &mem);
+    c->type = "";
+    arena_release(&mem);
+}

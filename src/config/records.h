@@ -21,4 +21,16 @@ struct config_hook {
 };
 extern const struct schema record_hook[];
 
+/* LOSSES */
+struct config_loss {
+    const char *type; /* session/losses.h */
+    double weight;
+    int64_t stage; /* -1: the logits */
+    struct float_opt smoothing, target_thresh;
+    bool sum_classes, squared, hard;
+    double gamma, smooth, thresh, min_share, temperature;
+};
+extern const struct schema record_loss[];
+void config_loss_default(struct config_loss *c); /* but for the type */
+
 #endif

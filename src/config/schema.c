@@ -74,8 +74,8 @@ static const char *check_below(const char *text)
 #define ABOVE(a, b) .min = (a), .max = (b), .above = true
 #define RECORDS(type, name)                                                              \
     .def = "[]", .record = record_##name, .record_size = sizeof(struct type)
-#define NO_LIMIT    1e18
-#define EPOCHS      1e9 /* times the updates of an epoch, it is still an int64_t */
+#define NO_LIMIT 1e18
+#define EPOCHS   1e9 /* times the updates of an epoch, it is still an int64_t */
 
 #define SWIN_ROWS(KEY)                                                                   \
     FAMILY_ROW(KEY ".PATCH_SIZE", INT, .def = "4", RANGE(1, 1024),                       \
@@ -149,6 +149,11 @@ const struct schema schema_table[] = {
     ROW("HOOKS", hooks, NEUTRAL, RECORDS(config_hook, hook),
         .help = "commands of your own at moments of a training run, with its numbers in "
                 "their environment: [{at: epoch, run: 'cp best.safetensors /store'}]"),
+    ROW("LOSSES", losses, RECORDS(config_loss, loss),
+        .help =
+            "several losses, whose weighted sum is learned from: [{type: "
+            "cross_entropy}, {type: cross_entropy, weight: 0.4, stage: 2}]; empty: the "
+            "one of TRAIN.LOSS.NAME"),
     ROW("AMP_ENABLE", amp_enable, .def = "True", .flag = "--amp",
         .no_flag = "--disable-amp", .help = "mixed precision"),
     ROW("AMP_OPT_LEVEL", amp_opt_level, .choices = choices_amp_opt_levels,
@@ -311,9 +316,10 @@ const struct schema schema_table[] = {
     ROW("DATA.SHUFFLE", data.shuffle, .def = "True", .flag = "--shuffle",
         .help = "training: another order in each epoch; False: that of the data set"),
     ROW("DATA.SHUFFLE_SHARDS", data.shuffle_shards, .def = "0", RANGE(0, 1048576),
-        .help = "training from containers: their files in another order in each epoch, and "
-                "the samples of so many files at a time mixed, for disks that are slow at "
-                "jumping; 0: all samples are mixed"),
+        .help =
+            "training from containers: their files in another order in each epoch, and "
+            "the samples of so many files at a time mixed, for disks that are slow at "
+            "jumping; 0: all samples are mixed"),
     ROW("DATA.DROP_LAST", data.drop_last, .def = "True", .flag = "--drop-last",
         .help = "training: leave out what is left of an epoch after its last whole "
                 "batch; False: it is a batch of its own, smaller"),
@@ -390,6 +396,13 @@ const struct schema schema_table[] = {
     ROW("MODEL.PRETRAINED_SKIP", model.pretrained_skip, NEUTRAL, .def = "[]",
         .help = "patterns of names that the weights and the model need not share: "
                 "decoder.* starts afresh"),
+    ROW("MODEL.TEACHER", model.teacher, PATH, .flag = "--teacher", .metavar = "FILE",
+        .help =
+            "weights of a teacher, for a loss of type distill: a checkpoint, or a state "
+            "dict with timm's names"),
+    ROW("MODEL.TEACHER_MODEL", model.teacher_model, .flag = "--teacher-model",
+        .metavar = "NAME",
+        .help = "the teacher's net; empty: the run's own, with its keys"),
     ROW("MODEL.RESUME", model.resume, NEUTRAL, PATH, .flag = "--resume",
         .metavar = "FILE", .help = "checkpoint to go on from"),
     ROW("MODEL.NUM_CLASSES", model.num_classes, .def = "1000", RANGE(1, 16777216),

@@ -88,6 +88,9 @@ void config_check(struct cfgnode *tree, struct problems *p);
 void schema_bind(const struct schema *row, const struct value *v, void *field,
                  struct arena *mem);
 
+/* A struct of a record with every key at its default. */
+void schema_bind_default(const struct schema *record, void *to, struct arena *mem);
+
 /* The words of a key, "a, b, c"; the nearest of them, or NULL. */
 void schema_add_choices(struct strbuf *s, const struct choice *choices);
 const char *schema_near_choice(const struct choice *choices, const char *word);

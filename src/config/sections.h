@@ -75,7 +75,7 @@ struct config_data {
 
 /* Keys of a family, MODEL.FAMILY.*, have no fields: session/model_options.c. */
 struct config_model {
-    const char *type, *name, *pretrained, *resume;
+    const char *type, *name, *pretrained, *resume, *teacher, *teacher_model;
     struct str_list pretrained_skip;
     int64_t num_classes, in_chans;
     bool features_only;
@@ -174,7 +174,8 @@ struct config {
     int amp_opt_level; /* as given; config_amp_level() resolves it */
     const char *output, *tag;
     int64_t save_freq, print_freq, seed;
-    struct record_list hooks; /* of struct config_hook, config/records.h */
+    struct record_list hooks;  /* of struct config_hook, config/records.h */
+    struct record_list losses; /* of struct config_loss */
     bool eval_mode, throughput_mode;
     int64_t local_rank;
     bool fused_window_process, fused_layernorm;

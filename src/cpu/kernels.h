@@ -10,7 +10,8 @@ extern const struct kernel *const cpu_own_convs[]; /* instead of oneDNN's */
 
 extern const struct kernel cpu_add, cpu_augment, cpu_batchnorm, cpu_batchnorm_grad,
     cpu_batchnorm_inference, cpu_bias_grad, cpu_cast, cpu_concat, cpu_conv2d,
-    cpu_conv_transpose2d, cpu_cross_entropy, cpu_bce, cpu_cross_entropy2d, cpu_data_grad,
+    cpu_conv_transpose2d, cpu_cross_entropy, cpu_bce, cpu_focal, cpu_dice, cpu_ohem,
+    cpu_distill, cpu_label_down, cpu_loss_sum, cpu_cross_entropy2d, cpu_data_grad,
     cpu_data_grad_amx, cpu_data_grad_direct, cpu_data_grad_narrow, cpu_down,
     cpu_down_weight_grad, cpu_dropout, cpu_forward_amx, cpu_forward_direct,
     cpu_forward_narrow, cpu_global_avgpool, cpu_linear, cpu_mix, cpu_normalize,

@@ -7,20 +7,26 @@
 
 enum { SEGMENT_ALIGN = 16 }; /* floats: 64 bytes */
 
-static int64_t place(struct flat *f, struct tensor *t, int64_t at)
+static int64_t place_at(struct flat *f, int i, struct tensor *t, int64_t at)
 {
     int64_t len = tensor_len(t);
 
-    f->segment[f->nsegment++] = (struct segment){t, at, len};
+    f->segment[i] = (struct segment){t, at, len};
     t->offset = (size_t)at * sizeof(float);
     return (at + len + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
+}
+
+static int64_t place(struct flat *f, struct tensor *t, int64_t at)
+{
+    return place_at(f, f->nsegment++, t, at);
 }
 
 static int64_t place_params(struct flat *f, const struct graph *g, bool trainable,
                             int64_t at)
 {
     for (int i = g->ntensor; i-- > 0;)
-        if (g->tensor[i]->kind == TENSOR_PARAM && g->tensor[i]->trainable == trainable)
+        if (g->tensor[i]->kind == TENSOR_PARAM && g->tensor[i]->trainable == trainable &&
+            !g->tensor[i]->constant)
             at = place(f, g->tensor[i], at);
     return at;
 }
@@ -38,9 +44,14 @@ void graph_flatten(struct graph *g)
     at = f->param_len = place_params(f, g, false, at);
     f->nparam = f->nsegment;
     for (int i = 0; i < g->ntensor; i++)
-        if (g->tensor[i]->kind == TENSOR_STATE && g->tensor[i]->memory == MEMORY_WEIGHTS)
+        if (g->tensor[i]->kind == TENSOR_STATE &&
+            g->tensor[i]->memory == MEMORY_WEIGHTS && !g->tensor[i]->constant)
             at = place(f, g->tensor[i], at);
     f->weights_len = at;
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i]->constant)
+            at = place_at(f, f->nsegment + f->nconstant++, g->tensor[i], at);
+    f->constant_len = at - f->weights_len;
 
     for (int i = 0; i < g->ntensor; i++) {
         struct tensor *t = g->tensor[i];

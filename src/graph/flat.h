@@ -5,6 +5,9 @@
  * offsets; gradients and moments end with what is trained. Every tensor starts at a
  * multiple of 64 bytes; the gaps are zero and stay zero.
  *
+ * Constants, the weights of a net that only helps to train this one (builder.beside), lie
+ * after all that: no other array, and no other program, knows of them.
+ *
  * Two graphs of one model (train and eval, any batch size) get the same layout, if the
  * same parameters are frozen in both.
  */
@@ -21,11 +24,13 @@ struct segment {
 struct flat {
     struct segment *segment;
     int nsegment;
-    int ntrained;        /* segments [0, ntrained) are parameters that are trained, */
-    int nparam;          /* [0, nparam) all parameters, the rest buffers */
-    int64_t trained_len; /* elements of what is trained, with gaps */
-    int64_t param_len;   /* elements of all parameters with gaps: buffers start here */
-    int64_t weights_len; /* elements of parameters and buffers with gaps */
+    int ntrained;         /* segments [0, ntrained) are parameters that are trained, */
+    int nparam;           /* [0, nparam) all parameters, the rest buffers */
+    int64_t trained_len;  /* elements of what is trained, with gaps */
+    int64_t param_len;    /* elements of all parameters with gaps: buffers start here */
+    int64_t weights_len;  /* elements of parameters and buffers with gaps */
+    int64_t constant_len; /* elements of constants, which follow them, with gaps */
+    int nconstant;        /* segments [nsegment, nsegment + nconstant) are constants */
 };
 
 /* Call once, after the forward part is built and before autodiff. */

@@ -121,8 +121,9 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
                                  const char *layer, const char *suffix, struct init init)
 {
     struct graph *g = b->g;
-    const char *name = *layer ? arena_printf(&g->arena, "%s.%s", layer, suffix)
-                              : arena_strdup(&g->arena, suffix);
+    const char *beside = b->beside ? b->beside : "";
+    const char *name = *layer ? arena_printf(&g->arena, "%s%s.%s", beside, layer, suffix)
+                              : arena_printf(&g->arena, "%s%s", beside, suffix);
 
     if (g->flat)
         BUG("%s comes after graph_flatten", name);
@@ -133,7 +134,8 @@ static struct tensor *weight_new(struct builder *b, enum tensor_kind kind,
 
     t->memory = MEMORY_WEIGHTS;
     t->init = init;
-    t->frozen = is_frozen(g, name);
+    t->constant = b->beside != NULL;
+    t->frozen = t->constant || is_frozen(g, name);
     t->trainable = kind == TENSOR_PARAM && !t->frozen;
     return t;
 }
@@ -256,8 +258,12 @@ struct node *node_update(struct builder *b, const struct op *op, const char *lay
                          struct tensor *const *state, int nstate)
 {
     struct graph *g = b->g;
-    struct node *n = append(b, op, layer, attrs, nin, op->nout + nstate);
     const char *why;
+    struct node *n;
+
+    if (b->beside)
+        layer = arena_printf(&g->arena, "%s%s", b->beside, layer);
+    n = append(b, op, layer, attrs, nin, op->nout + nstate);
 
     for (int i = 0; i < nin; i++) {
         if (!in[i])

@@ -73,6 +73,9 @@ struct builder {
     enum phase phase;
     int scope, scopes;         /* the open checkpoint block; how many there were */
     struct autodiff *autodiff; /* inside autodiff() only */
+    /* A second net beside the one that is trained, forward only: in front of the names of
+     * its layers, and its weights are constants (graph/flat.h). NULL: the net itself. */
+    const char *beside;
 };
 
 struct graph *graph_new(const struct graph_ops *ops, bool training);

@@ -157,6 +157,15 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
     p->bound = true;
 }
 
+/* Made from weights that no update changes. */
+static bool is_constant(const struct derived *d)
+{
+    for (int i = 0; i < d->what.nfrom; i++)
+        if (!d->what.from[i]->constant)
+            return false;
+    return d->what.nfrom > 0;
+}
+
 /* All derived buffers, or those that a step of p leaves stale: it has written what they
  * are made from. */
 static void pack(struct program *p, bool all)
@@ -164,7 +173,7 @@ static void pack(struct program *p, bool all)
     for (int i = 0; i < p->nderived; i++) {
         struct derived *d = &p->derived[i];
 
-        if (d->read && (all || (d->what.nfrom && !d->what.written)))
+        if (d->read && (all || (!is_constant(d) && d->what.nfrom && !d->what.written)))
             d->what.pack(d->dst, d->from, d->what.state);
     }
     if (p->share && p->share->bound)

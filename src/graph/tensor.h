@@ -88,6 +88,7 @@ struct tensor {
     struct tensor *alias_of; /* a view: whose bytes it has, set when it is compiled */
 
     bool trainable;  /* parameters: false once frozen */
+    bool constant;   /* parameters and buffers: of no layout, update or checkpoint */
     bool frozen;     /* parameters and buffers: a freeze pattern names it */
     bool wants_grad; /* set by autodiff: trainable, or made from something that is */
     bool root;       /* computed even if no node reads it */

@@ -32,6 +32,9 @@ struct model_stage {
 
 struct model_stages {
     int last; /* the net ends with this one; a large number: whole */
+    /* Where a net has a classifier for a teacher beside its own (DeiT's distilled ones):
+     * the logits of both, whose mean it returns. NULL: it has not. */
+    struct tensor *own, *taught;
     int n;
     struct model_stage stage[MODEL_STAGES];
 };

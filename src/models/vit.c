@@ -119,7 +119,7 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
                     .init = o->init ? o->init : INIT_RULE_TRUNC_NORMAL_02};
     int side = v.arch->patch, height = (int)x->dim[2] / side,
         width = (int)x->dim[3] / side;
-    struct tensor *logits;
+    struct tensor *logits, *taught;
 
     x = embed(&v, x);
     for (int i = 0; i < v.arch->depth; i++) {
@@ -132,7 +132,12 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
     logits = head(&v, x, 0, "head");
     if (!v.arch->distilled)
         return logits;
-    logits = add(b, logits, head(&v, x, 1, "head_dist"), "heads");
+    taught = head(&v, x, 1, "head_dist");
+    if (o->stages) {
+        o->stages->own = logits;
+        o->stages->taught = taught;
+    }
+    logits = add(b, logits, taught, "heads");
     return scale_by(b, logits, "mean", .factor = 0.5f);
 }
 

@@ -18,21 +18,27 @@
 #include "ops/cpb_table.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
+#include "ops/dice.h"
+#include "ops/distill.h"
 #include "ops/dropout.h"
 #include "ops/ema.h"
+#include "ops/focal.h"
 #include "ops/gelu.h"
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
+#include "ops/label_down.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
 #include "ops/loss_scale.h"
+#include "ops/loss_sum.h"
 #include "ops/maxpool2d.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
+#include "ops/ohem.h"
 #include "ops/optimizer_list.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
@@ -141,6 +147,17 @@ const struct op *const op_table[] = {
     &op_cross_entropy_grad,
     &op_bce,
     &op_bce_grad,
+    &op_focal,
+    &op_focal_grad,
+    &op_dice,
+    &op_dice_grad,
+    &op_ohem,
+    &op_ohem_grad,
+    &op_distill,
+    &op_distill_grad,
+    &op_label_down,
+    &op_loss_sum,
+    &op_loss_share,
     &op_cross_entropy2d,
     &op_cross_entropy2d_grad,
     &op_metrics,

@@ -11,11 +11,17 @@
 #include "ops/all_reduce.h"
 #include "ops/batchnorm.h"
 #include "ops/confusion.h"
+#include "ops/conv2d.h"
 #include "ops/ema.h"
+#include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
 #include "ops/image.h"
+#include "ops/label_down.h"
+#include "ops/layernorm.h"
+#include "ops/linear.h"
 #include "ops/loss_scale.h"
+#include "ops/loss_sum.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
@@ -24,7 +30,9 @@
 #include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/table.h"
+#include "ops/tokens.h"
 #include "ops/update_control.h"
+#include "ops/view.h"
 #include "session/buckets.h"
 
 /* AUG.ON_DEVICE, in the order of the loader. */
@@ -72,27 +80,145 @@ static struct tensor *build_input(struct build *t, struct builder *b,
     return normalize_(b, x, &p->input);
 }
 
-/* The labels, the loss, and what is counted beside it. */
-static void build_loss(struct build *t, struct builder *b, const struct plan *p,
-                       struct tensor *lam, bool training)
+static struct tensor *build_labels(struct build *t, struct builder *b,
+                                   enum model_task task)
 {
     const struct tensor *z = t->logits;
-    enum model_task task = p->model->family->task;
-    const struct loss *loss = training ? p->loss : &loss_cross_entropy;
-    struct loss_options o = p->loss_options;
 
-    if (!training)
-        o.smoothing = 0;
-    t->labels =
-        task == MODEL_SEGMENT
-            ? graph_input(b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
-                          (int64_t[]){z->dim[IMAGE_N], z->dim[IMAGE_H], z->dim[IMAGE_W]})
-            : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
-    t->loss = loss->build[task](b, &o, t->logits, t->labels, lam);
+    return task == MODEL_SEGMENT
+               ? graph_input(
+                     b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
+                     (int64_t[]){z->dim[IMAGE_N], z->dim[IMAGE_H], z->dim[IMAGE_W]})
+               : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
+}
+
+/* Evaluations are compared by cross entropy, whatever a run learns from. */
+static struct tensor *build_eval_loss(struct build *t, struct builder *b,
+                                      const struct plan *p, enum model_task task)
+{
+    struct loss_options o = {.class_weight = p->class_weight, .layer = "loss"};
+
+    return loss_cross_entropy.build[task](b, &o, t->logits, t->labels, NULL);
+}
+
+/* Of images with labels per pixel those of an auxiliary classifier are fewer. */
+static struct tensor *labels_of(struct build *t, struct builder *b, int stage,
+                                struct tensor *logits)
+{
+    int64_t factor = stage < 0 || !tensor_is_image(logits)
+                         ? 1
+                         : t->labels->dim[1] / logits->dim[IMAGE_H];
+
+    return factor > 1 ? label_down(b, t->labels, (int)factor, "aux_labels") : t->labels;
+}
+
+/* What a loss judges: the logits, those that are for a teacher, a stage's own. */
+static struct tensor *judged(const struct build *t, const struct loss_item *l)
+{
+    if (l->stage >= 0)
+        return t->aux[l->stage];
+    if (t->heads.own)
+        return l->loss->teacher ? t->heads.taught : t->heads.own;
+    return t->logits;
+}
+
+static void build_train_loss(struct build *t, struct builder *b, const struct plan *p,
+                             struct tensor *lam, struct tensor *teacher)
+{
+    struct loss_sum_attrs sum = {.layer = "loss"};
+    struct tensor *loss[LOSSES_MOST];
+    enum model_task task = p->model->family->task;
+
+    for (int i = 0; i < p->nloss; i++) {
+        struct loss_options o = p->loss[i].o;
+        struct tensor *z = judged(t, &p->loss[i]);
+
+        o.teacher = teacher;
+        if (p->nloss > 1)
+            o.layer = arena_printf(&b->g->arena, "loss.%d", i);
+        loss[i] = p->loss[i].loss->build[task](b, &o, z,
+                                               labels_of(t, b, p->loss[i].stage, z), lam);
+        sum.weight[i] = p->loss[i].weight;
+    }
+    t->loss = p->nloss > 1 || p->loss[0].weight != 1 ? loss_sum(b, loss, p->nloss, &sum)
+                                                     : loss[0];
+}
+
+/* The labels, the loss, and what is counted beside it. */
+static void build_loss(struct build *t, struct builder *b, const struct plan *p,
+                       struct tensor *lam, struct tensor *teacher, bool training)
+{
+    enum model_task task = p->model->family->task;
+
+    t->labels = build_labels(t, b, task);
+    if (training)
+        build_train_loss(t, b, p, lam, teacher);
+    else
+        t->loss = build_eval_loss(t, b, p, task);
     if (task == MODEL_SEGMENT)
-        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE, o.class_weight);
+        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE, p->class_weight);
     else
         (void)metrics(b, t->logits, t->labels, t->loss);
+}
+
+/* A classifier of a stage: of images its mean over all places, of tokens that of the class
+ * token or of all; a label map's at the stage's resolution. */
+static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
+                                const struct model_stage *stage)
+{
+    struct arena *mem = &b->g->arena;
+    char *name = arena_printf(mem, LOSSES_AUX "%d", i);
+    struct tensor *x = stage->x;
+    int out = (int)p->options.classes;
+
+    if (p->model->family->task == MODEL_SEGMENT)
+        return conv2d(b, x, arena_printf(mem, "%s.conv", name), .out = out, .kernel = 1,
+                      .bias = 1);
+    if (x->layout == LAYOUT_PLAIN)
+        x = layernorm(b, x, arena_printf(mem, "%s.norm", name));
+    if (stage->prefix) {
+        x = select_token(b, x, 0, arena_printf(mem, "%s.token", name));
+    } else {
+        if (x->layout == LAYOUT_PLAIN)
+            x = view_image(b, x, arena_printf(mem, "%s.image", name));
+        x = global_avgpool(b, x, arena_printf(mem, "%s.pool", name));
+    }
+    return linear(b, x, arena_printf(mem, "%s.fc", name), .out = out, .bias = 1);
+}
+
+/* The net with the stages that losses ask for; evaluations have their parameters, too. */
+static void build_net(struct build *t, struct builder *b, const struct plan *p,
+                      struct tensor *x)
+{
+    struct model_options o = p->options;
+    bool stages = p->teacher != NULL;
+
+    for (int i = 0; i < p->nloss; i++)
+        stages |= p->loss[i].stage >= 0;
+    t->heads = (struct model_stages){.last = MODEL_STAGES};
+    o.stages = stages ? &t->heads : NULL;
+    t->logits = model_build(b, p->model, &o, x);
+    for (int i = 0; i < p->nloss; i++) {
+        int stage = p->loss[i].stage;
+
+        if (stage >= 0 && !t->aux[stage])
+            t->aux[stage] = build_aux(b, p, stage, &t->heads.stage[stage]);
+    }
+}
+
+/* Forward only, as in an evaluation. */
+static struct tensor *build_teacher(struct builder *b, const struct plan *p,
+                                    struct tensor *x)
+{
+    bool training = b->g->training;
+    struct tensor *logits;
+
+    b->beside = "teacher.";
+    b->g->training = false;
+    logits = model_build(b, p->teacher, &p->teacher_options, x);
+    b->g->training = training;
+    b->beside = NULL;
+    return logits;
 }
 
 static void build_stages(struct build *t, struct builder *b, const struct plan *p,
@@ -122,17 +248,19 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
                           bool training, bool mixes)
 {
     struct tensor *x = build_input(t, b, p, training);
-    struct tensor *lam = NULL;
+    struct tensor *lam = NULL, *teacher = NULL;
 
     if (mixes)
         x = mix_(b, x, control_tensor(b), &lam, &p->mixing);
     if (p->nout) {
         build_stages(t, b, p, x);
     } else {
-        t->logits = model_build(b, p->model, &p->options, x);
+        build_net(t, b, p, x);
+        if (training && p->teacher)
+            teacher = build_teacher(b, p, x);
         if (p->quantized.enable && !training)
             build_quantized(t, b, p);
-        build_loss(t, b, p, lam, training);
+        build_loss(t, b, p, lam, teacher, training);
     }
     graph_flatten(b->g);
 }

@@ -3,7 +3,7 @@
  *
  * A training step is one graph:
  *   [resize] -> [flip] -> [color_jitter] -> [erase] -> normalize -> [mix] -> model
- *   -> cross_entropy -> metrics -> backward
+ *   [-> auxiliary classifiers, teacher] -> losses -> metrics -> backward
  *   -> [grads_accumulate -> all_reduce] -> grad_stats -> control_prepare -> optimizer
  *   -> [all_gather] -> running_stats -> [all_reduce] -> [ema] -> control_finish
  * Of several processes, buckets of gradients travel during the backward phase, and are
@@ -49,10 +49,12 @@ struct build {
     struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
                             * the logits' size, LABEL_IGNORE: not counted */
     struct tensor *logits, *loss;
-    struct model_stages *stages;  /* of a plan with .nout; no labels, logits, loss then */
-    struct precision_rules rules; /* AMP.FP32 and AMP.HALF, and what they matched */
-    int recomputed;               /* nodes that activation checkpointing duplicated */
-    struct update_segment *segment; /* of the optimizer, in the graph's arena */
+    struct model_stages *stages; /* of a plan with .nout; no labels, logits, loss then */
+    struct model_stages heads;   /* what losses and a teacher ask for */
+    struct tensor *aux[MODEL_STAGES]; /* logits of auxiliary classifiers */
+    struct precision_rules rules;     /* AMP.FP32 and AMP.HALF, and what they matched */
+    int recomputed;                   /* nodes that activation checkpointing duplicated */
+    struct update_segment *segment;   /* of the optimizer, in the graph's arena */
     int nsegment;
     struct shard shard;
 };

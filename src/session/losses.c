@@ -1,18 +1,27 @@
 #include "session/losses.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "config/names.h"
+#include "config/records.h"
 #include "image/label.h"
+#include "models/stages.h"
 #include "ops/bce.h"
 #include "ops/cross_entropy.h"
 #include "ops/cross_entropy2d.h"
+#include "ops/dice.h"
+#include "ops/distill.h"
+#include "ops/focal.h"
 #include "ops/image.h"
+#include "ops/ohem.h"
+#include "session/model_config.h"
 
 static struct tensor *build_cross_entropy(struct builder *b, const struct loss_options *o,
                                           struct tensor *logits, struct tensor *labels,
                                           struct tensor *lam)
 {
-    return cross_entropy(b, logits, labels, lam, "loss", .smoothing = o->smoothing);
+    return cross_entropy(b, logits, labels, lam, o->layer, .smoothing = o->smoothing);
 }
 
 static struct tensor *build_cross_entropy2d(struct builder *b,
@@ -20,7 +29,7 @@ static struct tensor *build_cross_entropy2d(struct builder *b,
                                             struct tensor *logits, struct tensor *labels,
                                             struct tensor *lam)
 {
-    struct cross_entropy2d_attrs a = {.layer = "loss", .ignore = LABEL_IGNORE};
+    struct cross_entropy2d_attrs a = {.layer = o->layer, .ignore = LABEL_IGNORE};
 
     (void)lam;
     a.weighted = o->class_weight != NULL;
@@ -33,14 +42,53 @@ static struct tensor *build_bce(struct builder *b, const struct loss_options *o,
                                 struct tensor *logits, struct tensor *labels,
                                 struct tensor *lam)
 {
-    return bce(b, logits, labels, lam, "loss", .smoothing = o->smoothing,
+    return bce(b, logits, labels, lam, o->layer, .smoothing = o->smoothing,
                .threshold = o->threshold, .has_threshold = o->has_threshold,
                .sum_classes = o->sum_classes);
+}
+
+static struct tensor *build_focal(struct builder *b, const struct loss_options *o,
+                                  struct tensor *logits, struct tensor *labels,
+                                  struct tensor *lam)
+{
+    bool pixels = tensor_is_image(logits);
+
+    return focal(b, logits, labels, lam, o->layer, .gamma = o->gamma,
+                 .smoothing = pixels ? 0 : o->smoothing, .ignore = LABEL_IGNORE);
+}
+
+static struct tensor *build_dice(struct builder *b, const struct loss_options *o,
+                                 struct tensor *logits, struct tensor *labels,
+                                 struct tensor *lam)
+{
+    (void)lam;
+    return dice(b, logits, labels, o->layer, .smooth = o->smooth, .squared = o->squared,
+                .ignore = LABEL_IGNORE);
+}
+
+static struct tensor *build_ohem(struct builder *b, const struct loss_options *o,
+                                 struct tensor *logits, struct tensor *labels,
+                                 struct tensor *lam)
+{
+    (void)lam;
+    return ohem(b, logits, labels, o->layer, .thresh = o->thresh,
+                .min_share = o->min_share, .ignore = LABEL_IGNORE);
+}
+
+static struct tensor *build_distill(struct builder *b, const struct loss_options *o,
+                                    struct tensor *logits, struct tensor *labels,
+                                    struct tensor *lam)
+{
+    (void)lam;
+    return distill(b, logits, labels, o->teacher, o->layer, .temperature = o->temperature,
+                   .hard = o->hard, .ignore = LABEL_IGNORE);
 }
 
 const struct loss loss_cross_entropy = {
     .name = "cross_entropy",
     .help = "cross entropy of softmax: of images, or of the pixels of a segmentation",
+    .fields = (const char *const[]){"stage", "smoothing", NULL},
+    .weighted = true,
     .build =
         {[MODEL_CLASSIFY] = build_cross_entropy, [MODEL_SEGMENT] = build_cross_entropy2d},
 };
@@ -50,10 +98,44 @@ static const struct loss loss_bce = {
     .help = "binary cross entropy of each class (timm's BinaryCrossEntropy)",
     .reads =
         (const char *const[]){"TRAIN.LOSS.TARGET_THRESH", "TRAIN.LOSS.SUM_CLASSES", NULL},
+    .fields =
+        (const char *const[]){"stage", "smoothing", "target_thresh", "sum_classes", NULL},
     .build = {[MODEL_CLASSIFY] = build_bce},
 };
 
-static const struct loss *const losses[] = {&loss_cross_entropy, &loss_bce, NULL};
+static const struct loss loss_focal = {
+    .name = "focal",
+    .help =
+        "cross entropy that what is classified well hardly counts in (Lin et al. 2017)",
+    .fields = (const char *const[]){"stage", "smoothing", "gamma", NULL},
+    .build = {[MODEL_CLASSIFY] = build_focal, [MODEL_SEGMENT] = build_focal},
+};
+
+static const struct loss loss_dice = {
+    .name = "dice",
+    .help = "overlap of each class with its label map (Milletari et al. 2016)",
+    .fields = (const char *const[]){"stage", "smooth", "squared", NULL},
+    .build = {[MODEL_SEGMENT] = build_dice},
+};
+
+static const struct loss loss_ohem = {
+    .name = "ohem",
+    .help = "cross entropy of the hard pixels alone (BiSeNet's OhemCELoss)",
+    .fields = (const char *const[]){"stage", "thresh", "min_share", NULL},
+    .build = {[MODEL_SEGMENT] = build_ohem},
+};
+
+static const struct loss loss_distill = {
+    .name = "distill",
+    .help = "what the logits of MODEL.TEACHER ask for (DeiT's DistillationLoss)",
+    .fields = (const char *const[]){"temperature", "hard", NULL},
+    .teacher = true,
+    .build = {[MODEL_CLASSIFY] = build_distill, [MODEL_SEGMENT] = build_distill},
+};
+
+static const struct loss *const losses[] = {
+    &loss_cross_entropy, &loss_bce,     &loss_focal, &loss_dice,
+    &loss_ohem,          &loss_distill, NULL};
 
 static struct named loss_at(const void *table, int i)
 {
@@ -66,33 +148,252 @@ static struct named loss_at(const void *table, int i)
 
 const struct names loss_names = {.at = loss_at, .table = losses};
 
+static const struct config_loss *item_of(const struct config *cfg, int i)
+{
+    return RECORD(cfg->losses, struct config_loss, i);
+}
+
+/* NULL: there is no such loss. */
+static const struct loss *loss_find(const char *name)
+{
+    int i = names_find(&loss_names, name);
+
+    return i < 0 ? NULL : losses[i];
+}
+
+/* ---- what is wrong with them ------------------------------------------------------- */
+
+static bool reads_field(const struct loss *l, const char *field)
+{
+    for (const char *const *f = l->fields; f && *f; f++)
+        if (!strcmp(*f, field))
+            return true;
+    return !strcmp(field, "type") || !strcmp(field, "weight");
+}
+
+static void check_task(const struct config *cfg, const struct model *m,
+                       const struct loss *l, const char *key, struct problems *p)
+{
+    if (!m || l->build[m->family->task])
+        return;
+    if (m->family->task == MODEL_SEGMENT)
+        config_blame(cfg, p, KEYS(key), "%s %s is of whole images, and %s labels pixels",
+                     key, l->name, cfg->model.name);
+    else
+        config_blame(cfg, p, KEYS(key), "%s %s is of pixels, and %s labels whole images",
+                     key, l->name, cfg->model.name);
+}
+
+static void check_stage(const struct config *cfg, const struct model *m, int i,
+                        struct problems *p)
+{
+    const struct config_loss *c = item_of(cfg, i);
+    struct model_stages all;
+    struct arena mem = {0};
+    struct model_options o;
+
+    if (c->stage < 0 || !m || p->nerror)
+        return;
+    o = model_options_of_config(cfg, &mem);
+    model_stages_list(m, &o, (int)cfg->model.in_chans, config_height(cfg),
+                      config_width(cfg), &all);
+    if (c->stage >= all.n)
+        config_blame(
+            cfg, p, KEYS("LOSSES"),
+            "LOSSES: its item %d is of stage %lld, and the last of %s is %d", i,
+            (long long)c->stage, m->name, all.n - 1);
+    arena_release(&mem);
+}
+
+static void check_item(const struct config *cfg, const struct model *m, int i,
+                       struct problems *p)
+{
+    const struct config_loss *c = item_of(cfg, i);
+    const struct value *map = &config_get(cfg, "LOSSES")->list.item[i];
+    const struct loss *l = loss_find(c->type);
+    struct strbuf why = STRBUF_INIT;
+
+    if (!names_known(&loss_names, c->type, &why))
+        config_blame(cfg, p, KEYS("LOSSES"), "LOSSES: the type of its item %d %s", i,
+                     why.buf);
+    strbuf_release(&why);
+    if (!l)
+        return;
+    for (int k = 0; k < map->list.n; k += 2)
+        if (!reads_field(l, map->list.item[k].s))
+            config_blame(cfg, p, KEYS("LOSSES"),
+                         "LOSSES: its item %d has a %s, which %s does not read", i,
+                         map->list.item[k].s, l->name);
+    check_task(cfg, m, l, "LOSSES", p);
+    check_stage(cfg, m, i, p);
+}
+
+static void check_teacher(const struct config *cfg, const struct model *m, bool needed,
+                          struct problems *p)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *teacher;
+
+    if (!needed) {
+        config_warn_unread(cfg, p, "MODEL.TEACHER", "no loss is distill");
+        config_warn_unread(cfg, p, "MODEL.TEACHER_MODEL", "no loss is distill");
+        return;
+    }
+    if (!*cfg->model.teacher)
+        config_blame(cfg, p, KEYS("MODEL.TEACHER", "LOSSES", "TRAIN.LOSS.NAME"),
+                     "a loss distills, and MODEL.TEACHER names no file");
+    if (!m)
+        return;
+    teacher = teacher_find(cfg, &why);
+    if (!teacher)
+        config_blame(cfg, p, KEYS("MODEL.TEACHER_MODEL"), "MODEL.TEACHER_MODEL: %s",
+                     why.buf);
+    else if (teacher->family->task != m->family->task)
+        config_blame(cfg, p, KEYS("MODEL.TEACHER_MODEL"),
+                     "MODEL.TEACHER_MODEL: %s labels %s, and %s %s", teacher->name,
+                     teacher->family->task == MODEL_SEGMENT ? "pixels" : "whole images",
+                     m->name,
+                     m->family->task == MODEL_SEGMENT ? "pixels" : "whole images");
+    strbuf_release(&why);
+}
+
+/* That all of LOSSES together make sense. */
+static void check_list(const struct config *cfg, const struct model *m,
+                       struct problems *p)
+{
+    const struct float_list *w = &cfg->train.class_weights;
+    bool main = false, teacher = false, weighted = false;
+
+    for (int i = 0; i < cfg->losses.n; i++) {
+        const struct loss *l = loss_find(item_of(cfg, i)->type);
+
+        main |= item_of(cfg, i)->stage < 0 && item_of(cfg, i)->weight > 0;
+        teacher |= l && l->teacher;
+        weighted |= l && l->weighted;
+    }
+    if (cfg->losses.n > LOSSES_MOST)
+        config_blame(cfg, p, KEYS("LOSSES"), "LOSSES has %d items, more than %d",
+                     cfg->losses.n, LOSSES_MOST);
+    else if (!main)
+        config_blame(cfg, p, KEYS("LOSSES"),
+                     "LOSSES: no loss with a weight is of the logits themselves");
+    if (!weighted && (w->item || w->n != CLASS_WEIGHTS_NONE))
+        config_blame(cfg, p, KEYS("TRAIN.CLASS_WEIGHTS", "LOSSES"),
+                     "TRAIN.CLASS_WEIGHTS: of the losses only cross_entropy reads them");
+    check_teacher(cfg, m, teacher, p);
+}
+
+/* Keys of the one loss that items of LOSSES have as theirs. */
+static void check_unread(const struct config *cfg, struct problems *p)
+{
+    static const char *const keys[] = {"TRAIN.LOSS.NAME", "TRAIN.LOSS.TARGET_THRESH",
+                                       "TRAIN.LOSS.SUM_CLASSES"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        config_warn_unread(cfg, p, keys[i], "LOSSES says what is learned from");
+}
+
 void loss_check(const struct config *cfg, const struct model *m, struct problems *p)
 {
-    if (!names_check(&loss_names, cfg, p, "TRAIN.LOSS.NAME") || !m)
+    const struct loss *l;
+
+    if (cfg->losses.n) {
+        for (int i = 0; i < cfg->losses.n; i++)
+            check_item(cfg, m, i, p);
+        check_list(cfg, m, p);
+        check_unread(cfg, p);
         return;
-    if (!loss_of_config(cfg)->build[m->family->task])
-        config_blame(cfg, p, KEYS("TRAIN.LOSS.NAME"),
-                     "TRAIN.LOSS.NAME %s is of whole images, and %s labels pixels",
-                     cfg->train.loss.name, cfg->model.name);
+    }
+    if (!names_check(&loss_names, cfg, p, "TRAIN.LOSS.NAME"))
+        return;
+    l = loss_find(cfg->train.loss.name);
+    if (!l)
+        return;
+    check_task(cfg, m, l, "TRAIN.LOSS.NAME", p);
+    check_teacher(cfg, m, l->teacher, p);
 }
 
-const struct loss *loss_of_config(const struct config *cfg)
+bool losses_is_aux(const char *name)
 {
-    int i = names_find(&loss_names, cfg->train.loss.name);
+    size_t digits;
 
-    if (i < 0)
-        usage("there is no TRAIN.LOSS.NAME '%s'", cfg->train.loss.name);
-    return losses[i];
+    if (strncmp(name, LOSSES_AUX, strlen(LOSSES_AUX)) != 0)
+        return false;
+    name += strlen(LOSSES_AUX);
+    digits = strspn(name, "0123456789");
+    return digits && name[digits] == '.';
 }
 
-struct loss_options loss_options_of_config(const struct config *cfg,
-                                           const float *class_weight)
+/* ---- of a configuration ------------------------------------------------------------ */
+
+static struct loss_options defaults_of(const struct config *cfg,
+                                       const float *class_weight)
 {
+    struct config_loss c;
+
+    config_loss_default(&c);
     return (struct loss_options){
         .smoothing = (float)cfg->model.label_smoothing,
         .threshold = (float)cfg->train.loss.target_thresh.value,
         .has_threshold = cfg->train.loss.target_thresh.has,
         .sum_classes = cfg->train.loss.sum_classes,
+        .gamma = (float)c.gamma,
+        .smooth = (float)c.smooth,
+        .squared = c.squared,
+        .thresh = (float)c.thresh,
+        .min_share = (float)c.min_share,
+        .temperature = (float)c.temperature,
+        .hard = c.hard,
         .class_weight = class_weight,
+        .layer = "loss",
     };
+}
+
+static struct loss_options options_of(const struct config *cfg, const float *class_weight,
+                                      const struct config_loss *c)
+{
+    struct loss_options o = defaults_of(cfg, class_weight);
+
+    if (c->smoothing.has)
+        o.smoothing = (float)c->smoothing.value;
+    o.threshold = (float)c->target_thresh.value;
+    o.has_threshold = c->target_thresh.has;
+    o.sum_classes = c->sum_classes;
+    o.gamma = (float)c->gamma;
+    o.smooth = (float)c->smooth;
+    o.squared = c->squared;
+    o.thresh = (float)c->thresh;
+    o.min_share = (float)c->min_share;
+    o.temperature = (float)c->temperature;
+    o.hard = c->hard;
+    return o;
+}
+
+static const struct loss *known(const char *name)
+{
+    const struct loss *l = loss_find(name);
+
+    if (!l)
+        usage("there is no loss '%s'", name);
+    return l;
+}
+
+int losses_of_config(const struct config *cfg, const float *class_weight,
+                     struct loss_item item[LOSSES_MOST])
+{
+    if (!cfg->losses.n)
+        item[0] = (struct loss_item){
+            .loss = known(cfg->train.loss.name),
+            .o = defaults_of(cfg, class_weight),
+            .weight = 1,
+            .stage = -1,
+        };
+    for (int i = 0; i < cfg->losses.n && i < LOSSES_MOST; i++)
+        item[i] = (struct loss_item){
+            .loss = known(item_of(cfg, i)->type),
+            .o = options_of(cfg, class_weight, item_of(cfg, i)),
+            .weight = (float)item_of(cfg, i)->weight,
+            .stage = (int)item_of(cfg, i)->stage,
+        };
+    return cfg->losses.n ? cfg->losses.n : 1;
 }

@@ -212,6 +212,29 @@ const struct model *model_of_config(const struct config *cfg)
     return m;
 }
 
+const struct model *teacher_find(const struct config *cfg, struct strbuf *why)
+{
+    const char *name = cfg->model.teacher_model;
+    const struct model_family *f = *name ? model_family_of(name) : NULL;
+
+    if (!*name)
+        return find(cfg, why);
+    if (!f)
+        strbuf_addf(why, "there is no model '%s' (`trainc models` lists them)", name);
+    return f ? model_find(f->type, name, why) : NULL;
+}
+
+const struct model *teacher_of_config(const struct config *cfg)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = teacher_find(cfg, &why);
+
+    if (!m)
+        usage("MODEL.TEACHER_MODEL: %s", why.buf);
+    strbuf_release(&why);
+    return m;
+}
+
 uint8_t model_mean_byte(const struct config *cfg, int channel)
 {
     double v = rint(255 * input_mean(cfg, channel));

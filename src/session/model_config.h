@@ -63,6 +63,11 @@ void model_check_labels(const struct config *cfg, struct problems *p);
  * there is none. */
 const struct model *model_of_config(const struct config *cfg);
 
+/* The row of MODEL.TEACHER_MODEL, or the run's own; NULL with the reason in `why`. Of what
+ * was found good. */
+const struct model *teacher_find(const struct config *cfg, struct strbuf *why);
+const struct model *teacher_of_config(const struct config *cfg);
+
 /* What model_check has found good. The family's options and their lists are in `mem`,
  * texts in them are the configuration's. */
 struct model_options model_options_of_config(const struct config *cfg, struct arena *mem);

@@ -182,6 +182,22 @@ void plan_meet(const struct config *cfg)
     (void)norms_of(cfg);
 }
 
+static void plan_losses(struct plan *p, const struct config *cfg)
+{
+    bool teacher = false;
+
+    p->nloss = losses_of_config(cfg, p->class_weight, p->loss);
+    for (int i = 0; i < p->nloss; i++)
+        teacher |= p->loss[i].loss->teacher;
+    if (!teacher)
+        return;
+    p->teacher = teacher_of_config(cfg);
+    p->teacher_options = (struct model_options){.classes = cfg->model.num_classes};
+    if (p->teacher == p->model && !*cfg->model.teacher_model)
+        p->teacher_options = p->options;
+    p->teacher_options.stages = NULL;
+}
+
 void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                const float *class_weight, const struct backend *backend,
                struct device *dev)
@@ -193,8 +209,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
         .bucket_bytes = cfg->dist.bucket_mb << 20,
         .shard = cfg->dist.shard_optimizer && dist_world() > 1,
         .half_gradients = cfg->dist.half_gradients,
-        .loss = loss_of_config(cfg),
-        .loss_options = loss_options_of_config(cfg, class_weight),
+        .class_weight = class_weight,
         .freeze = cfg->train.freeze.item,
         .nfreeze = cfg->train.freeze.n,
         .recompute = cfg->train.use_checkpoint,
@@ -207,6 +222,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     };
     p->norms = norms_of(cfg);
     p->options = model_options_of_config(cfg, &p->mem);
+    plan_losses(p, cfg);
     plan_input(p, cfg);
     p->augment = device_augment_of_config(cfg);
     p->resizes = device_resizes(cfg);

@@ -57,8 +57,12 @@ struct plan {
 
     struct quantized_choice quantized; /* in inference */
 
-    const struct loss *loss; /* of training */
-    struct loss_options loss_options;
+    struct loss_item loss[LOSSES_MOST]; /* of training */
+    int nloss;
+    const float *class_weight; /* of segmentation; NULL: each weighs 1 */
+    /* A net that a loss learns from, forward only; NULL: none. */
+    const struct model *teacher;
+    struct model_options teacher_options;
 
     const char *const *freeze; /* patterns of TRAIN.FREEZE; the configuration's */
     int nfreeze;

@@ -156,6 +156,9 @@ void session_set(struct session *s, enum memory m, const float *src);
  * has a share (DIST.SHARD_OPTIMIZER). */
 void session_lend_moments(const struct session *s);
 void session_set_control(struct session *s, const struct control *c);
+/* The constants of training, in the order of session_flat(): constant_len floats. Packed
+ * copies follow. */
+void session_set_constants(struct session *s, const float *src);
 /* After session_set: packed copies follow; at O3 the weights are rounded first. */
 void session_refresh(struct session *s);
 

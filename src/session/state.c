@@ -88,6 +88,15 @@ void session_set(struct session *s, enum memory m, const float *src)
         s->backend->copy_in(s->device, s->base[m], src, session_flat_bytes(s, m));
 }
 
+void session_set_constants(struct session *s, const float *src)
+{
+    const struct flat *f = session_flat(s);
+
+    s->backend->copy_in(s->device, (float *)s->base[MEMORY_WEIGHTS] + f->weights_len, src,
+                        (size_t)f->constant_len * sizeof(float));
+    session_refresh(s);
+}
+
 static void round_weights(struct session *s)
 {
     const struct build *b = &s->build[SESSION_TRAIN];

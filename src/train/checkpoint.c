@@ -95,7 +95,7 @@ static size_t largest_tensor(const struct flat *f)
 
 static void put_class_weights(struct strbuf *text, const struct session *s)
 {
-    const float *weight = s->plan.loss_options.class_weight;
+    const float *weight = s->plan.class_weight;
 
     for (int c = 0; weight && c < s->cfg->model.num_classes; c++)
         strbuf_addf(text, "%s%.9g", c ? ", " : "[", (double)weight[c]);
@@ -375,7 +375,7 @@ static int read_all(const struct safetensors *file, struct session *s,
         return -1;
     *state = got;
     if (s->program[SESSION_TRAIN]) {
-        class_weights_compare(file, s->plan.loss_options.class_weight,
+        class_weights_compare(file, s->plan.class_weight,
                               s->cfg->model.num_classes);
         session_set_control(s, &c);
     }

@@ -162,6 +162,8 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         l->flat[seg->offset] = 0;
     } else if (!file && unread(l, t)) {
         log_info("pretrained: %s: not in the file, and no layer reads it", t->name);
+    } else if (!file && losses_is_aux(t->name)) {
+        log_info("pretrained: %s: not in the file, starts afresh", t->name);
     } else if (!file && may_skip(l, t->name)) {
         skip(l, t->name, "not in the file, starts afresh");
         l->fresh++;
@@ -169,7 +171,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
         log_warning("pretrained: %s: not in the file", t->name);
         l->missing++;
     } else if (!remake && !statedict_fits(t, file)) {
-        bool fresh = unread(l, t) ||
+        bool fresh = unread(l, t) || losses_is_aux(t->name) ||
                      (of_head(l, t->name) && !l->all && other_classes(l)) ||
                      may_skip(l, t->name);
 
@@ -192,24 +194,27 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     strbuf_release(&why);
 }
 
-/* Names that a state dict may have beside the model's. */
-static bool expected_extra(const struct loading *l, const char *name)
-{
-    const char *const *word = l->family->computed;
-
-    for (; word && *word; word++)
-        if (strstr(name, *word))
-            return true;
-    return (l->file.ours && strncmp(name, "ema.", 4) != 0) ||
-           !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
-}
-
 /* As the model would call it. */
 static const char *without_prefix(const struct loading *l, const char *name)
 {
     size_t n = strlen(l->prefix);
 
     return strncmp(name, l->prefix, n) ? name : name + n;
+}
+
+/* Names that a state dict may have beside the model's. */
+static bool expected_extra(const struct loading *l, const char *name)
+{
+    const char *const *word = l->family->computed;
+
+    if (losses_is_aux(without_prefix(l, name)))
+        return true;
+
+    for (; word && *word; word++)
+        if (strstr(name, *word))
+            return true;
+    return (l->file.ours && strncmp(name, "ema.", 4) != 0) ||
+           !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }
 
 /* A net that ends with a stage has no place for the rest of a file. */

@@ -14,6 +14,7 @@
 #include "train/data_config.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
+#include "train/teacher.h"
 #include "train/trainer_run.h"
 
 struct val_line trainer_no_val(void)
@@ -302,6 +303,7 @@ void trainer_start(struct trainer *t, struct config *cfg)
         saves_sweep(t->output.dir);
     saves_check_room(&t->saves, &t->session);
     session_alloc(&t->session);
+    teacher_load(&t->session);
     fit_report(&t->session, "at the start");
     t->state = (struct run_state){
         .best_score = -1,

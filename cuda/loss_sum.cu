@@ -1,0 +1,51 @@
+/* The weighted sum of losses, and the share of one in its gradient: one thread. */
+#include "ops/loss_sum.h"
+
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "graph/kernel.h"
+
+struct loss_terms {
+    const float *loss[LOSS_SUM_MOST];
+    float weight[LOSS_SUM_MOST];
+    int n;
+};
+
+__global__ void loss_add(loss_terms t, float *to)
+{
+    double sum = 0;
+
+    for (int i = 0; i < t.n; i++)
+        sum += (double)t.weight[i] * (double)*t.loss[i];
+    *to = (float)sum;
+}
+
+static const char *loss_sum_claim(struct region *r, struct graph *, struct node *n,
+                                  struct device *)
+{
+    if (n->op != &op_loss_sum && n->op != &op_loss_share)
+        return "not a sum of losses";
+    region_take_alone(r, n);
+    return nullptr;
+}
+
+static void loss_sum_run(struct step *s, struct device *dev)
+{
+    const struct loss_sum_attrs *sum = (const struct loss_sum_attrs *)s->node->attrs;
+    const struct loss_share_attrs *share =
+        (const struct loss_share_attrs *)s->node->attrs;
+    loss_terms t = {};
+
+    t.n = s->nin;
+    for (int i = 0; i < t.n; i++) {
+        t.loss[i] = (const float *)s->in[i];
+        t.weight[i] = s->node->op == &op_loss_sum ? sum->weight[i] : share->weight;
+    }
+    LAUNCH(dev, loss_add, 1, 1, 0, t, (float *)s->out[0]);
+}
+
+extern const struct kernel cuda_loss_sum = {
+    .name = "cuda loss_sum",
+    .claim = loss_sum_claim,
+    .run = loss_sum_run,
+};

@@ -1,0 +1,27 @@
+/*
+ * loss_sum: the weighted sum of losses, sum_i weight_i loss_i, fp32 [1]. Its gradient by
+ * each is loss_share: weight_i dloss.
+ */
+#ifndef OPS_LOSS_SUM_H
+#define OPS_LOSS_SUM_H
+
+#include "graph/graph.h"
+
+enum { LOSS_SUM_MOST = 16 };
+
+struct loss_sum_attrs {
+    const char *layer;
+    float weight[LOSS_SUM_MOST]; /* one for each input */
+};
+
+struct loss_share_attrs {
+    const char *layer;
+    float weight;
+};
+
+struct tensor *loss_sum(struct builder *b, struct tensor *const *loss, int n,
+                        const struct loss_sum_attrs *a);
+
+extern const struct op op_loss_sum, op_loss_share;
+
+#endif

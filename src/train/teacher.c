@@ -1,0 +1,131 @@
+#include "train/teacher.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "graph/flat.h"
+#include "io/weights_file.h"
+#include "train/statedict.h"
+#include "train/weights_cache.h"
+
+struct loading {
+    const struct flat *flat;
+    const char *path, *prefix;
+    struct weights_file file;
+    float *to; /* the constants */
+    void *packed;
+    char *missing; /* the first; NULL */
+    int nmissing;
+};
+
+static const struct segment *constant(const struct flat *f, int i)
+{
+    return &f->segment[f->nsegment + i];
+}
+
+/* Its name without that of the net beside. */
+static const char *own_name(const struct tensor *t)
+{
+    return strchr(t->name, '.') + 1;
+}
+
+static const struct safetensors_tensor *find(const struct loading *l, const char *prefix,
+                                             const struct tensor *t)
+{
+    char *name = xasprintf("%s%s", prefix, own_name(t));
+    const struct safetensors_tensor *found = weights_file_find(&l->file, name);
+
+    free(name);
+    return found;
+}
+
+/* The one that the most tensors have. */
+static const char *best_prefix(const struct loading *l)
+{
+    static const char *const usual[] = {"ema.", "", "module.", "_orig_mod.", "model."};
+    const char *best = "";
+    int most = 0;
+
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        int n = 0;
+
+        for (int k = 0; k < l->flat->nconstant; k++)
+            n += find(l, usual[i], constant(l->flat, k)->tensor) != NULL;
+        if (n > most) {
+            most = n;
+            best = usual[i];
+        }
+    }
+    return best;
+}
+
+static void miss(struct loading *l, const struct tensor *t, const char *why)
+{
+    if (!l->nmissing++)
+        l->missing = xasprintf("%s %s", own_name(t), why);
+}
+
+static void load_one(struct loading *l, const struct segment *seg)
+{
+    struct segment at = *seg;
+    const struct safetensors_tensor *file = find(l, l->prefix, seg->tensor);
+    struct strbuf why = STRBUF_INIT;
+
+    at.offset -= l->flat->weights_len;
+    if (!file && statedict_is_counter(seg->tensor))
+        return;
+    if (!file)
+        miss(l, seg->tensor, "is not in the file");
+    else if (!statedict_fits(seg->tensor, file))
+        miss(l, seg->tensor, "has another shape there");
+    else if (weights_file_read(&l->file, file, l->packed, &why))
+        die("MODEL.TEACHER: %s", why.buf);
+    else if (!statedict_unpack(&at, l->to, l->packed, file->dtype))
+        miss(l, seg->tensor, "has a dtype that is not read");
+    strbuf_release(&why);
+}
+
+static void open_file(struct loading *l)
+{
+    struct strbuf why = STRBUF_INIT;
+    size_t most = 1;
+
+    if (weights_file_open(&l->file, l->path, true, &why) ||
+        weights_file_verify(&l->file, &why))
+        die("MODEL.TEACHER: %s", why.buf);
+    for (size_t i = 0; i < l->file.n; i++)
+        most = l->file.tensor[i].size > most ? l->file.tensor[i].size : most;
+    l->packed = xmalloc(most);
+    l->prefix = best_prefix(l);
+    strbuf_release(&why);
+}
+
+void teacher_load(struct session *s)
+{
+    struct loading l = {.flat = session_flat(s)};
+    const struct model *m = s->plan.teacher;
+    char *path;
+
+    if (!m)
+        return;
+    l.path = path = weights_path_checked(s->cfg->model.teacher, m->name);
+    open_file(&l);
+    l.to = xcalloc((size_t)l.flat->constant_len + 1, sizeof(*l.to));
+    for (int i = 0; i < l.flat->nconstant; i++)
+        load_one(&l, constant(l.flat, i));
+    if (l.nmissing)
+        die("MODEL.TEACHER: '%s' does not fit %s with %lld classes: %d of its tensors: "
+            "%s "
+            "(MODEL.TEACHER_MODEL names the teacher's net)",
+            path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
+    session_set_constants(s, l.to);
+    log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,
+             strcmp(l.prefix, "ema.") ? "" : " from the EMA weights");
+    weights_file_close(&l.file);
+    free(l.packed);
+    free(l.to);
+    free(path);
+}

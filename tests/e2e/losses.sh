@@ -1,0 +1,96 @@
+#!/bin/bash
+# LOSSES and MODEL.TEACHER: several losses with weights, auxiliary classifiers, distillation, of
+# images and of pixels; a run that is resumed is the same; checkpoints have the auxiliary
+# classifiers and no teacher; mistakes are one line.
+#
+#   tests/e2e/losses.sh [TRAINC]
+set -u
+trainc=$(realpath "${1:-./trainc}")
+here=$(realpath "$(dirname "$0")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-losses.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
+smoke=$here/configs/smoke
+train() { # TAG LOSSES [ARGUMENT...]
+  "$trainc" --cfg "${cfg:-$smoke/synthetic.yaml}" --output out --tag "$1" --opts LOSSES "$2" "${@:3}" >log 2>&1
+}
+learned() { cut -d, -f1-10 "out/$net/$1/summary.csv"; }
+bytes() { stat -c %s "out/$net/$1/last.safetensors"; }
+net=resnet20
+
+# One loss of weight 1 is that loss; its weight scales the gradient, which SGD's rate sees.
+train plain "[]" || { cat log; fail "without LOSSES"; }
+train one "[{type: cross_entropy}]" || { cat log; fail "one loss"; }
+[ "$(learned plain)" = "$(learned one)" ] || fail "one loss of LOSSES is another"
+train halves "[{type: cross_entropy, weight: 0.5}, {type: cross_entropy, weight: 0.5}]" || { cat log; fail "halves"; }
+paste -d, <(learned plain | tail -1) <(learned halves | tail -1) | awk -F, '{d = $2 - $12; exit !(d * d < 1e-6)}' ||
+  fail "two halves are no whole: $(learned plain | tail -1) and $(learned halves | tail -1)"
+
+# Auxiliary classifiers are trained and saved; a resumed run is the same, bit for bit.
+several="[{type: cross_entropy}, {type: focal, weight: 0.5}, {type: bce, weight: 0.4, stage: 2}, {type: cross_entropy, weight: 0.1, stage: 0}]"
+train aux "$several" || { cat log; fail "auxiliary classifiers"; }
+grep -qa '"aux2.fc.weight"' out/$net/aux/last.safetensors && grep -qa '"aux0.fc.bias"' out/$net/aux/last.safetensors ||
+  fail "no auxiliary classifiers in the checkpoint"
+train again "$several" HOOKS "[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
+[ $? = 143 ] || { cat log; fail "the first part of a run that is resumed"; }
+train again "$several" HOOKS "[]" || { cat log; fail "a resumed run"; }
+has "resumed from" log
+[ "$(learned aux)" = "$(learned again)" ] || { learned aux; learned again; fail "a resumed run is another"; }
+"$trainc" eval --resume out/$net/aux/last.safetensors >log 2>&1 || { cat log; fail "eval"; }
+# ... and other nets can do without them.
+train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || { cat log; fail "weights without auxiliary classifiers"; }
+train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || { cat log; fail "weights with new auxiliary classifiers"; }
+has "aux2.fc.weight: not in the file, starts afresh" log
+
+# A teacher: in the program, in no checkpoint.
+soft="[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, temperature: 3}]"
+train soft "$soft" MODEL.TEACHER out/$net/plain/last.safetensors || { cat log; fail "a teacher"; }
+has "teacher 'out/$net/plain/last.safetensors': resnet20, .* tensors loaded from the EMA weights" log
+grep -qa '"teacher\.' out/$net/soft/last.safetensors && fail "the teacher is in the checkpoint"
+[ $(($(bytes soft) - $(bytes plain))) -lt 4096 ] || fail "a checkpoint is larger: $(bytes soft), $(bytes plain)"
+train hard "[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, hard: True}]" MODEL.TEACHER \
+  out/$net/plain/last.safetensors || { cat log; fail "a hard teacher"; }
+[ "$(learned soft)" = "$(learned hard)" ] && fail "soft and hard are the same"
+# What teaches itself has nothing to learn: the gradient is 0, but for dropped precision.
+train same "[{type: distill}]" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.PRETRAINED out/$net/plain/last.safetensors \
+  TRAIN.BASE_LR 0 TRAIN.WARMUP_LR 0 TRAIN.MIN_LR 0 TRAIN.FREEZE "['bn*', '*.bn*']" AUG.MIXUP 0 AMP_ENABLE False TRAIN.EPOCHS 1 ||
+  { cat log; fail "its own teacher"; }
+learned same | tail -1 | awk -F, '{exit !($2 < 1e-4)}' || fail "its own teacher: $(learned same | tail -1)"
+train other "$soft" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.TEACHER_MODEL resnet32
+[ $? = 1 ] || fail "a teacher that does not fit"
+has "MODEL.TEACHER: 'out/$net/plain/last.safetensors' does not fit resnet32 with 4 classes: .* tensors: .* is not in the file" log
+
+# Pixels.
+cfg=$smoke/segment.yaml net=$(basename "$(ls -d out/*/ | head -1)")
+train pixels "[{type: ohem}, {type: dice, weight: 0.5}, {type: cross_entropy, weight: 0.4, stage: 2}]" || { cat log; fail "pixels"; }
+has "mIoU" log
+cfg=
+
+# Mistakes: one line, and exit code 2.
+refused() { # LOSSES MESSAGE [ARGUMENT...]
+  train bad "$1" "${@:3}"; rc=$?
+  [ $rc = 2 ] && [ "$(wc -l <log)" = 1 ] && has "$2" log || { cat log; fail "'$1': exit code $rc"; }
+}
+refused "[{weight: 1}]" "LOSSES: its item 0 has no type"
+refused "[{type: focall}]" "LOSSES: the type of its item 0 must be one of .* (did you mean focal?)"
+refused "[{type: dice}]" "LOSSES dice is of pixels, and resnet20 labels whole images"
+refused "[{type: cross_entropy, gamma: 2}]" "its item 0 has a gamma, which cross_entropy does not read"
+refused "[{type: focal, gama: 2}]" "not of 'gama' (did you mean gamma?)"
+refused "[{type: focal, gamma: -1}]" "its item 0 has a wrong gamma: it must be in \\[0, 100\\], not -1.0"
+refused "[{type: cross_entropy, stage: 1}]" "no loss with a weight is of the logits themselves"
+refused "[{type: cross_entropy}, {type: focal, stage: 9}]" "its item 1 is of stage 9, and the last of resnet20 is 3"
+refused "[{type: distill}]" "a loss distills, and MODEL.TEACHER names no file"
+refused "[{type: distill}]" "MODEL.TEACHER: there is no file 'x'" MODEL.TEACHER x
+refused "[{type: distill}]" "MODEL.TEACHER_MODEL: there is no model 'x'" MODEL.TEACHER "$smoke/segment.yaml" MODEL.TEACHER_MODEL x
+refused "[{type: distill}]" "MODEL.TEACHER_MODEL: erfnet labels pixels, and resnet20 whole images" \
+  MODEL.TEACHER "$smoke/segment.yaml" MODEL.TEACHER_MODEL erfnet
+refused "cross_entropy" "LOSSES must be a list of dict"
+train note "[{type: cross_entropy}]" MODEL.TEACHER x TRAIN.LOSS.NAME bce TRAIN.EPOCHS 0
+has "MODEL.TEACHER has no effect: no loss is distill" log
+has "TRAIN.LOSS.NAME has no effect: LOSSES says what is learned from" log
+
+[ $fails = 0 ] && echo "losses: passed" || { echo "losses: $fails failed"; exit 1; }
