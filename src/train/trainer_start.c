@@ -90,6 +90,22 @@ static void log_norms(const struct trainer *t)
                  n, p->norms->world);
 }
 
+/* Keys of what processes share that change nothing in this run. */
+static void log_unshared(const struct trainer *t)
+{
+    const struct config_dist *d = &t->cfg->dist;
+    const struct plan *p = &t->session.plan;
+    const char *alone = p->world == 1 ? "there is one process" : NULL;
+
+    if (d->shard_optimizer && alone)
+        log_info("DIST.SHARD_OPTIMIZER has no effect: %s", alone);
+    if (d->half_gradients && (alone || p->level == AMP_O0 || p->accumulation.group > 1))
+        log_info("DIST.HALF_GRADIENTS has no effect: %s",
+                 alone                    ? alone
+                 : p->level == AMP_O0     ? "all weights are used in fp32"
+                                          : "with TRAIN.ACCUMULATION_STEPS sums travel");
+}
+
 static void log_start(const struct trainer *t)
 {
     const struct session *s = &t->session;
@@ -116,6 +132,7 @@ static void log_start(const struct trainer *t)
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");
     log_norms(t);
+    log_unshared(t);
     log_rest(t);
     log_info("everything goes to '%s'", t->output.dir);
     log_rates(t);

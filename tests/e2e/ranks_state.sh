@@ -48,8 +48,10 @@ grep -q "over the batches of 2 processes" log || { cat log; fail "pairs: not sai
 below "$(apart "$(file one)" "$(file pairs)")" 1e-3 && fail "pairs have the statistics of all"
 ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output no --opts MODEL.SYNC_BN_GROUP=3 >log 2>&1
 grep -q "MODEL.SYNC_BN_GROUP: 4 processes are no groups of 3" log || { cat log; fail "groups of 3"; }
-"${train[@]}" --sync-bn --output alone --max-steps 1 >log 2>&1 || { cat log; fail "--sync-bn alone"; }
-grep -q "MODEL.SYNC_BN has no effect: there is one process" log || { cat log; fail "--sync-bn alone: not said"; }
+"${train[@]}" --sync-bn --output alone --max-steps 1 --opts DIST.SHARD_OPTIMIZER=True DIST.HALF_GRADIENTS=True >log 2>&1 || { cat log; fail "--sync-bn alone"; }
+for key in MODEL.SYNC_BN DIST.SHARD_OPTIMIZER DIST.HALF_GRADIENTS; do
+  grep -q "$key has no effect: there is one process" log || { cat log; fail "$key alone: not said"; }
+done
 echo "ok: statistics of all"
 
 # Each has a share of the moments; buckets of 1 MiB; both ways the same bits.
