@@ -29,7 +29,7 @@ static const struct device_row {
     const char *numbered; /* how one of several is told: NAME:1; NULL: there is one */
     const struct backend *backend;
 } rows[] = {
-    {"cuda", "cuda:N,...", CUDA},
+    {"cuda", "cuda:N", CUDA},
     {"cpu", NULL, &backend_cpu},
     {"ref", NULL, &backend_ref},
     {0},

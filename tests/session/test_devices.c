@@ -42,6 +42,12 @@ static void test_names(void **state)
     check_says("cuda:", ", not 'cuda:'");
     check_says("cuda:x", ", not 'cuda:x'");
     check_says("cuda:N", ", not 'cuda:N'");
+    check_says("cuda:0,1", NULL);
+    check_says("cuda:3,0,12", NULL);
+    check_says("cuda:0,0", ", not 'cuda:0,0'");
+    check_says("cuda:0,", ", not 'cuda:0,'");
+    check_says("cuda:,1", ", not 'cuda:,1'");
+    check_says("cpu:0,1", ", not 'cpu:0,1'");
     check_says(".json", ", not '.json'");
     check_says("gpu", "DEVICE gpu is no device: take cuda");
 }
