@@ -186,8 +186,7 @@ static void make_tables(struct region *r, struct optimizer_state *st, struct dev
     st->pieces = p.n;
     st->derived_pieces = table(r, dev, p.item, p.n, sizeof(*p.item));
     if (u)
-        st->derived_segments =
-            table(r, dev, u->segment, segments, sizeof(*u->segment));
+        st->derived_segments = table(r, dev, u->segment, segments, sizeof(*u->segment));
     if (p.range)
         st->derived_ranges = table(r, dev, p.range, segments, sizeof(*p.range));
     st->sums = ((size_t)segments * st->kind->rule + 15) / 16 * 16;
@@ -276,7 +275,8 @@ static void rules_run(struct step *s, struct device *dev, typename K::rule *rule
     const struct control *c = (const struct control *)s->in[UPDATE_CONTROL];
     const struct optimizer_attrs &o = *optimizer_attrs(st->update);
     int n = o.update.nsegment;
-    const update_segment *segment = (const update_segment *)s->derived[st->derived_segments];
+    const update_segment *segment =
+        (const update_segment *)s->derived[st->derived_segments];
 
     LAUNCH(dev, optimizer_rules<K>, cuda_blocks(n, RULES_BLOCK, 1), RULES_BLOCK, 0, o,
            segment, n, c, rules);

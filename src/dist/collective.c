@@ -43,8 +43,8 @@ static void all_reduce(const struct collective *c, void *x, int64_t n, size_t si
 
     for (int64_t at = 0; at < n; at += MOST) {
         mpi_begin();
-        mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * size, part(n - at),
-                                 type, lib->sum, team_of(c)->comm),
+        mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * size,
+                                 part(n - at), type, lib->sum, team_of(c)->comm),
                   "Allreduce");
     }
 }
@@ -106,9 +106,10 @@ static void start(const struct collective *c, void *x, int64_t n, enum dtype typ
         if (t->pending == PENDING)
             finish(c);
         mpi_begin();
-        mpi_check(lib->Iallreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * dtype_size(type),
-                                  part(n - at), half ? lib->type_uint16 : lib->type_float,
-                                  op, t->comm, &t->request[t->pending++]),
+        mpi_check(lib->Iallreduce(MPI_IN_PLACE_,
+                                  (char *)x + (size_t)at * dtype_size(type), part(n - at),
+                                  half ? lib->type_uint16 : lib->type_float, op, t->comm,
+                                  &t->request[t->pending++]),
                   "Iallreduce");
     }
 }
@@ -120,9 +121,8 @@ static void progress(const struct collective *c)
 
     if (!t->pending)
         return;
-    mpi_check(
-        mpi_opened()->Testall(t->pending, t->request, &done, MPI_STATUSES_IGNORE_),
-        "Testall");
+    mpi_check(mpi_opened()->Testall(t->pending, t->request, &done, MPI_STATUSES_IGNORE_),
+              "Testall");
     if (done)
         t->pending = 0;
 }
@@ -134,8 +134,8 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
     for (int rank = 0; rank < c->world; rank++)
         for (int64_t at = begin[rank]; at < begin[rank + 1]; at += MOST) {
             mpi_begin();
-            mpi_check(lib->Bcast(x + at, part(begin[rank + 1] - at), lib->type_float, rank,
-                                 team_of(c)->comm),
+            mpi_check(lib->Bcast(x + at, part(begin[rank + 1] - at), lib->type_float,
+                                 rank, team_of(c)->comm),
                       "Bcast");
         }
 }

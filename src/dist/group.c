@@ -89,8 +89,9 @@ static int processes_here(void)
     void *here = NULL;
     int n = 1;
 
-    mpi_check(lib->Comm_split_type(lib->world, MPI_COMM_TYPE_SHARED_, 0, lib->no_info, &here),
-          "Comm_split_type");
+    mpi_check(
+        lib->Comm_split_type(lib->world, MPI_COMM_TYPE_SHARED_, 0, lib->no_info, &here),
+        "Comm_split_type");
     mpi_check(lib->Comm_size(here, &n), "Comm_size");
     mpi_check(lib->Comm_free(&here), "Comm_free");
     return n;
@@ -126,7 +127,8 @@ void dist_open(double seconds)
     if (!lib)
         usage("%s is %d (%s): %s", l.size_key, l.world, l.by,
               why.len ? why.buf : "processes on CPUs are started by mpirun");
-    mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED_, &provided), "Init_thread");
+    mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED_, &provided),
+              "Init_thread");
     mpi_check(lib->Comm_size(lib->world, &group.world), "Comm_size");
     mpi_check(lib->Comm_rank(lib->world, &group.rank), "Comm_rank");
     if (group.world != l.world)
@@ -173,7 +175,7 @@ static void all_reduce(void *x, int n, void *type, void *op)
 {
     mpi_begin();
     mpi_check(group.lib->Allreduce(MPI_IN_PLACE_, x, n, type, op, group.lib->world),
-          "Allreduce");
+              "Allreduce");
 }
 
 void dist_sum_counts(int64_t *x, int n)
@@ -225,8 +227,8 @@ static void collect(uint64_t digest, uint64_t *all)
     }
     mpi_begin();
     mpi_check(group.lib->Allgather(&digest, 1, group.lib->type_int64, all, 1,
-                               group.lib->type_int64, group.lib->world),
-          "Allgather");
+                                   group.lib->type_int64, group.lib->world),
+              "Allgather");
 }
 
 void dist_agree(const char *what, uint64_t digest)

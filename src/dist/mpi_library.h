@@ -32,7 +32,7 @@ struct mpi_library {
     void *world;                                 /* MPI_COMM_WORLD */
     void *type_float, *type_double, *type_int64; /* MPI_FLOAT, ... */
     void *type_uint16, *type_byte;
-    void *sum, *max;                             /* MPI_SUM, MPI_MAX */
+    void *sum, *max; /* MPI_SUM, MPI_MAX */
 };
 
 enum { MPI_THREAD_SERIALIZED_ = 2, MPI_COMM_TYPE_SHARED_ = 0 };
