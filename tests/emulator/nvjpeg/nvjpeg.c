@@ -1,6 +1,6 @@
 /*
- * The emulated nvJPEG: libjpeg's pixels with the chroma of each block repeated, not
- * smoothed, so that they differ a little from the host's, as NVIDIA's do. The emulated
+ * The emulated nvJPEG: libjpeg's pixels by its fast transform and with the chroma of each
+ * block repeated, so that they differ a little from the host's, as NVIDIA's do. The emulated
  * device's memory is the host's, but it is closed to the host: the work is queued on the
  * stream, as the library does it.
  */
@@ -139,6 +139,7 @@ static int read_pixels(const unsigned char *data, size_t len, struct work *work,
         longjmp(f.jump, 1);
     c.out_color_space = JCS_RGB;
     c.do_fancy_upsampling = FALSE;
+    c.dct_method = JDCT_IFAST;
     work->size = pitch * c.image_height;
     work->from = calloc(1, work->size);
     (void)jpeg_start_decompress(&c);
