@@ -719,7 +719,7 @@ const struct schema schema_table[] = {
     ROW("LOG.IMAGES", log.images, NEUTRAL, .def = "4", RANGE(0, 1000),
         .flag = "--log-images", .metavar = "N",
         .help = "segmentation: validation images to paint beside truth and prediction"),
-    ROW("LOG.REPORT", log.report, NEUTRAL, .def = "True", .flag = "--report-page",
+    ROW("LOG.REPORT", log.report, NEUTRAL, .def = "True", .flag = "--html-report",
         .help = "write report.html, and what it is made of, into the run's folder"),
     ROW("LOG.PROGRESS", log.progress, NEUTRAL, .def = "auto",
         .choices = choices_progresses, .flag = "--progress",

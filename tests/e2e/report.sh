@@ -23,7 +23,7 @@ run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 -
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag two --opts TRAIN.BASE_LR=0.1 LOG.TENSORBOARD=False ||
   { cat log; fail "a second run"; }
 run --cfg "$here/configs/smoke/segment.yaml" --epochs 2 || { cat log; fail "a segmentation"; }
-run --cfg "$here/configs/smoke/synthetic.yaml" --tag none --epochs 1 --warmup-epochs 0 --no-report-page || { cat log; fail "a run without a page"; }
+run --cfg "$here/configs/smoke/synthetic.yaml" --tag none --epochs 1 --warmup-epochs 0 --no-html-report || { cat log; fail "a run without a page"; }
 run --cfg "$here/configs/smoke/synthetic.yaml" --tag short --opts TRAIN.MAX_STEPS=3 || fail "a run of three updates"
 page=out/resnet20/one/report.html
 
