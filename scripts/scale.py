@@ -19,7 +19,7 @@ and the slowest of n takes (1 + jitter * sqrt(2 ln n)) of it.
 Those trainers also load real data, and their kernels are others, so what is compared is the
 share of the rate of 8 GPUs at batch 400 that is left of a GPU with a smaller batch in a larger
 machine; once as above and once with PER_KERNEL seconds for each kernel beside its bytes and
-FLOPs, one number for all rows. What it explains is the small batch, not the network.
+FLOPs: one number for all rows, fitted to that of 64 GPUs, so only the other rows test it.
 """
 import argparse
 import json
