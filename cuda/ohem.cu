@@ -238,12 +238,13 @@ static void ohem_run(struct step *s, struct device *dev)
     unsigned blocks = element_blocks(dev, rows);
     ohem_search *o = (ohem_search *)s->workspace;
     double *partial = (double *)(o + 1);
-    float *loss = (float *)s->out[ROW_LOSS_ROWS];
+    float *loss;
 
     if (s->node->op == &op_ohem_grad) {
         run_gradient(s, dev, in);
         return;
     }
+    loss = (float *)s->out[ROW_LOSS_ROWS];
     WITH_ROWS(in.row.classes, THREADS, N, {
         LAUNCH(dev, (ohem_losses<THREADS, N>), row_blocks(dev, rows, THREADS), ROWS_BLOCK,
                0, in, loss);
