@@ -21,12 +21,20 @@ field() { dpkg-deb -f "$deb" "$1"; }
 [ "$(field Version)" = "$(sed -n 's/^#define TRAINC_VERSION "\(.*\)"/\1/p' "$here/src/base/version.h")" ] || fail "version $(field Version)"
 # Each library that the binary names is one of the dependencies.
 dpkg-deb -x "$deb" root && dpkg-deb -e "$deb" control
-for lib in $(objdump -p root/usr/bin/trainc | sed -n 's/^ *NEEDED *//p'); do
-  path=$(ldd root/usr/bin/trainc | sed -n "s|^\s*$lib => \([^ ]*\) .*|\1|p")
+# (One question for all: dpkg -S reads the lists of all packages each time. A file may be
+# known by its link's place, or as /usr is merged.)
+libs=$(objdump -p root/usr/bin/trainc | sed -n 's/^ *NEEDED *//p')
+ldd root/usr/bin/trainc | sed -n 's|^\s*\([^ ]*\) => \([^ ]*\) .*|\1 \2|p' >paths
+while read -r lib path; do
+  printf '%s\n%s\n%s\n' "$path" "$(realpath "$path")" "/usr$path"
+done <paths | sort -u | xargs dpkg -S 2>/dev/null >owners
+for lib in $libs; do
+  path=$(awk -v l="$lib" '$1 == l {print $2}' paths)
   [ -n "$path" ] || continue # the loader
-  package=$(dpkg -S "$path" 2>/dev/null || dpkg -S "$(realpath "$path")" 2>/dev/null || dpkg -S "/usr$path" 2>/dev/null)
-  package=$(head -1 <<<"$package" | cut -d: -f1)
-  [ -z "$package" ] || [[ ", $(field Depends)" == *", $package"* ]] || fail "$lib is of $package, which is no dependency: $(field Depends)"
+  package=$(awk -F': ' -v a="$path" -v b="$(realpath "$path")" -v c="/usr$path" \
+    '$2 == a || $2 == b || $2 == c {print $1; exit}' owners | cut -d: -f1)
+  [ -n "$package" ] || { fail "$lib is of no package"; continue; }
+  [[ ", $(field Depends)" == *", $package"* ]] || fail "$lib is of $package, which is no dependency: $(field Depends)"
 done
 (cd root && md5sum --quiet -c ../control/md5sums) || fail "md5sums"
 for f in bin/trainc share/man/man1/trainc.1.gz share/man/man1/trainc-train.1.gz share/bash-completion/completions/trainc \
