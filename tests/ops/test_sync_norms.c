@@ -131,6 +131,9 @@ static void *run(void *arg)
     p->backend->copy_out(dev, p->grads, base[MEMORY_GRADS], sizeof(p->grads));
     program_free(program);
     graph_free(g);
+    for (int m = 0; m < MEMORY_COUNT; m++)
+        if (base[m])
+            p->backend->free(dev, base[m]);
     p->backend->close(dev);
     return NULL;
 }
