@@ -31,6 +31,7 @@ static void take_options(struct device *dev, const struct device_options *o)
         .tf32 = o->tf32,
         .deterministic = o->deterministic,
         .benchmark = o->benchmark && !o->deterministic,
+        .apart = o->apart,
         .workspace = o->workspace ? o->workspace : default_workspace,
         .cache = o->cache ? o->cache : "",
     };

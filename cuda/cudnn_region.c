@@ -74,7 +74,7 @@ bool cudnn_chain(struct cudnn_claim *c, struct graph *g, struct node *n,
                  struct device *dev, const struct op *core)
 {
     *c = (struct cudnn_claim){.g = g, .dev = dev, .bias = -1};
-    return find(c, n, core, CUDNN_NODES - 1);
+    return find(c, n, core, dev->options.apart ? 0 : CUDNN_NODES - 1);
 }
 
 /* ---- claiming ---- */

@@ -34,6 +34,13 @@ ours() { # MODEL CONFIGURATION BATCH
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
+# The same with each convolution alone in its plan: what cuDNN's fused plans are worth.
+apart() { # MODEL CONFIGURATION BATCH
+  timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16 --seconds 5 \
+    --json "keep/apart_$1.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True CUDNN.FUSE=False >apart.log 2>&1 || tail -3 apart.log
+  row "$1" "$3" apart "$(json_value "keep/apart_$1.json" images_per_second)"
+}
+
 theirs() { # MODEL BATCH MODE SCRIPT [FLAG...]
   local rate log=keep/pytorch_$1_$3.txt
   (cd "$root/scripts/bench" && timeout --foreground 100 "$python" "${@:4}" --device cuda --dtype fp16 \
@@ -49,6 +56,9 @@ check_speed() {
   local python=${PYTHON:-python3} line name cfg batch peer mode
   while IFS=: read -r name cfg batch peer; do
     ours "$name" "$cfg" "$batch"
+  done < <(models)
+  while IFS=: read -r name cfg batch peer; do
+    [ "${name%%_*}" = swin ] || apart "$name" "$cfg" "$batch"
   done < <(models)
   "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>torch.log || {
     line="PyTorch: $(tail -1 torch.log | grep . || echo "it sees no GPU")"

@@ -216,6 +216,9 @@ const struct schema schema_table[] = {
         .help = "engines whose result never changes, chosen by rule and not by time"),
     ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
         .help = "fp32 GEMMs and convolutions may round their factors to TF32"),
+    ROW("CUDNN.FUSE", cudnn.fuse, .def = "True",
+        .help = "a plan of cuDNN may compute what follows a convolution or its gradient, "
+                "too; False: each convolution alone, the rest in trainc's kernels"),
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
     ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",

@@ -23,7 +23,7 @@ struct config_cuda {
 };
 
 struct config_cudnn {
-    bool benchmark, deterministic, allow_tf32;
+    bool benchmark, deterministic, allow_tf32, fuse;
     int64_t workspace_limit;
     const char *cache;
 };

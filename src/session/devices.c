@@ -261,6 +261,7 @@ const struct backend *device_options(const struct config *cfg, struct device_opt
         .tf32 = cfg->cudnn.allow_tf32,
         .deterministic = cfg->cudnn.deterministic,
         .benchmark = cfg->cudnn.benchmark,
+        .apart = !cfg->cudnn.fuse,
         .grouped = dist_world() > 1,
         .eager = !cfg->cuda.graph,
         .workspace = (size_t)cfg->cudnn.workspace_limit,

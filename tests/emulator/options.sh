@@ -91,6 +91,18 @@ grep -q "the largest DATA.BATCH_SIZE that fits is" huge_compiled.log ||
   fail "huge, compiled: $(tail -3 huge_compiled.log)"
 [ -e "$EMULATOR_COMPILED" ] && fail "engines were compiled for a batch that does not fit"
 unset EMULATOR_COMPILED
+
+# Convolutions with what follows them in one plan, or each alone.
+ops_of() { python3 - "$1" <<'EOF'
+import json, sys
+claims = [c for c in json.load(open(sys.argv[1]))["claims"] if c["kernel"].startswith("cuda conv2d")]
+print(max(len(c["ops"]) for c in claims))
+EOF
+}
+plans fused --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False
+plans apart --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False CUDNN.FUSE=False
+[ "$(ops_of fused.json)" -gt 1 ] || fail "CUDNN.FUSE True: each convolution is alone"
+[ "$(ops_of apart.json)" = 1 ] || fail "CUDNN.FUSE False: a plan has $(ops_of apart.json) ops"
 cfg=("${shapes[@]}")
 
 # Each batch norm of a model has a kernel that knows what is around it.
