@@ -14,7 +14,7 @@ cd "$dir" || exit 1
 fails=0
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-deb=$(DEB_MAINTAINER='Some One <some.one@example.org>' make -s -C "$here" deb 2>log | tail -1)
+deb=$(DEB_COMPRESSION=gzip DEB_MAINTAINER='Some One <some.one@example.org>' make -s -C "$here" deb 2>log | tail -1)
 [ -s "$deb" ] || { cat log; fail "make deb: '$deb'"; exit 1; }
 field() { dpkg-deb -f "$deb" "$1"; }
 [ "$(field Package)" = trainc ] && [ "$(field Maintainer)" = 'Some One <some.one@example.org>' ] || fail "$(dpkg-deb -f "$deb")"
