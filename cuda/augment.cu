@@ -15,10 +15,6 @@
 
 enum { BLOCK = 256 };
 
-struct augment_dims {
-    int h, w, c;
-};
-
 struct augment_table {
     int derived; /* of erase: struct erase_levels in step->derived */
 };
@@ -165,7 +161,7 @@ static void augment_run(struct step *s, struct device *dev)
 {
     const struct node *n = s->node;
     const struct tensor *t = n->out[0];
-    augment_dims d = {(int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W], (int)t->dim[IMAGE_C]};
+    augment_dims d = augment_dims_of(t);
     auto *x = (const uint8_t *)s->in[AUGMENT_X];
     auto *key = (const struct augment_key *)s->in[AUGMENT_KEYS];
     auto *y = (uint8_t *)s->out[0];

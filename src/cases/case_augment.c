@@ -4,16 +4,26 @@
 #include "ops/normalize.h"
 #include "ops/resize.h"
 
-/* Images and their keys, whose numbers are those of labels. */
+/* Their numbers are those of labels. */
+static struct tensor *keys_of(struct case_build *c, const struct op_case *row,
+                              const struct case_size *s)
+{
+    int64_t dim[] = {s->dim[0], AUGMENT_KEY_WORDS};
+    struct tensor *keys =
+        case_tensor(c, "keys", DTYPE_I32, LAYOUT_PLAIN, 2, dim,
+                    row->fill == CASE_NO_LABELS ? CASE_NO_LABELS : CASE_LABELS);
+
+    c->input[c->ninput - 1].classes = 251;
+    return keys;
+}
+
+/* Images and their keys. */
 static struct tensor *images(struct case_build *c, const struct op_case *row,
                              const struct case_size *s, struct tensor **keys)
 {
-    int64_t dim[] = {s->dim[0], AUGMENT_KEY_WORDS};
     struct tensor *x = case_tensor(c, "x", DTYPE_U8, LAYOUT_IMAGE, 4, s->dim, CASE_BYTES);
 
-    *keys = case_tensor(c, "keys", DTYPE_I32, LAYOUT_PLAIN, 2, dim,
-                        row->fill == CASE_NO_LABELS ? CASE_NO_LABELS : CASE_LABELS);
-    c->input[c->ninput - 1].classes = 251;
+    *keys = keys_of(c, row, s);
     return x;
 }
 
@@ -33,6 +43,17 @@ void case_flip(struct case_build *c, const struct op_case *row, const struct cas
 
     a.layer = "flip";
     output(c, flip_(c->b, x, keys, &a));
+}
+
+/* Label maps of [N,C,H,W], C classes. */
+void case_flip_labels(struct case_build *c, const struct op_case *row,
+                      const struct case_size *s)
+{
+    struct flip_attrs a = *(const struct flip_attrs *)row->attrs;
+    struct tensor *x = case_pixel_labels(c, s->dim, CASE_HOLES);
+
+    a.layer = "flip";
+    case_output(c, flip_(c->b, x, keys_of(c, row, s), &a));
 }
 
 void case_color_jitter(struct case_build *c, const struct op_case *row,

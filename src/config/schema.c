@@ -682,8 +682,8 @@ const struct schema schema_table[] = {
     ROW("AUG.RECOUNT", aug.recount, .def = "1", RANGE(1, 1000), .flag = "--recount",
         .metavar = "N", .help = "random erasing: boxes, at most"),
     ROW("AUG.ON_DEVICE", aug.on_device, NEUTRAL, .def = "False", .flag = "--aug-on-device",
-        .help = "flip, colour jitter and random erasing by the device that trains, not by "
-                "the loader; the same pixels"),
+        .help = "flip (of label maps, too), colour jitter and random erasing by the device "
+                "that trains, not by the loader; the same pixels"),
     ROW("AUG.REPEATS", aug.repeats, .def = "1", RANGE(0, 100), .flag = "--aug-repeats",
         .metavar = "N",
         .help =

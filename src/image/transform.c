@@ -14,6 +14,7 @@ struct transform_plan {
     int dst_x, dst_y;
     enum resize_filter filter;
     bool flip;
+    bool mirrored; /* by the caller, afterwards */
 };
 
 void transform_segment_fit(const struct transform *t, int w, int h, int *fw, int *fh)
@@ -147,6 +148,11 @@ static void transform_plan_segment(const struct transform *t, const struct augme
     p->y = resize_axis_all(0, h, rh);
     transform_window(&p->x, t->w, x, p->flip, &p->dst_x);
     transform_window(&p->y, t->h, y, false, &p->dst_y);
+    p->mirrored = t->flip_later && p->flip;
+    if (p->mirrored) {
+        p->flip = false;
+        p->dst_x = t->w - p->dst_x - p->x.n;
+    }
 }
 
 static void transform_plan(const struct transform *t, const struct augment_key *k, int w,
@@ -155,6 +161,7 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     struct augment_box b = {0, 0, w, h};
     int rw = t->w, rh = t->h;
 
+    p->mirrored = false;
     if (t->kind == TRANSFORM_SEGMENT) {
         transform_plan_segment(t, k, w, h, p);
         return;
@@ -471,19 +478,20 @@ void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst)
 {
-    int d = t->label_divisor, lw = t->w / d, lh = t->h / d;
+    int d = t->label_divisor, lw = t->w / d, lh = t->h / d, at;
     struct transform_plan p;
 
     if (t->kind == TRANSFORM_PAD_CROP || t->policy.kind)
         BUG("label maps are not padded, and know no policies");
     transform_plan(t, k, w, h, &p);
+    at = p.mirrored ? t->w - 1 - d * (lw - 1) - d / 2 : d / 2;
     if (lw > m->column_cap) {
         free(m->column);
         m->column = xcalloc((size_t)lw, sizeof(*m->column));
         m->column_cap = lw;
     }
     for (int i = 0; i < lw; i++)
-        m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + d / 2);
+        m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + at);
     for (int j = 0; j < lh; j++, dst += lw) {
         int y = transform_nearest(&p.y, p.dst_y, false, d * j + d / 2);
         const uint8_t *row = y < 0 ? NULL : src + (size_t)y * (size_t)w;

@@ -73,6 +73,9 @@ struct transform {
      * levels in the mean (1.2 in the quadratic mean), at 1.4 by 1.2 (2.2).
      */
     double shrink_gap;
+    /* TRANSFORM_SEGMENT: what augment_flip() says is to be mirrored is for the caller to
+     * mirror, image and label map; then they are what they are without. */
+    bool flip_later;
     /* For the caller to resize: transformer.job says how, and the result is the pixels that
      * it needs. Without label maps, policies, colours and erasing; not for
      * TRANSFORM_PAD_CROP. */

@@ -37,8 +37,8 @@ static const char *augment_shape(struct node *n)
 {
     const struct tensor *x = n->in[AUGMENT_X], *keys = n->in[AUGMENT_KEYS];
 
-    if (!tensor_is_image(x) || x->dtype != DTYPE_U8)
-        return "not an image of bytes";
+    if ((!tensor_is_image(x) && !augment_is_label_maps(x)) || x->dtype != DTYPE_U8)
+        return "neither an image of bytes nor label maps";
     if (keys->dtype != DTYPE_I32 || keys->ndim != 2 ||
         keys->dim[0] != x->dim[IMAGE_N] || keys->dim[1] != AUGMENT_KEY_WORDS)
         return "not a key for each image";
@@ -51,7 +51,7 @@ static const char *colour_shape(struct node *n)
 {
     const struct tensor *x = n->in[AUGMENT_X];
 
-    if (tensor_is_image(x) && x->dim[IMAGE_C] != 1 && x->dim[IMAGE_C] != 3)
+    if (!tensor_is_image(x) || (x->dim[IMAGE_C] != 1 && x->dim[IMAGE_C] != 3))
         return "neither grey nor RGB";
     return augment_shape(n);
 }
@@ -211,16 +211,16 @@ void erase_image(const struct erase_attrs *a, const struct erase_levels *levels,
 
 struct augment_image augment_image_of(const struct step *s, int64_t i)
 {
-    const struct tensor *x = s->node->in[AUGMENT_X];
-    int64_t len = x->dim[IMAGE_C] * x->dim[IMAGE_H] * x->dim[IMAGE_W];
+    struct augment_dims d = augment_dims_of(s->node->in[AUGMENT_X]);
+    int64_t len = (int64_t)d.h * d.w * d.c;
 
     return (struct augment_image){
         .key = (const struct augment_key *)s->in[AUGMENT_KEYS] + i,
         .x = (const uint8_t *)s->in[AUGMENT_X] + i * len,
         .y = (uint8_t *)s->out[0] + i * len,
-        .h = (int)x->dim[IMAGE_H],
-        .w = (int)x->dim[IMAGE_W],
-        .c = (int)x->dim[IMAGE_C],
+        .h = d.h,
+        .w = d.w,
+        .c = d.c,
     };
 }
 

@@ -3,7 +3,8 @@
  * draws and the formulas that the loader has (base/augment_formula.h), so the pixels are
  * those that it would have made.
  *
- *   flip           each image mirrored left to right, with a probability
+ *   flip           each image mirrored left to right, with a probability; or its label
+ *                  map, which with the same keys is mirrored where the image is
  *   color_jitter   brightness, contrast and saturation in an order that is drawn; of grey
  *                  or RGB
  *   erase          random erasing: boxes of noise, of one colour, or of the mean; of grey
@@ -17,8 +18,10 @@
 
 #include "base/augment_formula.h"
 #include "graph/graph.h"
+#include "ops/image.h"
 
-enum { AUGMENT_X, AUGMENT_KEYS }; /* uint8 image [N,C,H,W]; keys */
+enum { AUGMENT_X, AUGMENT_KEYS }; /* uint8 image [N,C,H,W], of flip or label maps
+                                     [N,H,W]; keys */
 enum { AUGMENT_KEY_WORDS = sizeof(struct augment_key) / sizeof(int32_t) };
 
 struct flip_attrs {
@@ -46,6 +49,26 @@ struct tensor *color_jitter_(struct builder *b, struct tensor *x, struct tensor 
                              const struct color_jitter_attrs *a);
 struct tensor *erase_(struct builder *b, struct tensor *x, struct tensor *keys,
                       const struct erase_attrs *a);
+
+/* Of an image; a label map has one channel. */
+struct augment_dims {
+    int h, w, c;
+};
+
+static inline bool augment_is_label_maps(const struct tensor *x)
+{
+    return x->layout == LAYOUT_PLAIN && x->ndim == 3;
+}
+
+static inline struct augment_dims augment_dims_of(const struct tensor *x)
+{
+    struct augment_dims d;
+
+    d.h = (int)x->dim[augment_is_label_maps(x) ? 1 : IMAGE_H];
+    d.w = (int)x->dim[augment_is_label_maps(x) ? 2 : IMAGE_W];
+    d.c = augment_is_label_maps(x) ? 1 : (int)x->dim[IMAGE_C];
+    return d;
+}
 
 /* One image of a batch, as the reference and the CPU make it; y may be x but for flip. */
 struct augment_image {

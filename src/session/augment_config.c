@@ -46,11 +46,12 @@ struct device_augment device_augment_of_config(const struct config *cfg)
                   .mode = erase_mode(cfg),
                   .count = (int)cfg->aug.recount},
     };
-    bool policy;
+    bool label_maps, policy;
 
-    if ((!cfg->aug.on_device && !device_resizes(cfg)) || !f || f->task == MODEL_SEGMENT)
+    if ((!cfg->aug.on_device && !device_resizes(cfg)) || !f)
         return d;
-    policy = has_policy(cfg);
+    label_maps = f->task == MODEL_SEGMENT;
+    policy = !label_maps && has_policy(cfg);
     for (int c = 0; c < 3; c++) {
         int channel = c < cfg->model.in_chans ? c : 0;
 
@@ -60,6 +61,6 @@ struct device_augment device_augment_of_config(const struct config *cfg)
     }
     d.flips = !policy && cfg->aug.hflip > 0;
     d.jitters = !policy && cfg->aug.color_jitter > 0;
-    d.erases = cfg->aug.reprob > 0;
+    d.erases = !label_maps && cfg->aug.reprob > 0;
     return d;
 }

@@ -2,8 +2,8 @@
  * AUG.ON_DEVICE: which of a training image's augmentations are steps of the program
  * (ops/augment.h) and not the loader's. Those that come last there move: random erasing
  * always, colour jitter, and the flip where no policy comes after it. Draws are the same
- * in both places, so the pixels are. Label maps are augmented with their images, by the
- * loader.
+ * in both places, so the pixels are. A label map is mirrored with its image; policies and
+ * erasing are not for them.
  */
 #ifndef SESSION_AUGMENT_CONFIG_H
 #define SESSION_AUGMENT_CONFIG_H

@@ -98,7 +98,7 @@ static struct tensor *build_eval_loss(struct build *t, struct builder *b,
 {
     struct loss_options o = {.class_weight = p->class_weight, .layer = "loss"};
 
-    return loss_cross_entropy.build[task](b, &o, t->logits, t->labels, NULL);
+    return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }
 
 /* Of images with labels per pixel those of an auxiliary classifier are fewer. */
@@ -107,9 +107,9 @@ static struct tensor *labels_of(struct build *t, struct builder *b, int stage,
 {
     int64_t factor = stage < 0 || !tensor_is_image(logits)
                          ? 1
-                         : t->labels->dim[1] / logits->dim[IMAGE_H];
+                         : t->truth->dim[1] / logits->dim[IMAGE_H];
 
-    return factor > 1 ? label_down(b, t->labels, (int)factor, "aux_labels") : t->labels;
+    return factor > 1 ? label_down(b, t->truth, (int)factor, "aux_labels") : t->truth;
 }
 
 /* What a loss judges: the logits, those that are for a teacher, a stage's own. */
@@ -149,16 +149,19 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
                        struct tensor *lam, struct tensor *teacher, bool training)
 {
     enum model_task task = p->model->family->task;
+    struct flip_attrs labels = {"flip_labels", p->augment.flip.flips};
 
-    t->labels = build_labels(t, b, task);
+    t->labels = t->truth = build_labels(t, b, task);
+    if (training && task == MODEL_SEGMENT && p->augment.flips)
+        t->truth = flip_(b, t->labels, t->keys, &labels);
     if (training)
         build_train_loss(t, b, p, lam, teacher);
     else
         t->loss = build_eval_loss(t, b, p, task);
     if (task == MODEL_SEGMENT)
-        (void)confusion(b, t->logits, t->labels, t->loss, LABEL_IGNORE, p->class_weight);
+        (void)confusion(b, t->logits, t->truth, t->loss, LABEL_IGNORE, p->class_weight);
     else
-        (void)metrics(b, t->logits, t->labels, t->loss);
+        (void)metrics(b, t->logits, t->truth, t->loss);
 }
 
 /* A classifier of a stage: of images its mean over all places, of tokens that of the class

@@ -14,7 +14,7 @@
  * and metrics; the logits are in MEMORY_OUTPUT. With MODEL.FEATURES_ONLY it ends with the
  * last of the stages that are asked for, which are there in place of the logits. A model
  * that segments has cross_entropy2d and confusion in place of cross_entropy and metrics,
- * and no mix.
+ * a flip of the labels beside that of the images, and no erase and mix.
  *
  * All graphs of one configuration have one flat layout.
  */
@@ -48,6 +48,8 @@ struct build {
                             * plan.augment; NULL: none */
     struct tensor *labels; /* int32 [batch], -1: not counted; or uint8 [batch, h, w] of
                             * the logits' size, LABEL_IGNORE: not counted */
+    struct tensor *truth;  /* the labels as losses and metrics see them: label maps may
+                            * be mirrored with their images */
     struct tensor *logits, *loss;
     struct model_stages *stages; /* of a plan with .nout; no labels, logits, loss then */
     struct model_stages heads;   /* what losses and a teacher ask for */

@@ -110,8 +110,7 @@ static void data_check_on_device(const struct config *cfg, struct problems *p)
     if (cfg->aug.on_device && !device_augment_any(&d))
         config_warn_unread(cfg, p, "AUG.ON_DEVICE",
                            segment_config(cfg)
-                               ? "label maps are augmented with their images, by the "
-                                 "loader"
+                               ? "neither AUG.HFLIP nor AUG.COLOR_JITTER is on"
                                : "neither AUG.REPROB nor, without AUG.AUTO_AUGMENT, "
                                  "AUG.HFLIP or AUG.COLOR_JITTER is on");
 }

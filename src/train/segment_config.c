@@ -4,6 +4,7 @@
 
 #include "dataset/class_set.h"
 #include "dataset/table.h"
+#include "session/augment_config.h"
 #include "session/model_config.h"
 
 /* NULL if there is no such model: model_check says so. */
@@ -196,6 +197,7 @@ struct transform segment_transform(const struct config *cfg, bool train)
 {
     struct transform t =
         transform_for_segmentation(config_width(cfg), config_height(cfg));
+    struct device_augment d = device_augment_of_config(cfg);
 
     t.label_divisor = model_of_config(cfg)->label_divisor;
     t.filter = cfg->data.interpolation == INTERPOLATION_BILINEAR ? RESIZE_BILINEAR
@@ -207,9 +209,9 @@ struct transform segment_transform(const struct config *cfg, bool train)
         return t;
     memcpy(t.factor, cfg->aug.resize_scale.item, sizeof(t.factor));
     t.shift = (int)cfg->aug.shift;
-    t.flip = (struct augment_flips){cfg->aug.hflip,
-                                    cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE};
+    t.flip = d.flip.flips;
+    t.flip_later = d.flips;
     for (int c = 0; c < 3; c++)
-        t.jitter[c] = cfg->aug.color_jitter;
+        t.jitter[c] = d.jitters ? 0 : cfg->aug.color_jitter;
     return t;
 }

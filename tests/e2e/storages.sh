@@ -103,6 +103,20 @@ for to in $formats; do
   run "maps_$to" "${maps[@]}" --dataset "$to" --data-path "m_$to"
   compare "maps_$to" cityscapes
 done
+
+# Mirrored with their images by the device.
+draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3)
+run maps_loader "${draw[@]}"
+run maps_on_device "${draw[@]}" --aug-on-device
+compare maps_on_device maps_loader
+run maps_mirrored "${draw[@]}" --hflip 1
+cmp -s maps_mirrored.numbers maps_loader.numbers && fail "no label map is mirrored"
+run maps_mirrored_device "${draw[@]}" --hflip 1 --aug-on-device
+compare maps_mirrored_device maps_mirrored
+run maps_cache "${draw[@]}" --aug-on-device --cache decoded
+compare maps_cache maps_loader
+"$trainc" check "${draw[@]}" --hflip 0 --color-jitter 0 --aug-on-device >log 2>&1
+grep -q "AUG.ON_DEVICE has no effect: neither AUG.HFLIP nor AUG.COLOR_JITTER is on" log || { cat log; fail "nothing on the device"; }
 echo "ok: label maps"
 
 # Killed at some moment, started again.

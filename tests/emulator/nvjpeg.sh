@@ -3,7 +3,7 @@
 # validation, for any number of workers alike; where there is none, or it does not start, one
 # line says so and the host decodes the same images as without the key; a CMYK image and one
 # that is cut off are the host's. AUG.ON_DEVICE: the losses are those of the loader's
-# augmentation; DATA.RESIZE device: those of its resize.
+# augmentation, of label maps, too; DATA.RESIZE device: those of its resize.
 #
 #   tests/emulator/nvjpeg.sh     EMULATED is the folder of the emulated libraries
 set -u
@@ -66,4 +66,21 @@ losses resized "${aug[@]}" --train-crop-mode rrc --resize device
 losses cropped "${aug[@]}" --train-crop-mode rrc
 cmp -s cropped.loss resized.loss || fail "DATA.RESIZE: $(diff cropped.loss resized.loss | head -4)"
 echo "ok: augmentation and resize on the device"
+
+# Label maps, with their images.
+maps() { # NAME ARGUMENTS...
+  local name=$1
+  shift
+  "$trainc" --cfg "$here/configs/smoke/segment.yaml" --device cuda --deterministic --epochs 1 --output out --tag "$name" \
+    --color-jitter 0.4 "$@" --opts PRINT_FREQ=1 DATA.TRAIN_NUM_SAMPLES=12 DATA.VAL_NUM_SAMPLES=3 CUDNN.CACHE= >log 2>&1 ||
+    { tail -3 log; fail "$name"; }
+  sed -n 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' out/*/"$name"/metrics.jsonl >"$name.loss"
+  [ -s "$name.loss" ] || fail "$name: no losses"
+}
+maps maps
+maps maps_device --aug-on-device
+cmp -s maps.loss maps_device.loss || fail "label maps: $(diff maps.loss maps_device.loss | head -4)"
+maps maps_plain --hflip 0
+cmp -s maps.loss maps_plain.loss && fail "no label map is mirrored"
+echo "ok: label maps"
 exit $((fails > 0))

@@ -196,6 +196,65 @@ static void fitted_is_equal(void **state)
     transformer_release(&m);
 }
 
+static void mirror(uint8_t *v, int w, int h, int channels)
+{
+    for (int y = 0; y < h; y++, v += w * channels)
+        for (int x = 0; x < w / 2; x++)
+            for (int c = 0; c < channels; c++) {
+                uint8_t *a = v + x * channels + c, *b = v + (w - 1 - x) * channels + c;
+                uint8_t was = *a;
+
+                *a = *b;
+                *b = was;
+            }
+}
+
+/* What the caller mirrors is what transform() would have mirrored, image and label map,
+ * with labels of whole size and of less, and where the image does not fill the window. */
+static void the_caller_may_mirror(void **state)
+{
+    enum { OW = 42, OH = 24 };
+    struct transformer m;
+    struct image img = {0};
+    struct strbuf why = STRBUF_INIT;
+    uint8_t label[90 * 90], a[OW * OH * 3], b[OW * OH * 3], la[OW * OH], lb[OW * OH];
+    int mirrored = 0, outside = 0;
+
+    (void)state;
+    transformer_init(&m, NULL);
+    for (int s = 0; s < 120; s++) {
+        struct augment_key key = {5, (uint64_t)s % 3, s};
+        struct transform t = transform_for_segmentation(OW, OH);
+        int w = 30 + s % 50, h = 77 - s % 40, d = 1 + s % 4;
+
+        image_formula(&img, w, h);
+        label_formula(label, w, h);
+        t.flip = (struct augment_flips){0.5, s % 2};
+        t.shift = 5;
+        t.factor[0] = 0.6;
+        t.factor[1] = 1.7;
+        t.label_divisor = d;
+        assert_int_equal(transform_image(&m, &t, &key, &img, a, &why), 0);
+        transform_label(&m, &t, &key, label, w, h, la);
+        t.flip_later = true;
+        assert_int_equal(transform_image(&m, &t, &key, &img, b, &why), 0);
+        transform_label(&m, &t, &key, label, w, h, lb);
+        if (augment_flip(&key, &t.flip)) {
+            mirrored++;
+            assert_memory_not_equal(a, b, sizeof(a));
+            mirror(b, OW, OH, 3);
+            mirror(lb, OW / d, OH / d, 1);
+        }
+        for (int i = 0; i < OW / d * (OH / d); i++)
+            outside += la[i] == LABEL_IGNORE;
+        assert_memory_equal(a, b, sizeof(a));
+        assert_memory_equal(la, lb, (size_t)(OW / d) * (size_t)(OH / d));
+    }
+    assert_true(mirrored > 30 && mirrored < 90 && outside > 1000);
+    image_release(&img);
+    transformer_release(&m);
+}
+
 /* A part of a resize has the pixels of the whole, also when its edges weigh most. */
 static void part_of_a_resize(void **state)
 {
@@ -232,6 +291,7 @@ int main(void)
         cmocka_unit_test(label_follows_image),
         cmocka_unit_test(far_shift),
         cmocka_unit_test(fitted_is_equal),
+        cmocka_unit_test(the_caller_may_mirror),
         cmocka_unit_test(part_of_a_resize),
     };
 
