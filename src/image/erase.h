@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "image/augment.h"
+#include "base/erase_formula.h"
 
 struct erase {
     double probability; /* 0: off */

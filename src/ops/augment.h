@@ -1,7 +1,7 @@
 /*
  * flip, color_jitter, erase: augmentations of a batch's bytes on the device, with the
- * draws and the formulas that the loader has (base/augment_formula.h), so the pixels are
- * those that it would have made.
+ * draws and the formulas that the loader has (base/augment_formula.h and beside it), so the
+ * pixels are those that it would have made.
  *
  *   flip           each image mirrored left to right, with a probability; or its label
  *                  map, which with the same keys is mirrored where the image is
@@ -16,7 +16,8 @@
 #ifndef OPS_AUGMENT_H
 #define OPS_AUGMENT_H
 
-#include "base/augment_formula.h"
+#include "base/colour_formula.h"
+#include "base/erase_formula.h"
 #include "graph/graph.h"
 #include "ops/image.h"
 

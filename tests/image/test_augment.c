@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/colour_formula.h"
 #include "image/augment.h"
 #include "tests/test.h"
 
