@@ -1,0 +1,186 @@
+/* Containers that are damaged. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/child.h"
+#include "tests/dataset/golden_containers.h"
+#include "tests/dataset/open_storage.h"
+#include "tests/make_folder.h"
+#include "tests/pack/pack_dir.h"
+#include "tests/test.h"
+
+/* A tar that is cut off loses the sample in which it ends, and no other changes. */
+static void a_cut_tar_has_a_damaged_sample(void **state)
+{
+    char *dir = golden_copy("tar"), *path = path_join(dir, "train-01.tar");
+    struct dataset_source s = pack_source(dir, false);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT, name = STRBUF_INIT;
+    struct dataset *d;
+    int fd = open(path, O_RDWR);
+
+    (void)state;
+    /* header, class, header, JSON, header, and 100 bytes of the image */
+    assert_int_equal(ftruncate(fd, 5 * 512 + 100), 0);
+    close(fd);
+    d = dataset_open("tar", &s);
+    assert_int_equal(d->n, 4);
+    for (int i = 0; i < 3; i++)
+        golden_expect_image(d, i);
+    assert_int_equal(dataset_read(d, 3, GOLDEN_LIMIT, &bytes, &why), -1);
+    assert_non_null(strstr(why.buf, "cut off"));
+    dataset_describe(d, 3, &name);
+    assert_non_null(strstr(name.buf, "train-01.tar: a.b/x/0003.png"));
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    strbuf_release(&name);
+    dataset_close(d);
+    free(path);
+    remove_temp_dir(dir);
+}
+
+/* Pixels that changed on the disk are not taken. */
+static void damaged_pixels_are_found(void **state)
+{
+    char *from = make_classes(), *dir = make_temp_dir();
+    char *path = path_join(dir, "train.decoded");
+    struct dataset_source s = pack_source(from, false);
+    struct dataset *d = dataset_open("folder", &s);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    int fd, bad = 0;
+
+    (void)state;
+    pack_to("decoded", d, dir, 0, NULL);
+    dataset_close(d);
+    fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, "x", 1, 200), 1); /* of the first image */
+    close(fd);
+    s.path = dir;
+    d = dataset_open("decoded", &s);
+    for (int i = 0; i < d->n; i++)
+        if (dataset_read(d, i, GOLDEN_LIMIT, &bytes, &why) < 0) {
+            assert_int_equal(i, 0);
+            bad++;
+        }
+    assert_int_equal(bad, 1);
+    assert_non_null(strstr(why.buf, "checksum"));
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    free(path);
+    remove_temp_dir(from);
+    remove_temp_dir(dir);
+}
+
+/* Which of the samples cannot be read, a bit each; the others are what they were. */
+static unsigned damaged(const char *storage, const char *dir)
+{
+    struct dataset_source s = pack_source(dir, false);
+    struct dataset *d = dataset_open(storage, &s);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+    unsigned bad = 0;
+
+    for (int i = 0; i < d->n; i++) {
+        if (dataset_read(d, i, GOLDEN_LIMIT, &bytes, &why) < 0) {
+            bad |= 1u << i;
+            assert_true(why.len > 0);
+            assert_in_range(dataset_label(d, i), 0, GOLDEN_CLASSES - 1);
+            strbuf_reset(&why);
+        } else {
+            golden_expect_image(d, i);
+            assert_int_equal(dataset_label(d, i), golden_label[i]);
+        }
+    }
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    return bad;
+}
+
+/* Byte offsets of records, as scripts/golden/containers.py wrote them. */
+static void damage_stays_where_it_is(void **state)
+{
+    static const struct {
+        const char *folder, *file, *without;
+        int64_t at;
+        unsigned bad;
+    } rows[] = {
+        /* the second record's data; its length, after which nothing is found */
+        {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 446 + 300, 2},
+        {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 446, 2},
+        /* the second record's magic, with the index and without it */
+        {"recordio", "train.rec", NULL, 196, 2},
+        {"recordio", "train.rec", "train.idx", 196, 2},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = golden_copy(rows[r].folder);
+
+        if (rows[r].without) {
+            char *path = path_join(dir, rows[r].without);
+
+            assert_int_equal(damaged(rows[r].folder, dir), 0);
+            assert_int_equal(unlink(path), 0);
+            free(path);
+        }
+        assert_int_equal(damaged(rows[r].folder, dir), 0);
+        golden_write_at(dir, rows[r].file, rows[r].at, "wrong");
+        assert_int_equal(damaged(rows[r].folder, dir), rows[r].bad);
+        remove_temp_dir(dir);
+    }
+}
+
+static void open_lmdb(void *dir)
+{
+    struct dataset_source s = pack_source(dir, false);
+
+    dataset_close(dataset_open("lmdb", &s));
+}
+
+/* Pages of an LMDB that liblmdb would trust. Its file has three: two heads, whose newer one
+ * has the root at byte 4096 + 128, and a leaf; byte offsets as in lmdb_check.c. */
+static void a_damaged_lmdb_is_refused(void **state)
+{
+    static const struct {
+        int64_t at;
+        const char *bytes, *why;
+    } rows[] = {
+        {16, "x", "it is no LMDB that this machine can read"},
+        {4096 + 16 + 24, "\xff", "it is no LMDB"}, /* the size of a page */
+        {4096 + 128, "\xff", "page 255 is damaged: it lies outside the file"},
+        {8192, "\x07", "page 2 is damaged: it is neither a branch nor a leaf"},
+        {8192 + 10, "\x05", "page 2 is damaged: it is neither a branch nor a leaf"},
+        {8192 + 16, "\xfe\xff", "page 2 is damaged: a node lies outside it"},
+        {8192 + 3890 + 2, "\x01", "page 2 is damaged: a value lies outside it"},
+        {8192 + 3890 + 4, "\x01", "page 2 is damaged: a value lies outside the file"},
+        {8192 + 3890 + 4, "\x04", "page 2 is damaged: a key has several values"},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = golden_copy("lmdb");
+
+        golden_write_at(dir, "train.lmdb/data.mdb", rows[r].at, rows[r].bytes);
+        check_dies(open_lmdb, dir, rows[r].why);
+        remove_temp_dir(dir);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cut_tar_has_a_damaged_sample),
+        cmocka_unit_test(damaged_pixels_are_found),
+        cmocka_unit_test(damage_stays_where_it_is),
+        cmocka_unit_test(a_damaged_lmdb_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
