@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/failure.h"
 #include "image/decoder.h"
+#include "image/jpeg2000_parts.h"
 
 static struct jp2_library {
     __typeof__(&opj_create_decompress) create;
@@ -297,8 +298,11 @@ static int jp2_read(const struct decoder_file *f, const struct image_part *part,
                     struct image *img, struct strbuf *why)
 {
     struct jp2 j;
-    int rc = jp2_begin(&j, f, why);
+    int rc;
 
+    if (jpeg2000_parts_check(f->data, f->len, why) < 0)
+        return FAILURE_DATA;
+    rc = jp2_begin(&j, f, why);
     if (rc == 0)
         rc = jp2_decode(&j, part, img, why);
     jp2_close(&j);

@@ -1,0 +1,160 @@
+#include "image/jpeg2000_parts.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    MARK_START = 0xff4f,
+    MARK_SIZE = 0xff51,
+    MARK_PART = 0xff90,
+    MARK_END = 0xffd9,
+    BOX_STREAM = 0x6a703263, /* "jp2c" */
+    MOST_TILES = 65535,      /* of a codestream */
+    PART_HEAD = 12,
+    SIZE_HEAD = 38 /* SIZ, up to the size and the place of tiles */
+};
+
+struct codestream {
+    const uint8_t *d;
+    size_t at, len;
+    uint64_t tiles, seen; /* how many there are; of how many a part was met */
+    uint8_t met[MOST_TILES / 8 + 1];
+};
+
+static uint64_t number(const uint8_t *d, int bytes)
+{
+    uint64_t v = 0;
+
+    while (bytes--)
+        v = v << 8 | *d++;
+    return v;
+}
+
+static int cut_off(struct strbuf *why)
+{
+    strbuf_addstr(why, "the file is cut off");
+    return -1;
+}
+
+/* The codestream's place in a file of boxes. */
+static int find_stream(const uint8_t *d, size_t len, struct codestream *s,
+                       struct strbuf *why)
+{
+    uint64_t at = 0, n, head;
+
+    for (;; at += n) {
+        if (len - at < 8)
+            return cut_off(why);
+        n = number(d + at, 4);
+        head = n == 1 ? 16 : 8;
+        if (len - at < head)
+            return cut_off(why);
+        if (n == 1)
+            n = number(d + at + 8, 8);
+        if (n == 0) /* up to the end */
+            n = len - at;
+        if (n > len - at)
+            return cut_off(why);
+        if (n < head) {
+            strbuf_addf(why, "damaged: a box of %llu bytes", (unsigned long long)n);
+            return -1;
+        }
+        if (number(d + at + 4, 4) == BOX_STREAM)
+            break;
+    }
+    s->d = d + at + head;
+    s->len = n - head;
+    return 0;
+}
+
+static uint64_t tiles_along(uint64_t end, uint64_t from, uint64_t size)
+{
+    return size && end > from ? (end - from + size - 1) / size : 0;
+}
+
+/* SIZ: how many tiles the image has. */
+static void count_tiles(struct codestream *s, const uint8_t *size)
+{
+    uint64_t w = number(size + 6, 4), h = number(size + 10, 4);
+    uint64_t tw = number(size + 22, 4), th = number(size + 26, 4);
+    uint64_t tx = number(size + 30, 4), ty = number(size + 34, 4);
+
+    s->tiles = tiles_along(w, tx, tw) * tiles_along(h, ty, th);
+}
+
+/* Up to the first tile-part. */
+static int main_header(struct codestream *s, struct strbuf *why)
+{
+    s->at = 2;
+    for (;;) {
+        uint64_t mark, n;
+
+        if (s->len < s->at || s->len - s->at < 4)
+            return cut_off(why);
+        mark = number(s->d + s->at, 2);
+        if (mark == MARK_PART || mark == MARK_END)
+            return 0;
+        n = 2 + number(s->d + s->at + 2, 2);
+        if (n > s->len - s->at)
+            return cut_off(why);
+        if (mark == MARK_SIZE && n >= SIZE_HEAD)
+            count_tiles(s, s->d + s->at);
+        s->at += n;
+    }
+}
+
+/* The tile-part at s->at, which becomes where the next mark is. */
+static int tile_part(struct codestream *s, struct strbuf *why)
+{
+    uint64_t tile, n;
+
+    if (s->len - s->at < PART_HEAD)
+        return cut_off(why);
+    tile = number(s->d + s->at + 4, 2);
+    n = number(s->d + s->at + 6, 4);
+    if (n == 0) /* the last one: up to the end mark */
+        n = s->len - s->at - 2;
+    if (n < PART_HEAD) {
+        strbuf_addf(why, "damaged: a part of a tile of %llu bytes",
+                    (unsigned long long)n);
+        return -1;
+    }
+    if (n > s->len - s->at)
+        return cut_off(why);
+    if (tile < s->tiles && !(s->met[tile / 8] >> tile % 8 & 1)) {
+        s->met[tile / 8] |= (uint8_t)(1 << tile % 8);
+        s->seen++;
+    }
+    s->at += n;
+    return 0;
+}
+
+int jpeg2000_parts_check(const uint8_t *d, size_t len, struct strbuf *why)
+{
+    struct codestream s = {.d = d, .len = len};
+    bool boxes = len < 2 || number(d, 2) != MARK_START;
+
+    if ((boxes && find_stream(d, len, &s, why) < 0) || main_header(&s, why) < 0)
+        return -1;
+    for (;;) {
+        uint64_t mark;
+
+        if (s.len - s.at < 2)
+            return cut_off(why);
+        mark = number(s.d + s.at, 2);
+        if (mark == MARK_END)
+            break;
+        if (mark != MARK_PART) {
+            strbuf_addf(why, "damaged: %04llx where a part of a tile begins",
+                        (unsigned long long)mark);
+            return -1;
+        }
+        if (tile_part(&s, why) < 0)
+            return -1;
+    }
+    if (s.seen == s.tiles)
+        return 0;
+    strbuf_addf(why, "damaged: of %llu tiles %llu are not there",
+                (unsigned long long)s.tiles, (unsigned long long)(s.tiles - s.seen));
+    return -1;
+}
