@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clones.h"
 #include "cpu/conv2d.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
@@ -256,7 +257,7 @@ results(float *v, const int32_t *sum, const float *factor, const float *shift,
     }
 }
 
-CPU_CLONES static void result_block(float *restrict v, const int32_t *restrict sum,
+CLONES static void result_block(float *restrict v, const int32_t *restrict sum,
                                     const float *restrict factor,
                                     const float *restrict shift,
                                     const float *restrict other, bool relu, int64_t len)

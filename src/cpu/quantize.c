@@ -1,5 +1,6 @@
 #include "ops/quantize.h"
 
+#include "base/clones.h"
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/quantize.h"
@@ -25,8 +26,8 @@ static inline __attribute__((always_inline)) int32_t rounded(float x, float scal
     return (int32_t)((q + ROUND) - ROUND);
 }
 
-CPU_CLONES void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned,
-                               void *to)
+CLONES void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned,
+                           void *to)
 {
     uint8_t *restrict u = to;
     int8_t *restrict i = to;
