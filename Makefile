@@ -22,7 +22,7 @@ B     ?= build/$(KIND)
 override CPPFLAGS += -Isrc -D_GNU_SOURCE -MMD -MP
 override CFLAGS   += -std=c11 -fopenmp -fno-math-errno -include src/base/banned.h $(WARN) $(OPT) $(PIC)
 override LDFLAGS  += -fopenmp
-override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -lwebpdemux -lwebp -ltiff -lz -lzip -larchive -lxxhash -ljansson -ldnnl -lpthread -lm
+override LDLIBS   += -lyaml -lturbojpeg -ljpeg -lpng -ldeflate -lwebpdemux -lwebp -ltiff -lz -lzip -larchive -lxxhash -ljansson -ldnnl -lpthread -lm
 # The largest functions: gcc follows their variables for half of the time that it takes.
 $B/src/cpu/simd/%.o: override CFLAGS += -g1
 ifneq ($(DEBUG),)
@@ -33,6 +33,10 @@ override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-f
 override LDFLAGS += -fsanitize=$(SANITIZE)
 # With -O2 a compiler takes minutes for each instruction set.
 $B/src/cpu/simd/%.o: override CFLAGS += -O1
+endif
+ifneq ($(filter fuzzer-no-link,$(subst $(comma), ,$(SANITIZE))),)
+# Readers of files run none of these loops.
+$B/src/cpu/simd/%.o: override CFLAGS := $(filter-out -fsanitize=% -O1,$(CFLAGS)) -O0
 endif
 ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
 # The thread sanitizer does not see how gcc's libgomp synchronises: each parallel region

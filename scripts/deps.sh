@@ -16,6 +16,7 @@ libyaml-dev
 libturbojpeg0-dev
 libjpeg62-turbo-dev
 libpng-dev
+libdeflate-dev
 libwebp-dev
 libtiff-dev
 libavif-dev

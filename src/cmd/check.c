@@ -235,7 +235,9 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
 {
     struct split *s = &c->split[which];
     struct inspect_options o = {
-        .limits = {cfg->data.max_pixels, cfg->data.max_bytes, cfg->data.exif_rotate},
+        .limits = {.max_pixels = cfg->data.max_pixels,
+                   .max_bytes = cfg->data.max_bytes,
+                   .rotate = cfg->data.exif_rotate},
         .threads = data_workers(cfg),
         .progress = show,
         .arg = s,

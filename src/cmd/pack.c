@@ -240,8 +240,9 @@ static int pack_run(struct config *cfg, const struct cmdline *line)
                      .filter = cfg->data.interpolation == INTERPOLATION_BILINEAR
                                    ? RESIZE_BILINEAR
                                    : RESIZE_BICUBIC,
-                     .limits = {cfg->data.max_pixels, cfg->data.max_bytes,
-                                cfg->data.exif_rotate}},
+                     .limits = {.max_pixels = cfg->data.max_pixels,
+                                .max_bytes = cfg->data.max_bytes,
+                                .rotate = cfg->data.exif_rotate}},
         .out = r.out,
         .shard = run_flag_number(line, "--shard", SHARD, 0, INT64_MAX),
         .threads = data_workers(cfg) > 0 ? data_workers(cfg) : 1,

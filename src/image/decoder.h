@@ -1,8 +1,8 @@
 /*
  * What decode.c knows of the file formats of images: a row each, in the file of the
- * library that reads it (jpeg.c, stb.c, webp.c, tiff.c, avif.c, jpeg2000.c) or of our own reader (pnm.c). A
- * new format is its file, which defines decoder_NAME, and a word in DECODER_TABLE;
- * nothing else names it. Private to src/image.
+ * library that reads it (jpeg.c, png_plain.c and stb.c, webp.c, tiff.c, avif.c,
+ * jpeg2000.c) or of our own reader (pnm.c). A new format is its file, which defines
+ * decoder_NAME, and a word in DECODER_TABLE; nothing else names it. Private to src/image.
  */
 #ifndef IMAGE_DECODER_H
 #define IMAGE_DECODER_H

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "base/alloc.h"
 
@@ -39,7 +39,7 @@ int png_chunks_check(const uint8_t *d, size_t len, struct strbuf *why)
         }
         n = big_endian(chunk);
         if (!(chunk[4] & 32) &&
-            crc32(0, chunk + 4, (uInt)n + 4) != big_endian(chunk + 8 + n)) {
+            libdeflate_crc32(0, chunk + 4, n + 4) != big_endian(chunk + 8 + n)) {
             strbuf_addf(why, "damaged: a wrong checksum after byte %zu", at);
             return -1;
         }

@@ -1,5 +1,5 @@
 /*
- * stb_image, all of it: PNG, BMP and GIF.
+ * stb_image, all of it: BMP, GIF, and the PNGs that png_plain.c does not read.
  *
  * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
  * ours and refuses more than the header justifies; it reports lengths as int.
@@ -15,6 +15,7 @@
 #include "image/decoder.h"
 #include "image/gif_frame.h"
 #include "image/png_chunks.h"
+#include "image/png_plain.h"
 
 /* Bytes that one allocation of this thread may have; set from the header
  * before decoding. */
@@ -222,6 +223,9 @@ static int stb_png_channels(const struct decoder_file *f, const struct image_par
 
     if (stb_open_png(f, &w, &h, why) < 0 || png_chunks_check(f->data, len, why) < 0)
         return -1;
+    rc = png_plain_read(f->state, f->data, len, part, channels, img, why);
+    if (rc <= 0)
+        return rc;
     filled = png_chunks_fill(f->data, &len);
     rc =
         stb_read_channels(filled ? filled : f->data, len, w, h, part, channels, img, why);
@@ -308,6 +312,16 @@ static size_t stb_gif_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * 15 + f->len;
 }
 
+static void *stb_png_state(void)
+{
+    return png_plain_new();
+}
+
+static void stb_png_state_free(void *state)
+{
+    png_plain_free(state);
+}
+
 static const uint8_t *stb_png_exif(const struct decoder_file *f, size_t *len)
 {
     return png_chunks_exif(f->data, f->len, len);
@@ -317,6 +331,8 @@ const struct decoder decoder_png = {
     .name = "PNG",
     .extension = {".png"},
     .is = stb_is_png,
+    .state_new = stb_png_state,
+    .state_free = stb_png_state_free,
     .open = stb_open_png,
     .exif = stb_png_exif,
     .memory = stb_png_memory,

@@ -1,0 +1,374 @@
+#include "image/png_plain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/clones.h"
+#include "base/error.h"
+#include "base/failure.h"
+#include "image/png_chunks.h"
+
+enum { COLOUR_GREY = 0, COLOUR_PALETTE = 3, COLOURS = 256, SLACK = 64 };
+
+/* Bytes per pixel by the colour type of the header. */
+static const uint8_t stored_channels[8] = {1, 0, 3, 1, 2, 0, 4, 0};
+
+struct buffer {
+    uint8_t *data;
+    size_t cap;
+};
+
+struct png_plain {
+    struct libdeflate_decompressor *inflate;
+    struct buffer packed, rows, two; /* the IDATs together; filtered rows; two without */
+};
+
+struct png_plain *png_plain_new(void)
+{
+    struct png_plain *p = xcalloc(1, sizeof(*p));
+
+    p->inflate = libdeflate_alloc_decompressor();
+    if (!p->inflate)
+        die("out of memory: no decoder of PNG");
+    return p;
+}
+
+void png_plain_free(struct png_plain *p)
+{
+    if (!p)
+        return;
+    libdeflate_free_decompressor(p->inflate);
+    free(p->packed.data);
+    free(p->rows.data);
+    free(p->two.data);
+    free(p);
+}
+
+static bool room(struct buffer *b, size_t need)
+{
+    if (need > b->cap) {
+        free(b->data);
+        b->data = malloc(need);
+        b->cap = b->data ? need : 0;
+    }
+    return b->data != NULL;
+}
+
+/* ---- filters ---- */
+
+CLONES static void add_up(const uint8_t *restrict from, const uint8_t *restrict up,
+                          uint8_t *restrict to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(from[i] + up[i]);
+}
+
+static inline int distance(int a, int b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Of left, up and left of that, the nearest to left + up - both. */
+static inline int nearest(int a, int b, int c)
+{
+    int pa = distance(b, c), pb = distance(a, c), pc = abs(a + b - 2 * c);
+
+    if (pa <= pb && pa <= pc)
+        return a;
+    return pb <= pc ? b : c;
+}
+
+static void unfilter_bytes(int filter, ptrdiff_t step, const uint8_t *from,
+                           const uint8_t *up, uint8_t *to, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        int a = to[i - step], b = up[i], c = up[i - step];
+        int guess = filter == 1 ? a : filter == 3 ? (a + b) / 2 : nearest(a, b, c);
+
+        to[i] = (uint8_t)(from[i] + guess);
+    }
+}
+
+#ifdef __x86_64__
+
+static inline __m128i load_pixel(const uint8_t *p)
+{
+    int v;
+
+    memcpy(&v, p, sizeof(v));
+    return _mm_cvtsi32_si128(v);
+}
+
+static inline void store_pixel(uint8_t *p, __m128i pixel)
+{
+    int v = _mm_cvtsi128_si32(pixel);
+
+    memcpy(p, &v, sizeof(v));
+}
+
+static inline __m128i absolute(__m128i v)
+{
+    return _mm_max_epi16(v, _mm_sub_epi16(_mm_setzero_si128(), v));
+}
+
+static inline __m128i choose(__m128i mask, __m128i yes, __m128i no)
+{
+    return _mm_or_si128(_mm_and_si128(mask, yes), _mm_andnot_si128(mask, no));
+}
+
+/* nearest() of four channels in 16 bits */
+static inline __m128i nearest4(__m128i a, __m128i b, __m128i c)
+{
+    __m128i da = _mm_sub_epi16(b, c), db = _mm_sub_epi16(a, c);
+    __m128i pa = absolute(da), pb = absolute(db), pc = absolute(_mm_add_epi16(da, db));
+    __m128i least = _mm_min_epi16(pa, _mm_min_epi16(pb, pc));
+
+    return choose(_mm_cmpeq_epi16(least, pa), a,
+                  choose(_mm_cmpeq_epi16(least, pb), b, c));
+}
+
+/* Pixels of three or four bytes, which are read and written as four. */
+static inline __attribute__((always_inline)) void
+unfilter_pixels(int filter, size_t step, const uint8_t *from, const uint8_t *up,
+                uint8_t *to, size_t n)
+{
+    const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
+    __m128i a = zero, c = zero;
+
+    for (size_t i = 0; i < n; i += step) {
+        __m128i x = load_pixel(from + i), b = load_pixel(up + i);
+
+        if (filter == 1) {
+            a = _mm_add_epi8(x, a);
+        } else if (filter == 3) { /* pavgb rounds up */
+            __m128i odd = _mm_and_si128(_mm_xor_si128(a, b), one);
+
+            a = _mm_add_epi8(x, _mm_sub_epi8(_mm_avg_epu8(a, b), odd));
+        } else {
+            __m128i wide = _mm_unpacklo_epi8(b, zero);
+            __m128i guess = nearest4(_mm_unpacklo_epi8(a, zero), wide, c);
+
+            c = wide;
+            a = _mm_add_epi8(x, _mm_packus_epi16(guess, guess));
+        }
+        store_pixel(to + i, a);
+    }
+}
+
+static bool unfilter_fast(int filter, int step, const uint8_t *from, const uint8_t *up,
+                          uint8_t *to, size_t n)
+{
+    if (step == 3 && filter == 1)
+        unfilter_pixels(1, 3, from, up, to, n);
+    else if (step == 3 && filter == 3)
+        unfilter_pixels(3, 3, from, up, to, n);
+    else if (step == 3)
+        unfilter_pixels(4, 3, from, up, to, n);
+    else if (step == 4 && filter == 1)
+        unfilter_pixels(1, 4, from, up, to, n);
+    else if (step == 4 && filter == 3)
+        unfilter_pixels(3, 4, from, up, to, n);
+    else if (step == 4)
+        unfilter_pixels(4, 4, from, up, to, n);
+    else
+        return false;
+    return true;
+}
+
+#else
+
+static bool unfilter_fast(int filter, int step, const uint8_t *from, const uint8_t *up,
+                          uint8_t *to, size_t n)
+{
+    (void)filter, (void)step, (void)from, (void)up, (void)to, (void)n;
+    return false;
+}
+
+#endif
+
+void png_plain_unfilter(int filter, int step, const uint8_t *from, const uint8_t *up,
+                        uint8_t *to, size_t n)
+{
+    if (filter == 0)
+        memcpy(to, from, n);
+    else if (filter == 2)
+        add_up(from, up, to, n);
+    else if (!unfilter_fast(filter, step, from, up, to, n))
+        unfilter_bytes(filter, step, from, up, to, (ptrdiff_t)n);
+}
+
+/* ---- chunks ---- */
+
+struct png_file {
+    const uint8_t *d;
+    size_t at; /* the chunk */
+    uint32_t n;
+};
+
+static uint32_t big_endian(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The next chunk; false: IEND. */
+static bool next_chunk(struct png_file *f)
+{
+    f->at = f->at ? f->at + 12 + f->n : 8;
+    f->n = big_endian(f->d + f->at);
+    return memcmp(f->d + f->at + 4, "IEND", 4) != 0;
+}
+
+static bool is_chunk(const struct png_file *f, const char *type)
+{
+    return memcmp(f->d + f->at + 4, type, 4) == 0;
+}
+
+/* All IDATs as one, of *n bytes; NULL: no memory. */
+static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t len,
+                                  size_t *n)
+{
+    struct png_file f = {.d = d};
+
+    *n = 0;
+    if (!room(&p->packed, len))
+        return NULL;
+    while (next_chunk(&f))
+        if (is_chunk(&f, "IDAT")) {
+            memcpy(p->packed.data + *n, d + f.at + 8, f.n);
+            *n += f.n;
+        }
+    return p->packed.data;
+}
+
+/* The first PLTE, before the pixels; false: there is none of whole colours. */
+static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
+{
+    struct png_file f = {.d = d};
+
+    while (next_chunk(&f) && !is_chunk(&f, "IDAT"))
+        if (is_chunk(&f, "PLTE")) {
+            if (f.n < 3 || f.n % 3 || f.n > 3 * COLOURS)
+                return false;
+            memset(colour, 0, 3 * COLOURS);
+            memcpy(colour, d + f.at + 8, f.n);
+            return true;
+        }
+    return false;
+}
+
+/* Colours that are transparent are no channel of what is stored, but count as one. */
+static bool has_transparent(const uint8_t *d)
+{
+    struct png_file f = {.d = d};
+
+    while (next_chunk(&f))
+        if (is_chunk(&f, "tRNS"))
+            return true;
+    return false;
+}
+
+/* ---- pixels ---- */
+
+struct png_image {
+    int w, h, kind, stored; /* sides; colour type, and its channels */
+    uint8_t colour[COLOURS][3];
+};
+
+static bool is_plain(const uint8_t *d, size_t len, int channels, struct png_image *m)
+{
+    if (!png_chunks_size(d, len, &m->w, &m->h) || len < 33)
+        return false;
+    m->kind = d[25];
+    m->stored = m->kind < 8 ? stored_channels[m->kind] : 0;
+    if (d[24] != 8 || !m->stored || d[26] || d[27] || d[28])
+        return false;
+    if (channels != IMAGE_RGB &&
+        (channels != m->stored || m->kind == COLOUR_PALETTE || has_transparent(d)))
+        return false;
+    return m->kind != COLOUR_PALETTE || read_palette(d, m->colour);
+}
+
+/* Pixels [x, x + n) of a row as RGB, or as they are. */
+static void put_row(const struct png_image *m, int channels, const uint8_t *from, int n,
+                    uint8_t *to)
+{
+    if (channels == m->stored && m->kind != COLOUR_PALETTE) {
+        memcpy(to, from, (size_t)n * (size_t)channels);
+        return;
+    }
+    for (int i = 0; i < n; i++, from += m->stored, to += 3) {
+        if (m->kind == COLOUR_PALETTE)
+            memcpy(to, m->colour[*from], 3);
+        else if (m->stored >= 3)
+            memcpy(to, from, 3);
+        else
+            memset(to, *from, 3);
+    }
+}
+
+static int put_rows(const struct png_plain *p, const struct png_image *m,
+                    const struct image_part *part, int channels, struct image *img,
+                    struct strbuf *why)
+{
+    size_t row = (size_t)m->w * (size_t)m->stored, room = row + 2 * SLACK;
+    uint8_t *up = p->two.data + SLACK, *to = up + room;
+    const uint8_t *from = p->rows.data;
+
+    image_room(img, part->w, part->h, channels);
+    img->x = part->x;
+    img->y = part->y;
+    memset(p->two.data, 0, 2 * room);
+    for (int y = 0; y < part->y + part->h; y++, from += 1 + row) {
+        uint8_t *was = up;
+
+        if (*from > 4) {
+            strbuf_addf(why, "damaged: row %d has the filter %d", y, *from);
+            return FAILURE_DATA;
+        }
+        png_plain_unfilter(*from, m->stored, from + 1, up, to, row);
+        if (y >= part->y)
+            put_row(m, channels, to + (size_t)part->x * (size_t)m->stored, part->w,
+                    img->pixel + (size_t)(y - part->y) * img->stride);
+        up = to;
+        to = was;
+    }
+    return 0;
+}
+
+int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
+                   const struct image_part *part, int channels, struct image *img,
+                   struct strbuf *why)
+{
+    enum libdeflate_result rc;
+    struct png_image m;
+    const uint8_t *packed;
+    size_t n, row, want, got = 0;
+
+    if (!is_plain(d, len, channels, &m))
+        return 1;
+    row = (size_t)m.w * (size_t)m.stored;
+    want = (row + 1) * (size_t)m.h;
+    packed = packed_data(p, d, len, &n);
+    if (!packed || !room(&p->rows, want + SLACK) || !room(&p->two, 2 * (row + 2 * SLACK))) {
+        strbuf_addstr(why, "no memory for its pixels");
+        return FAILURE_MACHINE;
+    }
+    if (n == 0)
+        return 1;
+    rc = libdeflate_zlib_decompress(p->inflate, packed, n, p->rows.data, want, &got);
+    if (rc == LIBDEFLATE_INSUFFICIENT_SPACE)
+        return 1;
+    if (rc == LIBDEFLATE_SUCCESS && got == want)
+        return put_rows(p, &m, part, channels, img, why);
+    if (rc == LIBDEFLATE_SUCCESS)
+        strbuf_addf(why, "damaged: %zu bytes of pixels, not %zu", got, want);
+    else
+        strbuf_addstr(why, "damaged: its pixels cannot be unpacked");
+    return FAILURE_DATA;
+}
