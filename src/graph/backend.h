@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "graph/kernel.h"
+#include "graph/lanes.h"
 
 struct jpeg_device;
 struct strbuf;
@@ -31,8 +32,8 @@ struct device_options {
     const char *cache;  /* folder for plans and choices; NULL or "": none */
 };
 
-/* How often the host has waited for the device; `sync` until nothing was left to do,
- * `await` until an event that other work may follow. */
+/* How often the host has waited for the device: `sync` until nothing was left to do,
+ * `await` for one event, while later work went on. */
 struct device_waits {
     int64_t sync, await;
 };
@@ -42,33 +43,6 @@ struct device_memory {
     size_t held, peak;  /* by alloc(), now and at the highest */
     size_t library;     /* what the driver and libraries have taken for this program */
     size_t reserve;     /* what they are going to take beyond that */
-};
-
-/*
- * Work that is in flight. A device has two lanes in which things happen in order, beside
- * each other: run() and program_run() go to LANE_RUN. Events tie them: `wait` holds back
- * a lane, `await` the host. Memory of host_alloc() is pinned: copies of it are made while
- * the host goes on, so it must stay as it is until an event after the copy is done.
- */
-enum lane { LANE_RUN, LANE_COPY };
-
-struct backend_async {
-    void *(*host_alloc)(struct device *dev, size_t size); /* zeroed, 64-byte aligned */
-    void (*host_free)(struct device *dev, void *p);
-    void *(*event_new)(struct device *dev);
-    void (*event_free)(struct device *dev, void *event);
-    /* Between two events that are done. */
-    double (*seconds)(struct device *dev, void *from, void *to);
-    void (*record)(struct device *dev, enum lane lane, void *event);
-    void (*wait)(struct device *dev, enum lane lane, void *event);
-    bool (*done)(struct device *dev, void *event); /* never recorded: true */
-    void (*await)(struct device *dev, void *event);
-    void (*copy_in)(struct device *dev, enum lane lane, void *dst, const void *host,
-                    size_t size);
-    void (*copy_out)(struct device *dev, enum lane lane, void *host, const void *src,
-                     size_t size);
-    void (*copy)(struct device *dev, enum lane lane, void *dst, const void *src,
-                 size_t size); /* within the device */
 };
 
 /*

@@ -1,0 +1,36 @@
+/*
+ * Work that is in flight. A device has two lanes in which things happen in order, beside
+ * each other: run() and program_run() go to LANE_RUN. Events tie them: `wait` holds back
+ * a lane, `await` the host. Memory of host_alloc() is pinned: copies of it are made while
+ * the host goes on, so it must stay as it is until an event after the copy is done.
+ */
+#ifndef GRAPH_LANES_H
+#define GRAPH_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct device;
+
+enum lane { LANE_RUN, LANE_COPY };
+
+struct backend_async {
+    void *(*host_alloc)(struct device *dev, size_t size); /* zeroed, 64-byte aligned */
+    void (*host_free)(struct device *dev, void *p);
+    void *(*event_new)(struct device *dev);
+    void (*event_free)(struct device *dev, void *event);
+    /* Between two events that are done. */
+    double (*seconds)(struct device *dev, void *from, void *to);
+    void (*record)(struct device *dev, enum lane lane, void *event);
+    void (*wait)(struct device *dev, enum lane lane, void *event);
+    bool (*done)(struct device *dev, void *event); /* never recorded: true */
+    void (*await)(struct device *dev, void *event);
+    void (*copy_in)(struct device *dev, enum lane lane, void *dst, const void *host,
+                    size_t size);
+    void (*copy_out)(struct device *dev, enum lane lane, void *host, const void *src,
+                     size_t size);
+    void (*copy)(struct device *dev, enum lane lane, void *dst, const void *src,
+                 size_t size); /* within the device */
+};
+
+#endif
