@@ -30,15 +30,17 @@ static void add_region(struct program *p, struct region *r)
     p->region[p->nregion++] = r;
 }
 
-static void release_state(struct region *r, const struct kernel *k)
+/* Zeroed state for the next kernel that is asked. */
+static void reset_state(struct region *r, const struct kernel *k)
 {
     free(r->state);
     r->state = xcalloc(1, k->state_size);
     r->kernel = k;
 }
 
-__attribute__((noreturn)) static void nobody(const struct program *p,
-                                             const struct node *n, int first)
+/* Dies with the node, its shapes and the reasons from p->decline[first] on. */
+__attribute__((noreturn)) static void no_kernel(const struct program *p,
+                                                const struct node *n, int first)
 {
     struct strbuf s = STRBUF_INIT;
     char text[TENSOR_TEXT];
@@ -62,7 +64,7 @@ static void claim_node(struct program *p, struct node *n)
         const struct kernel *k = p->backend->kernels[i];
         const char *why;
 
-        release_state(r, k);
+        reset_state(r, k);
         why = k->claim(r, p->graph, n, p->device);
         if (!why) {
             if (n->region != r)
@@ -75,7 +77,7 @@ static void claim_node(struct program *p, struct node *n)
             BUG("%s declined '%s' after taking: %s", k->name, n->layer, why);
         note_decline(p, n, k, why);
     }
-    nobody(p, n, first);
+    no_kernel(p, n, first);
 }
 
 /* A region must write what another one reads, and read only what somebody writes. */

@@ -17,7 +17,7 @@ struct derived {
 };
 
 /*
- * views.c: says of which tensor each view has the bytes, and places that tensor where a
+ * views.c: finds the tensor whose bytes each view shows, and places that tensor where a
  * view of it must lie.
  */
 void compile_views(struct graph *g);
@@ -47,9 +47,9 @@ void compile_schedule(struct program *p);
 void compile_memory(struct program *p);
 
 /*
- * redzone.c: a program with redzones has the first of REDZONE bytes at the arena's start,
- * for the device to copy. `bound` writes it; `before` surrounds what step i makes, `after`
- * looks at what was read for the last time.
+ * redzone.c: the arena begins with REDZONE bytes of the pattern, which redzones_bound()
+ * writes and the device copies from. redzones_before() puts it around each tensor that
+ * step i makes, redzones_after() checks it around those that step i was the last to use.
  */
 void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
                  int last);

@@ -196,7 +196,8 @@ __attribute__((noreturn)) static void refuse(const struct node *n, const char *w
     die("layer '%s': %s(%s): %s", n->layer, n->op->name, s.buf, why);
 }
 
-/* No memory holds as many, and sums over layers and batches are still numbers. */
+/* No memory holds that many, and sums of such counts over layers and batches still fit
+ * int64_t. */
 static const double values_most = 0x1p40;
 
 static bool is_too_large(const struct tensor *t)

@@ -73,8 +73,8 @@ struct builder {
     enum phase phase;
     int scope, scopes;         /* the open checkpoint block; how many there were */
     struct autodiff *autodiff; /* inside autodiff() only */
-    /* A second net beside the one that is trained, forward only: in front of the names of
-     * its layers, and its weights are constants (graph/flat.h). NULL: the net itself. */
+    /* Prefix of the layer names of a second net (a teacher), which only runs forward and
+     * whose weights are constants (graph/flat.h). NULL: the net that is trained. */
     const char *beside;
 };
 

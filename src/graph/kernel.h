@@ -59,9 +59,9 @@ struct kernel {
  * and t has one reader and is no root; or NULL. It is the step from a node to a producer
  * that a region may take without storing the tensor between the two.
  *
- * Views are no obstacle: tensor_base() of an input is the tensor in front of them, whose
- * producer may be taken, and tensor_stored() of that tensor looks at the readers of its
- * views. A region may read a view or its base, but it writes the base only.
+ * Views are no obstacle: tensor_base() of an input is the tensor that they show, whose
+ * producer may be taken, and tensor_stored() of it counts the readers of its views, too. A
+ * region may read a view or its base, but it writes only the base.
  */
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r);
 struct node *tensor_only_reader(const struct graph *g, const struct tensor *t);
@@ -79,8 +79,8 @@ int region_read(struct region *r, struct tensor *t);
 int region_write(struct region *r, struct tensor *t);
 /* out[o] may lie on in[i]: the kernel reads each element before it writes it. */
 void region_inplace(struct region *r, int o, int i);
-/* Write o is stored in this many bytes, if that is more than its size: of a tensor in the
- * arena that only kernels that expect it read, as with zeros after its channels. */
+/* Write o is stored in `bytes` if that is more than its size, as with channels padded by
+ * zeros. Only for a tensor of the arena, all of whose readers expect it. */
 void region_room(struct region *r, int o, size_t bytes);
 void region_workspace(struct region *r, size_t bytes);
 

@@ -19,10 +19,11 @@
 enum amp_level { AMP_O0, AMP_O1, AMP_O2, AMP_O3 };
 
 /*
- * What a user wants of single layers, by shell patterns of their names ("head.*"): forward
- * and backward nodes of those compute in fp32, or in half whatever level and class say,
- * but for what must be fp32 (PRECISION_F32). A layer of both lists is fp32. Counts the
- * nodes of each pattern, at O0, too, which has no other use for them.
+ * What a user wants of single layers, by shell patterns of their names ("head.*"): their
+ * forward and backward nodes compute in fp32 (f32), or in the half type whatever level and
+ * class say (half), except ops of PRECISION_F32. A layer in both lists is fp32. f32_hits
+ * and half_hits count the forward nodes that each pattern matches, also at O0, where the
+ * lists change nothing.
  */
 struct precision_rules {
     const char *const *f32, *const *half;

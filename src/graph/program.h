@@ -14,8 +14,8 @@
  *
  * A backend that can capture is asked to from the second run on: the first runs step by
  * step (libraries load their kernels then), later ones replay what was recorded for this
- * binding. A program that goes to and fro between a few bindings is recorded once for
- * each. Callers see no difference, and results are equal bit for bit.
+ * binding. A program that alternates between a few bindings is recorded once for each.
+ * Callers see no difference, and results are equal bit for bit.
  */
 #ifndef GRAPH_PROGRAM_H
 #define GRAPH_PROGRAM_H
@@ -47,8 +47,9 @@ struct decline {
 };
 
 struct compile_options {
-    struct program
-        *share; /* also refresh this program's derived buffers (accumulation) */
+    /* Another program on the same weights, whose derived buffers are refreshed with those
+     * of this one (gradient accumulation). */
+    struct program *share;
     bool keep_declines;
     bool redzones; /* see below, DEBUG.REDZONES; debug builds (-DDEBUG): always */
 };
@@ -75,7 +76,7 @@ struct capture {
     int64_t used;                                    /* the run that last replayed it */
 };
 
-enum { PROGRAM_CAPTURES = 4 }; /* bindings that a program may go to and fro between */
+enum { PROGRAM_CAPTURES = 4 }; /* bindings that stay recorded at the same time */
 
 struct program {
     struct graph *graph;

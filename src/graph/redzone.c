@@ -80,7 +80,7 @@ void redzones_after(const struct program *p, int i)
         front = written(p, arena + z->at - REDZONE);
         end = written(p, arena + z->at + z->size);
         if (front >= 0 || end >= 0)
-            BUG("what lies %d bytes %s '%s' was written to by one of the steps %d to %d "
+            BUG("the byte %d %s '%s' was overwritten by one of the steps %d to %d "
                 "(%s %s to %s %s)",
                 end >= 0 ? end : REDZONE - front, end >= 0 ? "after" : "before",
                 z->tensor->name, z->first, z->last, p->step[z->first].kernel->name,

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "graph/compile.h"
 
-/* Where the region stands if nothing else decides: at its last node in the graph. */
+/* Where the region stands if no other region needs it earlier: at its last node. */
 static int position(const struct region *r)
 {
     int last = 0;
@@ -34,7 +34,8 @@ struct pass {
     int n;
 };
 
-/* Everything that r reads first, then r: depth first, so a late need pulls early. */
+/* Depth first: r comes after the regions that write what it reads, which may move these to
+ * an earlier place than that of their last node. */
 static void place(struct pass *s, struct region *r)
 {
     if (r->order >= 0)

@@ -85,11 +85,11 @@ struct tensor {
 
     struct node *producer;   /* NULL: input, parameter, state, control */
     int slot;                /* producer->out[slot] is this tensor */
-    struct tensor *alias_of; /* a view: whose bytes it has, set when it is compiled */
+    struct tensor *alias_of; /* a view: the tensor whose bytes it shows, once compiled */
 
-    bool trainable;  /* parameters: false once frozen */
-    bool constant;   /* parameters and buffers: of no layout, update or checkpoint */
-    bool frozen;     /* parameters and buffers: a freeze pattern names it */
+    bool trainable; /* parameters: false once frozen */
+    bool constant;  /* weights of a second net (graph/flat.h): no update, no checkpoint */
+    bool frozen;    /* parameters and buffers: a freeze pattern names it */
     bool wants_grad; /* set by autodiff: trainable, or made from something that is */
     bool root;       /* computed even if no node reads it */
     struct tensor *grad;
@@ -97,7 +97,7 @@ struct tensor {
     struct init init;
 
     int claimed_reads; /* by regions, during the claim pass */
-    size_t room;       /* bytes that a claim asks for beyond tensor_size(), or 0 */
+    size_t room; /* bytes to store it in, if more than tensor_size(): region_room() */
     enum memory memory;
     size_t offset; /* bytes from the start of `memory` */
 };
@@ -105,8 +105,7 @@ struct tensor {
 int64_t tensor_len(const struct tensor *t); /* elements */
 size_t tensor_size(const struct tensor *t); /* bytes */
 size_t tensor_room(const struct tensor *t); /* bytes that it gets in the arena */
-/* The tensor that t is a view of, of several views in a row the first; t if it
- * is none. */
+/* The tensor whose bytes t shows, at the start of a chain of views; t if it is no view. */
 struct tensor *tensor_base(struct tensor *t);
 bool tensor_same(const struct tensor *a, const struct tensor *b); /* dims and layout */
 bool tensor_is_float(const struct tensor *t);

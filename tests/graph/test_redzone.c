@@ -84,9 +84,9 @@ static void writes(void **state)
 
     (void)state;
     check_leaves(run_strays, &after, CHILD_SIGNAL + 6,
-                 "what lies 0 bytes after 'mul:mul' was written to");
+                 "the byte 0 after 'mul:mul' was overwritten");
     check_leaves(run_strays, &before, CHILD_SIGNAL + 6,
-                 "what lies 4 bytes before 'mul:mul' was written to");
+                 "the byte 4 before 'mul:mul' was overwritten");
 }
 
 /* What each tensor costs, and nothing where no redzones are asked for. */
