@@ -4,9 +4,9 @@
  *
  * Training (graph->training): mean and variance of this batch over N, H, W. The variance
  * is biased (divided by n = N*H*W); they are outputs of the node and live in MEMORY_STATS
- * at the offsets of their running buffers, from where the commit op at the end of an
- * update that is not skipped moves the running ones: running += momentum * (batch -
- * running), with the unbiased variance, var * n / (n-1).
+ * at the offsets of their running buffers. Each update that is not skipped moves these
+ * (ops/running_stats.h): running += momentum * (batch - running), with the unbiased
+ * variance, var * n / (n-1).
  *
  * With a group of processes (graph_share_norms) mean, variance and n are of the batches of
  * all of them, which have as many images each, as in torch.nn.SyncBatchNorm; dweight and

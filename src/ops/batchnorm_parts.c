@@ -85,7 +85,7 @@ static const char *sync_shape(struct node *n)
     const char *why = shape_vectors(n, 0, channels);
 
     if (why || n->nin != n->op->nout)
-        return why ? why : "two vectors each";
+        return why ? why : "not two vectors";
     if (!((const struct batchnorm_sync_attrs *)n->attrs)->group)
         return "no processes";
     outputs_are_vectors(n, channels);
@@ -240,7 +240,7 @@ const struct op op_batchnorm_fold = {
     .ref = fold_ref,
 };
 
-/* ---- gradient: sums and what they make of dx ---- */
+/* ---- gradient: the sums, and the terms of dx ---- */
 
 static const char *grad_stats_shape(struct node *n)
 {
@@ -276,7 +276,8 @@ static void grad_sums(const struct step *s, int64_t c, double *dweight, double *
     *dbias = sum;
 }
 
-/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), sorted by dy and x */
+/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), as a term in dy, a term in x
+ * and an offset */
 static void grad_stats_ref(const struct step *s)
 {
     const struct tensor *t = s->node->in[BATCHNORM_GRAD_STATS_X];

@@ -1,7 +1,7 @@
 /*
- * Batch norm in parts, for backends that join each part to what stands beside it: the
- * sums to the convolution that makes x, the apply to an add, a relu or the next
- * convolution, the gradient's sums to the convolution that makes dy.
+ * Batch norm in parts, for backends that fuse each part with its neighbours: the sums with
+ * the convolution that makes x, the apply with an add, a relu or the next convolution, the
+ * gradient's sums with the convolution that makes dy.
  *
  *   stats      x -> sum, squares                    sums of x and x^2 of each channel
  *   finalize   sum, squares, weight, bias -> mean, var, rstd, scale, shift
@@ -20,7 +20,7 @@
  * region of these nodes is a piece of its graph; the formulas are in
  * ops/batchnorm_formula.h. Vectors are fp32 [C]. A kernel that takes stats and finalize
  * together need not form the sum of squares, which loses digits where the mean is large
- * against the deviation.
+ * compared with the deviation.
  */
 #ifndef OPS_BATCHNORM_PARTS_H
 #define OPS_BATCHNORM_PARTS_H

@@ -4,7 +4,7 @@
  * first step and after a resume, and otherwise reads copies of it, late.
  *
  * struct metrics is the accumulator beside it (MEMORY_METRICS): exact sums since the host
- * last zeroed it, never averages of averages.
+ * last zeroed it, never means of the means of batches.
  *
  * Compiled for host and device.
  */
@@ -20,8 +20,8 @@ struct control {
 
     double lr;        /* of the coming update, before a segment's own scale */
     double ema_decay; /* of the coming update */
-    double
-        plateau_lr;  /* SCHEDULE_PLATEAU: what the host has lowered the rate to; 0: not */
+    /* SCHEDULE_PLATEAU: what the host has lowered the rate to; 0: it has not. */
+    double plateau_lr;
     int64_t updates; /* updates that were applied: Adam's t, EMA's t */
 
     double loss_scale;      /* 1 when scaling is off */

@@ -114,7 +114,7 @@ static void conv2d_grad(struct builder *b, const struct node *n)
         grad_add(b, w, node(b, &op_conv2d_weight_grad, n->layer, n->attrs, for_w, 2));
     if (n->nin > CONV2D_BIAS && grad_wanted(n->in[CONV2D_BIAS]))
         grad_add(b, n->in[CONV2D_BIAS], bias_grad(b, dy, n->layer));
-    if (grad_wanted(x)) /* last: what comes next reads it */
+    if (grad_wanted(x)) /* last: the backward node that follows reads it */
         grad_add(b, x, node(b, &op_conv2d_data_grad, n->layer, n->attrs, for_x, 2));
 }
 
@@ -218,7 +218,9 @@ static const char *conv2d_data_grad_shape(struct node *n)
     return NULL;
 }
 
-/* For a transposed convolution: what led to dy leads back, without a bias. */
+/* As the forward op of a transposed convolution (ops/conv_transpose2d.h), whose input is
+ * called dy here: the gradient of its input is a conv2d without a bias, that of its weights
+ * is conv2d's with x and dy exchanged. */
 static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
 {
     struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT], *x = n->in[CONV2D_DATA_GRAD_DY];

@@ -29,7 +29,7 @@ struct conv2d_attrs {
     int in_h, in_w;      /* set by the builder: H and W of x */
 };
 
-/* y [N,O,Ho,Wo]. The bias stays fp32 beside half x and weights. */
+/* y [N,O,Ho,Wo]. The bias is fp32, also where x and weights are 16-bit. */
 enum { CONV2D_X, CONV2D_WEIGHT, CONV2D_BIAS };
 /*
  * dx [N,I,in_h,in_w]. With a bias [I] (fp32), and with gradients of its own, it is the

@@ -1,6 +1,6 @@
 /*
- * distill: what a teacher's logits ask of a student's (Hinton et al. 2015, arXiv 1503.02531),
- * as DeiT's DistillationLoss has it (Touvron et al. 2020, arXiv 2012.12877):
+ * distill: what a teacher's logits ask of a student's (Hinton et al. 2015, arXiv
+ * 1503.02531), as DeiT's DistillationLoss has it (Touvron et al. 2020, arXiv 2012.12877):
  *
  *   soft    T^2 / (valid K) sum over the valid rows of sum_k q_k (log q_k - log p_k),
  *           p = softmax(student / T), q = softmax(teacher / T)
@@ -9,8 +9,8 @@
  *
  * 0 if no row is valid. Always fp32. Nothing flows back to the teacher.
  *
- * Slots are those of ops/row_loss.h: other is the teacher's logits; sums are the number of
- * valid rows.
+ * Slots are those of ops/row_loss.h: other is the teacher's logits; sums are the number
+ * of valid rows.
  */
 #ifndef OPS_DISTILL_H
 #define OPS_DISTILL_H

@@ -26,7 +26,7 @@ static struct tensor *linear_param(struct builder *b, const struct linear_attrs 
         init_rule_init((enum init_rule)rule, fan_in, kaiming ? fan_in : a->out));
 }
 
-/* `bias`: somebody else's; NULL: the layer's own, if it has one. */
+/* `bias`: made elsewhere; NULL: the layer's own, if it has one. */
 static struct tensor *linear_node(struct builder *b, struct tensor *x,
                                   struct tensor *bias, const struct linear_attrs *a)
 {

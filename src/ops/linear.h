@@ -6,7 +6,7 @@
  *
  * makes "fc.weight" and "fc.bias". Both start as PyTorch's default (ops/init.h). Kaiming's
  * rules take fan_in here, the default mode of torch.nn.init; fan_out is for convolutions.
- * linear_bias adds a vector [O] that somebody else made, parameters in pieces say, and
+ * linear_bias adds a vector [O] made elsewhere (SwinV2's q_bias and v_bias, joined) and
  * makes "fc.weight" alone.
  */
 #ifndef OPS_LINEAR_H
@@ -23,7 +23,7 @@ struct linear_attrs {
     int image;           /* set by the builder: x is an image [N,F,1,1] */
 };
 
-/* y [...,O]. The bias stays fp32 beside half x and weights. */
+/* y [...,O]. The bias is fp32, also where x and weights are 16-bit. */
 enum { LINEAR_X, LINEAR_WEIGHT, LINEAR_BIAS };
 /* dx [...,F], or [N,F,1,1] */
 enum { LINEAR_DATA_GRAD_WEIGHT, LINEAR_DATA_GRAD_DY };

@@ -1,13 +1,13 @@
 /*
- * ohem: cross entropy of the hard pixels (or samples) alone (Shrivastava et al. 2016, arXiv
- * 1604.03540), as BiSeNet's OhemCELoss picks them: a valid row is hard if its loss is above
- * -log(thresh); where fewer than min_share of the valid rows are, the hard ones are
- * that many with the largest losses. The mean over them; 0 if no row is valid. Where several
- * rows share the last places they share the weight. Always fp32.
+ * ohem: cross entropy of the hard pixels (or samples) alone (Shrivastava et al. 2016,
+ * arXiv 1604.03540), as BiSeNet's OhemCELoss picks them: a valid row is hard if its loss
+ * is above -log(thresh); where fewer than min_share of the valid rows are, the hard ones
+ * are that many with the largest losses. The mean over them; 0 if no row is valid. Rows
+ * that tie for the last places share their weight. Always fp32.
  *
- * Slots are those of ops/row_loss.h; out[ROW_LOSS_ROWS] is the loss of each row, -1 of those
- * that do not count, which the gradient reads as other. Sums are OHEM_SUMS: rows above
- * CUT weigh SCALE each, those at it TIE * SCALE.
+ * Slots are those of ops/row_loss.h; out[ROW_LOSS_ROWS] is the loss of each row, -1 of
+ * those that do not count, which the gradient reads as other. Sums are OHEM_SUMS: rows
+ * above CUT weigh SCALE each, those at it TIE * SCALE.
  */
 #ifndef OPS_OHEM_H
 #define OPS_OHEM_H

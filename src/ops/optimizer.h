@@ -33,15 +33,15 @@ struct optimizer {
     bool adaptive;  /* its steps do not shrink with the gradient: where that is exactly 0,
                      * a rounding error in its place becomes a step */
     bool trust;     /* a ratio of norms per tensor: no tensor is cut between processes */
-    bool momentum;  /* its moment is a momentum, so there is none if that is 0 */
+    bool momentum;  /* without a momentum it has no moment */
     /* As PyTorch's state dict calls them, state[UPDATE_MOMENT1] first; NULL: none. */
     const char *moment[OPTIMIZER_MOMENTS];
     int flops; /* of an element */
     /* The keys of TRAIN.OPTIMIZER that it reads, NULL at the end. Those of other rows are
      * told to have no effect. */
     const char *const *reads;
-    /* What its authors take where the configuration's default is another, up to a NULL;
-     * may be NULL. Those who leave the default are told. */
+    /* The values that its authors recommend where the configuration's default differs, up
+     * to a NULL; may be NULL. A run that keeps the default gets a warning. */
     const struct optimizer_usual {
         const char *key, *value;
     } * usual;

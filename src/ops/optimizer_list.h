@@ -15,8 +15,8 @@
  * what NAME_trust says; for others it is 1.
  *
  *   NAME_measured(w, m1, m2, g, r)   what is measured of an element beside its weight
- *   NAME_trust(a, s, c, w, x)        the ratio, from the L2 norms of the segment's
- * weights and of what was measured
+ *   NAME_trust(a, s, c, w, x)        the ratio, from the L2 norms of the segment's weights
+ *                                    and of what was measured
  *
  * Norms are sums of squares in double over fixed pieces in a fixed order, so they do not
  * depend on the number of threads.

@@ -1,8 +1,8 @@
 /*
- * The reference kernel: claims any single node and runs op->ref. Half tensors are
- * widened into the workspace before the call and rounded back after it, so storage,
- * overflow and underflow of fp16 and bf16 are real while sums stay double. Outputs that
- * nobody wants get scratch, so op->ref never sees NULL.
+ * The reference kernel: claims any single node and runs op->ref. 16-bit tensors are
+ * widened into the workspace before the call and rounded back after it, so rounding,
+ * overflow and underflow of fp16 and bf16 are real while sums are double. Outputs that
+ * nobody reads get scratch, so op->ref never sees NULL.
  *
  * backend_ref is a device of plain host memory with this kernel alone: "--device ref".
  */

@@ -25,7 +25,7 @@ static const char *resize_shape(struct node *n)
         return "a size below 1";
     if (x->dtype != DTYPE_U8 || x->ndim != 2 ||
         x->dim[1] != resize_place(a->width, a->height, a->channels))
-        return "not a place for each image";
+        return "x has not resize_place() bytes for each image";
     if (jobs->dtype != DTYPE_I32 || jobs->ndim != 2 || jobs->dim[0] != x->dim[0] ||
         jobs->dim[1] != RESIZE_JOB_WORDS)
         return "not a job for each image";
@@ -57,7 +57,7 @@ static void fill_taps(struct taps *t, const struct resize_axis *a, int filter, i
         t->weight[i] = resize_fixed(weight[i] * sum);
 }
 
-/* `n` outputs along a line of the source, whose pixels are `step` bytes apart. */
+/* One output, from taps along a line of the source whose pixels are `step` bytes apart. */
 static uint8_t filter_at(const struct taps *t, const uint8_t *src, int64_t step)
 {
     uint32_t sum = 0;

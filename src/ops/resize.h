@@ -1,8 +1,9 @@
 /*
  * resize: Pillow's resize of a batch whose images differ in size, with crop and flip, on
- * the device. `x` has a place of resize_place() bytes for each image; `jobs` says what is
- * to be done to it (base/resize_formula.h), an int32 [N, RESIZE_JOB_WORDS]. The result
- * has, up to one level, the bytes that the loader makes (image/resize.h). No gradient.
+ * the device. `x` has resize_place() bytes for each image; `jobs`, an int32 [N,
+ * RESIZE_JOB_WORDS], says what is to be done to it (base/resize_formula.h). The bytes of
+ * the result differ from those that the loader makes (image/resize.h) by at most one level.
+ * No gradient.
  */
 #ifndef OPS_RESIZE_H
 #define OPS_RESIZE_H

@@ -17,16 +17,13 @@ static const struct attr running_stats_attr_table[] = {
     {0},
 };
 
-/* The three segments of one batch norm; n values went into each mean. */
+/* The three segments of one batch norm. */
 static int add_segments(const struct graph *g, const struct node *bn,
                         struct stats_segment *s)
 {
     const struct batchnorm_attrs *a = bn->attrs;
-    const struct tensor *x = bn->in[BATCHNORM_X], *t[] = {
-                                                      a->running_mean,
-                                                      a->running_var,
-                                                      a->batches,
-                                                  };
+    const struct tensor *x = bn->in[BATCHNORM_X];
+    const struct tensor *t[] = {a->running_mean, a->running_var, a->batches};
     float n = (float)(x->dim[0] * x->dim[2] * x->dim[3] *
                       (a->group ? a->group->world : 1));
 

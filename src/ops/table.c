@@ -172,11 +172,12 @@ const struct op *const op_table[] = {
     &op_bucket_join,
     &op_grad_stats,
     &op_control_prepare,
-    OPTIMIZER_LIST(ROW, ROW) & op_running_stats,
+    &op_running_stats,
     &op_stats_commit,
     &op_ema,
     &op_control_finish,
     &op_control_micro,
+    OPTIMIZER_LIST(ROW, ROW) /* its rows end with commas */
 
     NULL,
 };

@@ -41,7 +41,7 @@ struct update {
     float clip_value; /* largest |gradient| of an element; 0: no limit */
 };
 
-/* From TRAIN.OPTIMIZER. An optimizer takes what its row says (ops/optimizers.c). */
+/* From TRAIN.OPTIMIZER. An optimizer reads those of its row (ops/optimizer_table.c). */
 struct hyperparameters {
     double momentum, alpha, beta1, beta2, eps, trust_coeff;
     bool nesterov, trust_clip, always_adapt;
@@ -52,7 +52,7 @@ struct optimizer_attrs {
     const char *layer;
     struct update update;
     struct hyperparameters h;
-    bool decoupled; /* weight decay beside the gradient, where a formula has both */
+    bool decoupled; /* AdamW: weight decay shrinks the weight, it is no gradient */
 };
 
 enum { UPDATE_GRADS, UPDATE_CONTROL };                   /* in[] of an optimizer */

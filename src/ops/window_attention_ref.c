@@ -12,8 +12,8 @@ enum part { Q, K, V, PARTS };
 
 /*
  * One head of one window of one image, in the scratch: x[Q], x[K], x[V] and d[] are
- * [tokens][head]; p, m and ds are [tokens], of one query. With cosine attention x[Q] and
- * x[K] are directions, and norm[][token] is what they were divided by.
+ * [tokens][head]; p, m and ds are [tokens], of one query. With cosine attention the rows
+ * of x[Q] and x[K] are unit vectors, and norm[][token] is what they were divided by.
  */
 struct view {
     struct window_attention_size size;
@@ -121,7 +121,7 @@ static void gather(struct view *v)
     }
 }
 
-/* q and k become directions. */
+/* q or k of each token becomes a unit vector. */
 static void normalise(struct view *v, int part)
 {
     int head = v->size.head;
@@ -162,7 +162,7 @@ static double score(const struct view *v, int i, int j)
     return s;
 }
 
-/* What dropout multiplies the weights of the query at a pixel with. */
+/* m: what dropout multiplies the weights of the query at a pixel by. */
 static void draw(const struct view *v, int64_t at)
 {
     int n = v->size.tokens;
@@ -180,7 +180,7 @@ static void draw(const struct view *v, int64_t at)
     }
 }
 
-/* p = softmax(s), with m; returns the log of its sum. */
+/* p = softmax(s) of query i, and m; returns the log of sum_j exp s_ij. */
 static double soften(const struct view *v, int i, int64_t at)
 {
     int n = v->size.tokens;
@@ -296,8 +296,8 @@ static void query_grad(struct view *v, int i)
 }
 
 /*
- * The gradient of q from that of its direction u = q / norm: (d - u (u . d)) / norm; of a
- * norm that was held at its least value: d / norm.
+ * The gradient of q from d, that of the unit vector u = q / norm: (d - u (u . d)) / norm,
+ * or d / norm where the norm was raised to its least value.
  */
 static void from_direction(struct view *v, int part, int token)
 {

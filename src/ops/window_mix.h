@@ -32,7 +32,7 @@ struct window_mix_attrs {
     int shift;              /* less than the window */
 };
 
-/* y [B,H,W,C]. The bias stays fp32 beside half x and weights. */
+/* y [B,H,W,C]. The bias is fp32, also where x and weights are 16-bit. */
 enum { WINDOW_MIX_X, WINDOW_MIX_WEIGHT, WINDOW_MIX_BIAS };
 /* dx [B,H,W,C] */
 enum { WINDOW_MIX_DATA_GRAD_WEIGHT, WINDOW_MIX_DATA_GRAD_DY };
