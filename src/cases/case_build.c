@@ -360,8 +360,8 @@ void case_confusion(struct case_build *c, const struct op_case *row,
               weight);
 }
 
-/* The end of a segmentation network: logits at twice the resolution, which
- * nobody keeps. */
+/* The end of a segmentation network: logits at twice the resolution, which a kernel that
+ * fuses the loss need not store. */
 void case_head(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct cross_entropy2d_attrs a = *(const struct cross_entropy2d_attrs *)row->attrs;

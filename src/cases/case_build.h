@@ -120,7 +120,7 @@ struct tensor *case_labels(struct case_build *c, int64_t n, int classes,
 struct tensor *case_pixel_labels(struct case_build *c, const int64_t *dim,
                                  enum case_fill fill);
 
-/* Compared; the seed of the backward pass is one for each. */
+/* Marks t as a result that is compared. The backward pass starts at the first one. */
 void case_output(struct case_build *c, struct tensor *t);
 
 /* Appends the update phase, after graph_flatten and autodiff. */

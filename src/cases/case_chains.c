@@ -1,4 +1,4 @@
-/* The rows of chains of ops: what backends fuse. */
+/* Builds chains of ops that backends fuse. */
 #include "cases/case_build.h"
 
 #include "ops/add.h"

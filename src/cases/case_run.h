@@ -7,7 +7,7 @@
  *   case_fetch(&r, &values); ... case_values_release(&values);
  *   case_run_release(&r);
  *
- * Values depend on the row alone, so two backends see the same. With a half type, the
+ * Values depend on the row alone, so two backends see the same. With a 16-bit type, the
  * graph goes through precision() at level O2 or O1; what is filled in can be rounded to
  * that type in the fp32 run as well, so that the two differ only by what the ops round.
  */
@@ -20,9 +20,9 @@
 struct case_options {
     bool bench;        /* the larger size */
     int64_t batch;     /* of its first input; 0: as the row says */
-    enum dtype dtype;  /* DTYPE_F32: level O0; a half: level O2 */
+    enum dtype dtype;  /* DTYPE_F32: level O0; 16-bit: level O2 */
     enum dtype round;  /* values are rounded to this type; DTYPE_F32: not at all */
-    bool mixed;        /* a half at level O1: each op by its class */
+    bool mixed;        /* 16-bit at level O1: each op by its class */
     bool nan;          /* an element of the first input is NaN */
     bool forward_only; /* no gradients */
 };

@@ -1,8 +1,8 @@
 /*
  * The op table's rows: each builds its inputs and one op (or a few that backends fuse) in
  * two sizes. tests/ops/test_ops.c runs every row on every backend, and checks the
- * reference against differences; `trainc bench --ops` times the same rows in the larger
- * size.
+ * reference against finite differences; `trainc bench --ops` times the same rows in the
+ * larger size.
  *
  * Inputs are image or plain fp32 tensors that want gradients, labels, bytes and lam.
  * How they are filled is part of the row: no ties where a maximum decides, no values at
@@ -83,7 +83,7 @@ struct op_case {
     bool signed_scales;        /* every other element of a vector of weights is negated */
     bool nan_last; /* the NaN is the last element, not the first, and negative */
     int nan_every; /* one of so many is NaN, negative from the middle on; 0: one in all */
-    bool no_differences; /* none exist: maxima are shared, or weights move */
+    bool no_differences; /* finite differences say nothing: maxima tie, or weights move */
     bool wide;           /* full vectors; 16-bit floats need not agree at kinks */
 };
 

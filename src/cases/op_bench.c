@@ -31,8 +31,8 @@ struct bare {
 struct timing {
     double *seconds, *bare_seconds;
     int run;
-    bool probe, streamed; /* trying the kinds of stores: which one */
-    double *kind[2];  /* what each took: [step * PROBES + run] */
+    bool probe, streamed; /* trying the kinds of stores; by non-temporal ones */
+    double *kind[2];  /* seconds of each kind: [step * PROBES + run] */
     const struct backend_moves *moves;
     struct bare *bare; /* of each step */
     char *to, *from;
@@ -199,8 +199,7 @@ static void timing_init(struct timing *t, const struct program *p)
     all = place_bare(t, p);
     t->from = p->backend->alloc(p->device, all.from + 1);
     t->to = p->backend->alloc(p->device, all.to + 1);
-    for (int streamed = 0; streamed < 2;
-         streamed++) { /* first touch, and the loops' first use */
+    for (int streamed = 0; streamed < 2; streamed++) { /* touches all pages */
         moves->fill(p->device, t->from, all.from, streamed);
         moves->fill(p->device, t->to, all.to, streamed);
     }
@@ -218,8 +217,8 @@ static void timing_release(struct timing *t, const struct program *p)
 }
 
 /*
- * Which kind of stores is the faster one for each step. A kind stays for some runs: those
- * through the cache leave lines there that the next step has to wait for.
+ * Which kind of stores is the faster one for each step. A kind stays for some runs, as
+ * ordinary stores leave dirty lines in the cache, for which the next step has to wait.
  */
 static void probe_stores(struct timing *t, struct program *p)
 {

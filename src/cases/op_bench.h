@@ -10,10 +10,9 @@
  *
  * The bare loop runs directly after the step, every time, as fast as the machine can: it
  * loads as many bytes as the step reads and stores as many as it writes, in memory of the
- * same kind, by stores that keep the lines in the cache or by stores that pass it,
- * whichever some first runs show to be faster for this step. It has memory of its own,
- * so it finds as much of it in the cache as the step finds of its tensors; and it loads
- * again what a step of two passes loads again.
+ * same kind, by ordinary or by non-temporal stores, whichever some first runs show to be
+ * faster for this step. It has memory of its own, of which as much is in the cache as the
+ * step finds of its tensors; and it loads again what a step of two passes loads again.
  */
 #ifndef CASES_OP_BENCH_H
 #define CASES_OP_BENCH_H

@@ -1,6 +1,6 @@
 /*
- * The tables of rows of cases/cases.h, one file each, and the words that they are
- * written in. Only cases/cases.c and the tables themselves read this.
+ * The tables of rows of cases/cases.h, one file each, and the macros that they are
+ * written with. Only cases/cases.c and the tables themselves read this.
  */
 #ifndef CASES_ROWS_H
 #define CASES_ROWS_H

@@ -1,5 +1,6 @@
-/* The rows of patch_merge, of tokens put before others, and of positions;
- * of multiples. */
+/*
+ * The rows of patch_merge, of tokens put before others, and of positions; of multiples.
+ */
 #include "cases/rows.h"
 
 /* Swin-T's second merging, and ViT-S, at batch 16. */

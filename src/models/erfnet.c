@@ -20,7 +20,7 @@ static char *at(struct builder *b, const char *prefix, const char *suffix)
     return arena_printf(&b->g->arena, "%s.%s", prefix, suffix);
 }
 
-/* Halves the size: convolution and max pool beside each other. */
+/* Half the size: convolution and max pool of x, concatenated. */
 static struct tensor *down(struct builder *b, struct tensor *x, const char *p, int out)
 {
     int in = (int)x->dim[1];
@@ -69,7 +69,7 @@ static struct tensor *block(struct builder *b, struct tensor *x, const char *p,
     return x;
 }
 
-/* Doubles the size. */
+/* Twice the size. */
 static struct tensor *up(struct builder *b, struct tensor *x, const char *p, int out)
 {
     x = conv_transpose2d(b, x, at(b, p, "conv"), .out = out, .kernel = 3, .stride = 2,
@@ -119,7 +119,7 @@ static struct tensor *decoder(struct builder *b, struct tensor *x,
                             .kernel = 2, .stride = 2, .bias = 1);
 }
 
-/* The head of the encoder stage, which the full net only carries along. */
+/* The head of erfnet_encoder, whose parameters the full net has, too, but does not use. */
 static void unused_head(struct builder *b, int64_t channels, int64_t classes)
 {
     struct init init = init_rule_init(INIT_RULE_PYTORCH, channels, classes);

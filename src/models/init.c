@@ -14,7 +14,8 @@ struct stream {
 
 static const float trunc_limit = 2;
 
-/* Element k of a pair: a block has numbers for two, each try has a block of its own. */
+/* Element k of a pair. Both are drawn from block r; a value beyond the limit is drawn again
+ * from blocks of its own. */
 static float draw(const struct stream *s, struct philox r, uint64_t pair, int64_t k)
 {
     enum init_kind kind = s->init.kind;
@@ -49,12 +50,13 @@ void init_weights(const struct flat *flat, uint64_t seed, float *weights)
         const struct segment *seg = &flat->segment[s];
         const struct tensor *t = seg->tensor;
         float *w = weights + seg->offset;
+        /* 56 bits of the hash: philox() keeps the stream in the step's top byte */
         struct stream stream = {seed, XXH64(t->name, strlen(t->name), 0) >> 8, t->init};
 
         if (t->init.kind == INIT_CONSTANT)
             for (int64_t i = 0; i < seg->len; i++)
                 w[i] = t->init.value;
-        else if (t->init.kind != INIT_ZERO) /* the stream has the step's top byte */
+        else if (t->init.kind != INIT_ZERO)
             fill_random(w, seg->len, &stream);
     }
 }

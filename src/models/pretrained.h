@@ -39,8 +39,9 @@ struct pretrained_request {
 
 /*
  * "auto", a name with or without tag, "timm/NAME", "hf-hub:OWNER/NAME[@REVISION]",
- * "local-dir:FOLDER", or the name of a release's file. False with nothing in `why`: it is none of these but a file's
- * name; else it is none, with the reason. `model` is MODEL.NAME; texts stay the caller's.
+ * "local-dir:FOLDER", or the name of a release's file. False: it is none of these; without
+ * a reason in `why` it is the path of a file. `model` is MODEL.NAME; texts stay the
+ * caller's.
  */
 bool pretrained_parse(const char *text, const char *model, struct pretrained_request *r,
                       struct strbuf *why);

@@ -40,9 +40,8 @@ struct resnet_options {
 };
 
 /* What a row of resnet_models says of its net. */
-
 struct resnet {
-    const char *block; /* a letter a stage: B basic (expansion 1), N bottleneck (4) */
+    const char *block; /* a letter per stage: B basic (expansion 1), N bottleneck (4) */
     int depth[RESNET_STAGES], planes[RESNET_STAGES];
     enum resnet_stem stem;         /* none: RESNET_STEM_7X7 */
     enum resnet_shortcut shortcut; /* none: RESNET_SHORTCUT_CONV */

@@ -23,7 +23,7 @@ enum { MODEL_STAGES = 64 };
 struct model_stage {
     const char *name;  /* of timm's module: "layer1", "blocks.11" */
     struct tensor *x;  /* [N, C, H, W], [N, H, W, C] or [N, prefix + H * W, C] */
-    int prefix;        /* tokens of no place, in front */
+    int prefix;        /* tokens in front that have no position: class, distillation */
     int height, width; /* of the map */
     int channels;
     int reduction; /* sides of the image over those of the map, which are rounded up */

@@ -38,7 +38,7 @@ struct swin {
     int block, nblock;
 };
 
-/* A block, and of what its windows are: on a map no larger than one, that map. */
+/* A block and its windows, which are cut to the sides of a smaller map. */
 struct swin_block {
     const char *name; /* "layers.1.blocks.0" */
     int stage, heads;
@@ -49,9 +49,10 @@ struct swin_block {
 struct swin_kind {
     /* Tokens mixed within windows; the parameters are below `name`. */
     struct tensor *(*mix)(struct swin *s, struct tensor *x, const struct swin_block *at);
-    bool
-        norm_last; /* norms after the branches, weights 0 at first, and after a merging */
-    bool whole;    /* maps must be whole windows, and mergings of even sides */
+    /* Norms come last in branches (weights start at 0) and after the reduction of a patch
+     * merging, as in SwinV2. */
+    bool norm_last;
+    bool whole;         /* maps must be whole windows; before a merging, of even sides */
     const char *prefix; /* of its keys: "MODEL.SWIN" */
 };
 

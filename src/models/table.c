@@ -53,7 +53,7 @@ bool model_decays(const struct model_family *f, const struct tensor *t, bool dec
     return decay_1d || (t->ndim > 1 && !ends_with(t->name, ".bias"));
 }
 
-/* What other programs build; `name` is a shell pattern. */
+/* Models of Swin's repository that cannot be built yet; `name` is a shell pattern. */
 static const struct {
     const char *type, *name, *what;
 } later[] = {

@@ -118,7 +118,7 @@ const struct model *model_find(const char *type, const char *name, struct strbuf
 /* The only one with a model of that name, whatever its tag is; NULL: none, or several. */
 const struct model_family *model_family_of(const char *name);
 
-/* Is it the name of what will only be built later? model_find says so. */
+/* Is it the name of a known model that cannot be built yet? model_find says so. */
 bool model_is_later(const char *type, const char *name);
 
 /* Logits [N, options->classes] of the images x; or NULL, see build(). */

@@ -166,13 +166,14 @@ static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.DROP_RATE",
 #define SMALL .patch = 16, .width = 384, .depth = 12, .heads = 6
 #define BASE  .patch = 16, .width = 768, .depth = 12, .heads = 12
 #define VIT(...)  .family = &vit_family, .classes = 1000, .arch = &(const struct vit){__VA_ARGS__}
-#define HALF .size = 224, .crop_pct = 0.9, .mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}
+/* timm's IMAGENET_INCEPTION_MEAN and _STD */
+#define INCEPTION .size = 224, .crop_pct = 0.9, .mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}
 
 static const struct model models[] = {
-    {ROW(vit_tiny_patch16_224), VIT(TINY), HALF, RECIPE "vit_tiny.yaml", TAGS "augreg_in21k_ft_in1k augreg_in21k"},
-    {ROW(vit_small_patch16_224), VIT(SMALL), HALF,
+    {ROW(vit_tiny_patch16_224), VIT(TINY), INCEPTION, RECIPE "vit_tiny.yaml", TAGS "augreg_in21k_ft_in1k augreg_in21k"},
+    {ROW(vit_small_patch16_224), VIT(SMALL), INCEPTION,
      TAGS "augreg_in21k_ft_in1k augreg_in1k augreg_in21k dino"},
-    {ROW(vit_base_patch16_224), VIT(BASE), HALF,
+    {ROW(vit_base_patch16_224), VIT(BASE), INCEPTION,
      TAGS "augreg2_in21k_ft_in1k augreg_in21k_ft_in1k orig_in21k_ft_in1k augreg_in1k orig_in21k augreg_in21k "
      "sam_in1k bamboo dino mae"},
     {ROW(deit_tiny_patch16_224), VIT(TINY), IMAGENET(224, 0.9), TAGS "fb_in1k"},
