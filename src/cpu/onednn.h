@@ -1,8 +1,8 @@
 /*
  * All that trainc uses of oneDNN, so that its two ways of spelling descriptors (2.x and
- * 3.x) and its quirks are known to one file. Activations are channels last, [N,H,W,C] or
- * [rows, channels], weights in whatever packing oneDNN prefers, scratch memory the
- * caller's. Nothing is allocated by _run.
+ * 3.x) and its quirks are known to the files onednn*.c. Activations are channels last,
+ * [N,H,W,C] or [rows, channels], weights in whatever packing oneDNN prefers, scratch
+ * memory the caller's. Nothing is allocated by _run.
  *
  *   p = onednn_conv_new(o, &(struct onednn_conv){...});   NULL: no optimized code for it
  *   pack = onednn_pack_new(o, p, ONEDNN_PACK);
@@ -11,9 +11,9 @@
  *
  * Quirks that shape this interface: plain weights fall to code a hundred times slower;
  * the eltwise relu turns NaN into 0, so no activation is offered; a convolution done as a
- * GEMM adds the wrong elements of args->add (2.6), so there is none with one; a
- * memory object zeroes the padding of its buffer when the pointer changes, so pointers
- * are set only when they do.
+ * GEMM adds the wrong elements of args->add (2.6), so there is none with one; a memory
+ * object zeroes the padding of its buffer when the pointer changes, so pointers are set
+ * only when they do.
  */
 #ifndef CPU_ONEDNN_H
 #define CPU_ONEDNN_H

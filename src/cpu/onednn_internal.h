@@ -1,0 +1,90 @@
+/*
+ * What the files onednn*.c share: how descriptors are spelled in oneDNN 2.x and 3.x
+ * (onednn_descriptors.c), and the struct of a primitive, which onednn_create.c makes and
+ * onednn.c runs; onednn_pack.c packs its weights.
+ */
+#ifndef CPU_ONEDNN_INTERNAL_H
+#define CPU_ONEDNN_INTERNAL_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "cpu/onednn.h"
+
+struct onednn {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+};
+
+/* A memory descriptor: a struct in 2.x, a handle that must be destroyed in 3.x. */
+struct md {
+    dnnl_memory_desc_t d;
+    bool made;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+#define MD(m) ((m)->made ? (m)->d : NULL)
+#else
+#define MD(m) ((m)->made ? &(m)->d : NULL)
+#endif
+
+enum { ARG_SRC, ARG_WEIGHTS, ARG_BIAS, ARG_DST, ARG_ADD, ARG_SCRATCH, ARG_COUNT };
+
+struct onednn_prim {
+    struct onednn *o;
+    dnnl_primitive_t prim;
+    char *name;
+    dnnl_memory_t memory[ARG_COUNT];
+    void *pointer[ARG_COUNT]; /* what memory[] points to now */
+    dnnl_exec_arg_t arg[ARG_COUNT];
+    int slot[ARG_COUNT]; /* which ARG_ arg[i] is */
+    int narg;
+    size_t scratch;
+    struct md packed, plain; /* the weights in both formats */
+};
+
+/* Dies if oneDNN is out of memory; any other failure is a bug. */
+#define ONEDNN_CHECK(call) onednn_check((call), __FILE__, __LINE__, #call)
+void onednn_check(dnnl_status_t s, const char *file, int line, const char *call);
+
+void md_release(struct md *m);
+bool md_equal(const struct md *a, const struct md *b);
+size_t md_size(const struct md *m); /* bytes */
+/* A copy of what the primitive chose for one of its tensors. */
+struct md md_query(dnnl_primitive_desc_t pd, dnnl_query_t what);
+/* See onednn_prim_key(). */
+size_t md_key(const struct md *m, void *key, size_t size);
+
+/* What a blocked descriptor says. */
+struct blocking {
+    int ndim, count; /* of dimensions, of inner blocks */
+    const dnnl_dim_t *padded, *stride, *size, *index;
+};
+bool md_blocking(const struct md *m, struct blocking *b); /* false: it is not blocked */
+
+/*
+ * The tensors of a primitive: .weights in any format, .plain the same as fp32 in the
+ * stored order. bias.made says whether there is one.
+ */
+struct shapes {
+    struct md src, weights, bias, dst, plain;
+};
+struct shapes conv_shapes(const struct onednn_conv *c);
+struct shapes linear_shapes(const struct onednn_linear *l);
+void shapes_release(struct shapes *s);
+
+/* The primitive descriptor, to be destroyed. `hint`: that of the forward pass, which a
+ * backward pass needs. */
+dnnl_status_t conv_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                        const struct onednn_conv *c, const struct shapes *s,
+                        dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint);
+dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
+                          const struct onednn_linear *l, const struct shapes *s,
+                          dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint);
+
+/* Points `m` to `p`, unless it does already (`at`). */
+void onednn_point(dnnl_memory_t m, void **at, void *p);
+/* Runs a primitive and waits for it. */
+void onednn_execute(struct onednn *o, dnnl_primitive_t prim, int n,
+                    const dnnl_exec_arg_t *arg);
+
+#endif
