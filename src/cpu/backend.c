@@ -20,7 +20,7 @@
 /* Large blocks come from mmap, on huge pages where the system has them. */
 enum { HUGE_PAGE = 2 << 20 };
 
-/* Where nobody says it; and what is counted on for each core, at most. */
+/* Bytes of the last-level cache if the system does not say, and at most for each core. */
 enum { CACHE_SIZE = 32 << 20, CORE_CACHE = 16 << 20 };
 
 struct block {
@@ -36,9 +36,8 @@ static void nothing(void *arg, int thread)
 }
 
 /*
- * The kernel's word: glibc takes a socket's caches for one, and guesses under KVM. A
- * guest with some cores may hear of the whole socket's cache, which its neighbours use,
- * too.
+ * As Linux has it: glibc takes a socket's caches for one, and guesses under KVM. A guest
+ * with a few cores may be told of the whole socket's cache, which its neighbours use, too.
  */
 static size_t cache_size(void)
 {

@@ -32,7 +32,7 @@ void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
     cpu_for(dev, (int64_t)size, 4096, copy_part, &c);
 }
 
-/* Some lines at a time, and those that come later are asked for. */
+/* Two lines at a time; those PREFETCH bytes later are prefetched. */
 static void read_part(void *arg, int64_t lo, int64_t hi)
 {
     typedef uint64_t line __attribute__((vector_size(64)));

@@ -5,7 +5,7 @@
  * own then.
  *
  * One pass reads x for the statistics, one reads x and writes y. Each thread keeps its
- * own elements in both. It begins with the last ones, which whoever made x has left in
+ * own elements in both. It begins with the last ones, which the producer of x has left in
  * the cache, and goes forwards in the second pass, as what it read last is there then.
  *
  * Sums: fp32 inside a chunk, about a mean guessed from the thread's first rows, then
@@ -48,8 +48,8 @@ struct match {
 };
 
 /*
- * One of the two has a dropout2d, or none: of a norm and a dropped one, the first is
- * taken.
+ * At most one of the two inputs has a dropout2d between batch norm and add: if the first
+ * is a batch norm without one, a second with one is left as a residual.
  */
 static bool find_add(struct match *f, const struct graph *g, struct node *add)
 {
@@ -76,19 +76,19 @@ static bool find_add(struct match *f, const struct graph *g, struct node *add)
 /* From a relu, an add or a batch norm down to the batch norms. */
 static bool find(struct match *f, const struct graph *g, struct node *n)
 {
-    struct node *before = n;
+    struct node *last = n; /* an add or a batch norm */
 
     if (n->op == &op_relu && !(((const struct relu_attrs *)n->attrs)->limit > 0)) {
         f->relu = n;
-        before = sole_producer(g, n->in[RELU_X], NULL);
-        if (!before)
+        last = sole_producer(g, n->in[RELU_X], NULL);
+        if (!last)
             return false;
     }
-    if (before->op == &op_add)
-        return find_add(f, g, before);
-    if (before->op != &op_batchnorm)
+    if (last->op == &op_add)
+        return find_add(f, g, last);
+    if (last->op != &op_batchnorm)
         return false;
-    f->bn[f->nbn++] = before;
+    f->bn[f->nbn++] = last;
     return true;
 }
 
@@ -225,7 +225,9 @@ static void finish_samples(const struct job *j, int64_t c)
     }
 }
 
-/* From sums about the threads' guesses: of a channel, and of its squares. */
+/*
+ * all: the sum of a channel and of its squares, from the sums about the threads' guesses.
+ */
 static void sum_channel(const struct job *j, int k, int64_t c, double all[2])
 {
     const struct rows *r = &j->st->norm[k].rows;
@@ -313,7 +315,7 @@ static void apply(const struct job *j, int thread)
     }
 }
 
-/* All threads come here, and the first one talks to the other processes. */
+/* Sums over all processes. All threads come here; the first one communicates. */
 static void share(const struct job *j, int thread, int64_t lo, int64_t hi)
 {
     const struct norm *m = j->st->norm;

@@ -1,8 +1,7 @@
 /*
  * Gradients of biases, of batch norms with fixed statistics and of layer_scale: sums over
- * positions, of dy alone or times x. Of
- * a gradient that is the first channels of a wider one, where down.h says that the others
- * cost nothing, that one is summed.
+ * positions, of dy alone or times x. Where dy is the first channels of a wider tensor and
+ * down.h says that the others cost nothing, the wider one is summed.
  */
 #include "ops/bias_grad.h"
 

@@ -136,7 +136,7 @@ static void derive_chain(struct region *r, const struct device *dev, struct own_
     }
 }
 
-/* Loops that are exact where it counts? Else a reason. */
+/* NULL if rounding errors of these loops do no harm in this graph; else a reason. */
 static const char *loops_decline(const struct conv_loops *loops, const struct graph *g)
 {
     return loops->rounds_zeros && optimizer_is_adaptive(g)
@@ -269,7 +269,8 @@ static struct node *free_reader(const struct graph *g, const struct tensor *dy,
     return NULL;
 }
 
-/* From either of both gradients; the bias's comes later in the graph. */
+/* From either of both gradients: claims go from last to first, and that of the bias comes
+ * later in the graph. */
 static const char *claim_weight_grad(struct region *r, const struct graph *g,
                                      struct node *n, const struct device *dev,
                                      const struct conv_loops *loops)

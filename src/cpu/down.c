@@ -67,7 +67,8 @@ static bool one_type(const struct match *f, const struct node *n)
 
 enum { ROWS = 4 }; /* of the result for a thread, at least */
 
-/* As few images as keep all threads busy, of which all are made up: they are warm. */
+/* The fewest images, a divisor of the batch, that keep all threads busy: their channels
+ * are copied while they are in the cache. */
 static int64_t images_at_once(const struct tensor *y, const struct device *dev)
 {
     int64_t all = y->dim[IMAGE_N], n = 1;

@@ -11,7 +11,7 @@
 
 enum { DOWN_BLOCK = 16 }; /* channels */
 
-/* Are the first `own` channels of `all` computed in no less time than all? */
+/* Do the first `own` of `all` channels take as long as all of them? */
 static inline bool down_padded(int64_t own, int64_t all)
 {
     return (own + DOWN_BLOCK - 1) / DOWN_BLOCK * DOWN_BLOCK >= all;

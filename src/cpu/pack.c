@@ -1,6 +1,6 @@
 #include "cpu/pack.h"
 
-/* Our loop's words for a packing of oneDNN's, or false: it knows no such thing. */
+/* Describes a packing of oneDNN's to our loop; false: the loop cannot pack so. */
 static bool pack_blocks(struct pack *p, const struct onednn_blocks *b)
 {
     int64_t pair = p->t == DTYPE_BF16 ? 2 : 1, inner = 1;

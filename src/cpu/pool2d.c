@@ -1,6 +1,6 @@
 /*
  * Max and average pools over windows, and their gradients; our own loops. The gradient of
- * a pool that was joined with something reads its channels where they lie.
+ * a pool whose result was concatenated reads its channels of dy where they lie.
  */
 #include "cpu/pool2d.h"
 
@@ -15,7 +15,7 @@
 struct pool_state {
     struct pool pool;
     int64_t rows;      /* of the result, over all images */
-    size_t per_thread; /* floats of scratch */
+    size_t per_thread; /* int32_t of scratch */
     size_t skip;       /* bytes in front of the pool's channels of dy */
 };
 
@@ -150,7 +150,7 @@ static void pool_run(struct step *s, struct device *dev)
     int vectors = op == &op_avgpool2d || op == &op_avgpool2d_grad ? 2 : 1;
     struct job j = {st, st->pool, s, dev};
 
-    /* so many are stored at a time */
+    /* a pixel's channels must be whole stores of so many vectors */
     j.pool.streamed =
         st->pool.c % (vectors * dev->loops->lanes) == 0 && cpu_streams(dev, s, 0);
     cpu_parallel(dev, pool_thread, &j);

@@ -1,4 +1,4 @@
-/* What a pool beside something else needs of the pools. */
+/* What cpu/down.c needs of the pools. */
 #ifndef CPU_POOL2D_H
 #define CPU_POOL2D_H
 

@@ -1,4 +1,4 @@
-/* relu and its gradient alone; mostly they are taken by what stands beside them. */
+/* relu and its gradient alone; mostly the kernel of a neighbour takes them. */
 #include "ops/relu.h"
 
 #include "cpu/device.h"

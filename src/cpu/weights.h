@@ -32,7 +32,7 @@ int weights_bias(struct region *r, const struct weights_fold *fold,
 
 /*
  * Derives weights in a packing of our own from the parameter that w is made from; `fold`
- * may be NULL. Takes the cast in front of w along.
+ * may be NULL. Calls weights_read().
  */
 struct weights_packing {
     size_t size; /* bytes */

@@ -232,7 +232,7 @@ static void place_pixels(struct place *at, int64_t task, bool more)
         find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.prefetch);
 }
 
-/* Tells the loops of a task: of a head a window of an image. */
+/* Tells the loops about a task: one window of one head of one image. */
 static void place_task(struct place *at, int64_t task, bool more)
 {
     const struct job *j = at->j;

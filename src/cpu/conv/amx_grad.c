@@ -19,12 +19,13 @@
 #include "cpu/conv/amx_window.h"
 
 enum {
-    LARGE = 1 << 20,    /* bytes of weights; what is more no thread has all to itself */
-    SUMS = 1 << 20,     /* bytes of sums that a core's cache holds beside a chunk */
-    CACHED = 768 << 10, /* bytes of such a chunk with the copy that it is made of, */
-    STREAMED = 4000 << 10, /* of each thread's x where the sums are larger */
-    STEPS = 8,             /* of 32 positions, whose lines fit in the nearest cache */
-    PREFETCH = 256,        /* times 32 elements of x are fetched before they are read */
+    LARGE = 1 << 20,    /* bytes of weights from which all threads share the sums */
+    SUMS = 1 << 20,     /* bytes of sums that fit a core's cache beside a chunk */
+    CACHED = 768 << 10, /* bytes of such a chunk and of the copy that it is made from */
+    STREAMED =
+        4000 << 10, /* bytes of x per thread in a chunk, where the sums are larger */
+    STEPS = 8,      /* multiplies of 32 positions; their lines fit the L1 cache */
+    PREFETCH = 256, /* x is prefetched so many times 32 elements before its use */
 };
 
 /* How threads work: what follows from the shape. */
@@ -108,8 +109,9 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
     p.whole = (p.shared || threads == 1) &&
               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
-    /* zeros at its end for the last tap; an odd number of 64 bytes, for the
-     * cache's sets */
+    /*
+     * zeros at its end for the last tap; an odd number of 64 bytes, for the cache's sets
+     */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
     lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
     p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
@@ -223,10 +225,10 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
 
                 if (p->plain)
                     fetch(plane + (i + prefetch) * step + c * DEPTH, wide * DEPTH);
-                amx_turn(at_pixel, step, count - i, wide,
-                         m->transposed + (ptrdiff_t)(phase * v->reads + c) * p->line +
-                             at + i,
-                         p->line);
+                amx_transpose(at_pixel, step, count - i, wide,
+                              m->transposed +
+                                  (ptrdiff_t)(phase * v->reads + c) * p->line + at + i,
+                              p->line);
             }
     }
 }
@@ -305,7 +307,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
     struct amx_blocks b = {.line = p->line};
 
-    for (int i = 0; i < p->left; i++) { /* after the last block it once more */
+    for (int i = 0; i < p->left; i++) { /* past the last block: the last one again */
         int at = at_most(block + i, p->blocks - 1);
 
         left[i] =

@@ -49,8 +49,8 @@ INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
  * 32 channels of at most 32 pixels, `step` elements apart, as lines: to[channel][pixel].
  * An odd `count` is made even by a zero.
  */
-ISA static void turn_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
-                        ptrdiff_t line)
+ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+                             ptrdiff_t line)
 {
     __m512i low[LANES], high[LANES];
     __mmask32 mask = even_mask(count);
@@ -64,8 +64,8 @@ ISA static void turn_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *
 }
 
 /* The same of 16 channels. */
-ISA static void turn_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
-                        ptrdiff_t line)
+ISA static void transpose_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+                             ptrdiff_t line)
 {
     __m512i v[LANES];
     __mmask32 mask = even_mask(count);
@@ -76,10 +76,10 @@ ISA static void turn_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *
         store_lines(v[c], v[c + LANES / 2], to + 2 * c * line, line, mask);
 }
 
-void amx_turn(const uint16_t *x, ptrdiff_t step, int count, int channels, uint16_t *to,
-              ptrdiff_t line)
+void amx_transpose(const uint16_t *x, ptrdiff_t step, int count, int channels,
+                   uint16_t *to, ptrdiff_t line)
 {
-    (channels == DEPTH ? turn_32 : turn_16)(x, step, count, to, line);
+    (channels == DEPTH ? transpose_32 : transpose_16)(x, step, count, to, line);
 }
 
 static const uint16_t *next_place(struct amx_places *p)

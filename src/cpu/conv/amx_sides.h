@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 /*
- * 16 or 32 channels of at most 32 pixels, `step` elements apart, as lines:
- * to[channel][pixel], `line` elements apart. An odd `count` is made even by a zero.
+ * Transposes 16 or 32 channels of at most 32 pixels that lie `step` elements apart into
+ * to[channel][pixel], lines of `line` elements. An odd `count` is made even by a zero.
  */
-void amx_turn(const uint16_t *x, ptrdiff_t step, int count, int channels, uint16_t *to,
-              ptrdiff_t line);
+void amx_transpose(const uint16_t *x, ptrdiff_t step, int count, int channels,
+                   uint16_t *to, ptrdiff_t line);
 
-/* Pixels of a band of dy, position after position: from `cols` to `pitch` lie
+/* The positions of a band of dy, one after the other; columns from `cols` to `pitch` hold
  * no results. */
 struct amx_places {
     const uint16_t *next; /* the row's next pixel */

@@ -1,6 +1,5 @@
 /*
- * What the loops of conv_amx are written with: the shapes of tiles and 16 by 16
- * transposes. For conv_amx*.c only.
+ * What amx*.c share: the shapes of tiles, their configuration, and 16 by 16 transposes.
  *
  * Tiles 0 to 3 are sums, 4 and 5 the left side (16 positions, or channels, by `depth`
  * values that are summed over), 6 and 7 the right side (pairs of those by 16 channels).
@@ -60,8 +59,8 @@ INLINE void tiles_end(void)
     _tile_release();
 }
 
-/* Tile loads do not tell the compiler what they read: what was written before
- * is there. */
+/* Stores before this are done after it: tile loads do not tell the compiler what they
+ * read. */
 INLINE void written(void)
 {
     __asm__ volatile("" ::: "memory");

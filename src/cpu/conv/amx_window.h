@@ -1,8 +1,8 @@
 /*
  * How conv_amx reads the source of a window (cpu/conv/window.h). Tiles want results whose
  * sources lie at even distances. A source that does not give that is copied with borders
- * of zeros, `pitch` results a row: the results of a band of rows then are positions 0, 1,
- * 2, ... of one line, position p = row * pitch + column, and those with a column of
+ * of zeros, `pitch` positions per row: the results of a band of rows then are positions
+ * 0, 1, 2, ... of one line, position p = row * pitch + column, and those with a column of
  * `cols` or more mean nothing. The zeros to the right of a row are those to the left of
  * the next one. Where rows lie `step_h` apart, the copy has one plane for each phase of
  * them.
@@ -43,7 +43,7 @@ struct amx_window {
     int top, left;    /* the first tap's distance */
     int reach;        /* rows from the first tap to the last */
     int pitch;        /* positions in a row */
-    int column, step; /* source pixels a copied one, copied pixels a position */
+    int column, step; /* source pixels per copied one, copied pixels per position */
     bool plain; /* one image as it is needs no copy: positions lie as in the source */
 };
 

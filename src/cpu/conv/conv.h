@@ -49,7 +49,7 @@ struct conv_loops {
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
     bool rounds_zeros;   /* a sum of zeros may come out as a rounding error */
     bool unfused;        /* no bias, relu or ReLU mask */
-    bool no_db;          /* the weight gradient has none */
+    bool no_db;          /* the weight gradient makes none of the bias */
     bool chains;         /* forward can do all of chain.h: fold and add, too */
     bool data_grad_bias; /* of a transposed convolution: the data gradient may have one */
 
@@ -84,8 +84,8 @@ static inline int round_up(int n, int unit)
 }
 
 /*
- * Floats, a multiple of 16, up to an odd number of lines of the cache: places whose
- * distance is a power of two fall on the same of its sets.
+ * Rounds a row of `floats` (a multiple of 16) up to an odd number of cache lines: rows
+ * whose distance is a power of two map to the same set of the cache.
  */
 static inline int odd_lines(int floats)
 {

@@ -40,7 +40,7 @@ static const char *direct_data_grad_can(const struct device *dev,
     return why ? why : direct_can(dev, &back);
 }
 
-/* Words of a pixel of x, in a broadcast: one channel, or two in bf16. */
+/* Words of 32 bits in a pixel of x, each broadcast as one: a channel, or two in bf16. */
 static int words_of(const struct conv_shape *s)
 {
     return s->type == DTYPE_BF16 ? s->c / 2 : s->c;
@@ -201,7 +201,7 @@ INLINE void forward_tile(const struct row *r, int ox, int kb, bool half, int wor
             finish(r, acc[i][v], (int64_t)(ox + i) * r->k + kb + v * LANES, half);
 }
 
-/* The last tile of a row begins early: some pixels are made twice. */
+/* The last tile of a row overlaps the one before it: some pixels are computed twice. */
 INLINE void forward_row(const struct row *r, bool half, int words, int vectors)
 {
     for (int kb = 0; kb < r->k; kb += vectors * LANES)

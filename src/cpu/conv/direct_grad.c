@@ -56,7 +56,7 @@ INLINE void step_half(const uint16_t *a, const uint16_t *b, uint32_t *to)
     _mm256_storeu_si256((__m256i *)(to + 8), _mm256_unpackhi_epi16(va, vb));
 }
 
-/* The channel of a group of 16 that stands at place i. */
+/* The channel of a group of 16 that unpacking leaves at index i. */
 static int place_half(int i)
 {
     return (i & 3) | (i >> 2 & 1) << 3 | (i >> 3) << 2;

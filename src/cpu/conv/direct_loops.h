@@ -1,6 +1,6 @@
 /*
- * What both halves of conv_direct are written with: vectors of 16 words, the multiply of
- * both types, and prefetches. For direct.c and direct_grad.c only.
+ * What direct.c and direct_grad.c share: vectors of 16 words of 32 bits, the multiply of
+ * both types, and prefetches.
  */
 #ifndef CPU_CONV_DIRECT_LOOPS_H
 #define CPU_CONV_DIRECT_LOOPS_H
@@ -41,8 +41,8 @@ INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 }
 
 /*
- * What the loops read next, prefetched while they multiply: `lines` of each of two
- * places in a call.
+ * What the loops read next, prefetched while they multiply: a call of fetch() takes
+ * lines[i] cache lines from at[i] on, for two addresses.
  */
 struct prefetch {
     const char *at[2];
@@ -56,7 +56,7 @@ INLINE void fetch(struct prefetch *a)
             _mm_prefetch(a->at[i], _MM_HINT_T1);
 }
 
-/* `bytes` at p, in `calls` calls. */
+/* Sets address i: `bytes` from p on, spread over `calls` calls. */
 static inline void fetch_in(struct prefetch *a, int i, const void *p, size_t bytes,
                             int calls)
 {

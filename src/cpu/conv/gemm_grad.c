@@ -8,8 +8,8 @@
 #include "cpu/conv/share.h"
 
 /*
- * Results, or pairs of them, at a time. Few leave the cache to both sides' copies, many
- * go through the sums less often, which counts where those do not stay in the cache.
+ * Results, or pairs of them, at a time. With few, the copies of both sides fit the cache;
+ * with many, the sums are gone through less often, which counts where these do not fit.
  */
 enum { STEPS = 192, STEPS_FEW = 96, STEPS_MANY = 256, LARGE = 1 << 20 /* bytes */ };
 
@@ -70,8 +70,9 @@ static float *sums_of(const struct grad_job *j, int thread)
                         : j->dw;
 }
 
-/* n results of so many of their `channels` at `from`, as one side in panels
- * of `width`. */
+/*
+ * n results of so many of their `channels` at `from`, as one side in panels of `width`.
+ */
 static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
                       int n, int taken, int width, float *to, int64_t panel)
 {

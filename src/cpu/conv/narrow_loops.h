@@ -1,6 +1,5 @@
 /*
- * What both halves of conv_narrow are written with: the multiply, and images with a
- * border of zeros. For narrow.c and narrow_grad.c only.
+ * What narrow.c and narrow_grad.c share: the multiply, and images with a border of zeros.
  */
 #ifndef CPU_CONV_NARROW_LOOPS_H
 #define CPU_CONV_NARROW_LOOPS_H
@@ -27,7 +26,7 @@ static inline int padded_channels(int c)
     return c == 3 ? 4 : c;
 }
 
-/* Numbers of a packing, and of the sums of a weight gradient. */
+/* Values in a packing, and sums of a weight gradient. */
 static inline size_t sums_of(const struct conv_shape *s)
 {
     return (size_t)9 * (size_t)padded_channels(s->c) * (size_t)padded_channels(s->k);

@@ -73,7 +73,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
     }
     for (int p = 0; p < j->planes; p++)
         to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
-    j->dev->loops->winograd(WINOGRAD_W, &(const struct winograd_numbers){
+    j->dev->loops->winograd(WINOGRAD_W, &(const struct winograd_values){
                                             .line = j->planes < WINOGRAD_PLANES,
                                             .n = (int64_t)UNIT * PANEL,
                                             .from = from,

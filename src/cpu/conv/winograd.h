@@ -2,22 +2,21 @@
  * Our own convolutions of stride 1 in fp32 by Winograd's minimal filtering: Lavin and
  * Gray 2016, Fast Algorithms for Convolutional Neural Networks, section 4.1.
  *
- *   3 x 3          F(2 x 2, 3 x 3): a tile of 2 x 2 results reads 4 x 4 pixels of x. Both
- *                  sides are transformed to 16 values, and a result is their products,
- *                  summed over the channels and transformed back: 16 multiplications for
- *                  36. So it is 16 GEMMs, tiles x inputs by inputs x
- *                  outputs, one for each plane.
+ *   3 x 3          F(2 x 2, 3 x 3): a tile of 2 x 2 results reads 4 x 4 pixels of x. Tile
+ *                  and weights are transformed to 16 values each, which are multiplied one
+ *                  by one, summed over the channels and transformed back: 16
+ *                  multiplications for 36. So it is 16 GEMMs, tiles x inputs by inputs x
+ *                  outputs, one for each of the 16 values (a plane).
  *   3 x 1, 1 x 3   F(2, 3), the same along one line: 4 multiplications for 6. With a
  *                  dilation d a tile's results and pixels lie d apart.
  *
- * The weight gradient is the adjoint: as many products of outputs x tiles by tiles x
- * inputs.
+ * The weight gradient is the adjoint: as many GEMMs, outputs x tiles by tiles x inputs.
  *
  * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
- * and halve; the results are about as far from exact sums as plain fp32 sums are
- * (docs/performance.md). A weight whose products are all 0, as after a relu that is off
- * wherever dy is not, may get a rounding error of its neighbours' gradient instead of 0,
- * of which an optimizer that divides by the size of the gradient makes whole steps: with
+ * and divide by 2; the results are about as far from exact sums as plain fp32 sums are
+ * (docs/performance.md). A weight whose gradient is a sum of zeros, as after a relu that is
+ * off wherever dy is not, may get a rounding error of its neighbours' gradient instead of
+ * 0, of which an optimizer that divides by the size of the gradient makes whole steps: with
  * those (optimizer.adaptive) a training graph takes other loops. A tap that only meets
  * border gets exactly 0. A NaN reaches the results that read it, and in the weight
  * gradient all taps of its channels; an infinity may become one.
@@ -69,7 +68,8 @@ struct winograd_planes {
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
                     const struct winograd_tiles *w, const float *image, int all,
                     int channels, int64_t lo, int n, const struct winograd_planes *to);
-/* The other way: products of a block to results, with what a says is after them. */
+/* The other way: what the GEMMs of a block made is transformed to results, on which `a`
+ * says what is done before they are stored. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,
                       int64_t lo, int n, const struct winograd_planes *from);
@@ -78,7 +78,7 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    const struct winograd_tiles *w, const float *dy, int channels,
                    int64_t lo, int n, float *db);
 
-/* The share of one product in prefetching what n tiles from `lo` on begin with. */
+/* What the GEMM of one plane prefetches of the pixels that n tiles from `lo` on read. */
 struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
                                        const struct winograd_tiles *w, const float *image,
                                        int channels, int64_t lo, int n, int plane);

@@ -119,7 +119,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     }
     for (int t = 0; t < j->w.taps; t++)
         to[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
-    j->dev->loops->winograd(WINOGRAD_DW, &(const struct winograd_numbers){
+    j->dev->loops->winograd(WINOGRAD_DW, &(const struct winograd_values){
                                              .line = j->w.planes < WINOGRAD_PLANES,
                                              .n = part->cols,
                                              .from = from,

@@ -92,7 +92,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                 from[q] = at[q] < 0 ? zeros : image + at[q] * all + c;
             for (int q = 0; q < w->planes; q++)
                 plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
-            dev->loops->winograd(t, &(const struct winograd_numbers){
+            dev->loops->winograd(t, &(const struct winograd_values){
                                         .line = w->planes < WINOGRAD_PLANES,
                                         .n = at_most(channels - c, PIECE),
                                         .panel = to->panel,
@@ -127,7 +127,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 plane[q] = from->at + q * from->plane + i * from->next + c;
             dev->loops->winograd(
                 WINOGRAD_Y,
-                &(const struct winograd_numbers){
+                &(const struct winograd_values){
                     .line = w->planes < WINOGRAD_PLANES,
                     .n = at_most(s->k - c, PIECE),
                     .from = plane,

@@ -1,6 +1,6 @@
 /*
- * What the loops of our own convolutions are told (cpu/simd/loops.h): products of
- * matrices (gemm.inc) and Winograd's transforms (winograd.inc).
+ * What the loops of our own convolutions are told (cpu/simd/loops.h): GEMMs (gemm.inc) and
+ * Winograd's transforms (winograd.inc).
  */
 #ifndef CPU_SIMD_GEMM_ARGS_H
 #define CPU_SIMD_GEMM_ARGS_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is prefetched during a GEMM; it may be in no tensor. */
+/* What is prefetched during a GEMM; it may lie outside of all tensors. */
 struct gemm_prefetch {
     const void *at;
     int64_t bytes;
@@ -40,8 +40,8 @@ struct gemm_rows {
 /*
  * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
  * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
- * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each number is two
- * of bf16, d and d + 1, whose products are both added.
+ * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each float holds two
+ * bf16, of d and d + 1, whose products are both added.
  */
 enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
 struct gemm_sums {
@@ -55,17 +55,17 @@ struct gemm_sums {
 
 /*
  * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
- * F(2, 3), which is that of one of its lines. Each makes so many values of so many, in
- * order of rows; n of each, a multiple of 16.
+ * F(2, 3), which is that of one of its lines. from[] and to[] are the values of a tile, row
+ * by row, for n tiles and channels at once; n is a multiple of 16.
  */
 enum winograd {
     WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */
     WINOGRAD_W,  /* 3 x 3 weights to 16:        G w G^T */
-    WINOGRAD_Y,  /* 16 products to 2 x 2:       A^T m A, then `finish` */
+    WINOGRAD_Y,  /* 16 sums to 2 x 2 results:   A^T m A, then `finish` */
     WINOGRAD_DY, /* 2 x 2 gradients to 16:      A dy A^T, 8 a panel */
     WINOGRAD_DW, /* 16 sums to 3 x 3:           G^T m G */
 };
-struct winograd_numbers {
+struct winograd_values {
     bool line; /* 4 to 4, 3 to 4, 4 to 2, ... */
     int64_t n, panel;
     const float *const *from;

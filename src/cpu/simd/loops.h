@@ -7,16 +7,16 @@
  * All loops run on the calling thread; kernels cut the work. `t` is DTYPE_F32 or
  * DTYPE_BF16, arithmetic is fp32. Tensors overlap either fully (in place) or not at all.
  *
- * `streamed`: the result is streamed (cpu_streams in device.h says when that pays); it is
- * aligned to 64 bytes, what is stored at a time to a vector. `uncached`: what is summed
- * comes from memory (cpu_uncached), so it is read in the order in which it lies; sums are
- * the same.
+ * `streamed`: the result is written by non-temporal stores (cpu_streams in device.h says
+ * when that pays); it is aligned to 64 bytes, each store to a vector. `uncached`: what is
+ * summed comes from memory (cpu_uncached), so it is read in the order in which it lies;
+ * the sums are the same.
  *
- * Channels. Loops with a value per channel see a tensor as rows of `width`
- * elements and have tables of that length. width is a multiple of the channels and of
- * 2 LANES (struct rows in rows.h), so there are no remainders inside a row; the last row
- * may be short. Half floats come two vectors at a time, of which the first has the
- * elements of even place: their tables are in that order, too (loops_place).
+ * Channels. Loops with a value per channel see a tensor as rows of `width` elements and
+ * have tables of that length. width is a multiple of the channels and of 2 LANES (struct
+ * rows in rows.h), so there are no remainders inside a row; the last row may be short.
+ * bf16 comes two vectors at a time, of which the first has the elements of even index:
+ * tables are in that order, too (loops_place).
  */
 #ifndef CPU_SIMD_LOOPS_H
 #define CPU_SIMD_LOOPS_H
@@ -26,35 +26,9 @@
 
 #include "cpu/simd/gemm_args.h"
 #include "cpu/simd/loops_args.h"
+#include "cpu/simd/update_args.h"
 
 struct attention_loops;
-struct control;
-struct op;
-struct optimizer_attrs;
-struct update_segment;
-
-/* Elements of a segment, for an optimizer. Arrays do not overlap; a moment that the
- * optimizer does not have is never touched. */
-struct update_part {
-    const struct optimizer_attrs *attrs;
-    const struct update_segment *segment;
-    const struct control *control;
-    float trust; /* the segment's ratio, where the optimizer has them */
-    float *w, *m1, *m2;
-    const float *g;
-    int64_t n;
-};
-
-/* An optimizer by its formula in ops/. */
-struct update_loop {
-    const struct op *op;
-    void (*run)(const struct update_part *p);
-    /* The sums of w^2 and of the squares of what is measured, of at most UPDATE_BLOCK
-     * elements; the ratio from these sums over the segment. NULL: it has no ratio. */
-    void (*measure)(const struct update_part *p, double sum[2]);
-    float (*trust)(const struct update_part *p, const double sum[2]);
-};
-enum { UPDATE_BLOCK = 4096 };
 
 struct loops {
     const char *isa;
@@ -93,8 +67,8 @@ struct loops {
                          const struct dropout_key *key, int64_t lo, int64_t hi,
                          bool streamed);
 
-    /* sum += x - shift, sq += (x - shift)^2; what comes next lies `jump`
-     * elements after */
+    /* sum += x - shift, sq += (x - shift)^2; the next call goes on `jump` elements after
+     * the end of this part */
     void (*bn_stats)(enum dtype t, const void *x, int64_t n, int64_t width,
                      const float *shift, float *sum, float *sq, bool uncached,
                      int64_t jump);
@@ -115,7 +89,7 @@ struct loops {
     void (*avgpool)(const struct pool *p, const void *x, void *y, int64_t lo, int64_t hi);
     void (*avgpool_grad)(const struct pool *p, const void *dy, void *dx, int64_t lo,
                          int64_t hi);
-    /* Image n; `ring` has ring * out_w * c floats. */
+    /* Image n; `ring` has p->ring * out_w * c indices. */
     void (*maxpool_grad)(const struct pool *p, const void *x, const void *dy, void *dx,
                          int32_t *ring, int64_t n);
 
@@ -148,7 +122,7 @@ struct loops {
     /* The same of bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
     void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
                        float *to, int64_t panel);
-    void (*winograd)(enum winograd t, const struct winograd_numbers *a);
+    void (*winograd)(enum winograd t, const struct winograd_values *a);
     void (*conv_up)(const struct conv_up *p, const void *x, void *y, int64_t pixels);
     /* n bytes of each row, between rows of to_row and from_row bytes */
     void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,

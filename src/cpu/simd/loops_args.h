@@ -7,7 +7,7 @@
 
 #include "graph/tensor.h"
 
-/* Where a table of a loop over t has the number of the element at place i of a row. */
+/* Index in a table of a loop over t of the value for element i of a row. */
 static inline int64_t loops_place(enum dtype t, int lanes, int64_t i)
 {
     int64_t in = i % (2 * lanes);
