@@ -1,6 +1,7 @@
 /*
- * Decoded images, and their label maps if they have any, kept in memory or in a file. Any number
- * of threads may get and put; what is in the cache stays until cache_free, unchanged.
+ * Decoded images, and their label maps if they have any, kept in memory or in a file. Any
+ * number of threads may get and put; what is in the cache stays until cache_free,
+ * unchanged.
  */
 #ifndef DATASET_CACHE_H
 #define DATASET_CACHE_H

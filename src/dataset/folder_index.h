@@ -1,11 +1,12 @@
 /*
  * Which files a folder of classes has, kept in a file, so that a second start need not
  * read all of its folders: DATA_PATH/.trainc-index-KEY, KEY a hash of the split's name
- * and of which files are images. It counts as long as the class folders are the same and none of the folders below has
- * changed (a file that is made, removed or renamed in it is a change; what is in the file
- * is not). A folder that is younger than two seconds may still change within the same
- * tick of its clock, and then nothing is kept. A damaged index is made anew, which the
- * log tells; so does it if DATA_PATH cannot be written. Private to src/dataset.
+ * and of which files are images. It counts as long as the class folders are the same and
+ * none of the folders below has changed (a file that is made, removed or renamed in it is
+ * a change; what is in the file is not). A folder that is younger than two seconds may
+ * still change within the same tick of its clock, and then nothing is kept. A damaged
+ * index is made anew, which the log tells; so does it if DATA_PATH cannot be written.
+ * Private to src/dataset.
  */
 #ifndef DATASET_FOLDER_INDEX_H
 #define DATASET_FOLDER_INDEX_H

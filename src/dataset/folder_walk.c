@@ -140,8 +140,9 @@ void folder_find_classes(struct folder *f)
     qsort(to->class_name, (size_t)to->nclass, sizeof(char *), folder_compare_names);
 }
 
-/* Every class must have an image: else the run would train and score a class
- * of nothing. */
+/*
+ * Every class must have an image: else the run would train and score a class of nothing.
+ */
 static void folder_check_counts(const struct folder *f, const int64_t *count)
 {
     struct strbuf names = STRBUF_INIT;

@@ -1,8 +1,9 @@
 /*
- * DATA.DATASET list, with classes (list_classes.h) or with label maps: SPLIT.txt with "image label" on each line or, if that is not there,
- * SPLITImages.txt and SPLITLabels.txt with a name on each line. Names are paths below the
- * root, or start with a slash; a name with spaces needs a tab between the two. Empty
- * lines and lines that start with # do not count.
+ * DATA.DATASET list, with classes (list_classes.h) or with label maps: SPLIT.txt with
+ * "image label" on each line or, if that is not there, SPLITImages.txt and
+ * SPLITLabels.txt with a name on each line. Names are paths below the root, or start with
+ * a slash; a name with spaces needs a tab between the two. Empty lines and lines that
+ * start with # do not count.
  *
  * All files must be there. Names are compared without folder, extension and the usual
  * endings (_leftImg8bit, _gtFine_labelIds, _L, _mask, ...). If an image's label map

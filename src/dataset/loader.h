@@ -52,8 +52,8 @@ enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
 struct loader_sight {
     int worker; /* from 0; 0 without workers */
     uint64_t epoch;
-    int64_t batch, sample; /* -1: a place without a sample */
-    int at;                /* place in the batch */
+    int64_t batch, sample; /* sample -1: the batch has none there */
+    int at;                /* index in the batch */
     double from, to;       /* clock_now() */
     const struct stage_log *stages;
 };
@@ -69,8 +69,8 @@ struct loader_options {
     int shuffle_shards; /* of containers: as sampler_windows.shards; 0: no windows */
     int repeats;        /* of each sample in an epoch, as sampler.h says; 0: 1 */
     bool drop_last;     /* leave out a batch that cannot be filled */
-    int rank, world;    /* this process takes positions rank, rank + world, ... of the
-                      * epoch; 0, 0: alone */
+    /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: alone. */
+    int rank, world;
     bool part; /* it takes the samples rank, rank + world, ... of every epoch instead */
 
     struct image_limits limits;
@@ -99,14 +99,17 @@ struct loader_options {
 struct batch {
     uint8_t *pixel;     /* [size, h, w, transform_channels] */
     int32_t *label;     /* [size]; -1: no sample, or a damaged one; 0 with label maps */
-    uint8_t *label_map; /* [size, h / d, w / d], d = transform.label_divisor: classes;
-                      * LABEL_IGNORE where nothing counts, as in all of a sample that is
-                      * not there or damaged. NULL without label maps. After pixel */
-    struct augment_key *key; /* [size]; of what is there, for augmentation that is left to
-                              * the caller; .sample -1: no sample, or a damaged one */
-    struct resize_job *job; /* [size], with transform.resize_later: what is to be done to
-                             * each; its pixels then take transform_size() bytes */
-    int64_t *sample; /* [size]; index in the data set of what is there; -1: no sample */
+    /* [size, h / d, w / d], d = transform.label_divisor: classes; LABEL_IGNORE where
+     * nothing counts, as in all of a sample that is missing or damaged. NULL without label
+     * maps. It lies after `pixel` in one block. */
+    uint8_t *label_map;
+    /* [size]; of each sample, for augmentation that is left to the caller; .sample -1: no
+     * sample, or a damaged one */
+    struct augment_key *key;
+    /* [size], with transform.resize_later: what is to be done to each image, whose pixels
+     * then take transform_size() bytes */
+    struct resize_job *job;
+    int64_t *sample; /* [size]; index in the data set; -1: no sample */
     int size;        /* loader_options.batch */
     int valid;       /* labels that are not -1 */
     uint64_t epoch;

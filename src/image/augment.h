@@ -12,7 +12,7 @@
 /*
  * Random resized crop of a W x H image: up to 10 tries of an area W H U(scale) with an
  * aspect exp(U(log ratio)), w = round(sqrt(area aspect)), h = round(sqrt(area / aspect)),
- * at a uniform place; else the largest centred crop with an allowed aspect.
+ * at a uniformly drawn position; else the largest centred crop with an allowed aspect.
  */
 struct augment_box augment_resized_crop(const struct augment_key *k, int w, int h,
                                         const double scale[2], const double ratio[2]);

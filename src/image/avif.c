@@ -3,7 +3,7 @@
  * when the first such file is met; without it the program ends, as no image of a data set
  * in AVIF could be read.
  *
- * Pixels become 8 bits a channel, alpha is dropped. That an image should be rotated or
+ * Pixels become 8 bits per channel, alpha is dropped. That an image should be rotated or
  * mirrored (irot, imir) is ignored, as is the EXIF orientation of other formats. Of a
  * part always the whole image is decoded.
  */

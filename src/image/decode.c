@@ -28,7 +28,7 @@ struct image_decoder {
     struct decoder_file file;     /* the open image; data NULL: none is open */
     int w, h;                     /* as it is stored */
     int orientation;              /* of EXIF; 1 unless limits.rotate */
-    struct image stored;          /* before it is turned */
+    struct image stored;          /* before its orientation is applied */
     int channels;
     void *state[DECODERS]; /* of each format */
     void *device;          /* of limits.jpeg; NULL: none */
@@ -283,12 +283,12 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
 {
     struct image_part all = {0, 0, d->w, d->h, 1}, stored;
     struct decoder_file file = d->file;
-    bool turned = d->orientation != 1;
+    bool oriented = d->orientation != 1;
     int rc;
 
     if (!file.data)
         BUG("image_decoder_read without an open image");
-    if (part && turned) {
+    if (part && oriented) {
         stored = exif_stored(d->orientation, part, d->w, d->h);
         part = &stored;
     }
@@ -301,8 +301,8 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
     if (part->shrink != 1 && !d->format->shrinks)
         BUG("%s cannot be decoded at 1/%d", d->format->name, part->shrink);
     d->file.data = NULL;
-    rc = decode_channels(d, &file, part, turned ? &d->stored : img, why);
-    if (rc == 0 && turned)
-        exif_turn(d->orientation, &d->stored, d->w, d->h, img);
+    rc = decode_channels(d, &file, part, oriented ? &d->stored : img, why);
+    if (rc == 0 && oriented)
+        exif_apply(d->orientation, &d->stored, d->w, d->h, img);
     return rc;
 }

@@ -2,13 +2,12 @@
  * Random erasing (Zhong et al. 2017, arXiv 1708.04896), as timm does it
  * (data/random_erasing.py): with a probability, one to `count` boxes of an area of
  * U(0.02, 1/3) of the image divided by the number of boxes, an aspect of
- * exp(U(log 0.3, log 1/0.3)) and a uniform place are overwritten.
+ * exp(U(log 0.3, log 1/0.3)) and a uniformly drawn position are overwritten.
  *
- * What fills a box is meant for normalised numbers: N(0, 1) per element (pixel) or per
+ * What fills a box is meant for normalised values: N(0, 1) per element (pixel) or per
  * channel and box (rand), or 0 (const). Here pixels are still bytes, so the noise z
  * becomes the byte nearest to 255 (mean + std z), cut to 0..255: with ImageNet's mean and
- * deviation one value in 25 is cut. z has ERASE_LEVELS equally
- * likely values.
+ * deviation one value in 25 is cut. z has ERASE_LEVELS equally likely values.
  */
 #ifndef IMAGE_ERASE_H
 #define IMAGE_ERASE_H

@@ -62,7 +62,7 @@ struct image_part exif_stored(int orientation, const struct image_part *p, int w
     return s;
 }
 
-void exif_turn(int orientation, const struct image *from, int w, int h, struct image *to)
+void exif_apply(int orientation, const struct image *from, int w, int h, struct image *to)
 {
     bool swaps = exif_swaps(orientation), mx = mirrors_x(orientation),
          my = mirrors_y(orientation);

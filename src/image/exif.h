@@ -24,6 +24,7 @@ static inline bool exif_swaps(int orientation)
 struct image_part exif_stored(int orientation, const struct image_part *p, int w, int h);
 
 /* `from`, a part of a w x h image (all as stored), as it is shown. */
-void exif_turn(int orientation, const struct image *from, int w, int h, struct image *to);
+void exif_apply(int orientation, const struct image *from, int w, int h,
+                struct image *to);
 
 #endif

@@ -15,22 +15,23 @@
  * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
  * go through stb_image, WebP (of an animation the first frame, on black) through libwebp,
  * TIFF (the first image, 8 bits or less) through libtiff, AVIF (the first image) through
- * libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary) through our own reader. The format is told from the first bytes, never from the name.
+ * libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary) through our own reader. The
+ * format is told from the first bytes, never from the name.
  *
- * Every image becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes
- * are looked up (also where a GIF says that a colour is transparent), alpha is dropped
+ * Every image becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes are
+ * looked up (also where a GIF says that a colour is transparent), alpha is dropped
  * without blending, CMYK and YCCK are read as Adobe writes them in JPEGs (inverted) and
  * become R = C K / 255. 16-bit samples keep their high byte (Pillow clips 16-bit grey
  * instead), but for those of a TIFF, which are refused. The EXIF orientation is ignored,
  * as in torchvision's and timm's loaders: published weights were trained and measured so.
- * That of a TIFF is, too, though Pillow turns those. With image_limits.rotate it counts,
- * as in Pillow's ImageOps.exif_transpose, in JPEG, PNG, WebP and TIFF: sizes and parts are
- * then those of the image as it is shown, and a rotated image is not shrunken.
+ * That of a TIFF is, too, though Pillow applies it there. With image_limits.rotate it
+ * counts, as in Pillow's ImageOps.exif_transpose, in JPEG, PNG, WebP and TIFF: sizes and
+ * parts are then those of the image as it is shown, and a rotated image is not shrunken.
  *
- * Other numbers of channels are asked for by image_decoder_channels: one is grey, Pillow's
- * convert("L") of the above; two, or more than three, are what the file stores, which must
- * be as many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's pixels, or its
- * pages if it has several, which must be grey and of one size.
+ * image_decoder_channels() asks for another number of channels: one is grey, Pillow's
+ * convert("L") of the above; two, or more than three, are what the file stores, which
+ * must be as many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's pixels,
+ * or its pages if it has several, which must be grey and of one size.
  *
  * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
  * What lies below or beside the part that is read is not looked at, except that a JPEG

@@ -2,14 +2,15 @@
  * Policies of augmentation: operations on colours and geometry, drawn for each image. One
  * row of the table in policy.c for each family:
  *
- *   rand-...            RandAugment (Cubuk et al. 2019, arXiv 1909.13719) in timm's
- * dialect: n operations, drawn with replacement from 15, each applied with probability p
- * at a magnitude of N(m, mstd), cut to 0 .. mmax original, originalr, v0, v0r [-mstdS]
- *                       AutoAugment (Cubuk et al. 2018, arXiv 1805.09501): one of 25
- * pairs of operations, each with its probability and magnitude; the dialects are timm's,
- * -r posterizes more as the magnitude grows ta_wide             TrivialAugmentWide
- * (Mueller and Hutter 2021, arXiv 2103.10158) as torchvision has it: one of 14 operations
- * at one of 31 magnitudes
+ *   rand-...      RandAugment (Cubuk et al. 2019, arXiv 1909.13719) as timm has it: n
+ *                 operations, drawn with replacement from 15, each applied with
+ *                 probability p at a magnitude of N(m, mstd), cut to 0 .. mmax
+ *   original, originalr, v0, v0r [-mstdS]
+ *                 AutoAugment (Cubuk et al. 2018, arXiv 1805.09501): one of 25 pairs of
+ *                 operations, each with its probability and magnitude; the variants are
+ *                 timm's, of which those with r posterize more as the magnitude grows
+ *   ta_wide       TrivialAugmentWide (Mueller and Hutter 2021, arXiv 2103.10158) as
+ *                 torchvision has it: one of 14 operations at one of 31 magnitudes
  *
  * "rand-m9-mstd0.5-inc1" is read as timm reads it: parts after dashes, in any order,
  *   mN magnitude (10)   nN operations (2)   pP probability (0.5)   mmaxN bound (10)

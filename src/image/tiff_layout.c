@@ -68,7 +68,7 @@ static int tiff_check_samples(const struct tiff_tags *g, struct strbuf *why)
                     g->format == SAMPLEFORMAT_IEEEFP ? "floating-point samples"
                                                      : "samples with a sign");
     else if (g->bits != 1 && g->bits != 2 && g->bits != 4 && g->bits != 8)
-        strbuf_addf(why, "%d bits a sample in a TIFF are not read, only 1, 2, 4 and 8",
+        strbuf_addf(why, "%d bits per sample in a TIFF are not read, only 1, 2, 4 and 8",
                     g->bits);
     else
         return tiff_check_compression(g, why);

@@ -18,13 +18,13 @@
  * Then, in this order: flip, policy, colour jitter, random erasing. Same key, same
  * pixels.
  *
- * Images of other channels than RGB go through three by three, all with the same geometry;
- * a grey one is three times the same, so that colours and policies do what Pillow does to
- * grey. They and erasing are for one channel or RGB.
+ * Images of other channels than RGB go through three by three, all with the same
+ * geometry; a grey one is three times the same, so that colours and policies do what
+ * Pillow does to grey. They and erasing are for one channel or RGB.
  *
- * A label map goes through the same geometry (resize, crop, flip, shift) with the
- * nearest pixel, floor((o + 0.5) in / out), and LABEL_IGNORE where it does not reach;
- * colours, policies and erasing are not for label maps.
+ * A label map goes through the same geometry (resize, crop, flip, shift) with the nearest
+ * pixel, floor((o + 0.5) in / out), and LABEL_IGNORE where it does not reach; colours,
+ * policies and erasing are not for label maps.
  */
 #ifndef IMAGE_TRANSFORM_H
 #define IMAGE_TRANSFORM_H
@@ -117,8 +117,8 @@ void transformer_init(struct transformer *m, const struct image_limits *limits);
 void transformer_release(struct transformer *m);
 
 /*
- * One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason without
- * the file's name if it is damaged or, for TRANSFORM_PAD_CROP, too small.
+ * One sample from the bytes of a file into dst (transform_size() bytes). -1 and a reason
+ * without the file's name if it is damaged or, for TRANSFORM_PAD_CROP, too small.
  */
 int transform_file(struct transformer *m, const struct transform *t,
                    const struct augment_key *k, const void *data, size_t len,

@@ -102,7 +102,7 @@ static void others_have_a_reason(void **state)
         uint32_t tag, as, value;
         const char *reason;
     } cases[] = {
-        {"white.tif", BITS, BITS, 16, "16 bits a sample in a TIFF are not read"},
+        {"white.tif", BITS, BITS, 16, "16 bits per sample in a TIFF are not read"},
         {"white.tif", ROWS, SAMPLE_FORMAT, 3, "floating-point samples"},
         {"white.tif", ROWS, SAMPLE_FORMAT, 2, "samples with a sign"},
         {"white.tif", PHOTOMETRIC, PHOTOMETRIC, 8, "interpretation 8"},
