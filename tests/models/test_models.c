@@ -1,6 +1,6 @@
 /*
  * Every model of the table against the counts of timm's and the CIFAR nets, exactly;
- * names and order of state-dict entries; how weights start; how names resolve.
+ * names and order of state-dict entries; how names resolve; what options change.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,12 +12,11 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "models/count.h"
-#include "models/init.h"
 #include "models/resnet.h"
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
-#include "ops/linear.h"
 #include "ops/table.h"
+#include "tests/models/net.h"
 #include "tests/test.h"
 
 struct row {
@@ -108,26 +107,12 @@ static const struct row rows[] = {
 /* clang-format on */
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* In whatever family. */
-static const struct model *find(const char *name)
-{
-    struct strbuf why = STRBUF_INIT;
-    const struct model *m = NULL;
-
-    for (int i = 0; !m && model_families[i]; i++)
-        m = model_find(model_families[i]->type, name, &why);
-    if (!m)
-        fail_msg("%s", why.buf);
-    strbuf_release(&why);
-    return m;
-}
-
 static void check_row(const struct row *r)
 {
     struct model_options o = {.classes = r->classes};
     struct model_count c = model_count_image(
-        find(r->name), &o, 3, find(r->name)->height ? find(r->name)->height : r->side,
-        r->side);
+        model_named(r->name), &o, 3,
+        model_named(r->name)->height ? model_named(r->name)->height : r->side, r->side);
 
     print_message("%s\n", r->name);
     assert_int_equal(c.params, r->params);
@@ -156,7 +141,7 @@ static void test_counts(void **state)
 static void check_options(const char *name, struct model_options o, int channels,
                           int side, int64_t params, int64_t macs)
 {
-    struct model_count c = model_count_image(find(name), &o, channels, side, side);
+    struct model_count c = model_count_image(model_named(name), &o, channels, side, side);
 
     assert_int_equal(c.params, params);
     if (macs)
@@ -194,7 +179,7 @@ static void test_options(void **state)
 static char *state_dict(const char *name)
 {
     struct builder b = {.g = graph_new(&graph_ops_default, true)};
-    const struct model *m = find(name);
+    const struct model *m = model_named(name);
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
                                    (const int64_t[]){1, 3, m->size, m->size});
     struct strbuf s = STRBUF_INIT;
@@ -260,211 +245,11 @@ static void test_keys(void **state)
     free(text);
 }
 
-/* A net of 10 classes with its flat weights. */
-struct filled {
-    struct graph *g;
-    float *w;
-};
-
-static struct filled fill(const char *name, struct model_options o, uint64_t seed)
-{
-    struct builder b = {.g = graph_new(&graph_ops_default, true)};
-    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
-                                   (const int64_t[]){2, 3, 64, 64});
-    struct filled f = {.g = b.g};
-
-    o.classes = 10;
-    model_build(&b, find(name), &o, x);
-    graph_flatten(f.g);
-    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
-    memset(f.w, 0xff, (size_t)f.g->flat->weights_len * sizeof(float)); /* NaN */
-    init_weights(f.g->flat, seed, f.w);
-    return f;
-}
-
-static void filled_release(struct filled *f)
-{
-    free(f->w);
-    graph_free(f->g);
-}
-
-struct spread {
-    double mean, std, largest;
-    int64_t len;
-};
-
-static struct spread spread_of(const struct filled *f, const char *name)
-{
-    const struct tensor *t = graph_find(f->g, name);
-    const float *w;
-    struct spread s = {0};
-    double sum2 = 0;
-
-    assert_non_null(t);
-    w = f->w + t->offset / sizeof(float);
-    s.len = tensor_len(t);
-    for (int64_t i = 0; i < s.len; i++) {
-        s.mean += w[i] / (double)s.len;
-        sum2 += (double)w[i] * w[i] / (double)s.len;
-        s.largest = fmax(s.largest, fabs(w[i]));
-    }
-    s.std = sqrt(sum2 - s.mean * s.mean);
-    return s;
-}
-
-/* Standard deviation and mean within four standard errors of what was asked for. */
-static void check_spread(const struct filled *f, const char *name, double std,
-                         bool uniform)
-{
-    struct spread s = spread_of(f, name);
-    double error = 4 * std / sqrt((double)s.len), bound = std * sqrt(3);
-
-    if (!(fabs(s.mean) <= error) || !(fabs(s.std - std) <= error))
-        fail_msg("%s: mean %g, std %g, not 0, %g", name, s.mean, s.std, std);
-    if (uniform ? !(s.largest <= bound * 1.000001 && s.largest > bound * 0.98)
-                : !(s.largest > 2.5 * std))
-        fail_msg("%s: largest %g for std %g", name, s.largest, std);
-}
-
-static void check_constant(const struct filled *f, const char *name, double value)
-{
-    struct spread s = spread_of(f, name);
-
-    if (!(s.mean == value) || !(s.std == 0))
-        fail_msg("%s: mean %g, std %g, not all %g", name, s.mean, s.std, value);
-}
-
-static void test_init_own(void **state)
-{
-    struct filled f = fill("resnext50_32x4d", (struct model_options){0}, 1);
-
-    (void)state;
-    check_spread(&f, "conv1.weight", sqrt(2.0 / (64 * 49)), false);
-    check_spread(&f, "layer1.0.conv2.weight", sqrt(2.0 / (128 * 9)), false);
-    check_spread(&f, "layer2.0.downsample.0.weight", sqrt(2.0 / 512), false);
-    check_spread(&f, "fc.weight", 1 / sqrt(3 * 2048), true);
-    if (!(spread_of(&f, "fc.bias").largest <= 1 / sqrt(2048)))
-        fail();
-    check_constant(&f, "bn1.weight", 1);
-    check_constant(&f, "bn1.bias", 0);
-    check_constant(&f, "bn1.running_mean", 0);
-    check_constant(&f, "bn1.running_var", 1);
-    check_constant(&f, "bn1.num_batches_tracked", 0);
-    check_constant(&f, "layer1.0.bn2.weight", 1);
-    check_constant(&f, "layer1.0.downsample.1.weight", 1);
-    check_constant(&f, "layer1.0.bn3.weight", 0);
-    check_constant(&f, "layer4.2.bn3.weight", 0);
-    filled_release(&f);
-
-    f = fill("resnet56", (struct model_options){0}, 1);
-    check_spread(&f, "layer3.0.conv1.weight", sqrt(2.0 / (32 * 9)), false);
-    check_spread(&f, "fc.weight", sqrt(2.0 / 64), false);
-    if (!(spread_of(&f, "fc.bias").largest <= 1.0 / 8))
-        fail();
-    check_constant(&f, "layer3.8.bn2.weight", 1);
-    filled_release(&f);
-}
-
-static void check_scheme(int init, double conv, double fc, bool uniform)
-{
-    struct filled f = fill("resnet18", (struct model_options){.init = init}, 1);
-
-    check_spread(&f, "layer2.0.conv1.weight", conv, uniform);
-    check_spread(&f, "fc.weight", fc, uniform);
-    filled_release(&f);
-}
-
-static void test_init_by_key(void **state)
-{
-    static const struct resnet_options off = {.zero_init_last = {false, true}},
-                                       on = {.zero_init_last = {true, true}};
-    double in = 64 * 9, out = 128 * 9;
-    struct filled f;
-
-    (void)state;
-    check_scheme(INIT_RULE_KAIMING_NORMAL, sqrt(2 / out), sqrt(2.0 / 512), false);
-    check_scheme(INIT_RULE_KAIMING_UNIFORM, sqrt(2 / out), sqrt(2.0 / 512), true);
-    check_scheme(INIT_RULE_XAVIER_NORMAL, sqrt(2 / (in + out)), sqrt(2.0 / 522), false);
-    check_scheme(INIT_RULE_XAVIER_UNIFORM, sqrt(2 / (in + out)), sqrt(2.0 / 522), true);
-
-    f = fill("resnet18", (struct model_options){.family = &off}, 1);
-    check_constant(&f, "layer2.0.bn2.weight", 1);
-    filled_release(&f);
-    f = fill("resnet20", (struct model_options){.family = &on}, 1);
-    check_constant(&f, "layer2.0.bn1.weight", 1);
-    check_constant(&f, "layer2.0.bn2.weight", 0);
-    filled_release(&f);
-}
-
-/* N(0, std^2) cut at +-2: its deviation, by std^2 (1 - 2 a phi(a) / (2 Phi(a) - 1)). */
-static void check_trunc(const struct filled *f, const char *name, double std)
-{
-    double a = 2 / std, in = erf(a / sqrt(2));
-    double want = std * sqrt(1 - 2 * a * exp(-a * a / 2) / sqrt(2 * acos(-1)) / in);
-    struct spread s = spread_of(f, name);
-    double error = 4 * want / sqrt((double)s.len);
-
-    if (!(fabs(s.mean) <= error) || !(fabs(s.std - want) <= error) ||
-        !(s.largest <= 2 && s.largest > (std > 0.5 ? 1.99 : 3.5 * std)))
-        fail_msg("%s: mean %g, std %g, largest %g, not %g", name, s.mean, s.std,
-                 s.largest, want);
-}
-
-static void test_init_trunc_normal(void **state)
-{
-    const int64_t dim[] = {300, 101};
-    struct builder b = {.g = graph_new(&graph_ops_default, true)};
-    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_PLAIN, 2, dim);
-    struct filled f = {.g = b.g};
-
-    (void)state;
-    linear(&b, x, "narrow", .out = 301, .bias = 1, .init = INIT_RULE_TRUNC_NORMAL_02,
-           .bias_init = INIT_RULE_ZERO);
-    graph_param(&b, "wide", "a", LAYOUT_PLAIN, 2, dim,
-                (struct init){INIT_TRUNC_NORMAL, 1});
-    graph_param(&b, "wide", "b", LAYOUT_PLAIN, 2, dim,
-                (struct init){INIT_TRUNC_NORMAL, 5});
-    graph_flatten(f.g);
-    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
-    init_weights(f.g->flat, 1, f.w);
-    check_trunc(&f, "narrow.weight", 0.02);
-    check_constant(&f, "narrow.bias", 0);
-    check_trunc(&f, "wide.a", 1);
-    check_trunc(&f, "wide.b", 5);
-    filled_release(&f);
-}
-
-/* The same seed and name: the same numbers in another net; else: others. */
-static void test_init_is_a_function(void **state)
-{
-    struct filled a = fill("resnet18", (struct model_options){0}, 7),
-                  b = fill("resnet34", (struct model_options){0}, 7),
-                  c = fill("resnet18", (struct model_options){0}, 8);
-    size_t len = (size_t)a.g->flat->weights_len * sizeof(float);
-    const char *first = "layer1.0.conv1.weight", *second = "layer1.1.conv1.weight";
-    const float *wa = a.w + graph_find(a.g, first)->offset / sizeof(float),
-                *wb = b.w + graph_find(b.g, first)->offset / sizeof(float),
-                *wc = c.w + graph_find(c.g, first)->offset / sizeof(float),
-                *other = a.w + graph_find(a.g, second)->offset / sizeof(float);
-    float *again = xmalloc(len);
-
-    (void)state;
-    assert_memory_equal(wa, wb, 64 * 64 * 9 * sizeof(float));
-    assert_memory_not_equal(wa, wc, 64 * 64 * 9 * sizeof(float));
-    assert_memory_not_equal(wa, other, 64 * 64 * 9 * sizeof(float));
-    init_weights(a.g->flat, 7, again);
-    assert_memory_equal(a.w, again, len);
-    free(again);
-    filled_release(&a);
-    filled_release(&b);
-    filled_release(&c);
-}
-
 /* Rates of the residual branches: p * i / (n - 1); the first is not dropped at all. */
 static void test_drop_path(void **state)
 {
     struct model_options o = {.drop_path = 0.2, .drop_rate = 0.5};
-    struct filled f = fill("resnet18", o, 1);
+    struct net f = net_new("resnet18", o, 1);
     int paths = 0, drops = 0;
 
     (void)state;
@@ -480,7 +265,7 @@ static void test_drop_path(void **state)
     }
     assert_int_equal(paths, 7);
     assert_int_equal(drops, 1);
-    filled_release(&f);
+    net_release(&f);
 }
 
 /*
@@ -496,7 +281,7 @@ static void test_dilations(void **state)
     int seen = 0;
 
     (void)state;
-    model_build(&b, find("erfnet"), &(struct model_options){.classes = 20}, x);
+    model_build(&b, model_named("erfnet"), &(struct model_options){.classes = 20}, x);
     for (int i = 0; i < b.g->nnode; i++) {
         const struct node *n = b.g->node[i];
         const struct conv2d_attrs *a = n->attrs;
@@ -531,9 +316,9 @@ static void check_why(const char *type, const char *name, const char *part)
 static void test_names(void **state)
 {
     (void)state;
-    assert_ptr_equal(find("resnet50.a1_in1k"), find("resnet50"));
-    assert_ptr_equal(find("resnet50.tv2_in1k"), find("resnet50"));
-    assert_ptr_not_equal(find("resnet50d"), find("resnet50"));
+    assert_ptr_equal(model_named("resnet50.a1_in1k"), model_named("resnet50"));
+    assert_ptr_equal(model_named("resnet50.tv2_in1k"), model_named("resnet50"));
+    assert_ptr_not_equal(model_named("resnet50d"), model_named("resnet50"));
     check_why("resnet", "resnet5O", "did you mean resnet50?");
     check_why("resnet", "resnet_50", "did you mean resnet50?");
     check_why("resnet", "resnet", "did you mean resnet");
@@ -564,16 +349,9 @@ static void test_natural_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_init_own),
-        cmocka_unit_test(test_init_by_key),
-        cmocka_unit_test(test_init_is_a_function),
-        cmocka_unit_test(test_init_trunc_normal),
-        cmocka_unit_test(test_drop_path),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_counts),    cmocka_unit_test(test_options),
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_drop_path),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_natural_order),
         cmocka_unit_test(test_dilations),
     };
 

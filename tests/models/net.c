@@ -1,0 +1,45 @@
+#include "tests/models/net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "models/init.h"
+#include "ops/table.h"
+#include "tests/test.h"
+
+const struct model *model_named(const char *name)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = NULL;
+
+    for (int i = 0; !m && model_families[i]; i++)
+        m = model_find(model_families[i]->type, name, &why);
+    if (!m)
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    return m;
+}
+
+struct net net_new(const char *name, struct model_options o, uint64_t seed)
+{
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
+                                   (const int64_t[]){2, 3, 64, 64});
+    struct net f = {.g = b.g};
+
+    o.classes = 10;
+    model_build(&b, model_named(name), &o, x);
+    graph_flatten(f.g);
+    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
+    memset(f.w, 0xff, (size_t)f.g->flat->weights_len * sizeof(float)); /* NaN */
+    init_weights(f.g->flat, seed, f.w);
+    return f;
+}
+
+void net_release(struct net *f)
+{
+    free(f->w);
+    graph_free(f->g);
+}

@@ -1,0 +1,198 @@
+/*
+ * How weights start: by each family's own rule, by MODEL.INIT, and as a function of seed
+ * and name alone.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "models/init.h"
+#include "models/resnet.h"
+#include "ops/linear.h"
+#include "ops/table.h"
+#include "tests/models/net.h"
+#include "tests/test.h"
+
+struct spread {
+    double mean, std, largest;
+    int64_t len;
+};
+
+static struct spread spread_of(const struct net *f, const char *name)
+{
+    const struct tensor *t = graph_find(f->g, name);
+    const float *w;
+    struct spread s = {0};
+    double sum2 = 0;
+
+    assert_non_null(t);
+    w = f->w + t->offset / sizeof(float);
+    s.len = tensor_len(t);
+    for (int64_t i = 0; i < s.len; i++) {
+        s.mean += w[i] / (double)s.len;
+        sum2 += (double)w[i] * w[i] / (double)s.len;
+        s.largest = fmax(s.largest, fabs(w[i]));
+    }
+    s.std = sqrt(sum2 - s.mean * s.mean);
+    return s;
+}
+
+/* Standard deviation and mean within four standard errors of what was asked for. */
+static void check_spread(const struct net *f, const char *name, double std, bool uniform)
+{
+    struct spread s = spread_of(f, name);
+    double error = 4 * std / sqrt((double)s.len), bound = std * sqrt(3);
+
+    if (!(fabs(s.mean) <= error) || !(fabs(s.std - std) <= error))
+        fail_msg("%s: mean %g, std %g, not 0, %g", name, s.mean, s.std, std);
+    if (uniform ? !(s.largest <= bound * 1.000001 && s.largest > bound * 0.98)
+                : !(s.largest > 2.5 * std))
+        fail_msg("%s: largest %g for std %g", name, s.largest, std);
+}
+
+static void check_constant(const struct net *f, const char *name, double value)
+{
+    struct spread s = spread_of(f, name);
+
+    if (!(s.mean == value) || !(s.std == 0))
+        fail_msg("%s: mean %g, std %g, not all %g", name, s.mean, s.std, value);
+}
+
+static void test_init_own(void **state)
+{
+    struct net f = net_new("resnext50_32x4d", (struct model_options){0}, 1);
+
+    (void)state;
+    check_spread(&f, "conv1.weight", sqrt(2.0 / (64 * 49)), false);
+    check_spread(&f, "layer1.0.conv2.weight", sqrt(2.0 / (128 * 9)), false);
+    check_spread(&f, "layer2.0.downsample.0.weight", sqrt(2.0 / 512), false);
+    check_spread(&f, "fc.weight", 1 / sqrt(3 * 2048), true);
+    if (!(spread_of(&f, "fc.bias").largest <= 1 / sqrt(2048)))
+        fail();
+    check_constant(&f, "bn1.weight", 1);
+    check_constant(&f, "bn1.bias", 0);
+    check_constant(&f, "bn1.running_mean", 0);
+    check_constant(&f, "bn1.running_var", 1);
+    check_constant(&f, "bn1.num_batches_tracked", 0);
+    check_constant(&f, "layer1.0.bn2.weight", 1);
+    check_constant(&f, "layer1.0.downsample.1.weight", 1);
+    check_constant(&f, "layer1.0.bn3.weight", 0);
+    check_constant(&f, "layer4.2.bn3.weight", 0);
+    net_release(&f);
+
+    f = net_new("resnet56", (struct model_options){0}, 1);
+    check_spread(&f, "layer3.0.conv1.weight", sqrt(2.0 / (32 * 9)), false);
+    check_spread(&f, "fc.weight", sqrt(2.0 / 64), false);
+    if (!(spread_of(&f, "fc.bias").largest <= 1.0 / 8))
+        fail();
+    check_constant(&f, "layer3.8.bn2.weight", 1);
+    net_release(&f);
+}
+
+static void check_scheme(int init, double conv, double fc, bool uniform)
+{
+    struct net f = net_new("resnet18", (struct model_options){.init = init}, 1);
+
+    check_spread(&f, "layer2.0.conv1.weight", conv, uniform);
+    check_spread(&f, "fc.weight", fc, uniform);
+    net_release(&f);
+}
+
+static void test_init_by_key(void **state)
+{
+    static const struct resnet_options off = {.zero_init_last = {false, true}},
+                                       on = {.zero_init_last = {true, true}};
+    double in = 64 * 9, out = 128 * 9;
+    struct net f;
+
+    (void)state;
+    check_scheme(INIT_RULE_KAIMING_NORMAL, sqrt(2 / out), sqrt(2.0 / 512), false);
+    check_scheme(INIT_RULE_KAIMING_UNIFORM, sqrt(2 / out), sqrt(2.0 / 512), true);
+    check_scheme(INIT_RULE_XAVIER_NORMAL, sqrt(2 / (in + out)), sqrt(2.0 / 522), false);
+    check_scheme(INIT_RULE_XAVIER_UNIFORM, sqrt(2 / (in + out)), sqrt(2.0 / 522), true);
+
+    f = net_new("resnet18", (struct model_options){.family = &off}, 1);
+    check_constant(&f, "layer2.0.bn2.weight", 1);
+    net_release(&f);
+    f = net_new("resnet20", (struct model_options){.family = &on}, 1);
+    check_constant(&f, "layer2.0.bn1.weight", 1);
+    check_constant(&f, "layer2.0.bn2.weight", 0);
+    net_release(&f);
+}
+
+/* N(0, std^2) cut at +-2: its deviation, by std^2 (1 - 2 a phi(a) / (2 Phi(a) - 1)). */
+static void check_trunc(const struct net *f, const char *name, double std)
+{
+    double a = 2 / std, in = erf(a / sqrt(2));
+    double want = std * sqrt(1 - 2 * a * exp(-a * a / 2) / sqrt(2 * acos(-1)) / in);
+    struct spread s = spread_of(f, name);
+    double error = 4 * want / sqrt((double)s.len);
+
+    if (!(fabs(s.mean) <= error) || !(fabs(s.std - want) <= error) ||
+        !(s.largest <= 2 && s.largest > (std > 0.5 ? 1.99 : 3.5 * std)))
+        fail_msg("%s: mean %g, std %g, largest %g, not %g", name, s.mean, s.std,
+                 s.largest, want);
+}
+
+static void test_init_trunc_normal(void **state)
+{
+    const int64_t dim[] = {300, 101};
+    struct builder b = {.g = graph_new(&graph_ops_default, true)};
+    struct tensor *x = graph_input(&b, "x", DTYPE_F32, LAYOUT_PLAIN, 2, dim);
+    struct net f = {.g = b.g};
+
+    (void)state;
+    linear(&b, x, "narrow", .out = 301, .bias = 1, .init = INIT_RULE_TRUNC_NORMAL_02,
+           .bias_init = INIT_RULE_ZERO);
+    graph_param(&b, "wide", "a", LAYOUT_PLAIN, 2, dim,
+                (struct init){INIT_TRUNC_NORMAL, 1});
+    graph_param(&b, "wide", "b", LAYOUT_PLAIN, 2, dim,
+                (struct init){INIT_TRUNC_NORMAL, 5});
+    graph_flatten(f.g);
+    f.w = xmalloc((size_t)f.g->flat->weights_len * sizeof(float));
+    init_weights(f.g->flat, 1, f.w);
+    check_trunc(&f, "narrow.weight", 0.02);
+    check_constant(&f, "narrow.bias", 0);
+    check_trunc(&f, "wide.a", 1);
+    check_trunc(&f, "wide.b", 5);
+    net_release(&f);
+}
+
+/* The same seed and name: the same numbers in another net; else: others. */
+static void test_init_is_a_function(void **state)
+{
+    struct net a = net_new("resnet18", (struct model_options){0}, 7),
+               b = net_new("resnet34", (struct model_options){0}, 7),
+               c = net_new("resnet18", (struct model_options){0}, 8);
+    size_t len = (size_t)a.g->flat->weights_len * sizeof(float);
+    const char *first = "layer1.0.conv1.weight", *second = "layer1.1.conv1.weight";
+    const float *wa = a.w + graph_find(a.g, first)->offset / sizeof(float),
+                *wb = b.w + graph_find(b.g, first)->offset / sizeof(float),
+                *wc = c.w + graph_find(c.g, first)->offset / sizeof(float),
+                *other = a.w + graph_find(a.g, second)->offset / sizeof(float);
+    float *again = xmalloc(len);
+
+    (void)state;
+    assert_memory_equal(wa, wb, 64 * 64 * 9 * sizeof(float));
+    assert_memory_not_equal(wa, wc, 64 * 64 * 9 * sizeof(float));
+    assert_memory_not_equal(wa, other, 64 * 64 * 9 * sizeof(float));
+    init_weights(a.g->flat, 7, again);
+    assert_memory_equal(a.w, again, len);
+    free(again);
+    net_release(&a);
+    net_release(&b);
+    net_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_init_own),
+        cmocka_unit_test(test_init_by_key),
+        cmocka_unit_test(test_init_is_a_function),
+        cmocka_unit_test(test_init_trunc_normal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
