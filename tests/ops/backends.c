@@ -1,9 +1,11 @@
 #include "tests/ops/backends.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/devices.h"
+#include "tests/test.h"
 
 bool backend_wanted(const struct backend *backend)
 {
@@ -26,4 +28,16 @@ const char *test_device(void)
     const char *device = getenv("TEST_DEVICE");
 
     return device && *device ? device : "ref";
+}
+
+bool row_wanted(const struct op_case *row)
+{
+    const char *pattern = getenv("TEST_ROWS");
+
+    return !pattern || !fnmatch(pattern, row->name, 0);
+}
+
+void assert_enough(bool enough)
+{
+    assert_true(enough || getenv("TEST_ROWS"));
 }

@@ -1,8 +1,8 @@
 /*
- * The op table. Two legs of three (the third is the whole model against PyTorch):
- *   every row's reference gradient against central differences;
- *   every row on every backend, in every dtype it takes, against the fp32 reference.
- * Comparisons say what success is, so a NaN fails them; what was compared is counted.
+ * The op table: every row on every backend, in every dtype it takes, against the fp32
+ * reference. Comparisons are written so that a NaN fails them; what was compared is
+ * counted. The reference itself is checked by test_differences.c (its gradients) and by
+ * the tests of whole models against PyTorch.
  *
  *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
  *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
@@ -10,9 +10,8 @@
  *   TEST_DTYPES=bf16      a type that the device has no instructions for, too: the CPU's
  *                         loops for AVX2 take it
  *   TEST_ONLY_DTYPE=fp32  one type alone: then there are fewer values
- *   TEST_ROWS="relu*"     some rows only: then it does not matter how many there were
+ *   TEST_ROWS="relu*"     some rows only (tests/ops/backends.h)
  */
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,113 +27,6 @@
 #include "session/devices.h"
 #include "tests/ops/backends.h"
 #include "tests/test.h"
-
-static bool wanted(const struct op_case *row)
-{
-    const char *pattern = getenv("TEST_ROWS");
-
-    return !pattern || !fnmatch(pattern, row->name, 0);
-}
-
-/* There were so many that something was tested, unless only some were asked for. */
-static void assert_enough(bool enough)
-{
-    assert_true(enough || getenv("TEST_ROWS"));
-}
-
-/* ---- the reference against differences ---- */
-
-static const double DIFFERENCE_STEP = 2e-3, DIFFERENCE_TOLERANCE = 5e-3;
-
-struct differences {
-    struct case_run run;
-    struct device *dev;
-    int checked, wrong;
-};
-
-/* sum of out[0] * dy, whose gradient is what the backward nodes compute */
-static double loss(struct differences *d)
-{
-    const struct tensor *y = d->run.build.out[0];
-    const float *v, *dy = program_data(d->run.program, d->run.seed);
-    double sum = 0;
-
-    program_run(d->run.program);
-    v = program_data(d->run.program, y);
-    for (int64_t i = 0; i < tensor_len(y); i++)
-        sum += (double)v[i] * dy[i];
-    return sum;
-}
-
-static void check_element(struct differences *d, const struct tensor *t, int64_t i,
-                          float *x, double got)
-{
-    double at = *x, high, low, want;
-
-    *x = (float)(at + DIFFERENCE_STEP);
-    high = loss(d);
-    *x = (float)(at - DIFFERENCE_STEP);
-    low = loss(d);
-    *x = (float)at;
-    want = (high - low) / (2 * DIFFERENCE_STEP);
-    d->checked++;
-    if (!(fabs(want - got) <= DIFFERENCE_TOLERANCE * (1 + fabs(want)))) {
-        if (d->wrong++ < 4)
-            print_error("%s: d %s[%lld]: differences %g, gradient %g\n", d->run.row->name,
-                        t->name, (long long)i, want, got);
-    }
-}
-
-static void check_tensor(struct differences *d, const struct tensor *t)
-{
-    const struct program *p = d->run.program;
-    int64_t n = tensor_len(t);
-    float *x = program_data(p, t), *grad = calloc((size_t)n, sizeof(float));
-
-    (void)loss(d);
-    if (t->grad)
-        memcpy(grad, program_data(p, t->grad), (size_t)n * sizeof(float));
-    for (int64_t i = 0; i < n; i += 1 + n / 400)
-        check_element(d, t, i, &x[i], grad[i]);
-    free(grad);
-}
-
-static void check_row(struct differences *d)
-{
-    const struct graph *g = d->run.graph;
-
-    for (int i = 0; i < g->ntensor; i++)
-        if (g->tensor[i]->trainable)
-            check_tensor(d, g->tensor[i]);
-}
-
-static void test_differences(void **state)
-{
-    int rows = 0, checked = 0, wrong = 0;
-    struct device *dev = backend_ref.open(&(const struct device_options){0});
-    const struct op_case *row;
-
-    (void)state;
-    for (int i = 0; (row = op_case_at(i)); i++) {
-        struct differences d = {.dev = dev};
-
-        if (!wanted(row) || row->no_gradient || row->no_differences)
-            continue;
-        case_run_init(&d.run, row, &backend_ref, dev, &(const struct case_options){0});
-        check_row(&d);
-        case_run_release(&d.run);
-        assert_true(d.checked >= 4);
-        rows++;
-        checked += d.checked;
-        wrong += d.wrong;
-    }
-    backend_ref.close(dev);
-    print_message("differences: %d rows, %d elements\n", rows, checked);
-    assert_int_equal(wrong, 0);
-    assert_enough(rows >= 45 && checked >= 4000);
-}
-
-/* ---- every backend against the reference ---- */
 
 struct tally {
     int rows, values, nans, wrong, derived;
@@ -359,7 +251,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     for (int i = 0; (row = op_case_at(i)); i++) {
         int nans = nan.nans;
 
-        if (!wanted(row))
+        if (!row_wanted(row))
             continue;
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
         if (row->chain && d != DTYPE_F32)
@@ -441,10 +333,10 @@ static void test_backends(void **state)
 }
 
 /*
- * What lesser processors than this one run: their loops, and ours without AMX. `past`:
- * all processors with the stores that pass the cache, as if there were none.
+ * What lesser processors than this one run: their loops, and ours without AMX.
+ * `streamed`: of all processors, with non-temporal stores, as if there were no cache.
  */
-static void check_loops(bool past)
+static void check_loops(bool streamed)
 {
     static const struct loops *const tables[] = {
         &loops_base, /* from the least to the best */
@@ -463,12 +355,12 @@ static void check_loops(bool past)
         struct device *dev = backend_cpu.open(&(const struct device_options){0});
 
         best = tables[i] == dev->loops;
-        if (!best || dev->amx || past) {
+        if (!best || dev->amx || streamed) {
             dev->loops = tables[i];
-            dev->amx &= best && past;
-            dev->cache = past ? 0 : dev->cache;
+            dev->amx &= best && streamed;
+            dev->cache = streamed ? 0 : dev->cache;
             print_message("cpu: loops for %s%s\n", tables[i]->isa,
-                          past ? ", results pass the cache" : "");
+                          streamed ? ", non-temporal stores" : "");
             compare_dtypes(&backend_cpu, dev, &all);
         }
         backend_cpu.close(dev);
@@ -482,7 +374,7 @@ static void test_loops(void **state)
     check_loops(false);
 }
 
-static void test_loops_past(void **state)
+static void test_loops_streamed(void **state)
 {
     (void)state;
     check_loops(true);
@@ -520,8 +412,9 @@ static void test_bench(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences), cmocka_unit_test(test_backends),
-        cmocka_unit_test(test_loops),       cmocka_unit_test(test_loops_past),
+        cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_loops_streamed),
         cmocka_unit_test(test_bench),
     };
 
