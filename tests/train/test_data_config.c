@@ -48,19 +48,21 @@ static void keys_reach_the_loader(void **state)
 {
     struct config cfg;
     static struct loader_options o;
-    int64_t alone;
 
     (void)state;
     config_init(&cfg);
     config_set(&cfg, "DATA.IMG_SIZE", "32");
-    config_set(&cfg, "DATA.CACHE", "decoded");
     config_set(&cfg, "DATA.ON_ERROR", "fail");
     config_set(&cfg, "DATA.NUM_WORKERS", "0");
     config_set(&cfg, "DATA.INTERPOLATION", "bilinear");
+    config_set(&cfg, "DATA.PREFETCH", "6");
+    config_set(&cfg, "DATA.MAX_PIXELS", "1000");
+    config_set(&cfg, "DATA.MAX_BYTES", "2000");
     config_set(&cfg, "SEED", "77");
     config_set(&cfg, "AUG.PAD_CROP", "5");
     config_set(&cfg, "AUG.AUTO_AUGMENT", "none");
     config_set(&cfg, "AUG.REMODE", "const");
+    config_set(&cfg, "AUG.RECOUNT", "3");
     config_set(&cfg, "AUG.HFLIP", "0.25");
     config_set(&cfg, "AUG.HFLIP_MODE", "alternate");
     config_set(&cfg, "AUG.PAD_MODE", "edge");
@@ -72,17 +74,27 @@ static void keys_reach_the_loader(void **state)
     assert_int_equal(o.transform.policy.ops, 0);
     assert_true(o.transform.jitter[2] == 0.4);
     assert_int_equal(o.transform.erase.mode, ERASE_CONST);
+    assert_int_equal(o.transform.erase.count, 3);
     assert_true(o.transform.flip.probability == 0.25 && o.transform.flip.alternate);
     assert_int_equal(o.transform.pad_mode, PAD_EDGE);
-    assert_in_range(o.cache_bytes, 1, host_memory() / 2);
-    alone = o.cache_bytes;
-    setenv("PMI_SIZE", "4", 1);
-    data_loader_options(&cfg, DATA_TRAIN, &o);
-    unsetenv("PMI_SIZE");
-    assert_int_equal(o.cache_bytes, alone / 4); /* processes share the machine */
     assert_int_equal(o.on_error, LOADER_FAIL);
     assert_int_equal(o.workers, 0);
+    assert_int_equal(o.prefetch, 6);
+    assert_true(o.limits.max_pixels == 1000 && o.limits.max_bytes == 2000);
     assert_int_equal(o.seed, 77);
+    config_release(&cfg);
+}
+
+static void crop_modes_reach_the_loader(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "AUG.PAD_CROP", "5");
+    config_set(&cfg, "AUG.HFLIP", "0.25");
+    config_set(&cfg, "DATA.INTERPOLATION", "bilinear");
     config_set(&cfg, "AUG.CROP_MODE", "none");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_CENTRE);
@@ -92,24 +104,35 @@ static void keys_reach_the_loader(void **state)
     config_set(&cfg, "AUG.INTERPOLATION", "random");
     config_set(&cfg, "AUG.SCALE", "[0.2, 0.9]");
     config_set(&cfg, "AUG.RATIO", "[0.5, 2.5]");
-    config_set(&cfg, "AUG.RECOUNT", "3");
-    config_set(&cfg, "DATA.PREFETCH", "6");
-    config_set(&cfg, "DATA.MAX_PIXELS", "1000");
-    config_set(&cfg, "DATA.MAX_BYTES", "2000");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_int_equal(o.transform.kind, TRANSFORM_RANDOM_CROP);
     assert_true(o.transform.scale[0] == 0.2 && o.transform.scale[1] == 0.9);
     assert_true(o.transform.ratio[0] == 0.5 && o.transform.ratio[1] == 2.5);
-    assert_int_equal(o.transform.erase.count, 3);
     assert_true(o.transform.filter_random);
     config_set(&cfg, "AUG.INTERPOLATION", "bicubic");
     data_loader_options(&cfg, DATA_TRAIN, &o);
     assert_true(o.transform.filter == RESIZE_BICUBIC && !o.transform.filter_random);
     data_loader_options(&cfg, DATA_VAL, &o);
     assert_int_equal(o.transform.filter, RESIZE_BILINEAR);
+    config_release(&cfg);
+}
+
+static void processes_share_the_cache(void **state)
+{
+    struct config cfg;
+    static struct loader_options o;
+    int64_t alone;
+
+    (void)state;
+    config_init(&cfg);
+    config_set(&cfg, "DATA.CACHE", "decoded");
     data_loader_options(&cfg, DATA_TRAIN, &o);
-    assert_int_equal(o.prefetch, 6);
-    assert_true(o.limits.max_pixels == 1000 && o.limits.max_bytes == 2000);
+    assert_in_range(o.cache_bytes, 1, host_memory() / 2);
+    alone = o.cache_bytes;
+    setenv("PMI_SIZE", "4", 1);
+    data_loader_options(&cfg, DATA_TRAIN, &o);
+    unsetenv("PMI_SIZE");
+    assert_int_equal(o.cache_bytes, alone / 4);
     config_release(&cfg);
 }
 
@@ -288,6 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_defaults_are_swins),
         cmocka_unit_test(keys_reach_the_loader),
+        cmocka_unit_test(crop_modes_reach_the_loader),
+        cmocka_unit_test(processes_share_the_cache),
         cmocka_unit_test(validation_resizes_as_timm_does),
         cmocka_unit_test(mistakes_are_reported),
         cmocka_unit_test(names_are_those_of_the_tables),
