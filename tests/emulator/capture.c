@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 static struct capture *active;
 static unsigned long long next_id;

@@ -33,7 +33,7 @@ cat >python <<'EOF'
 case $* in
   *"import torch"*) exit ;;
   *compiled*) echo "RuntimeError: no compiler"; exit 1 ;;
-  *) echo "resnet20 fp16 batch 8 torch 0 eager: 100.0 img/s, 80.00 ms a step" ;;
+  *) echo "resnet20 fp16 batch 8 torch 0 eager: 100.0 img/s, 80.00 ms per step" ;;
 esac
 EOF
 chmod +x python

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 struct copy {
     void *to;

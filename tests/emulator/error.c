@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 struct settings emulator_settings;
 struct emulator_counters emulator_counters;

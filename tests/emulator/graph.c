@@ -1,11 +1,10 @@
-/* Graphs: operations, each after some others. They run one by one, in any
- * legal order. */
+/* Graphs: operations, each after some others. They run one by one, in any legal order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 struct node {
     struct operation *operation;
@@ -18,7 +17,7 @@ struct CUgraph_st {
     int n, cap;
 };
 
-/* A graph made ready to run. It holds the operations, as the graph may go before it. */
+/* A graph made ready to run. It holds the operations, as the graph may be freed earlier. */
 struct CUgraphExec_st {
     struct CUgraph_st *graph;
 };
@@ -81,7 +80,7 @@ static bool is_ready(const struct node *node, const bool *done)
     return true;
 }
 
-/* Every node once, of those that may run the first in the order that is set. */
+/* Runs every node once: of those that may run next, the first in the order that is set. */
 static void run_graph(void *arg)
 {
     struct CUgraph_st *g = *(struct CUgraph_st **)arg;

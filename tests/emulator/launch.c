@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 enum { SHARED_DEFAULT = 48 << 10, SHARED_MOST = 227 << 10 };
 

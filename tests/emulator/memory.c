@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 enum { TAIL = 0xa5 };
 

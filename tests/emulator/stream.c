@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "tests/emulator/host_node.h"
-#include "tests/emulator/internal.h"
+#include "tests/emulator/work.h"
 
 cudaStream_t stream_list;
 
@@ -205,7 +205,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return emulator_return(e);
 }
 
-/* "Not ready" once, so that one who asks again gets on. */
+/* "Not ready" once; the second call runs the work. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     cudaError_t e;
@@ -366,8 +366,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return emulator_return(cudaSuccess);
 }
 
-/* "Not ready" at least once on a lazy stream; who asks again gets on, but for
- * EMULATOR_BUSY. */
+/* "Not ready" at least once on a lazy stream; the second call runs the work, unless
+ * EMULATOR_BUSY is set. */
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     cudaError_t answer = cudaSuccess;

@@ -242,7 +242,7 @@ static cudnnStatus_t check_matmul(const struct operands *o)
     return OK;
 }
 
-/* [1, C, 1, 1]; none is as good. */
+/* [1, C, 1, 1]; true of a tensor that is not there. */
 static bool is_vector(const struct tensor *t, int64_t channels)
 {
     for (int i = 0; t && i < t->rank; i++)

@@ -118,7 +118,7 @@ cudnnStatus_t graph_build(struct descriptor *d);
 /* Why no engine takes the graph, or NULL. */
 const char *graph_unsupported(const struct graph *g);
 
-/* A convolution or product that an engine with tensor cores computes in TF32. */
+/* Has it a convolution or a GEMM that an engine with tensor cores computes in TF32? */
 bool graph_has_float_product(const struct graph *g);
 
 uint64_t graph_hash(const struct graph *g);

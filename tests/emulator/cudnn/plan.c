@@ -10,7 +10,7 @@
 #define TC CUDNN_NUMERICAL_NOTE_TENSOR_CORE
 #define ND CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 
-/* Traps come first: who takes the first of a list without a look falls into one. */
+/* Traps come first, for a caller that takes the first of a list without a look. */
 static const struct engine engines[] = {
     {.index = 62, .note = {TC, -1}, .workspace = INT64_C(1) << 50, .for_what = PRODUCT},
     {.index = 90, .note = {TC, -1}, .workspace = 131, .broken = true},

@@ -17,7 +17,7 @@ enum { PLANS_MAX = 65536, COMPUTE_CAPABILITY = 900, VERSION = 91900 };
 
 struct engine {
     int index;
-    bool fallback;     /* offered by that heuristic, else by the others */
+    bool fallback;     /* offered by HEUR_MODE_FALLBACK, else by the other modes */
     int note[2];       /* numerical notes, -1: none */
     int64_t workspace; /* bytes */
     bool broken;       /* listed, but no plan can be built */

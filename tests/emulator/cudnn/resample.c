@@ -1,7 +1,7 @@
 /*
  * Pooling. Max pooling ignores the border (NEG_INF_PAD) or takes it for zeros; its index
- * is the place in the window, row by row, of the first largest. The average divides by
- * the whole window or by what lies in the image.
+ * is that of the first largest in the window, row by row. The average divides by the size
+ * of the window or by the pixels of it that lie in the image.
  */
 #include <math.h>
 #include <string.h>

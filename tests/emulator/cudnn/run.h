@@ -11,7 +11,7 @@ struct run {
     const struct tensor *tensor;
     struct value *value; /* one per tensor */
     void *const *memory; /* per tensor: where it is; NULL: virtual */
-    bool tf32;           /* products take their float operands with 10 bits */
+    bool tf32;           /* convolutions and GEMMs round float operands to 10 bits */
     uint32_t noise;      /* not 0: an engine whose results differ from run to run */
 };
 

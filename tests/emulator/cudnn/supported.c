@@ -1,8 +1,8 @@
 /*
  * What the engines take. cuDNN's own answer depends on the release; these are the limits
- * that hold for all of it, so that a backend which overlooks one is found: one product or
- * stencil a graph, 16-bit results of weight gradients of 16-bit data, statistics only
- * after something else, filters as they are in memory.
+ * that hold for all of them, so that a backend which overlooks one is found: one GEMM,
+ * convolution or pool per graph, 16-bit results of weight gradients of 16-bit data,
+ * statistics only after another operation, filters as they are in memory.
  */
 #include "tests/emulator/cudnn/graph.h"
 

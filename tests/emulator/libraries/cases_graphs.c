@@ -168,13 +168,13 @@ static void graph_twice(struct api *a)
     api_graph(a, 2, (void *[]){op, op});
 }
 
-/* conv -> y, relu(x) -> 4; in the other order if `turned` */
-static void two_ops(struct api *a, void *y, void *x, bool turned)
+/* conv -> y, relu(x) -> 4; in the other order if `swapped` */
+static void two_ops(struct api *a, void *y, void *x, bool swapped)
 {
     void *ops[2];
 
-    ops[turned] = api_forward(a, &same, image(a, 1), filter(a, 2), y);
-    ops[!turned] = api_pointwise(a, CUDNN_POINTWISE_RELU_FWD, x, NULL, image(a, 4));
+    ops[swapped] = api_forward(a, &same, image(a, 1), filter(a, 2), y);
+    ops[!swapped] = api_pointwise(a, CUDNN_POINTWISE_RELU_FWD, x, NULL, image(a, 4));
     api_graph(a, 2, ops);
 }
 static void graph_ids_differ(struct api *a)

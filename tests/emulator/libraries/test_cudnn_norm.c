@@ -292,10 +292,11 @@ static void test_reductions(void **state)
     }
 }
 
-static void *matrix(int64_t uid, int64_t batch, int64_t rows, int64_t cols, bool turned)
+static void *matrix(int64_t uid, int64_t batch, int64_t rows, int64_t cols,
+                    bool transposed)
 {
     int64_t dims[3] = {batch, rows, cols};
-    int64_t strides[3] = {rows * cols, turned ? 1 : cols, turned ? rows : 1};
+    int64_t strides[3] = {rows * cols, transposed ? 1 : cols, transposed ? rows : 1};
 
     return api_tensor(a, uid, F32, API_REAL, 3, dims, strides);
 }
