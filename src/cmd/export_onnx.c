@@ -16,6 +16,7 @@
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
 #include "session/session.h"
+#include "session/state.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
 

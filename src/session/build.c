@@ -164,8 +164,8 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
         (void)metrics(b, t->logits, t->truth, t->loss);
 }
 
-/* A classifier of a stage: of images its mean over all places, of tokens that of the class
- * token or of all; a label map's at the stage's resolution. */
+/* A classifier of a stage: of images its mean over all places, of tokens that of the
+ * class token or of all; a label map's at the stage's resolution. */
 static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
                                 const struct model_stage *stage)
 {
@@ -427,8 +427,8 @@ static void build_update(struct build *t, struct builder *b, const struct plan *
         control_micro_node(b, control);
 }
 
-/* Without master weights, those that are only used in half have no bits beyond it; and those
- * of batch norms, if that is wanted. */
+/* Without master weights, those that are only used in half have no bits beyond it; and
+ * those of batch norms, if that is wanted. */
 static void build_rounding(struct build *t, const struct plan *p)
 {
     const struct graph *g = t->graph;

@@ -25,9 +25,9 @@ bool device_available(const struct backend *b, int index, struct strbuf *why);
 void device_add_passed_over(struct strbuf *out);
 
 /*
- * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", "cuda:0,1", and how to open
- * it: o->index is the first number after the colon, o->description "h200" or the JSON file of
- * a device that is not here. Dies if this build does not have it.
+ * The backend that DEVICE names: "auto", "cpu", "ref", "cuda", "cuda:1", "cuda:0,1", and
+ * how to open it: o->index is the first number after the colon, o->description "h200" or
+ * the JSON file of a device that is not here. Dies if this build does not have it.
  */
 const struct backend *device_find(const char *device, struct device_options *o);
 

@@ -5,12 +5,13 @@
  * derived.yaml holds these values.
  *
  * Counting. A batch is DATA.BATCH_SIZE images in each process; ACCUMULATION_STEPS of them
- * make an update (control.step), which is what schedules count. An epoch has
- * floor(images / (batch * processes)) batches, and one more of the `tail` images that are left unless DATA.DROP_LAST; the last update of an epoch takes those that are left, fewer perhaps, and its
- * gradient is the mean over them.
+ * make an update (control.step), which is what schedules count. An epoch has floor(images
+ * / (batch * processes)) batches, and one more of the `tail` images that are left unless
+ * DATA.DROP_LAST; the last update of an epoch takes those that are left, fewer perhaps,
+ * and its gradient is the mean over them.
  *
- * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * processes *
- * accumulation / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
+ * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * processes * accumulation
+ * / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
  */
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H

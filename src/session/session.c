@@ -11,6 +11,7 @@
 #include "session/devices.h"
 #include "session/fit.h"
 #include "session/parts.h"
+#include "session/state.h"
 
 /*
  * With the batch that DATA.BATCH_SIZE auto means. Timing has libraries load what they

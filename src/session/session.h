@@ -83,12 +83,13 @@ const struct flat *session_flat(const struct session *s);
 size_t session_bytes(const struct session *s, enum memory m); /* needed, all programs */
 size_t session_slot_bytes(const struct session *s); /* of batches on their way */
 
-/* Plan and programs of s->cfg on s->device; session_init does it. And without them. */
+/* Makes plan and programs of s->cfg for s->device, as session_init does; and frees them. */
 void session_compile(struct session *s, const struct session_options *o);
 void session_drop(struct session *s);
 
-/* Trains on one batch. Returns true if it ended an update (always,
- * unless accumulating). */
+/*
+ * Trains on one batch. Returns true if it ended an update (always, unless accumulating).
+ */
 bool session_step(struct session *s, const void *pixels, const void *labels);
 bool session_step_lent(struct session *s, const struct lent_batch *b);
 
@@ -112,8 +113,9 @@ void session_drain(struct session *s);
 void *session_host_alloc(struct session *s, size_t size);
 void session_host_free(struct session *s, void *p);
 
-/* With mixup and cutmix or without, from the next step on; compiles anew if
- * it differs. */
+/*
+ * With mixup and cutmix or without, from the next step on; compiles anew if it differs.
+ */
 void session_mix(struct session *s, bool mix);
 
 /*
@@ -129,8 +131,8 @@ struct metrics session_eval_metrics(const struct session *s, enum session_weight
 void session_eval_matrix(const struct session *s, enum session_weights which,
                          int64_t *matrix);
 /*
- * The logits of the last evaluated batch, with the EMA weights if those are evaluated, too,
- * as floats with the classes last: [N, K] or [N, h, w, K]. Waits for the device.
+ * The logits of the last evaluated batch, with the EMA weights if those are evaluated,
+ * too, as floats with the classes last: [N, K] or [N, h, w, K]. Waits for the device.
  */
 void session_logits(struct session *s, float *dst);
 /* With MODEL.FEATURES_ONLY: the stages in plan.out, and the same of one of them: [N, H,
@@ -141,25 +143,5 @@ void session_stage_data(struct session *s, int i, float *dst);
 void session_tensor(struct session *s, const struct tensor *t, float *dst);
 int64_t session_classes(const struct session *s);
 bool session_has_ema(const struct session *s);
-
-/* Waits for the device. Training's metrics grow until they are set again. */
-struct control session_control(const struct session *s);
-/* The seed of dropout, mixup and cutmix: SEED, or of several processes each its own. */
-uint64_t session_seed(const struct session *s);
-struct metrics session_metrics(const struct session *s);
-void session_set_metrics(struct session *s, const struct metrics *m);
-
-/* Host copies of flat arrays: weights_len floats (moments: trained_len). */
-void session_get(const struct session *s, enum memory m, float *dst);
-void session_set(struct session *s, enum memory m, const float *src);
-/* What the other processes do while one calls session_get for all moments, of which each
- * has a share (DIST.SHARD_OPTIMIZER). */
-void session_lend_moments(const struct session *s);
-void session_set_control(struct session *s, const struct control *c);
-/* The constants of training, in the order of session_flat(): constant_len floats. Packed
- * copies follow. */
-void session_set_constants(struct session *s, const float *src);
-/* After session_set: packed copies follow; at O3 the weights are rounded first. */
-void session_refresh(struct session *s);
 
 #endif

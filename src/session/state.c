@@ -1,4 +1,5 @@
-/* The state of a session, copied to the host and back. */
+#include "session/state.h"
+
 #include <string.h>
 
 #include "base/half.h"

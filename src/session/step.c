@@ -9,6 +9,7 @@
 #include "graph/flat.h"
 #include "ops/ema_formula.h"
 #include "session/parts.h"
+#include "session/state.h"
 
 static void take_batch(struct session *s, enum session_program which,
                        const struct lent_batch *batch)

@@ -1,6 +1,7 @@
 /*
  * TRAIN.VALIDATE beside: validation in a process of its own, an evaluator, while training
- * goes on. The two talk by a Unix domain socket in the run's folder, a JSON object a line:
+ * goes on. The two talk by a Unix domain socket in the run's folder, a JSON object per
+ * line:
  *
  *   training   {"evaluate": "RUN/validate_step_400.safetensors", "step": 400, "epoch": 3}
  *   evaluator  {"step": 400, "epoch": 3, "images": 10000, "seconds": 21.4,
@@ -56,7 +57,7 @@ struct beside {
     int n, cap;
 };
 
-/* Of a run that goes on at update `step`, with so many updates an epoch; it may have left
+/* Of a run that goes on at update `step`, with so many updates per epoch; it may have left
  * files. */
 void beside_open(struct beside *b, const struct config *cfg, const char *dir,
                  int64_t step, int64_t epoch_updates);
@@ -76,7 +77,9 @@ void beside_close(struct beside *b);
 void beside_result_put(struct strbuf *line, const struct beside_result *r);
 bool beside_result_get(const char *line, struct beside_result *r);
 
-/* A Unix domain socket at a path of any length: to listen, or to connect. -1 and errno. */
+/*
+ * A Unix domain socket at a path of any length: to listen, or to connect. -1 and errno.
+ */
 int beside_listen(const char *path);
 int beside_connect(const char *path);
 

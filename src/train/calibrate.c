@@ -37,7 +37,7 @@ static double range_minmax(const struct calibration *c, int levels, double perce
     return c->most;
 }
 
-/* So many percent of the values are not cut. */
+/* `percentile` percent of the values are not clipped. */
 static double range_percentile(const struct calibration *c, int levels, double percentile)
 {
     double want = (double)c->n * percentile / 100, sum = 0;
@@ -51,8 +51,8 @@ static double range_percentile(const struct calibration *c, int levels, double p
     return c->most;
 }
 
-/* What `levels` numbers make of the first n bins: each group's mean, where there was
- * something. */
+/* q: the first n bins after rounding to `levels` steps: each bin that was not empty has the
+ * mean of those of its step. */
 static void requantize(const int64_t *bin, int n, int levels, double *q)
 {
     for (int l = 0; l < levels; l++) {
@@ -70,7 +70,8 @@ static void requantize(const int64_t *bin, int n, int levels, double *q)
     }
 }
 
-/* How much is lost of the first n bins, with all beyond them in the last one. */
+/* The Kullback-Leibler divergence of requantize() from the first n bins, of which the last
+ * has all values beyond, too. */
 static double divergence(const struct calibration *c, int n, int levels)
 {
     double q[BINS], all = (double)c->n, in_q = 0, beyond = 0, d = 0;
@@ -92,7 +93,7 @@ static double divergence(const struct calibration *c, int n, int levels)
     return d;
 }
 
-/* The cut whose numbers tell least from what was there (Kullback-Leibler; Migacz 2017,
+/* The range whose rounded histogram has the least Kullback-Leibler divergence (Migacz 2017,
  * "8-bit inference with TensorRT"). The bin of zeros, which are exact, is left out. */
 static double range_entropy(const struct calibration *c, int levels, double percentile)
 {

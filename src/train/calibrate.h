@@ -32,8 +32,8 @@ void calibration_count(struct calibration *c, const float *x, int64_t n);
 struct calibrator {
     const char *name; /* QUANT.METHOD */
     const char *help;
-    /* The largest magnitude that still has a number of its own, of `levels` above zero;
-     * 0: all values are zero. */
+    /* The magnitude that becomes the last of `levels` steps above zero; what is larger is
+     * clipped to it. 0: all values are zero. */
     double (*range)(const struct calibration *c, int levels, double percentile);
     const char *const *reads; /* keys that others do not read */
 };

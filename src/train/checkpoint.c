@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "dataset/dataset.h"
 #include "io/json.h"
+#include "session/state.h"
 #include "train/checkpoint_state.h"
 #include "train/class_weights.h"
 #include "train/statedict.h"

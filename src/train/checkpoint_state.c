@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/state.h"
+
 static void put_metrics(struct json_writer *w, const char *key, const struct metrics *m)
 {
     json_begin_object(w, key);

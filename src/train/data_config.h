@@ -35,12 +35,12 @@ int64_t data_epoch_images(const struct config *cfg, int64_t samples);
 
 /*
  * Training: augmented; shuffled and without a partial batch unless DATA.SHUFFLE or
- * DROP_LAST are off. Validation: resize and centre crop in
- * the order of the files; the whole image as large as it fits IMG_WIDTH x IMG_HEIGHT,
- * with label maps (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT,
- * cut to an integer, or with TEST.CROP False the whole image becomes the input. A
- * policy in AUG.AUTO_AUGMENT replaces AUG.COLOR_JITTER, as in timm and Swin. The caller
- * may change the result, for instance to set rank and world or an allocator.
+ * DROP_LAST are off. Validation: resize and centre crop in the order of the files; the
+ * whole image as large as it fits IMG_WIDTH x IMG_HEIGHT, with label maps
+ * (segment_config.h), else the shorter side is IMG_SIZE / CROP_PCT, cut to an integer, or
+ * with TEST.CROP False the whole image becomes the input. A policy in AUG.AUTO_AUGMENT
+ * replaces AUG.COLOR_JITTER, as in timm and Swin. The caller may change the result, for
+ * instance to set rank and world or an allocator.
  */
 void data_loader_options(const struct config *cfg, enum data_split split,
                          struct loader_options *o);

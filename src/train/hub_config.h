@@ -15,9 +15,9 @@
 struct problems;
 
 /*
- * Sets MODEL.NAME, MODEL.IN_CHANS and the keys of images that nothing else has set: before
- * model_preset(). Nothing where there is no such file. What is wrong with it, or cannot be
- * done as it says, is a problem.
+ * Sets MODEL.NAME, MODEL.IN_CHANS and the keys of images that nothing else has set:
+ * before model_preset(). Nothing where there is no such file. What is wrong with it, or
+ * cannot be done as it says, is a problem.
  */
 void hub_config_preset(struct config *cfg, struct problems *p);
 

@@ -19,6 +19,7 @@
 #include "config/print.h"
 #include "config/schema.h"
 #include "dist/group.h"
+#include "session/state.h"
 #include "train/saves.h"
 
 static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,

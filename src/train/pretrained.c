@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "io/weights_file.h"
 #include "session/model_config.h"
+#include "session/state.h"
 #include "train/quantize.h"
 #include "train/remake.h"
 #include "train/statedict.h"
@@ -118,7 +119,7 @@ static bool other_classes(const struct loading *l)
     return !bias || bias->ndim != 1 || bias->dims[0] != session_classes(l->s);
 }
 
-/* They load all the same; a loss that is no number comes late and names none of them. */
+/* They load all the same; a loss of NaN would come late and name no tensor. */
 static void report_not_finite(const struct loading *l, const struct segment *seg)
 {
     int64_t n = 0;

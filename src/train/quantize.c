@@ -12,6 +12,7 @@
 #include "ops/conv2d.h"
 #include "ops/qlayer.h"
 #include "ops/quantize_formula.h"
+#include "session/state.h"
 #include "train/statedict.h"
 
 /* The flat weights of both nets, and where each name lies in the new one. */

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "graph/flat.h"
 #include "io/weights_file.h"
+#include "session/state.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
 

@@ -10,6 +10,7 @@
 #include "dist/group.h"
 #include "session/devices.h"
 #include "session/fit.h"
+#include "session/state.h"
 #include "train/evaluate.h"
 #include "train/hooks.h"
 #include "train/progress.h"

@@ -5,8 +5,8 @@
  *
  * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Every update
  * leaves a snapshot of its metrics, which is read when it is there (at once, but for a
- * GPU); every PRINT_FREQ-th is a line. A signal is noticed after each batch,
- * in validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
+ * GPU); every PRINT_FREQ-th is a line. A signal is noticed after each batch, in
+ * validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
  * signal. Data that are damaged beyond DATA.MAX_BAD_SHARE end it in the same way, with
  * exit code 1. AMP.MAX_SKIPS skipped updates in a row end it.
  *
@@ -27,7 +27,9 @@ int trainer_train(struct config *cfg, const char *result);
  * folder of train/report.h, or NULL. */
 int trainer_eval(struct config *cfg, const char *result, const char *report);
 
-/* Evaluates what training tells it of by this socket (train/beside.h), until that ends. */
+/*
+ * Evaluates what training tells it of by this socket (train/beside.h), until that ends.
+ */
 int trainer_eval_beside(struct config *cfg, const char *socket);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/log.h"
+#include "session/state.h"
 #include "train/hooks.h"
 #include "train/trainer_run.h"
 

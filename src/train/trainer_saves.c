@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "dist/group.h"
+#include "session/state.h"
 #include "train/hooks.h"
 #include "train/signals.h"
 #include "train/trainer_run.h"

@@ -11,6 +11,7 @@
 #include "ops/batchnorm.h"
 #include "session/devices.h"
 #include "session/fit.h"
+#include "session/state.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
@@ -179,7 +180,7 @@ static void adopt_updates(struct trainer *t, int64_t step)
     int64_t images = in_epoch * t->state.update_images;
     int64_t updates = in_epoch == then ? now : images / update_images(p);
 
-    log_warning("the checkpoint counts %lld updates an epoch, this run %lld: it goes on "
+    log_warning("the checkpoint counts %lld updates per epoch, this run %lld: it goes on "
                 "after %lld images of epoch %lld%s",
                 (long long)then, (long long)now,
                 (long long)(updates * update_images(p)), (long long)t->state.epoch,

@@ -21,7 +21,7 @@ static void paint_pixels(const uint8_t *pixel, int channels, int64_t n, uint8_t 
             rgb[c] = pixel[channels < 3 ? 0 : c];
 }
 
-/* Pixels, truth and prediction side by side; the caller free()s it. */
+/* Pixels, labels and prediction side by side; the caller free()s it. */
 static uint8_t *triple(const struct class_set *set, const uint8_t *pixel, int channels,
                        const uint8_t *truth, const uint8_t *guess, int w, int h,
                        int scale)

@@ -1,6 +1,6 @@
 /*
  * What a segmentation looks like: the first images of the validation split, each beside
- * its truth and its prediction, as PNG files in a folder and as TensorBoard images.
+ * its label map and its prediction, as PNG files in a folder and as TensorBoard images.
  */
 #ifndef TRAIN_VAL_IMAGES_H
 #define TRAIN_VAL_IMAGES_H

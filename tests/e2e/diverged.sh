@@ -58,7 +58,7 @@ cmp -s s.yaml mine/resnet20/default/config.yaml || fail "a run wrote over a conf
 "${train[@]}" --epochs 1 --output again --result r.json >log 2>&1 || fail "a result of trainc is not replaced"
 echo "ok: files of others"
 
-# Another list of files with as many updates an epoch, in the middle of an epoch.
+# Another list of files with as many updates per epoch, in the middle of an epoch.
 "${train[@]}" --epochs 2 --output moved --max-steps 2 >log 2>&1 || fail "a start"
 a=$(ls -d data/train/* | head -1) b=$(ls -d data/train/* | tail -1)
 mv "$(ls "$a"/* | head -1)" "$b/moved.jpg"

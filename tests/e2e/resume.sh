@@ -178,30 +178,30 @@ grep -q "MODEL.RESUME '$run/ckpt_step_7.safetensors' is not read: the run that b
   { cat log; fail "--resume again, without TRAIN.AUTO_RESUME"; }
 echo "ok: an older checkpoint"
 
-# Fewer updates an epoch: the run goes back to an earlier step, but never to an earlier checkpoint.
+# Fewer updates per epoch: the run goes back to an earlier step, but never to an earlier checkpoint.
 rm -rf out
 bigger=("${common[@]}" --data-path few --device cpu --opts PRINT_FREQ=1)
 last=$run/last.safetensors
-"${bigger[@]}" -b 8 >log 2>&1 || fail "8 updates an epoch"
-"${bigger[@]}" -b 16 --epochs 5 --resume $last --max-steps 12 >log 2>&1 || fail "4 updates an epoch"
+"${bigger[@]}" -b 8 >log 2>&1 || fail "8 updates per epoch"
+"${bigger[@]}" -b 16 --epochs 5 --resume $last --max-steps 12 >log 2>&1 || fail "4 updates per epoch"
 cp $last twelve.safetensors
 for end in 14 16; do # in an epoch, and at its end
-  "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates an epoch, again"
+  "${bigger[@]}" -b 16 --epochs 5 --max-steps $end >log 2>&1 || fail "4 updates per epoch, again"
 done
-grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates an epoch: an older checkpoint"
+grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates per epoch: an older checkpoint"
 [ "$(cut -d, -f1 $run/summary.csv | tr '\n' ' ')" = "epoch 0 1 2 3 " ] ||
-  fail "4 updates an epoch: summary.csv"
+  fail "4 updates per epoch: summary.csv"
 [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 24 ] ||
-  fail "4 updates an epoch: metrics.jsonl has not each update once"
+  fail "4 updates per epoch: metrics.jsonl has not each update once"
 "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
 [ $? = 2 ] && grep -q "is of update 20, .* has a checkpoint of update 24" log ||
-  { cat log; fail "4 updates an epoch: an older checkpoint is taken"; }
+  { cat log; fail "4 updates per epoch: an older checkpoint is taken"; }
 # More of them, and fewer again: TensorBoard's x goes on from the farthest.
-"${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates an epoch"; }
-"${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates an epoch, at last"; }
+"${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates per epoch"; }
+"${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates per epoch, at last"; }
 x=$(grep -ao 'axis\\":[0-9]*' $last)
-[ "$x" = 'axis\":67' ] || fail "fewer updates an epoch: $x, not 67"
-echo "ok: fewer updates an epoch"
+[ "$x" = 'axis\":67' ] || fail "fewer updates per epoch: $x, not 67"
+echo "ok: fewer updates per epoch"
 
 train=("${ref[@]}")
 updates=6 # an epoch has 8 batches: two updates of three, and one of what is left

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "session/session.h"
+#include "session/state.h"
 #include "tests/config_init.h"
 #include "tests/test.h"
 

@@ -21,7 +21,7 @@ struct built {
     struct build build;
 };
 
-/* resnet20 in fp32, four batches an epoch; then keys and values up to NULL. */
+/* resnet20 in fp32, four batches per epoch; then keys and values up to NULL. */
 static void built_init(struct built *t, enum build_kind kind, const char *const *more)
 {
     static const char *const common[][2] = {

@@ -177,7 +177,7 @@ static void test_drain(void **state)
     run_release(&t.r);
 }
 
-/* The program goes that the updates belong to. */
+/* The program that the updates belong to is dropped. */
 static void test_mix(void **state)
 {
     struct trial t;

@@ -32,7 +32,7 @@ static bool hurry(struct device *dev, bool on)
 static struct backend backend;
 static bool times;
 
-/* resnet20 on 32x32 pixels, nothing compiled; the device says `free` bytes. */
+/* resnet20 on 32x32 pixels, nothing compiled; the device says that `bytes` are free. */
 static void bare(struct session *s, struct config *cfg, size_t bytes)
 {
     static const char *const set[][2] = {

@@ -1,12 +1,13 @@
 /*
- * Training in half precision: which tensors are half, what checkpointing saves then, and
- * that frozen weights are there, too.
+ * Training in half precision: which tensors are 16 bits wide, what checkpointing saves
+ * then, and that the 16-bit copy has frozen weights, too.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"
 
@@ -59,7 +60,7 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
-/* The half copies are of all weights, also of those that no update touches. */
+/* The 16-bit copy is of all weights, also of those that no update touches. */
 static void test_freeze(void **state)
 {
     struct run a, b;

@@ -43,7 +43,7 @@ static bool step(struct device *d, int lane)
     return true;
 }
 
-/* Whichever lane can go on: either may be far ahead of the other. */
+/* Runs an operation of any lane that can go on: either may have done far more of them. */
 static bool go_on(struct device *d)
 {
     d->turn++;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/ops/backends.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "dataset/dataset.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/dataset/segment_run.h"
 #include "tests/ops/backends.h"
 #include "tests/test.h"

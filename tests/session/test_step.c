@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/half.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/ops/backends.h"
 #include "tests/session/train_run.h"
 #include "tests/test.h"
@@ -316,7 +317,8 @@ static void test_evaluates(void **state)
     check_evaluates("cpu");
 }
 
-/* O3 has no master weights: those of convolutions have 8 bits, those of norms all. */
+/* O3 has no master weights: those of convolutions are rounded to bf16, those of norms are
+ * not. */
 static void test_o3(void **state)
 {
     static const char *const more[] = {

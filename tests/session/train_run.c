@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/config_init.h"
 #include "tests/ops/backends.h"
 #include "train/class_weights.h"

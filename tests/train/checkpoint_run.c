@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/test.h"
 
 static const char *const class_name[] = {"ant", "bee", "cat", "dog",  "eel",

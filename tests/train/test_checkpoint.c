@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "graph/flat.h"
 #include "io/safetensors.h"
+#include "session/state.h"
 #include "tests/child.h"
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"

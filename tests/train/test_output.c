@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "session/state.h"
 #include "tests/child.h"
 #include "tests/make_folder.h"
 #include "tests/test.h"

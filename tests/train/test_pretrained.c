@@ -12,6 +12,7 @@
 #include "io/safetensors.h"
 #include "models/imagenet22k.h"
 #include "models/swin_net.h"
+#include "session/state.h"
 #include "tests/child.h"
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"

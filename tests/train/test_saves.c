@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "graph/flat.h"
+#include "session/state.h"
 #include "tests/child.h"
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"
