@@ -48,4 +48,4 @@ step = total[5] + gaps
 print(f"\npredicted: {total[5]:.1f} ms of kernels + {gaps:.1f} ms between them = {step:.1f} ms "
       f"a step, {s['batch'] / step * 1e3:.0f} images/s")
 floor = sum(max(c["bytes"] / o.copy, c["flops"] / o.peak) / 1e9 for c in s["claims"])
-print(f"floor of these kernels: {floor:.1f} ms a step, {s['batch'] / floor * 1e3:.0f} images/s")
+print(f"floor of these kernels: {floor:.1f} ms per step, {s['batch'] / floor * 1e3:.0f} images/s")

@@ -4,7 +4,7 @@
 #
 #   scripts/bench/int8.sh [MODEL...]      resnet50
 #
-#   WEIGHTS=FILE  of the model, in floats (without: those of a moment's training)
+#   WEIGHTS=FILE  of the model, in floats (without: those of a short training)
 #   CALIB=DIR     images to calibrate with (without: generated ones; speed does not depend on them)
 #   THREADS=N (1)    BATCH=N (8)    ROUNDS=N (5)    SECONDS_EACH=N (5)
 #

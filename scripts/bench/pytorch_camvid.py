@@ -2,9 +2,9 @@
 """ERFNet on CamVid in PyTorch: the recipe of configs/camvid/erfnet.yaml, as a peer.
 
 Adam with coupled decay on all parameters, poly schedule by step, class weights
-1 / ln(1.1 + share), random size and place, flip, colour jitter, and an EMA of the weights
-weights. Prints a line per epoch, and validation mIoU (11 classes, classes absent from the
-truth left out) every --eval-freq epochs, of the weights and of their EMA.
+1 / ln(1.1 + share), random scale and position, flip, colour jitter, and an EMA of the
+weights. Prints a line per epoch, and validation mIoU (11 classes; classes absent from the
+labels are left out) every --eval-freq epochs, of the weights and of their EMA.
 
     pytorch_camvid.py --data DIR [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
 

@@ -75,7 +75,7 @@ def main():
     median = statistics.median(times)
     memory = f", {torch.cuda.max_memory_allocated() / 2**20:.0f} MiB" if cuda else ""
     print(f"erfnet {a.dtype} {a.width}x{a.height} batch {a.batch} torch {torch.__version__} "
-          f"{a.mode}: {a.batch / median:.2f} img/s, {median * 1e3:.2f} ms a step "
+          f"{a.mode}: {a.batch / median:.2f} img/s, {median * 1e3:.2f} ms per step "
           f"(median of {len(times)}{memory})")
 
 

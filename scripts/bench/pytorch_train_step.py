@@ -103,7 +103,7 @@ def main():
     peak = torch.cuda.max_memory_allocated() / 2**30 if cuda else \
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{a.model} {a.dtype} batch {batch} torch {torch.__version__} {a.mode}: "
-          f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms a step (median of {len(times)}), "
+          f"{batch / median:.1f} img/s, {median * 1e3:.2f} ms per step (median of {len(times)}), "
           f"peak {peak:.2f} GiB")
 
 

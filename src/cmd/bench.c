@@ -99,7 +99,8 @@ static double one_step(struct bench *b)
     return clock_now();
 }
 
-/* The times from one return to the next: who is two steps ahead waits for a whole one. */
+/* Seconds from one return to the next: the host is two steps ahead, so each return waits
+ * for a whole step. */
 static void time_steps(struct bench *b, double seconds)
 {
     double until, last = 0, now;
@@ -229,7 +230,7 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
     bench_batch(&b);
     time_steps(&b, seconds);
     step = median(b.seconds, b.nsteps);
-    printf("%s: %.1f img/s, %.2f ms a step (median of %d), batch %" PRId64
+    printf("%s: %.1f img/s, %.2f ms per step (median of %d), batch %" PRId64
            ", %s, %s: %s; peak %.2f GiB in the process\n",
            cfg->model.name, (double)b.batch / step, step * 1e3, b.nsteps, b.batch,
            compute_of(s), s->backend->name, s->backend->describe(s->device),

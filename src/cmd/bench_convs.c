@@ -48,8 +48,8 @@ struct side {
 };
 
 /*
- * Numbers of both types near 1 and -1: memory that nobody has written to lies in one page
- * of zeros, which the cache holds.
+ * Bits that are values near 1 and -1 in fp32 and in bf16: memory that nobody has written to
+ * is one page of zeros, which the cache holds.
  */
 static void fill(struct device *dev, const struct backend *backend, char *to, size_t size)
 {

@@ -31,7 +31,7 @@ static bool only_moves(const struct bench_step *s)
 }
 
 /*
- * Bytes a second of a large copy. A GPU's is measured once. A CPU shares its memory with
+ * Bytes per second of a large copy. A GPU's is measured once. A CPU shares its memory with
  * others, so there it is measured before and after each row, and the faster one counts.
  */
 struct copy {

@@ -165,7 +165,7 @@ static void check_place(const struct predict *p, const char *path)
         usage("'%s' would be written over: %s; choose another --out", path, why);
 }
 
-/* Two images of one name would overwrite each other's images. */
+/* Two images of one name would overwrite each other's outputs. */
 static void check_names(const struct predict *p)
 {
     struct strmap seen = {0};

@@ -111,7 +111,7 @@ static const struct cmd_flag sweep_flags[] = {
     {"--output", "DIR", "folder of all runs; started again, finished ones are kept"},
     {"--grid", "KEY=A,B,... ...",
      "every combination of these values; KEY=FROM:TO:STEP counts"},
-    {"--list", "FILE", "one run a line: KEY=VALUE and flags"},
+    {"--list", "FILE", "one run per line: KEY=VALUE and flags"},
     {"--random", "N", "only N of the runs, chosen by --sample-seed (0)"},
     {"--sample-seed", "N", "another choice"},
     {"--jobs", "J", "runs side by side, which share the cores (1)"},
@@ -129,8 +129,9 @@ const struct verb cmd_sweep = {
     .help = "train many runs that differ in some keys, and sort them",
     .about =
         "All other arguments are those of trainc train. Each run has its folder below "
-        "--output, its log and result in DIR/sweep; DIR/sweep.csv has one row a run, the "
-        "best first. A run that fails is told with its last line and ends no other.",
+        "--output, its log and result in DIR/sweep; DIR/sweep.csv has one row per run, "
+        "the best first. A run that fails is reported with its last line; the others go "
+        "on.",
     .flags = sweep_flags,
     .main = sweep_main,
 };

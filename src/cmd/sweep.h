@@ -2,8 +2,9 @@
  * A sweep under way: what the files sweep*.c share. Private to them.
  *
  *   DIR/MODEL/NAME/         the folder of a run, as trainc train makes it
- *   DIR/sweep/NAME.log      what it said; NAME.args what it was asked; NAME.json its result, NAME.1.json that of its
- *                           first rung
+ *   DIR/sweep/NAME.log      what it said
+ *   DIR/sweep/NAME.args     its arguments
+ *   DIR/sweep/NAME.json     its result; NAME.1.json: that of its first rung
  *   DIR/sweep.csv           one row per run, the best first
  *
  * Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943) with R halvings: all

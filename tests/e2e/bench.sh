@@ -35,7 +35,7 @@ positive step.json images_per_second step_ms_median peak_memory_bytes convs_imag
 [ "$(value step.json dtype)" = fp32 ] || fail "dtype: $(value step.json dtype)"
 [ "$(value step.json batch)" = 4 ] || fail "batch: $(value step.json batch)"
 [ "$(value step.json device)" = cpu ] || fail "device: $(value step.json device)"
-grep -Eq '^resnet20: [0-9.]+ img/s, [0-9.]+ ms a step' log || fail "no line of the step"
+grep -Eq '^resnet20: [0-9.]+ img/s, [0-9.]+ ms per step' log || fail "no line of the step"
 grep -Eq '^convolutions alone: [0-9.]+ img/s, forward [0-9.]+ ms, data gradient [0-9.]+ ms, weight gradient [0-9.]+ ms' log ||
   fail "no line of the convolutions: $(grep ^conv log)"
 grep -Eq '^all steps +[0-9]+ ' log || fail "no sum of the trace"
