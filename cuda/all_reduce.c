@@ -1,7 +1,7 @@
 /*
  * What the GPUs that train together exchange in a step, by NCCL on a lane of its own:
  * all_reduce, all_gather, the statistics of synchronised batch norms, and buckets of
- * gradients, which are joined only where the update begins.
+ * gradients, which the main stream waits for only where the update begins.
  */
 #include "ops/all_reduce.h"
 

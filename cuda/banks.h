@@ -4,8 +4,8 @@
  * lane at once, or 16 bytes of eight lanes at a time (float4).
  *
  * Up to PIXEL_CLASSES a lane has a pixel, beyond them four lanes next to each other share
- * one and read one float, or float4, each. pixel_gap() floats after each pixel's classes make
- * all addresses of such a read lie in different banks.
+ * one and read one float, or float4, each. pixel_gap() floats after each pixel's classes
+ * make all addresses of such a read lie in different banks.
  */
 #ifndef CUDA_BANKS_H
 #define CUDA_BANKS_H

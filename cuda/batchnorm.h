@@ -10,7 +10,7 @@
 /* Blocks of a reduction on each multiprocessor: what fits at once with its registers. */
 enum { STATS_BLOCKS = 4, GRAD_BLOCKS = 2 };
 
-/* A second stage: `CHANNELS` channels a block, PARTS threads to each. */
+/* A second stage: a block has COMBINE_CHANNELS channels, and as many threads for each. */
 enum { COMBINE_CHANNELS = 8, COMBINE_THREADS = 512 };
 
 /*

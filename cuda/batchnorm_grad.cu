@@ -1,6 +1,6 @@
 /*
- * The sums of batch norm backward (ops/batchnorm_parts.h), with what stands in front: the
- * sum of two gradients and the mask of a relu.
+ * The sums of batch norm backward (ops/batchnorm_parts.h), fused with the ops before them:
+ * the sum of two gradients and the mask of a relu.
  *
  *   dz = (g + g2) masked;  dbias = sum dz;  dweight = rstd sum dz (x - mean)
  *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
         f.offset[c] = d.offset;
 }
 
-/* ---- what stands in front of the gradient ---- */
+/* ---- the ops that are fused before the gradient ---- */
 
 /* The apply whose output goes through the relu that made y, if its x is this one. */
 static struct node *apply_before(const struct tensor *y, const struct tensor *x)

@@ -1,4 +1,4 @@
-/* What stands in front of a batch norm's gradient, for its two kernels. */
+/* The ops that are fused before a batch norm's gradient, for its two kernels. */
 #ifndef CUDA_BATCHNORM_GRAD_H
 #define CUDA_BATCHNORM_GRAD_H
 

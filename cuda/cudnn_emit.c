@@ -51,8 +51,9 @@ static int input(struct cudnn_claim *c, struct tensor *t)
 }
 
 /*
- * Parameters beside half data come from the flat half copy: weights, through the cast in
- * front of them, and a bias, which cuDNN's fast engines want in the type of the data.
+ * Where the data is 16 bits wide, parameters come from the flat 16-bit copy: weights,
+ * through the cast before them, and a bias, which cuDNN's fast engines want in the type of
+ * the data.
  */
 static int parameter(struct cudnn_claim *c, struct tensor *t, enum dtype type)
 {

@@ -65,8 +65,9 @@ static void find_engine(struct cudnn *c, const struct cudnn_graph *g,
     cudnn_pool_release(&p);
 }
 
-/* Is it what the options ask for, and not the heuristic's first instead of
- * the fastest? */
+/*
+ * Is it what the options ask for, and not the heuristic's first instead of the fastest?
+ */
 static bool settled(const struct cudnn *c, const struct cudnn_plan *p)
 {
     return p->desc && (!c->dev->times || !c->handle || p->microseconds > 0);

@@ -30,7 +30,7 @@ enum { CUDNN_NODES = 8 };
 enum cudnn_source {
     CUDNN_SOURCE_NONE,           /* virtual */
     CUDNN_SOURCE_READ,           /* a stored tensor */
-    CUDNN_SOURCE_HALF,           /* a parameter, from the flat half copy of all weights */
+    CUDNN_SOURCE_HALF,           /* a parameter, from the flat 16-bit copy of weights */
     CUDNN_SOURCE_FOLDED_WEIGHTS, /* a parameter times the scale of a batch norm */
     CUDNN_SOURCE_FOLDED_BIAS,
     CUDNN_SOURCE_PADDED,  /* a parameter with zeros after it: cuda/pad.h */

@@ -1,4 +1,5 @@
-/* The head's steps on the host, forward and backward: what they read, and how many blocks. */
+/* The head's steps on the host, forward and backward: what they read, and how many
+ * blocks. */
 #ifndef CUDA_HEAD_STEP_H
 #define CUDA_HEAD_STEP_H
 
@@ -37,7 +38,9 @@ static inline int head_blocks(const struct device *dev, const struct tensor *x, 
     return (int)(tiles < most ? tiles : most);
 }
 
-/* The workspace of both kernels begins with the sum of the labels' weights and its parts. */
+/*
+ * The workspace of both kernels begins with the sum of the labels' weights and its parts.
+ */
 static inline int64_t head_label_doubles(const struct tensor *x)
 {
     return 1 + label_parts(tensor_len(x) / HEAD_CHANNELS * HEAD_TAPS);

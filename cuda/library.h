@@ -1,7 +1,7 @@
 /*
- * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL, nvJPEG. None is linked, so
- * the program starts where they do not exist, and a run opens only what it uses (each
- * costs 0.2 s and more to map).
+ * The libraries that are opened at run time: cuDNN, cuBLASLt, NCCL, nvJPEG. None is
+ * linked, so the program starts where they do not exist, and a run opens only what it
+ * uses (each costs 0.2 s and more to map).
  *
  * A library is looked for in this order; the first that opens is taken:
  *   1. the path in TRAINC_CUDNN, TRAINC_CUBLASLT, TRAINC_NCCL or TRAINC_NVJPEG, if set, and

@@ -3,7 +3,7 @@
  *
  *   y = x W^T [+ bias]      dx = dy W      dW = dy^T x [with db, the sums of dy]
  *
- * Gradients of weights come out in fp32, whatever the data. relu is not joined: what
+ * Gradients of weights come out in fp32, whatever the data. relu is not fused: what
  * cuBLASLt's makes of a NaN is not documented. Nor is gelu: cuBLASLt's epilogue is the
  * form with tanh, and the models have the one with erf. A bias that is computed comes in
  * fp32; the library wants the data's type, so it is cast into the workspace first.
@@ -32,7 +32,7 @@ struct linear_state {
     size_t cast; /* bytes of the workspace in front, for a bias of another type */
 };
 
-/* A matrix that is read; parameters beside half data come from their flat half copy. */
+/* A matrix that is read; beside 16-bit data, parameters come from their 16-bit copy. */
 static void read_matrix(struct region *r, struct graph *g, struct device *dev, int i,
                         struct tensor *t, enum dtype type)
 {

@@ -1,5 +1,5 @@
 /*
- * Ops into the parts that the CUDA kernels join: batch norm into statistics, finalize and
+ * Ops into the parts that the CUDA kernels fuse: batch norm into statistics, finalize and
  * apply, and its gradient into sums and apply (ops/batchnorm_parts.h); max pools note the
  * winners for their gradients (ops/maxpool2d_places.h).
  */

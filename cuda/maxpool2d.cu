@@ -1,5 +1,5 @@
 /*
- * maxpool2d and its gradient, [batch norm's apply and relu in front].
+ * maxpool2d and its gradient, [fused with the batch norm's apply and relu before it].
  *
  * Forward: a thread computes one pack of channels of one window; what windows share comes
  * from L1 and L2. Bytes: x and y once.
@@ -7,10 +7,11 @@
  * Backward: a thread sums what one pack of x won. Where each window's winner was is a
  * byte that the forward pass wrote (ops/maxpool2d_places.h): 1/8 of what x has in fp16
  * with a 3x3 window and stride 2. No float is added by two threads, so the order is fixed.
- * Large windows and pools that are joined with something have two launches: the first
- * finds the winners again from x, into the workspace (a byte each, or four).
+ * Large windows, and pools whose result is concatenated with another tensor, have two
+ * launches: the first finds the winners again from x, into the workspace (a byte each, or
+ * four).
  *
- * A pool that is joined with something writes its channels, and the gradient reads them,
+ * A pool whose result is concatenated writes its channels, and the gradient reads them,
  * where they lie in the wider tensor.
  *
  * The stem's relu is read by nobody else, so it is never stored: all three launches make
@@ -44,7 +45,7 @@ __device__ static inline void rectify(pack<T, N> *a, const float *scale,
 }
 
 /*
- * Calls each(pack of channels, place in the window) for what of a window lies in the
+ * Calls each(pack of channels, index in the window) for what of a window lies in the
  * image. K: the kernel, whose rows are on their way as a whole; or 0.
  */
 template <class T, int N, int K, class F>
@@ -121,7 +122,7 @@ template <class P, int N> struct alignas(sizeof(P) * N) places {
     P v[N];
 };
 
-/* The place of each channel's largest value; the first of equal ones, the last NaN. And
+/* The index of each channel's largest value; the first of equal ones, the last NaN. And
  * that value, if y is not NULL. */
 template <class T, int N, int K, bool NORM, class P>
 __global__ void __launch_bounds__(POOL_THREADS)

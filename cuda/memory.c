@@ -8,9 +8,10 @@
 
 /*
  * Beyond what we allocate: kernels that cuDNN and cuBLASLt load when they first run,
- * their handles, the buffers of NCCL, and the captured graphs; estimated. What they have taken already counts
- * towards it, but for the graphs, which come last. The driver's own share comes off the
- * memory of a GPU that is only described; where there is one, the driver has it already.
+ * their handles, the buffers of NCCL, and the captured graphs; estimated. What they have
+ * taken already counts towards it, but for the graphs, which come last. The driver's own
+ * share comes off the memory of a GPU that is only described; where there is one, the
+ * driver has it already.
  */
 static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
 static const size_t nccl_share = (size_t)512 << 20;

@@ -1,8 +1,8 @@
 /*
- * Cross entropy of hard rows and its gradient. The losses of rows are written once; counts
- * of them are whole numbers, so atomics leave no trace of their order. Where the smallest
- * of the kept ones is asked for, four rounds find it by the bits of the losses, a byte each:
- * a histogram, and the byte in which the place lies.
+ * Cross entropy of hard rows and its gradient. The losses of rows are written once;
+ * counts of them are whole numbers, so atomics leave no trace of their order. Where the
+ * smallest of the kept ones is asked for, four rounds find it by the bits of the losses,
+ * a byte each: a histogram, and the byte in which the place lies.
  */
 #include "ops/ohem.h"
 

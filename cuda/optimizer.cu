@@ -1,8 +1,8 @@
 /*
- * The optimizers, with the EMA and the half copy of the weights, in one pass over the
+ * The optimizers, with the EMA and the 16-bit copy of the weights, in one pass over the
  * flat arrays; and the EMA alone. The formulas are those of ops/optimizer_list.h.
  *
- * Bytes of an element: gradient 4, weight 8, each moment 8, EMA 8, half copy 2: 30 with
+ * Bytes of an element: gradient 4, weight 8, each moment 8, EMA 8, 16-bit copy 2: 30 with
  * one moment, 38 with two. Nothing is reset here: gradients are
  * overwritten by each backward phase and their sum by the first batch of an update.
  *
@@ -49,7 +49,7 @@ struct optimizer_state {
     const struct node *update, *ema; /* either may be NULL */
     const struct optimizer_kind *kind;
     enum dtype half;
-    bool copies; /* a half copy may be wanted */
+    bool copies; /* a 16-bit copy may be wanted */
     int pieces;  /* blocks */
     int write_ema, derived_pieces, derived_segments, derived_ranges, derived_half;
     size_t sums; /* where in the workspace the sums of pieces begin: after the rules */

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* A block a segment. */
+/* One block per segment. */
 template <class K>
 __global__ void __launch_bounds__(TRUST_BLOCK)
     optimizer_trust(struct optimizer_attrs o, const update_segment *s,

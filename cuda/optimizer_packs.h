@@ -1,4 +1,4 @@
-/* N neighbouring elements of the flat arrays: updated, averaged, or measured. */
+/* N neighbouring elements of the flat arrays: updated, moved into the EMA, or measured. */
 #ifndef CUDA_OPTIMIZER_PACKS_H
 #define CUDA_OPTIMIZER_PACKS_H
 

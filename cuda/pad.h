@@ -5,12 +5,12 @@
  * the forward pass too. So whoever makes values from pixels stores eight, and the
  * convolutions that read them have weights with zeros in the same places.
  *
- * And convolutions beside something else, whose result is the first channels of a wider
- * tensor. No tensor-core engine writes, or reads, with a distance between pixels: it
- * makes a dense copy in the workspace first. So filters of zeros fill up the tensor,
- * where they are few, and who comes next writes over what they give. Where the gradient
- * of such a tensor is infinite or NaN, all of its channels' neighbours become NaN, and
- * not the convolution's alone.
+ * And convolutions whose result is concatenated: it is the first channels of a wider
+ * tensor. No tensor-core engine writes or reads pixels with gaps between them: it makes a
+ * dense copy in the workspace first. So filters of zeros fill up the tensor, where they
+ * are few, and the op that makes the other channels overwrites what they give. Where the
+ * gradient of such a tensor is infinite or NaN, the gradient of the convolution's input
+ * becomes NaN there, though the NaN was in another op's channels.
  */
 #ifndef CUDA_PAD_H
 #define CUDA_PAD_H

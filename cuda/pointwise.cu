@@ -1,7 +1,7 @@
 /*
- * relu, sigmoid, gelu and their gradients alone; a relu is mostly taken by what stands
- * beside it. x read, y written; y (gelu: x) and dy read, dx written: 16 bytes per thread
- * of each.
+ * relu, sigmoid, gelu and their gradients alone; a relu is mostly fused with the op before
+ * it. Forward reads x and writes y; backward reads y (gelu: x) and dy and writes dx: 16
+ * bytes per thread of each.
  */
 #include "ops/pointwise.h"
 

@@ -4,7 +4,7 @@
  * (ops/qchain.h: shortcut, ReLU, quantisation). A linear layer is a convolution of 1x1.
  *
  * cuDNN's engines with tensor cores (9.19, on Hopper) read int8 alone, so uint8 is copied
- * less 128, which is its highest bit turned over; what the sums lack then depends on the
+ * less 128, which is its highest bit inverted; what the sums lack then depends on the
  * taps that lie within the image alone, and is a sum of weights (cuda_qlayer_offsets).
  * They like channels and filters in multiples of CHANNELS: the same copy puts zeros after
  * channels that are too few.

@@ -1,8 +1,8 @@
 /*
- * window_mix and its gradients, a GEMM per head: the tokens of a
- * window are rows, and the columns are a head's features of all windows of all images.
- * Roll, padding and partition are arithmetic of the loads and stores. Bytes: x once for
- * each SIDE tokens of a window, the result once.
+ * window_mix and its gradients, a GEMM per head: the tokens of a window are rows, and the
+ * columns are a head's features of all windows of all images. Roll, padding and partition
+ * are arithmetic of the loads and stores. Bytes: x once for each SIDE tokens of a window,
+ * the result once.
  *
  * The gradient of the weights is cut into chunks of columns, whose sums a second launch
  * adds in order, in fp64.

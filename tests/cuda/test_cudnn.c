@@ -83,7 +83,7 @@ static void check_net(const char *model, int64_t batch, int size, bool training,
                    tf32 ? "tf32" : dtype_name(d), training ? "" : ", inference");
     a = ask_convs(p, what);
     assert_true(a.convs > 0);
-    /* No engine copies the pixels, or halves of anything, to more channels. */
+    /* No engine pads channels by copying the pixels, or any 16-bit tensor. */
     assert_true(a.workspace <= (size_t)(d == DTYPE_F32 ? 256 : 64) << 20);
     program_free(p);
     graph_free(n.graph);
