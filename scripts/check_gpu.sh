@@ -20,7 +20,7 @@
 #   EMULATED=1       the emulated build: no sanitizers, few speeds, smaller runs, no limits
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
 #
-# One line an item, the table of speeds, one summary, and RESULT, which is there after each
+# One line per item, the table of speeds, one summary, and RESULT, which is there after each
 # item, should the script be stopped. Exit 0 if something passed and nothing failed. An
 # item that cannot be tried here is "skipped", with the reason. Speeds never fail.
 set -u

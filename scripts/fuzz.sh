@@ -6,11 +6,12 @@
 #
 # Needs clang with its runtime: scripts/deps.sh clang libclang-rt-14-dev installs them.
 #
-# Inputs that reach new code are kept in build/fuzz/NAME, for the next run, beside what
-# is seeded there from the tree, where tests/fuzz/corpus/NAME has what earlier runs found; one that fails stays in build/fuzz as NAME-crash-..., and
-# the program shows again what is wrong with it: build/.../tests/fuzz/NAME FILE.
-# hdf5 is not among all: what libhdf5 does with made-up files (1.10.8 loops for ever in a
-# damaged heap of variable lengths) is not ours to mend.
+# Each starts from files of the tree and from tests/fuzz/corpus/NAME, which earlier runs
+# found. Inputs that reach new code are kept in build/fuzz/NAME, for the next run. One that
+# fails stays in build/fuzz as NAME-crash-...; build/.../tests/fuzz/NAME FILE shows again what
+# is wrong with it.
+# "All" leaves out hdf5: what libhdf5 does with made-up files (1.10.8 loops for ever in a
+# damaged heap of variable lengths) cannot be mended here.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden file for tests/image/test_transform.c: torchvision's Resize and CenterCrop on a
+"""Golden file for tests/image/test_transform.c: torchvision's Resize and CenterCrop on an
 image made by a formula.
 
 usage: image_centre.py OUT.bin

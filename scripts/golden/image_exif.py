@@ -34,7 +34,7 @@ def main():
         else:
             rgb.save(name, exif=exif, **({"lossless": True} if "webp" in name else {}))
         image = Image.open(name)
-        if name.endswith(".tif"):  # Pillow has turned it already when it is loaded
+        if name.endswith(".tif"):  # Pillow has oriented it already when it is loaded
             image.load()
         shown = ImageOps.exif_transpose(image).convert("RGB")
         with open(name + ".rgb", "wb") as f:

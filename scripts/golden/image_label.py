@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files for tests/image/test_label.c: label maps with 1, 2, 4 and 8 bits a
+"""Golden files for tests/image/test_label.c: label maps with 1, 2, 4 and 8 bits per
 pixel, grey (gN.png) and with a palette (pN.png), and interlaced (pNi.png). Their values
 are a formula that the test knows too.
 
@@ -31,7 +31,7 @@ def chunk(kind, data):
 
 
 def pack(v, bits):
-    """Rows of `bits` a pixel, most significant first, each after the filter type 0."""
+    """Rows with `bits` per pixel, most significant first, each after the filter type 0."""
     rows = b""
     for row in v:
         text = "".join(format(p, "0%db" % bits) for p in row)

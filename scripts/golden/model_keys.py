@@ -4,7 +4,7 @@
     python3 -m pip install torch timm
     python3 scripts/golden/model_keys.py tests/golden/models
 
-Writes resnet18.keys and resnet50.keys in full, one "name 64x3x7x7" a line (a scalar has
+Writes resnet18.keys and resnet50.keys in full, one "name 64x3x7x7" per line (a scalar has
 no dims), and keys.txt: for each net the FNV-1a hash of such a list and its name.
 """
 import pathlib

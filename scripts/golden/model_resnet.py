@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden files of tests/models/test_resnet_golden.c: ResNets in PyTorch, one JSON file a net.
+"""Golden files of tests/models/test_resnet_golden.c: ResNets in PyTorch, one JSON file per net.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_resnet.py tests/golden/models
@@ -8,7 +8,7 @@ Weights, input and labels come from an integer hash that the test computes too, 
 holds results alone: the loss, the logits, and for each parameter a digest of its
 gradient and of its value after three steps of SGD, of AdamW, and of AdamW with timm's
 layer-wise decay of the learning rate. A digest is the L2 norm
-and SAMPLES elements at hashed places, in PyTorch's (logical) order. Everything is fp32.
+and SAMPLES elements at hashed indices, in PyTorch's (logical) order. Everything is fp32.
 
 One value that rounding moves over the kink of a ReLU, or past its neighbour in a max
 pool, changes small gradients by a percent. The script therefore takes the first input

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Golden files of tests/models/test_transformer_golden.c: Swin v1, v2 and MLP, ViT, DeiT
-and ConvNeXt in PyTorch, one JSON file a net.
+and ConvNeXt in PyTorch, one JSON file per net.
 
     python3 -m pip install torch timm numpy
     python3 scripts/golden/model_transformer.py tests/golden/models

@@ -56,9 +56,9 @@ print("%s, driver %s, runtime %s, %s" % (g["name"], c["driver"], c["runtime"],
 EOF
 }
 
-# What summary says of this GPU by itself, and described by what devices printed of it: the
-# description has to do. Claims and engines may be others, as some engines are offered
-# only where there is a driver.
+# Compares `trainc summary` of this GPU itself with that of its description, which
+# `trainc devices` printed. Claims and engines may differ, as some engines are offered only
+# where there is a driver.
 check_descriptions() {
   local json=keep/devices.json device
   [ -f $json ] || "$trainc" devices --json >$json || die "trainc devices failed"
@@ -132,8 +132,9 @@ one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: two updates, fp
   return 0
 }
 
-# What a GPU trains with: engines that were timed, in later runs from the folder of plans.
-# If two runs differ by an engine of their own, bits say nothing of the graph; then without.
+# A step with the engines that a GPU trains with (timed ones, in later runs from the folder of
+# plans), captured and eager: equal bit for bit. If they are not, two captured runs have to
+# differ as well, as some engines' results vary; then deterministic engines are compared.
 step() { # CONFIGURATION BATCH [KEY=VALUE...]
   local cfg=$1 batch=$2
   shift 2
