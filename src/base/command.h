@@ -1,7 +1,7 @@
 /*
- * A command of the user's beside a run: in a process group of its own, its input empty, its
- * output on stderr. When it ends, and when it is stopped, all of its group is killed: what
- * is to live on leaves the group (setsid).
+ * A command of the user's beside a run: in a process group of its own, its input empty,
+ * its output on stderr. When it ends, and when it is stopped, all of its group is killed:
+ * what is to live on leaves the group (setsid).
  *
  *   struct command c;
  *   if (!command_start(&c, words, env, &why)) ...      nothing was started
@@ -28,13 +28,17 @@ struct command {
 bool command_start(struct command *c, const char *const *words, char *const *env,
                    struct strbuf *why);
 
-/* Has it ended? Waits so many seconds for that; a signal to this process cuts that short. */
+/*
+ * Has it ended? Waits so many seconds for that; a signal to this process cuts that short.
+ */
 bool command_ended(struct command *c, double seconds);
 
 /* Kills it and its group. */
 void command_stop(struct command *c);
 
-/* The same of all that are under way: for who leaves at once, also in a signal handler. */
+/*
+ * The same of all that are under way: for who leaves at once, also in a signal handler.
+ */
 void command_kill_all(void);
 
 /* "ended with 3", "was killed by SIGSEGV"; nothing if it ended well. */

@@ -84,7 +84,9 @@ static _Noreturn void leave(int code)
     _exit(code);
 }
 
-/* Of several threads that end the program the first one says why; the others wait for it. */
+/*
+ * Of several threads that end the program the first one says why; the others wait for it.
+ */
 static void one_at_a_time(void)
 {
     static atomic_flag leaving = ATOMIC_FLAG_INIT;

@@ -1,4 +1,4 @@
-/* base: Philox against the authors' vectors, half floats exhaustively. */
+/* base: Philox against the authors' vectors, 16-bit floats exhaustively. */
 #include "base/half.h"
 #include "base/philox.h"
 #include "tests/test.h"

@@ -55,7 +55,7 @@ static void release(struct result *r)
     case_run_release(&r->run);
 }
 
-/* bf16 rounds to 8 bits: what is summed is off by some halves of the last. */
+/* bf16 rounds to 8 bits: a sum is off by a few of its last bits. */
 static void compare(const char *isa, const char *row, const struct case_value *want,
                     const struct case_value *got)
 {

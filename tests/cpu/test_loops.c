@@ -1,6 +1,6 @@
 /*
- * The loops of every instruction set that this processor has: half floats that are made
- * and taken apart, every bit of them.
+ * The loops of every instruction set that this processor has: conversions from
+ * and to 16-bit floats, every bit of them.
  */
 #include <math.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static void test_cast(void **state)
     each(check_cast);
 }
 
-/* Times 1 and plus 0: every half float comes back, in its place, also from a
- * short row. */
+/* Times 1 and plus 0: every bf16 comes back, in its place, also from a short
+ * row. */
 static void check_pairs(const struct loops *l)
 {
     static uint16_t x[ALL] __attribute__((aligned(64))),

@@ -30,7 +30,7 @@ same() { # FOLDER WHAT
   diff <(table inline) <(table "$1") || fail "$2: another summary.csv"
   diff <(points inline) <(points "$1") || fail "$2: other points in TensorBoard"
   diff <(grep best_ in.json) <(grep best_ r.json) || fail "$2: another best"
-  # of the weights of the same epoch: what is behind the header, whose times differ
+  # of the weights of the same epoch: what comes after the header, whose times differ
   cmp -s <(tail -c 1000000 "inline/$run/best.safetensors") <(tail -c 1000000 "$1/$run/best.safetensors") ||
     fail "$2: best.safetensors is of another epoch"
   [ -z "$(ls "$1/$run" | grep validate)" ] || fail "$2: files are left"

@@ -56,7 +56,7 @@ has "hook './not_there' at epoch cannot start './not_there': No such file or dir
 has "hook 'false' at epoch ended with 1" log
 has "hook 'exit 7' at epoch ended with 7" log
 has "hook 'kill -SEGV \$\$' at epoch was killed by SIGSEGV" log
-[ "$(grep -c "hook 'false'" log)" = 2 ] || fail "a failure is not one line an epoch"
+[ "$(grep -c "hook 'false'" log)" = 2 ] || fail "a failure is not one line per epoch"
 [ "$(cat told)" = "epoch
 epoch" ] || fail "shell: $(cat told)"
 [ "$(cut -d, -f1-5 $run/summary.csv)" = "$learned" ] || fail "hooks change what is learned"

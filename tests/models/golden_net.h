@@ -27,7 +27,7 @@ struct trial {
 
 uint32_t golden_hash(uint32_t x);
 
-/* The element of a parameter or buffer at logical place i; where it is stored. */
+/* The value of a parameter or buffer at logical index i; the index where it is stored. */
 float golden_formula(const struct trial *t, const struct tensor *p, int64_t i);
 int64_t golden_stored(const struct tensor *t, int64_t i);
 

@@ -31,7 +31,7 @@ static void check_scales(const struct layer_rule *rules, const struct flat *f,
     free(scale);
 }
 
-/* The names alone, in their own order and turned round. */
+/* The names alone, in their own order and in reverse. */
 static void check_names(const struct layer_rule *rules, double decay, json_t *want)
 {
     int n = (int)json_object_size(want), i = 0;

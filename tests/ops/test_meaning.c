@@ -1,6 +1,6 @@
 /*
  * What single ops mean, against numbers worked out by hand or by counting: losses, exact
- * metrics, mixing, masks, ties, and half floats that overflow.
+ * metrics, mixing, masks, ties, and 16-bit floats that overflow.
  */
 #include <math.h>
 #include <stdio.h>
@@ -405,7 +405,7 @@ static void test_batchnorm(void **state)
     case_run_release(&r);
 }
 
-/* ---- half floats ---- */
+/* ---- 16-bit floats ---- */
 
 static float stored(const struct case_run *r)
 {
