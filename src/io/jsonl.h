@@ -1,5 +1,5 @@
 /*
- * metrics.jsonl: one JSON object a line, appended as the run goes.
+ * metrics.jsonl: one JSON object per line, appended as the run goes.
  *
  *   struct jsonl log;
  *   jsonl_open(&log, "metrics.jsonl", "step", -1);

@@ -1,7 +1,7 @@
 /*
- * oneDNN's convolutions and linear layers against plain loops: each job and type on
- * shapes that its several ways of computing one are chosen for. What is wrong in the
- * library must be declined in src/cpu/onednn.c.
+ * oneDNN's convolutions and linear layers against plain loops: each direction and type on
+ * shapes that make it choose each of its algorithms. What is wrong in the library must be
+ * declined in src/cpu/onednn_create.c.
  */
 #include <math.h>
 #include <omp.h>
@@ -93,7 +93,7 @@ static int64_t pixel(const struct onednn_conv *c, int64_t n, int64_t oh, int64_t
     return ((n * c->height + h) * c->width + w) * c->in;
 }
 
-/* What one tap adds to the side that the job makes. */
+/* What one tap adds to the tensor that this direction makes. */
 static void tap(const struct onednn_conv *c, const struct sides *s, double *want,
                 int64_t x, int64_t y, int64_t k)
 {
@@ -337,7 +337,7 @@ static void linear_layers_are_what_plain_loops_give(void **state)
     assert_true(compared >= 3 * 6 * 3 * 2);
 }
 
-/* Positions beyond an int, of which the library would make code without end. */
+/* Positions beyond an int, for which the library would generate code without end. */
 static void test_too_many(void **state)
 {
     struct onednn_conv c = {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Several processes train one model: with mpirun on this machine they end, up to the order
-# of sums, where one process with the same images an update ends; the same run twice gives
+# of sums, where one process with the same images per update ends; the same run twice gives
 # the same bits; a rank that is killed or asked to leave ends all, and started again the
 # run ends with the file of one that was not disturbed. What one process does differently
 # is refused with its rank.

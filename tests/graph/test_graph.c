@@ -166,7 +166,7 @@ static void casts_are_shared_and_gradients_stay_wide(void **unused)
     graph_free(g);
 }
 
-/* The add of two fp32 inputs: from O2 on, all that may be half is. */
+/* The add of two fp32 inputs: from O2 on, all that may have 16 bits has. */
 static void widest_inputs_count_below_o2(void **unused)
 {
     static const enum dtype want[] = {DTYPE_F32, DTYPE_F32, DTYPE_BF16, DTYPE_BF16};

@@ -1,7 +1,7 @@
 /*
  * What window attention means: grids and masks by hand, dropout by counting; then results
  * and all gradients on every backend against timm's Swin, SwinV2 and ViT
- * (tests/golden/ops/ attention.safetensors).
+ * (tests/golden/ops/attention.safetensors).
  */
 #include <math.h>
 #include <stdio.h>

@@ -33,7 +33,7 @@ struct tally {
     bool tiles; /* the device multiplies tiles of AMX */
 };
 
-/* TEST_TF32=1: fp32 alone, with products that may round their factors to 10 bits. */
+/* TEST_TF32=1: fp32 alone, with multiplications that may round factors to 10 bits. */
 static bool tf32(void)
 {
     const char *at = getenv("TEST_TF32");
@@ -51,7 +51,7 @@ static double roundoff(enum dtype d)
 
 /*
  * Chains round after each op, and batch norm enlarges what was rounded before it. In a
- * wide one some relu is so near its kink that rounding turns it over.
+ * wide one some relu is so near its kink that rounding flips its mask.
  */
 static double tolerance_nmse(const struct op_case *row, enum dtype d)
 {
