@@ -1,11 +1,9 @@
 #include "train/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -13,160 +11,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "config/cmdline.h"
 #include "config/config.h"
 #include "config/dump.h"
-#include "config/print.h"
 #include "config/schema.h"
-#include "dist/group.h"
 #include "session/state.h"
-#include "train/saves.h"
-
-static void add_key(struct strbuf *s, const struct schema *row, const struct config *was,
-                    const struct config *is)
-{
-    const struct value *a = config_get(was, row->key), *b = config_get(is, row->key);
-
-    if (value_equal(a, b))
-        return;
-    strbuf_addf(s, "%s%s (", s->len ? ", " : "", row->key);
-    value_add_yaml(s, a);
-    strbuf_addstr(s, " there, ");
-    value_add_yaml(s, b);
-    strbuf_addstr(s, " here)");
-}
-
-/* Appends the keys in which the saved configuration differs, of neutral ones `also`. */
-static void compare_config(struct strbuf *s, const char *path, const struct config *cfg,
-                           const char *also)
-{
-    struct cmd_word file = {.text = path, .where = path};
-    struct cmdline line = {.cfg = &file, .ncfg = 1};
-    struct problems p = {0};
-    struct config saved;
-
-    if (!config_load(&saved, &line, &p))
-        strbuf_addf(s, "'%s' cannot be read: %s", path, p.n ? p.item[0].text : "?");
-    else
-        for (const struct schema *row = schema_table; row->key; row++)
-            if ((!row->neutral && !row->no_effect) || !strcmp(row->key, also))
-                add_key(s, row, &saved, cfg);
-    problems_release(&p);
-    config_release(&saved);
-}
-
-bool output_again(const struct output *o, const struct config *cfg)
-{
-    char *path = path_join(o->dir, "config.yaml");
-    struct strbuf keys = STRBUF_INIT;
-    bool again = file_exists(path) && saves_exist(o->dir);
-
-    if (again)
-        compare_config(&keys, path, cfg, "MODEL.RESUME");
-    again = again && !keys.len;
-    strbuf_release(&keys);
-    free(path);
-    return again;
-}
-
-static void check_reuse(const struct output *o, const struct config *cfg)
-{
-    char *path = path_join(o->dir, "config.yaml");
-    struct strbuf keys = STRBUF_INIT;
-
-    if (!saves_exist(o->dir) || *cfg->model.resume)
-        goto done;
-    if (!cfg->train.auto_resume)
-        usage("'%s' has checkpoints of an earlier run, which would be overwritten: "
-              "remove it, choose another TAG, or allow TRAIN.AUTO_RESUME",
-              o->dir);
-    if (file_exists(path))
-        compare_config(&keys, path, cfg, "");
-    if (keys.len)
-        usage("'%s' has checkpoints of a run with another configuration: %s; choose "
-              "another TAG, or give --resume FILE if this is meant",
-              o->dir, keys.buf);
-done:
-    strbuf_release(&keys);
-    free(path);
-}
-
-void output_compare(const struct config *cfg, const char *checkpoint)
-{
-    char *dir = path_dirname(checkpoint), *path = path_join(dir, "config.yaml");
-    struct strbuf keys = STRBUF_INIT;
-
-    if (file_exists(path))
-        compare_config(&keys, path, cfg, "");
-    if (keys.len)
-        log_warning("the run of '%s' had another configuration: %s", checkpoint,
-                    keys.buf);
-    strbuf_release(&keys);
-    free(path);
-    free(dir);
-}
-
-char *output_dir(const struct config *cfg)
-{
-    return xasprintf("%s/%s/%s", *cfg->output ? cfg->output : "output", cfg->model.name,
-                     cfg->tag);
-}
-
-#define DERIVED_FIRST "# What config.yaml means here; not a configuration.\n"
-
-/* A config.yaml without checkpoints, and without the derived.yaml that a run writes
- * before it, is somebody's own. */
-static void check_config(const struct output *o)
-{
-    char *config = path_join(o->dir, "config.yaml");
-    char *derived = path_join(o->dir, "derived.yaml");
-    char *text = file_read(derived, NULL);
-
-    if (file_exists(config) && !saves_exist(o->dir) &&
-        (!text || strncmp(text, DERIVED_FIRST, strlen(DERIVED_FIRST)) != 0))
-        usage("'%s' would be written over, and no run of trainc wrote it: choose another "
-              "TAG, or move it away",
-              config);
-    free(text);
-    free(config);
-    free(derived);
-}
-
-/* Two runs would overwrite each other's files. Not every file system can lock. */
-static int lock_dir(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        usage("another run is writing to '%s': wait for it, or choose another TAG", dir);
-    return fd;
-}
-
-void output_prepare(struct output *o, const struct config *cfg)
-{
-    struct strbuf text = STRBUF_INIT;
-    char *log;
-
-    *o = (struct output){.dir = output_dir(cfg),
-                         .tensorboard = cfg->log.tensorboard,
-                         .lock = -1,
-                         .silent = !dist_is_first()};
-    config_print(&text, cfg, 0);
-    o->config = strbuf_detach(&text);
-    o->words = xasprintf("%s\n", cfg->words ? cfg->words : "");
-    if (o->silent)
-        return;
-    if (file_is_dir(o->dir)) {
-        check_config(o);
-        check_reuse(o, cfg);
-    }
-    if (dir_make_all(o->dir))
-        die("cannot make the folder '%s': %s", o->dir, strerror(errno));
-    o->lock = lock_dir(o->dir);
-    log = path_join(o->dir, "log.txt");
-    log_open(log);
-    free(log);
-}
+#include "train/class_list.h"
 
 static void write_text(const struct output *o, const char *name, const char *text)
 {
@@ -189,7 +38,7 @@ static void write_derived(const struct output *o, const struct session *s)
     const struct plan *p = &s->plan;
     struct strbuf t = STRBUF_INIT;
 
-    strbuf_addstr(&t, DERIVED_FIRST);
+    strbuf_addstr(&t, OUTPUT_DERIVED_FIRST);
     strbuf_addf(&t, "device: %s\n", s->backend->name);
     strbuf_addf(&t, "compute: %s\namp_level: O%d\n", p->compute, (int)p->level);
     strbuf_addf(&t, "loss_scale: %s\n", p->scaler.dynamic ? "dynamic" : "static");

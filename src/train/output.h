@@ -41,6 +41,9 @@ struct output {
     const struct class_list *classes; /* the caller's */
 };
 
+/* How derived.yaml begins, which tells a folder that trainc made. */
+#define OUTPUT_DERIVED_FIRST "# What config.yaml means here; not a configuration.\n"
+
 /*
  * Finds and makes the folder. If it holds checkpoints of a run whose config.yaml differs
  * in a key that changes the result, or TRAIN.AUTO_RESUME is off, ends the program, naming
