@@ -2,20 +2,21 @@
  * The optimizers, with the EMA and the 16-bit copy of the weights, in one pass over the
  * flat arrays; and the EMA alone. The formulas are those of ops/optimizer_list.h.
  *
- * Bytes of an element: gradient 4, weight 8, each moment 8, EMA 8, 16-bit copy 2: 30 with
- * one moment, 38 with two. Nothing is reset here: gradients are
- * overwritten by each backward phase and their sum by the first batch of an update.
+ * Bytes of an element, read and written: gradient 4, weight 8, each moment 8, EMA 8, 16-bit
+ * copy 2: 30 with one moment, 38 with two. Nothing is reset here: gradients are overwritten
+ * by each backward phase and their sum by the first batch of an update.
  *
  * The host cuts the arrays into pieces of one segment each, or of what only the EMA
  * touches (buffers, frozen parameters, gaps); a block takes one. The rule of a segment
- * (rate, decay, bias correction: fp64) is made once for an update, by a thread each.
+ * (rate, decay, bias correction: fp64) is made once for an update, by one thread.
  *
  * Where an optimizer has trust ratios, a pass over the pieces that reads the same arrays
- * leaves two sums of squares each, and a block per segment adds them, in a fixed order.
+ * leaves two sums of squares of each piece, and a block per segment adds them, in a fixed
+ * order.
  *
  * The EMA is taken into the region if nothing between it and the optimizer needs what
- * the optimizer writes; the region then stands where the EMA stood, after the
- * running statistics, of which it keeps an EMA, too.
+ * the optimizer writes; the region then runs where the EMA would have, after the running
+ * statistics, as they have an EMA, too.
  */
 #include "ops/optimizer.h"
 
@@ -103,7 +104,7 @@ static struct node *optimizer_before(const struct graph *g, const struct node *e
     return nullptr;
 }
 
-/* The half type that parameters are cast to. */
+/* The 16-bit type that parameters are cast to; false: none is. */
 static bool find_half(const struct graph *g, enum dtype *half)
 {
     const struct node *n;
