@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs test programs and scripts, two at a time, and counts: a cmocka program counts each of
-# its tests, a script is one. Each has a core: scripts and the programs that train train with
-# one thread (two threads of each on two cores wait for each other and take three times as
-# long); the kernels' programs (ops, cpu) keep theirs, which they test. The output of those
-# that pass is not shown.
+# Runs test programs and scripts, two at a time and beside them one of those that mostly wait
+# (ranks*.sh), and counts: a cmocka program counts each of its tests, a script is one. Each
+# has a core: scripts and the programs that train train with one thread (two threads of each
+# on two cores wait for each other and take three times as long); the kernels' programs (ops,
+# cpu) keep theirs, which they test. The output of those that pass is not shown.
 #
 #   scripts/tests.sh PROGRAM...
 #
@@ -80,8 +80,29 @@ report_ended() { # in the order in which they were named
   done
 }
 
+waits() { # number: half of its time it waits, for processes that start or hang
+  [[ ${tests[$1]} == */ranks*.sh ]]
+}
+lane() { # those that wait, one after another, beside all others
+  local i child
+
+  for i in "${!tests[@]}"; do
+    waits "$i" || continue
+    run "$i" &
+    child=$!
+    trap 'kill $child; exit' TERM
+    wait $child
+  done
+}
+
+laned=
+if [ "$beside" -gt 1 ]; then
+  lane &
+  laned=$!
+fi
 for i in "${!tests[@]}"; do
-  while [ "$(jobs -rp | wc -l)" -ge "$beside" ]; do wait -n; done
+  [ -z "$laned" ] || ! waits "$i" || continue
+  while [ "$(jobs -rp | grep -cvx "$laned")" -ge "$beside" ]; do wait -n; done
   run "$i" &
   report_ended
 done
