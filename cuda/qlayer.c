@@ -37,10 +37,8 @@ struct qlayer_state {
     int64_t rows, pixels; /* of the result and of x, in a part */
     size_t sums, copy;    /* where they are in the workspace */
     bool copied, offset;
-    bool relu, is_unsigned;
-    int add, scale, bias;          /* reads, or -1 */
-    int weight_scale, input_scale; /* reads */
-    int floats, bytes;             /* writes, or -1 */
+    struct qchain_slots chain;
+    int weight_scale, input_scale, bias; /* reads; of the bias, or -1 */
 };
 
 static size_t aligned(size_t n)
@@ -201,12 +199,10 @@ static void derive_all(struct region *r, struct device *dev,
 static const char *decline(const struct qchain *c)
 {
     const struct node *n = c->layer;
+    const char *why = qchain_decline(c);
 
-    for (int i = QLAYER_WEIGHT; i < n->nin; i++)
-        if (n->in[i]->producer || n->in[i]->memory != MEMORY_WEIGHTS)
-            return "a parameter is computed";
-    if (c->last->dtype != DTYPE_F32 || (c->other && c->other->dtype != DTYPE_F32))
-        return "the result is no fp32";
+    if (why)
+        return why;
     if (n->op == &op_qconv2d && ((const struct conv2d_attrs *)n->attrs)->groups > 1)
         return "a convolution with groups";
     return NULL;
@@ -215,24 +211,14 @@ static const char *decline(const struct qchain *c)
 static void take(struct region *r, struct graph *g, const struct qchain *c,
                  struct qlayer_state *st)
 {
-    struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
     const struct node *n = c->layer;
 
-    for (int i = 0; i < 4; i++)
-        if (all[i])
-            region_take(r, all[i]);
+    qchain_take(r, c);
     (void)region_read(r, n->in[QLAYER_X]);
     st->weight_scale = region_read(r, n->in[QLAYER_WEIGHT_SCALE]);
     st->input_scale = region_read(r, n->in[QLAYER_INPUT_SCALE]);
     st->bias = n->nin > QLAYER_BIAS ? region_read(r, n->in[QLAYER_BIAS]) : -1;
-    st->add = c->other ? region_read(r, c->other) : -1;
-    st->scale = c->quantize ? region_read(r, c->quantize->in[QUANTIZE_SCALE]) : -1;
-    st->bytes = c->quantize ? region_write(r, c->quantize->out[0]) : -1;
-    st->floats =
-        !c->quantize || tensor_stored(g, c->last, r) ? region_write(r, c->last) : -1;
-    st->relu = c->relu != NULL;
-    st->is_unsigned =
-        c->quantize && ((const struct quantize_attrs *)c->quantize->attrs)->is_unsigned;
+    st->chain = qchain_slots(r, g, c);
 }
 
 /* The plan's own, the sums, and the copy of the bytes. */
@@ -299,12 +285,12 @@ static void finish(struct step *s, struct device *dev, int part)
                  .offsets = st->offset ? s->derived[1] : NULL,
                  .h = st->h,
                  .w = st->w,
-                 .other = read_at(s, st->add, at),
-                 .relu = st->relu,
-                 .floats = write_at(s, st->floats, at, sizeof(float)),
-                 .bytes = write_at(s, st->bytes, at, 1),
-                 .y_scale = read_at(s, st->scale, 0),
-                 .is_unsigned = st->is_unsigned,
+                 .other = read_at(s, st->chain.add, at),
+                 .relu = st->chain.relu,
+                 .floats = write_at(s, st->chain.floats, at, sizeof(float)),
+                 .bytes = write_at(s, st->chain.bytes, at, 1),
+                 .y_scale = read_at(s, st->chain.scale, 0),
+                 .is_unsigned = st->chain.is_unsigned,
              });
 }
 

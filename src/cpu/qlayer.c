@@ -5,7 +5,7 @@
  *
  * Without VNNI the products of uint8 and int8 are added in pairs in int16, which cuts
  * what is beyond it (vpmaddubsw): weights have 7 bits there. For int8 inputs oneDNN makes
- * uint8 of them, and halves the weights of convolutions itself, of linear layers not.
+ * uint8 of them, and divides the weights of convolutions by two itself, of linear layers not.
  */
 #include "ops/qlayer.h"
 
@@ -35,9 +35,7 @@ struct qlayer_state {
     int64_t chunk, batch;        /* images of a call, and in all */
     int64_t channels, positions; /* of the result; positions of one image */
     size_t x_bytes;              /* of a chunk */
-    bool relu, is_unsigned;
-    int add, scale;    /* reads, or -1 */
-    int floats, bytes; /* writes, or -1 */
+    struct qchain_slots chain;
 };
 
 /* ---- packed weights, and factor and summand of each channel ---- */
@@ -176,37 +174,6 @@ static size_t sums_size(const struct qlayer_state *st)
     return (size + 63) / 64 * 64;
 }
 
-static const char *decline(const struct qchain *c)
-{
-    const struct node *n = c->layer;
-
-    for (int i = QLAYER_WEIGHT; i < n->nin; i++)
-        if (n->in[i]->producer || n->in[i]->memory != MEMORY_WEIGHTS)
-            return "a parameter is computed";
-    if (c->last->dtype != DTYPE_F32 || (c->other && c->other->dtype != DTYPE_F32))
-        return "the result is no fp32";
-    return NULL;
-}
-
-static void take(struct region *r, struct graph *g, const struct qchain *c,
-                 struct qlayer_state *st)
-{
-    struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
-
-    for (int i = 0; i < 4; i++)
-        if (all[i])
-            region_take(r, all[i]);
-    (void)region_read(r, c->layer->in[QLAYER_X]);
-    st->add = c->other ? region_read(r, c->other) : -1;
-    st->scale = c->quantize ? region_read(r, c->quantize->in[QUANTIZE_SCALE]) : -1;
-    st->bytes = c->quantize ? region_write(r, c->quantize->out[0]) : -1;
-    st->floats =
-        !c->quantize || tensor_stored(g, c->last, r) ? region_write(r, c->last) : -1;
-    st->relu = c->relu != NULL;
-    st->is_unsigned =
-        c->quantize && ((const struct quantize_attrs *)c->quantize->attrs)->is_unsigned;
-}
-
 static const char *qlayer_claim(struct region *r, struct graph *g, struct node *n,
                                 struct device *dev)
 {
@@ -217,7 +184,7 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
 
     if (!qchain_find(&c, g, n))
         return "no layer in 8 bits, nor what may follow one";
-    why = decline(&c);
+    why = qchain_decline(&c);
     if (why)
         return why;
     st->prim = prim_new(st, c.layer, dev);
@@ -225,7 +192,9 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
         return "oneDNN has no fast code for it";
     halved =
         !onednn_has_vnni() && (qlayer_is_unsigned(c.layer) || c.layer->op == &op_qlinear);
-    take(r, g, &c, st);
+    qchain_take(r, &c);
+    (void)region_read(r, c.layer->in[QLAYER_X]);
+    st->chain = qchain_slots(r, g, &c);
     derive_weights(r, dev, st->prim, c.layer->in[QLAYER_WEIGHT], halved);
     derive_channels(r, c.layer, halved);
     region_workspace(r, sums_size(st) + onednn_prim_scratch(st->prim));
@@ -282,9 +251,9 @@ static void finish_row(const struct finish *f, int64_t row)
         float block[QUANTIZE_BLOCK], *v = f->floats ? f->floats + at + lo : block;
 
         result_block(v, f->sum + at + lo, factor + lo, shift + lo,
-                     f->other ? f->other + at + lo : NULL, f->st->relu, len);
+                     f->other ? f->other + at + lo : NULL, f->st->chain.relu, len);
         if (f->bytes)
-            quantize_block(v, len, f->scale, f->st->is_unsigned,
+            quantize_block(v, len, f->scale, f->st->chain.is_unsigned,
                            (char *)f->bytes + at + lo);
     }
 }
@@ -308,11 +277,11 @@ static void qlayer_run(struct step *s, struct device *dev)
         struct finish f = {
             .st = st,
             .channel = s->derived[1],
-            .other = st->add >= 0 ? (const float *)s->in[st->add] + done : NULL,
+            .other = st->chain.add >= 0 ? (const float *)s->in[st->chain.add] + done : NULL,
             .sum = s->workspace,
-            .floats = st->floats >= 0 ? (float *)s->out[st->floats] + done : NULL,
-            .bytes = st->bytes >= 0 ? (char *)s->out[st->bytes] + done : NULL,
-            .scale = st->scale >= 0 ? *(const float *)s->in[st->scale] : 1,
+            .floats = st->chain.floats >= 0 ? (float *)s->out[st->chain.floats] + done : NULL,
+            .bytes = st->chain.bytes >= 0 ? (char *)s->out[st->chain.bytes] + done : NULL,
+            .scale = st->chain.scale >= 0 ? *(const float *)s->in[st->chain.scale] : 1,
         };
 
         a.src = (char *)s->in[0] + (size_t)i * st->x_bytes;

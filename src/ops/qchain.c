@@ -49,3 +49,38 @@ bool qchain_find(struct qchain *c, const struct graph *g, struct node *n)
     *c = (struct qchain){.last = n->nout ? n->out[0] : NULL};
     return c->last && find_layer(c, g, n);
 }
+
+const char *qchain_decline(const struct qchain *c)
+{
+    const struct node *n = c->layer;
+
+    for (int i = QLAYER_WEIGHT; i < n->nin; i++)
+        if (n->in[i]->producer || n->in[i]->memory != MEMORY_WEIGHTS)
+            return "a parameter is computed";
+    if (c->last->dtype != DTYPE_F32 || (c->other && c->other->dtype != DTYPE_F32))
+        return "the result is no fp32";
+    return NULL;
+}
+
+void qchain_take(struct region *r, const struct qchain *c)
+{
+    struct node *const all[] = {c->layer, c->add, c->relu, c->quantize};
+
+    for (int i = 0; i < 4; i++)
+        if (all[i])
+            region_take(r, all[i]);
+}
+
+struct qchain_slots qchain_slots(struct region *r, struct graph *g,
+                                 const struct qchain *c)
+{
+    const struct node *q = c->quantize;
+    struct qchain_slots s = {.relu = c->relu != NULL};
+
+    s.add = c->other ? region_read(r, c->other) : -1;
+    s.scale = q ? region_read(r, q->in[QUANTIZE_SCALE]) : -1;
+    s.bytes = q ? region_write(r, q->out[0]) : -1;
+    s.floats = !q || tensor_stored(g, c->last, r) ? region_write(r, c->last) : -1;
+    s.is_unsigned = q && ((const struct quantize_attrs *)q->attrs)->is_unsigned;
+    return s;
+}
