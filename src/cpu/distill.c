@@ -4,12 +4,10 @@
 #include "cpu/kernels.h"
 #include "cpu/row_loss.h"
 
-struct job {
-    struct row_job row;
+struct own {
     const float *teacher;
     bool hard;
     float inverse; /* 1 / T */
-    float scale;
 };
 
 static const char *distill_claim(struct region *r, struct graph *g, struct node *n,
@@ -21,8 +19,7 @@ static const char *distill_claim(struct region *r, struct graph *g, struct node 
     if (n->in[ROW_LOSS_LOGITS]->dtype != DTYPE_F32)
         return "fp32 only";
 
-    region_take_alone(r, n);
-    region_workspace(r, (size_t)dev->threads * sizeof(struct row_sums));
+    row_mean_take(r, n, dev);
     return NULL;
 }
 
@@ -36,92 +33,67 @@ static int64_t largest(const float *z, int64_t n)
     return best;
 }
 
+static bool counts(const struct row_job *r, int64_t i)
+{
+    return row_label_checked(&r->labels, i, r->classes) >= 0;
+}
+
 /* sum q (log q - log p) of one row, or -log p of the teacher's class. */
-static double row_loss(const struct job *j, const float *z, const float *teacher)
+static bool row_loss(const struct row_mean *m, int64_t i, double *loss)
 {
-    int64_t n = j->row.classes;
-    float lse = row_lse(z, n, j->inverse), own;
-    double sum = 0;
+    const struct own *o = m->own;
+    int64_t n = m->row.classes;
+    const float *z = m->row.z + i * n, *teacher = o->teacher + i * n;
+    float lse, own;
 
-    if (j->hard)
-        return (double)(lse - z[largest(teacher, n)]);
-    own = row_lse(teacher, n, j->inverse);
-    for (int64_t k = 0; k < n; k++) {
-        float log_q = teacher[k] * j->inverse - own;
+    if (!counts(&m->row, i))
+        return false;
+    lse = row_lse(z, n, o->inverse);
+    *loss = o->hard ? (double)(lse - z[largest(teacher, n)]) : 0;
+    own = o->hard ? 0 : row_lse(teacher, n, o->inverse);
+    for (int64_t k = 0; k < n && !o->hard; k++) {
+        float log_q = teacher[k] * o->inverse - own;
 
-        sum += (double)(expf(log_q) * (log_q - z[k] * j->inverse + lse));
+        *loss += (double)(expf(log_q) * (log_q - z[k] * o->inverse + lse));
     }
-    return sum;
+    return true;
 }
 
-static void loss_thread(void *arg, int thread)
+static bool grad_row(const struct row_mean *m, int64_t i, float *dz)
 {
-    const struct job *j = arg;
-    const struct row_job *r = &j->row;
-    struct row_sums sums = {0};
-    int64_t lo, hi;
+    const struct own *o = m->own;
+    int64_t n = m->row.classes;
+    const float *z = m->row.z + i * n, *teacher = o->teacher + i * n;
+    float scale = m->scale * o->inverse, lse, own;
 
-    row_part(r, thread, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++)
-        if (row_label_checked(&r->labels, i, r->classes) >= 0) {
-            sums.loss += row_loss(j, r->z + i * r->classes, j->teacher + i * r->classes);
-            sums.n++;
-        }
-    sums.loss *= (double)j->scale;
-    ((struct row_sums *)r->s->workspace)[thread] = sums;
-}
-
-static void grad_row(const struct job *j, const float *z, const float *teacher, float *dz)
-{
-    int64_t n = j->row.classes;
-    float lse = row_lse(z, n, j->inverse);
-    float own = j->hard ? 0 : row_lse(teacher, n, j->inverse);
-
+    if (!counts(&m->row, i))
+        return false;
+    lse = row_lse(z, n, o->inverse);
+    own = o->hard ? 0 : row_lse(teacher, n, o->inverse);
     for (int64_t k = 0; k < n; k++)
-        dz[k] = expf(z[k] * j->inverse - lse) * j->scale;
-    if (j->hard)
-        dz[largest(teacher, n)] -= j->scale;
-    for (int64_t k = 0; k < n && !j->hard; k++)
-        dz[k] -= expf(teacher[k] * j->inverse - own) * j->scale;
-}
-
-static void grad_thread(void *arg, int thread)
-{
-    const struct job *j = arg;
-    const struct row_job *r = &j->row;
-    int64_t lo, hi;
-
-    row_part(r, thread, &lo, &hi);
-    for (int64_t i = lo; i < hi; i++) {
-        float *dz = r->dz + i * r->classes;
-        bool counts = row_label_checked(&r->labels, i, r->classes) >= 0;
-
-        for (int64_t k = 0; k < r->classes && !counts; k++)
-            dz[k] = 0;
-        if (counts)
-            grad_row(j, r->z + i * r->classes, j->teacher + i * r->classes, dz);
-    }
+        dz[k] = expf(z[k] * o->inverse - lse) * scale;
+    if (o->hard)
+        dz[largest(teacher, n)] -= scale;
+    for (int64_t k = 0; k < n && !o->hard; k++)
+        dz[k] -= expf(teacher[k] * o->inverse - own) * scale;
+    return true;
 }
 
 static void distill_run(struct step *s, struct device *dev)
 {
     const struct distill_attrs *a = s->node->attrs;
     bool gradient = s->node->op == &op_distill_grad;
-    struct job j = {.row = row_job_of(s, dev, a->ignore, gradient),
-                    .teacher = s->in[gradient ? ROW_LOSS_GRAD_OTHER : ROW_LOSS_OTHER],
-                    .hard = a->hard,
-                    .inverse = a->hard ? 1 : 1 / a->temperature};
-    float n;
+    struct own own = {
+        .teacher = s->in[gradient ? ROW_LOSS_GRAD_OTHER : ROW_LOSS_OTHER],
+        .hard = a->hard,
+        .inverse = a->hard ? 1 : 1 / a->temperature};
+    struct row_mean m = {.row = row_job_of(s, dev, a->ignore, gradient),
+                         .own = &own,
+                         .loss = row_loss,
+                         .grad = grad_row};
 
-    j.scale = a->hard ? 1 : a->temperature * a->temperature / (float)j.row.classes;
-    if (!gradient) {
-        cpu_parallel(dev, loss_thread, &j);
-        row_put_mean(&j.row);
-        return;
-    }
-    n = *(const float *)s->in[ROW_LOSS_GRAD_SUMS];
-    j.scale *= n > 0 ? *(const float *)s->in[ROW_LOSS_GRAD_DLOSS] / n * j.inverse : 0;
-    cpu_parallel(dev, grad_thread, &j);
+    m.factor = a->hard ? 1 : a->temperature * a->temperature / (float)m.row.classes;
+    row_mean_run(&m);
 }
 
 const struct kernel cpu_distill = {

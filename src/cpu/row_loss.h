@@ -1,6 +1,6 @@
 /*
- * What the kernels of losses of rows share (ops/row_loss.h): the claim, rows cut for
- * threads, and sums of a thread that are added in order.
+ * What the kernels of losses of rows share (ops/row_loss.h): rows cut for threads, and the
+ * loops of losses that are a mean over rows.
  */
 #ifndef CPU_ROW_LOSS_H
 #define CPU_ROW_LOSS_H
@@ -20,11 +20,6 @@ struct row_job {
     const float *z;
     float *dz; /* of a gradient */
     int64_t rows, classes;
-};
-
-/* Sums of a thread, in the workspace. */
-struct row_sums {
-    double loss, n;
 };
 
 static inline struct row_job row_job_of(const struct step *s, const struct device *dev,
@@ -63,25 +58,20 @@ static inline float row_lse(const float *z, int64_t n, float scale)
     return top * scale + logf((float)sum);
 }
 
-static inline struct row_sums row_total(const struct row_job *j)
-{
-    const struct row_sums *part = j->s->workspace;
-    struct row_sums all = {0};
+/* A loss that is the mean over the rows that count, and its gradient. */
+struct row_mean {
+    struct row_job row;
+    const void *own; /* what the functions need beside it */
+    /* The loss of row i; false: it does not count. */
+    bool (*loss)(const struct row_mean *m, int64_t i, double *loss);
+    /* Its gradient times `scale`; false: it does not count, and its gradient is 0. */
+    bool (*grad)(const struct row_mean *m, int64_t i, float *dz);
+    float factor; /* of each row's loss and gradient */
+    float scale;  /* factor * dloss / rows; set by row_mean_run */
+};
 
-    for (int t = 0; t < j->dev->threads; t++) {
-        all.loss += part[t].loss;
-        all.n += part[t].n;
-    }
-    return all;
-}
-
-/* The mean over the rows that count, and how many these are. */
-static inline void row_put_mean(const struct row_job *j)
-{
-    struct row_sums all = row_total(j);
-
-    *(float *)j->s->out[ROW_LOSS_LOSS] = all.n > 0 ? (float)(all.loss / all.n) : 0;
-    *(float *)j->s->out[ROW_LOSS_SUMS] = (float)all.n;
-}
+/* For the claim: the workspace of row_mean_run, for both nodes. */
+void row_mean_take(struct region *r, struct node *n, const struct device *dev);
+void row_mean_run(struct row_mean *m);
 
 #endif
