@@ -16,6 +16,7 @@
 #include "cmd/export_onnx.h"
 #include "cmd/run.h"
 #include "io/weights_file.h"
+#include "session/losses.h"
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
 
@@ -32,8 +33,9 @@ struct exporter {
         const struct safetensors_tensor *from;
     } * item;   /* of each tensor of `out` */
     void *data; /* of the largest tensor */
-    bool raw;
+    bool raw, aux;
     int ema;
+    int left; /* tensors of auxiliary classifiers that are left out */
 };
 
 /* What stands under a tensor's name: its EMA, or itself. */
@@ -59,6 +61,15 @@ static const void *give(const struct safetensors_tensor *t, void *arg)
     return item->e->data;
 }
 
+/* An auxiliary classifier of LOSSES, which only training has a use for. */
+static bool left_out(struct exporter *e, const char *name)
+{
+    if (e->aux || !e->file.ours || !losses_is_aux(name))
+        return false;
+    e->left++;
+    return true;
+}
+
 /* Without what PyTorch's wrappers of modules put in front; NULL: it is no weight. */
 static const char *plain_name(const struct exporter *e, const char *name)
 {
@@ -82,7 +93,7 @@ static void add_all(struct exporter *e)
         const char *name = plain_name(e, t->name);
 
         most = t->size > most ? t->size : most;
-        if (!name)
+        if (!name || left_out(e, name))
             continue;
         if (strmap_has(&e->out.names, name))
             die("--weights: '%s' has two tensors '%s'", e->file.path, name);
@@ -108,7 +119,8 @@ static void open_checkpoint(struct exporter *e, const char *path)
 static int export_weights(const struct cmdline *line)
 {
     const char *out = cmdline_value(line, "--out");
-    struct exporter e = {.raw = cmdline_has(line, "--raw")};
+    struct exporter e = {.raw = cmdline_has(line, "--raw"),
+                         .aux = cmdline_has(line, "--aux")};
     struct strbuf why = STRBUF_INIT;
     static const char *const kept[] = {"classes", "class_weights"};
 
@@ -128,6 +140,10 @@ static int export_weights(const struct cmdline *line)
         die("--out: %s", why.buf);
     log_info("'%s': %zu tensors%s%s%s", out, e.out.n, e.ema ? ", the EMA weights" : "",
              *e.file.part ? " of " : "", e.file.part);
+    if (e.left)
+        log_info("%d tensors of auxiliary classifiers are left out: inference has none "
+                 "(--aux keeps them)",
+                 e.left);
     safetensors_writer_release(&e.out);
     weights_file_close(&e.file);
     free(e.item);
@@ -192,6 +208,8 @@ static void check_onnx(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--raw",
                        "with --onnx, weights that have no EMA beside them are wanted: "
                        "export them with --raw --out FILE before");
+    if (cmdline_has(line, "--aux"))
+        problems_error(p, "--aux", "a model for ONNX has no auxiliary classifiers");
     export_onnx_check(cfg, line, p);
 }
 
@@ -214,6 +232,7 @@ static const struct cmd_flag export_flags[] = {
     {"--weights", "FILE", "checkpoint to take the weights from, ours or PyTorch's"},
     {"--out", "FILE", "safetensors file to write"},
     {"--raw", NULL, "the weights themselves, where there is an EMA of them, too"},
+    {"--aux", NULL, "auxiliary classifiers of LOSSES (aux2.fc.weight), too"},
     {"--onnx", "FILE", "write the whole model for ONNX there instead"},
     {"--fold-bn", NULL,
      "with --onnx: batch norms that follow a convolution go into its weights"},

@@ -19,6 +19,9 @@ train() { # TAG LOSSES [ARGUMENT...]
   "$trainc" --cfg "${cfg:-$smoke/synthetic.yaml}" --output out --tag "$1" --opts LOSSES "$2" "${@:3}" >log 2>&1
 }
 learned() { cut -d, -f1-10 "out/$net/$1/summary.csv"; }
+# All tensors of two checkpoints, whose headers tell of another TAG.
+numbers() { tail -c +$((9 + $(od -An -tu8 -N8 "out/$net/$1/last.safetensors"))) "out/$net/$1/last.safetensors"; }
+same() { cmp -s <(numbers "$1") <(numbers "$2") || fail "$2 has not the weights and moments of $1"; }
 bytes() { stat -c %s "out/$net/$1/last.safetensors"; }
 net=resnet20
 
@@ -35,12 +38,24 @@ several="[{type: cross_entropy}, {type: focal, weight: 0.5}, {type: bce, weight:
 train aux "$several" || { cat log; fail "auxiliary classifiers"; }
 grep -qa '"aux2.fc.weight"' out/$net/aux/last.safetensors && grep -qa '"aux0.fc.bias"' out/$net/aux/last.safetensors ||
   fail "no auxiliary classifiers in the checkpoint"
-train again "$several" HOOKS "[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
+leave="[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
+train again "$several" HOOKS "$leave"
 [ $? = 143 ] || { cat log; fail "the first part of a run that is resumed"; }
 train again "$several" HOOKS "[]" || { cat log; fail "a resumed run"; }
 has "resumed from" log
 [ "$(learned aux)" = "$(learned again)" ] || { learned aux; learned again; fail "a resumed run is another"; }
+same aux again
 "$trainc" eval --resume out/$net/aux/last.safetensors >log 2>&1 || { cat log; fail "eval"; }
+# An export is for inference, which has none.
+for more in "" --aux; do
+  "$trainc" export --weights out/$net/aux/last.safetensors --out w$more.safetensors $more >log 2>&1 || { cat log; fail "export $more"; }
+done
+grep -qa '"aux' w.safetensors && fail "an export has auxiliary classifiers"
+grep -qa '"aux2.fc.weight"' w--aux.safetensors || fail "export --aux has none"
+"$trainc" export --weights out/$net/aux/last.safetensors --out w2.safetensors >log 2>&1
+has "4 tensors of auxiliary classifiers are left out: inference has none (--aux keeps them)" log
+"$trainc" export --weights out/$net/aux/last.safetensors --onnx w.onnx >log 2>&1 || { cat log; fail "ONNX"; }
+grep -qa "aux2" w.onnx && fail "a model for ONNX has auxiliary classifiers"
 # ... and other nets can do without them.
 train from "[]" MODEL.PRETRAINED out/$net/aux/last.safetensors || { cat log; fail "weights without auxiliary classifiers"; }
 train to "$several" MODEL.PRETRAINED out/$net/plain/last.safetensors || { cat log; fail "weights with new auxiliary classifiers"; }
@@ -54,6 +69,11 @@ grep -qa '"teacher\.' out/$net/soft/last.safetensors && fail "the teacher is in 
 [ $(($(bytes soft) - $(bytes plain))) -lt 4096 ] || fail "a checkpoint is larger: $(bytes soft), $(bytes plain)"
 train hard "[{type: cross_entropy, weight: 0.5}, {type: distill, weight: 0.5, hard: True}]" MODEL.TEACHER \
   out/$net/plain/last.safetensors || { cat log; fail "a hard teacher"; }
+train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "$leave"
+[ $? = 143 ] || { cat log; fail "the first part of a run with a teacher"; }
+train soft-again "$soft" MODEL.TEACHER out/$net/plain/last.safetensors HOOKS "[]" || { cat log; fail "a resumed run with a teacher"; }
+has "resumed from" log
+same soft soft-again
 [ "$(learned soft)" = "$(learned hard)" ] && fail "soft and hard are the same"
 # What teaches itself has nothing to learn: the gradient is 0, but for dropped precision.
 train same "[{type: distill}]" MODEL.TEACHER out/$net/plain/last.safetensors MODEL.PRETRAINED out/$net/plain/last.safetensors \
