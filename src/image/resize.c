@@ -1,4 +1,4 @@
-/* Tables of weights, the plain C passes, and the choice between them and AVX2. */
+/* Tables of weights, and the choice between the passes in plain C and in vectors. */
 #include "image/resize.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static bool resize_simd_off; /* set by tests, before threads exist */
+static enum resize_passes resize_most = RESIZE_AVX512; /* set by tests, before threads */
 
 struct resize_axis resize_axis_all(int from, int to, int out)
 {
@@ -103,18 +103,32 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
     }
 }
 
-void resize_use_simd(bool on)
+void resize_limit_passes(enum resize_passes most)
 {
-    resize_simd_off = !on;
+    resize_most = most;
 }
 
-static bool resize_has_avx2(void)
+static const struct resize_code {
+    resize_horizontal_fn *horizontal;
+    resize_vertical_fn *vertical;
+} resize_codes[] = {
+    [RESIZE_C] = {resize_horizontal_c, resize_vertical_c},
+    [RESIZE_AVX2] = {resize_horizontal_avx2, resize_vertical_avx2},
+    [RESIZE_AVX512] = {resize_horizontal_avx512, resize_vertical_avx512},
+};
+
+static const struct resize_code *resize_best(void)
 {
+    enum resize_passes best = RESIZE_C;
+
 #ifdef __x86_64__
-    return !resize_simd_off && __builtin_cpu_supports("avx2");
-#else
-    return false;
+    if (__builtin_cpu_supports("avx2"))
+        best = RESIZE_AVX2;
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        best = RESIZE_AVX512;
 #endif
+    return &resize_codes[best < resize_most ? best : resize_most];
 }
 
 /* Rows [lo, hi) of the source, resized along x, into r->mid. */
@@ -127,18 +141,14 @@ static void resize_rows_along_x(struct resizer *r, const struct image *src, int 
     rows.src = src->pixel + (size_t)(lo - src->y) * src->stride;
     rows.dst = r->mid.pixel;
     rows.dst_stride = r->mid.stride;
-    if (resize_has_avx2())
-        resize_horizontal_avx2(&r->x, &rows);
-    else
-        resize_horizontal_c(&r->x, &rows);
+    resize_best()->horizontal(&r->x, &rows);
 }
 
 static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_stride)
 {
     const struct resize_table *t = &r->y;
-    int taps = (t->taps + 1) & ~1; /* even: the AVX2 pass takes rows in pairs */
-    resize_vertical_fn *pass =
-        resize_has_avx2() ? resize_vertical_avx2 : resize_vertical_c;
+    int taps = (t->taps + 1) & ~1; /* even: vectors take rows in pairs */
+    resize_vertical_fn *pass = resize_best()->vertical;
 
     if (taps > r->row_cap) {
         r->row = xrealloc(r->row, (size_t)taps * sizeof(*r->row));

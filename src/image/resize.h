@@ -11,7 +11,7 @@
  * Weights have 22 fractional bits, as Pillow's have, so that results are Pillow's to the
  * byte. They are kept in two parts of 16 bits, w = 2^11 high + low with low in [0, 2^11),
  * whose sums of products are made apart: sums are meant modulo 2^32, in which the whole
- * one fits. The AVX2 code and the plain C code give the same bytes.
+ * one fits. The code for AVX-512, for AVX2 and in plain C gives the same bytes.
  */
 #ifndef IMAGE_RESIZE_H
 #define IMAGE_RESIZE_H
@@ -56,7 +56,10 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
             const struct resize_axis *y, enum resize_filter f,
             const struct resize_target *to);
 
-/* For tests: false, before any thread resizes, switches to the plain C passes. */
-void resize_use_simd(bool on);
+/* Which passes there are: the best that the processor has is taken. */
+enum resize_passes { RESIZE_C, RESIZE_AVX2, RESIZE_AVX512 };
+
+/* For tests: none better than these, from before any thread resizes. */
+void resize_limit_passes(enum resize_passes most);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * The two passes of resize.c, in plain C and with AVX2. Private to src/image.
+ * The two passes of resize.c, in plain C and with AVX2 and AVX-512.
+ * Private to src/image.
  *
  * Rows of the source carry IMAGE_SLACK readable bytes after them (the last one does, by
  * the image; the others by the rows that follow). Weights come in fours, zeros after the
- * last tap. Both versions compute clip((sum of weight * pixel + half) >> RESIZE_BITS),
+ * last tap. All versions compute clip((sum of weight * pixel + half) >> RESIZE_BITS),
  * with the sum as 2^RESIZE_LOW times that of the high parts and that of the low ones.
  */
 #ifndef IMAGE_RESIZE_PASS_H
@@ -38,6 +39,9 @@ resize_vertical_fn resize_vertical_c;
 
 resize_horizontal_fn resize_horizontal_avx2;
 resize_vertical_fn resize_vertical_avx2;
+
+resize_horizontal_fn resize_horizontal_avx512;
+resize_vertical_fn resize_vertical_avx512;
 
 /* The pixel that the two sums make. */
 static inline uint8_t resize_pixel(int32_t high, uint32_t low)

@@ -96,11 +96,13 @@ static void resize_simd_equals_c(void **state)
         image_formula(&img, w, h);
         resize(&r, &img, &x, &y, f,
                &(struct resize_target){a, (size_t)x.n * 3, v.v[3] & 1});
-        resize_use_simd(false);
-        resize(&r, &img, &x, &y, f,
-               &(struct resize_target){b, (size_t)x.n * 3, v.v[3] & 1});
-        resize_use_simd(true);
-        assert_memory_equal(a, b, n);
+        for (int passes = RESIZE_C; passes < RESIZE_AVX512; passes++) {
+            resize_limit_passes((enum resize_passes)passes);
+            resize(&r, &img, &x, &y, f,
+                   &(struct resize_target){b, (size_t)x.n * 3, v.v[3] & 1});
+            resize_limit_passes(RESIZE_AVX512);
+            assert_memory_equal(a, b, n);
+        }
     }
     free(a);
     free(b);
