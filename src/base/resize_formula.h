@@ -99,7 +99,9 @@ HOST_DEVICE static inline double resize_raw_weight(const struct resize_axis *a, 
 
 HOST_DEVICE static inline int32_t resize_fixed(double weight)
 {
-    return (int32_t)lround(weight * (1 << RESIZE_BITS));
+    double v = weight * (1 << RESIZE_BITS);
+
+    return (int32_t)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
 HOST_DEVICE static inline uint8_t resize_byte(uint32_t sum)
