@@ -29,6 +29,7 @@
 #ifndef IMAGE_TRANSFORM_H
 #define IMAGE_TRANSFORM_H
 
+#include "base/resize_job.h"
 #include "image/augment.h"
 #include "image/erase.h"
 #include "image/image.h"

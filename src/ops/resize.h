@@ -1,14 +1,14 @@
 /*
  * resize: Pillow's resize of a batch whose images differ in size, with crop and flip, on
  * the device. `x` has resize_place() bytes for each image; `jobs`, an int32 [N,
- * RESIZE_JOB_WORDS], says what is to be done to it (base/resize_formula.h). The bytes of
+ * RESIZE_JOB_WORDS], says what is to be done to it (base/resize_job.h). The bytes of
  * the result differ from those that the loader makes (image/resize.h) by at most one level.
  * No gradient.
  */
 #ifndef OPS_RESIZE_H
 #define OPS_RESIZE_H
 
-#include "base/resize_formula.h"
+#include "base/resize_job.h"
 #include "graph/graph.h"
 
 enum { RESIZE_X, RESIZE_JOBS }; /* uint8 [N, place]; jobs */
