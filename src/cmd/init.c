@@ -185,12 +185,12 @@ static void print_classifier_train(const struct printer *p, bool small)
 
     printf("TRAIN:\n");
     put("  EPOCHS", (snprintf(text, sizeof(text), "%" PRId64, p->epochs), text),
-        "%" PRId64 " updates of %" PRId64 " images an epoch; %d in all would be enough, and "
+        "%" PRId64 " updates of %" PRId64 " images per epoch; %d in all would be enough, and "
         "%d epochs at the most",
         p->updates, p->batch, GOAL_UPDATES, MOST_EPOCHS);
     put_int("  WARMUP_EPOCHS", p->epochs / 20 > 1 ? p->epochs / 20 : 1,
             "a twentieth of them");
-    put_raw("  BASE_LR", "0.1", "SGD from scratch, for SCALE_LR_BASE images an update; "
+    put_raw("  BASE_LR", "0.1", "SGD from scratch, for SCALE_LR_BASE images per update; "
                                  "0.01 with pretrained weights");
     put_raw("  WARMUP_LR", "0.001", "where the warm-up begins");
     put_raw("  MIN_LR", "0.0", "where the cosine ends");

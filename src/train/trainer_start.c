@@ -128,7 +128,7 @@ static void log_start(const struct trainer *t)
         log_info("%d processes, each with batches of %lld images", p->world,
                  (long long)p->batch);
     log_info(
-        "%lld training images, %d classes: %lld updates of %lld images an epoch%s",
+        "%lld training images, %d classes: %lld updates of %lld images per epoch%s",
         (long long)t->feed.train->n, t->feed.classes.n, (long long)p->updates_per_epoch,
         (long long)p->batch * p->world * p->accumulation.group,
         p->accumulation.batches % p->accumulation.group ? ", fewer in the last" : "");

@@ -163,7 +163,7 @@ PATH=/nowhere "$trainc" launch -n 2 -- train --cfg tiny.yaml >log 2>&1
 [ $? = 1 ] && grep -q "cannot start mpirun, which Debian's openmpi-bin has" log || fail "launch without mpirun"
 echo "ok: launch"
 
-# A checkpoint of two ranks goes on in one, with as many images an update.
+# A checkpoint of two ranks goes on in one, with as many images per update.
 "${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
   { cat log; fail "on in one process"; }
 diff <(told one | tail -1) <(told alone | tail -1) || fail "on in one process: another end"

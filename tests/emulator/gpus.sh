@@ -81,7 +81,7 @@ done
   --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
 cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
 
-# As many images an update, without batch norms: what one GPU does, up to the order of sums.
+# As many images per update, without batch norms: what one GPU does, up to the order of sums.
 cat >tiny.yaml <<END
 BASE: [$here/configs/cifar10/swin.yaml]
 MODEL:
