@@ -9,7 +9,7 @@
  * They like channels and filters in multiples of CHANNELS: the same copy puts zeros after
  * channels that are too few.
  *
- * Some images at a time, whose sums the second cache holds between the two.
+ * Some images at a time, whose sums the L2 cache holds between the two.
  */
 #include "ops/qlayer.h"
 
