@@ -64,6 +64,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_batchnorm_sync,
     &cuda_all_reduce,
     &cuda_all_gather,
+    &cuda_grads_join,
     &cuda_grad_stats,
     &cuda_optimizer,
     &cuda_running_stats,

@@ -34,9 +34,9 @@ __global__ void count_micro(control *c)
 }
 
 __global__ void seed_gradient(const control *c, accumulation a, int overflow_at,
-                              float *to)
+                              int own, float *to)
 {
-    *to = loss_scale_value(c, &a, overflow_at);
+    *to = loss_scale_value(c, &a, overflow_at, own);
 }
 
 static void control_run(struct step *s, struct device *dev)
@@ -56,7 +56,7 @@ static void control_run(struct step *s, struct device *dev)
     else
         LAUNCH(dev, seed_gradient, 1, 1, 0,
                (const struct control *)s->in[LOSS_SCALE_CONTROL], scale->accumulation,
-               scale->overflow_at, (float *)s->out[0]);
+               scale->overflow_at, scale->own, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_control = {

@@ -76,7 +76,7 @@ void case_update_phase(struct builder *b, const struct case_update *u)
 {
     struct tensor *control = control_tensor(b);
     struct tensor *grads = whole(b, "grads", MEMORY_GRADS, b->g->flat->trained_len);
-    struct scaler scaler = {true, 2, 0.5, 1, 1};
+    struct scaler scaler = {true, 2, 0.5, 1, 1, 1};
     struct control_prepare_attrs prepare = {
         .schedule = {.kind = SCHEDULE_COSINE, .total = 20, .base = 0.1},
         .clip_norm = (double)u->clip_norm,

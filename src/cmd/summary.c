@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "cmd/step_floor.h"
+#include "cmd/summary_groups.h"
 #include "cmd/world.h"
 #include "graph/flat.h"
 #include "graph/program.h"
@@ -432,6 +433,7 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
     run_keep_out(line);
     summary_init(&s, cfg);
     print_head(&s);
+    summary_groups_print(&s.session, s.graph);
     print_memory(&s);
     print_fit(&s);
     step_floor_print(s.program, s.batch);

@@ -19,6 +19,10 @@ struct schema;
 bool names_check(const struct names *names, const struct config *cfg, struct problems *p,
                  const char *key);
 
+/* The same where other rows read keys beside that one: `also`, names up to a NULL. */
+bool names_check_also(const struct names *names, const struct config *cfg,
+                      struct problems *p, const char *key, const char *const *also);
+
 /* The names of a key's values; false: it is no such key. */
 typedef bool names_of_key(const char *key, struct names *names);
 

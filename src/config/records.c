@@ -13,6 +13,7 @@
                          int: SCHEMA_CHOICE,                                             \
                          int64_t: SCHEMA_INT,                                            \
                          double: SCHEMA_FLOAT,                                           \
+                         struct bool_opt: SCHEMA_BOOL_OPT,                               \
                          const char *: SCHEMA_STR,                                       \
                          struct float_opt: SCHEMA_FLOAT_OPT,                             \
                          struct float_list: SCHEMA_FLOAT_LIST,                           \
@@ -79,3 +80,28 @@ void config_loss_default(struct config_loss *c)
     c->type = "";
     arena_release(&mem);
 }
+
+#define GROUP(KEY, f, ...) FIELD(KEY, struct config_group, f, __VA_ARGS__)
+#define OURS(KEY, f, ...)                                                                \
+    GROUP(KEY, f, .def = "None", .nullable = true, __VA_ARGS__)
+
+const struct schema record_group[] = {
+    GROUP("match", match, .required = true,
+          .help = "shell pattern of the names of parameters, as TRAIN.FREEZE has them: "
+                  "'head.*'"),
+    GROUP("name", name, .help = "another optimizer than TRAIN.OPTIMIZER.NAME"),
+    GROUP("lr_scale", lr_scale, .def = "1", RANGE(0, 1e6),
+          .help = "factor of the learning rate"),
+    OURS("weight_decay", weight_decay, RANGE(0, 1e6),
+         .help = "of all that match, vectors too; None: as without the group"),
+    OURS("eps", eps, RANGE(0, 1), .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("betas", betas, RANGE(0, 1), .len = 2, .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("momentum", momentum, RANGE(0, 1), .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("nesterov", nesterov, .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("alpha", alpha, RANGE(0, 1), .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("trust_coeff", trust_coeff, ABOVE(0, 1000),
+         .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("trust_clip", trust_clip, .help = "as the key of TRAIN.OPTIMIZER"),
+    OURS("always_adapt", always_adapt, .help = "as the key of TRAIN.OPTIMIZER"),
+    {0},
+};

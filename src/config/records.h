@@ -33,4 +33,14 @@ struct config_loss {
 extern const struct schema record_loss[];
 void config_loss_default(struct config_loss *c); /* but for the type */
 
+/* TRAIN.OPTIMIZER.GROUPS: what is None is as the keys outside of the list say. */
+struct config_group {
+    const char *match, *name;
+    double lr_scale;
+    struct float_opt weight_decay, eps, momentum, alpha, trust_coeff;
+    struct float_list betas;
+    struct bool_opt nesterov, trust_clip, always_adapt;
+};
+extern const struct schema record_group[];
+
 #endif

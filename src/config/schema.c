@@ -198,6 +198,9 @@ const struct schema schema_table[] = {
         .help = "factor of the loss scale after an overflow"),
     ROW("AMP.GROWTH_INTERVAL", amp.growth_interval, .def = "2000", RANGE(1, NO_LIMIT),
         .help = "good steps in a row before the loss scale grows"),
+    ROW("AMP.NUM_LOSSES", amp.num_losses, .def = "1", RANGE(1, 8),
+        .help = "as many as LOSSES has: each has a loss scale and a backward phase of its "
+                "own, as in Apex; 1: one for their sum"),
     ROW("AMP.MIN_SCALE", amp.min_scale, .def = "1.0", ABOVE(0, 1e30),
         .help = "floor of the loss scale"),
     ROW("AMP.MAX_SKIPS", amp.max_skips, NEUTRAL, .def = "25", RANGE(1, NO_LIMIT),
@@ -628,6 +631,10 @@ const struct schema schema_table[] = {
         .help = "trust ratio: it shortens steps and lengthens none (LAMBC, LARC)"),
     ROW("TRAIN.OPTIMIZER.ALWAYS_ADAPT", train.optimizer.always_adapt, .def = "False",
         .help = "trust ratio: also for tensors without weight decay"),
+    ROW("TRAIN.OPTIMIZER.GROUPS", train.optimizer.groups, RECORDS(config_group, group),
+        .help = "parameters with an optimizer or hyperparameters of their own: [{match: "
+                "'head.*', name: sgd, lr_scale: 10, weight_decay: 0}, ...]; the first "
+                "match counts"),
     ROW("TRAIN.EMA.ENABLE", train.ema.enable, .def = "False", .flag = "--model-ema",
         .help = "keep an exponential moving average (EMA) of the weights"),
     ROW("TRAIN.EMA.DECAY", train.ema.decay, .def = "0.9998", RANGE(0, 1),

@@ -11,7 +11,7 @@ struct config_amp {
     int dtype;
     const char *loss_scale; /* "dynamic" or a number */
     double init_scale, growth_factor, backoff_factor;
-    int64_t growth_interval;
+    int64_t growth_interval, num_losses;
     double min_scale;
     int64_t max_skips, inject_overflow_at;
     struct bool_opt keep_batchnorm_fp32, master_weights;
@@ -126,6 +126,7 @@ struct config_train {
         bool nesterov;
         double alpha, trust_coeff;
         bool trust_clip, always_adapt;
+        struct record_list groups; /* of struct config_group */
     } optimizer;
     struct {
         bool enable;

@@ -15,7 +15,7 @@ static void check_scaler_keys(const struct config *cfg, struct problems *p)
 {
     static const char *const key[] = {"AMP.INIT_SCALE", "AMP.GROWTH_FACTOR",
                                       "AMP.BACKOFF_FACTOR", "AMP.GROWTH_INTERVAL",
-                                      "AMP.MIN_SCALE"};
+                                      "AMP.MIN_SCALE", "AMP.NUM_LOSSES"};
     bool mixed = config_amp_level(cfg) > 0,
          half = mixed && cfg->amp.dtype != AMP_DTYPE_BF16;
     bool dynamic = !strcmp(cfg->amp.loss_scale, "dynamic");

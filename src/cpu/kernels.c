@@ -85,6 +85,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_cpb_table,
     &cpu_qkv_bias,
     &cpu_quantize,
+    &cpu_grads_join,
     &cpu_optimizer,
     &cpu_bucket,
 

@@ -103,27 +103,30 @@ static struct tensor *own_gradient(struct builder *b, struct tensor *t)
     return node(b, b->g->ops->cast, t->name, &copy, &g, 1);
 }
 
-static void place_gradients(struct builder *b)
+static void place_gradients(struct builder *b, size_t at)
 {
     for (int i = 0; i < b->autodiff->ntensor; i++) {
-        struct tensor *t = b->g->tensor[i];
+        struct tensor *t = b->g->tensor[i], *g = t->trainable ? own_gradient(b, t) : NULL;
 
-        if (!t->trainable)
+        if (!g)
             continue;
-        t->grad = own_gradient(b, t);
-        if (!t->grad)
-            continue;
+        t->grad = g;
         if (t->kind != TENSOR_PARAM) {
             graph_output(b->g, t->grad);
             continue;
         }
         t->grad->root = true;
         t->grad->memory = MEMORY_GRADS;
-        t->grad->offset = t->offset;
+        t->grad->offset = at + t->offset;
     }
 }
 
 void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed)
+{
+    autodiff_at(b, loss, seed, 0);
+}
+
+void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at)
 {
     struct graph *g = b->g;
     struct autodiff a = {.ntensor = g->ntensor};
@@ -139,7 +142,7 @@ void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed)
     if (loss->wants_grad) {
         grad_add(b, loss, seed);
         walk_down(b, nnode);
-        place_gradients(b);
+        place_gradients(b, at);
     }
     b->phase = phase;
     b->autodiff = NULL;

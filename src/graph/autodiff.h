@@ -13,6 +13,13 @@
 /* `seed` is the gradient of `loss` (one element, fp32): the loss scale. */
 void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed);
 
+/*
+ * The same with all gradients `at` bytes later in MEMORY_GRADS: a backward phase for each
+ * of several losses of one forward part. tensor->grad of a parameter is that of the last
+ * phase that reaches it.
+ */
+void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at);
+
 /* For op->grad only. */
 struct tensor *grad_of(struct builder *b, const struct tensor *t); /* NULL: none came */
 bool grad_wanted(const struct tensor *t);

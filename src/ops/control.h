@@ -13,6 +13,15 @@
 
 #include <stdint.h>
 
+enum { CONTROL_LOSSES = 8 };
+
+/* Of one of several losses with scales of their own (AMP.NUM_LOSSES). */
+struct loss_scaler {
+    double scale;
+    int32_t growth_count; /* updates without an overflow of this loss since it changed */
+    int32_t overflow;     /* of this loss, in the update under way; 0 between updates */
+};
+
 struct control {
     int64_t step;  /* where the schedules are: updates tried, skipped ones included */
     int64_t micro; /* forward/backward runs so far: the step of every random number */
@@ -24,13 +33,14 @@ struct control {
     double plateau_lr;
     int64_t updates; /* updates that were applied: Adam's t, EMA's t */
 
-    double loss_scale;      /* 1 when scaling is off */
+    double loss_scale;      /* 1 when scaling is off, or in `own` */
     double grad_multiplier; /* what gradients are multiplied by: unscale and clip */
     double grad_norm;       /* L2 norm of the unscaled gradients of this update */
     int32_t overflow;       /* this update met a gradient that is not finite */
     int32_t growth_count;   /* finite updates since the scale last changed */
     int64_t skipped;        /* updates skipped so far */
     int64_t skipped_row;    /* and in a row, now */
+    struct loss_scaler own[CONTROL_LOSSES]; /* of the losses, if each has its own scale */
 };
 
 struct metrics {

@@ -10,7 +10,9 @@
  * micro-batches is already one: ops/loss_scale.h); the multiplier takes that away.
  *
  * Loss scale: torch.amp.GradScaler's rules (x growth after growth_interval good updates
- * in a row, x backoff after a bad one) with a floor. A bad update is skipped whole.
+ * in a row, x backoff after a bad one) with a floor. A bad update is skipped whole. With
+ * scaler.losses > 1 each loss has a scale, which knows of overflows of that loss alone, as
+ * Apex's amp.initialize(num_losses=N) has it; one that overflows skips the update.
  * Clipping: torch.nn.utils.clip_grad_norm_, coefficient max / (norm + 1e-6) if below 1.
  * EMA: decay (1 - exp(-u / ramp)), u counting this update; ramp 0: the plain decay.
  *
@@ -31,6 +33,7 @@ struct scaler {
     bool dynamic;
     double growth, backoff, min;
     int64_t growth_interval;
+    int losses; /* 0 or 1: one scale for all; else a scale for each of so many */
 };
 
 HOST_DEVICE static inline void control_gradients(struct control *c, double sum_squares)
@@ -70,16 +73,29 @@ HOST_DEVICE static inline void control_prepare(struct control *c,
     }
 }
 
+HOST_DEVICE static inline void scaler_update(const struct scaler *s, double *scale,
+                                             int32_t *growth_count, bool overflow)
+{
+    if (overflow) {
+        *growth_count = 0;
+        *scale *= s->backoff;
+        if (*scale < s->min)
+            *scale = s->min;
+    } else if (++*growth_count >= s->growth_interval) {
+        *growth_count = 0;
+        *scale *= s->growth;
+    }
+}
+
 HOST_DEVICE static inline void control_scale(struct control *c, const struct scaler *s)
 {
-    if (c->overflow) {
-        c->growth_count = 0;
-        c->loss_scale *= s->backoff;
-        if (c->loss_scale < s->min)
-            c->loss_scale = s->min;
-    } else if (++c->growth_count >= s->growth_interval) {
-        c->growth_count = 0;
-        c->loss_scale *= s->growth;
+    if (s->losses <= 1)
+        scaler_update(s, &c->loss_scale, &c->growth_count, c->overflow != 0);
+    for (int k = 0; s->losses > 1 && k < s->losses; k++) {
+        struct loss_scaler *own = &c->own[k];
+
+        scaler_update(s, &own->scale, &own->growth_count, own->overflow != 0);
+        own->overflow = 0;
     }
 }
 

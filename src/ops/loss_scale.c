@@ -36,7 +36,8 @@ static void loss_scale_ref(const struct step *s)
     const struct loss_scale_attrs *a = s->node->attrs;
 
     *(float *)s->out[0] =
-        loss_scale_value(s->in[LOSS_SCALE_CONTROL], &a->accumulation, a->overflow_at);
+        loss_scale_value(s->in[LOSS_SCALE_CONTROL], &a->accumulation, a->overflow_at,
+                         a->own);
 }
 
 const struct op op_loss_scale = {

@@ -1,6 +1,7 @@
 /*
  * loss_scale: control.loss_scale / n as a tensor fp32 [1]: the seed of autodiff. n is the
- * number of runs in the update that this one belongs to (ops/accumulation_formula.h).
+ * number of runs in the update that this one belongs to (ops/accumulation_formula.h). Of
+ * several losses with scales of their own, control.own[own - 1].scale / n.
  */
 #ifndef OPS_LOSS_SCALE_H
 #define OPS_LOSS_SCALE_H
@@ -12,6 +13,7 @@ struct loss_scale_attrs {
     const char *layer;
     struct accumulation accumulation;
     int overflow_at; /* for tests: see ops/loss_scale_formula.h */
+    int own;         /* 0: the scale of all losses */
 };
 
 enum { LOSS_SCALE_CONTROL };

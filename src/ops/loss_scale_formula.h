@@ -9,13 +9,15 @@
 #include "ops/accumulation_formula.h"
 #include "ops/control.h"
 
-/* `overflow_at`: the update, from 1, whose gradients are infinite on purpose; 0: none. */
-HOST_DEVICE static inline float
-loss_scale_value(const struct control *c, const struct accumulation *a, int overflow_at)
+/* `overflow_at`: the update, from 1, whose gradients are infinite on purpose; 0: none.
+ * `own`: whose scale of control.own, from 1; 0: control.loss_scale. */
+HOST_DEVICE static inline float loss_scale_value(const struct control *c,
+                                                 const struct accumulation *a,
+                                                 int overflow_at, int own)
 {
     if (overflow_at > 0 && c->step + 1 == overflow_at)
         return INFINITY;
-    return accumulation_seed(a, c->micro, c->loss_scale);
+    return accumulation_seed(a, c->micro, own ? c->own[own - 1].scale : c->loss_scale);
 }
 
 #endif

@@ -15,6 +15,12 @@ struct tensor *loss_sum(struct builder *b, struct tensor *const *loss, int n,
     return node(b, &op_loss_sum, a->layer, a, loss, n);
 }
 
+struct tensor *loss_share(struct builder *b, struct tensor *dloss,
+                          const struct loss_share_attrs *a)
+{
+    return node(b, &op_loss_share, a->layer, a, &dloss, 1);
+}
+
 static const char *loss_sum_shape(struct node *n)
 {
     int64_t one = 1;
@@ -35,7 +41,7 @@ static void loss_sum_grad(struct builder *b, const struct node *n)
         struct loss_share_attrs share = {n->layer, a->weight[i]};
 
         if (grad_wanted(n->in[i]))
-            grad_add(b, n->in[i], node(b, &op_loss_share, n->layer, &share, &dloss, 1));
+            grad_add(b, n->in[i], loss_share(b, dloss, &share));
     }
 }
 

@@ -22,6 +22,10 @@ struct loss_share_attrs {
 struct tensor *loss_sum(struct builder *b, struct tensor *const *loss, int n,
                         const struct loss_sum_attrs *a);
 
+/* weight * dloss */
+struct tensor *loss_share(struct builder *b, struct tensor *dloss,
+                          const struct loss_share_attrs *a);
+
 extern const struct op op_loss_sum, op_loss_share;
 
 #endif

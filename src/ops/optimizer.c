@@ -81,8 +81,8 @@ bool optimizer_is_adaptive(const struct graph *g)
     for (int i = g->nnode - 1; i >= 0; i--) {
         const struct optimizer *o = row_of(g->node[i]->op);
 
-        if (o)
-            return o->adaptive;
+        if (o && o->adaptive)
+            return true;
     }
     return false;
 }

@@ -27,6 +27,7 @@
 #include "ops/global_avgpool.h"
 #include "ops/grad_stats.h"
 #include "ops/grads_accumulate.h"
+#include "ops/grads_join.h"
 #include "ops/label_down.h"
 #include "ops/layer_scale.h"
 #include "ops/layernorm.h"
@@ -166,6 +167,7 @@ const struct op *const op_table[] = {
 
     /* update */
     &op_grads_accumulate,
+    &op_grads_join,
     &op_all_reduce,
     &op_all_gather,
     &op_bucket_start,

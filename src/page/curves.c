@@ -6,7 +6,7 @@
 #include "page/chart.h"
 #include "page/page.h"
 
-enum { PARTS = 3 };
+enum { PARTS = 5 };
 
 /* Series over each other in one chart; those that a run does not have are left out. */
 static const struct {
@@ -25,7 +25,12 @@ static const struct {
      {{"train/acc", "training"}, {"val/val_acc", "validation"}, {"val/ema_acc", "EMA"}}},
     {"learning rate", NULL, false, {{"train/lr", "learning rate"}}},
     {"gradient norm", NULL, true, {{"train/grad_norm", "gradient norm"}}},
-    {"loss scale", NULL, true, {{"train/loss_scale", "loss scale"}}},
+    {"loss scale", NULL, true,
+     {{"train/loss_scale", "loss scale"},
+      {"train/loss_scale_0", "of loss 0"},
+      {"train/loss_scale_1", "of loss 1"},
+      {"train/loss_scale_2", "of loss 2"},
+      {"train/loss_scale_3", "of loss 3"}}},
     {"waiting for data", "share of the time", false, {{"train/data_share", "data wait"}}},
     {"speed", "images per second", false,
      {{"train/images_per_second", "images per second"}}},

@@ -43,6 +43,20 @@ static bool is_used_in_half(const struct graph *g, const struct tensor *param)
     return false;
 }
 
+/* Of how many backward phases there are gradients, each as long as all parameters. */
+static int phases_of(const struct graph *g)
+{
+    size_t len = (size_t)g->flat->trained_len * sizeof(float), n = 1;
+
+    for (int i = 0; i < g->ntensor; i++) {
+        const struct tensor *t = g->tensor[i];
+
+        if (t->memory == MEMORY_GRADS && t->producer && t->offset >= n * len)
+            n = t->offset / len + 1;
+    }
+    return (int)n;
+}
+
 static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
 {
     GROW(l->item, l->n, l->cap);
@@ -51,30 +65,40 @@ static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
     return &l->item[l->n++];
 }
 
-void buckets_find(struct buckets *l, const struct graph *g, int64_t bytes)
+/* Those of one backward phase, whose gradients begin `from` floats later. */
+static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
+                       int64_t from, int *grads)
 {
     const struct flat *f = g->flat;
     struct bucket *b = NULL;
-    int grads = 0;
 
-    *l = (struct buckets){
-        .grad = xcalloc((size_t)f->ntrained + 1, sizeof(struct tensor *)),
-        .half = xcalloc((size_t)f->ntrained + 1, sizeof(bool))};
     for (int i = 0; i < f->ntrained; i++) {
         const struct segment *s = &f->segment[i];
-        struct tensor *t = grad_at(g, (size_t)s->offset * sizeof(float));
+        int64_t at = from + s->offset;
+        struct tensor *t = grad_at(g, (size_t)at * sizeof(float));
         int64_t most = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 
         if (!t)
             continue; /* a parameter that nobody reads */
         if (!b || b->len * 4 >= most || b->ngrad == MOST_GRADS)
-            b = next_bucket(l, s->offset, grads);
+            b = next_bucket(l, at, *grads);
         b->grad[b->ngrad++] = t;
-        l->half[grads] = is_used_in_half(g, s->tensor);
-        b->len = s->offset + s->len - b->offset;
+        l->half[*grads] = is_used_in_half(g, s->tensor);
+        b->len = at + s->len - b->offset;
         b->ready = last_use(g, t) > b->ready ? last_use(g, t) : b->ready;
-        grads++;
+        ++*grads;
     }
+}
+
+void buckets_find(struct buckets *l, const struct graph *g, int64_t bytes)
+{
+    int phases = phases_of(g), grads = 0;
+    size_t most = (size_t)(phases * g->flat->ntrained) + 1;
+
+    *l = (struct buckets){.grad = xcalloc(most, sizeof(struct tensor *)),
+                          .half = xcalloc(most, sizeof(bool))};
+    for (int k = 0; k < phases; k++)
+        find_phase(l, g, bytes, k * g->flat->trained_len, &grads);
 }
 
 void buckets_release(struct buckets *l)

@@ -4,36 +4,27 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/recompute.h"
 #include "image/label.h"
-#include "ops/all_reduce.h"
-#include "ops/batchnorm.h"
 #include "ops/confusion.h"
 #include "ops/conv2d.h"
-#include "ops/ema.h"
 #include "ops/global_avgpool.h"
-#include "ops/grad_stats.h"
-#include "ops/grads_accumulate.h"
 #include "ops/image.h"
 #include "ops/label_down.h"
 #include "ops/layernorm.h"
 #include "ops/linear.h"
-#include "ops/loss_scale.h"
 #include "ops/loss_sum.h"
 #include "ops/metrics.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
-#include "ops/optimizer.h"
 #include "ops/resize.h"
-#include "ops/running_stats.h"
 #include "ops/state.h"
 #include "ops/table.h"
 #include "ops/tokens.h"
-#include "ops/update_control.h"
 #include "ops/view.h"
 #include "session/buckets.h"
+#include "session/build_update.h"
 
 /* AUG.ON_DEVICE, in the order of the loader. */
 static struct tensor *build_augment(struct build *t, struct builder *b,
@@ -126,7 +117,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
                              struct tensor *lam, struct tensor *teacher)
 {
     struct loss_sum_attrs sum = {.layer = "loss"};
-    struct tensor *loss[LOSSES_MOST];
+    struct tensor **loss = t->each;
     enum model_task task = p->model->family->task;
 
     for (int i = 0; i < p->nloss; i++) {
@@ -268,190 +259,6 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     graph_flatten(b->g);
 }
 
-/* One for each parameter with a gradient: what is frozen or unused is not touched. */
-static void build_segments(struct build *t, const struct plan *p)
-{
-    struct graph *g = t->graph;
-    float *scale = arena_new(&g->arena, (size_t)g->flat->nparam * sizeof(*scale));
-
-    layer_scales(p->model->family->layers, g->flat, p->layer_decay, scale);
-    t->segment = arena_new(&g->arena, (size_t)g->flat->ntrained * sizeof(*t->segment));
-    for (int i = 0; i < g->flat->ntrained; i++) {
-        const struct segment *s = &g->flat->segment[i];
-
-        if (s->tensor->grad)
-            t->segment[t->nsegment++] = (struct update_segment){
-                .offset = s->offset,
-                .len = s->len,
-                .lr_scale = scale[i],
-                .weight_decay = model_decays(p->model->family, s->tensor, p->decay_1d)
-                                    ? (float)p->weight_decay
-                                    : 0,
-            };
-    }
-}
-
-/* Where a share may begin that would begin at `at`: at 64 bytes or at a whole tensor. */
-static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
-{
-    int i = 0;
-
-    if (!whole)
-        return at / 16 * 16;
-    while (i < f->ntrained && f->segment[i].offset < at)
-        i++;
-    return i < f->ntrained ? f->segment[i].offset : f->trained_len;
-}
-
-/* Equal shares of the trained weights, and this process's pieces of segments. */
-static void build_shard(struct build *t, const struct plan *p)
-{
-    struct graph *g = t->graph;
-    const struct flat *f = g->flat;
-    int64_t *begin = arena_new(&g->arena, ((size_t)p->world + 1) * sizeof(*begin));
-    struct shard *s = &t->shard;
-    int64_t end;
-
-    for (int r = 1; r < p->world; r++)
-        begin[r] = shard_cut(f, f->trained_len * r / p->world, p->optimizer->trust);
-    begin[p->world] = f->trained_len;
-    *s = (struct shard){.begin = begin, .from = begin[p->group->rank]};
-    end = begin[p->group->rank + 1];
-    s->len = end - s->from;
-    s->segment = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->segment));
-    for (int i = 0; i < t->nsegment; i++) {
-        struct update_segment u = t->segment[i];
-        int64_t from = u.offset > s->from ? u.offset : s->from;
-        int64_t to = u.offset + u.len < end ? u.offset + u.len : end;
-
-        if (from >= to)
-            continue;
-        s->first = s->nsegment ? s->first : i;
-        u.offset = from - s->from;
-        u.len = to - from;
-        s->segment[s->nsegment++] = u;
-    }
-}
-
-static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
-                            struct tensor *grads)
-{
-    static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2};
-    int moments = optimizer_moments(p->optimizer, &p->hyperparameters);
-    struct tensor *state[OPTIMIZER_STATES] = {NULL};
-    const struct shard *own = &t->shard;
-    size_t from = (size_t)own->from * sizeof(float);
-    struct update u = {
-        .segment = own->begin ? own->segment : t->segment,
-        .nsegment = own->begin ? own->nsegment : t->nsegment,
-        .clip_value = (float)p->clip_value,
-    };
-
-    if (plan_rounds(p))
-        u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
-    if (own->begin && own->len)
-        grads = graph_state(b, "own_grads", grads->memory, DTYPE_F32, from, own->len);
-    for (int i = 0; i <= moments; i++)
-        state[i] = graph_state(b, i ? p->optimizer->moment[i - 1] : "weights", memory[i],
-                               DTYPE_F32, i ? 0 : from,
-                               own->begin ? own->len : b->g->flat->trained_len);
-    if (!own->begin || own->len)
-        optimizer_node(b, p->optimizer, &u, &p->hyperparameters, grads,
-                       control_tensor(b), state);
-    if (own->begin)
-        all_gather(b, p->group, own->begin,
-                   graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0,
-                               b->g->flat->trained_len));
-}
-
-static void build_ema(struct builder *b, struct tensor *control)
-{
-    int64_t len = b->g->flat->weights_len;
-
-    ema(b, graph_state(b, "weights_and_buffers", MEMORY_WEIGHTS, DTYPE_F32, 0, len),
-        control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
-}
-
-/* In pieces of 25 MiB, as DistributedDataParallel has them. */
-static void build_all_reduce(struct builder *b, const struct plan *p, enum memory m,
-                             int64_t from, int64_t to)
-{
-    enum { PIECE = 25 << 18 };
-
-    for (int64_t at = from; p->group && at < to; at += PIECE) {
-        int64_t len = to - at < PIECE ? to - at : PIECE;
-
-        all_reduce(b, p->group,
-                   graph_state(b, m == MEMORY_WEIGHTS ? "buffers" : "grads", m, DTYPE_F32,
-                               (size_t)at * sizeof(float), len));
-    }
-}
-
-static void build_update(struct build *t, struct builder *b, const struct plan *p,
-                         bool last)
-{
-    int64_t len = b->g->flat->trained_len;
-    struct tensor *control = control_tensor(b);
-    struct tensor *grads = graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32, 0, len);
-    struct control_prepare_attrs prepare = {
-        .schedule = p->schedule,
-        .clip_norm = p->clip_norm,
-        .ema_decay = p->ema_decay,
-        .ema_ramp = p->ema_ramp,
-    };
-
-    b->phase = PHASE_UPDATE;
-    if (p->accumulation.group > 1) {
-        struct tensor *sum =
-            graph_state(b, "grads_sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, len);
-
-        grads_accumulate(b, grads, control, sum, p->accumulation);
-        grads = sum;
-    }
-    if (last) {
-        if (p->accumulation.group > 1) /* their sum, once an update; else see buckets */
-            build_all_reduce(b, p, grads->memory, 0, len);
-        grad_stats(b, grads, control);
-        control_prepare_node(b, control, &prepare);
-        build_optimizer(t, b, p, grads);
-    }
-    running_stats(b, control, p->accumulation, last);
-    if (last && !(p->norms && p->norms->world == p->world))
-        build_all_reduce(b, p, MEMORY_WEIGHTS, b->g->flat->param_len,
-                         b->g->flat->weights_len);
-    if (last && p->ema_on_device)
-        build_ema(b, control);
-    if (last)
-        control_finish_node(b, control, &p->scaler);
-    else
-        control_micro_node(b, control);
-}
-
-/* Without master weights, those that are only used in half have no bits beyond it; and
- * those of batch norms, if that is wanted. */
-static void build_rounding(struct build *t, const struct plan *p)
-{
-    const struct graph *g = t->graph;
-
-    for (int i = 0, k = 0; i < g->flat->ntrained; i++) {
-        const struct segment *s = &g->flat->segment[i];
-        const struct node *n;
-        bool half = false, full = false, norm = false;
-
-        if (!s->tensor->grad)
-            continue;
-        for (int r = 0; (n = tensor_reader(g, s->tensor, r)); r++) {
-            half |= n->op == g->ops->cast;
-            full |= n->op != g->ops->cast;
-            norm |= n->op == &op_batchnorm;
-        }
-        t->segment[k++].round =
-            norm ? p->round_norms : half && !full && !p->master_weights;
-    }
-    for (int i = 0; i < t->shard.nsegment; i++)
-        t->shard.segment[i].round = t->segment[t->shard.first + i].round;
-}
-
 static void build_rules(struct build *t, const struct plan *p)
 {
     const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
@@ -477,11 +284,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     graph_share_norms(t->graph, p->norms);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {
-        struct loss_scale_attrs seed = {"loss_scale", p->accumulation,
-                                        p->inject_overflow_at};
-
-        b.phase = PHASE_BACKWARD;
-        autodiff(&b, t->loss, loss_scale_(&b, &seed));
+        build_backward(t, &b, p);
         build_segments(t, p);
         if (p->shard)
             build_shard(t, p);

@@ -4,7 +4,7 @@
  * A training step is one graph:
  *   [resize] -> [flip] -> [color_jitter] -> [erase] -> normalize -> [mix] -> model
  *   [-> auxiliary classifiers, teacher] -> losses -> metrics -> backward
- *   -> [grads_accumulate -> all_reduce] -> grad_stats -> control_prepare -> optimizer
+ *   -> [grads_accumulate -> all_reduce] -> [grads_join] -> grad_stats -> control_prepare -> optimizer
  *   -> [all_gather] -> running_stats -> [all_reduce] -> [ema] -> control_finish
  * Of several processes, buckets of gradients travel during the backward phase, and are
  * waited for after it (session/buckets.h); with accumulation their sum does, after it.
@@ -32,9 +32,10 @@ enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL };
 struct shard {
     const int64_t *begin;           /* world + 1; NULL: all of them */
     int64_t from, len;              /* of this process */
-    struct update_segment *segment; /* of it; segment[i] is part of build.segment[first +
-                                     * i] */
-    int first, nsegment;
+    struct update_segment *segment; /* of it; segment[i] is part of
+                                     * build.segment[whole[i]] */
+    int *whole, nsegment;
+    int *use; /* as build.use */
 };
 
 struct build {
@@ -51,13 +52,17 @@ struct build {
     struct tensor *truth;  /* the labels as losses and metrics see them: label maps may
                             * be mirrored with their images */
     struct tensor *logits, *loss;
+    struct tensor *each[LOSSES_MOST]; /* the losses of training that `loss` is the sum of */
     struct model_stages *stages; /* of a plan with .nout; no labels, logits, loss then */
     struct model_stages heads;   /* what losses and a teacher ask for */
     struct tensor *aux[MODEL_STAGES]; /* logits of auxiliary classifiers */
     struct precision_rules rules;     /* AMP.FP32 and AMP.HALF, and what they matched */
     int recomputed;                   /* nodes that activation checkpointing duplicated */
-    struct update_segment *segment;   /* of the optimizer, in the graph's arena */
+    struct update_segment *segment;   /* of the optimizers, in the graph's arena: of one
+                                       * after the other, in each by offset */
+    const struct tensor **updated;    /* the parameter of each segment */
     int nsegment;
+    int *use; /* segments use[i] to use[i + 1] are those of plan.groups.use[i] */
     struct shard shard;
 };
 

@@ -293,9 +293,22 @@ static void check_unread(const struct config *cfg, struct problems *p)
         config_warn_unread(cfg, p, keys[i], "LOSSES says what is learned from");
 }
 
+/* Each of LOSSES has a loss scale, or all have one. */
+static void check_scales(const struct config *cfg, struct problems *p)
+{
+    int64_t n = cfg->amp.num_losses;
+
+    if (n > 1 && n != cfg->losses.n)
+        config_blame(cfg, p, KEYS("AMP.NUM_LOSSES", "LOSSES"),
+                     "AMP.NUM_LOSSES %lld: LOSSES has %d items: it is as many, or 1",
+                     (long long)n, cfg->losses.n);
+}
+
 void loss_check(const struct config *cfg, const struct model *m, struct problems *p)
 {
     const struct loss *l;
+
+    check_scales(cfg, p);
 
     if (cfg->losses.n) {
         for (int i = 0; i < cfg->losses.n; i++)

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "config/names.h"
+#include "config/records.h"
+#include "session/optimizer_groups.h"
 
 static void check_usual(const struct config *cfg, struct problems *p,
                         const struct optimizer *o)
@@ -13,10 +15,17 @@ static void check_usual(const struct config *cfg, struct problems *p,
                           o->name, u->key, u->value);
 }
 
+/* The keys of TRAIN.OPTIMIZER are those of groups with another optimizer, too. */
 void optimizer_config_check(const struct config *cfg, struct problems *p)
 {
-    if (names_check(&optimizer_names, cfg, p, "TRAIN.OPTIMIZER.NAME"))
+    const char *also[OPTIMIZER_GROUPS_MOST + 1] = {NULL};
+    const struct record_list *groups = &cfg->train.optimizer.groups;
+
+    for (int i = 0; i < groups->n && i < OPTIMIZER_GROUPS_MOST; i++)
+        also[i] = RECORD(*groups, struct config_group, i)->name;
+    if (names_check_also(&optimizer_names, cfg, p, "TRAIN.OPTIMIZER.NAME", also))
         check_usual(cfg, p, optimizer_of_config(cfg));
+    optimizer_groups_check(cfg, p);
 }
 
 const struct optimizer *optimizer_of_config(const struct config *cfg)

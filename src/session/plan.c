@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "dist/group.h"
 #include "session/model_config.h"
-#include "session/optimizer_config.h"
 
 static void plan_amp(struct plan *p, const struct config *cfg,
                      const struct backend *backend, struct device *dev)
@@ -51,12 +50,26 @@ static void plan_scaler(struct plan *p, const struct config *cfg)
         .backoff = cfg->amp.backoff_factor,
         .min = cfg->amp.min_scale,
         .growth_interval = cfg->amp.growth_interval,
+        .losses = dynamic && fp16 && cfg->amp.num_losses > 1 ? p->nloss : 1,
     };
     p->first_scale = 1;
     if (p->scaler.dynamic)
         p->first_scale = cfg->amp.init_scale;
     else if (!dynamic)
         p->first_scale = strtod(cfg->amp.loss_scale, NULL);
+}
+
+_Static_assert((int)CONTROL_LOSSES >= (int)LOSSES_MOST, "a scale for each loss");
+
+void plan_set_scales(const struct plan *p, struct control *c)
+{
+    bool several = p->scaler.losses > 1;
+
+    c->loss_scale = several ? 1 : p->first_scale;
+    c->growth_count = 0;
+    for (int k = 0; k < CONTROL_LOSSES; k++)
+        c->own[k] = (struct loss_scaler){
+            .scale = several && k < p->scaler.losses ? p->first_scale : 0};
 }
 
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
@@ -150,8 +163,7 @@ static void plan_update(struct plan *p, const struct config *cfg)
 {
     const struct config_train *t = &cfg->train;
 
-    p->optimizer = optimizer_of_config(cfg);
-    p->hyperparameters = hyperparameters_of_config(cfg);
+    optimizer_groups_init(&p->groups, cfg);
     *(t->clip_mode == CLIP_MODE_NORM ? &p->clip_norm : &p->clip_value) = t->clip_grad;
     p->weight_decay = t->weight_decay;
     p->decay_1d = t->weight_decay_1d;

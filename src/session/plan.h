@@ -29,9 +29,9 @@
 #include "ops/control_formula.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
-#include "ops/optimizer.h"
 #include "session/augment_config.h"
 #include "session/losses.h"
+#include "session/optimizer_groups.h"
 #include "session/quantized.h"
 #include "session/schedules.h"
 
@@ -74,8 +74,7 @@ struct plan {
     double lr_factor;
     const struct lr_schedule *lr_schedule;
     struct schedule schedule; /* rates already multiplied */
-    const struct optimizer *optimizer;
-    struct hyperparameters hyperparameters;
+    struct optimizer_groups groups; /* which optimizer updates what */
     double clip_norm, clip_value;
     double weight_decay;
     bool decay_1d;      /* weight decay of vectors, too */
@@ -94,7 +93,7 @@ struct plan {
     const char *amp_remark;       /* a line for the log, or NULL */
     bool amp_slow;                /* and it is a warning: the half type is emulated */
     struct scaler scaler;
-    double first_scale; /* the loss scale before the first update */
+    double first_scale; /* the loss scale, or all of them, before the first update */
     int inject_overflow_at;
 
     struct arena mem; /* of `options` */
@@ -112,6 +111,9 @@ void plan_release(struct plan *p);
 
 /* All processes make their groups here, at once; later plans find them. */
 void plan_meet(const struct config *cfg);
+
+/* The scales of a run that begins. */
+void plan_set_scales(const struct plan *p, struct control *c);
 
 /* Does the optimizer round some weights to the half type? */
 static inline bool plan_rounds(const struct plan *p)

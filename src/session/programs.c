@@ -85,6 +85,8 @@ static void compile(struct session *s, enum session_program which)
         observe(s, &s->build[which]);
     if (kind[which] != BUILD_EVAL)
         check_freeze(s, &s->build[which]);
+    if (kind[which] != BUILD_EVAL)
+        optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[which].graph);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
             !flat_same(s->build[i].graph->flat, s->build[which].graph->flat))

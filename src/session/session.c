@@ -95,9 +95,9 @@ void session_alloc(struct session *s)
     const struct flat *f = session_flat(s);
     struct control c = {
         .seed = session_seed(s),
-        .loss_scale = s->plan.first_scale,
     };
 
+    plan_set_scales(&s->plan, &c);
     check_memory(s);
     for (int i = 0; i < SESSION_WEIGHTS; i++)
         s->eval_metrics[i] =

@@ -121,9 +121,24 @@ void session_refresh(struct session *s)
         program_refresh(s->program[SESSION_TRAIN]); /* and that of micro-batches */
 }
 
+int session_moments(const struct session *s)
+{
+    const struct optimizer_groups *g = &s->plan.groups;
+    const int *at = s->build[SESSION_TRAIN].use;
+    int most = 0;
+
+    for (int i = 0; i < g->nuse; i++) {
+        int n = optimizer_moments(g->use[i].optimizer, &g->use[i].h);
+
+        if (n > most && (!at || at[i + 1] > at[i]))
+            most = n;
+    }
+    return most;
+}
+
 void session_lend_moments(const struct session *s)
 {
-    int n = optimizer_moments(s->plan.optimizer, &s->plan.hyperparameters);
+    int n = session_moments(s);
 
     for (int i = 0; i < n && s->build[SESSION_TRAIN].shard.begin; i++)
         session_get(s, i ? MEMORY_MOMENT2 : MEMORY_MOMENT1, s->host);

@@ -17,6 +17,8 @@ void session_set_metrics(struct session *s, const struct metrics *m);
 /* Host copies of flat arrays: weights_len floats (moments: trained_len). */
 void session_get(const struct session *s, enum memory m, float *dst);
 void session_set(struct session *s, enum memory m, const float *src);
+/* How many flat arrays of moments there are: the most that one of its optimizers has. */
+int session_moments(const struct session *s);
 /* What the other processes do while one calls session_get for all moments, of which each
  * has a share (DIST.SHARD_OPTIMIZER). */
 void session_lend_moments(const struct session *s);

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,24 +18,37 @@
 /* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
 struct array {
     enum memory memory;
-    char name[64];
+    const char *name;
     bool params_only;
+    int moment; /* of params_only: which, from 0 */
 };
 
 static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOINT_ARRAYS])
 {
     static const enum memory moment[OPTIMIZER_MOMENTS] = {MEMORY_MOMENT1, MEMORY_MOMENT2};
-    const struct optimizer *o = s->plan.optimizer;
-    int n = 0, moments = optimizer_moments(o, &s->plan.hyperparameters);
+    int n = 0, moments = session_moments(s);
 
-    a[n++] = (struct array){.memory = MEMORY_WEIGHTS};
+    a[n++] = (struct array){.memory = MEMORY_WEIGHTS, .name = ""};
     if (ema)
         a[n++] = (struct array){.memory = MEMORY_EMA, .name = "ema."};
-    for (int i = 0; i < moments; i++) {
-        a[n] = (struct array){.memory = moment[i], .params_only = true};
-        (void)snprintf(a[n++].name, sizeof(a->name), "optimizer.%s.", o->moment[i]);
-    }
+    for (int i = 0; i < moments; i++)
+        a[n++] =
+            (struct array){.memory = moment[i], .params_only = true, .moment = i};
     return n;
+}
+
+/* Allocated; NULL: the parameter's optimizer has no such moment. */
+static char *name_in(const struct session *s, const struct array *a,
+                     const struct segment *seg)
+{
+    const struct optimizer_use *u = optimizer_use_of(&s->plan.groups, seg->tensor->name);
+
+    if (!a->params_only)
+        return xasprintf("%s%s", a->name, seg->tensor->name);
+    if (a->moment >= optimizer_moments(u->optimizer, &u->h))
+        return NULL;
+    return xasprintf("optimizer.%s.%s", u->optimizer->moment[a->moment],
+                     seg->tensor->name);
 }
 
 /* ---- writing ---- */
@@ -71,11 +85,13 @@ static void add_array(struct writing *w, struct safetensors_writer *out,
     for (int i = 0; i < n; i++) {
         const struct segment *seg = &f->segment[i];
         struct statedict_shape shape = statedict_shape(seg->tensor);
-        struct piece *p = &w->piece[w->n++];
-        char *name;
+        char *name = name_in(w->c->s, a, seg);
+        struct piece *p;
 
+        if (!name)
+            continue;
+        p = &w->piece[w->n++];
         *p = (struct piece){w, k, seg};
-        name = xasprintf("%s%s", a->name, seg->tensor->name);
         safetensors_writer_add_source(out, name, shape.dtype, shape.ndim, shape.dims,
                                       give, p);
         free(name);
@@ -175,10 +191,13 @@ bool checkpoint_is_finite(const struct checkpoint *c, struct strbuf *what)
     for (int k = 0; k < n; k++)
         for (int i = 0; i < (array[k].params_only ? f->ntrained : f->nsegment); i++) {
             const struct segment *seg = &f->segment[i];
+            char *name;
 
             if (is_finite(c->flat[k] + seg->offset, seg->len))
                 continue;
-            strbuf_addf(what, "%s%s", array[k].name, seg->tensor->name);
+            name = name_in(c->s, &array[k], seg);
+            strbuf_addstr(what, name ? name : seg->tensor->name);
+            free(name);
             return false;
         }
     return true;
@@ -258,29 +277,65 @@ static json_t *state_object(const struct safetensors *file, struct strbuf *why)
     return o;
 }
 
+/* The optimizer that updated the parameter in the run that wrote the file. */
+static const char *optimizer_in(const json_t *o, const char *param)
+{
+    const json_t *list = json_object_get(o, "optimizer_groups");
+    const char *name = json_string_value(json_object_get(o, "optimizer"));
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *group = json_array_get(list, i);
+        const char *match = json_string_value(json_object_get(group, "match"));
+
+        if (!match || fnmatch(match, param, 0) != 0)
+            continue;
+        name = json_string_value(json_object_get(group, "name"));
+        break;
+    }
+    return name ? name : "?";
+}
+
+/* The moments of one are no moments of another. */
+static void check_optimizers(const struct safetensors *file, const json_t *o,
+                             const struct session *s)
+{
+    const struct flat *f = session_flat(s);
+    bool groups = s->plan.groups.n > 1 || json_object_get(o, "optimizer_groups");
+
+    for (int i = f->ntrained; i-- > 0;) {
+        const char *param = f->segment[i].tensor->name, *was = optimizer_in(o, param);
+        const char *now = optimizer_use_of(&s->plan.groups, param)->optimizer->name;
+
+        if (strcmp(was, now) != 0 && groups)
+            die("'%s' was trained with %s for %s, and this run has %s "
+                "(TRAIN.OPTIMIZER.GROUPS; MODEL.PRETRAINED takes its weights alone)",
+                file->in.path, was, param, now);
+        if (strcmp(was, now) != 0)
+            die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
+                "(MODEL.PRETRAINED takes its weights alone)",
+                file->in.path, was, now);
+    }
+}
+
 static void check_owner(const struct safetensors *file, const json_t *o,
                         const struct session *s)
 {
     const char *model = json_string_value(json_object_get(o, "model"));
-    const char *optimizer = json_string_value(json_object_get(o, "optimizer"));
 
     if (!model || strcmp(model, s->cfg->model.name) != 0)
         die("'%s' holds the model %s, and this run trains %s", file->in.path,
             model ? model : "?", s->cfg->model.name);
-    if (s->program[SESSION_TRAIN] &&
-        (!optimizer || strcmp(optimizer, s->plan.optimizer->name) != 0))
-        die("'%s' was trained with %s, and this run has TRAIN.OPTIMIZER.NAME %s "
-            "(MODEL.PRETRAINED takes its weights alone)",
-            file->in.path, optimizer ? optimizer : "?", s->plan.optimizer->name);
+    if (s->program[SESSION_TRAIN])
+        check_optimizers(file, o, s);
 }
 
 /* One tensor of the file into its place of `flat`. */
-static int read_tensor(const struct safetensors *file, const struct array *a,
-                       const struct segment *seg, float *flat, void *packed,
-                       struct strbuf *why)
+static int read_tensor(const struct safetensors *file, const struct session *s,
+                       const struct array *a, const struct segment *seg, float *flat,
+                       void *packed, struct strbuf *why)
 {
-    char *name = xasprintf("%s%s", a->name, seg->tensor->name);
-    const struct safetensors_tensor *t = safetensors_find(file, name);
+    char *name = name_in(s, a, seg);
+    const struct safetensors_tensor *t = name ? safetensors_find(file, name) : NULL;
     int rc = 0;
 
     if (!t && a->params_only) { /* was frozen then: its moments start at zero */
@@ -306,7 +361,7 @@ static int read_array(const struct safetensors *file, const struct session *s,
     void *packed = xmalloc(2 * largest_tensor(f)); /* fp64 is twice as wide */
 
     for (int i = 0; i < n && !rc; i++)
-        rc = read_tensor(file, a, &f->segment[i], flat, packed, why);
+        rc = read_tensor(file, s, a, &f->segment[i], flat, packed, why);
     free(packed);
     return rc;
 }
@@ -315,7 +370,7 @@ static int read_array(const struct safetensors *file, const struct session *s,
 static bool has_array(const struct safetensors *file, const struct session *s,
                       const struct array *a)
 {
-    char *name = xasprintf("%s%s", a->name, session_flat(s)->segment[0].tensor->name);
+    char *name = name_in(s, a, &session_flat(s)->segment[0]);
     bool has = safetensors_find(file, name) != NULL;
 
     free(name);

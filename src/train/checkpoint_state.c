@@ -21,7 +21,22 @@ static void put_metrics(struct json_writer *w, const char *key, const struct met
     json_end(w);
 }
 
-static void put_control(struct json_writer *w, const struct control *c)
+/* Of losses that have their own scale. */
+static void put_scales(struct json_writer *w, const struct control *c, int n)
+{
+    if (n <= 1)
+        return;
+    json_begin_array(w, "loss_scales");
+    for (int k = 0; k < n; k++) {
+        json_begin_object(w, NULL);
+        json_put_double(w, "loss_scale", c->own[k].scale);
+        json_put_int(w, "growth_count", c->own[k].growth_count);
+        json_end(w);
+    }
+    json_end(w);
+}
+
+static void put_control(struct json_writer *w, const struct control *c, int losses)
 {
     json_begin_object(w, "control");
     json_put_int(w, "step", c->step);
@@ -30,8 +45,25 @@ static void put_control(struct json_writer *w, const struct control *c)
     json_put_int(w, "updates", c->updates);
     json_put_double(w, "loss_scale", c->loss_scale);
     json_put_int(w, "growth_count", c->growth_count);
+    put_scales(w, c, losses);
     json_put_int(w, "skipped", c->skipped);
     json_put_int(w, "skipped_row", c->skipped_row);
+    json_end(w);
+}
+
+/* Which one updates which parameters: of those that groups name another one for. */
+static void put_optimizers(struct json_writer *w, const struct optimizer_groups *g)
+{
+    json_put_string(w, "optimizer", g->use[0].optimizer->name);
+    if (g->n == 1)
+        return;
+    json_begin_array(w, "optimizer_groups");
+    for (int i = 0; i + 1 < g->n; i++) {
+        json_begin_object(w, NULL);
+        json_put_string(w, "match", g->group[i].match);
+        json_put_string(w, "name", g->use[g->group[i].use].optimizer->name);
+        json_end(w);
+    }
     json_end(w);
 }
 
@@ -68,7 +100,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_begin_object(&w, NULL);
     json_put_int(&w, "version", CHECKPOINT_VERSION);
     json_put_string(&w, "model", s->cfg->model.name);
-    json_put_string(&w, "optimizer", s->plan.optimizer->name);
+    put_optimizers(&w, &s->plan.groups);
     json_put_int(&w, "epoch", r->epoch);
     json_put_int(&w, "step", c.step);
     json_put_int(&w, "updates_per_epoch", r->updates_per_epoch);
@@ -76,7 +108,7 @@ void checkpoint_state_put(struct strbuf *text, const struct session *s,
     json_put_int(&w, "axis", r->axis);
     (void)snprintf(digest, sizeof(digest), "%016" PRIx64, r->data);
     json_put_string(&w, "data", digest);
-    put_control(&w, &c);
+    put_control(&w, &c, s->plan.scaler.losses);
     json_put_bool(&w, "dynamic_scale", s->plan.scaler.dynamic);
     put_metrics(&w, "train", &r->train);
     put_metrics(&w, "window", &r->window);
@@ -131,6 +163,31 @@ static struct metrics get_metrics(const json_t *o, struct strbuf *why)
                             count(o, "top5", COUNT_MOST, why),
                             count(o, "nonfinite", COUNT_MOST, why),
                             count(o, "runs", COUNT_MOST, why)};
+}
+
+static bool is_scale(double x)
+{
+    return x > 0 && x <= (double)FLT_MAX;
+}
+
+/* How many there are; 1: the one of all losses. */
+static int get_scales(const json_t *o, struct control *c, struct strbuf *why)
+{
+    const json_t *list = json_object_get(o, "loss_scales");
+    int n = (int)json_array_size(list);
+
+    if (n > CONTROL_LOSSES && !why->len)
+        strbuf_addf(why, "loss_scales are more than %d", CONTROL_LOSSES);
+    for (int k = 0; k < n && !why->len; k++) {
+        const json_t *item = json_array_get(list, (size_t)k);
+
+        c->own[k] = (struct loss_scaler){
+            .scale = number(item, "loss_scale"),
+            .growth_count = (int32_t)count(item, "growth_count", INT32_MAX, why)};
+        if (!is_scale(c->own[k].scale) && !why->len)
+            strbuf_addstr(why, "one of loss_scales is no number above 0");
+    }
+    return n > 1 ? n : 1;
 }
 
 static struct control get_control(const json_t *o, struct strbuf *why)
@@ -215,7 +272,8 @@ int checkpoint_state_get(const json_t *o, const struct session *s, struct run_st
     if (isnan(r->best_score)) /* none: of NaN, nothing would be better */
         r->best_score = -1;
     *c = get_control(json_object_get(o, "control"), why);
-    if (!why->len && !(c->loss_scale > 0 && c->loss_scale <= (double)FLT_MAX))
+    r->loss_scales = get_scales(json_object_get(o, "control"), c, why);
+    if (!why->len && !is_scale(c->loss_scale))
         strbuf_addstr(why, "loss_scale is no number above 0");
     if (!why->len && (c->step < r->epoch * r->updates_per_epoch ||
                       c->step > (r->epoch + 1) * r->updates_per_epoch))

@@ -155,6 +155,12 @@ static void put_training(struct env *e, const struct trainer *t, int moment)
     put_number(e, "TRAIN_", right, epoch ? t->epoch_line.train_right : l->right);
     put_number(e, "", "GRAD_NORM", l->grad_norm);
     put_number(e, "", "LOSS_SCALE", l->loss_scale);
+    for (int k = 0; l->nscale > 1 && k < l->nscale; k++) {
+        char *name = xasprintf("LOSS_SCALE_%d", k);
+
+        put_number(e, "", name, l->scale[k]);
+        free(name);
+    }
     put_number(e, "", "IMAGES_PER_SECOND",
                epoch ? t->epoch_line.images_per_second : l->images_per_second);
 }

@@ -235,6 +235,18 @@ static struct json_writer *begin(struct output *o, const char *kind, int64_t ste
     return w;
 }
 
+/* Of each loss, where each has one: loss_scale_0, ... */
+static void put_scales(struct output *o, struct json_writer *w,
+                       const struct train_line *l)
+{
+    for (int k = 0; l->nscale > 1 && k < l->nscale; k++) {
+        char *name = xasprintf("loss_scale_%d", k);
+
+        put(o, w, "train", name, l->step, l->scale[k]);
+        free(name);
+    }
+}
+
 void output_train(struct output *o, const struct train_line *l)
 {
     struct json_writer *w;
@@ -247,6 +259,7 @@ void output_train(struct output *o, const struct train_line *l)
     put(o, w, "train", "lr", l->step, l->lr);
     put(o, w, "train", "grad_norm", l->step, l->grad_norm);
     put(o, w, "train", "loss_scale", l->step, l->loss_scale);
+    put_scales(o, w, l);
     put(o, w, "train", "images_per_second", l->step, l->images_per_second);
     put(o, w, "train", "data_share", l->step, l->data_share);
     json_put_int(w, "skipped", l->skipped);

@@ -79,7 +79,9 @@ struct train_line {
     int64_t step, epoch;
     double loss, right; /* of the window: the mean loss, and top1 or acc of scores.h */
     double epoch_loss;  /* of the epoch so far */
-    double lr, grad_norm, loss_scale;
+    double lr, grad_norm, loss_scale; /* the least of `scale` */
+    double scale[CONTROL_LOSSES];     /* one, or one for each loss */
+    int nscale;
     double images_per_second, data_share; /* share of the time spent waiting for data */
     int64_t skipped;                      /* updates skipped since the run began */
 };

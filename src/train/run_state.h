@@ -24,6 +24,7 @@ struct run_state {
     int64_t val_step;   /* the update that these are of; -1: none */
     uint64_t data;      /* dataset_digest of the training images; 0: not known */
     bool dynamic_scale; /* the loss scale was found by the run that wrote the file */
+    int loss_scales;    /* how many that has: 1, or one for each loss */
 };
 
 /*

@@ -196,10 +196,10 @@ static void adopt_scale(const struct trainer *t, struct control *c)
 {
     const struct plan *p = &t->session.plan;
 
-    if (p->scaler.dynamic && t->state.dynamic_scale)
+    if (p->scaler.dynamic && t->state.dynamic_scale &&
+        t->state.loss_scales == p->scaler.losses)
         return;
-    c->loss_scale = p->first_scale;
-    c->growth_count = 0;
+    plan_set_scales(p, c);
 }
 
 /*

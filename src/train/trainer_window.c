@@ -14,14 +14,48 @@
 #include "train/progress.h"
 #include "train/trainer_run.h"
 
+/* "65536", or of several losses "65536 1024". */
+static void add_scales(struct strbuf *s, const double *scale, int n)
+{
+    for (int k = 0; k < n; k++)
+        strbuf_addf(s, "%s%g", k ? " " : "", scale[k]);
+}
+
+/* The loss scales, and how many there are. */
+static int scales_of(const struct trainer *t, const struct control *c,
+                     double scale[CONTROL_LOSSES])
+{
+    int n = t->session.plan.scaler.losses;
+
+    scale[0] = c->loss_scale;
+    for (int k = 0; n > 1 && k < n; k++)
+        scale[k] = c->own[k].scale;
+    return n > 1 ? n : 1;
+}
+
+static double least(const double *scale, int n)
+{
+    double x = scale[0];
+
+    for (int k = 1; k < n; k++)
+        x = scale[k] < x ? scale[k] : x;
+    return x;
+}
+
 /* Skipped updates are said with the next line. */
 static void report_skips(struct trainer *t, const struct control *c)
 {
     if (c->skipped > t->skipped) {
+        double scale[CONTROL_LOSSES];
+        int n = scales_of(t, c, scale);
+        struct strbuf s = STRBUF_INIT;
+
+        add_scales(&s, scale, n);
         log_warning("%lld of the updates up to %lld met gradients that are not finite "
-                    "and were skipped; the loss scale is %g",
+                    "and were skipped; the loss scale%s %s",
                     (long long)(c->skipped - t->skipped), (long long)c->step,
-                    c->loss_scale);
+                    n > 1 ? "s are" : " is", s.buf);
+        strbuf_release(&s);
         if (t->session.plan.scaler.dynamic)
             log_once("a few skipped updates are expected while the loss scale settles");
     }
@@ -31,16 +65,18 @@ static void report_skips(struct trainer *t, const struct control *c)
 /* Too many of them in a row end the run. */
 static void check_skips(struct trainer *t, const struct control *c)
 {
+    double scale[CONTROL_LOSSES], lowest = least(scale, scales_of(t, c, scale));
+
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
     trainer_collect(t); /* a checkpoint that is being written is one of before */
     dist_barrier();
     die("the last %lld updates all met gradients that are not finite (update %lld, loss "
         "scale %g): %s",
-        (long long)c->skipped_row, (long long)c->step, c->loss_scale,
-        t->session.plan.scaler.dynamic && c->loss_scale > t->session.plan.scaler.min
+        (long long)c->skipped_row, (long long)c->step, lowest,
+        t->session.plan.scaler.dynamic && lowest > t->session.plan.scaler.min
             ? "AMP.INIT_SCALE may be too large"
-        : !t->session.plan.scaler.dynamic && c->loss_scale > 1
+        : !t->session.plan.scaler.dynamic && lowest > 1
             ? "AMP.LOSS_SCALE may be too large"
             : "the run has diverged; a lower TRAIN.BASE_LR, a longer warm-up, "
               "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
@@ -55,15 +91,16 @@ static void log_train(struct trainer *t)
     bool last = in_epoch == p->updates_per_epoch || trainer_out_of_steps(t, l->step);
     int64_t batches = t->cfg->train.epochs * p->accumulation.batches - t->session.micro;
     double left = (double)(batches * p->batch * p->world) / (l->images_per_second + 1e-9);
-    struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT;
+    struct strbuf s = STRBUF_INIT, eta = STRBUF_INIT, scales = STRBUF_INIT;
 
     strbuf_add_duration(&eta, left);
+    add_scales(&scales, l->scale, l->nscale);
     strbuf_addf(&s,
                 "Train: [%lld/%lld][%lld/%lld]  eta %s  lr %.6g  loss %.4f (%.4f)  "
-                "grad_norm %.4f  loss_scale %g  %.*f img/s  data %.0f %%",
+                "grad_norm %.4f  loss_scale %s  %.*f img/s  data %.0f %%",
                 (long long)t->state.epoch, (long long)t->cfg->train.epochs,
                 (long long)in_epoch, (long long)p->updates_per_epoch, eta.buf, l->lr,
-                l->loss, l->epoch_loss, l->grad_norm, l->loss_scale,
+                l->loss, l->epoch_loss, l->grad_norm, scales.buf,
                 l->images_per_second < 10 ? 2 : 0, l->images_per_second,
                 100 * l->data_share);
     if (progress_is_enough() && !last)
@@ -72,6 +109,7 @@ static void log_train(struct trainer *t)
         log_info("%s", s.buf);
     strbuf_release(&s);
     strbuf_release(&eta);
+    strbuf_release(&scales);
 }
 
 double trainer_lr(const struct trainer *t, int64_t step)
@@ -107,11 +145,12 @@ static void end_window(struct trainer *t, const struct control *c)
         .epoch = t->state.epoch,
         .lr = c->lr,
         .grad_norm = fabs(c->grad_norm), /* a NaN has a sign, and x86 sets it */
-        .loss_scale = c->loss_scale,
         .skipped = c->skipped,
         .data_share = waited / (seconds + 1e-9),
     };
 
+    l->nscale = scales_of(t, c, l->scale);
+    l->loss_scale = least(l->scale, l->nscale);
     m = metrics_of_all(&m);
     l->loss = metrics_loss(&m);
     l->epoch_loss = metrics_loss(&all);

@@ -29,7 +29,7 @@ EMU_LIBS  = $(filter-out %/libcudart_static.a,$(LDLIBS))
 EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := ops/test_ops ops/test_optim ops/test_losses models/test_resnet_golden models/test_erfnet_golden \
             models/test_transformer_golden session/test_step session/test_accumulation \
-            session/test_overflow session/test_segment session/test_segment_weights \
+            session/test_overflow session/test_segment session/test_segment_weights session/test_groups \
             session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/table.sh tests/emulator/messages.sh

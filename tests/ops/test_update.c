@@ -88,7 +88,7 @@ static void test_scaler(void **state)
         {1, 32768}, {1, 16384}, {0, 16384}, {0, 16384}, {1, 8192},  {0, 8192},
         {0, 8192},  {0, 16384}, {0, 16384}, {0, 16384}, {0, 32768}, {1, 16384},
     };
-    const struct scaler s = {true, 2, 0.5, 1, 3};
+    const struct scaler s = {true, 2, 0.5, 1, 3, 1};
     struct control c = {.loss_scale = 65536};
 
     (void)state;

@@ -6,6 +6,8 @@
 
 #include "ops/bce.h"
 #include "ops/cross_entropy.h"
+#include "ops/grads_join.h"
+#include "ops/loss_scale.h"
 #include "ops/mix.h"
 #include "ops/normalize.h"
 #include "ops/optimizer.h"
@@ -243,13 +245,142 @@ static void test_layer_decay(void **state)
     built_release(&t);
 }
 
+/* The segment of a parameter, and the name of the optimizer whose node has it. */
+static const struct update_segment *segment_of(const struct built *t, const char *name,
+                                               const char **optimizer)
+{
+    const struct graph *g = t->build.graph;
+    const struct tensor *param = graph_find(g, name);
+
+    for (int i = 0; i < g->nnode; i++) {
+        const struct optimizer_attrs *a = optimizer_attrs(g->node[i]);
+
+        for (int k = 0; a && k < a->update.nsegment; k++)
+            if ((size_t)a->update.segment[k].offset * sizeof(float) == param->offset) {
+                *optimizer = a->layer;
+                return &a->update.segment[k];
+            }
+    }
+    fail_msg("nobody updates %s", name);
+    return NULL;
+}
+
+/* The first match counts; what a group does not say is as without it. */
+static void test_groups(void **state)
+{
+    const struct update_segment *s;
+    const char *by;
+    struct built t;
+
+    (void)state;
+    built_init(&t, BUILD_TRAIN,
+               (const char *[]){
+                   "TRAIN.OPTIMIZER.NAME", "adamw", "TRAIN.WEIGHT_DECAY", "0.03",
+                   "TRAIN.LAYER_DECAY", "0.5", "TRAIN.OPTIMIZER.GROUPS",
+                   "[{match: 'fc.*', name: sgd, lr_scale: 10, weight_decay: 0.2}, {match: "
+                   "'*.bias', weight_decay: 0.1}, {match: 'bn1.*', lr_scale: 4}]",
+                   NULL});
+    assert_int_equal(t.plan.groups.nuse, 2);
+    s = segment_of(&t, "fc.bias", &by);
+    assert_string_equal(by, "sgd");
+    assert_true(s->lr_scale == 10 && s->weight_decay == 0.2f);
+    s = segment_of(&t, "bn1.bias", &by); /* not of the last group */
+    assert_string_equal(by, "adamw");
+    assert_true(s->lr_scale == 1.0f / 1024 && s->weight_decay == 0.1f);
+    s = segment_of(&t, "bn1.weight", &by);
+    assert_string_equal(by, "adamw");
+    assert_true(s->lr_scale == 4.0f / 1024 && s->weight_decay == 0);
+    s = segment_of(&t, "conv1.weight", &by);
+    assert_true(s->lr_scale == 1.0f / 1024 && s->weight_decay == 0.03f);
+    built_release(&t);
+}
+
+/* How many forward nodes of the teacher, or of the net itself, make 16-bit floats. */
+static int half_nodes(const struct built *t, bool teacher)
+{
+    const struct graph *g = t->build.graph;
+    int n = 0;
+
+    for (int i = 0; i < g->nnode; i++) {
+        const struct node *at = g->node[i];
+
+        if (at->phase == PHASE_FORWARD && at->op->nout &&
+            teacher == !strncmp(at->layer, "teacher.", 8))
+            n += dtype_is_half(at->out[0]->dtype);
+    }
+    return n;
+}
+
+/* A teacher computes as the net does; AMP.FP32 may keep it in fp32. */
+static void test_teacher(void **state)
+{
+    static const struct {
+        const char *level, *f32;
+        bool net, teacher;
+    } cases[] = {{"O0", "[]", false, false},
+                 {"O1", "[]", true, true},
+                 {"O2", "[]", true, true},
+                 {"O1", "['teacher.*']", true, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *amp = strcmp(cases[i].level, "O0") != 0 ? "True" : "False";
+        struct built t;
+
+        built_init(&t, BUILD_TRAIN,
+                   (const char *[]){"AMP_ENABLE", amp, "AMP_OPT_LEVEL", cases[i].level,
+                                    "AMP.DTYPE", "fp16", "AMP.FP32", cases[i].f32,
+                                    "MODEL.TEACHER", "x", "LOSSES",
+                                    "[{type: cross_entropy}, {type: distill}]", NULL});
+        assert_non_null(t.plan.teacher);
+        assert_non_null(graph_find(t.build.graph, "teacher.conv1.weight"));
+        assert_int_equal(half_nodes(&t, false) > 0, cases[i].net);
+        assert_int_equal(half_nodes(&t, true) > 0, cases[i].teacher);
+        built_release(&t);
+    }
+}
+
+/* A scale and a backward phase for each loss, where there is a dynamic scale at all. */
+static void test_num_losses(void **state)
+{
+    static const struct {
+        const char *dtype, *scale, *n;
+        int phases;
+    } cases[] = {{"fp16", "dynamic", "1", 1},
+                 {"fp16", "dynamic", "2", 2},
+                 {"fp16", "128.0", "2", 1},
+                 {"bf16", "dynamic", "2", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct built t;
+        int seeds = 0, joins = 0;
+
+        built_init(&t, BUILD_TRAIN,
+                   (const char *[]){"AMP_ENABLE", "True", "AMP.DTYPE", cases[i].dtype,
+                                    "AMP.LOSS_SCALE", cases[i].scale, "AMP.NUM_LOSSES",
+                                    cases[i].n, "LOSSES",
+                                    "[{type: cross_entropy}, {type: cross_entropy, stage: "
+                                    "1}]",
+                                    NULL});
+        for (int k = 0; k < t.build.graph->nnode; k++) {
+            seeds += t.build.graph->node[k]->op == &op_loss_scale;
+            joins += t.build.graph->node[k]->op == &op_grads_join;
+        }
+        assert_int_equal(seeds, cases[i].phases);
+        assert_int_equal(joins, cases[i].phases > 1);
+        built_release(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_input),       cmocka_unit_test(test_mix),
         cmocka_unit_test(test_smoothing),   cmocka_unit_test(test_bce),
         cmocka_unit_test(test_optimizers),  cmocka_unit_test(test_control),
-        cmocka_unit_test(test_layer_decay),
+        cmocka_unit_test(test_layer_decay), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_teacher),     cmocka_unit_test(test_num_losses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ static void test_keys(void **state)
 
     (void)state;
     for (const struct schema *row = schema_table; row->key; row++) {
-        bool read = !strcmp(row->key, "TRAIN.OPTIMIZER.NAME");
+        bool read = !strcmp(row->key, "TRAIN.OPTIMIZER.NAME") ||
+                    !strcmp(row->key, "TRAIN.OPTIMIZER.GROUPS");
 
         if (strncmp(row->key, section, strlen(section)) != 0)
             continue;

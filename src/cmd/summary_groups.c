@@ -1,0 +1,40 @@
+#include "cmd/summary_groups.h"
+
+#include <stdio.h>
+
+#include "base/strbuf.h"
+#include "graph/flat.h"
+
+/* "head.*" or "all others": an optimizer, what is its own, how much it updates. */
+static void print_group(const struct optimizer_groups *g, const struct flat *f, int i)
+{
+    const struct optimizer_group *group = &g->group[i];
+    struct strbuf params = STRBUF_INIT;
+    int64_t n = 0;
+    int tensors = 0;
+
+    for (int k = 0; k < f->ntrained; k++)
+        if (optimizer_group_of(g, f->segment[k].tensor->name) == group) {
+            n += f->segment[k].len;
+            tensors++;
+        }
+    strbuf_add_grouped(&params, n);
+    printf("  %-24s %-8s %12s parameters in %d tensors, rate x %g",
+           group->match ? group->match : "all others",
+           g->use[group->use].optimizer->name, params.buf, tensors, group->lr_scale);
+    if (group->weight_decay.has)
+        printf(", weight decay %g", group->weight_decay.value);
+    putchar('\n');
+    strbuf_release(&params);
+}
+
+void summary_groups_print(const struct session *s, const struct graph *graph)
+{
+    const struct optimizer_groups *g = &s->plan.groups;
+
+    if (g->n == 1 || s->cfg->model.features_only)
+        return;
+    printf("\ngroups of the optimizer\n");
+    for (int i = 0; i < g->n; i++)
+        print_group(g, graph->flat, i);
+}

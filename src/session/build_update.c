@@ -1,0 +1,278 @@
+/*
+ * What follows the losses of a training graph: backward phases, which optimizer updates what, in which process,
+ * and what stands around it (session/build.h).
+ */
+#include "session/build_update.h"
+
+#include "graph/autodiff.h"
+#include "graph/flat.h"
+#include "ops/all_reduce.h"
+#include "ops/batchnorm.h"
+#include "ops/ema.h"
+#include "ops/grad_stats.h"
+#include "ops/grads_accumulate.h"
+#include "ops/grads_join.h"
+#include "ops/loss_scale.h"
+#include "ops/loss_sum.h"
+#include "ops/running_stats.h"
+#include "ops/state.h"
+#include "ops/update_control.h"
+
+/* One backward phase; or with AMP.NUM_LOSSES one for each loss, with its own scale: in a
+ * sum of their gradients the scales could not be told apart. */
+void build_backward(struct build *t, struct builder *b, const struct plan *p)
+{
+    struct loss_scale_attrs seed = {"loss_scale", p->accumulation, p->inject_overflow_at,
+                                    0};
+    size_t len = (size_t)b->g->flat->trained_len * sizeof(float);
+
+    b->phase = PHASE_BACKWARD;
+    if (p->scaler.losses <= 1)
+        autodiff(b, t->loss, loss_scale_(b, &seed));
+    for (int k = 0; p->scaler.losses > 1 && k < p->nloss; k++) {
+        struct loss_share_attrs share = {"loss", p->loss[k].weight};
+
+        seed.own = k + 1;
+        autodiff_at(b, t->each[k], loss_share(b, loss_scale_(b, &seed), &share),
+                    (size_t)k * len);
+    }
+}
+
+static float weight_decay_of(const struct plan *p, const struct optimizer_group *g,
+                             const struct tensor *t)
+{
+    if (g->weight_decay.has)
+        return (float)g->weight_decay.value;
+    return model_decays(p->model->family, t, p->decay_1d) ? (float)p->weight_decay : 0;
+}
+
+/* Those of the parameters that optimizer `use` updates. */
+static void add_segments(struct build *t, const struct plan *p, int use,
+                         const float *scale)
+{
+    const struct flat *f = t->graph->flat;
+
+    for (int i = 0; i < f->ntrained; i++) {
+        const struct segment *s = &f->segment[i];
+        const struct optimizer_group *g = optimizer_group_of(&p->groups, s->tensor->name);
+
+        if (!s->tensor->grad || g->use != use)
+            continue;
+        t->updated[t->nsegment] = s->tensor;
+        t->segment[t->nsegment++] = (struct update_segment){
+            .offset = s->offset,
+            .len = s->len,
+            .lr_scale = scale[i] * (float)g->lr_scale,
+            .weight_decay = weight_decay_of(p, g, s->tensor),
+        };
+    }
+}
+
+/* One for each parameter with a gradient: what is frozen or unused is not touched. */
+void build_segments(struct build *t, const struct plan *p)
+{
+    struct arena *mem = &t->graph->arena;
+    const struct flat *f = t->graph->flat;
+    size_t n = (size_t)f->ntrained;
+    float *scale = arena_new(mem, (size_t)f->nparam * sizeof(*scale));
+
+    layer_scales(p->model->family->layers, f, p->layer_decay, scale);
+    t->segment = arena_new(mem, n * sizeof(*t->segment));
+    t->updated = arena_new(mem, n * sizeof(*t->updated));
+    t->use = arena_new(mem, ((size_t)p->groups.nuse + 1) * sizeof(*t->use));
+    for (int i = 0; i < p->groups.nuse; i++) {
+        t->use[i] = t->nsegment;
+        add_segments(t, p, i, scale);
+    }
+    t->use[p->groups.nuse] = t->nsegment;
+}
+
+/* Where a share may begin that would begin at `at`: at 64 bytes or at a whole tensor. */
+static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
+{
+    int i = 0;
+
+    if (!whole)
+        return at / 16 * 16;
+    while (i < f->ntrained && f->segment[i].offset < at)
+        i++;
+    return i < f->ntrained ? f->segment[i].offset : f->trained_len;
+}
+
+/* This process's pieces of segments `first` to `last`. */
+static void shard_segments(struct shard *s, const struct build *t, int first, int last)
+{
+    for (int i = first; i < last; i++) {
+        struct update_segment u = t->segment[i];
+        int64_t end = s->from + s->len;
+        int64_t from = u.offset > s->from ? u.offset : s->from;
+        int64_t to = u.offset + u.len < end ? u.offset + u.len : end;
+
+        if (from >= to)
+            continue;
+        u.offset = from - s->from;
+        u.len = to - from;
+        s->whole[s->nsegment] = i;
+        s->segment[s->nsegment++] = u;
+    }
+}
+
+/* Equal shares of the trained weights, and this process's pieces of segments. */
+void build_shard(struct build *t, const struct plan *p)
+{
+    struct graph *g = t->graph;
+    const struct flat *f = g->flat;
+    int64_t *begin = arena_new(&g->arena, ((size_t)p->world + 1) * sizeof(*begin));
+    struct shard *s = &t->shard;
+
+    for (int r = 1; r < p->world; r++)
+        begin[r] = shard_cut(f, f->trained_len * r / p->world,
+                             optimizer_groups_trust(&p->groups));
+    begin[p->world] = f->trained_len;
+    *s = (struct shard){.begin = begin, .from = begin[p->group->rank]};
+    s->len = begin[p->group->rank + 1] - s->from;
+    s->segment = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->segment));
+    s->whole = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->whole));
+    s->use = arena_new(&g->arena, ((size_t)p->groups.nuse + 1) * sizeof(*s->use));
+    for (int i = 0; i < p->groups.nuse; i++) {
+        s->use[i] = s->nsegment;
+        shard_segments(s, t, t->use[i], t->use[i + 1]);
+    }
+    s->use[p->groups.nuse] = s->nsegment;
+}
+
+/* The node of one of the optimizers, over the segments that are its own. */
+static void build_one_optimizer(struct build *t, struct builder *b, const struct plan *p,
+                                struct tensor *grads, int use)
+{
+    static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2};
+    const struct optimizer_use *o = &p->groups.use[use];
+    struct tensor *state[OPTIMIZER_STATES] = {NULL};
+    const struct shard *own = &t->shard;
+    const int *at = own->begin ? own->use : t->use;
+    int moments = optimizer_moments(o->optimizer, &o->h);
+    struct update u = {
+        .segment = (own->begin ? own->segment : t->segment) + at[use],
+        .nsegment = at[use + 1] - at[use],
+        .clip_value = (float)p->clip_value,
+    };
+
+    if (plan_rounds(p))
+        u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
+    for (int i = 0; i <= moments; i++)
+        state[i] = graph_state(b, i ? o->optimizer->moment[i - 1] : "weights", memory[i],
+                               DTYPE_F32, i ? 0 : (size_t)own->from * sizeof(float),
+                               own->begin ? own->len : b->g->flat->trained_len);
+    optimizer_node(b, o->optimizer, &u, &o->h, grads, control_tensor(b), state);
+}
+
+/* In each process a node for the same optimizers, whatever its share has of them: moments
+ * of all have the same length. */
+static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
+                            struct tensor *grads)
+{
+    const struct shard *own = &t->shard;
+
+    if (own->begin && own->len)
+        grads = graph_state(b, "own_grads", grads->memory, DTYPE_F32,
+                            grads->offset + (size_t)own->from * sizeof(float), own->len);
+    for (int i = 0; i < p->groups.nuse; i++)
+        if (t->use[i + 1] > t->use[i] && (!own->begin || own->len))
+            build_one_optimizer(t, b, p, grads, i);
+    if (own->begin)
+        all_gather(b, p->group, own->begin,
+                   graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0,
+                               b->g->flat->trained_len));
+}
+
+static void build_ema(struct builder *b, struct tensor *control)
+{
+    int64_t len = b->g->flat->weights_len;
+
+    ema(b, graph_state(b, "weights_and_buffers", MEMORY_WEIGHTS, DTYPE_F32, 0, len),
+        control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
+}
+
+/* In pieces of 25 MiB, as DistributedDataParallel has them. */
+static void build_all_reduce(struct builder *b, const struct plan *p, enum memory m,
+                             int64_t from, int64_t to)
+{
+    enum { PIECE = 25 << 18 };
+
+    for (int64_t at = from; p->group && at < to; at += PIECE) {
+        int64_t len = to - at < PIECE ? to - at : PIECE;
+
+        all_reduce(b, p->group,
+                   graph_state(b, m == MEMORY_WEIGHTS ? "buffers" : "grads", m, DTYPE_F32,
+                               (size_t)at * sizeof(float), len));
+    }
+}
+
+void build_update(struct build *t, struct builder *b, const struct plan *p, bool last)
+{
+    int losses = p->scaler.losses > 1 ? p->scaler.losses : 1;
+    int64_t one = b->g->flat->trained_len, len = losses * one;
+    struct tensor *control = control_tensor(b);
+    struct tensor *grads = graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32, 0, len);
+    struct control_prepare_attrs prepare = {
+        .schedule = p->schedule,
+        .clip_norm = p->clip_norm,
+        .ema_decay = p->ema_decay,
+        .ema_ramp = p->ema_ramp,
+    };
+
+    b->phase = PHASE_UPDATE;
+    if (p->accumulation.group > 1) {
+        struct tensor *sum =
+            graph_state(b, "grads_sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, len);
+
+        grads_accumulate(b, grads, control, sum, p->accumulation);
+        grads = sum;
+    }
+    if (last) {
+        if (p->accumulation.group > 1) /* their sum, once an update; else see buckets */
+            build_all_reduce(b, p, grads->memory, 0, len);
+        if (losses > 1) {
+            struct tensor *joined = graph_state(b, "joined_grads", MEMORY_GRADS, DTYPE_F32,
+                                                (size_t)len * sizeof(float), one);
+
+            grads_join(b, grads, losses, joined, control);
+            grads = joined;
+        }
+        grad_stats(b, grads, control);
+        control_prepare_node(b, control, &prepare);
+        build_optimizer(t, b, p, grads);
+    }
+    running_stats(b, control, p->accumulation, last);
+    if (last && !(p->norms && p->norms->world == p->world))
+        build_all_reduce(b, p, MEMORY_WEIGHTS, b->g->flat->param_len,
+                         b->g->flat->weights_len);
+    if (last && p->ema_on_device)
+        build_ema(b, control);
+    if (last)
+        control_finish_node(b, control, &p->scaler);
+    else
+        control_micro_node(b, control);
+}
+
+/* Without master weights, those that are only used in half have no bits beyond it; and
+ * those of batch norms, if that is wanted. */
+void build_rounding(struct build *t, const struct plan *p)
+{
+    const struct graph *g = t->graph;
+
+    for (int i = 0; i < t->nsegment; i++) {
+        const struct node *n;
+        bool half = false, full = false, norm = false;
+
+        for (int r = 0; (n = tensor_reader(g, t->updated[i], r)); r++) {
+            half |= n->op == g->ops->cast;
+            full |= n->op != g->ops->cast;
+            norm |= n->op == &op_batchnorm;
+        }
+        t->segment[i].round =
+            norm ? p->round_norms : half && !full && !p->master_weights;
+    }
+    for (int i = 0; i < t->shard.nsegment; i++)
+        t->shard.segment[i].round = t->segment[t->shard.whole[i]].round;
+}
