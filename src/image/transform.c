@@ -17,16 +17,6 @@ struct transform_plan {
     bool mirrored; /* by the caller, afterwards */
 };
 
-void transform_segment_fit(const struct transform *t, int w, int h, int *fw, int *fh)
-{
-    bool wide = (int64_t)t->w * h <= (int64_t)t->h * w;
-
-    *fw = wide ? t->w : (int)rint((double)w * t->h / h);
-    *fh = wide ? (int)rint((double)h * t->w / w) : t->h;
-    *fw = *fw < 1 ? 1 : *fw;
-    *fh = *fh < 1 ? 1 : *fh;
-}
-
 /* `resize` times a / b; of an image that is a line, less: its ends are cut
  * off anyway. */
 static int transform_longer(int resize, int a, int b)
@@ -42,24 +32,6 @@ static void transform_centre_size(const struct transform *t, int w, int h, int *
 {
     *rw = w <= h ? t->resize : transform_longer(t->resize, w, h);
     *rh = w <= h ? transform_longer(t->resize, h, w) : t->resize;
-}
-
-int transform_channels(const struct transform *t)
-{
-    return t->channels ? t->channels : IMAGE_RGB;
-}
-
-size_t transform_size(const struct transform *t)
-{
-    int channels = transform_channels(t);
-
-    return t->resize_later ? (size_t)resize_place(t->w, t->h, channels)
-                           : (size_t)t->w * (size_t)t->h * (size_t)channels;
-}
-
-bool transform_segment_fits(const struct transform *t)
-{
-    return t->factor[0] == t->factor[1] && (t->factor[0] == 0 || t->factor[0] == 1);
 }
 
 /* The largest of 8, 4, 2 by which a crop can be shrunken before the resize; else 1. */
