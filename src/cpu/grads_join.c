@@ -6,7 +6,7 @@
 #include "graph/kernel.h"
 #include "ops/grads_join_formula.h"
 
-enum { BLOCK = 2048 }; /* elements whose sum stays in the first cache */
+enum { BLOCK = 2048 }; /* elements whose sum stays in L1 */
 
 static const char *join_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *dev)

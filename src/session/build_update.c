@@ -1,6 +1,6 @@
 /*
- * What follows the losses of a training graph: backward phases, which optimizer updates what, in which process,
- * and what stands around it (session/build.h).
+ * What follows the losses of a training graph (session/build.h): backward phases, which
+ * optimizer updates which segments in which process, and the nodes around the optimizers.
  */
 #include "session/build_update.h"
 
@@ -230,7 +230,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         grads = sum;
     }
     if (last) {
-        if (p->accumulation.group > 1) /* their sum, once an update; else see buckets */
+        if (p->accumulation.group > 1) /* their sum, once per update; else see buckets */
             build_all_reduce(b, p, grads->memory, 0, len);
         if (losses > 1) {
             struct tensor *joined = graph_state(b, "joined_grads", MEMORY_GRADS, DTYPE_F32,
@@ -255,7 +255,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         control_micro_node(b, control);
 }
 
-/* Without master weights, those that are only used in half have no bits beyond it; and
+/* Without master weights, those that are only used in 16 bits are rounded to them; and
  * those of batch norms, if that is wanted. */
 void build_rounding(struct build *t, const struct plan *p)
 {

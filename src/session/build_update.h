@@ -20,7 +20,7 @@ void build_shard(struct build *t, const struct plan *p);
 /* `last`: of an update; else a micro-batch that only accumulates. */
 void build_update(struct build *t, struct builder *b, const struct plan *p, bool last);
 
-/* Which segments are rounded to the half type. */
+/* Which segments are rounded to the 16-bit type. */
 void build_rounding(struct build *t, const struct plan *p);
 
 #endif
