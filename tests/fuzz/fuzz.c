@@ -41,9 +41,8 @@ static void remove_folder(void)
     (void)rmdir(folder);
 }
 
-/* A file in a folder in memory; a heap string. The one before is overwritten: a program
- * that fails leaves no more than that. */
-static char *write_beside(const char *ending, const void *data, size_t size)
+/* The one before is overwritten: a program that fails leaves no more than that. */
+char *fuzz_train(const char *ending, const void *data, size_t size)
 {
     static int made;
     char *path;
@@ -107,9 +106,9 @@ void fuzz_container(const struct container *c, const char *beside, const uint8_t
                     size_t size)
 {
     size_t n = beside && size ? strnlen((const char *)data, size - 1) + 1 : 0;
-    char *other = n > 1 ? write_beside(beside, data, n - 1) : NULL, *path;
+    char *other = n > 1 ? fuzz_train(beside, data, n - 1) : NULL, *path;
 
-    path = write_beside(c->ending, data + n, size - n);
+    path = fuzz_train(c->ending, data + n, size - n);
     read_samples(c, path, false);
     read_samples(c, path, true);
     if (other)

@@ -15,6 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A file with these bytes, in memory; its path is good until the next call. */
 const char *fuzz_file(const void *data, size_t size);
 
+/* A file `train` with an ending, in a folder in memory; a heap string. */
+char *fuzz_train(const char *ending, const void *data, size_t size);
+
 /*
  * A file of a container: its samples are listed as classes and as label maps, and the
  * first of them read. `beside`, if it is no NULL, is the ending of a file beside it, which

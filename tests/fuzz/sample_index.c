@@ -1,0 +1,68 @@
+/* The index of the samples of containers, and that of a folder's files. Their checksums are
+ * made right, or nothing made up would get past them; inputs of an odd size are left as they
+ * are. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "dataset/folder_index.h"
+#include "dataset/sample_index.h"
+
+extern const struct container container_tar;
+
+static void load_samples(const char *path)
+{
+    struct samples s = {.type = &container_tar, .nfile = 3};
+
+    if (sample_index_load(&s, path))
+        for (int64_t i = 0; i < s.base.n; i++)
+            fuzz_expect(s.sample[i].file >= 0 && s.sample[i].file < 3 &&
+                            strlen(s.sample[i].name) < 1 << 20,
+                        "a sample is of a file");
+    free(s.sample);
+    arena_release(&s.mem);
+}
+
+static void load_folder(const char *path)
+{
+    char *dir = path_dirname(path);
+    struct folder f = {.to = class_files_new(dir, dir)};
+
+    f.to->base.nclass = 2;
+    if (folder_index_load(&f, path))
+        for (int64_t i = 0; i < f.to->base.n; i++)
+            fuzz_expect(f.to->file[i].label >= 0 && f.to->file[i].label < 2 &&
+                            strlen(f.to->file[i].path) < 1 << 20,
+                        "a file is of a class");
+    f.to->base.nclass = 0;
+    dataset_close(&f.to->base);
+    free(f.dir);
+    free(dir);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = xmalloc(size + 1);
+    char *path;
+
+    log_mute();
+    memcpy(copy, data, size);
+    if (size % 2 == 0 && size >= 16) {
+        uint64_t sum = XXH3_64bits(copy + 16, size - 16);
+
+        memcpy(copy + 8, &sum, sizeof(sum));
+    }
+    path = fuzz_train(".index", copy, size);
+    load_samples(path);
+    load_folder(path);
+    (void)remove(path);
+    free(path);
+    free(copy);
+    return 0;
+}
