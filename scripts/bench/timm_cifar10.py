@@ -3,8 +3,9 @@
 
 Patch 2, window 4, 48 features; batch 128, AdamW, cosine schedule per step with warm-up,
 weight decay 0.05 not on vectors and position biases, gradients clipped to a norm of 5,
-drop path 0.1, smoothed labels, 4-pixel crop and flip, an EMA of the weights. fp32, or
-bf16 by autocast. The data set is one uint8 array in memory.
+drop path 0.1, smoothed labels, 4-pixel crop and flip, an EMA of the weights whose decay
+grows as TRAIN.EMA.RAMP_STEPS has it. fp32, or bf16 by autocast. The data set is one uint8
+array in memory.
 
     timm_cifar10.py DATA [--epochs 20] [--dtype fp32|bf16] [--threads 2] [--seed 0]
                     [--eval-every 1] [--max-steps N] [--csv FILE]
@@ -13,6 +14,7 @@ DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per evaluation;
 them as a table that scripts/plot.py draws.
 """
 import argparse
+import copy
 import math
 import os
 import time
@@ -24,6 +26,7 @@ from timm.models.swin_transformer import SwinTransformer
 from pytorch_cifar10 import augment, load, to_input
 
 LR, WARM_LR, MIN_LR, CLIP, BATCH, WARMUP = 1e-3, 1e-6, 1e-5, 5.0, 128, 2
+EMA_DECAY, EMA_RAMP = 0.999, 2000
 
 
 def rate(step, warm, total):
@@ -31,6 +34,13 @@ def rate(step, warm, total):
     if step < warm:
         return WARM_LR + (LR - WARM_LR) * step / warm
     return MIN_LR + (LR - MIN_LR) / 2 * (1 + math.cos(math.pi * (step - warm) / (total - warm)))
+
+
+@torch.no_grad()
+def follow(ema, model, update):
+    """One update of the EMA, from 1: as src/ops/control_formula.h has its decay."""
+    decay = EMA_DECAY * (1 - math.exp(-update / EMA_RAMP))
+    torch._foreach_lerp_(list(ema.parameters()), list(model.parameters()), 1 - decay)
 
 
 @torch.no_grad()
@@ -69,8 +79,7 @@ def main():
     opt = torch.optim.AdamW(
         [{"params": [q for (_, q), f in zip(named, plain) if not f], "weight_decay": 0.05},
          {"params": [q for (_, q), f in zip(named, plain) if f], "weight_decay": 0.0}], lr=LR)
-    ema = torch.optim.swa_utils.AveragedModel(
-        model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.999), use_buffers=True)
+    ema = copy.deepcopy(model)
     n = len(train[0]) // BATCH
     total, warm, step = a.epochs * n, WARMUP * n, 0
     began = time.time()
@@ -91,7 +100,7 @@ def main():
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             opt.step()
-            ema.update_parameters(model)
+            follow(ema, model, step + 1)
             step, seen, loss_sum = step + 1, seen + len(pick), loss_sum + loss.item()
             if a.max_steps and step == 5:
                 t0, seen = time.time(), 0  # warm
