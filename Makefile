@@ -67,6 +67,7 @@ BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)
 
 all: $(BIN) ## build ./trainc
 include tests/emulator/emulator.mk
+include tests/tiles/tiles.mk
 
 $(BIN): $(OBJ)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)

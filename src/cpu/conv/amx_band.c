@@ -26,14 +26,14 @@ INLINE void multiply_2x2(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
             fetch(prefetch);
-            _tile_loadd(6, pw, LINE);
-            _tile_loadd(4, px, bytes);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(7, pw + b->panel, LINE);
-            _tile_dpbf16ps(1, 4, 7);
-            _tile_loadd(5, px + next, bytes);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
+            tile_load(6, pw, LINE);
+            tile_load(4, px, bytes);
+            tile_multiply(0, 4, 6);
+            tile_load(7, pw + b->panel, LINE);
+            tile_multiply(1, 4, 7);
+            tile_load(5, px + next, bytes);
+            tile_multiply(2, 5, 6);
+            tile_multiply(3, 5, 7);
         }
     }
     sums_store(sum);
@@ -51,15 +51,15 @@ INLINE void multiply_4x1(const struct amx_band *b, ptrdiff_t x, ptrdiff_t w, int
 
         for (int i = 0; i < b->steps; i++, px += depth, pw += depth * LANES) {
             fetch(prefetch);
-            _tile_loadd(6, pw, LINE);
-            _tile_loadd(4, px, bytes);
-            _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(5, px + next, bytes);
-            _tile_dpbf16ps(1, 5, 6);
-            _tile_loadd(4, px + 2 * next, bytes);
-            _tile_dpbf16ps(2, 4, 6);
-            _tile_loadd(5, px + 3 * next, bytes);
-            _tile_dpbf16ps(3, 5, 6);
+            tile_load(6, pw, LINE);
+            tile_load(4, px, bytes);
+            tile_multiply(0, 4, 6);
+            tile_load(5, px + next, bytes);
+            tile_multiply(1, 5, 6);
+            tile_load(4, px + 2 * next, bytes);
+            tile_multiply(2, 4, 6);
+            tile_load(5, px + 3 * next, bytes);
+            tile_multiply(3, 5, 6);
         }
     }
     sums_store(sum);

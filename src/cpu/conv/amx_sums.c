@@ -11,14 +11,14 @@ ISA void amx_multiply_2x2(const struct amx_blocks *b, float sum[4][TILE], bool f
     for (int i = 0; i < b->steps; i++) {
         const ptrdiff_t at = (ptrdiff_t)i * DEPTH, pair = at * LANES;
 
-        _tile_loadd(6, b->right[0] + pair, LINE);
-        _tile_loadd(4, b->left[0] + at, bytes);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b->right[1] + pair, LINE);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, b->left[1] + at, bytes);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        tile_load(6, b->right[0] + pair, LINE);
+        tile_load(4, b->left[0] + at, bytes);
+        tile_multiply(0, 4, 6);
+        tile_load(7, b->right[1] + pair, LINE);
+        tile_multiply(1, 4, 7);
+        tile_load(5, b->left[1] + at, bytes);
+        tile_multiply(2, 5, 6);
+        tile_multiply(3, 5, 7);
     }
     sums_store(sum);
 }
@@ -34,15 +34,15 @@ ISA void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool f
     for (int i = 0; i < b->steps; i++) {
         const ptrdiff_t at = (ptrdiff_t)i * DEPTH;
 
-        _tile_loadd(6, b->right[0] + at * LANES, LINE);
-        _tile_loadd(4, b->left[0] + at, bytes);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(5, b->left[1] + at, bytes);
-        _tile_dpbf16ps(1, 5, 6);
-        _tile_loadd(4, b->left[2] + at, bytes);
-        _tile_dpbf16ps(2, 4, 6);
-        _tile_loadd(5, b->left[3] + at, bytes);
-        _tile_dpbf16ps(3, 5, 6);
+        tile_load(6, b->right[0] + at * LANES, LINE);
+        tile_load(4, b->left[0] + at, bytes);
+        tile_multiply(0, 4, 6);
+        tile_load(5, b->left[1] + at, bytes);
+        tile_multiply(1, 5, 6);
+        tile_load(4, b->left[2] + at, bytes);
+        tile_multiply(2, 4, 6);
+        tile_load(5, b->left[3] + at, bytes);
+        tile_multiply(3, 5, 6);
     }
     sums_store(sum);
 }
@@ -53,17 +53,17 @@ ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool fi
 
     for (int i = 0; i < TILE; i++)
         ones[i] = 0x3f803f80; /* two of bf16's */
-    written();
-    _tile_loadd(4, ones, LINE);
+    tiles_written();
+    tile_load(4, ones, LINE);
     if (first)
-        _tile_zero(0);
+        tile_zero(0);
     else
-        _tile_loadd(0, sum, LINE);
+        tile_load(0, sum, LINE);
     for (int i = 0; i < steps; i++) {
-        _tile_loadd(6, right + (ptrdiff_t)i * DEPTH * LANES, LINE);
-        _tile_dpbf16ps(0, 4, 6);
+        tile_load(6, right + (ptrdiff_t)i * DEPTH * LANES, LINE);
+        tile_multiply(0, 4, 6);
     }
-    _tile_stored(0, sum, LINE);
+    tile_store(0, sum, LINE);
 }
 
 ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,

@@ -12,16 +12,17 @@
 #include <stdint.h>
 
 #include "cpu/conv/conv.h"
+#include "cpu/tiles.h"
 
 #define ISA                                                                              \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")))
 #define INLINE ISA static inline __attribute__((always_inline))
 
 enum {
-    LANES = 16,
+    LANES = TILE_ROWS,
     TILE = LANES * LANES, /* sums of a tile */
-    LINE = 64,            /* bytes of a row of a tile */
-    DEPTH = 32,           /* bf16 in a row of a tile */
+    LINE = TILE_LINE,
+    DEPTH = TILE_DEPTH,
 };
 
 /* Channels are multiples of 16; those of 32 fill a row of a tile. */
@@ -38,57 +39,40 @@ static inline size_t align64(size_t n)
 /* The tiles of the calling thread until tiles_end(). */
 INLINE void tiles_begin(int depth)
 {
-    struct {
-        uint8_t palette, start_row, zero[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } __attribute__((aligned(64))) config = {.palette = 1};
+    struct tile_shapes shapes = tile_shapes(depth);
 
-    for (int i = 0; i < 8; i++) {
-        config.row_bytes[i] = LINE;
-        config.rows[i] = LANES;
-    }
-    config.row_bytes[4] = config.row_bytes[5] = (uint16_t)(depth * 2);
-    config.rows[6] = config.rows[7] = (uint8_t)(depth / 2);
-    __asm__ volatile("" ::: "memory"); /* gcc takes only its first bytes for read */
-    _tile_loadconfig(&config);
+    tiles_written(); /* gcc takes only its first bytes for read */
+    tile_config(&shapes);
 }
 
 INLINE void tiles_end(void)
 {
-    _tile_release();
-}
-
-/* Stores before this are done after it: tile loads do not tell the compiler what they
- * read. */
-INLINE void written(void)
-{
-    __asm__ volatile("" ::: "memory");
+    tile_release();
 }
 
 /* The four sums. */
 INLINE void sums_zero(void)
 {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    tile_zero(0);
+    tile_zero(1);
+    tile_zero(2);
+    tile_zero(3);
 }
 
 INLINE void sums_load(float sum[4][TILE])
 {
-    _tile_loadd(0, sum[0], LINE);
-    _tile_loadd(1, sum[1], LINE);
-    _tile_loadd(2, sum[2], LINE);
-    _tile_loadd(3, sum[3], LINE);
+    tile_load(0, sum[0], LINE);
+    tile_load(1, sum[1], LINE);
+    tile_load(2, sum[2], LINE);
+    tile_load(3, sum[3], LINE);
 }
 
 INLINE void sums_store(float sum[4][TILE])
 {
-    _tile_stored(0, sum[0], LINE);
-    _tile_stored(1, sum[1], LINE);
-    _tile_stored(2, sum[2], LINE);
-    _tile_stored(3, sum[3], LINE);
+    tile_store(0, sum[0], LINE);
+    tile_store(1, sum[1], LINE);
+    tile_store(2, sum[2], LINE);
+    tile_store(3, sum[3], LINE);
 }
 
 /* v[i] lane j becomes v[j] lane i. */

@@ -1,0 +1,143 @@
+/*
+ * AMX's tile instructions in plain C (cpu/tiles.h), as Intel's manual has them
+ * (Architecture Instruction Set Extensions Programming Reference, chapter 3). What a
+ * processor answers with #GP or #UD ends the test here.
+ */
+#define TILES_MODEL
+#include "cpu/tiles.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "cpu/amx.h"
+
+enum { TILES = 8 };
+
+/* What is around the tiles is AVX-512. */
+bool amx_usable(void)
+{
+    return __builtin_cpu_supports("avx512bf16");
+}
+
+static _Thread_local struct {
+    bool on;
+    struct tile_shapes shape;
+    uint8_t tile[TILES][TILE_ROWS][TILE_LINE];
+} model;
+
+/* Its rows; in bytes, how long they are. */
+static int rows_of(int t, int *bytes)
+{
+    if (!model.on || t < 0 || t >= TILES)
+        BUG("tile %d is used without a configuration", t);
+    *bytes = model.shape.row_bytes[t];
+    return model.shape.rows[t];
+}
+
+void tile_config(const struct tile_shapes *s)
+{
+    if (s->palette != 1 || s->start_row)
+        BUG("no configuration of tiles");
+    for (int t = 0; t < 16; t++)
+        if (t < TILES ? !s->rows[t] || s->rows[t] > TILE_ROWS || !s->row_bytes[t] ||
+                            s->row_bytes[t] > TILE_LINE || s->row_bytes[t] % 4
+                      : s->rows[t] || s->row_bytes[t])
+            BUG("tile %d has %d rows of %d bytes", t, s->rows[t], s->row_bytes[t]);
+    memset(&model, 0, sizeof(model));
+    model.shape = *s;
+    model.on = true;
+}
+
+void tile_release(void)
+{
+    memset(&model, 0, sizeof(model));
+}
+
+void tile_zero(int t)
+{
+    int bytes;
+
+    (void)rows_of(t, &bytes);
+    memset(model.tile[t], 0, sizeof(model.tile[t]));
+}
+
+void tile_load(int t, const void *from, int64_t stride)
+{
+    int bytes, rows = rows_of(t, &bytes);
+
+    tile_zero(t);
+    for (int i = 0; i < rows; i++)
+        memcpy(model.tile[t][i], (const char *)from + i * stride, (size_t)bytes);
+}
+
+void tile_store(int t, void *to, int64_t stride)
+{
+    int bytes, rows = rows_of(t, &bytes);
+
+    for (int i = 0; i < rows; i++)
+        memcpy((char *)to + i * stride, model.tile[t][i], (size_t)bytes);
+}
+
+/* Subnormals as zero, whose sign no test looks at. */
+static float flushed(float v)
+{
+    return fabsf(v) < 0x1p-126f ? 0 : v;
+}
+
+#define FAST __attribute__((target("avx512f,avx512bw,avx512vl")))
+
+/* A row of bf16 as floats. */
+FAST static void widen(const uint8_t *row, int n, float *to)
+{
+    for (int i = 0; i < n; i++) {
+        uint16_t h;
+
+        memcpy(&h, row + 2 * i, sizeof(h));
+        to[i] = bf16_to_float(h);
+    }
+    for (int i = 0; i < n; i++)
+        to[i] = flushed(to[i]);
+}
+
+/*
+ * Of each element two sums, of the pairs' first and of their second values; then both are
+ * added to what is there. A product of two bf16 is a whole float, so that a sum rounds
+ * once, as a fused multiply-add does.
+ */
+FAST static void multiply_row(const float left[TILE_DEPTH], float (*right)[2][TILE_ROWS],
+                              int pairs, float *to)
+{
+    float part[2][TILE_ROWS] = {{0}};
+
+    for (int k = 0; k < pairs; k++)
+        for (int n = 0; n < TILE_ROWS; n++) {
+            part[0][n] += left[2 * k] * right[k][0][n];
+            part[1][n] += left[2 * k + 1] * right[k][1][n];
+        }
+    for (int n = 0; n < TILE_ROWS; n++)
+        to[n] = flushed(flushed(to[n]) + flushed(part[0][n] + part[1][n]));
+}
+
+FAST void tile_multiply(int sum, int left, int right)
+{
+    int bytes[3], rows = rows_of(sum, &bytes[0]), pairs = rows_of(right, &bytes[2]);
+    float wide[TILE_ROWS][2][TILE_ROWS], x[TILE_DEPTH], to[TILE_ROWS];
+
+    if (rows_of(left, &bytes[1]) != rows || bytes[1] / 4 != pairs ||
+        bytes[2] != bytes[0] || sum == left || sum == right || left == right)
+        BUG("tiles %d, %d and %d do not fit", sum, left, right);
+    for (int k = 0; k < pairs; k++) {
+        widen(model.tile[right][k], TILE_DEPTH, x);
+        for (int n = 0; n < TILE_DEPTH; n++)
+            wide[k][n % 2][n / 2] = x[n];
+    }
+    for (int row = 0; row < rows; row++) {
+        widen(model.tile[left][row], 2 * pairs, x);
+        memcpy(to, model.tile[sum][row], sizeof(to));
+        multiply_row(x, wide, pairs, to);
+        memcpy(model.tile[sum][row], to, sizeof(to));
+    }
+}
