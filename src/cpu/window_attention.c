@@ -1,7 +1,8 @@
 /*
  * Window attention on the CPU. A task is a head of a window of an image; loops->attention
- * does it (cpu/simd/attention.inc). Tasks go head after head, so that the head's bias,
- * spread to a value per pair of tokens, stays in the cache for all of its windows.
+ * does it (cpu/simd/attention.inc), or in bf16 with AMX cpu/simd/attention_amx.inc. Tasks
+ * go head after head, so that the head's bias, spread to a value per pair of tokens, stays
+ * in the cache for all of its windows.
  *
  * Sums over windows (of the table, logit_scale and pad) do not depend on the number of
  * threads: each head's tasks are cut into a number of units that follows from the shape,
@@ -17,6 +18,7 @@
 
 #include "cpu/device.h"
 #include "cpu/kernels.h"
+#include "cpu/simd/attention_amx.h"
 #include "cpu/simd/attention_loops.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
@@ -27,6 +29,7 @@ enum { UNITS = 96 }; /* of the gradient, about: of all heads */
 struct attention_state {
     struct window_attention_size size;
     bool gradient;
+    bool amx;
     int units;     /* of a head */
     int64_t rows;  /* of the table, or 0 */
     int64_t sums;  /* floats of a unit: table, logit_scale, pad */
@@ -49,10 +52,18 @@ struct piece {
     float *scratch;
 };
 
+static int64_t scratch_of(const struct attention_state *st, int lanes)
+{
+    struct attention_room r;
+
+    return st->amx ? attention_amx_room(st->size.tokens, st->size.head, st->gradient)
+                   : attention_room(&r, lanes, st->size.tokens, st->size.head,
+                                    st->gradient, NULL);
+}
+
 static int64_t piece_of(const struct attention_state *st, int lanes, float *base,
                         struct piece *p)
 {
-    struct attention_room r;
     int64_t at = 0, tokens = st->size.tokens, keys = attention_keys(lanes, (int)tokens);
     int64_t pairs = st->rows ? tokens * keys : 0;
 
@@ -64,7 +75,7 @@ static int64_t piece_of(const struct attention_state *st, int lanes, float *base
     p->query = (int *)(void *)attention_take(base, &at, tokens);
     p->prefetch = (int *)(void *)attention_take(base, &at, tokens);
     p->scratch = base ? base + at : NULL;
-    return at + attention_room(&r, lanes, (int)tokens, st->size.head, st->gradient, NULL);
+    return at + scratch_of(st, lanes);
 }
 
 static const char *attention_claim(struct region *r, struct graph *g, struct node *n,
@@ -83,6 +94,7 @@ static const char *attention_claim(struct region *r, struct graph *g, struct nod
     if (st->gradient && n->in[WINDOW_ATTENTION_GRAD_DY]->dtype != qkv->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
+    st->amx = dev->amx && qkv->dtype == DTYPE_BF16 && dev->loops->lanes == 16;
     st->size = window_attention_size(n);
     for (int o = 0; o < WINDOW_ATTENTION_OPTIONS; o++)
         st->option[o] = window_attention_slot(n, (enum window_attention_option)o);
@@ -300,7 +312,10 @@ static void forward_thread(void *arg, int thread)
     cpu_part(tasks * j->st->size.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         place_task(&at, i, i + 1 < hi);
-        j->dev->loops->attention->forward(&at.a);
+        if (j->st->amx)
+            attention_amx_forward(&at.a);
+        else
+            j->dev->loops->attention->forward(&at.a);
     }
 }
 
@@ -348,7 +363,10 @@ static void grad_unit(struct place *at, int head, int unit, bool more)
     at->a.dpad = sums + st->rows + 1;
     for (int64_t i = tasks * unit / st->units; i < end; i++) {
         place_task(at, head * tasks + i, more || i + 1 < end);
-        j->dev->loops->attention->grad(&at->a);
+        if (st->amx)
+            attention_amx_grad(&at->a);
+        else
+            j->dev->loops->attention->grad(&at->a);
     }
     if (at->a.dbias)
         gather_bias(at, sums);

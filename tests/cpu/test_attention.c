@@ -1,13 +1,15 @@
 /*
  * Attention and mixing within windows in bf16 with the loops of every instruction set
- * that this processor has, fast or not: a run on it might take fp32 alone. And sums over
- * windows that do not depend on the number of threads.
+ * that this processor has, fast or not: a run on it might take fp32 alone; and with AMX's
+ * tiles (tests/tiles/tiles.mk has them in plain C). And sums over windows that do not
+ * depend on the number of threads.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases/case_run.h"
+#include "cpu/amx.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 #include "ops/reference.h"
@@ -75,19 +77,21 @@ static void compare(const char *isa, const char *row, const struct case_value *w
                  error / (norm + 1e-30), most, top);
 }
 
-static void compare_row(const struct op_case *row, const struct loops *loops)
+static void compare_row(const struct op_case *row, const struct loops *loops, bool amx)
 {
     struct device *ref = backend_ref.open(&(const struct device_options){0});
     struct device *dev = backend_cpu.open(&(const struct device_options){0});
     struct result want, got;
 
     dev->loops = loops;
+    dev->amx = amx;
     run(&want, row, &backend_ref, ref, &(const struct case_options){.round = DTYPE_BF16});
     run(&got, row, &backend_cpu, dev,
         &(const struct case_options){.dtype = DTYPE_BF16, .round = DTYPE_BF16});
     assert_int_equal(got.values.n, want.values.n);
     for (int i = 0; i < want.values.n; i++)
-        compare(loops->isa, row->name, &want.values.item[i], &got.values.item[i]);
+        compare(amx ? "AMX" : loops->isa, row->name, &want.values.item[i],
+                &got.values.item[i]);
     for (int i = 0; i < got.run.program->nregion; i++)
         assert_true(got.run.program->region[i]->kernel != &kernel_reference);
     release(&want);
@@ -104,30 +108,42 @@ static void test_bf16(void **state)
     (void)state;
     for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
         for (int i = 0; (row = row_at(i)); i++, rows++)
-            compare_row(row, tables[t]);
+            compare_row(row, tables[t], false);
         if (tables[t] == loops_best())
             break;
     }
     assert_true(rows >= 21);
 }
 
-static void test_threads(void **state)
+static void test_amx(void **state)
+{
+    const struct op_case *row;
+    int rows = 0;
+
+    (void)state;
+    if (!amx_usable())
+        skip();
+    for (; (row = row_at(rows)); rows++)
+        compare_row(row, loops_best(), true);
+    assert_true(rows >= 21);
+}
+
+static void check_threads(const struct case_options *o)
 {
     const struct op_case *row;
 
-    (void)state;
     for (int i = 0; (row = row_at(i)); i++) {
         struct result one;
         struct device *dev =
             backend_cpu.open(&(const struct device_options){.threads = 1});
 
-        run(&one, row, &backend_cpu, dev, &(const struct case_options){0});
+        run(&one, row, &backend_cpu, dev, o);
         for (int threads = 2; threads <= 7; threads += 5) {
             struct device *more =
                 backend_cpu.open(&(const struct device_options){.threads = threads});
             struct result r;
 
-            run(&r, row, &backend_cpu, more, &(const struct case_options){0});
+            run(&r, row, &backend_cpu, more, o);
             for (int k = 0; k < one.values.n; k++)
                 if (memcmp(one.values.item[k].v, r.values.item[k].v,
                            (size_t)one.values.item[k].n * sizeof(float)) != 0)
@@ -141,12 +157,31 @@ static void test_threads(void **state)
     }
 }
 
+static void test_threads(void **state)
+{
+    (void)state;
+    check_threads(&(const struct case_options){0});
+}
+
+static void test_amx_threads(void **state)
+{
+    (void)state;
+    if (!amx_usable())
+        skip();
+    check_threads(&(const struct case_options){.dtype = DTYPE_BF16});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_amx),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_amx_threads),
     };
 
+#ifdef TILES_MODEL
+    cmocka_set_test_filter("test_amx*");
+#endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

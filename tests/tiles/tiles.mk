@@ -1,8 +1,8 @@
 # Programs of tests/cpu/ once more, with AMX's tiles in plain C (src/cpu/tiles.h): what is
 # written for tiles is tested on processors that have AVX-512 BF16 and no tiles.
-TILES      := $(wildcard src/cpu/conv/amx*.c)
+TILES      := $(wildcard src/cpu/conv/amx*.c) src/cpu/simd/attention_amx.c
 TILES_OBJ  := $(TILES:%.c=$B/tiles/%.o) $B/tests/tiles/model.o
-TILES_TEST := $B/tests/tiles/conv
+TILES_TEST := $B/tests/tiles/conv $B/tests/tiles/attention
 TEST       += $(TILES_TEST)
 $B/tiles/tests/%.o: override CPPFLAGS += -I.
 $B/tests/tiles/model.o: override CFLAGS += -O3
