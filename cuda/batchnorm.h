@@ -6,6 +6,7 @@
 #include "graph/kernel.h"
 #include "ops/control.h"
 #include "ops/dropout_formula.h"
+#include "ops/share.h"
 
 /* Blocks of a reduction on each multiprocessor: what fits at once with its registers. */
 enum { STATS_BLOCKS = 4, GRAD_BLOCKS = 2 };
@@ -46,6 +47,7 @@ struct channel_mask {
     uint32_t salt;
     float rate;
     int64_t pixels;
+    struct share share;
 };
 
 /* The factors of N channels of a sample, until row `end`. */
@@ -63,7 +65,7 @@ template <int N> struct masked {
         end = (row / m.pixels + 1) * m.pixels;
         seed = m.control->seed;
         micro = (uint64_t)m.control->micro;
-        first = (uint64_t)(row / m.pixels * channels + channel);
+        first = (uint64_t)(share_image(m.share, row / m.pixels) * channels + channel);
         if constexpr (N % 4)
             for (int k = 0; k < N; k++)
                 factor[k] =

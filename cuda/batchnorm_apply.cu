@@ -255,7 +255,7 @@ channel_mask channel_mask_of(const struct node *drop, const struct tensor *x,
     const struct dropout_attrs *a = (const struct dropout_attrs *)drop->attrs;
 
     return {(const struct control *)control, (uint32_t)a->salt, a->rate,
-            x->dim[2] * x->dim[3]};
+            x->dim[2] * x->dim[3], a->share};
 }
 
 static affine affine_of(const struct step *s, const operand *m)

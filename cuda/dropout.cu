@@ -23,6 +23,7 @@ struct dropout_mask {
     const struct control *control;
     uint32_t salt;
     float rate;
+    struct share share;
 };
 
 static const char *dropout_claim(struct region *r, struct graph *, struct node *n,
@@ -43,9 +44,30 @@ static const char *dropout_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
+/* Those of four elements from i on where the batch is one of several; `image` elements are
+ * an image. */
+__device__ static inline void shared_factors(const dropout_mask &m, uint64_t seed,
+                                             uint64_t micro, int64_t i, int64_t image,
+                                             float *factor)
+{
+    if (image % 4 == 0) {
+        int64_t at = share_element(m.share, i, image);
+        struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)at / 4);
+
+        for (int j = 0; j < 4; j++)
+            factor[j] = dropout_factor(r.v[j], m.rate);
+        return;
+    }
+    for (int j = 0; j < 4; j++) { /* dropout2d counts channels as this counts elements */
+        int64_t at = share_element(m.share, i + j, image);
+
+        factor[j] = dropout2d_factor(seed, micro, m.salt, (uint64_t)at, m.rate);
+    }
+}
+
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
-    dropout_each(const T *x, T *y, int64_t n, dropout_mask m)
+    dropout_each(const T *x, T *y, int64_t n, int64_t image, dropout_mask m)
 {
     constexpr int N = vec<T>::N;
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) * N;
@@ -53,6 +75,11 @@ __global__ void __launch_bounds__(BLOCK)
     float factor[N];
 
     for (int k = 0; k < N && i + k < n; k += 4) {
+        if (m.share.every > 1) {
+            shared_factors(m, seed, micro, i + k, image, factor + k);
+            continue;
+        }
+
         struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)(i + k) / 4);
 
         for (int j = 0; j < 4; j++)
@@ -106,8 +133,9 @@ template <class T, int N>
 __global__ void __launch_bounds__(BLOCK)
     drop_samples(const T *x, T *y, samples s, dropout_mask m)
 {
+    int64_t sample = blockIdx.x / (unsigned)s.chunks;
     float factor = drop_path_factor(m.control->seed, (uint64_t)m.control->micro, m.salt,
-                                    blockIdx.x / (unsigned)s.chunks, m.rate);
+                                    (uint64_t)share_image(m.share, sample), m.rate);
 
     scale_chunk<T, N>(x, y, s, &factor);
 }
@@ -118,7 +146,8 @@ __global__ void __launch_bounds__(BLOCK)
 {
     SHARED_BYTES(bytes);
     float *factor = reinterpret_cast<float *>(bytes);
-    int64_t first = (int64_t)(blockIdx.x / (unsigned)s.chunks) * s.channels;
+    int64_t sample = blockIdx.x / (unsigned)s.chunks;
+    int64_t first = share_image(m.share, sample) * s.channels;
     uint64_t seed = m.control->seed, micro = (uint64_t)m.control->micro;
 
     /* dropout2d_factor() of all channels, with a Philox block for four */
@@ -164,7 +193,7 @@ static void dropout_run(struct step *s, struct device *dev)
     const struct tensor *t = s->out_tensor[0];
     int64_t n = tensor_len(t);
     dropout_mask m = {(const struct control *)s->in[DROPOUT_CONTROL], (uint32_t)a->salt,
-                      a->rate};
+                      a->rate, a->share};
     int64_t row = s->node->op == &op_dropout2d ? t->dim[IMAGE_C] : n / t->dim[0];
 
     if (!n)
@@ -172,7 +201,7 @@ static void dropout_run(struct step *s, struct device *dev)
     WITH_DTYPE(t->dtype, T, {
         if (s->node->op == &op_dropout)
             LAUNCH(dev, dropout_each<T>, cuda_blocks(n, BLOCK, vec<T>::N), BLOCK, 0,
-                   (const T *)s->in[DROPOUT_X], (T *)s->out[0], n, m);
+                   (const T *)s->in[DROPOUT_X], (T *)s->out[0], n, n / t->dim[0], m);
         else if (row % vec<T>::N == 0)
             run_samples<T, vec<T>::N>(s, dev, m);
         else

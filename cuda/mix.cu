@@ -46,14 +46,14 @@ struct mix_dims {
 
 /* lam may be NULL. */
 __global__ void __launch_bounds__(DRAW_BLOCK)
-    draw_mixes(mix_rule rule, int mode, mix_dims p, const control *c,
+    draw_mixes(mix_rule rule, int mode, struct share share, mix_dims p, const control *c,
                struct mix_draw *draw, float *lam)
 {
     int i = (int)(blockIdx.x * DRAW_BLOCK + threadIdx.x);
 
     if (i >= p.samples)
         return;
-    draw[i] = mix_draw(&rule, c->seed, (uint64_t)c->micro, mix_drawer(mode, i, p.samples),
+    draw[i] = mix_draw(&rule, c->seed, (uint64_t)c->micro, mix_drawer(mode, share, i, p.samples),
                        p.height, p.width);
     if (lam)
         lam[i] = draw[i].lam;
@@ -189,7 +189,7 @@ static void mix_run(struct step *s, struct device *dev)
                   (int)t->dim[IMAGE_C]};
 
     LAUNCH(dev, draw_mixes, cuda_blocks(p.samples, DRAW_BLOCK, 1), DRAW_BLOCK, 0, rule,
-           a->mode, p, (const struct control *)s->in[MIX_CONTROL],
+           a->mode, a->share, p, (const struct control *)s->in[MIX_CONTROL],
            (struct mix_draw *)s->workspace, (float *)s->out[MIX_LAM]);
     WITH_DTYPE(t->dtype, T, {
         if (*(const int64_t *)s->state)

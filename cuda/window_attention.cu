@@ -36,6 +36,7 @@ attention attention_of_node(const struct node *n)
     k.scale = a->scale;
     k.rate = a->dropout;
     k.salt = (uint32_t)a->salt;
+    k.share = a->share;
     k.vectors = z.head % (16 / (int)dtype_size(n->in[0]->dtype)) == 0;
     return k;
 }

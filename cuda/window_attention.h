@@ -31,6 +31,7 @@ struct attention {
     int offsets, centre; /* rows of the table; that of a token with itself */
     float scale, rate;
     uint32_t salt;
+    struct share share;
     const float *table, *logit_scale, *pad; /* or NULL */
     const struct control *control;          /* NULL: no dropout */
     bool vectors;                           /* a head's features are whole vectors */
@@ -92,6 +93,7 @@ HOST_DEVICE static inline int attention_copied(const attention &k)
 
 struct unit {
     int64_t pixel; /* the first of its image */
+    int64_t drawn; /* and as dropout counts it */
     int window, head;
     float scale;
 };
@@ -101,7 +103,9 @@ __device__ static inline unit unit_of(const attention &k, int64_t index, int hea
     float scale =
         k.logit_scale ? (float)window_attention_scale(k.logit_scale[head]) : k.scale;
 
-    return {index / k.windows * k.pixels, (int)(index % k.windows), head, scale};
+    return {index / k.windows * k.pixels,
+            share_image(k.share, index / k.windows) * k.pixels,
+            (int)(index % k.windows), head, scale};
 }
 
 /* The block's tile of a unit: neighbouring blocks have tiles of one unit, then heads. */

@@ -38,7 +38,7 @@ __device__ static inline float mask_of(const attention &k, const unit &u, int pi
     if (!k.control)
         return 1;
 
-    uint64_t row = (uint64_t)((u.pixel + pixel) * k.heads + u.head);
+    uint64_t row = (uint64_t)((u.drawn + pixel) * k.heads + u.head);
     struct philox r = window_attention_block(k.control->seed, (uint64_t)k.control->micro,
                                              k.salt, row, k.tokens, j);
     uint32_t low = j % 2 ? r.v[1] : r.v[0], high = j % 2 ? r.v[3] : r.v[2];

@@ -77,6 +77,18 @@ void case_batchnorm_finalize(struct case_build *c, const struct op_case *row,
     case_output(c, f[BATCHNORM_FINALIZE_SHIFT]);
 }
 
+void case_batchnorm_sync(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    struct batchnorm_sync_attrs a = {"bn", row->norms};
+    struct tensor *in[] = {vector(c, "sum", s, CASE_SIGNED),
+                           vector(c, "squares", s, CASE_UNIT)};
+    struct tensor **out = node(c->b, &op_batchnorm_sync, "bn", &a, in, 2)->producer->out;
+
+    case_output(c, out[0]);
+    case_output(c, out[1]);
+}
+
 void case_batchnorm_fold(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)
 {

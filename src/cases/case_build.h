@@ -24,6 +24,7 @@ case_build_fn case_batchnorm_parts;
 case_build_fn case_batchnorm_stats;
 case_build_fn case_batchnorm_finalize;
 case_build_fn case_batchnorm_fold;
+case_build_fn case_batchnorm_sync;
 case_build_fn case_batchnorm_grad_parts;
 case_build_fn case_relu;
 case_build_fn case_sigmoid;

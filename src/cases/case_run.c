@@ -46,6 +46,8 @@ static void build(struct case_run *r)
     r->graph = b.g = graph_new(&graph_ops_default, !r->row->inference);
     if (r->row->freeze)
         graph_freeze(r->graph, &r->row->freeze, 1);
+    graph_share_norms(r->graph, r->row->norms);
+    graph_share_batch(r->graph, r->row->batch, r->row->half);
     r->build = (struct case_build){.b = &b, .bench = o->bench};
     if (o->batch)
         size.dim[0] = o->batch;

@@ -72,6 +72,9 @@ struct op_case {
     const struct case_update *update; /* or NULL */
     const void *attrs;   /* of the op; layer, out and groups are filled in by build */
     const char *freeze;  /* a pattern for graph_freeze */
+    const struct collective *norms; /* for graph_share_norms; or NULL */
+    const struct collective *batch; /* for graph_share_batch; or NULL */
+    int half;                       /* of that batch */
     enum case_fill fill; /* of the input that matters: a pool's image, labels */
     int seed;            /* of a chain: with this one no relu is near its kink */
     bool inference;      /* a graph that is not for training */

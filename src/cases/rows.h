@@ -6,6 +6,7 @@
 #define CASES_ROWS_H
 
 #include "cases/case_build.h"
+#include "cases/case_group.h"
 
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"

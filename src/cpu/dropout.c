@@ -24,6 +24,11 @@ static bool is_sigmoid(const struct node *n)
     return n->op == &op_sigmoid || n->op == &op_sigmoid_grad;
 }
 
+static bool is_shared(const struct node *n)
+{
+    return ((const struct dropout_attrs *)n->attrs)->share.every > 1;
+}
+
 static const char *dropout_claim(struct region *r, struct graph *g, struct node *n,
                                  struct device *dev)
 {
@@ -49,10 +54,38 @@ static void dropout_part(void *arg, int64_t lo, int64_t hi)
     const struct dropout_attrs *a = j->s->node->attrs;
     const struct control *c = j->s->in[DROPOUT_CONTROL];
     const struct dropout_key key = {c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
-                                    a->rate};
+                                    a->rate, 0};
 
     j->dev->loops->dropout_mask(j->s->out_tensor[0]->dtype, j->s->in[DROPOUT_X],
                                 j->s->out[0], &key, lo, hi, j->streamed);
+}
+
+/* Elements [lo, hi), where the batch is one of several: image after image. */
+static void shared_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    const struct dropout_attrs *a = j->s->node->attrs;
+    const struct control *c = j->s->in[DROPOUT_CONTROL];
+    const struct tensor *y = j->s->out_tensor[0];
+    int64_t len = tensor_len(y) / y->dim[0];
+    struct dropout_key key = {c->seed, (uint64_t)c->micro, (uint32_t)a->salt, a->rate, 0};
+
+    for (int64_t end; len % 4 == 0 && lo < hi; lo = end) {
+        int64_t image = lo / len;
+
+        end = (image + 1) * len < hi ? (image + 1) * len : hi;
+        key.later = (share_image(a->share, image) - image) * (len / 4);
+        j->dev->loops->dropout_mask(y->dtype, j->s->in[DROPOUT_X], j->s->out[0], &key, lo,
+                                    end, j->streamed && len % 64 == 0);
+    }
+    for (int64_t i = lo; i < hi; i++) { /* images begin within a block of four */
+        uint64_t at = (uint64_t)share_element(a->share, i, len);
+        struct philox r = dropout_block(key.seed, key.micro, key.salt, at / 4);
+
+        scalar_put(j->s->out[0], y->dtype, i,
+                   scalar_get(j->s->in[DROPOUT_X], y->dtype, i) *
+                       dropout_factor(r.v[at % 4], a->rate));
+    }
 }
 
 /* Samples [lo, hi). */
@@ -66,7 +99,7 @@ static void drop_path_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t n = lo; n < hi; n++) {
         float f = drop_path_factor(c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
-                                   (uint64_t)n, a->rate);
+                                   (uint64_t)share_image(a->share, n), a->rate);
 
         j->dev->loops->scale(y->dtype, cpu_at(j->s->in[DROPOUT_X], y->dtype, n * len), f,
                              cpu_out(j->s->out[0], y->dtype, n * len), len,
@@ -87,10 +120,10 @@ static void dropout2d_thread(void *arg, int thread)
 
     cpu_part(y->dim[0], 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t n = lo; n < hi; n++)
-        for (int64_t k = 0; k < r.channels; k++)
+        for (int64_t k = 0, image = share_image(a->share, n); k < r.channels; k++)
             rows_repeat(&r, table + n * r.width, k,
                         dropout2d_factor(c->seed, (uint64_t)c->micro, (uint32_t)a->salt,
-                                         (uint64_t)(n * r.channels + k), a->rate));
+                                         (uint64_t)(image * r.channels + k), a->rate));
     if (thread == 0)
         memset(zero, 0, (size_t)r.width * sizeof(*zero));
     cpu_barrier();
@@ -136,7 +169,7 @@ static void dropout_run(struct step *s, struct device *dev)
     else if (s->node->op == &op_dropout2d)
         cpu_parallel(dev, dropout2d_thread, &j);
     else if (s->node->op == &op_dropout)
-        cpu_for(dev, tensor_len(y), 64, dropout_part, &j);
+        cpu_for(dev, tensor_len(y), 64, is_shared(s->node) ? shared_part : dropout_part, &j);
     else
         cpu_for(dev, y->dim[0], 1, drop_path_part, &j);
 }

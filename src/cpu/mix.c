@@ -118,7 +118,8 @@ static void mix_part(void *arg, int64_t lo, int64_t hi)
             int64_t own = k ? j->n - 1 - i : i;
 
             d[k] = mix_draw(&rule, control->seed, (uint64_t)control->micro,
-                            mix_drawer(a->mode, own, j->n), (int)j->h, (int)j->w);
+                            mix_drawer(a->mode, a->share, own, j->n), (int)j->h,
+                            (int)j->w);
             if (lam)
                 lam[own] = d[k].lam;
         }

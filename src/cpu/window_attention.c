@@ -119,6 +119,7 @@ struct job {
     const struct step *s;
     const struct attention_state *st;
     struct dropout_key key;
+    struct share share;
     const float *table, *logit_scale, *pad; /* or NULL */
     float *sums;                            /* [heads][units][sums] */
 };
@@ -251,7 +252,7 @@ static void place_task(struct place *at, int64_t task, bool more)
     const struct window_attention_size *z = &j->st->size;
     const struct step *s = j->s;
     int64_t tasks = z->images * z->windows, number = task % tasks;
-    int64_t pixel = number / z->windows * z->pixels;
+    int64_t image = number / z->windows, pixel = image * z->pixels;
     int head = (int)(task / tasks);
     struct attention *a = &at->a;
     bool gradient = j->st->gradient;
@@ -263,8 +264,8 @@ static void place_task(struct place *at, int64_t task, bool more)
     place_window(at, (int)(number % z->windows));
     a->qkv = task_qkv(at, task);
     a->ahead_qkv = more ? task_qkv(at, task + 1) : NULL;
-    a->first = pixel * z->heads + head;
-    a->lse = lse ? lse + a->first : NULL;
+    a->first = share_image(j->share, image) * z->pixels * z->heads + head;
+    a->lse = lse ? lse + pixel * z->heads + head : NULL;
     if (gradient) {
         a->dy = task_dy(at, task);
         a->ahead_dy = more ? task_dy(at, task + 1) : NULL;
@@ -432,6 +433,7 @@ static void attention_run(struct step *s, struct device *dev)
         .dev = dev,
         .s = s,
         .st = st,
+        .share = attrs->share,
         .table = option(s, WINDOW_ATTENTION_TABLE),
         .logit_scale = option(s, WINDOW_ATTENTION_LOGIT_SCALE),
         .pad = option(s, WINDOW_ATTENTION_PAD),
@@ -440,7 +442,7 @@ static void attention_run(struct step *s, struct device *dev)
 
     if (c)
         j.key = (struct dropout_key){c->seed, (uint64_t)c->micro, (uint32_t)attrs->salt,
-                                     attrs->dropout};
+                                     attrs->dropout, 0};
     cpu_parallel(dev, st->gradient ? grad_thread : forward_thread, &j);
 }
 

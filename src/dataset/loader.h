@@ -72,6 +72,9 @@ struct loader_options {
     bool drop_last;     /* leave out a batch that cannot be filled */
     /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: alone. */
     int rank, world;
+    /* From this place of a batch on it takes those of rank world - 1 - rank (ops/share.h has
+     * why); 0: none. */
+    int half;
     bool part; /* it takes the samples rank, rank + world, ... of every epoch instead */
 
     struct image_limits limits;

@@ -42,6 +42,16 @@ static uint64_t loader_augmented(const struct loader *l, uint64_t epoch,
     return epoch * repeats + (uint64_t)sampler_copy(order, position);
 }
 
+/* Of number `own` among those of this process, at a place of its batch. */
+static int64_t loader_position(const struct loader *l, int64_t own, int at)
+{
+    bool other = l->o.half && at >= l->o.half;
+
+    if (l->o.part)
+        return own;
+    return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
+}
+
 char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
                   int64_t *sample, bool *machine)
 {
@@ -49,7 +59,7 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     int64_t positions = sampler_len(&order);
     int tries = l->o.replace ? REPLACEMENTS : 0;
     int64_t own = b->number * l->o.batch + at;
-    int64_t position = l->o.part ? own : own * l->o.world + l->o.rank;
+    int64_t position = loader_position(l, own, at);
     size_t size = loader_sample_size(l), label_map_size = loader_label_map_size(l);
     uint8_t *pixel = b->pixel + (size_t)at * size;
     uint8_t *label_map = b->label_map ? b->label_map + (size_t)at * label_map_size : NULL;

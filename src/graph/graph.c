@@ -55,6 +55,12 @@ void graph_share_norms(struct graph *g, const struct collective *group)
     g->norms = group;
 }
 
+void graph_share_batch(struct graph *g, const struct collective *group, int half)
+{
+    g->batch = group;
+    g->batch_half = half;
+}
+
 void graph_freeze(struct graph *g, const char *const *pattern, int n)
 {
     if (g->ntensor)

@@ -65,6 +65,8 @@ struct graph {
     const char *const *freeze; /* see graph_freeze */
     int nfreeze, *freeze_hits;
     const struct collective *norms; /* see graph_share_norms */
+    const struct collective *batch; /* see graph_share_batch */
+    int batch_half;
     struct reader_index *readers; /* made when asked for, dropped when a node is added */
 };
 
@@ -119,6 +121,10 @@ void graph_freeze(struct graph *g, const char *const *pattern, int n);
 /* Call first: batch norms take their statistics over the batches of these processes, each
  * of which trains with such a graph (SyncBatchNorm). NULL: over its own batch. */
 void graph_share_norms(struct graph *g, const struct collective *group);
+
+/* Call first: its batches are those of one of these processes; which images of the batch of
+ * all that are, and `half`, says ops/share.h. NULL: it has all. */
+void graph_share_batch(struct graph *g, const struct collective *group, int half);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);

@@ -28,6 +28,7 @@ struct tensor *dropout_(struct builder *b, struct tensor *x, const struct op *op
     struct dropout_attrs r = *a;
 
     r.salt = dropout_salt(r.layer);
+    r.share = share_of(b->g);
     if (!b->g->training || r.rate == 0)
         return x;
 
@@ -61,13 +62,15 @@ static void dropout_ref(const struct step *s)
     const struct dropout_attrs *a = s->node->attrs;
     const struct control *control = s->in[DROPOUT_CONTROL];
     const float *x = s->in[DROPOUT_X];
+    const struct tensor *t = s->node->out[0];
     float *y = s->out[0];
 
-    for (int64_t i = 0; i < tensor_len(s->node->out[0]); i++) {
+    for (int64_t i = 0; i < tensor_len(t); i++) {
+        int64_t at = share_element(a->share, i, tensor_len(t) / t->dim[0]);
         struct philox r = dropout_block(control->seed, (uint64_t)control->micro,
-                                        (uint32_t)a->salt, (uint64_t)i / 4);
+                                        (uint32_t)a->salt, (uint64_t)at / 4);
 
-        y[i] = x[i] * dropout_factor(r.v[i % 4], a->rate);
+        y[i] = x[i] * dropout_factor(r.v[at % 4], a->rate);
     }
 }
 
@@ -95,7 +98,8 @@ static void drop_path_ref(const struct step *s)
     for (int64_t i = 0; i < tensor_len(t); i++)
         y[i] =
             x[i] * drop_path_factor(control->seed, (uint64_t)control->micro,
-                                    (uint32_t)a->salt, (uint64_t)(i / sample), a->rate);
+                                    (uint32_t)a->salt,
+                                    (uint64_t)share_image(a->share, i / sample), a->rate);
 }
 
 const struct op op_drop_path = {
@@ -126,10 +130,12 @@ static void dropout2d_ref(const struct step *s)
     float *y = s->out[0];
     int64_t channels = t->dim[IMAGE_C], sample = tensor_len(t) / t->dim[IMAGE_N];
 
-    for (int64_t i = 0; i < tensor_len(t); i++)
-        y[i] = x[i] * dropout2d_factor(
-                          control->seed, (uint64_t)control->micro, (uint32_t)a->salt,
-                          (uint64_t)(i / sample * channels + i % channels), a->rate);
+    for (int64_t i = 0; i < tensor_len(t); i++) {
+        int64_t number = share_image(a->share, i / sample) * channels + i % channels;
+
+        y[i] = x[i] * dropout2d_factor(control->seed, (uint64_t)control->micro,
+                                       (uint32_t)a->salt, (uint64_t)number, a->rate);
+    }
 }
 
 const struct op op_dropout2d = {

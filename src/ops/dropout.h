@@ -6,18 +6,21 @@
  * 1603.09382).
  *
  * Masks are not stored: they are functions of (control.seed, control.micro, layer,
- * element), see ops/dropout_formula.h, so the gradient is the same op on dy.
+ * element of the batch of all processes), see ops/dropout_formula.h and ops/share.h, so
+ * the gradient is the same op on dy. x's first dim is the images.
  * Outside training, or with rate 0, all return x itself.
  */
 #ifndef OPS_DROPOUT_H
 #define OPS_DROPOUT_H
 
 #include "graph/graph.h"
+#include "ops/share.h"
 
 struct dropout_attrs {
     const char *layer;
     float rate; /* in [0, 1) */
     int salt;   /* set by the builder: a hash of the layer's name */
+    struct share share; /* set by the builder: of the images */
 };
 
 enum { DROPOUT_X, DROPOUT_CONTROL }; /* all three ops */

@@ -1,7 +1,8 @@
 /*
  * Masks of dropout and drop_path, for host and device: functions of seed, run, layer and
- * element, never of threads. Four elements share one Philox block, so a kernel that walks
- * in order makes one call for each four.
+ * element, never of threads or processes: images, and elements of them, are counted as in
+ * the batch of all (ops/share.h). Four elements share one Philox block, so a kernel that
+ * walks in order makes one call for each four.
  */
 #ifndef OPS_DROPOUT_FORMULA_H
 #define OPS_DROPOUT_FORMULA_H

@@ -20,8 +20,11 @@ struct tensor *mix_(struct builder *b, struct tensor *x, struct tensor *control,
                     struct tensor **lam, const struct mix_attrs *a)
 {
     struct tensor *in[] = {[MIX_X] = x, [MIX_CONTROL] = control};
-    struct tensor *y = node(b, &op_mix, a->layer, a, in, 2);
+    struct mix_attrs r = *a;
+    struct tensor *y;
 
+    r.share = share_of(b->g);
+    y = node(b, &op_mix, r.layer, &r, in, 2);
     *lam = y->producer->out[MIX_LAM];
     return y;
 }
@@ -71,7 +74,7 @@ static void mix_ref(const struct step *s)
 
     for (int64_t i = 0; i < t->dim[IMAGE_N]; i++) {
         struct mix_draw d = mix_draw(&rule, control->seed, (uint64_t)control->micro,
-                                     mix_drawer(a->mode, i, t->dim[IMAGE_N]),
+                                     mix_drawer(a->mode, a->share, i, t->dim[IMAGE_N]),
                                      (int)t->dim[IMAGE_H], (int)t->dim[IMAGE_W]);
 
         mix_sample(s, i, &d);

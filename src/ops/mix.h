@@ -6,7 +6,8 @@
  *
  * The loss takes `lam` and mixes the targets: see ops/cross_entropy.h. Draws and formulas
  * are in ops/mix_formula.h; every random number is philox(control.seed, PHILOX_MIXUP,
- * control.micro, sample). No gradient.
+ * control.micro, sample), samples being counted as in the batch of all processes, where
+ * each process has both of a pair (ops/share.h). No gradient.
  *
  * Zhang et al. 2017 (arXiv 1710.09412); Yun et al. 2019 (1905.04899); timm/data/mixup.py.
  */
@@ -14,6 +15,7 @@
 #define OPS_MIX_H
 
 #include "graph/graph.h"
+#include "ops/share.h"
 
 enum mix_mode {
     MIX_BATCH, /* one draw for the whole batch */
@@ -30,6 +32,7 @@ struct mix_attrs {
     float prob;        /* of mixing at all */
     float switch_prob; /* of cutmix, where both are on */
     int mode;          /* enum mix_mode */
+    struct share share; /* set by the builder: of the images */
 };
 
 enum { MIX_X, MIX_CONTROL };

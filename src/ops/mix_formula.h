@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "ops/mix_beta.h"
+#include "ops/share.h"
 
 struct mix_rule {
     float mixup, cutmix, cutmix_min, cutmix_max, prob, switch_prob; /* ops/mix.h */
@@ -24,9 +25,10 @@ struct mix_draw {
 };
 
 /* Which draw sample i of n uses; 0 batch, 1 pair, 2 elem: enum mix_mode. */
-HOST_DEVICE static inline int64_t mix_drawer(int mode, int64_t i, int64_t n)
+HOST_DEVICE static inline int64_t mix_drawer(int mode, struct share s, int64_t i,
+                                             int64_t n)
 {
-    return mode == 0 ? 0 : mode == 1 && i >= n - 1 - i ? n - 1 - i : i;
+    return mode == 0 ? 0 : share_image(s, mode == 1 && i >= n - 1 - i ? n - 1 - i : i);
 }
 
 HOST_DEVICE static inline int mix_clip(int v, int high)

@@ -56,6 +56,7 @@ static void resolve(struct builder *b, const struct tensor *qkv,
     if (!b->g->training)
         r->dropout = 0;
     r->salt = dropout_salt(r->layer);
+    r->share = share_of(b->g);
 }
 
 struct tensor *window_attention_(struct builder *b, struct tensor *qkv,

@@ -31,6 +31,7 @@
 #define OPS_WINDOW_ATTENTION_H
 
 #include "graph/graph.h"
+#include "ops/share.h"
 #include "ops/window_grid.h"
 
 #ifdef __cplusplus
@@ -57,6 +58,7 @@ struct window_attention_attrs {
     struct tensor *table, *logit_scale, *pad;
     int has;  /* set by the builder: bit of each window_attention_option */
     int salt; /* set by the builder: of the dropout mask */
+    struct share share; /* set by the builder: of the images */
 };
 
 /* Head size, and tokens of a window, at most. */

@@ -24,7 +24,7 @@ HOST_DEVICE static inline double window_attention_scale(float logit_scale)
 
 /*
  * The dropout mask of the weights of one query and head, `row` = pixel * heads + head
- * with pixels counted over all images: that of keys j to j + 3 is the block of j / 4.
+ * with pixels counted over all images of all processes (ops/share.h): that of keys j to j + 3 is the block of j / 4.
  */
 HOST_DEVICE static inline struct philox
 window_attention_block(uint64_t seed, uint64_t micro, uint32_t salt, uint64_t row,

@@ -167,6 +167,7 @@ static void draw(const struct view *v, int64_t at)
 {
     int n = v->size.tokens;
 
+    at = share_element(v->attrs->share, at, v->size.pixels);
     for (int j = 0; j < n; j++) {
         struct philox r;
 

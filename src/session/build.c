@@ -282,6 +282,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
     /* says where weights lie: the same in all programs */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
+    graph_share_batch(t->graph, p->group, p->own);
     build_forward(t, &b, p, training, training && mixes);
     if (training) {
         build_backward(t, &b, p);

@@ -101,6 +101,12 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
+    if (p->mix && p->world > 1 && p->batch % 2)
+        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
+                      "DATA.BATCH_SIZE %lld is odd: mixup and cutmix pair the images of "
+                      "each of %d processes",
+                      (long long)p->batch, p->world);
+    p->own = p->mix && p->world > 1 ? (int)p->batch / 2 : 0;
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
     p->accumulation.group = (int)(steps < batches ? steps : batches);

@@ -44,6 +44,8 @@ struct plan {
     int64_t bucket_bytes; /* of gradients that travel together */
     bool half_gradients;  /* those of weights that are used in 16 bits travel so */
     bool shard;           /* moments of a share of the weights alone, see build.h */
+    int own; /* of its batch, whose second part is another's where images are mixed, see
+               * ops/share.h; 0: it takes positions rank, rank + world, ... */
     const struct collective *norms; /* those that share statistics of batch norms, or NULL */
     int64_t
         tail; /* images of an epoch's last batch, if it is smaller than others; 0: not */

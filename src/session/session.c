@@ -94,7 +94,7 @@ void session_alloc(struct session *s)
 {
     const struct flat *f = session_flat(s);
     struct control c = {
-        .seed = session_seed(s),
+        .seed = (uint64_t)s->cfg->seed,
     };
 
     plan_set_scales(&s->plan, &c);

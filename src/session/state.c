@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "dist/group.h"
 #include "graph/flat.h"
 #include "ops/update.h"
 #include "session/parts.h"
@@ -14,11 +13,6 @@ struct control session_control(const struct session *s)
 
     s->backend->copy_out(s->device, &c, s->base[MEMORY_CONTROL], sizeof(c));
     return c;
-}
-
-uint64_t session_seed(const struct session *s)
-{
-    return (uint64_t)s->cfg->seed + (uint64_t)dist_rank() * 0x9e3779b97f4a7c15u;
 }
 
 void session_set_control(struct session *s, const struct control *c)

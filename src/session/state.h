@@ -9,8 +9,6 @@
 
 /* Training's metrics grow until they are set again. */
 struct control session_control(const struct session *s);
-/* The seed of dropout, mixup and cutmix: SEED, or of several processes each its own. */
-uint64_t session_seed(const struct session *s);
 struct metrics session_metrics(const struct session *s);
 void session_set_metrics(struct session *s, const struct metrics *m);
 

@@ -37,6 +37,7 @@ static struct loader *start(const struct feed *f, struct session *s,
     o.batch = (int)(train ? s->plan.batch : s->plan.val_batch);
     o.rank = dist_rank();
     o.world = dist_world();
+    o.half = train ? s->plan.own : 0;
     o.held = INFLIGHT_LENT;
     o.observe = train ? f->observe : NULL;
     o.observe_arg = f->observe_arg;

@@ -213,7 +213,7 @@ static void adopt(struct trainer *t, uint64_t data)
     struct control c = session_control(&t->session);
     int64_t begun = c.micro - accumulation_micro(a, c.step);
 
-    c.seed = session_seed(&t->session);
+    c.seed = (uint64_t)t->cfg->seed;
     if (!dist_is_first()) /* what a checkpoint counts is of all, and counted once */
         t->state.train = t->state.window = (struct metrics){0};
     c.plateau_lr = t->state.plateau.lr;

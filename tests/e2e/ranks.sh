@@ -6,38 +6,10 @@
 # is refused with its rank.
 #
 #   tests/e2e/ranks.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-# Also as root, as in a container, and with more ranks than cores.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+. "$(dirname "$0")/ranks.bash" ranks "$@"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
-
-"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
 "$trainc" synth shapes --out more --classes 4 --train 68 --val 4 --size 16 2>/dev/null || exit 1
-cat >tiny.yaml <<EOF
-BASE: [$here/configs/cifar10/swin.yaml]
-MODEL:
-  NAME: tiny
-  NUM_CLASSES: 4
-  DROP_PATH_RATE: 0.0
-  SWIN: {EMBED_DIM: 24, DEPTHS: [2, 2], NUM_HEADS: [2, 4], WINDOW_SIZE: 4}
-DATA: {DATA_PATH: shapes, VAL_SPLIT: val, IMG_SIZE: 16}
-DEVICE: cpu
-THREADS: 1
-TRAIN:
-  EPOCHS: 2
-  WARMUP_EPOCHS: 0
-  BASE_LR: 0.1
-  OPTIMIZER: {NAME: sgd}
-PRINT_FREQ: 1
-EOF
+tiny >tiny.yaml
 train=("$trainc" --cfg tiny.yaml)
 run=swin_tiny
 
@@ -195,4 +167,4 @@ ranks 2 "${train[@]}" --zip --data-path zip --cache none --batch-size 4 --output
   { cat log; fail "--cache-mode full"; }
 echo "ok: what does not fit"
 
-[ $fails = 0 ] && echo "ranks: passed" || { echo "ranks: $fails failed"; exit 1; }
+finish

@@ -7,30 +7,13 @@
 #
 #   KILLS=3     how often a rank is killed; 20 where there is time
 #   SEED=...    of the instants
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks-fail.XXXXXX")
+. "$(dirname "$0")/ranks.bash" ranks_fail "$@"
 id=$((RANDOM % 200))
 spaces=("tc${id}a" "tc${id}b")
 trap 'for n in "${spaces[@]}"; do ip netns del "$n" 2>/dev/null; done; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-# Until a process has ended, at most so many seconds; what it took, in tenths.
-ends() { # PID SECONDS
-  for ((tenths = 0; tenths < 10 * $2; tenths++)); do
-    kill -0 "$1" 2>/dev/null || return 0
-    sleep 0.1
-  done
-  return 1
-}
-
-"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
 train=(train --cfg "$here/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cpu --threads 1 --batch-size 4
   --epochs 8 --save-steps 3 --output "$dir/two")
 newest() { ls two/*/*/last.safetensors 2>/dev/null; }
@@ -110,4 +93,4 @@ else
   echo "skipped: network namespaces are not allowed here"
 fi
 
-[ $fails = 0 ] && echo "ranks_fail: passed" || { echo "ranks_fail: $fails failed"; exit 1; }
+finish

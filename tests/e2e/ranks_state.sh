@@ -6,30 +6,10 @@
 # from. Small buckets, 16-bit gradients, another number of ranks within an epoch.
 #
 #   tests/e2e/ranks_state.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ranks-state.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+. "$(dirname "$0")/ranks.bash" ranks_state "$@"
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
-
-"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --mixup 0 --no-amp
   --print-freq 1 --clip-grad 0)
-# The largest difference of two checkpoints' numbers, whose headers are alike but for times.
-apart() { # A B
-  local at=()
-  for f in "$1" "$2"; do at+=($((9 + $(od -An -tu8 -N8 "$f")))); done
-  paste <(tail -c +${at[0]} "$1" | od -An -v -w4 -tf4) <(tail -c +${at[1]} "$2" | od -An -v -w4 -tf4) |
-    awk '{d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++} END {print (n > 100000 ? most + 0 : "nothing")}'
-}
-file() { ls "$1"/*/*/last.safetensors; }
-below() { awk -v x="$1" -v y="$2" 'BEGIN {exit !(x != "nothing" && x + 0 <= y + 0)}'; }
 
 # A small rate: where a ReLU is at its kink, rounding decides which way a gradient goes.
 few=(--opts TRAIN.BASE_LR=1e-6 TRAIN.WARMUP_LR=1e-6 TRAIN.MAX_STEPS=8)
@@ -103,4 +83,4 @@ grep -q "counts 8 updates per epoch, this run 16: it goes on after 32 images of 
 [ "$(grep -c "Train: \[0/1\]" log)" = 8 ] || { cat log; fail "fewer ranks: updates"; }
 echo "ok: another number of ranks within an epoch"
 
-[ $fails = 0 ] && echo "ranks_state: passed" || { echo "ranks_state: $fails failed"; exit 1; }
+finish

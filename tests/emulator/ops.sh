@@ -20,7 +20,7 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 run_one() { # name, settings
   local name=$1 program=$folder/tests/ops/test_ops
   shift
-  env "$@" TEST_BACKENDS=cuda TEST_FILTER=test_backends TEST_VALUES="$dir/$name" \
+  env "$@" TEST_BACKENDS=cuda TEST_NCCL=1 TEST_FILTER=test_backends TEST_VALUES="$dir/$name" \
     "$program" >"$dir/$name.log" 2>&1 && : >"$dir/$name.passed"
 }
 

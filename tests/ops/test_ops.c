@@ -10,6 +10,7 @@
  *   TEST_DTYPES=bf16      a type that the device has no instructions for, too: the CPU's
  *                         loops for AVX2 take it
  *   TEST_ONLY_DTYPE=fp32  one type alone: then there are fewer values
+ *   TEST_NCCL=1           rows for which GPUs need NCCL, too
  *   TEST_ROWS="relu*"     some rows only (tests/ops/backends.h)
  */
 #include <math.h>
@@ -22,6 +23,7 @@
 #include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
+#include "graph/collective.h"
 #include "graph/flat.h"
 #include "ops/reference.h"
 #include "session/devices.h"
@@ -242,6 +244,15 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     backend_ref.close(ref);
 }
 
+/* Has this backend a group for it? GPUs share statistics over NCCL, which makes one of one
+ * GPU where TEST_NCCL says that there is NCCL. */
+static bool has_group(const struct op_case *row, const struct backend *backend)
+{
+    bool host = backend == &backend_ref || backend == &backend_cpu;
+
+    return !row->norms || host || (row->norms->devices && getenv("TEST_NCCL"));
+}
+
 static void compare_dtype(const struct backend *backend, struct device *dev, enum dtype d,
                           struct tally *all)
 {
@@ -251,7 +262,7 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
     for (int i = 0; (row = op_case_at(i)); i++) {
         int nans = nan.nans;
 
-        if (!row_wanted(row))
+        if (!row_wanted(row) || !has_group(row, backend))
             continue;
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
         if (row->chain && d != DTYPE_F32)

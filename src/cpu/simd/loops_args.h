@@ -96,6 +96,7 @@ struct dropout_key {
     uint64_t seed, micro;
     uint32_t salt;
     float rate;
+    int64_t later; /* element i is in the block of i / 4 + later */
 };
 
 /* Pixels with a number for each of up to 256 classes, and a label. */

@@ -1,0 +1,61 @@
+# What the scripts about several processes share; they source it:
+#
+#   . "$(dirname "$0")/ranks.bash" NAME [TRAINC]
+#
+# $trainc and $here are paths; the script is in a new folder with the data set `shapes`.
+# shellcheck shell=bash disable=SC2034
+set -u
+name=$1
+trainc=$(realpath "${2:-./trainc}")
+here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-$name.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+fails=0
+# Also as root, as in a container, and with more ranks than cores.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+finish() { [ $fails = 0 ] && echo "$name: passed" || { echo "$name: $fails failed"; exit 1; }; }
+ranks() { mpirun --oversubscribe -n "$1" "${@:2}"; } # N COMMAND...
+# Until a process has ended, at most so many seconds; what it took, in tenths.
+ends() { # PID SECONDS
+  for ((tenths = 0; tenths < 10 * $2; tenths++)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  return 1
+}
+
+# The largest difference of two checkpoints' numbers, whose headers are alike but for times.
+apart() { # A B
+  local at=()
+  for f in "$1" "$2"; do at+=($((9 + $(od -An -tu8 -N8 "$f")))); done
+  paste <(tail -c +${at[0]} "$1" | od -An -v -w4 -tf4) <(tail -c +${at[1]} "$2" | od -An -v -w4 -tf4) |
+    awk '{d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= most)) most = d; n++} END {print (n > 10000 ? most + 0 : "nothing")}'
+}
+file() { ls "$1"/*/*/last.safetensors; }
+below() { awk -v x="$1" -v y="$2" 'BEGIN {exit !(x != "nothing" && x + 0 <= y + 0)}'; }
+
+# A small transformer without batch norms.
+tiny() {
+  cat <<END
+BASE: [$here/configs/cifar10/swin.yaml]
+MODEL:
+  NAME: tiny
+  NUM_CLASSES: 4
+  DROP_PATH_RATE: 0.0
+  SWIN: {EMBED_DIM: 24, DEPTHS: [2, 2], NUM_HEADS: [2, 4], WINDOW_SIZE: 4}
+DATA: {DATA_PATH: shapes, VAL_SPLIT: val, IMG_SIZE: 16}
+DEVICE: cpu
+THREADS: 1
+TRAIN:
+  EPOCHS: 2
+  WARMUP_EPOCHS: 0
+  BASE_LR: 0.1
+  OPTIMIZER: {NAME: sgd}
+PRINT_FREQ: 1
+END
+}
+
+"$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
