@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include "base/error.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
 
@@ -16,13 +17,26 @@ static const struct attr grads_accumulate_attr_table[] = {
 void grads_accumulate(struct builder *b, struct tensor *grads, struct tensor *control,
                       struct tensor *sum, struct accumulation accumulation)
 {
+    grads_accumulate_some(b, grads, control, sum, accumulation, NULL, 0);
+}
+
+void grads_accumulate_some(struct builder *b, struct tensor *grads,
+                           struct tensor *control, struct tensor *sum,
+                           struct accumulation accumulation, struct tensor *const *grad,
+                           int n)
+{
     struct grads_accumulate_attrs a = {"grads_accumulate", accumulation};
-    struct tensor *in[] = {
+    struct tensor *in[GRADS_ACCUMULATE_IN + GRADS_ACCUMULATE_SOME] = {
         [GRADS_ACCUMULATE_GRADS] = grads,
         [GRADS_ACCUMULATE_CONTROL] = control,
     };
 
-    node_update(b, &op_grads_accumulate, a.layer, &a, in, 2, &sum, 1);
+    if (n > GRADS_ACCUMULATE_SOME)
+        BUG("%d gradients in one range", n);
+    for (int i = 0; i < n; i++)
+        in[GRADS_ACCUMULATE_IN + i] = grad[i];
+    node_update(b, &op_grads_accumulate, a.layer, &a, in, GRADS_ACCUMULATE_IN + n, &sum,
+                1);
 }
 
 static const char *grads_accumulate_shape(struct node *n)

@@ -1,8 +1,8 @@
 /*
  * grads_accumulate: the gradients of several micro-batches in one sum.
  *
- *   in     grads (fp32, [trained_len]), control
- *   state  sum (fp32, [trained_len])
+ *   in     grads (fp32, a range of the flat gradients), control, [gradients in that range]
+ *   state  sum (fp32, the same range)
  *
  * The first micro-batch of an update (ops/accumulation_formula.h) overwrites the sum, the
  * others add, so nobody has to clear it.
@@ -20,9 +20,15 @@ struct grads_accumulate_attrs {
 
 extern const struct op op_grads_accumulate;
 
-enum { GRADS_ACCUMULATE_GRADS, GRADS_ACCUMULATE_CONTROL };
+enum { GRADS_ACCUMULATE_GRADS, GRADS_ACCUMULATE_CONTROL, GRADS_ACCUMULATE_IN };
+enum { GRADS_ACCUMULATE_SOME = 240 }; /* gradients of a node, at most */
 
+/* In the update phase, or before it with the n gradients that have to be there. */
 void grads_accumulate(struct builder *b, struct tensor *grads, struct tensor *control,
                       struct tensor *sum, struct accumulation accumulation);
+void grads_accumulate_some(struct builder *b, struct tensor *grads,
+                           struct tensor *control, struct tensor *sum,
+                           struct accumulation accumulation, struct tensor *const *grad,
+                           int n);
 
 #endif

@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "graph/flat.h"
 #include "ops/bucket.h"
+#include "ops/grads_accumulate.h"
+#include "ops/state.h"
 
 /* Inputs of one node, which the reference kernel has room for. */
-enum { MOST_GRADS = 240, FIRST_BYTES = 1 << 20 };
+enum { MOST_GRADS = GRADS_ACCUMULATE_SOME, FIRST_BYTES = 1 << 20 };
 
 /* The gradient that lies at an offset of the flat array; NULL: nobody makes one. */
 static struct tensor *grad_at(const struct graph *g, size_t offset)
@@ -151,14 +153,20 @@ static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
     return a;
 }
 
-/* Its two nodes, at the end of the list; *room: bytes of MEMORY_TRAVELS so far. */
+static struct tensor *range(struct builder *b, const struct bucket *k, enum memory m)
+{
+    return graph_state(b, m == MEMORY_GRADS ? "grads" : "grads_sum", m, DTYPE_F32,
+                       (size_t)k->offset * sizeof(float), k->len);
+}
+
+/* Its two nodes, or with accumulation three, at the end of the list; *room: bytes of
+ * MEMORY_TRAVELS so far. */
 static void add_nodes(struct builder *b, const struct bucket *k,
                       const struct bucket_options *o, size_t *room)
 {
     struct bucket_attrs a = attrs_of(b->g, k, o);
-    struct tensor *state[] = {graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32,
-                                          (size_t)k->offset * sizeof(float), k->len),
-                              NULL};
+    bool sums = o->accumulation.group > 1;
+    struct tensor *state[] = {range(b, k, sums ? MEMORY_GRADS_SUM : MEMORY_GRADS), NULL};
     int64_t bytes = bucket_bytes(&a, k->len) + 64;
 
     if (a.run) {
@@ -166,8 +174,11 @@ static void add_nodes(struct builder *b, const struct bucket *k,
         *room += (size_t)(bytes + 63) / 64 * 64;
     }
     b->phase = PHASE_BACKWARD;
-    (void)node_update(b, &op_bucket_start, a.layer, &a, k->grad, k->ngrad, state,
-                      a.run ? 2 : 1);
+    if (sums)
+        grads_accumulate_some(b, range(b, k, MEMORY_GRADS), control_tensor(b), state[0],
+                              o->accumulation, k->grad, k->ngrad);
+    (void)node_update(b, &op_bucket_start, a.layer, &a, k->grad, sums ? 0 : k->ngrad,
+                      state, a.run ? 2 : 1);
     b->phase = PHASE_UPDATE;
     (void)node_update(b, &op_bucket_join, a.layer, &a, &state[1], a.run ? 1 : 0, state,
                       1);
@@ -179,8 +190,9 @@ static void put(struct graph *g, struct node *n, int at)
     n->index = at;
 }
 
-/* Nodes 2k and 2k + 1 after the first `old` are those of bucket k. */
-static void sort_nodes(struct graph *g, const struct buckets *l, int old)
+/* The nodes of bucket k are k * each and those that follow, after the first `old`: all but
+ * the last come when it is ready, and the last when the update begins. */
+static void sort_nodes(struct graph *g, const struct buckets *l, int old, int each)
 {
     struct node **all = xmemdup(g->node, (size_t)g->nnode * sizeof(*all));
     bool joined = false;
@@ -188,12 +200,12 @@ static void sort_nodes(struct graph *g, const struct buckets *l, int old)
 
     for (int i = 0; i < old; i++) {
         for (int k = 0; k < l->n && !joined && all[i]->phase == PHASE_UPDATE; k++)
-            put(g, all[old + 2 * k + 1], at++);
+            put(g, all[old + each * (k + 1) - 1], at++);
         joined |= all[i]->phase == PHASE_UPDATE;
         put(g, all[i], at++);
         for (int k = 0; k < l->n; k++)
-            if (l->item[k].ready == i)
-                put(g, all[old + 2 * k], at++);
+            for (int n = 0; n < each - 1 && l->item[k].ready == i; n++)
+                put(g, all[old + each * k + n], at++);
     }
     if (at != g->nnode)
         BUG("%d nodes of %d are in order", at, g->nnode);
@@ -211,6 +223,6 @@ void buckets_add(struct graph *g, const struct bucket_options *o)
     buckets_find(&l, g, o->bytes);
     for (int k = 0; k < l.n; k++)
         add_nodes(&b, &l.item[k], o, &room);
-    sort_nodes(g, &l, old);
+    sort_nodes(g, &l, old, o->accumulation.group > 1 ? 3 : 2);
     buckets_release(&l);
 }

@@ -8,6 +8,7 @@
 
 #include "graph/collective.h"
 #include "graph/graph.h"
+#include "ops/accumulation_formula.h"
 
 struct bucket {
     int64_t offset, len;  /* floats of the flat gradients */
@@ -36,11 +37,14 @@ struct bucket_options {
     int64_t bytes; /* of a bucket */
     bool half;
     enum dtype dtype; /* of what is half */
+    struct accumulation accumulation; /* .group > 1: what travels is the sum of batches */
 };
 
 /*
  * After precision: puts the nodes of the buckets into the graph, each after the node that
- * makes its last gradient, and those that wait for them at the head of the update.
+ * makes its last gradient, and those that wait for them at the head of the update. With
+ * accumulation the graph is that of an update's last batch: each bucket's gradients are
+ * added to those of the batches before it, and the sum of all travels.
  */
 void buckets_add(struct graph *g, const struct bucket_options *o);
 

@@ -4,10 +4,11 @@
  * A training step is one graph:
  *   [resize] -> [flip] -> [color_jitter] -> [erase] -> normalize -> [mix] -> model
  *   [-> auxiliary classifiers, teacher] -> losses -> metrics -> backward
- *   -> [grads_accumulate -> all_reduce] -> [grads_join] -> grad_stats -> control_prepare -> optimizer
+ *   -> [grads_accumulate] -> [grads_join] -> grad_stats -> control_prepare -> optimizer
  *   -> [all_gather] -> running_stats -> [all_reduce] -> [ema] -> control_finish
  * Of several processes, buckets of gradients travel during the backward phase, and are
- * waited for after it (session/buckets.h); with accumulation their sum does, after it.
+ * waited for after it (session/buckets.h); with accumulation their sums do, during that of
+ * an update's last batch.
  * With gradient accumulation, BUILD_MICRO is the graph of all batches of an update but
  * the last: it ends after grads_accumulate and running_stats with control_micro.
  * BUILD_EVAL is the inference graph: normalize, model, cross_entropy without smoothing

@@ -193,19 +193,17 @@ static void build_ema(struct builder *b, struct tensor *control)
         control, graph_state(b, "ema", MEMORY_EMA, DTYPE_F32, 0, len));
 }
 
-/* In pieces of 25 MiB, as DistributedDataParallel has them. */
-static void build_all_reduce(struct builder *b, const struct plan *p, enum memory m,
-                             int64_t from, int64_t to)
+/* Running statistics become the mean of all processes', in pieces of 25 MiB. */
+static void build_mean_buffers(struct builder *b, const struct plan *p)
 {
     enum { PIECE = 25 << 18 };
+    int64_t to = b->g->flat->weights_len;
 
-    for (int64_t at = from; p->group && at < to; at += PIECE) {
-        int64_t len = to - at < PIECE ? to - at : PIECE;
-
+    for (int64_t at = b->g->flat->param_len; p->group && at < to; at += PIECE)
         all_reduce(b, p->group,
-                   graph_state(b, m == MEMORY_WEIGHTS ? "buffers" : "grads", m, DTYPE_F32,
-                               (size_t)at * sizeof(float), len));
-    }
+                   graph_state(b, "buffers", MEMORY_WEIGHTS, DTYPE_F32,
+                               (size_t)at * sizeof(float),
+                               to - at < PIECE ? to - at : PIECE));
 }
 
 void build_update(struct build *t, struct builder *b, const struct plan *p, bool last)
@@ -226,12 +224,11 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         struct tensor *sum =
             graph_state(b, "grads_sum", MEMORY_GRADS_SUM, DTYPE_F32, 0, len);
 
-        grads_accumulate(b, grads, control, sum, p->accumulation);
+        if (!p->group || !last) /* else see buckets */
+            grads_accumulate(b, grads, control, sum, p->accumulation);
         grads = sum;
     }
     if (last) {
-        if (p->accumulation.group > 1) /* their sum, once per update; else see buckets */
-            build_all_reduce(b, p, grads->memory, 0, len);
         if (losses > 1) {
             struct tensor *joined = graph_state(b, "joined_grads", MEMORY_GRADS, DTYPE_F32,
                                                 (size_t)len * sizeof(float), one);
@@ -245,8 +242,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
     }
     running_stats(b, control, p->accumulation, last);
     if (last && !(p->norms && p->norms->world == p->world))
-        build_all_reduce(b, p, MEMORY_WEIGHTS, b->g->flat->param_len,
-                         b->g->flat->weights_len);
+        build_mean_buffers(b, p);
     if (last && p->ema_on_device)
         build_ema(b, control);
     if (last)
