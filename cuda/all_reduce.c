@@ -98,29 +98,58 @@ static float *wide_part(const struct bucket_attrs *a, void *travels)
     return (float *)(void *)((char *)travels + (a->nhalf * 2 + 63) / 64 * 64);
 }
 
-/* From the bucket to what travels, or back. */
+/* From a part of the bucket to what travels, or back. */
 static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x,
-                      void *travels, bool back)
+                      void *travels, struct bucket_part p, bool back)
 {
     enum dtype type = (enum dtype)a->dtype;
-    uint16_t *half = travels;
-    float *wide = wide_part(a, travels);
+    uint16_t *half = (uint16_t *)travels + bucket_half(a, p.from);
+    float *wide = wide_part(a, travels) + (p.from - bucket_half(a, p.from));
 
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
-        float *own = x + r->offset;
+        int64_t from = r->offset > p.from ? r->offset : p.from;
+        int64_t to = r->offset + r->len < p.to ? r->offset + r->len : p.to;
+        float *own = x + from;
 
+        if (from >= to)
+            continue;
         if (r->half && back)
-            cuda_cast(dev, own, DTYPE_F32, half, type, r->len);
+            cuda_cast(dev, own, DTYPE_F32, half, type, to - from);
         else if (r->half)
-            cuda_cast(dev, half, type, own, DTYPE_F32, r->len);
+            cuda_cast(dev, half, type, own, DTYPE_F32, to - from);
         else
             CUDA_CHECK(dev, cudaMemcpyAsync(back ? own : wide, back ? wide : own,
-                                            (size_t)r->len * sizeof(float),
+                                            (size_t)(to - from) * sizeof(float),
                                             cudaMemcpyDeviceToDevice, dev->stream));
-        half += r->half ? r->len : 0;
-        wide += r->half ? 0 : r->len;
+        half += r->half ? to - from : 0;
+        wide += r->half ? 0 : to - from;
     }
+}
+
+static void start(struct device *dev, const struct bucket_attrs *a, void *x, int64_t n,
+                  int type, int to)
+{
+    if (n && a->begin)
+        nccl_start_to(dev, a->group, x, n, type, NCCL_AVG, to);
+    else if (n)
+        nccl_start(dev, a->group, x, x, n, type, NCCL_AVG);
+}
+
+/* Floats [p.from, p.to), to a process. */
+static void start_part(struct device *dev, const struct bucket_attrs *a,
+                       const struct step *s, struct bucket_part p, int to)
+{
+    int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
+
+    if (!a->run) {
+        start(dev, a, (float *)s->out[0] + p.from, p.to - p.from, NCCL_FP32, to);
+        return;
+    }
+    start(dev, a, (uint16_t *)s->out[1] + half, end - half,
+          nccl_type((enum dtype)a->dtype), to);
+    start(dev, a, wide_part(a, s->out[1]) + (p.from - half),
+          p.to - p.from - (end - half), NCCL_FP32, to);
 }
 
 static const char *bucket_start_claim(struct region *r, struct graph *g, struct node *n,
@@ -134,18 +163,12 @@ static const char *bucket_start_claim(struct region *r, struct graph *g, struct 
 static void bucket_start_run(struct step *s, struct device *dev)
 {
     const struct bucket_attrs *a = s->node->attrs;
-    int64_t len = tensor_len(s->out_tensor[0]), wide = len - a->nhalf;
+    int64_t len = tensor_len(s->out_tensor[0]);
 
-    if (!a->run) {
-        nccl_start(dev, a->group, s->out[0], s->out[0], len, NCCL_FP32, NCCL_AVG);
-        return;
-    }
-    copy_runs(dev, a, s->out[0], s->out[1], false);
-    nccl_start(dev, a->group, s->out[1], s->out[1], a->nhalf,
-               nccl_type((enum dtype)a->dtype), NCCL_AVG);
-    if (wide)
-        nccl_start(dev, a->group, wide_part(a, s->out[1]), wide_part(a, s->out[1]), wide,
-                   NCCL_FP32, NCCL_AVG);
+    if (a->run)
+        copy_runs(dev, a, s->out[0], s->out[1], (struct bucket_part){0, len}, false);
+    for (int r = 0; r < (a->begin ? a->group->world : 1); r++)
+        start_part(dev, a, s, bucket_part(a, len, r), r);
 }
 
 const struct kernel cuda_bucket_start = {
@@ -169,7 +192,8 @@ static void bucket_join_run(struct step *s, struct device *dev)
 
     nccl_join(dev);
     if (a->run)
-        copy_runs(dev, a, s->out[0], s->in[0], true);
+        copy_runs(dev, a, s->out[0], s->in[0],
+                  bucket_part(a, tensor_len(s->out_tensor[0]), a->group->rank), true);
 }
 
 const struct kernel cuda_bucket_join = {

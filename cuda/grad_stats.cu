@@ -12,6 +12,7 @@
 
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/nccl.h"
 #include "cuda/reduce.h"
 #include "cuda/vec.h"
 #include "graph/kernel.h"
@@ -39,6 +40,17 @@ static void take(struct region *r, struct node *n)
     region_take_alone(r, n);
 }
 
+static const struct grad_stats_attrs *stats_of(const struct node *n)
+{
+    return (const struct grad_stats_attrs *)n->attrs;
+}
+
+/* All gradients are here. */
+static bool is_whole(const struct node *stats)
+{
+    return !stats_of(stats)->group && stats_of(stats)->len == tensor_len(stats->in[0]);
+}
+
 /* From the last node on: control_prepare, grad_stats, grads_accumulate. */
 static const char *grads_claim(struct region *r, struct graph *g, struct node *n,
                                struct device *)
@@ -55,7 +67,7 @@ static const char *grads_claim(struct region *r, struct graph *g, struct node *n
         n = node_before(g, n);
     }
     if (n && n->op == &op_grads_accumulate && (!prepare || stats) &&
-        (!stats || stats->in[0] == n->out[0]))
+        (!stats || (stats->in[0] == n->out[0] && is_whole(stats))))
         accumulate = n;
     if (!stats && !accumulate)
         return "no look at the gradients";
@@ -68,7 +80,7 @@ static const char *grads_claim(struct region *r, struct graph *g, struct node *n
     take(r, stats);
     take(r, prepare);
     if (stats)
-        region_workspace(r, cuda_blocks(tensor_len(stats->in[0]), GRADS_CHUNK, 1) *
+        region_workspace(r, (cuda_blocks(stats_of(stats)->len, GRADS_CHUNK, 1) + 1) *
                                 sizeof(double));
     return nullptr;
 }
@@ -119,6 +131,19 @@ __global__ void __launch_bounds__(BLOCK)
         partial[blockIdx.x] = squares;
 }
 
+/* One block: the sum is in the first. */
+__global__ void __launch_bounds__(LAST_BLOCK) grads_add(double *partial, int n)
+{
+    __shared__ double shared[LAST_BLOCK / 32];
+    double sum = 0;
+
+    for (int i = (int)threadIdx.x; i < n; i += LAST_BLOCK)
+        sum += partial[i];
+    sum = block_sum<LAST_BLOCK>(sum, shared);
+    if (threadIdx.x == 0)
+        partial[0] = sum;
+}
+
 /* One block. Without `prepares` the attributes mean nothing. */
 __global__ void __launch_bounds__(LAST_BLOCK)
     grads_conclude(const double *partial, int n, control *c, control_prepare_attrs a,
@@ -140,7 +165,9 @@ __global__ void __launch_bounds__(LAST_BLOCK)
 static void grads_run(struct step *s, struct device *dev)
 {
     const struct grads_state *st = (const struct grads_state *)s->state;
-    int64_t n = tensor_len(s->in_tensor[0]);
+    const struct grad_stats_attrs *look = st->stats ? stats_of(st->stats) : nullptr;
+    int64_t n = look ? look->len : tensor_len(s->in_tensor[0]);
+    const float *g = (const float *)s->in[0] + (look ? look->from : 0);
     unsigned blocks = cuda_blocks(n, GRADS_CHUNK, 1);
     double *partial = st->stats ? (double *)s->workspace : nullptr;
     float *sum = nullptr;
@@ -153,10 +180,14 @@ static void grads_run(struct step *s, struct device *dev)
         c = (const struct control *)s->in[GRADS_ACCUMULATE_CONTROL];
     }
     if (n)
-        LAUNCH(dev, grads_look, blocks, BLOCK, 0, (const float *)s->in[0], sum, partial,
-               n, a, c);
+        LAUNCH(dev, grads_look, blocks, BLOCK, 0, g, sum, partial, n, a, c);
     if (!st->stats)
         return;
+    if (look->group) {
+        LAUNCH(dev, grads_add, 1, LAST_BLOCK, 0, partial, (int)blocks);
+        nccl_reduce(dev, look->group, partial, 1, NCCL_FP64, NCCL_SUM);
+        blocks = 1;
+    }
 
     struct control_prepare_attrs prepare = {};
 

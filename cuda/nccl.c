@@ -118,6 +118,20 @@ void nccl_start(struct device *dev, const struct collective *group, const void *
     (void)alloc_forbid(was);
 }
 
+void nccl_start_to(struct device *dev, const struct collective *group, void *x,
+                   int64_t len, int type, int op, int root)
+{
+    struct nccl *n = nccl_open(dev);
+    void *comm = comm_of(dev, n, group);
+    bool was;
+
+    fork_lane(dev, n);
+    was = alloc_forbid(false);
+    nccl_check(dev, n->lib->Reduce(x, x, (size_t)len, type, op, root, comm, n->stream),
+               "ncclReduce");
+    (void)alloc_forbid(was);
+}
+
 void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
                        const int64_t *begin)
 {

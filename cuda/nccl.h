@@ -24,6 +24,9 @@ extern "C" {
 
 void nccl_start(struct device *dev, const struct collective *group, const void *from,
                 void *to, int64_t n, int type, int op);
+/* The same in place, but rank `root` alone gets it: what others have then is nothing. */
+void nccl_start_to(struct device *dev, const struct collective *group, void *x, int64_t n,
+                   int type, int op, int root);
 /* Rank r has x[begin[r]] to x[begin[r + 1]], floats, and gets those of the others. */
 void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
                        const int64_t *begin);

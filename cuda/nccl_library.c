@@ -19,7 +19,8 @@ static void load(void)
     } symbol[] = {
 #define ROW(name) {"nccl" #name, offsetof(struct nccl_library, name)}
         ROW(GetUniqueId), ROW(CommInitRank), ROW(CommInitAll),    ROW(CommDestroy),
-        ROW(AllReduce),   ROW(Broadcast),    ROW(GetErrorString), ROW(GetLastError),
+        ROW(AllReduce),   ROW(Reduce),       ROW(Broadcast),      ROW(GetErrorString),
+        ROW(GetLastError),
 #undef ROW
     };
 

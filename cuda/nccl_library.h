@@ -32,6 +32,8 @@ struct nccl_library {
     int (*CommDestroy)(void *comm);
     int (*AllReduce)(const void *from, void *to, size_t n, int type, int op, void *comm,
                      cudaStream_t stream);
+    int (*Reduce)(const void *from, void *to, size_t n, int type, int op, int root,
+                  void *comm, cudaStream_t stream);
     int (*Broadcast)(const void *from, void *to, size_t n, int type, int root, void *comm,
                      cudaStream_t stream);
     const char *(*GetErrorString)(int code);

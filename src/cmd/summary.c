@@ -376,6 +376,7 @@ static bool world_of(const struct config *cfg, const struct cmdline *line,
         .seconds = ms ? run_amount("--step-ms", ms) / 1e3 : 0,
         .bucket_bytes = cfg->dist.bucket_mb << 20,
         .half = cfg->dist.half_gradients,
+        .shard = cfg->dist.shard_optimizer,
     };
     return true;
 }

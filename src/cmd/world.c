@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "cases/op_bench.h"
 #include "cmd/step_floor.h"
+#include "graph/flat.h"
 #include "session/buckets.h"
 
 /* When what happens, in seconds or, where no time is known, in shares of a step. */
@@ -19,7 +20,10 @@ struct course {
         double ready, begins, ends; /* ends: 0 where no time is known */
     } * travel;
     int64_t bytes;
-    double sent, exposed; /* seconds of all-reduce, and of it after the backward phase */
+    double sent, exposed; /* seconds of that, and of it after the backward phase */
+    int64_t weights;      /* bytes that travel after the update, with shares, */
+    double gathers;       /* and their seconds */
+    double each;          /* bytes that each process sends */
 };
 
 /* Of each step of the program, when it ends. */
@@ -63,7 +67,8 @@ static double ready(const struct bucket *b, const double *ends)
 
 static void course_of(struct course *c, const struct program *p, const struct world *w)
 {
-    double idle = 0, share = 2.0 * (w->processes - 1) / w->processes, *ends;
+    double others = (double)(w->processes - 1) / w->processes; /* ring algorithms */
+    double share = w->shard ? others : 2 * others, idle = 0, *ends;
 
     *c = (struct course){0};
     buckets_find(&c->buckets, p->graph, w->bucket_bytes);
@@ -83,6 +88,9 @@ static void course_of(struct course *c, const struct program *p, const struct wo
         c->sent += t->ends - t->begins;
     }
     c->exposed = idle > c->backward ? idle - c->backward : 0;
+    c->weights = w->shard ? 4 * p->graph->flat->trained_len : 0;
+    c->each = share * (double)c->bytes + others * (double)c->weights;
+    c->gathers = c->timed ? others * (double)c->weights / w->link : 0;
     free(ends);
 }
 
@@ -114,16 +122,31 @@ static void print_bucket(const struct course *c, int i)
     strbuf_release(&size);
 }
 
+static void print_weights(const struct course *c)
+{
+    struct strbuf size = STRBUF_INIT;
+
+    strbuf_add_bytes(&size, (double)c->weights);
+    printf("  %s of weights travel after the update", size.buf);
+    if (c->timed)
+        printf(", in %.3f ms, which nothing hides", 1e3 * c->gathers);
+    printf("\n");
+    strbuf_release(&size);
+}
+
 void world_print(const struct program *p, const struct world *w)
 {
     struct strbuf size = STRBUF_INIT;
     struct course c;
+    double whole;
 
     course_of(&c, p, w);
+    whole = c.step + c.exposed + c.gathers;
     strbuf_add_bytes(&size, (double)c.bytes);
-    printf("\n%d processes: %s of gradients travel in %d buckets, each as soon as its last "
+    printf("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its last "
            "gradient is there\n  %6s %8s %10s%s  last gradient\n",
-           w->processes, size.buf, c.buckets.n, "bucket", "tensors", "bytes",
+           w->processes, size.buf, w->shard ? ", to the process that has their share," : "",
+           c.buckets.n, "bucket", "tensors", "bytes",
            c.timed ? "        ready       begins         ends" : "  ready");
     for (int i = 0; i < c.buckets.n; i++)
         print_bucket(&c, i);
@@ -131,11 +154,16 @@ void world_print(const struct program *p, const struct world *w)
         printf("  at %.3g GB/s they take %.3f ms, %.0f %% of that during the backward "
                "phase: a step of %.3f ms becomes %.3f ms, efficiency %.1f %%\n",
                w->link / 1e9, 1e3 * c.sent, 100 * overlap(&c), 1e3 * c.step,
-               1e3 * (c.step + c.exposed), 100 * c.step / (c.step + c.exposed));
+               1e3 * whole, 100 * c.step / whole);
     else
         printf("  the backward phase ends after %.1f %% of a step's FLOPs; --step-ms T "
                "(see trainc bench) gives times\n",
                100 * c.backward);
+    if (w->shard)
+        print_weights(&c);
+    strbuf_reset(&size);
+    strbuf_add_bytes(&size, c.each);
+    printf("  each process sends %s an update\n", size.buf);
     course_release(&c);
     strbuf_release(&size);
 }
@@ -147,6 +175,8 @@ void world_json(struct json_writer *j, const struct program *p, const struct wor
     course_of(&c, p, w);
     json_put_int(j, "world", w->processes);
     json_put_int(j, "travel_bytes", c.bytes);
+    json_put_int(j, "gather_bytes", c.weights);
+    json_put_double(j, "sent_bytes", c.each);
     json_begin_array(j, "buckets");
     for (int i = 0; i < c.buckets.n; i++) {
         json_begin_object(j, NULL);
@@ -161,6 +191,7 @@ void world_json(struct json_writer *j, const struct program *p, const struct wor
         json_put_double(j, "step_seconds", c.step);
         json_put_double(j, "all_reduce_seconds", c.sent);
         json_put_double(j, "exposed_seconds", c.exposed);
+        json_put_double(j, "gather_seconds", c.gathers);
         json_put_double(j, "overlap", overlap(&c));
     }
     course_release(&c);

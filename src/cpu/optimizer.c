@@ -6,6 +6,7 @@
 
 #include "cpu/device.h"
 #include "cpu/kernels.h"
+#include "graph/collective.h"
 #include "graph/kernel.h"
 #include "ops/control_formula.h"
 #include "ops/ema.h"
@@ -54,6 +55,11 @@ static size_t trust_bytes(const struct update *u)
            (size_t)u->nsegment * sizeof(float);
 }
 
+static const struct grad_stats_attrs *stats_of(const struct node *n)
+{
+    return n->attrs;
+}
+
 static const char *optimizer_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *dev)
 {
@@ -67,7 +73,7 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
 
     region_take_alone(r, n);
     if (n->op == &op_grad_stats)
-        region_workspace(r, (size_t)(tensor_len(n->in[0]) / BLOCK + 1) * sizeof(double));
+        region_workspace(r, (size_t)(stats_of(n)->len / BLOCK + 1) * sizeof(double));
     if (st->loop && st->loop->measure)
         region_workspace(r, trust_bytes(&optimizer_attrs(n)->update));
     return NULL;
@@ -212,7 +218,7 @@ static void accumulate_part(void *arg, int64_t lo, int64_t hi)
 static void squares_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    const float *g = j->s->in[0];
+    const float *g = (const float *)j->s->in[0] + stats_of(j->s->node)->from;
 
     for (int64_t i = lo; i < hi; i += BLOCK)
         j->partial[i / BLOCK] =
@@ -223,12 +229,15 @@ static void squares_part(void *arg, int64_t lo, int64_t hi)
 static void grad_stats_run(struct step *s, struct device *dev)
 {
     struct job j = {.dev = dev, .s = s, .partial = s->workspace};
-    int64_t n = tensor_len(s->in_tensor[0]);
+    const struct collective *group = stats_of(s->node)->group;
+    int64_t n = stats_of(s->node)->len;
     double sum = 0;
 
     cpu_for(dev, n, BLOCK, squares_part, &j);
     for (int64_t i = 0; i < (n + BLOCK - 1) / BLOCK; i++)
         sum += j.partial[i];
+    if (group)
+        group->sum(group, &sum, 1);
     control_gradients(s->out[0], sum);
 }
 

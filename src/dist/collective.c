@@ -95,22 +95,50 @@ static void finish(const struct collective *c)
     t->pending = 0;
 }
 
+static void *adds(enum dtype t)
+{
+    return t == DTYPE_F32 ? mpi_opened()->sum : t == DTYPE_F16 ? add_fp16 : add_bf16;
+}
+
+static void *type_of(enum dtype t)
+{
+    return t == DTYPE_F32 ? mpi_opened()->type_float : mpi_opened()->type_uint16;
+}
+
+/* Room for one more request. */
+static void **next_request(const struct collective *c)
+{
+    struct team *t = team_of(c);
+
+    if (t->pending == PENDING)
+        finish(c);
+    return &t->request[t->pending++];
+}
+
 static void start(const struct collective *c, void *x, int64_t n, enum dtype type)
 {
-    const struct mpi_library *lib = mpi_opened();
-    struct team *t = team_of(c);
-    bool half = type != DTYPE_F32;
-    void *op = !half ? lib->sum : type == DTYPE_F16 ? add_fp16 : add_bf16;
-
     for (int64_t at = 0; at < n; at += MOST) {
-        if (t->pending == PENDING)
-            finish(c);
+        void **request = next_request(c);
+
         mpi_begin();
-        mpi_check(lib->Iallreduce(MPI_IN_PLACE_,
-                                  (char *)x + (size_t)at * dtype_size(type), part(n - at),
-                                  half ? lib->type_uint16 : lib->type_float, op, t->comm,
-                                  &t->request[t->pending++]),
+        mpi_check(mpi_opened()->Iallreduce(
+                      MPI_IN_PLACE_, (char *)x + (size_t)at * dtype_size(type),
+                      part(n - at), type_of(type), adds(type), team_of(c)->comm, request),
                   "Iallreduce");
+    }
+}
+
+static void start_to(const struct collective *c, void *x, int64_t n, enum dtype type,
+                     int rank)
+{
+    for (int64_t at = 0; at < n; at += MOST) {
+        void **request = next_request(c), *piece = (char *)x + (size_t)at * dtype_size(type);
+
+        mpi_begin();
+        mpi_check(mpi_opened()->Ireduce(c->rank == rank ? MPI_IN_PLACE_ : piece, piece,
+                                        part(n - at), type_of(type), adds(type), rank,
+                                        team_of(c)->comm, request),
+                  "Ireduce");
     }
 }
 
@@ -174,6 +202,7 @@ static const struct collective *new_team(int size)
                                .mean = mean,
                                .sum = sum,
                                .start = start,
+                               .start_to = start_to,
                                .progress = progress,
                                .finish = finish,
                                .gather = gather,

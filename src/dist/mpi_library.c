@@ -20,6 +20,7 @@ static const struct dynlib_symbol symbols[] = {
     CALL(Allreduce),
     CALL(Allgather),
     CALL(Iallreduce),
+    CALL(Ireduce),
     CALL(Testall),
     CALL(Waitall),
     CALL(Bcast),

@@ -17,6 +17,8 @@ struct mpi_library {
                      void *to_type, void *comm);
     int (*Iallreduce)(const void *from, void *to, int n, void *type, void *op, void *comm,
                       void **request);
+    int (*Ireduce)(const void *from, void *to, int n, void *type, void *op, int root,
+                   void *comm, void **request);
     int (*Testall)(int n, void **request, int *done, void *statuses);
     int (*Waitall)(int n, void **request, void *statuses);
     int (*Bcast)(void *x, int n, void *type, int root, void *comm);

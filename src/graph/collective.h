@@ -23,6 +23,10 @@ struct collective {
      * it costs next to nothing if none is under way.
      */
     void (*start)(const struct collective *c, void *x, int64_t n, enum dtype t);
+    /* The same of a sum that process `rank` alone gets; what the others have then is
+     * nothing. */
+    void (*start_to)(const struct collective *c, void *x, int64_t n, enum dtype t,
+                     int rank);
     void (*progress)(const struct collective *c);
     void (*finish)(const struct collective *c);
     /* Each has x[begin[rank]] to x[begin[rank + 1]], and gets those of the others. */

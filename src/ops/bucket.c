@@ -10,6 +10,32 @@ int64_t bucket_bytes(const struct bucket_attrs *a, int64_t len)
     return 4 * len - 2 * a->nhalf;
 }
 
+struct bucket_part bucket_part(const struct bucket_attrs *a, int64_t len, int r)
+{
+    struct bucket_part p = {0, len};
+
+    if (!a->begin)
+        return p;
+    p.from = a->begin[r] - a->offset > 0 ? a->begin[r] - a->offset : 0;
+    p.to = a->begin[r + 1] - a->offset < len ? a->begin[r + 1] - a->offset : len;
+    if (p.to < p.from)
+        p.to = p.from;
+    return p;
+}
+
+int64_t bucket_half(const struct bucket_attrs *a, int64_t n)
+{
+    int64_t half = 0;
+
+    for (int i = 0; i < a->nrun && a->run[i].offset < n; i++) {
+        const struct bucket_run *r = &a->run[i];
+
+        if (r->half)
+            half += n - r->offset < r->len ? n - r->offset : r->len;
+    }
+    return half;
+}
+
 static const char *bucket_shape(struct node *n)
 {
     const struct bucket_attrs *a = n->attrs;
@@ -64,19 +90,38 @@ static void pack(const struct bucket_attrs *a, const float *x, void *travels)
     }
 }
 
+static void start(const struct bucket_attrs *a, void *x, int64_t n, enum dtype t, int to)
+{
+    if (n && a->begin)
+        a->group->start_to(a->group, x, n, t, to);
+    else if (n)
+        a->group->start(a->group, x, n, t);
+}
+
+/* Floats [p.from, p.to), to a process. */
+static void start_part(const struct bucket_attrs *a, const struct step *s,
+                       struct bucket_part p, int to)
+{
+    int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
+
+    if (!a->run) {
+        start(a, (float *)s->out[0] + p.from, p.to - p.from, DTYPE_F32, to);
+        return;
+    }
+    start(a, (uint16_t *)s->out[1] + half, end - half, (enum dtype)a->dtype, to);
+    start(a, wide_part(a, s->out[1]) + (p.from - half), p.to - p.from - (end - half),
+          DTYPE_F32, to);
+}
+
 static void bucket_start_ref(const struct step *s)
 {
     const struct bucket_attrs *a = s->node->attrs;
     int64_t len = tensor_len(s->node->out[0]);
 
-    if (!a->run) {
-        a->group->start(a->group, s->out[0], len, DTYPE_F32);
-        return;
-    }
-    pack(a, s->out[0], s->out[1]);
-    a->group->start(a->group, s->out[1], a->nhalf, (enum dtype)a->dtype);
-    if (a->nhalf < len)
-        a->group->start(a->group, wide_part(a, s->out[1]), len - a->nhalf, DTYPE_F32);
+    if (a->run)
+        pack(a, s->out[0], s->out[1]);
+    for (int r = 0; r < (a->begin ? a->group->world : 1); r++)
+        start_part(a, s, bucket_part(a, len, r), r);
 }
 
 static void scale(const struct bucket_attrs *a, const float *from, int64_t n, float *x)
@@ -90,25 +135,30 @@ static void scale(const struct bucket_attrs *a, const float *from, int64_t n, fl
 static void bucket_join_ref(const struct step *s)
 {
     const struct bucket_attrs *a = s->node->attrs;
+    struct bucket_part own = bucket_part(a, tensor_len(s->node->out[0]), a->group->rank);
     float *x = s->out[0], *wide;
     const uint16_t *half;
 
     a->group->finish(a->group);
     if (!a->run) {
-        scale(a, x, tensor_len(s->node->out[0]), x);
+        scale(a, x + own.from, own.to - own.from, x + own.from);
         return;
     }
-    half = s->in[0];
-    wide = wide_part(a, s->in[0]);
+    half = (const uint16_t *)s->in[0] + bucket_half(a, own.from);
+    wide = wide_part(a, s->in[0]) + (own.from - bucket_half(a, own.from));
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
+        int64_t from = r->offset > own.from ? r->offset : own.from;
+        int64_t to = r->offset + r->len < own.to ? r->offset + r->len : own.to;
 
+        if (from >= to)
+            continue;
         if (r->half) {
-            widen(a, half, r->len, x + r->offset);
-            half += r->len;
+            widen(a, half, to - from, x + from);
+            half += to - from;
         } else {
-            scale(a, wide, r->len, x + r->offset);
-            wide += r->len;
+            scale(a, wide, to - from, x + from);
+            wide += to - from;
         }
     }
 }

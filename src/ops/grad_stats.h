@@ -1,7 +1,7 @@
 /*
  * grad_stats: one look at all gradients of an update: are they finite, and how long.
  *
- *   in     grads (fp32, [trained_len])
+ *   in     grads (fp32, [trained_len]), or of each of a group of processes its share
  *   state  control: overflow, grad_norm and grad_multiplier are set by
  *          control_gradients() of ops/control_formula.h
  *
@@ -16,6 +16,15 @@
 
 extern const struct op op_grad_stats;
 
+struct grad_stats_attrs {
+    const char *layer;
+    const struct collective *group; /* whose sums are added; NULL: there is one */
+    int64_t from, len;              /* of the gradients, what is looked at */
+};
+
 void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control);
+/* group NULL: all is here. `from` is a multiple of 16. */
+void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
+                       const struct collective *group, int64_t from, int64_t len);
 
 #endif

@@ -134,7 +134,11 @@ static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
                                     const struct bucket_options *o)
 {
     struct bucket_attrs a = {
-        .layer = "all_reduce", .group = o->group, .dtype = (int)o->dtype};
+        .layer = o->begin ? "reduce_scatter" : "all_reduce",
+        .group = o->group,
+        .dtype = (int)o->dtype,
+        .begin = o->begin,
+        .offset = b->offset};
     struct bucket_run *run;
     int64_t at = 0;
 

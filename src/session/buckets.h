@@ -38,6 +38,7 @@ struct bucket_options {
     bool half;
     enum dtype dtype; /* of what is half */
     struct accumulation accumulation; /* .group > 1: what travels is the sum of batches */
+    const int64_t *begin; /* each process gets its share, see ops/bucket.h; NULL: all */
 };
 
 /*

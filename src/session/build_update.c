@@ -206,6 +206,11 @@ static void build_mean_buffers(struct builder *b, const struct plan *p)
                                to - at < PIECE ? to - at : PIECE));
 }
 
+bool build_shares_grads(const struct build *t, const struct plan *p)
+{
+    return t->shard.begin && p->scaler.losses <= 1;
+}
+
 void build_update(struct build *t, struct builder *b, const struct plan *p, bool last)
 {
     int losses = p->scaler.losses > 1 ? p->scaler.losses : 1;
@@ -236,7 +241,10 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
             grads_join(b, grads, losses, joined, control);
             grads = joined;
         }
-        grad_stats(b, grads, control);
+        if (build_shares_grads(t, p))
+            grad_stats_shared(b, grads, control, p->group, t->shard.from, t->shard.len);
+        else
+            grad_stats(b, grads, control);
         control_prepare_node(b, control, &prepare);
         build_optimizer(t, b, p, grads);
     }

@@ -17,6 +17,10 @@ void build_segments(struct build *t, const struct plan *p);
 /* build.shard: equal shares of the trained weights, and this process's of the segments. */
 void build_shard(struct build *t, const struct plan *p);
 
+/* Does each process get the gradients of its share alone? Those of several losses are all
+ * looked at before they are joined. */
+bool build_shares_grads(const struct build *t, const struct plan *p);
+
 /* `last`: of an update; else a micro-batch that only accumulates. */
 void build_update(struct build *t, struct builder *b, const struct plan *p, bool last);
 

@@ -43,6 +43,14 @@ for opt in sgd adamw lamb; do
   far=$(apart "$(file whole-$opt)" "$(file share-$opt)")
   [ "$far" = 0 ] || fail "$opt: shares are $far from the whole"
 done
+# The norm is that of all gradients, of which each process has a share; three processes, two
+# batches an update.
+all=("${train[@]:0:14}" --opt sgd --clip-grad 0.05 --batch-size 4 --epochs 1 --accumulation-steps 2)
+ranks 3 "${all[@]}" --output whole-clip --opts TRAIN.BASE_LR=1e-3 >log 2>&1 || { cat log; fail "clipping"; }
+ranks 3 "${all[@]}" --output share-clip --opts TRAIN.BASE_LR=1e-3 DIST.SHARD_OPTIMIZER=True DIST.BUCKET_MB=1 >log 2>&1 ||
+  { cat log; fail "clipping, shares"; }
+far=$(apart "$(file whole-clip)" "$(file share-clip)")
+below "$far" 1e-5 || fail "clipping: shares are $far from the whole"
 # A checkpoint of shares goes on in one process, of one process in three shares.
 cp -r share-adamw/resnet20/default from && rm from/ckpt* from/best*
 for n in 1 2; do
@@ -69,6 +77,12 @@ bytes=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' w.json)
 "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json - --amp-dtype bf16 \
   --opts DIST.HALF_GRADIENTS=True >h.json 2>log || { cat log; fail "summary of 16 bits"; }
 half=$(sed -n 's/.*"travel_bytes": *\([0-9]*\).*/\1/p' h.json)
+"$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cpu --world 2 --json s.json --opts DIST.SHARD_OPTIMIZER=True >log 2>&1 ||
+  { cat log; fail "summary of shares"; }
+grep -q "of gradients travel, to the process that has their share, in [0-9]* buckets" log || { cat log; fail "summary of shares: not said"; }
+grep -q "of weights travel after the update" log || { cat log; fail "summary of shares: weights"; }
+[ "$(sed -n 's/.*"sent_bytes": *\([0-9]*\).*/\1/p' w.json)" = "$bytes" ] || fail "summary: of two processes each sends all of its gradients"
+[ "$(sed -n 's/.*"gather_bytes": *\([0-9]*\).*/\1/p' s.json)" -ge "$bytes" ] || fail "summary of shares: weights are not those of the gradients"
 [ "${bytes:-0}" -gt 1000000 ] && [ "${half:-0}" -lt "$((bytes * 6 / 10))" ] || fail "summary: $bytes bytes, $half in 16 bits"
 for wrong in "--world 1" "--world two" "--link 1" "--world 2 --link 0" "--world 2 --step-ms x"; do
   "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" $wrong >log 2>&1

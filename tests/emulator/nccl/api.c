@@ -202,6 +202,12 @@ EXPORT ncclResult_t ncclAllReduce(const void *from, void *to, size_t n,
     return enqueue(c, "AllReduce", from, to, n, type, op, 0, s);
 }
 
+EXPORT ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type,
+                               ncclRedOp_t op, int root, ncclComm_t c, cudaStream_t s)
+{
+    return enqueue(c, "Reduce", from, to, n, type, op, root, s);
+}
+
 EXPORT ncclResult_t ncclBroadcast(const void *from, void *to, size_t n,
                                   ncclDataType_t type, int root, ncclComm_t c,
                                   cudaStream_t s)

@@ -247,7 +247,9 @@ static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
     if (!broadcast || rank == c->root)
         memcpy(t->data[rank], from, n * size);
     team_meet(t);
-    if (broadcast)
+    if (!strcmp(c->name, "Reduce") && rank != c->root)
+        memset(to, 0xff, n * size); /* NaN: what NCCL leaves there is nobody's */
+    else if (broadcast)
         memcpy(to, t->data[c->root], n * size);
     else if (c->type == ncclInt64)
         reduce_integers(t, c, n, to);
