@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
 
 /* A group's communicator. */
@@ -77,6 +78,29 @@ static void *join_processes(struct device *dev, const struct nccl *n,
     return own;
 }
 
+static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group);
+
+/* A part of a group: all of that make the call. */
+static void *split(struct device *dev, struct nccl *n, const struct collective *group)
+{
+    int rank = group->of->rank;
+    void *own = NULL, *all = comm_of(dev, n, group->of);
+
+    if (!n->lib->CommSplit)
+        die("%s: groups of %d of %d GPUs (MODEL.SYNC_BN_GROUP) need NCCL 2.18 or later",
+            dev->text, group->world, group->of->world);
+    nccl_check(dev, n->lib->CommSplit(all, rank / group->world, rank, &own, NULL),
+               "ncclCommSplit");
+    return own;
+}
+
+static void *join(struct device *dev, struct nccl *n, const struct collective *group)
+{
+    if (group->of)
+        return split(dev, n, group);
+    return group->devices ? join_threads(dev, n, group) : join_processes(dev, n, group);
+}
+
 static void *comm_of(struct device *dev, struct nccl *n, const struct collective *group)
 {
     struct nccl_comm *c = n->comm;
@@ -89,8 +113,7 @@ static void *comm_of(struct device *dev, struct nccl *n, const struct collective
     was = alloc_forbid(false); /* at a program's first run, which is no capture */
     c = xcalloc(1, sizeof(*c));
     c->group = group;
-    c->comm =
-        group->devices ? join_threads(dev, n, group) : join_processes(dev, n, group);
+    c->comm = join(dev, n, group);
     c->next = n->comm;
     n->comm = c;
     (void)alloc_forbid(was);

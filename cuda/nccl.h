@@ -7,7 +7,7 @@
  *
  * A communicator is opened by the first call for its group, which all ranks make: GPUs of
  * one process by ncclCommInitAll, others by an id that the group's first rank tells the
- * rest. What a step asks for goes to that lane, after what LANE_RUN had then; what follows
+ * rest, a part of a group by ncclCommSplit. What a step asks for goes to that lane, after what LANE_RUN had then; what follows
  * nccl_join in LANE_RUN waits for all that was started. Both are edges of the graph where
  * one captures, which has to be joined.
  */

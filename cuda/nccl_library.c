@@ -23,12 +23,17 @@ static void load(void)
         ROW(GetLastError),
 #undef ROW
     };
+    void *split;
 
     for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
         void *at = cuda_library_symbol(opened, symbol[i].name);
 
         memcpy((char *)&lib + symbol[i].at, &at, sizeof(at));
     }
+    if (opened->version < NCCL_SPLITS)
+        return;
+    split = cuda_library_symbol(opened, "ncclCommSplit");
+    memcpy(&lib.CommSplit, &split, sizeof(split));
 }
 
 const struct nccl_library *nccl_library(const char *device)

@@ -23,12 +23,14 @@ enum {
     NCCL_BF16 = 9
 };
 enum { NCCL_INVALID_USAGE = 5 };
-enum { NCCL_OLDEST = 21000 };
+enum { NCCL_OLDEST = 21000, NCCL_SPLITS = 21800 };
 
 struct nccl_library {
     int (*GetUniqueId)(struct nccl_id *id);
     int (*CommInitRank)(void **comm, int world, struct nccl_id id, int rank);
     int (*CommInitAll)(void **comm, int n, const int *device);
+    int (*CommSplit)(void *comm, int colour, int key, void **to,
+                     const void *config); /* NULL before NCCL 2.18 */
     int (*CommDestroy)(void *comm);
     int (*AllReduce)(const void *from, void *to, size_t n, int type, int op, void *comm,
                      cudaStream_t stream);

@@ -225,17 +225,33 @@ const struct collective *dist_collective(void)
     return all;
 }
 
+static void waits_for_all(const struct collective *c, bool on)
+{
+    c->of->waits(c->of, on);
+}
+
+/* Of members, which are threads perhaps: the devices' library makes a part of their group. */
+static const struct collective *part_of_members(int n)
+{
+    static _Thread_local struct collective part;
+    const struct collective *all = &member_now()->collective;
+
+    if (n == all->world)
+        return all;
+    part = (struct collective){
+        .world = n, .rank = all->rank % n, .waits = waits_for_all, .of = all};
+    return &part;
+}
+
 const struct collective *dist_neighbours(int n)
 {
     static const struct collective *some;
 
-    if (member_now() && n != dist_world() && n > 1)
-        usage("MODEL.SYNC_BN_GROUP: without MPI all %d share statistics, or none: start "
-              "them by mpirun",
-              dist_world());
+    if (n == 1)
+        return NULL;
     if (member_now())
-        return n > 1 ? &member_now()->collective : NULL;
-    if (!mpi_opened() || n == 1)
+        return part_of_members(n);
+    if (!mpi_opened())
         return NULL;
     if (!some)
         some = new_team(n);

@@ -39,6 +39,8 @@ struct collective {
     void (*tell)(const struct collective *c, void *x, int n);
     void (*waits)(const struct collective *c, bool on);
     const int *devices; /* all are threads of this process, with these; NULL: processes */
+    /* It is a part of that one: of the ranks r with the same r / world. NULL: of none. */
+    const struct collective *of;
 };
 
 #endif

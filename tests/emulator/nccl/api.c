@@ -120,6 +120,28 @@ EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
     return ncclSuccess;
 }
 
+EXPORT ncclResult_t ncclCommSplit(ncclComm_t all, int colour, int key, ncclComm_t *c,
+                                  ncclConfig_t *config)
+{
+    char path[BOOTSTRAP_PATH];
+    struct team *t;
+    int number;
+
+    (void)config;
+    if (colour < 0 || key != all->rank)
+        return no(ncclInvalidArgument, "parts in another order are not emulated");
+    if (emulator_fails("nccl"))
+        return no(ncclSystemError, "failed on purpose");
+    bootstrap_path(path);
+    t = team_split(all->team, all->rank, colour, path, &number);
+    if (!place(t, number, all->device))
+        return no(ncclInvalidUsage, "Duplicate GPU detected");
+    emulator_take_memory(takes);
+    *c = new_comm(t, number, all->device);
+    team_meet(t);
+    return ncclSuccess;
+}
+
 EXPORT ncclResult_t ncclCommDestroy(ncclComm_t c)
 {
     free(c);

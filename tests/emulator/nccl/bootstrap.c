@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 128 };
+enum { PATH_SIZE = BOOTSTRAP_PATH };
 
-static void new_path(char *path)
+void bootstrap_path(char *path)
 {
     static int n;
     const char *dir = getenv("TMPDIR");
@@ -28,7 +28,7 @@ void bootstrap_id(char *id, size_t size)
         (void)snprintf(id, size, "@%s", address);
         return;
     }
-    new_path(path);
+    bootstrap_path(path);
     (void)snprintf(id, size, "%s", path);
 }
 
@@ -89,7 +89,7 @@ static struct team *find_at(const char *address, int world, int rank, const char
         return NULL;
     }
     if (!rank) {
-        new_path(path);
+        bootstrap_path(path);
         t = team_make(world, path);
     }
     *why = rank ? ask(at, path) : serve(at, world, path);

@@ -7,6 +7,9 @@
 
 #include "tests/emulator/nccl/team.h"
 
+/* Of a file that nobody else has. */
+enum { BOOTSTRAP_PATH = 128 };
+void bootstrap_path(char *path);
 void bootstrap_id(char *id, size_t size);
 /* NULL, and why. */
 struct team *bootstrap_find(const char *id, int world, int rank, const char **why);

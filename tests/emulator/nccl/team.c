@@ -16,6 +16,12 @@ struct team {
     pthread_mutex_t lock;
     pthread_cond_t all_there;
     int world, waiting, meeting;
+    bool files; /* of several processes */
+    struct {
+        int colour;
+        char path[128];
+        struct team *made;
+    } split[TEAM_MOST];
     struct team_call call;
     char gpu[TEAM_MOST][32];
     _Alignas(16) char data[TEAM_MOST][PIECE];
@@ -56,6 +62,7 @@ struct team *team_make(int world, const char *path)
     (void)pthread_condattr_setpshared(&c, PTHREAD_PROCESS_SHARED);
     (void)pthread_cond_init(&t->all_there, &c);
     t->world = world;
+    t->files = path != NULL;
     return t;
 }
 
@@ -104,6 +111,35 @@ void team_meet(struct team *t)
     while (t->meeting == meeting)
         (void)pthread_cond_wait(&t->all_there, &t->lock);
     (void)pthread_mutex_unlock(&t->lock);
+}
+
+struct team *team_split(struct team *t, int rank, int colour, const char *path,
+                        int *number)
+{
+    int first = TEAM_MOST, world = 0;
+    struct team *part;
+
+    t->split[rank].colour = colour;
+    team_meet(t);
+    *number = 0;
+    for (int i = 0; i < t->world; i++) {
+        if (t->split[i].colour != colour)
+            continue;
+        first = i < first ? i : first;
+        *number += i < rank;
+        world++;
+    }
+    if (rank == first) {
+        (void)snprintf(t->split[rank].path, sizeof(t->split[rank].path), "%s", path);
+        t->split[rank].made = team_make(world, t->files ? path : NULL);
+    }
+    team_meet(t);
+    part = rank == first || !t->files ? t->split[first].made
+                                      : team_join(t->split[first].path);
+    team_meet(t);
+    if (rank == first && t->files)
+        (void)unlink(path);
+    return part;
 }
 
 /* ---- what is summed ---- */

@@ -6,6 +6,7 @@
  *   team = team_make(world, path)     by one of them; path NULL: for threads alone
  *   team = team_join(path)            by the others
  *   team_meet(team)                   waits for all
+ *   part = team_split(team, rank, colour, &number)   those of a colour, in order of rank
  *   team_reduce(team, rank, call, x)  x becomes the result
  */
 #ifndef EMULATOR_NCCL_TEAM_H
@@ -38,6 +39,9 @@ int team_world(const struct team *t);
 bool team_place(struct team *t, int rank, const char *gpu);
 
 void team_meet(struct team *t);
+/* By all of a team. `path`: of a file that does not exist, for the first of a part. */
+struct team *team_split(struct team *t, int rank, int colour, const char *path,
+                        int *number);
 /* from and to may be the same; all ranks get the result, summed in the order of ranks. */
 void team_run(struct team *t, int rank, const struct team_call *call, const void *from,
               void *to);
