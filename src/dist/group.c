@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -15,6 +16,7 @@
 #include "dist/member.h"
 #include "dist/mpi_calls.h"
 #include "dist/nccl.h"
+#include "dist/roll_call.h"
 
 static struct {
     const struct mpi_library *lib; /* NULL: alone */
@@ -25,10 +27,15 @@ static struct {
  * with one, that is the first. */
 enum { THREADS = 64 };
 static _Atomic double waits_since[THREADS];
+static _Atomic int64_t waits;  /* calls so far */
+static _Atomic int64_t update; /* see dist_at */
 static double timeout;
+static bool crew; /* of threads */
 
 void member_waits(int thread, bool on)
 {
+    if (on)
+        atomic_fetch_add(&waits, 1);
     atomic_store(&waits_since[thread % THREADS], on ? clock_now() : 0);
 }
 
@@ -44,21 +51,52 @@ void mpi_check(int code, const char *call)
         die("MPI_%s failed with the code %d", call, code);
 }
 
-/* The thread of the program is in a call that does not come back: nobody else may call
- * MPI. mpirun ends the others when this process does. */
+void dist_at(int64_t n)
+{
+    if (!dist_thread())
+        atomic_store(&update, n);
+}
+
+/* Threads of this process that do not wait while others do. */
+static bool missing_threads(struct strbuf *who)
+{
+    int missing = 0;
+
+    for (int i = 0; i < machine_processes() && i < THREADS; i++)
+        if (atomic_load(&waits_since[i]) <= 0)
+            strbuf_addf(who, "%srank %d on host %s", missing++ ? ", " : "", i,
+                        roll_call_host());
+    return missing > 0;
+}
+
+/* The thread of the program is in a call that does not come back. mpirun ends the others
+ * when this process does. */
+static void end_waiting(void)
+{
+    struct strbuf who = STRBUF_INIT;
+    bool known = crew ? missing_threads(&who) : roll_call_missing(&who);
+
+    error_rank(dist_rank(), NULL);
+    die("waited %g seconds for the other processes (DIST.TIMEOUT), on host %s in update "
+        "%lld: %s %s, or %s machine is gone",
+        timeout, roll_call_host(), (long long)atomic_load(&update),
+        known ? who.buf : "one of them", known && strchr(who.buf, ',') ? "hang" : "hangs",
+        known && strchr(who.buf, ',') ? "their" : "its");
+}
+
 static void *watch(void *arg)
 {
+    enum { ANSWERS_AFTER = 400 }; /* milliseconds */
+
     (void)arg;
     for (;;) {
         for (int i = 0; i < THREADS; i++) {
-            double since = atomic_load(&waits_since[i]);
+            double since = atomic_load(&waits_since[i]), seconds = clock_now() - since;
 
-            if (since <= 0 || clock_now() - since <= timeout)
-                continue;
-            error_rank(dist_rank(), NULL);
-            die("waited %g seconds for the other processes (DIST.TIMEOUT): one of them "
-                "hangs, or its machine is gone",
-                timeout);
+            if (since > 0 && i == 0 && seconds * 1000 > ANSWERS_AFTER)
+                roll_call_hear(atomic_load(&waits), seconds > timeout / 2);
+            if (since > 0 && seconds > timeout)
+                end_waiting();
         }
         (void)usleep(200000);
     }
@@ -117,8 +155,10 @@ void dist_open(double seconds)
     const struct mpi_library *lib;
     int provided = 0;
 
-    if (member_now() && !dist_thread())
+    if (member_now() && !dist_thread()) {
+        crew = true;
         start_watch(seconds);
+    }
     if (l.world == 1 || group.lib || member_now())
         return;
     if (!l.mpi && open_nccl(&l, seconds))
@@ -127,7 +167,7 @@ void dist_open(double seconds)
     if (!lib)
         usage("%s is %d (%s): %s", l.size_key, l.world, l.by,
               why.len ? why.buf : "processes on CPUs are started by mpirun");
-    mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED_, &provided),
+    mpi_check(lib->Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE_, &provided),
               "Init_thread");
     mpi_check(lib->Comm_size(lib->world, &group.world), "Comm_size");
     mpi_check(lib->Comm_rank(lib->world, &group.rank), "Comm_rank");
@@ -138,6 +178,8 @@ void dist_open(double seconds)
     group.lib = lib;
     error_rank(group.rank, end_all);
     machine_shared_by(processes_here());
+    if (provided >= MPI_THREAD_MULTIPLE_)
+        roll_call_open(group.world, group.rank);
     start_watch(seconds);
     if (group.rank)
         log_level_set(LOG_ERROR);
@@ -149,6 +191,7 @@ void dist_close(void)
         member_now()->close();
     if (!group.lib)
         return;
+    roll_call_close();
     mpi_check(group.lib->Finalize(), "Finalize");
     error_rank(group.rank, NULL);
     group.lib = NULL;

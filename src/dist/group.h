@@ -21,8 +21,8 @@
 #include "graph/collective.h"
 
 /* Dies if a launcher has started several and they cannot find each other. A process that
- * then waits longer than `timeout` seconds for the others in one call ends the run: one
- * of them hangs, or its machine is gone. */
+ * then waits longer than `timeout` seconds for the others in one call ends the run, and
+ * says who does not answer: they hang, or their machines are gone. */
 void dist_open(double timeout);
 void dist_close(void);
 
@@ -37,6 +37,9 @@ static inline bool dist_is_first(void)
 {
     return dist_rank() == 0;
 }
+
+/* This process is at that update of the run: for the message of one that has waited. */
+void dist_at(int64_t update);
 
 /* Sums over all processes, in each of them. */
 void dist_sum_counts(int64_t *x, int n);

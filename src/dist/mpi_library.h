@@ -19,6 +19,12 @@ struct mpi_library {
                       void **request);
     int (*Ireduce)(const void *from, void *to, int n, void *type, void *op, int root,
                    void *comm, void **request);
+    int (*Isend)(const void *from, int n, void *type, int to, int tag, void *comm,
+                 void **request);
+    int (*Iprobe)(int from, int tag, void *comm, int *there, void *status);
+    int (*Recv)(void *to, int n, void *type, int from, int tag, void *comm,
+                void *status);
+    int (*Request_free)(void **request);
     int (*Testall)(int n, void **request, int *done, void *statuses);
     int (*Waitall)(int n, void **request, void *statuses);
     int (*Bcast)(void *x, int n, void *type, int root, void *comm);
@@ -37,7 +43,7 @@ struct mpi_library {
     void *sum, *max; /* MPI_SUM, MPI_MAX */
 };
 
-enum { MPI_THREAD_SERIALIZED_ = 2, MPI_COMM_TYPE_SHARED_ = 0 };
+enum { MPI_THREAD_SERIALIZED_ = 2, MPI_THREAD_MULTIPLE_ = 3, MPI_COMM_TYPE_SHARED_ = 0 };
 #define MPI_IN_PLACE_        ((void *)1)
 #define MPI_STATUSES_IGNORE_ ((void *)0)
 

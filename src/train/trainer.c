@@ -63,6 +63,7 @@ static bool train_batch(struct trainer *t)
     t->train_images += session_next_batch(&t->session) * t->session.plan.world;
     replayed = t->replay && !--t->replay;
     lent = feed_lend(t->feed.train_loader, b);
+    dist_at(t->step + 1);
     update = session_step_lent(&t->session, &lent);
     if (replayed)
         session_set_metrics(&t->session, &t->state.train);

@@ -50,6 +50,22 @@ for ((k = 0; k < kills; k++)); do
 done
 echo "ok: $kills kills, all others ended within $((slowest / 10)).$((slowest % 10)) s"
 
+# Of four one hangs: each of the others knows which, however long it has waited itself.
+for hung in 2 0; do
+  mpirun --oversubscribe -n 4 "$trainc" "${train[@]}" --batch-size 2 --output "$dir/four" --epochs 100 --dist-timeout 3 >log 2>&1 &
+  pid=$!
+  while ! grep -q '"step":20,' four/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+  child=$(pgrep -P $pid -f "$dir/four" | sed -n "$((hung + 1))p")
+  kill -STOP "$child"
+  ends $pid 10 || { fail "rank $hung of 4 hangs: the others go on"; kill -9 $pid "$child"; }
+  wait $pid && fail "rank $hung of 4 hangs: exit code 0"
+  grep -q "(DIST.TIMEOUT), on host $(hostname) in update [1-9][0-9]*: rank $hung on host $(hostname) hangs, or its machine is gone" log ||
+    { cat log; fail "rank $hung of 4 hangs: which one is not said"; }
+  grep "DIST.TIMEOUT" log | grep -v ": rank $hung on host" && fail "rank $hung of 4 hangs: another one is named"
+  rm -rf four
+done
+echo "ok: the rank that hangs is named"
+
 # Two network namespaces are two machines; mpirun reaches them by an agent in place of ssh.
 machines() {
   local a=${spaces[0]} b=${spaces[1]}
@@ -84,7 +100,8 @@ EOF
   [ $i -lt 250 ] || { cat log; fail "a machine is cut off: the others go on"; }
   ends $pid 100 || { cat log; fail "a machine is cut off: no end"; kill -9 $pid; }
   wait $pid || { cat log; fail "a machine is cut off: not started again"; }
-  grep -q "waited 3 seconds for the other processes (DIST.TIMEOUT)" log || { cat log; fail "cut off: not said"; }
+  grep -q "(DIST.TIMEOUT), on host ${spaces[0]} in update [1-9][0-9]*: rank 1 on host ${spaces[1]} hangs, or its machine is gone" log ||
+    { cat log; fail "cut off: rank, host and reason are not said"; }
   grep -q "the machine '10.87.$id.2' does not answer: on without it" log || { cat log; fail "cut off: which machine is not said"; }
   grep -q "it goes on after [1-9][0-9]* images of epoch" log || { cat log; fail "cut off: not with the epoch's next image"; }
   grep -q '"step":800,' two/*/*/metrics.jsonl || fail "cut off: the run is not finished"
