@@ -31,78 +31,76 @@ static int clear(void **state)
     return 0;
 }
 
+/* What is set, and what that says. */
+struct launched {
+    const char *set[4][2], *by;
+    int world, rank, local_rank, local_world;
+    bool mpi;
+};
+
+static const struct launched rows[] = {
+    {.set = {{"WORLD_SIZE", "4"},
+             {"RANK", "3"},
+             {"LOCAL_RANK", "1"},
+             {"LOCAL_WORLD_SIZE", "2"}},
+     .by = "torchrun",
+     .world = 4,
+     .rank = 3,
+     .local_rank = 1,
+     .local_world = 2},
+    {.set = {{"OMPI_COMM_WORLD_SIZE", "2"},
+             {"OMPI_COMM_WORLD_RANK", "1"},
+             {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}},
+     .by = "mpirun",
+     .world = 2,
+     .rank = 1,
+     .local_rank = 1,
+     .local_world = 2,
+     .mpi = true},
+    {.set = {{"SLURM_STEP_NUM_TASKS", "8"},
+             {"SLURM_PROCID", "5"},
+             {"SLURM_LOCALID", "2"},
+             {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}},
+     .by = "srun",
+     .world = 8,
+     .rank = 5,
+     .local_rank = 2,
+     .local_world = 4,
+     .mpi = true},
+    {.set = {{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"RANK", "1"}},
+     .by = "mpiexec",
+     .world = 3,
+     .rank = 2,
+     .local_world = 3,
+     .mpi = true},
+    {.set = {{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"PMI_SIZE", "1"}},
+     .world = 1,
+     .local_world = 1},
+    {.set = {{"WORLD_SIZE", "many"}, {"RANK", "2"}, {"PMI_SIZE", ""}},
+     .world = 1,
+     .local_world = 1},
+};
+
+static void check_launched(const struct launched *row)
+{
+    struct dist_launch l;
+
+    for (int k = 0; k < 4 && row->set[k][0]; k++)
+        setenv(row->set[k][0], row->set[k][1], 1);
+    l = dist_launched();
+    assert_int_equal(l.world, row->world);
+    assert_int_equal(l.rank, row->rank);
+    assert_int_equal(l.local_rank, row->local_rank);
+    assert_int_equal(l.local_world, row->local_world);
+    assert_int_equal(l.mpi, row->mpi);
+    assert_true(row->by ? l.by && !strcmp(l.by, row->by) : !l.by);
+}
+
 static void test_launchers(void **state)
 {
-    static const struct {
-        const char *set[4][2], *by;
-        int world, rank, local_rank, local_world;
-        bool mpi;
-    } row[] = {
-        {{{"WORLD_SIZE", "4"},
-          {"RANK", "3"},
-          {"LOCAL_RANK", "1"},
-          {"LOCAL_WORLD_SIZE", "2"}},
-         "torchrun",
-         4,
-         3,
-         1,
-         2,
-         0},
-        {{{"OMPI_COMM_WORLD_SIZE", "2"},
-          {"OMPI_COMM_WORLD_RANK", "1"},
-          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}},
-         "mpirun",
-         2,
-         1,
-         1,
-         2,
-         true},
-        {{{"SLURM_STEP_NUM_TASKS", "8"},
-          {"SLURM_PROCID", "5"},
-          {"SLURM_LOCALID", "2"},
-          {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}},
-         "srun",
-         8,
-         5,
-         2,
-         4,
-         true},
-        {{{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"RANK", "1"}},
-         "mpiexec",
-         3,
-         2,
-         0,
-         3,
-         true},
-        {{{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"PMI_SIZE", "1"}},
-         NULL,
-         1,
-         0,
-         0,
-         1,
-         false},
-        {{{"WORLD_SIZE", "many"}, {"RANK", "2"}, {"PMI_SIZE", ""}},
-         NULL,
-         1,
-         0,
-         0,
-         1,
-         false},
-    };
-
-    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-        struct dist_launch l;
-
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         clear(state);
-        for (int k = 0; k < 4 && row[i].set[k][0]; k++)
-            setenv(row[i].set[k][0], row[i].set[k][1], 1);
-        l = dist_launched();
-        assert_int_equal(l.world, row[i].world);
-        assert_int_equal(l.rank, row[i].rank);
-        assert_int_equal(l.local_rank, row[i].local_rank);
-        assert_int_equal(l.local_world, row[i].local_world);
-        assert_int_equal(l.mpi, row[i].mpi);
-        assert_true(row[i].by ? l.by && !strcmp(l.by, row[i].by) : !l.by);
+        check_launched(&rows[i]);
     }
 }
 
