@@ -1,8 +1,8 @@
 /*
- * Which images of a batch a process has, of several that train together: rank r of w takes
- * positions r, r + w, ... of the epoch's order, so image i of its batch is number r + i w of
- * the batch of all. Random numbers count images so: as many processes as one likes draw what
- * one with the whole batch draws.
+ * Which images of a batch belong to a process, of several that train together: rank r of w
+ * takes positions r, r + w, ... of the epoch's order, so image i of its batch is number
+ * r + i w of the batch of all. Random numbers count images so: as many processes as one
+ * likes draw what one with the whole batch draws.
  *
  * Mixup's partner of number g of n is n - 1 - g, which rank w - 1 - r has. Where images are
  * mixed, r and w - 1 - r therefore have the second half of each other's batches (from image

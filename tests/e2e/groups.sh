@@ -14,7 +14,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 has() { grep -q -- "$1" "$2" || { cat "$2"; fail "no '$1' in $2"; }; }
-smoke=$here/configs/smoke/synthetic.yaml net=resnet20
+smoke=$dir/small.yaml net=resnet20
+printf 'BASE: [%s]\nDATA: {IMG_SIZE: 16, TRAIN_NUM_SAMPLES: 32, VAL_NUM_SAMPLES: 8}\n' "$here/configs/smoke/synthetic.yaml" >"$smoke"
 train() { "$trainc" --cfg "$smoke" --output out --tag "$1" --opts "${@:2}" >log 2>&1; } # TAG KEY VALUE...
 file() { echo "out/$net/$1/last.safetensors"; }
 leave="[{at: epoch, run: 'test \$TRAINC_EPOCH = 2 || kill -TERM \$PPID', shell: True}]"
