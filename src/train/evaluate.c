@@ -143,6 +143,7 @@ static void report_matrix(struct session *s, struct report *r, enum session_weig
     int64_t *matrix = xcalloc(k * k, sizeof(*matrix));
 
     session_eval_matrix(s, which, matrix);
+    dist_sum_counts(matrix, (int)(k * k));
     report_take_matrix(r, matrix);
     free(matrix);
 }
@@ -183,11 +184,13 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
     session_drain(s);
     if (r)
         r->weights = known.which == SESSION_EMA ? "EMA" : "as they are";
-    if (r && !images)
-        report_matrix(s, r, known.which);
     known_release(&known);
     if (feed_agree(f, NULL) && dist_max(done < total))
         return false;
+    if (images)
+        report_gather(r);
+    else if (r)
+        report_matrix(s, r, known.which);
     evaluate_release(e);
     e->seconds = clock_now() - began;
     finish(s, f, e);

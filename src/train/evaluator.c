@@ -14,6 +14,8 @@
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/progress.h"
+#include "train/report.h"
+#include "train/run_files.h"
 #include "train/signals.h"
 #include "train/trainer.h"
 #include "train/val_images.h"
@@ -38,6 +40,25 @@ static void paint(struct evaluator *v, const char *file, int64_t epoch)
     free(prefix);
 }
 
+/* Like evaluate(); what it got wrong is in report/ of the run: that of the last one stays. */
+static bool evaluate_one(struct evaluator *v, const char *file)
+{
+    const struct config *cfg = v->session.cfg;
+    char *run = path_dirname(file);
+    struct report r;
+    bool whole;
+
+    report_init(&r, v->feed.val, &v->feed.classes);
+    r.model = cfg->model.name;
+    whole = evaluate_report(&v->session, &v->feed, "Val", &v->evaluation,
+                            cfg->log.report ? &r : NULL);
+    if (whole && cfg->log.report)
+        run_files_report(run, &r, cfg);
+    report_release(&r);
+    free(run);
+    return whole;
+}
+
 /* False: nobody listens any more, or a signal came. */
 static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t epoch)
 {
@@ -48,7 +69,7 @@ static bool answer(struct evaluator *v, const char *file, int64_t step, int64_t 
 
     if (checkpoint_read(file, &v->session, &state, &v->feed.classes, &text))
         die("%s", text.buf);
-    if (!evaluate(&v->session, &v->feed, "Val", &v->evaluation))
+    if (!evaluate_one(v, file))
         return false;
     r.val = evaluate_scores(&v->evaluation, SESSION_RAW);
     r.ema = evaluate_scores(&v->evaluation, SESSION_EMA);

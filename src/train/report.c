@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dist/group.h"
 
 void report_init(struct report *r, const struct dataset *d,
                  const struct class_list *classes)
@@ -61,6 +62,61 @@ void report_take_matrix(struct report *r, const int64_t *matrix)
     for (int y = 0; y < k; y++)
         for (int p = 0; p < k; p++)
             count(r, y, p, matrix[(int64_t)y * k + p]);
+}
+
+/* What an item travels as; of an image that nobody looked at all are 0. */
+enum { ITEM_LABEL, ITEM_ANSWER, ITEM_CONFIDENCE, ITEM_OF_LABEL, ITEM_LOSS, ITEM_NUMBERS };
+
+static void put_items(const struct report *r, double *x)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        const struct report_item *it = &r->item[i];
+        double *to = x + it->sample * ITEM_NUMBERS;
+
+        to[ITEM_LABEL] = it->label + 1;
+        to[ITEM_ANSWER] = it->answer;
+        to[ITEM_CONFIDENCE] = (double)it->confidence;
+        to[ITEM_OF_LABEL] = (double)it->of_label;
+        to[ITEM_LOSS] = it->loss;
+    }
+}
+
+static void take_items(struct report *r, const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++, x += ITEM_NUMBERS) {
+        struct report_item it = {.sample = i,
+                                 .label = (int32_t)x[ITEM_LABEL] - 1,
+                                 .answer = (int32_t)x[ITEM_ANSWER],
+                                 .confidence = (float)x[ITEM_CONFIDENCE],
+                                 .of_label = (float)x[ITEM_OF_LABEL],
+                                 .loss = x[ITEM_LOSS]};
+
+        if (it.label < 0)
+            continue;
+        GROW(r->item, r->n, r->cap);
+        r->item[r->n++] = it;
+        count(r, it.label, it.answer, 1);
+    }
+}
+
+void report_gather(struct report *r)
+{
+    enum { PIECE = 1 << 20 };
+    int64_t k = r->classes->n, n = r->data->n, len = n * ITEM_NUMBERS;
+    double *x;
+
+    if (dist_world() == 1)
+        return;
+    x = xcalloc((size_t)len + 1, sizeof(*x));
+    put_items(r, x);
+    for (int64_t at = 0; at < len; at += PIECE)
+        dist_sum_doubles(x + at, (int)(len - at < PIECE ? len - at : PIECE));
+    memset(r->of, 0, (size_t)k * sizeof(*r->of));
+    if (r->matrix)
+        memset(r->matrix, 0, (size_t)(k * k) * sizeof(*r->matrix));
+    r->n = 0;
+    take_items(r, x, n);
+    free(x);
 }
 
 double report_calibration(const struct report *r, struct report_bin bin[REPORT_BINS])

@@ -55,6 +55,10 @@ void report_add(struct report *r, int64_t sample, int32_t label, const float *lo
 /* In place of images: the pixels of a segmentation. */
 void report_take_matrix(struct report *r, const int64_t *matrix);
 
+/* Of several processes, each with its part of the images: what all of them added, in the
+ * order of the data set, in each. All call it. */
+void report_gather(struct report *r);
+
 double report_calibration(const struct report *r, struct report_bin bin[REPORT_BINS]);
 
 /* Before the evaluation: can `dir` be such a folder? NULL, or why not. It may be new,

@@ -38,12 +38,12 @@ bool report_evaluate(struct trainer *t)
     struct report r;
     bool whole;
 
-    if (!t->cfg->log.report || dist_world() > 1 || !is_last(t))
+    if (!t->cfg->log.report || !is_last(t))
         return evaluate(&t->session, &t->feed, "Val", &t->evaluation);
     report_init(&r, t->feed.val, &t->feed.classes);
     r.model = t->cfg->model.name;
     whole = evaluate_report(&t->session, &t->feed, "Val", &t->evaluation, &r);
-    if (whole)
+    if (whole && dist_is_first())
         run_files_report(t->output.dir, &r, t->cfg);
     report_release(&r);
     return whole;

@@ -4,8 +4,8 @@
 
 #include "train/trainer_run.h"
 
-/* Validates. The last validation of a run in one process also says what it got wrong, in
- * report/. False: cut off. */
+/* Validates. The last validation of a run also says what it got wrong, in report/. False:
+ * cut off. */
 bool report_evaluate(struct trainer *t);
 
 /* Once t->result is whole: result.json and report.html. Of a run that ends in die() both

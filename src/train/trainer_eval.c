@@ -75,12 +75,10 @@ static bool run_eval(struct session *s, struct feed *f, struct evaluation *e,
 
     if (!dir)
         return evaluate(s, f, "Val", e);
-    if (dist_world() > 1)
-        usage("--report looks at images in one process: start one");
     report_init(&r, f->val, &f->classes);
     r.model = s->cfg->model.name;
     whole = evaluate_report(s, f, "Val", e, &r);
-    if (whole)
+    if (whole && dist_is_first())
         report_write(&r, dir);
     report_release(&r);
     return whole;

@@ -36,6 +36,25 @@ done
 # A confusion matrix counts each validation image once.
 [ "$(tail -n +2 out/resnet20/one/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
   fail "the confusion matrix does not count 24 images"
+# Several processes look at each image once, and say what one does.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for net in resnet20/one erfnet/default; do
+  "$trainc" eval --resume out/$net/last.safetensors --report alone >log 2>&1 || { cat log; fail "$net: eval --report"; }
+  mpirun --oversubscribe -n 3 "$trainc" eval --resume out/$net/last.safetensors --threads 1 --report three >log 2>&1 ||
+    { cat log; fail "$net: eval --report of three processes"; }
+  [ "$(ls alone)" = "$(ls three)" ] || fail "$net: $(ls three), not $(ls alone)"
+  for f in alone/*.csv alone/*.png; do cmp -s $f three/${f##*/} || fail "$net: three processes: another ${f##*/}"; done
+  rm -rf alone three
+done
+mpirun --oversubscribe -n 2 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --tag ranks --epochs 1 --threads 1 >log 2>&1 ||
+  { cat log; fail "a run of two processes"; }
+run --cfg "$here/configs/smoke/synthetic.yaml" --tag beside --opts TRAIN.VALIDATE beside || { cat log; fail "validation beside training"; }
+for tag in ranks beside; do
+  [ "$(tail -n +2 out/resnet20/$tag/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
+    fail "$tag: the confusion matrix does not count 24 images"
+  has out/resnet20/$tag/report.html 'id="confusion"'
+done
+rm -rf out/resnet20/ranks out/resnet20/beside
 for part in '<figcaption>loss</figcaption>' '<figcaption>accuracy, %' '<figcaption>learning rate' '<figcaption>gradient norm' \
   '<figcaption>loss scale' '<figcaption>waiting for data' 'id="configuration"' 'id="model"' 'id="confusion"' 'id="classes"' \
   'id="images"' 'id="time"' 'TRAIN.BASE_LR' 'shapes.yaml:' 'src="data:image/jpeg;base64,/9j/' 'taken for sq&lt;u&gt;&amp;are' 'sh&lt;b&gt;&amp;pes'; do
