@@ -68,7 +68,6 @@ const struct op_case rows_chains[] = {
      .small = {.dim = {4, 4, 3, 3}},
      STAGE1_WIDE,
      .chain = true,
-     .wide = true,
      .batch = &case_group_of_three,
      .half = 2},
     {.name = "bn bn add relu",

@@ -216,7 +216,7 @@ static void finish_samples(const struct job *j, int64_t c)
     const struct rows *r = &j->st->norm[0].rows;
 
     for (int64_t i = 0; i < j->st->samples.n; i++) {
-        float factor = samples_factor(&j->st->samples, j->s, i * r->channels + c);
+        float factor = samples_factor(&j->st->samples, j->s, i, c);
 
         rows_repeat(r, j->scale + i * r->width, c,
                     factor * rows_number(r, j->tables[0].table[1], c));

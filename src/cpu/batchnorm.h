@@ -32,14 +32,15 @@ void batchnorm_tables_zero(const struct batchnorm_tables *t, const struct rows *
 struct samples {
     const struct dropout_attrs *drop; /* or NULL */
     int control;                      /* a read, with drop */
-    int64_t n, len;                   /* samples, elements of each */
+    int64_t n, len, channels;         /* samples, elements of each */
 };
 
 /* Takes drop (or NULL) into r; t is the tensor whose samples are meant. */
 struct samples samples_claim(struct region *r, struct node *drop, const struct tensor *t);
-/* Bytes of one table for each sample; the factor of channel number % channels. */
+/* Bytes of one table for each sample; the factor of a channel of one. */
 size_t samples_space(const struct samples *s, const struct rows *r);
-float samples_factor(const struct samples *s, const struct step *step, int64_t number);
+float samples_factor(const struct samples *s, const struct step *step, int64_t sample,
+                     int64_t channel);
 
 /*
  * Elements of one sample, at most a chunk, that begin a row: the first or the last of

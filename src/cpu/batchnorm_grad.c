@@ -170,7 +170,7 @@ static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
         rows_repeat(&st->rows, j->b.table[2], c, bias ? bias[c] : 0);
         for (int64_t i = 0; i < st->samples.n; i++)
             rows_repeat(&st->rows, j->factor + i * st->rows.width, c,
-                        samples_factor(&st->samples, j->s, i * st->rows.channels + c));
+                        samples_factor(&st->samples, j->s, i, c));
     }
 }
 

@@ -58,6 +58,7 @@ struct samples samples_claim(struct region *r, struct node *drop, const struct t
     s.drop = drop->attrs;
     s.control = region_read(r, drop->in[DROPOUT_CONTROL]);
     s.n = t->dim[IMAGE_N];
+    s.channels = t->dim[IMAGE_C];
     s.len /= s.n;
     return s;
 }
@@ -67,13 +68,16 @@ size_t samples_space(const struct samples *s, const struct rows *r)
     return (size_t)(s->n * r->width) * sizeof(float);
 }
 
-float samples_factor(const struct samples *s, const struct step *step, int64_t number)
+float samples_factor(const struct samples *s, const struct step *step, int64_t sample,
+                     int64_t channel)
 {
     const struct control *c;
+    int64_t number;
 
     if (!s->drop)
         return 1;
     c = step->in[s->control];
+    number = share_image(s->drop->share, sample) * s->channels + channel;
     return dropout2d_factor(c->seed, (uint64_t)c->micro, (uint32_t)s->drop->salt,
                             (uint64_t)number, s->drop->rate);
 }

@@ -101,11 +101,6 @@ static void plan_counts(struct plan *p, const struct config *cfg, int64_t images
     if (batches > INT_MAX)
         usage("an epoch has %lld batches, more than can be counted", (long long)batches);
     p->batch = cfg->data.batch_size;
-    if (p->mix && p->world > 1 && p->batch % 2)
-        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
-                      "DATA.BATCH_SIZE %lld is odd: mixup and cutmix pair the images of "
-                      "each of %d processes",
-                      (long long)p->batch, p->world);
     p->own = p->mix && p->world > 1 ? (int)p->batch / 2 : 0;
     p->val_batch = cfg->data.val_batch_size ? cfg->data.val_batch_size : p->batch;
     p->accumulation.batches = (int)batches;
@@ -140,6 +135,24 @@ static void plan_input(struct plan *p, const struct config *cfg)
     }
 }
 
+static bool mixes(const struct model *m, const struct config *cfg)
+{
+    return m->family->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
+           (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
+}
+
+void plan_check_pairs(const struct config *cfg)
+{
+    int64_t batch = cfg->data.batch_size;
+
+    if (dist_world() > 1 && batch != BATCH_SIZE_AUTO && batch % 2 &&
+        mixes(model_of_config(cfg), cfg))
+        config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
+                      "DATA.BATCH_SIZE %lld is odd: mixup and cutmix pair the images of "
+                      "each of %d processes",
+                      (long long)batch, dist_world());
+}
+
 static void plan_mixing(struct plan *p, const struct config *cfg)
 {
     static const int mode[] = {
@@ -160,8 +173,7 @@ static void plan_mixing(struct plan *p, const struct config *cfg)
         p->mixing.cutmix_min = (float)cfg->aug.cutmix_minmax.item[0];
         p->mixing.cutmix_max = (float)cfg->aug.cutmix_minmax.item[1];
     }
-    p->mix = p->model->family->task == MODEL_CLASSIFY && cfg->aug.mixup_prob > 0 &&
-             (cfg->aug.mixup > 0 || cfg->aug.cutmix > 0 || cfg->aug.cutmix_minmax.item);
+    p->mix = mixes(p->model, cfg);
     p->mix_off_epoch = cfg->aug.mixup_off_epoch ? cfg->aug.mixup_off_epoch : INT64_MAX;
 }
 

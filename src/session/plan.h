@@ -114,6 +114,9 @@ void plan_release(struct plan *p);
 /* All processes make their groups here, at once; later plans find them. */
 void plan_meet(const struct config *cfg);
 
+/* Several processes that train with mixup or cutmix need even batches (ops/share.h). */
+void plan_check_pairs(const struct config *cfg);
+
 /* The scales of a run that begins. */
 void plan_set_scales(const struct plan *p, struct control *c);
 

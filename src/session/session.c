@@ -72,6 +72,8 @@ void session_init(struct session *s, const struct config *cfg,
     s->device = s->backend->open(&d);
     s->open_seconds = clock_now() - began;
     plan_meet(cfg);
+    if (o->train)
+        plan_check_pairs(cfg);
     if (turns && !dist_is_first())
         dist_barrier();
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
