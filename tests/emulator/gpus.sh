@@ -108,11 +108,19 @@ processes group2 --accumulation-steps 2
 same group group2
 
 # Many buckets, in 16 bits, shares of the moments: what travels and who updates is no other.
-keys=(DIST.BUCKET_MB=1 DIST.SHARD_OPTIMIZER=True)
+# (The norm that clips is a sum of each one's, in another order than that of all.)
+keys=(TRAIN.CLIP_GRAD=0)
+threads whole
+keys+=(DIST.BUCKET_MB=1 DIST.SHARD_OPTIMIZER=True)
 threads shard
 processes shard2
 same shard shard2
-same threads shard
+same whole shard
+rm -rf whole
+keys=(DIST.SHARD_OPTIMIZER=True)
+threads clip
+processes clip2
+same clip clip2
 keys=(DIST.HALF_GRADIENTS=True)
 threads half
 processes half2
