@@ -38,15 +38,15 @@ processes() { # OUT [FLAG...]
   run "$1" cuda "${@:2}"
   timeout 300 mpirun --oversubscribe -n 2 "$trainc" "${args[@]}" >"$1.log" 2>&1 || { cat "$1.log"; fail "$1"; }
 }
-torchrun() { # PORT OUT [FLAG...]
-  local port=$1 rank pids=()
+torchrun() { # PORT OUT [FLAG...]: $world processes, or two
+  local port=$1 rank pids=() n=${world:-2}
   run "$2" cuda "${@:3}"
-  for rank in 0 1; do
-    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port \
+  for ((rank = 0; rank < n; rank++)); do
+    RANK=$rank WORLD_SIZE=$n LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$n MASTER_ADDR=localhost MASTER_PORT=$port \
       timeout 300 "$trainc" "${args[@]}" >"$2.$rank.log" 2>&1 &
     pids+=($!)
   done
-  for rank in 0 1; do wait "${pids[rank]}" || { cat "$2.$rank.log"; fail "$2: rank $rank"; }; done
+  for ((rank = 0; rank < n; rank++)); do wait "${pids[rank]}" || { cat "$2.$rank.log"; fail "$2: rank $rank"; }; done
 }
 
 EMULATOR_COUNTERS=count threads threads --result threads.json
@@ -137,6 +137,21 @@ for how in "cuda 8" "cuda:0,1 4"; do
 done
 [ "$(losses norms8 | wc -l)" = 3 ] && [ "$(losses norms8)" = "$(losses norms4)" ] ||
   fail "batch norms over two GPUs: $(losses norms8 norms4 | tr '\n' ' ')"
+
+# Statistics of pairs of four GPUs: threads and processes of NCCL alone.
+export EMULATOR_GPUS=4
+for how in 2 4; do
+  keys=(MODEL.SYNC_BN=True MODEL.SYNC_BN_GROUP=$how)
+  run norms-of-$how cuda:0,1,2,3 --batch-size 2
+  "$trainc" "${args[@]}" >log 2>&1 || { cat log; fail "norms of $how"; }
+  grep -q "over the batches of $how processes" log || { cat log; fail "norms of $how: not said"; }
+done
+cmp -s <(weights norms-of-2) <(weights norms-of-4) && fail "pairs have the statistics of all"
+keys=(MODEL.SYNC_BN=True MODEL.SYNC_BN_GROUP=2)
+world=4 torchrun $((port + 20)) pairs --batch-size 2
+same norms-of-2 pairs
+keys=()
+export EMULATOR_GPUS=2
 
 # Evaluation counts each image once.
 for how in "cuda:0" "cuda:0,1"; do
