@@ -33,6 +33,7 @@ struct label_reader {
     int w, h;
     uint8_t *pixel; /* [h, w] */
     size_t cap;
+    struct png_plain *plain; /* for the usual PNGs, from the first of them on */
 };
 
 int label_read(struct label_reader *r, const void *data, size_t len,

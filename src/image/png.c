@@ -1,5 +1,6 @@
 /*
- * Reading with libpng: label maps as the values that they store.
+ * Label maps as the values that they store: the usual PNGs by png_plain.c, the others, and
+ * what is wrong with one, by libpng.
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are about chunks that we do not read.
@@ -17,6 +18,8 @@
 #include "image/decoder.h"
 #include "image/gate.h"
 #include "image/label.h"
+#include "image/png_chunks.h"
+#include "image/png_plain.h"
 #include "image/pnm.h"
 
 struct png {
@@ -159,6 +162,30 @@ static int png_refuse(const uint8_t *data, size_t len, struct strbuf *why)
     return -1;
 }
 
+/* 0; a failure, with a reason; 1: libpng is to read it, or says what is wrong with it. */
+static int label_plain(struct label_reader *r, const uint8_t *data, size_t len,
+                       int64_t max_pixels, struct strbuf *why)
+{
+    struct strbuf unused = STRBUF_INIT;
+    int w, h, rc = 1;
+
+    if (!png_plain_has_values(data, len) || !png_chunks_size(data, len, &w, &h) ||
+        (int64_t)w * h > max_pixels || png_chunks_check(data, len, &unused) < 0) {
+        strbuf_release(&unused);
+        return 1;
+    }
+    if (image_gate_enter((size_t)w * (size_t)h * 2 + len, why) < 0)
+        return FAILURE_DATA;
+    if (!r->plain)
+        r->plain = png_plain_new();
+    label_reader_room(r, w, h);
+    rc = png_plain_values(r->plain, data, len, r->pixel, &unused);
+    if (rc == FAILURE_MACHINE)
+        strbuf_addstr(why, unused.buf);
+    strbuf_release(&unused);
+    return rc == FAILURE_DATA ? 1 : rc;
+}
+
 int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why)
 {
@@ -175,6 +202,9 @@ int label_read(struct label_reader *r, const void *data, size_t len,
         return pnm_label(r, data, len, l.max_pixels, why);
     if (len < 8 || png_sig_cmp(data, 0, 8))
         return png_refuse(data, len, why);
+    rc = label_plain(r, data, len, l.max_pixels, why);
+    if (rc <= 0)
+        return rc;
     g.p = png_create_read_struct(PNG_LIBPNG_VER_STRING, &g, png_on_error, png_on_warning);
     if (!g.p)
         die("libpng cannot start: no memory, or another version than at build time");
@@ -189,5 +219,6 @@ int label_read(struct label_reader *r, const void *data, size_t len,
 void label_reader_release(struct label_reader *r)
 {
     free(r->pixel);
+    png_plain_free(r->plain);
     memset(r, 0, sizeof(*r));
 }

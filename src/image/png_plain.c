@@ -312,6 +312,7 @@ static void put_row(const struct png_image *m, int channels, const uint8_t *from
     }
 }
 
+/* Into an image that has room for the part. */
 static int put_rows(const struct png_plain *p, const struct png_image *m,
                     const struct image_part *part, int channels, struct image *img,
                     struct strbuf *why)
@@ -320,9 +321,6 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
     uint8_t *up = p->two.data + SLACK, *to = up + room;
     const uint8_t *from = p->rows.data;
 
-    image_room(img, part->w, part->h, channels);
-    img->x = part->x;
-    img->y = part->y;
     memset(p->two.data, 0, 2 * room);
     for (int y = 0; y < part->y + part->h; y++, from += 1 + row) {
         uint8_t *was = up;
@@ -341,19 +339,15 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
     return 0;
 }
 
-int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
-                   const struct image_part *part, int channels, struct image *img,
-                   struct strbuf *why)
+/* All rows with their filters; as png_plain_read. */
+static int unpack(struct png_plain *p, const uint8_t *d, size_t len,
+                  const struct png_image *m, struct strbuf *why)
 {
+    size_t n, row = (size_t)m->w * (size_t)m->stored, want = (row + 1) * (size_t)m->h;
     enum libdeflate_result rc;
-    struct png_image m;
     const uint8_t *packed;
-    size_t n, row, want, got = 0;
+    size_t got = 0;
 
-    if (!is_plain(d, len, channels, &m))
-        return 1;
-    row = (size_t)m.w * (size_t)m.stored;
-    want = (row + 1) * (size_t)m.h;
     packed = packed_data(p, d, len, &n);
     if (!packed || !room(&p->rows, want + SLACK) || !room(&p->two, 2 * (row + 2 * SLACK))) {
         strbuf_addstr(why, "no memory for its pixels");
@@ -365,10 +359,51 @@ int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
     if (rc == LIBDEFLATE_INSUFFICIENT_SPACE)
         return 1;
     if (rc == LIBDEFLATE_SUCCESS && got == want)
-        return put_rows(p, &m, part, channels, img, why);
+        return 0;
     if (rc == LIBDEFLATE_SUCCESS)
         strbuf_addf(why, "damaged: %zu bytes of pixels, not %zu", got, want);
     else
         strbuf_addstr(why, "damaged: its pixels cannot be unpacked");
     return FAILURE_DATA;
+}
+
+int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
+                   const struct image_part *part, int channels, struct image *img,
+                   struct strbuf *why)
+{
+    struct png_image m;
+    int rc;
+
+    if (!is_plain(d, len, channels, &m))
+        return 1;
+    rc = unpack(p, d, len, &m, why);
+    if (rc)
+        return rc;
+    image_room(img, part->w, part->h, channels);
+    img->x = part->x;
+    img->y = part->y;
+    return put_rows(p, &m, part, channels, img, why);
+}
+
+bool png_plain_has_values(const uint8_t *d, size_t len)
+{
+    int w, h;
+
+    return len >= 33 && png_chunks_size(d, len, &w, &h) && d[24] == 8 &&
+           (d[25] == COLOUR_GREY || d[25] == COLOUR_PALETTE) && !d[26] && !d[27] &&
+           !d[28];
+}
+
+int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
+                     struct strbuf *why)
+{
+    struct png_image m = {.kind = COLOUR_GREY, .stored = 1};
+    struct image img = {.pixel = to};
+    int rc;
+
+    if (!png_chunks_size(d, len, &m.w, &m.h))
+        return 1;
+    img.stride = (size_t)m.w;
+    rc = unpack(p, d, len, &m, why);
+    return rc ? rc : put_rows(p, &m, &(struct image_part){0, 0, m.w, m.h, 1}, 1, &img, why);
 }

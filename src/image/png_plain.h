@@ -1,10 +1,12 @@
 /*
- * The usual PNGs, by libdeflate and row filters of our own: 8 bits per channel, rows in
- * order, not interlaced. It takes a third of the time of stb_image, which reads the others
- * (stb.c). PNG specification, 7.2 and 9. Private to src/image.
+ * The usual PNGs, images and label maps, by libdeflate and row filters of our own: 8 bits per
+ * channel, not interlaced. It takes a third of the time of stb_image (stb.c) and libpng
+ * (png.c), which read the others. PNG specification, 7.2 and 9. Private to src/image.
  */
 #ifndef IMAGE_PNG_PLAIN_H
 #define IMAGE_PNG_PLAIN_H
+
+#include <stdbool.h>
 
 #include "image/decoder.h"
 
@@ -21,6 +23,14 @@ void png_plain_free(struct png_plain *p);
 int png_plain_read(struct png_plain *p, const uint8_t *d, size_t len,
                    const struct image_part *part, int channels, struct image *img,
                    struct strbuf *why);
+
+/* Label maps of bytes, as levels of grey or places in a palette? */
+bool png_plain_has_values(const uint8_t *d, size_t len);
+
+/* Of such a file, which png_chunks_check() has passed, the h w bytes as they are stored; as
+ * png_plain_read. */
+int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
+                     struct strbuf *why);
 
 /*
  * One row of n bytes after its filter (0 to 4), `step` bytes per pixel, into `to`, which has

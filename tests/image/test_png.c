@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "base/strbuf.h"
+#include "image/label.h"
 #include "image/png_plain.h"
 #include "tests/image/decode_image.h"
 #include "tests/test.h"
@@ -144,6 +145,23 @@ static void expect_part(const struct made *m, const struct image *img,
             }
 }
 
+/* Levels of grey and places in a palette are values of a label map. */
+static void expect_values(const struct made *m, const uint8_t *data, size_t len)
+{
+    struct label_reader r = {0};
+    struct strbuf why = STRBUF_INIT;
+    bool palette = m->colour == PNG_COLOR_TYPE_PALETTE;
+
+    if ((m->colour != PNG_COLOR_TYPE_GRAY && !palette) || m->bits != 8)
+        return;
+    if (label_read(&r, data, len, NULL, &why) < 0)
+        fail_msg("%s", why.buf);
+    for (int i = 0; i < m->w * m->h; i++)
+        assert_int_equal(r.pixel[i],
+                         value(i % m->w, i / m->w, 0) % (palette ? 200 : 256));
+    label_reader_release(&r);
+}
+
 static void every_png_is_read(void **state)
 {
     static const int colours[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_RGB,
@@ -175,6 +193,7 @@ static void every_png_is_read(void **state)
         expect_part(&m, &img, &all);
         assert_int_equal(decode_image(d, data, png.len, &part, &img, &why), 0);
         expect_part(&m, &img, &part);
+        expect_values(&m, data, png.len);
         free(data);
         strbuf_release(&png);
     }
@@ -214,12 +233,39 @@ static void other_sides_are_refused(void **state)
     image_decoder_free(d);
 }
 
+/* Whatever reads them, plain or interlaced, and wherever they end. */
+static void cut_label_maps_say_so(void **state)
+{
+    (void)state;
+    for (int interlace = 0; interlace < 2; interlace++) {
+        struct made m = {.w = 19, .h = 8, .bits = 8, .filters = PNG_FILTER_NONE};
+        struct label_reader r = {0};
+        struct strbuf png = STRBUF_INIT, why = STRBUF_INIT;
+
+        m.piece = 60;
+        m.interlace = interlace;
+        make_png(&m, &png);
+        for (size_t cut = 8; cut < png.len; cut++) {
+            uint8_t *data = xmemdup(png.buf, cut);
+
+            strbuf_reset(&why);
+            assert_int_equal(label_read(&r, data, cut, NULL, &why), -1);
+            assert_string_equal(why.buf, "the file is cut off");
+            free(data);
+        }
+        label_reader_release(&r);
+        strbuf_release(&png);
+        strbuf_release(&why);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_unfiltered),
         cmocka_unit_test(every_png_is_read),
         cmocka_unit_test(other_sides_are_refused),
+        cmocka_unit_test(cut_label_maps_say_so),
     };
 
     return cmocka_run_group_tests_name("image_png", tests, NULL, NULL);
