@@ -111,7 +111,9 @@ static const struct cmd_flag sweep_flags[] = {
     {"--output", "DIR", "folder of all runs; started again, finished ones are kept"},
     {"--grid", "KEY=A,B,... ...",
      "every combination of these values; KEY=FROM:TO:STEP counts"},
-    {"--list", "FILE", "one run per line: KEY=VALUE and flags"},
+    {"--list", "FILE",
+     "one run per line: KEY=VALUE and flags, with quotes as in a shell; # begins a "
+     "comment"},
     {"--random", "N", "only N of the runs, chosen by --sample-seed (0)"},
     {"--sample-seed", "N", "another choice"},
     {"--jobs", "J", "runs side by side, which share the cores (1)"},

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "base/strbuf.h"
+#include "base/words.h"
 #include "base/strmap.h"
 
 enum { NAME_MOST = 180, RUNS_MOST = 10000 };
@@ -152,34 +153,50 @@ void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
     free(at);
 }
 
-static void add_line(struct sweep_grid *g, char *line)
+/* Ends the line where a comment begins: at a # that is not in quotes. */
+static void cut_comment(char *line)
+{
+    char quote = 0;
+
+    for (; *line && (quote || *line != '#'); line++)
+        if (quote ? *line == quote : *line == '\'' || *line == '"')
+            quote = quote ? 0 : *line;
+    *line = '\0';
+}
+
+static void add_line(struct sweep_grid *g, char *line, const char *path, int number)
 {
     struct sweep_run *r;
-    int cap = 0;
 
-    line[strcspn(line, "#")] = '\0';
+    cut_comment(line);
     line += strspn(line, " \t\r");
     if (!*line)
         return;
     r = add_run(g);
-    for (char *save = NULL, *w = strtok_r(line, " \t\r", &save); w;
-         w = strtok_r(NULL, " \t\r", &save)) {
-        GROW(r->word, r->nword, cap);
-        r->word[r->nword++] = xstrdup(w);
-    }
+    r->word = words_split(line);
+    if (!r->word)
+        usage("%s:%d: a quote is not closed", path, number);
+    while (r->word[r->nword])
+        r->nword++;
     name_run(r, g->n);
 }
 
 void sweep_grid_add_file(struct sweep_grid *g, const char *path)
 {
     size_t len;
-    char *text = file_read_most(path, 1 << 24, &len), *save = NULL;
+    char *text = file_read_most(path, 1 << 24, &len), *line = text;
+    int number = 1;
 
     if (!text)
         die("cannot read '%s': %s", path, strerror(errno));
-    for (char *line = strtok_r(text, "\n", &save); line;
-         line = strtok_r(NULL, "\n", &save))
-        add_line(g, line);
+    for (; line; number++) {
+        char *end = strchr(line, '\n');
+
+        if (end)
+            *end = '\0';
+        add_line(g, line, path, number);
+        line = end ? end + 1 : NULL;
+    }
     free(text);
 }
 

@@ -27,8 +27,8 @@ struct sweep_grid {
  */
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis);
 
-/* One run per line; empty lines and what follows # are left out. Dies if it cannot be read.
- */
+/* One run per line, in words with quotes as base/words.h has them; empty lines and what
+ * follows # are left out. Dies if it cannot be read. */
 void sweep_grid_add_file(struct sweep_grid *g, const char *path);
 
 /* Keeps n of them, chosen by `seed`, in their order. */

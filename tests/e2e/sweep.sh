@@ -42,10 +42,16 @@ grep -q "all 2 epochs are done already" a/sweep/base_lr=0.01_drop_path_rate=0.lo
 grep -q "TRAIN\|SEED" a/sweep.csv && [ "$(grep -c ",failed," a/sweep.csv)" = 6 ] || { cat log; fail "other arguments"; }
 
 # A list, a part of a grid, and a value that is none.
-printf '# two runs\nTRAIN.BASE_LR=0.01 --seed 3\n\nTRAIN.BASE_LR=abc\n' >list
+cat >list <<'LIST'
+# three runs
+TRAIN.BASE_LR=0.01 --seed 3
+
+TRAIN.OPTIMIZER.GROUPS="[{match: 'fc.*', lr_scale: 10}]" HOOKS="[{at: end, run: 'true #1'}]"  # quotes as in a shell
+TRAIN.BASE_LR=abc
+LIST
 "$trainc" sweep "${train[@]}" --list list --output b >table 2>log
 [ $? = 1 ] || fail "a run that fails: exit code"
-[ "$(grep -c ",done," b/sweep.csv)" = 1 ] && grep -q "must be a float, not 'abc'" b/sweep.csv || fail "a list: $(cat b/sweep.csv)"
+[ "$(grep -c ",done," b/sweep.csv)" = 2 ] && grep -q "must be a float, not 'abc'" b/sweep.csv || fail "a list: $(cat b/sweep.csv)"
 for again in 1 2; do
   "$trainc" sweep "${train[@]}" "${grid[@]}" --random 2 --output c --max-steps 1 >table 2>log || { cat log; fail "--random"; }
   [ "$(wc -l <c/sweep.csv)" = 3 ] || fail "--random 2: $(cat c/sweep.csv)"
@@ -104,6 +110,8 @@ refused() { # PATTERN, ARGUMENTS
 refused "needs --output" --grid SEED=1
 refused "needs --grid KEY=VALUE,VALUE ... or --list" --output f
 refused "KEY=VALUE,VALUE,..., not 'SEED'" --grid SEED --output f
+printf 'SEED=1\nSEED="2 #\n' >open
+refused "open:2: a quote is not closed" --list open --output f
 refused "a range is FROM:TO:STEP" --grid SEED=3:1:1 --output f
 refused "--jobs must be a number from 1 to 1024, not 'no'" --grid SEED=1 --jobs no --output f
 refused "the run 'seed=1' is there twice" --grid SEED=1,2,1 --output f
