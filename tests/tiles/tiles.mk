@@ -6,6 +6,9 @@ TILES_TEST := $B/tests/tiles/conv $B/tests/tiles/attention
 TEST       += $(TILES_TEST)
 $B/tiles/tests/%.o: override CPPFLAGS += -I.
 $B/tests/tiles/model.o: override CFLAGS += -O3
+ifneq ($(SANITIZE),)
+$B/tiles/src/cpu/simd/%.o: override CFLAGS += -O1
+endif
 
 $B/tiles/%.o: %.c $B/command
 	@mkdir -p $(@D)
