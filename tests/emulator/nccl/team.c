@@ -284,7 +284,7 @@ static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
         memcpy(t->data[rank], from, n * size);
     team_meet(t);
     if (!strcmp(c->name, "Reduce") && rank != c->root)
-        memset(to, 0xff, n * size); /* NaN: what NCCL leaves there is nobody's */
+        ; /* its buffer keeps what it gave */
     else if (broadcast)
         memcpy(to, t->data[c->root], n * size);
     else if (c->type == ncclInt64)
