@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "dist/group.h"
 #include "ops/batchnorm.h"
+#include "ops/batchnorm_parts.h"
 #include "session/devices.h"
 #include "session/fit.h"
 #include "session/state.h"
@@ -82,7 +83,7 @@ static void log_norms(const struct trainer *t)
     if (!t->cfg->model.sync_bn)
         return;
     for (int i = 0; i < g->nnode; i++)
-        n += g->node[i]->op == &op_batchnorm;
+        n += g->node[i]->op == &op_batchnorm || g->node[i]->op == &op_batchnorm_finalize;
     if (p->world == 1 || !n)
         log_info("MODEL.SYNC_BN has no effect: %s",
                  p->world == 1 ? "there is one process" : "no batch norm is trained");
