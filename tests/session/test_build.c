@@ -4,8 +4,10 @@
  */
 #include <string.h>
 
+#include "ops/batchnorm.h"
 #include "ops/bce.h"
 #include "ops/cross_entropy.h"
+#include "ops/dropout.h"
 #include "ops/grads_join.h"
 #include "ops/loss_scale.h"
 #include "ops/mix.h"
@@ -311,6 +313,22 @@ static int half_nodes(const struct built *t, bool teacher)
     return n;
 }
 
+/* The teacher drops nothing and has its own statistics, where the net does not. */
+static void check_inference(const struct built *t)
+{
+    int drops = 0;
+
+    for (int i = 0; i < t->build.graph->nnode; i++) {
+        const struct node *n = t->build.graph->node[i];
+        bool drop = n->op == &op_drop_path;
+
+        drops += drop;
+        assert_false((drop || n->op == &op_batchnorm) &&
+                     !strncmp(n->layer, "teacher.", 8));
+    }
+    assert_true(drops > 0);
+}
+
 /* A teacher computes as the net does; AMP.FP32 may keep it in fp32. */
 static void test_teacher(void **state)
 {
@@ -330,12 +348,14 @@ static void test_teacher(void **state)
         built_init(&t, BUILD_TRAIN,
                    (const char *[]){"AMP_ENABLE", amp, "AMP_OPT_LEVEL", cases[i].level,
                                     "AMP.DTYPE", "fp16", "AMP.FP32", cases[i].f32,
-                                    "MODEL.TEACHER", "x", "LOSSES",
+                                    "MODEL.TEACHER", "x", "MODEL.DROP_PATH_RATE", "0.5",
+                                    "LOSSES",
                                     "[{type: cross_entropy}, {type: distill}]", NULL});
         assert_non_null(t.plan.teacher);
         assert_non_null(graph_find(t.build.graph, "teacher.conv1.weight"));
         assert_int_equal(half_nodes(&t, false) > 0, cases[i].net);
         assert_int_equal(half_nodes(&t, true) > 0, cases[i].teacher);
+        check_inference(&t);
         built_release(&t);
     }
 }
