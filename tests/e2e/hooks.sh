@@ -81,7 +81,7 @@ done
 # A signal ends commands, but for those of the end.
 rm -rf out
 timeout -s TERM --foreground 60 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output out --opts \
-  HOOKS "[{at: epoch, run: 'kill \$PPID; exec sleep 1000', shell: True}, {at: end, run: 'echo \$TRAINC_EXIT >ended', shell: True}]" \
+  HOOKS "[{at: epoch, run: 'kill \$PPID; exec sleep 1000', shell: True}, {at: end, run: 'sleep 1.5; echo \$TRAINC_EXIT >ended', shell: True}]" \
   >log 2>err
 rc=$?
 [ $rc = 143 ] || { cat log err; fail "exit code $rc after SIGTERM"; }
@@ -96,6 +96,13 @@ train "[{at: start, run: 'echo \$\$ >child5; exec sleep 1000', shell: True, wait
 [ $? = 1 ] || fail "a run that diverged ends well"
 has '^1 the run has diverged' ended
 lives "$(cat child5)" && fail "child5 lives on"
+# ... also where it dies without an end.
+rm -rf out
+train "[{at: start, run: 'echo \$\$ >child6; exec sleep 1000', shell: True, wait: False}]" AMP.DTYPE fp16 AMP.INIT_SCALE 1e30 \
+  AMP.MAX_SKIPS 2
+[ $? = 1 ] || { cat log err; fail "a run of skipped updates ends well"; }
+[ -s child6 ] || fail "child6 did not start"
+lives "$(cat child6)" && fail "child6 lives on"
 
 # Of several processes the first runs them, and they are none of the launcher's.
 if command -v mpirun >/dev/null; then
