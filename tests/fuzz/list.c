@@ -1,9 +1,12 @@
 /* Lists of files: lines with classes, JSON, ImageNet-22K's map, and pairs with label maps. What
- * they refuse ends the program; here the call that is under way, whose memory is lost. */
+ * they refuse ends the program; here the call that is under way, whose memory is lost and whose
+ * files are closed. */
 #include "fuzz.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -34,8 +37,10 @@ static void open_list(const char *path, bool label_maps)
                                .split = "train",
                                .labels = {.classes = 7},
                                .label_maps = label_maps};
+    int first = dup(STDERR_FILENO); /* the descriptors from here on are the call's */
     struct dataset *d;
 
+    (void)close(first);
     if (!setjmp(refused)) {
         d = dataset_open("list", &s);
         for (int64_t i = 0; i < d->n; i++) {
@@ -49,6 +54,8 @@ static void open_list(const char *path, bool label_maps)
             strbuf_release(&name);
         }
         dataset_close(d);
+    } else {
+        (void)close_range((unsigned)first, UINT_MAX, 0);
     }
     free(dir);
 }
