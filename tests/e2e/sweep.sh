@@ -70,12 +70,12 @@ grep -q "2 of 2 runs are there already" log || fail "--random chose other runs t
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 1 --output d2 >table 2>log
 [ "$(cut -d, -f3 d2/sweep.csv | sed 1d | xargs)" = "16 16 8 8" ] || fail "--halving 1: updates $(cut -d, -f3 d2/sweep.csv | xargs)"
 # Killed while runs do their first update, which says how long they are: no rung is done.
-"$trainc" sweep "${train[@]}" --grid SEED=1,2,3,4 --halving 1 --output d3 >table 2>log &
+"$trainc" sweep "${train[@]}" --grid SEED=1,2,3,4 --halving 1 --output "$dir/d3" >table 2>log &
 pid=$!
 for ((i = 0; i < 200; i++)); do compgen -G "d3/*/seed=2/derived.yaml" >/dev/null && break; sleep 0.02; done
 kill -9 $pid
 wait $pid 2>/dev/null
-pkill -9 -f "output d3 "
+pkill -9 -f "output $dir/d3"
 compgen -G "d3/sweep/*.json" >/dev/null && fail "--halving: a first update is the result of a rung"
 # The results of another halving are not those of this one.
 "$trainc" sweep "${train[@]}" --grid TRAIN.BASE_LR=0.001,0.01,0.1,0.05 --halving 2 --output d2 >table 2>log
@@ -85,7 +85,7 @@ best=$(awk -F, 'NR == 2 {print $1}' d/sweep.csv)
 [ "$(value whole.json val_loss)" = "$(value "d/sweep/$best.json" val_loss)" ] || fail "--halving: the best is not a whole run"
 
 # A signal to the sweep.
-"$trainc" sweep "${train[@]}" --epochs 500 --grid SEED=1,2,3 --jobs 2 --output e >table 2>log &
+"$trainc" sweep "${train[@]}" --epochs 500 --grid SEED=1,2,3 --jobs 2 --output "$dir/e" >table 2>log &
 pid=$!
 for ((i = 0; i < 100; i++)); do
   grep -q '"step":5,' e/*/seed=1/metrics.jsonl 2>/dev/null && grep -q '"step":5,' e/*/seed=2/metrics.jsonl 2>/dev/null && break
@@ -94,7 +94,7 @@ done
 kill -TERM $pid
 wait $pid
 [ $? = 143 ] || fail "SIGTERM: exit code"
-pgrep -f "output e " >/dev/null && fail "SIGTERM: runs are left"
+pgrep -f "output $dir/e" >/dev/null && fail "SIGTERM: runs are left"
 [ "$(grep -c "SIGTERM: .*leaving at update" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
 [ -e e/sweep/seed=3.log ] && fail "SIGTERM: another run was started"
 
