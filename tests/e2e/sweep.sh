@@ -55,7 +55,9 @@ LIST
 for again in 1 2; do
   "$trainc" sweep "${train[@]}" "${grid[@]}" --random 2 --output c --max-steps 1 >table 2>log || { cat log; fail "--random"; }
   [ "$(wc -l <c/sweep.csv)" = 3 ] || fail "--random 2: $(cat c/sweep.csv)"
+  cut -d, -f1 c/sweep.csv | sort >random$again
 done
+cmp -s random1 random2 || fail "--random chooses others: $(cat random1 random2)"
 grep -q "2 of 2 runs are there already" log || fail "--random chose other runs the second time"
 
 "$trainc" sweep "${train[@]}" --max-steps 1 --grid "AUG.SCALE=[0.5,1],[0.8,1.0]" --output lists >table 2>log ||
