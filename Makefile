@@ -115,12 +115,18 @@ $B/command: FORCE
 unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check memory
 	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
 
-# The longest first: two run at a time.
+# What takes long without a GPU.
+LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh)
+
 test: ## packages, build, unit tests, end-to-end tests and headers
 	@scripts/deps.sh
 	@$(MAKE) -s -j$(shell nproc) all $(TEST) emulator
 	@$(MAKE) -s headers
-	@EMULATED=$E scripts/tests.sh $(wildcard tests/e2e/*.sh) $(EMU_RUN) $(TEST)
+	@EMULATED=$E scripts/tests.sh $(filter-out $(LONG),$(wildcard tests/e2e/*.sh)) $(EMU_RUN) $(TEST)
+
+test-long: ## after make test: processes that die or hang, random numbers of many, the package
+	@$(MAKE) -s -j$(shell nproc) all
+	@scripts/tests.sh $(LONG)
 
 check-gpu: $(BIN) $(TEST) ## all that only a run on a GPU can show: scripts/check_gpu.sh
 	@TRAINC=$(BIN) TESTS=$B/tests scripts/check_gpu.sh $(ITEMS)
@@ -172,5 +178,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test check-gpu demo headers tidy sizes format install deb clean help FORCE
+.PHONY: all unit test test-long check-gpu demo headers tidy sizes format install deb clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d)

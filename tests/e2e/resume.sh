@@ -58,10 +58,15 @@ undisturbed() {
   rm -rf out
 }
 
-kill_at() { # update
+# Checkpoints are written while training goes on: of those that are due one is waited for.
+kill_at() { # update, any: before the first checkpoint
   "${train[@]}" >log 2>&1 &
   pid=$!
   reached $1 $pid || fail "SIGKILL at $1: over too early"
+  until [ "${2:-}" = any ] || [ -e $run/last.safetensors ]; do
+    kill -0 $pid 2>/dev/null || { fail "SIGKILL at $1: no checkpoint"; break; }
+    sleep 0.03
+  done
   kill -9 $pid
   wait $pid 2>/dev/null
 }
@@ -96,9 +101,9 @@ refused
 
 # Update 1: nothing saved yet. 10: in an epoch. 25: around its end. 40: the second.
 for step in 1 10 25 40; do
-  kill_at $step
-  if [ $step = 1 ]; then finish "SIGKILL at update $step" any
-  else finish "SIGKILL at update $step" resumed; fi
+  how=$([ $step = 1 ] && echo any || echo resumed)
+  kill_at $step $how
+  finish "SIGKILL at update $step" $how
 done
 
 # Again and again, at moments that have nothing to do with updates.
