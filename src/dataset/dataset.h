@@ -8,8 +8,8 @@
  *   dataset_close(d);
  *
  * Reading is thread-safe. Whatever is wrong with the storage as a whole (no such folder,
- * an empty class) ends the program when it is opened, with the place; what is wrong with
- * one sample is a reason that dataset_read returns.
+ * an empty class) ends the program when it is opened, with a message that names the
+ * place; what is wrong with one sample is a reason that dataset_read returns.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
@@ -28,7 +28,7 @@ struct dataset_bytes {
     size_t len, cap; /* cap 0: a view, or nothing */
 };
 
-/* Room for so many bytes, of unset content. */
+/* Makes room for so many bytes, of unset content; what was there may be lost. */
 void dataset_bytes_room(struct dataset_bytes *b, size_t room);
 void dataset_bytes_view(struct dataset_bytes *b, const void *data, size_t len);
 void dataset_bytes_release(struct dataset_bytes *b);
@@ -62,9 +62,9 @@ struct dataset_type {
     /* See dataset_stamp; NULL: there are no files. */
     bool (*stamp)(const struct dataset *d, int64_t i, struct strbuf *out);
     const char *(*label_name)(const struct dataset *d, int64_t i); /* NULL: none */
-    /* Where the samples of each file start, and the end; NULL: they are files. */
+    /* See dataset_shards; NULL: each sample is a file. */
     const int64_t *(*shards)(const struct dataset *d, int64_t *n);
-    /* NULL: a class for each image. */
+    /* Of data sets with label maps; NULL: a class per image. */
     int (*read_label)(const struct dataset *d, int64_t i, int64_t limit,
                       struct dataset_bytes *out, struct strbuf *why);
     void (*describe_label)(const struct dataset *d, int64_t i, struct strbuf *name);
@@ -80,8 +80,8 @@ void dataset_describe(const struct dataset *d, int64_t i, struct strbuf *name);
 uint64_t dataset_digest(const struct dataset *d);
 void dataset_close(struct dataset *d); /* NULL is fine */
 
-/* Of containers: file k has the samples first[k] .. first[k + 1] - 1, the data set's. NULL:
- * each sample is a file. */
+/* Of containers: returns first[0 .. *n], the data set's array; file k of *n has the
+ * samples first[k] .. first[k + 1] - 1. NULL: each sample is a file. */
 const int64_t *dataset_shards(const struct dataset *d, int64_t *n);
 
 /* Label maps: class values in the files' own terms, see d->map. */
@@ -95,13 +95,13 @@ bool dataset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
 /* The same of the image's file, or of the container that it lies in. */
 bool dataset_stamp(const struct dataset *d, int64_t i, struct strbuf *out);
 
-/* For walks over folders: ends the program where links go around. */
+/* For walks over folders: ends the program where `depth` tells that links form a loop. */
 void dataset_check_depth(const char *path, int depth);
 
 /*
- * Class lists must be equal, in a checkpoint and between splits: a class index would mean
- * something else. False and a sentence with the classes that only `a` or only `b` has,
- * called by the two names.
+ * Class lists of a checkpoint and of all splits must be equal, or a class index would
+ * mean another class. If they are not: false, and `why` gets a sentence with the classes
+ * that only `a` or only `b` has, which it calls a_name and b_name.
  */
 bool dataset_same_classes(const char *a_name, const char *const *a, int na,
                           const char *b_name, const char *const *b, int nb,

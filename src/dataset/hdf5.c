@@ -8,12 +8,12 @@
 #include "dataset/pairs.h"
 #include "dataset/samples.h"
 
-/* A dataset of the file; id < 0: it is not there. */
+/* A dataset of the HDF5 file, a sample in each row; id < 0: it is not there. */
 struct rows {
     hdf5_id id;
     int rank;
     hdf5_size dims[4];
-    bool files; /* a file in each row, not pixels */
+    bool files; /* a row is an encoded file of variable length, not pixels */
 };
 
 struct hdf5 {
@@ -22,7 +22,7 @@ struct hdf5 {
     struct rows images, label_maps, labels;
 };
 
-/* With the lock, as all below until a function says otherwise. */
+/* Called with hdf5_lock, as all functions here are that do not say otherwise. */
 static int rows_open(const struct hdf5 *f, const char *name, struct rows *r,
                      struct strbuf *why)
 {
@@ -64,7 +64,7 @@ static int rows_check(const struct rows *r, const char *name, int rank, hdf5_siz
     return -1;
 }
 
-/* Damage can say that there are any number of rows. */
+/* In bytes: a bound of the rows, as a damaged header can claim any number of them. */
 static hdf5_size file_size(const char *path)
 {
     struct stat st;
@@ -144,7 +144,7 @@ static void *hdf5_open(const char *path, struct strbuf *why)
     return f;
 }
 
-/* Row i into `to`, which has room for its pixels, or gets its file. */
+/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. */
 static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
                      void *to)
 {
@@ -170,7 +170,7 @@ static int too_long(uint64_t len, int64_t limit, struct strbuf *why)
     return -1;
 }
 
-/* A file of variable length. */
+/* A row that is an encoded file. */
 static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
                      int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
@@ -200,7 +200,8 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     return rc;
 }
 
-/* Pixels, or values, as PPM or PGM. */
+/* A row of pixels as a PPM file, or of class values as a PGM file; 40 bytes are more than
+ * either header needs. */
 static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
                        int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
@@ -271,7 +272,7 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 
         snprintf(name, sizeof(name), "images[%llu]", (unsigned long long)i);
         to = samples_add(s, name);
-        /* How long it is, only the file knows. */
+        /* Lengths are not known before rows are read: 1 stands for "it is there". */
         to->image = (struct sample_part){.at = i, .len = 1};
         to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
         to->label =

@@ -23,7 +23,7 @@
 #include "dataset/pairs.h"
 #include "image/image.h"
 
-/* Cuts "image label" in two; at the tab if there is one. */
+/* Cuts "image label" in two, at the tab if there is one, and returns the label. */
 static char *list_cut(const struct list_file *l, const struct line *at)
 {
     const char *between = strchr(at->text, '\t') ? "\t" : " ";
@@ -89,7 +89,7 @@ static void list_check_names(const struct pairs *p)
     struct strmap labels = {0};
     int64_t same = 0;
 
-    for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names the first stays */
+    for (int64_t i = p->base.n - 1; i >= 0; i--) { /* of equal names the first wins */
         char *s = list_stem(p->pair[i].label);
 
         strmap_put(&labels, s, &p->pair[i]);
@@ -124,7 +124,7 @@ static bool ends_in(const char *path, const char *ending)
     return n >= e && !strncmp(path + n - e, ending, e);
 }
 
-/* Cityscapes says in its names what a file holds. */
+/* Cityscapes' names tell what values a label map has: warns if DATA.LABELS differs. */
 static void list_check_ids(const struct pairs *p, const struct label_options *o)
 {
     const char *other = o->train_ids ? "_labelIds" : "_labelTrainIds";
@@ -171,7 +171,7 @@ static bool list_check(const struct dataset_source *s, struct strbuf *why)
     return false;
 }
 
-/* Are there names of two images on the first line that counts? */
+/* Has the first line that counts the names of two images? */
 static bool list_has_pairs(const struct dataset_source *s)
 {
     char *name = list_name(s, LIST_PAIRS), *path = path_join(s->path, name);

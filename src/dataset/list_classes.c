@@ -21,9 +21,9 @@
 struct class_list {
     char *path; /* of the file */
     struct class_list_row {
-        const char *image, *name; /* name: of the class; NULL: it is a number */
+        const char *image, *name; /* name: of the class; NULL: the list has its number */
         int32_t label;
-        int at; /* line or, in JSON, number from 1 */
+        int at; /* for messages: its line or, in JSON, its element, from 1 */
     } * row;
     int64_t n;
     size_t cap;
@@ -50,7 +50,8 @@ static char *class_list_find(const struct dataset_source *s)
     return NULL;
 }
 
-/* What follows the first tab or, without one, the last blank, cut off. NULL: nothing. */
+/* Cuts the line at the first tab or, without one, at the last space, and returns what
+ * follows it. NULL: one side is empty. */
 static char *class_list_cut(char *line)
 {
     char *between = strchr(line, '\t'), *label, *end;
@@ -107,7 +108,7 @@ static void class_list_read_text(struct class_list *l, const char *root, const c
     list_file_release(&file);
 }
 
-/* [image, class, ...], the next element. */
+/* Adds the next element, [image, class, ...]. */
 static void class_list_add_json(struct class_list *l, const json_t *item)
 {
     const char *image = json_string_value(json_array_get(item, 0));
@@ -162,7 +163,7 @@ static bool starts_with_bracket(const char *path)
     return c == '[';
 }
 
-/* One kind of classes, and no label maps. */
+/* Ends the program where classes are label maps, or some names and some numbers. */
 static void class_list_check(const struct class_list *l)
 {
     if (l->n == 0)
@@ -178,7 +179,8 @@ static void class_list_check(const struct class_list *l)
                 l->row[i].name ? "a number" : "a name");
 }
 
-/* Names become labels. */
+/* Labels from the names of classes. `listed`: classes.txt has named them; else the names,
+ * sorted, are the classes. */
 static void class_list_number(struct class_list *l, struct dataset *d, bool listed)
 {
     struct strmap map = {0};
@@ -219,7 +221,7 @@ static void class_list_name(struct class_list *l, struct dataset *d,
                 l->path, l->row[i].at, l->row[i].label, d->nclass);
 }
 
-/* Is one of the first images below `root`? */
+/* Does one of the first 100 images lie below `root`? */
 static bool class_list_lies_in(const struct class_list *l, const char *root)
 {
     enum { LOOKS = 100 };
@@ -234,7 +236,8 @@ static bool class_list_lies_in(const struct class_list *l, const char *root)
     return is;
 }
 
-/* A heap string. */
+/* The folder that the list's paths start from: the root, or the split's folder in it. A
+ * heap string. */
 static char *class_list_root(const struct class_list *l, const struct dataset_source *s)
 {
     char *split = path_join(s->path, s->split);
@@ -264,7 +267,7 @@ bool list_classes_check(const struct dataset_source *s, struct strbuf *why)
     return is;
 }
 
-/* Is the first line that counts "image class", or the first element ["image", ...? */
+/* Is the first line that counts "image class" or, in JSON, a start of ["image", ...]? */
 static bool line_has_class(FILE *f)
 {
     char line[4096] = "", *label;

@@ -3,9 +3,9 @@
  *
  * Batch k of an epoch lives in slot k % nslots. A worker takes a few samples of the
  * newest batch in work (a ticket), and starts a batch only when its slot is free. All of
- * that happens under one lock; decoding does not. Faults are kept in the slot and dealt
- * with by the consumer, batch after batch, so that what happens does not depend on the
- * threads.
+ * that happens under one lock; decoding does not. Faults are kept in the slot, and
+ * loader_next deals with them batch by batch, so that their outcome does not depend on
+ * the order of the threads.
  */
 #include "dataset/loader.h"
 
@@ -47,7 +47,7 @@ static bool loader_take(struct loader *l, struct ticket *t)
     return true;
 }
 
-/* One place of a ticket. */
+/* Makes the sample at index `at` of the slot's batch. */
 static void loader_make(struct loader *l, struct loader_worker *w, struct slot *s, int at)
 {
     struct loader_sight seen = {.worker = w->number, .at = at, .stages = &w->log};
@@ -69,7 +69,8 @@ static void loader_make(struct loader *l, struct loader_worker *w, struct slot *
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Does the ticket's work and books it. Called, and left, with the lock. */
+/* Makes the ticket's samples and books them. The caller holds the lock, before and after;
+ * it is released while they are made. */
 static void loader_do(struct loader *l, struct loader_worker *w, const struct ticket *t)
 {
     struct slot *s = t->slot;

@@ -14,9 +14,9 @@
  *
  * Batches come in order, and what is in batch k of an epoch depends on (seed, epoch, k)
  * and on the files alone: never on the number of workers, on `prefetch` or on the cache.
- * loader_start_epoch may be called at any time; with the next epoch right after the last
- * batch, the workers fill the ring while the caller validates. It drops what is under
- * way.
+ * loader_start_epoch may be called at any time, and drops the batches under way. Called
+ * for the next epoch right after the last batch, it lets the workers fill the ring while
+ * the caller validates.
  *
  * With transform.label_divisor a batch has label maps too; a pair counts as damaged
  * if one of its files is, if their sizes differ, or if a label has a value of no class.
@@ -29,9 +29,10 @@
  * damaged, the loader has failed: loader_next has no more batches, and loader_failure
  * tells why. It does so at the same batch in every run.
  *
- * What the machine cannot do for now (no memory, no descriptors, EIO, ESTALE) is tried
- * again with pauses of several seconds in all; if it still cannot, the loader has failed,
- * whatever on_error says. Memory of decoding is bounded over all loaders (image/gate.h).
+ * Failures of the machine (no memory, no descriptors, EIO, ESTALE) are tried again, with
+ * pauses of several seconds in all; if they last, the loader has failed, whatever
+ * on_error says. The memory that decoding takes is bounded over all loaders
+ * (image/gate.h).
  *
  * One thread calls these functions; no call but loader_next waits for a file. With
  * workers = 0 loader_next does the work itself.
@@ -49,13 +50,13 @@
 
 enum loader_on_error { LOADER_SKIP, LOADER_FAIL };
 
-/* How a sample was made. Valid during the call alone. */
+/* What loader_options.observe is told about one sample. Valid during that call only. */
 struct loader_sight {
     int worker; /* from 0; 0 without workers */
     uint64_t epoch;
-    int64_t batch, sample; /* sample -1: the batch has none there */
+    int64_t batch, sample; /* of the data set; -1: the batch has none at this index */
     int at;                /* index in the batch */
-    double from, to;       /* clock_now() */
+    double from, to;       /* clock_now(), in seconds */
     const struct stage_log *stages;
 };
 
@@ -72,16 +73,16 @@ struct loader_options {
     bool drop_last;     /* leave out a batch that cannot be filled */
     /* This process takes positions rank, rank + world, ... of the epoch; 0, 0: alone. */
     int rank, world;
-    /* From this place of a batch on it takes those of rank world - 1 - rank (ops/share.h has
-     * why); 0: none. */
+    /* From this index of a batch on, it takes the positions of rank world - 1 - rank
+     * instead (why: ops/share.h); 0: never. */
     int half;
-    bool part; /* it takes the samples rank, rank + world, ... of every epoch instead */
+    bool part; /* it has the samples rank, rank + world, ... of the data set instead */
 
     struct image_limits limits;
     enum loader_on_error on_error;
     bool replace;         /* damaged samples by others, for training */
     double max_bad_share; /* of the data set's samples */
-    int few_bad;          /* so many are not too many, unless the share is 0 */
+    int few_bad;          /* up to so many are never too many, unless the share is 0 */
     double retry_seconds; /* pause before the first of several tries; 0: 0.1 */
     int64_t cache_bytes;  /* keep decoded images, up to this size; 0: no */
     /* Keep them in a file in this folder, which several processes and later runs share;
@@ -89,8 +90,8 @@ struct loader_options {
      * in memory. */
     const char *cache_dir;
 
-    /* For a profiler: called after each sample by the thread that has made it; each one is
-     * measured then. NULL: no. */
+    /* For a profiler: called after each sample by the thread that has made it. With it
+     * every sample is measured, not one of eight. NULL: no. */
     void (*observe)(const struct loader_sight *s, void *arg);
     void *observe_arg;
 
@@ -105,7 +106,7 @@ struct loader;
 /* The data set stays the caller's and must outlive the loader. */
 struct loader *loader_open(const struct dataset *d, const struct loader_options *o);
 
-/* Stops the threads after the sample each is at, and frees everything. NULL is fine. */
+/* Lets each thread finish its current sample, and frees everything. NULL is fine. */
 void loader_close(struct loader *l);
 
 /* Batches of an epoch: n / batch / world, rounded up unless drop_last. */
@@ -118,25 +119,25 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch);
 const struct batch *loader_next(struct loader *l);
 void loader_release_batch(struct loader *l, const struct batch *b);
 
-/* Are `bad` of n files more than the share allows? Of a share above 0, `few`
+/* Are `bad` of n files more than the share allows? With a share above 0, up to `few`
  * never are. */
 bool loader_too_many(int64_t bad, int64_t n, double share, int few);
 
-/* Why there are no more batches, in any epoch; NULL: it has not failed. The loader's. */
+/* Why the loader has failed, for good; NULL: it has not. The string is the loader's. */
 const char *loader_failure(const struct loader *l);
 
 struct loader_stats {
-    double wait_seconds; /* that loader_next has waited or, without workers, worked */
+    double wait_seconds; /* spent in loader_next: waiting or, without workers, working */
     int64_t samples;     /* delivered, damaged ones included */
     int64_t bad_files;   /* different ones, so far */
     int64_t cached, cached_bytes; /* samples of the cache, and their size */
-    struct stage_times stages; /* of all threads, an estimate from every eighth sample;
-                                * and what loader_add_copy was told */
+    struct stage_times stages; /* the sum over all threads, estimated from every eighth
+                                * sample; STAGE_COPY is what loader_add_copy was told */
 };
 
 struct loader_stats loader_stats(struct loader *l); /* since loader_open */
 
-/* Of STAGE_COPY, which the caller knows: so long took a batch to the device. */
+/* Adds a batch's copy to the device, which only the caller can time, to STAGE_COPY. */
 void loader_add_copy(struct loader *l, double seconds);
 
 #endif

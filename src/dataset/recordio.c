@@ -11,8 +11,8 @@
 #include "dataset/samples.h"
 
 struct recordio {
-    struct raw_file *images, *labels; /* labels: NULL: there are none */
-    char *index;                      /* SPLIT.idx; NULL: there is none */
+    struct raw_file *images, *labels; /* labels: of label maps; NULL: there are none */
+    char *index;                      /* the text of SPLIT.idx; NULL: there is none */
 };
 
 static char *other_ending(const char *path, const char *ending)
@@ -60,7 +60,7 @@ static void *recordio_open(const char *path, struct strbuf *why)
 
 struct record_part {
     enum record_kind kind;
-    uint64_t at, len, next; /* the bytes; the next part */
+    uint64_t at, len, next; /* offset and length of its bytes; offset of the next part */
 };
 
 static int part_head(const struct raw_file *f, uint64_t at, struct record_part *p,
@@ -81,7 +81,8 @@ static int part_head(const struct raw_file *f, uint64_t at, struct record_part *
     return 0;
 }
 
-/* The length of the record at `at`, *next: where the next one is. */
+/* The length of the record at byte `at`, and where the next one is. -1 and a reason:
+ * *next is then where the damage is. */
 static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
                          uint64_t *next, struct strbuf *why)
 {
@@ -106,7 +107,7 @@ static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
     return 0;
 }
 
-/* The whole record, with the magic between its parts. */
+/* The whole record, with the magic between its parts, which the writer has left out. */
 static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why)
 {
@@ -116,7 +117,7 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
 
     if (record_length(f, at, &len, &end, why) < 0)
         return -1;
-    if (len > (uint64_t)limit + sizeof(struct record_head) + 4096) { /* labels */
+    if (len > (uint64_t)limit + sizeof(struct record_head) + 4096) { /* 4096: labels */
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
                     (unsigned long long)len, (long long)limit);
         return -1;
@@ -139,7 +140,7 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     return 0;
 }
 
-/* Bytes of a record before its file; -1: it has not so many. */
+/* Bytes of a record before the image's file; -1: the record is not that long. */
 static int64_t head_length(const struct record_head *h, uint64_t len)
 {
     uint64_t n = sizeof(*h) + 4 * (uint64_t)h->flag;
@@ -147,7 +148,8 @@ static int64_t head_length(const struct record_head *h, uint64_t len)
     return n < len ? (int64_t)n : -1;
 }
 
-/* A sample whose record lies there; -1: there is none, and *next is where it was. */
+/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it cannot be
+ * read. -1: where the next record is cannot be told. */
 static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
                       uint64_t *next)
 {
@@ -176,7 +178,7 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
     return rc;
 }
 
-/* One record after the other. After a damaged head nothing can be found any more. */
+/* One record after the other. After a damaged head the next record cannot be found. */
 static void scan_records(const struct raw_file *f, struct samples *s)
 {
     uint64_t at = 0;
@@ -211,7 +213,7 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
     return 0;
 }
 
-/* The label maps in the order of their file. */
+/* The i-th record of SPLIT.labels.rec is the label map of the i-th image. */
 static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                           struct strbuf *why)
 {

@@ -172,7 +172,8 @@ bool samples_check(const struct container *c, const struct dataset_source *s,
     return n > 0;
 }
 
-/* For one file each: the usual limit of 1024 open files is less than ImageNet's shards. */
+/* All n containers stay open: the usual limit of 1024 open files is less than the shards
+ * of ImageNet. */
 static void allow_files(int n)
 {
     struct rlimit r;
@@ -229,7 +230,7 @@ static char *folder_of(const char *name)
     return xstrndup(at, (size_t)(slash - at));
 }
 
-/* No sample has a label, and all have folders: those are the classes. */
+/* If no sample has a label and all lie in folders, those are the classes; else false. */
 static bool classes_of_folders(struct samples *s)
 {
     struct dataset *d = &s->base;
@@ -251,7 +252,8 @@ static bool classes_of_folders(struct samples *s)
     return is;
 }
 
-/* Ends the program with the first sample that has no class, or one that is not there. */
+/* Ends the program if a sample has no label map, no class, or a class that is not there,
+ * and names the first of them. */
 static void check_labels(const struct samples *s)
 {
     const struct dataset *d = &s->base;

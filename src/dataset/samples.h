@@ -1,14 +1,15 @@
 /*
  * Samples in container files, many in each, any number of files per split: what the
- * storages of containers share. A container is a struct here and a row in table.c.
+ * storages of containers share. A kind of container is a struct container and a row in
+ * table.c.
  *
  * The files of a split are those that shards.h finds. Samples are numbered file by file,
  * in the order in which they lie there. Where they lie is read once and kept in an index
  * (sample_index.h).
  *
  * Classes: DATA_PATH/classes.txt names them, a line each, in the order of the labels.
- * Without it they are the folders of the samples' names if no sample has a label
- * (n01440764/x.jpg), and else the numbers below MODEL.NUM_CLASSES.
+ * Without it, and if no sample has a label, they are the folders of the samples' names
+ * (n01440764/x.jpg); otherwise they are the numbers below MODEL.NUM_CLASSES.
  *
  * Private to src/dataset.
  */
@@ -18,7 +19,7 @@
 #include "base/arena.h"
 #include "dataset/table.h"
 
-/* Bytes of one file; what `at` counts and `sum` checks is the container's own business. */
+/* Bytes of one file; what `at` counts and `sum` checks, each container decides. */
 struct sample_part {
     uint64_t at, len, sum;
 };
@@ -30,8 +31,8 @@ struct sample {
     const char *name; /* in samples.mem */
 };
 
-/* The label of a sample that list() could not read: read() tells why. It counts as one of
- * either kind, so that damage is dealt with as DATA.ON_ERROR says. */
+/* The label of a sample that list() could not read: read() tells why. It passes both as a
+ * class and as a label map, so that damage is dealt with as DATA.ON_ERROR says. */
 enum { SAMPLE_DAMAGED = -2 };
 
 struct samples;
@@ -39,16 +40,18 @@ struct samples;
 struct container {
     const char *name;   /* DATA.DATASET */
     const char *ending; /* of its files: ".tar" */
-    bool numbered;      /* without ending, too: train-00000-of-01024 */
-    const char *beside; /* files that belong to one of these have this ending, and are
-                         * none themselves: ".labels.rec"; NULL: there are none */
-    const char *map;    /* a file beside one of these that has this in place of its ending
-                         * counts in the index, too: "_map.txt"; NULL: there are none */
-    /* NULL and a reason without the file's name. */
+    bool numbered;      /* files without the ending count, too: train-00000-of-01024 */
+    const char *beside; /* ending of companion files, which are no containers of their
+                         * own: ".labels.rec"; NULL: there are none */
+    const char *map;    /* a companion file has this in place of the ending; if it
+                         * changes, the index is made again: "_map.txt"; NULL: there is
+                         * none */
+    /* If it fails: NULL, and a reason without the file's name. */
     void *(*open)(const char *path, struct strbuf *why);
     /* Adds the samples of the open file; -1 and a reason. */
     int (*list)(void *file, struct samples *s, struct strbuf *why);
-    /* By any number of threads at once. `label_map`: which part of the sample it is. */
+    /* By any number of threads at once. A failure of base/failure.h and a reason.
+     * `label_map`: which part of the sample is read. */
     int (*read)(void *file, const struct sample *at, bool label_map, int64_t limit,
                 struct dataset_bytes *out, struct strbuf *why);
     void (*close)(void *file);
@@ -58,14 +61,14 @@ struct samples {
     struct dataset base;
     const struct container *type;
     bool label_maps;
-    char **path; /* of each file */
+    char **path; /* of each of the nfile containers */
     void **open;
     int nfile;
-    int64_t *first; /* sample of each file, and the end */
+    int64_t *first; /* [nfile + 1]: the first sample of each file, and the end */
     struct sample *sample;
     size_t cap;
     struct arena mem;
-    int listed; /* while list() runs: its file */
+    int listed; /* while list() runs: the index of its file */
 };
 
 /* For list(): a sample of the file that is being listed; name is copied. */

@@ -1,5 +1,5 @@
 /*
- * The storages: how a data set lies on a disk, a row each. DATA.DATASET names one.
+ * The storages, a row each: how a data set can lie on a disk. DATA.DATASET names one.
  *
  *   struct dataset_source s = {.path = "/data/voc", .split = "train", .labels = {...}};
  *   const struct storage *row = storage_find("voc");
@@ -52,22 +52,23 @@ enum storage_labels {
 struct storage {
     const char *name;     /* DATA.DATASET */
     const char *alias[4]; /* other names of the same; NULL ends them */
-    const char *help;     /* one line: which files are whose */
+    const char *help;     /* one line: which files it consists of */
     enum storage_labels labels;
-    const char *stand_in; /* the command that makes a small data set of this layout, less
-                           * `--out DIR`: "synth shapes"; NULL: there is none */
+    const char *stand_in; /* the command that makes a small data set of this layout,
+                           * without `--out DIR`: "synth shapes"; NULL: there is none */
     bool generated; /* made while it is read: no files, so path, check and probe are not
                      * used, and it has as many samples as are asked for */
 
-    /* The keys that it reads and some other storage does not; NULL ends them, and NULL
-     * alone is none. Others' keys are told to have no effect. */
+    /* The keys that it reads and some other storage does not; NULL ends them, and NULL in
+     * place of the list is none. Keys that only others read are said to have no
+     * effect. */
     const char *const *reads;
 
-    /* Does the source look like this storage? A quick look, which takes no other for its
-     * own and never ends the program: for hints. */
+    /* For hints: does the source look like this storage? A quick look, which must not
+     * claim what another storage's is, and never ends the program. */
     bool (*probe)(const struct dataset_source *s);
-    /* Before hours of work: is the split there? The path is. Nothing is read. False, and
-     * `why` gets what is missing: "'/data' has no folder 'train'". */
+    /* Before hours of work: is the split there? The caller has checked the path. Reads no
+     * file. False, and `why` gets what is missing: "'/data' has no folder 'train'". */
     bool (*check)(const struct dataset_source *s, struct strbuf *why);
     /* Ends the program if the data set cannot be read. For dataset_close(). */
     struct dataset *(*open)(const struct dataset_source *s);

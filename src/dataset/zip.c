@@ -3,10 +3,10 @@
  * "PATH<tab>CLASS" on each line, PATH a member's name. Samples are then those of the map,
  * in its order. Without a map the members are named as in a tar (members.h).
  *
- * Where members lie libarchive says, and what they are and their CRC-32 libzip, which does
- * not say where; both read the archive's directory once. Members are then read by any
- * number of threads (libzip lets one at a time): stored ones as they are, deflated ones by
- * zlib, others are an error.
+ * libarchive tells where members lie; libzip, which does not, tells how they are stored
+ * and their CRC-32. Both read the archive's directory once. Members are then read by any
+ * number of threads (libzip allows one at a time): stored ones as they are, deflated ones
+ * through zlib; other methods are an error.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -23,14 +23,14 @@
 #include "dataset/members.h"
 #include "dataset/raw_file.h"
 
-/* libarchive reads blocks of it around each header. */
+/* Bytes that libarchive reads at a time, around each header. */
 enum { ZIP_BLOCK = 4096 };
 
-/* In sample_part.at: the member is deflated. Its `len` is that of what comes out. */
+/* A flag in sample_part.at: the member is deflated. `len` is its length when inflated. */
 #define ZIP_DEFLATED ((uint64_t)1 << 63)
 
-/* The bytes from `at` to `len` bytes; deflated they may be a little more, and lie after
- * the result meanwhile. */
+/* Inflates the member at byte `at` into `len` bytes. Its deflated bytes, perhaps a few
+ * more than those, are read into the same buffer, after the room for the result. */
 static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
                        struct dataset_bytes *out, struct strbuf *why)
 {
@@ -83,7 +83,7 @@ static int zip_part(void *file, const struct sample_part *part, int64_t limit,
     return rc;
 }
 
-/* How a member is stored and its sum, into *part; -1 and a reason. */
+/* Adds how the member is stored, and its CRC-32, to *part; -1 and a reason. */
 static int zip_describe(const struct zip_stat *st, struct sample_part *part,
                         struct strbuf *why)
 {
@@ -107,10 +107,10 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
 /* What libzip knows of an archive. */
 struct zip_directory {
     zip_t *zip;
-    bool *met; /* members that libarchive has come to */
+    bool *met; /* by libzip's index: libarchive has come to this member */
 };
 
-/* The open entry; -1 and a reason. */
+/* Where the entry that libarchive is at lies, and how it is stored; -1 and a reason. */
 static int zip_place(struct archive *a, struct archive_entry *e, struct zip_directory *d,
                      struct sample_part *part, struct strbuf *why)
 {
@@ -132,7 +132,7 @@ static int zip_place(struct archive *a, struct archive_entry *e, struct zip_dire
     return zip_describe(&st, part, why);
 }
 
-/* -1 and a reason. */
+/* -1 and a reason; only otherwise zip_directory_close() is due. */
 static int zip_directory_open(struct zip_directory *d, const char *path,
                               struct strbuf *why)
 {
@@ -215,7 +215,7 @@ static int zip_add_name(void *arg, const char *name, const struct sample_part *p
     return 0;
 }
 
-/* "n01440764/n01440764_18.JPEG<tab>0" */
+/* Adds the sample of a map's line, "n01440764/n01440764_18.JPEG<tab>0". */
 static int zip_add_line(struct samples *s, const struct zip_names *z,
                         const struct list_file *l, const struct line *at,
                         struct strbuf *why)
