@@ -1,4 +1,4 @@
-/* Formats told apart, limits checked, the rest left to one file for each. */
+/* Tells the formats apart and checks the limits; the rest is in one file per format. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <strings.h>
@@ -13,7 +13,8 @@
 #include "image/gate.h"
 #include "image/image.h"
 
-/* A line of more pixels needs tables of more memory than its pixels when resized. */
+/* The longest side, in pixels: of a longer one, the tables of a resize would take more
+ * memory than the pixels. */
 enum { DECODE_SIDE = 1 << 20 };
 
 #define DECODER_POINTER(name) &decoder_##name,
@@ -29,9 +30,9 @@ struct image_decoder {
     int w, h;                     /* as it is stored */
     int orientation;              /* of EXIF; 1 unless limits.rotate */
     struct image stored;          /* before its orientation is applied */
-    int channels;
-    void *state[DECODERS]; /* of each format */
-    void *device;          /* of limits.jpeg; NULL: none */
+    int channels;                 /* wanted: image_decoder_channels */
+    void *state[DECODERS];        /* of each format */
+    void *device;                 /* of limits.jpeg; NULL: none */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits)
@@ -91,7 +92,7 @@ static int decode_unknown(const uint8_t *p, size_t len, struct strbuf *why)
     return -1;
 }
 
-/* The row; DECODERS: none. */
+/* The index of the format in `decoders`; DECODERS: none. */
 static int decode_row(const void *data, size_t len)
 {
     int i = 0;
@@ -197,8 +198,8 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
     return 0;
 }
 
-/* Is the open file one that the device is asked for first? What is cut off is libjpeg's,
- * which finds that. */
+/* Is the device asked for this file before the host? Not for a JPEG without its end
+ * marker: libjpeg tells that it is cut off. */
 static bool decode_by_device(const struct image_decoder *d, const struct decoder_file *f)
 {
     const uint8_t *end = (const uint8_t *)f->data + f->len;
@@ -213,7 +214,7 @@ int image_decoder_shrinks(const struct image_decoder *d)
            !decode_by_device(d, &d->file);
 }
 
-/* The whole image, by the device; false: the host reads it. */
+/* The device decodes the whole image; false: it did not, and the host does. */
 static bool decode_device(const struct image_decoder *d, const struct decoder_file *f,
                           struct image *img)
 {

@@ -12,26 +12,27 @@
  *
  * JPEG goes through libjpeg-turbo, and through its libjpeg interface: TurboJPEG 2.1
  * cannot decode a part of an image, and skipping the rows and columns outside the crop
- * saves a third of the time of a random resized crop. PNG, BMP and GIF (its first frame)
- * go through stb_image, WebP (of an animation the first frame, on black) through libwebp,
- * TIFF (the first image, 8 bits or less) through libtiff, AVIF (the first image) through
- * libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary) through our own reader. The
- * format is told from the first bytes, never from the name.
+ * saves a third of the time of a random resized crop. PNGs of 8 bits that are not
+ * interlaced go through libdeflate and our own filters (png_plain.h), other PNGs, BMP and
+ * GIF (its first frame) through stb_image, WebP (of an animation the first frame, on
+ * black) through libwebp, TIFF (the first image, 8 bits or less) through libtiff, AVIF
+ * (the first image) through libavif, JPEG 2000 through OpenJPEG, PPM and PGM (binary)
+ * through our own reader. The format is told from the first bytes, never from the name.
  *
  * Every image becomes RGB, as in Pillow's convert("RGB"): grey is repeated, palettes are
  * looked up (also where a GIF says that a colour is transparent), alpha is dropped
  * without blending, CMYK and YCCK are read as Adobe writes them in JPEGs (inverted) and
  * become R = C K / 255. 16-bit samples keep their high byte (Pillow clips 16-bit grey
- * instead), but for those of a TIFF, which are refused. The EXIF orientation is ignored,
- * as in torchvision's and timm's loaders: published weights were trained and measured so.
- * That of a TIFF is, too, though Pillow applies it there. With image_limits.rotate it
+ * instead), except in TIFF, where they are refused. The EXIF orientation is ignored, as
+ * in torchvision's and timm's loaders: published weights were trained and measured so.
+ * That of a TIFF is ignored, too, though Pillow applies it. With image_limits.rotate it
  * counts, as in Pillow's ImageOps.exif_transpose, in JPEG, PNG, WebP and TIFF: sizes and
  * parts are then those of the image as it is shown, and a rotated image is not shrunken.
  *
  * image_decoder_channels() asks for another number of channels: one is grey, Pillow's
- * convert("L") of the above; two, or more than three, are what the file stores, which
- * must be as many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's pixels,
- * or its pages if it has several, which must be grey and of one size.
+ * convert("L") of the above; two, or more than three, are the channels that the file
+ * stores, exactly so many: a PNG's grey and alpha or RGBA, the 8-bit samples of a TIFF's
+ * pixels, or the pages of a TIFF that has several, which must be grey and of one size.
  *
  * A damaged JPEG is an error, also where libjpeg only warns and paints the rest grey.
  * What lies below or beside the part that is read is not looked at, except that a JPEG
@@ -58,19 +59,19 @@
 /* Readable bytes after the last pixel of every image, for loads wider than a pixel. */
 enum { IMAGE_SLACK = 64 };
 
-enum { IMAGE_RGB = 3, IMAGE_CHANNELS = 32 }; /* the latter at most */
+enum { IMAGE_RGB = 3, IMAGE_CHANNELS = 32 }; /* of a pixel; at most */
 
 struct image {
-    int x, y; /* where pixel[0] lies in the image (at 1/shrink); 0 for a whole one */
+    int x, y; /* where pixel[0] lies in the whole image, at 1/shrink; 0 if this is it */
     int w, h;
     int channels;   /* of a pixel, interleaved */
     size_t stride;  /* bytes from row to row, >= channels w */
     uint8_t *pixel; /* R, G, B, R, G, B ...; owned */
-    size_t cap;
+    size_t cap;     /* bytes allocated */
 };
 
-/* Room for w x h pixels of unset content with stride 3 w, x = y = 0; grows, never
- * shrinks. */
+/* Room for w x h pixels of unset content, of 3 or of `channels` channels, with stride
+ * channels w and x = y = 0; grows, never shrinks. */
 void image_resize_room(struct image *img, int w, int h);
 void image_room(struct image *img, int w, int h, int channels);
 void image_release(struct image *img);
@@ -79,8 +80,9 @@ struct image_limits {
     int64_t max_pixels; /* 0: 178,956,970, Pillow's limit */
     int64_t max_bytes;  /* of the file; 0: 256 MiB */
     bool rotate;        /* not a limit: images are read as their EXIF orientation says */
-    const struct jpeg_device *jpeg; /* not a limit either: decodes whole JPEGs that end with
-                                     * their end marker, if it can; NULL: libjpeg does */
+    const struct jpeg_device *jpeg; /* not a limit either: decodes whole JPEGs that end
+                                     * with their end marker, if it can; NULL: libjpeg
+                                     * does */
 };
 
 struct image_limits image_limits_or_default(const struct image_limits *limits);
@@ -96,12 +98,13 @@ struct image_part {
     int shrink;
 };
 
-/* Is it called as files of a format that can be read are, in upper or lower case? */
+/* Has the name the extension of a format that can be read, in upper or lower case? */
 bool image_has_extension(const char *path);
 /* ".jpg, .jpeg, .png, ...": all of them, for messages. */
 void image_add_extensions(struct strbuf *s);
 
-/* What files that start so are called, ".jpg"; NULL: no known format. */
+/* The extension for a file that starts with these bytes, ".jpg"; NULL: no known
+ * format. */
 const char *image_extension_of(const void *data, size_t len);
 
 struct image_decoder;
@@ -110,14 +113,14 @@ struct image_decoder;
 struct image_decoder *image_decoder_new(const struct image_limits *limits);
 void image_decoder_free(struct image_decoder *d);
 
-/* -1 and a reason without the file's name, which the caller knows; 0 and the size if
- * good. */
+/* Reads the header: 0 and the size in pixels, or -1 and a reason without the file's name,
+ * which the caller knows. */
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why);
 int image_decoder_shrinks(
     const struct image_decoder *d); /* 1: can decode at 1/2 .. 1/8 */
 
-/* What images that are read from now on have; IMAGE_RGB at first. */
+/* The channels of the images that are read from now on; IMAGE_RGB at first. */
 void image_decoder_channels(struct image_decoder *d, int channels);
 
 /*

@@ -1,11 +1,11 @@
 /*
- * libjpeg-turbo, all of it, by its libjpeg interface (image.h says why).
+ * All that knows libjpeg-turbo, through its libjpeg interface (image.h says why).
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
- * the struct; warnings are errors here, but for those that do not touch pixels; a cropped
+ * the struct; warnings are errors here, except those that do not touch pixels; a cropped
  * decode differs from the whole one in the outermost chroma sample, so we ask for a
- * margin; tables outlive an image unless the object is made anew, and a later one that
- * lacks its own, or means the standard ones, would be decoded by them.
+ * margin; tables outlive an image unless the object is made anew, and would be used for a
+ * later image that has none of its own.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -35,10 +35,10 @@ struct jpeg {
 
     const uint8_t *data;
     size_t len;
-    bool in_header;
+    bool in_header; /* jpeg_header() is at work */
     const struct image_part *part;
     struct image *img;
-    uint8_t *row; /* CMYK or rows that nobody wants */
+    uint8_t *row; /* of CMYK, or one that nobody wants */
     size_t row_cap;
 };
 
@@ -79,7 +79,8 @@ static void jpeg_on_progress(j_common_ptr c)
     longjmp(j->jump, 1);
 }
 
-/* Runs fn; a failure with a reason if libjpeg left it in the middle. */
+/* Runs fn; 0, or a failure of base/failure.h and a reason if libjpeg has left it by
+ * longjmp. */
 static int jpeg_guard(struct jpeg *j, void (*fn)(struct jpeg *), struct strbuf *why)
 {
     j->error.msg_code = 0;
@@ -204,7 +205,7 @@ static bool jpeg_has_end(const struct jpeg *j)
     return j->len >= 2 && j->data[j->len - 2] == 0xff && j->data[j->len - 1] == JPEG_EOI;
 }
 
-/* Narrows the decoder to the columns of the part; x and w are what it agreed to. */
+/* Narrows the decoder to columns [x0, x1), at 1/shrink; it takes more: w from x on. */
 static void jpeg_columns(struct jpeg *j, int x0, int x1, JDIMENSION *x, JDIMENSION *w)
 {
     int full = (int)j->c.output_width;
@@ -224,7 +225,7 @@ static void jpeg_pixels(struct jpeg *j)
 {
     const struct image_part *p = j->part;
     int s = p->shrink, y0 = p->y / s, y1 = (p->y + p->h + s - 1) / s;
-    bool whole = !jpeg_has_end(j);
+    bool whole = !jpeg_has_end(j); /* decode to the end: is it cut off? */
     JDIMENSION x, w;
 
     j->c.out_color_space = jpeg_is_cmyk(j) ? JCS_CMYK : JCS_RGB;
@@ -244,7 +245,7 @@ static void jpeg_pixels(struct jpeg *j)
     jpeg_abort_decompress(&j->c);
 }
 
-/* The pixels and, of a progressive file, all coefficients of 16 bits. */
+/* Bytes: the pixels and, of a progressive file, all coefficients, 16 bits each. */
 static size_t jpeg_memory(const struct decoder_file *f, int w, int h)
 {
     const struct jpeg *j = f->state;
@@ -266,7 +267,7 @@ static int jpeg_read(const struct decoder_file *f, const struct image_part *part
     return jpeg_guard(j, jpeg_pixels, why);
 }
 
-/* Segments up to the first scan. */
+/* Looks for EXIF's APP1 among the segments up to the first scan. */
 static const uint8_t *jpeg_exif(const struct decoder_file *f, size_t *len)
 {
     const uint8_t *d = f->data;

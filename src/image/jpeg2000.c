@@ -1,7 +1,7 @@
 /*
- * OpenJPEG, all of it: JPEG 2000, with boxes (.jp2) or without (.j2k). The library
- * is opened when the first such file is met; without it the program ends, as no image of
- * a data set in JPEG 2000 could be read.
+ * All that knows OpenJPEG: JPEG 2000, with boxes (.jp2) or without (.j2k). The library is
+ * opened for the first such file; without it the program ends, as no image of a data set
+ * in JPEG 2000 could be read.
  *
  * Components of other than 8 bits become 8 as in Pillow: rounded, or shifted up; grey is
  * repeated, alpha is dropped, YCC becomes RGB. Subsampled components are repeated.
@@ -147,7 +147,8 @@ static void jp2_close(struct jp2 *j)
         lib.stream_destroy(j->stream);
 }
 
-/* Up to the image's header; -1 and a reason. jp2_close() in any case. */
+/* Reads the image's header; a failure of base/failure.h and a reason. Needs jp2_close()
+ * in any case. */
 static int jp2_begin(struct jp2 *j, const struct decoder_file *f, struct strbuf *why)
 {
     bool boxes = starts_with(f, jp2_boxes, sizeof(jp2_boxes));
@@ -227,7 +228,7 @@ static bool jp2_is_subsampled(const opj_image_t *m)
     return is;
 }
 
-/* What of the decoded image cannot be shown as RGB; NULL: nothing. */
+/* Why the decoded image cannot be shown as RGB; NULL: it can. */
 static const char *jp2_refuse(const opj_image_t *m)
 {
     if (m->numcomps == 0 || m->color_space == OPJ_CLRSPC_CMYK)
@@ -262,7 +263,7 @@ static void jp2_draw(const opj_image_t *m, struct image *img)
     }
 }
 
-/* The part or, of subsampled components, the whole image. */
+/* Decodes the part or, if components are subsampled, the whole image. */
 static int jp2_decode(struct jp2 *j, const struct image_part *p, struct image *img,
                       struct strbuf *why)
 {
@@ -309,7 +310,7 @@ static int jp2_read(const struct decoder_file *f, const struct image_part *part,
     return rc;
 }
 
-/* 32 bits per sample, of four components, in the image and in its tiles. */
+/* Bytes: 32 bits per sample of four components, in the image and in its tiles. */
 static size_t jp2_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

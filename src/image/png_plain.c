@@ -26,7 +26,7 @@ struct buffer {
 
 struct png_plain {
     struct libdeflate_decompressor *inflate;
-    struct buffer packed, rows, two; /* the IDATs together; filtered rows; two without */
+    struct buffer packed, rows, two; /* all IDATs; filtered rows; two plain ones */
 };
 
 struct png_plain *png_plain_new(void)
@@ -74,7 +74,7 @@ static inline int distance(int a, int b)
     return a > b ? a - b : b - a;
 }
 
-/* Of left, up and left of that, the nearest to left + up - both. */
+/* Paeth's predictor: of a (left), b (up) and c (up left), the nearest to a + b - c. */
 static inline int nearest(int a, int b, int c)
 {
     int pa = distance(b, c), pb = distance(a, c), pc = abs(a + b - 2 * c);
@@ -84,6 +84,7 @@ static inline int nearest(int a, int b, int c)
     return pb <= pc ? b : c;
 }
 
+/* Filters 1, 3 and 4. The pixel (`step` bytes) before `to` and `up` must be readable. */
 static void unfilter_bytes(int filter, ptrdiff_t step, const uint8_t *from,
                            const uint8_t *up, uint8_t *to, ptrdiff_t n)
 {
@@ -207,8 +208,8 @@ void png_plain_unfilter(int filter, int step, const uint8_t *from, const uint8_t
 
 struct png_file {
     const uint8_t *d;
-    size_t at; /* the chunk */
-    uint32_t n;
+    size_t at;  /* of the chunk; 0: before the first */
+    uint32_t n; /* bytes of its content */
 };
 
 static uint32_t big_endian(const uint8_t *p)
@@ -216,7 +217,7 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The next chunk; false: IEND. */
+/* Goes to the next chunk; false: it is IEND. png_chunks_check() has passed the file. */
 static bool next_chunk(struct png_file *f)
 {
     f->at = f->at ? f->at + 12 + f->n : 8;
@@ -246,7 +247,7 @@ static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t 
     return p->packed.data;
 }
 
-/* The first PLTE, before the pixels; false: there is none of whole colours. */
+/* The first PLTE before the pixels; false: there is none, or it has half a colour. */
 static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
 {
     struct png_file f = {.d = d};
@@ -262,7 +263,7 @@ static bool read_palette(const uint8_t *d, uint8_t colour[COLOURS][3])
     return false;
 }
 
-/* Colours that are transparent are no channel of what is stored, but count as one. */
+/* tRNS makes colours transparent: it is no stored channel, but stb_image counts one. */
 static bool has_transparent(const uint8_t *d)
 {
     struct png_file f = {.d = d};
@@ -276,7 +277,7 @@ static bool has_transparent(const uint8_t *d)
 /* ---- pixels ---- */
 
 struct png_image {
-    int w, h, kind, stored; /* sides; colour type, and its channels */
+    int w, h, kind, stored; /* sides; PNG's colour type; channels of that */
     uint8_t colour[COLOURS][3];
 };
 
@@ -312,16 +313,16 @@ static void put_row(const struct png_image *m, int channels, const uint8_t *from
     }
 }
 
-/* Into an image that has room for the part. */
+/* Unfilters the rows down to the end of the part, into an image that has room for it. */
 static int put_rows(const struct png_plain *p, const struct png_image *m,
                     const struct image_part *part, int channels, struct image *img,
                     struct strbuf *why)
 {
-    size_t row = (size_t)m->w * (size_t)m->stored, room = row + 2 * SLACK;
-    uint8_t *up = p->two.data + SLACK, *to = up + room;
+    size_t row = (size_t)m->w * (size_t)m->stored, padded = row + 2 * SLACK;
+    uint8_t *up = p->two.data + SLACK, *to = up + padded;
     const uint8_t *from = p->rows.data;
 
-    memset(p->two.data, 0, 2 * room);
+    memset(p->two.data, 0, 2 * padded);
     for (int y = 0; y < part->y + part->h; y++, from += 1 + row) {
         uint8_t *was = up;
 
@@ -339,7 +340,7 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
     return 0;
 }
 
-/* All rows with their filters; as png_plain_read. */
+/* All rows with their filters into p->rows; returns as png_plain_read does. */
 static int unpack(struct png_plain *p, const uint8_t *d, size_t len,
                   const struct png_image *m, struct strbuf *why)
 {

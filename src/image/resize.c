@@ -9,14 +9,15 @@
 #include "base/error.h"
 #include "image/resize_pass.h"
 
-static enum resize_passes resize_most = RESIZE_AVX512; /* set by tests, before threads */
+static enum resize_passes resize_most = RESIZE_AVX512; /* see resize_limit_passes */
 
 struct resize_axis resize_axis_all(int from, int to, int out)
 {
     return (struct resize_axis){from, to, from, to, out, 0, out};
 }
 
-/* Normalised weights of output o into w, in Pillow's order of operations. */
+/* Weights of output o over the source pixels [lo, hi), with the sum 1, into w, in
+ * Pillow's order of operations. */
 static void resize_weights(const struct resize_axis *a, enum resize_filter f, int o,
                            int lo, int hi, double *w)
 {
@@ -26,7 +27,7 @@ static void resize_weights(const struct resize_axis *a, enum resize_filter f, in
         w[i - lo] = resize_raw_weight(a, (int)f, o, i);
         sum += w[i - lo];
     }
-    if (sum == 0) /* one tap at the edge of the kernel */
+    if (sum == 0) /* a single tap, at the edge of the kernel, where it is 0 */
         w[0] = sum = 1;
     sum = 1 / sum;
     for (int i = 0; i < hi - lo; i++)
@@ -53,8 +54,8 @@ static void resize_table_room(struct resizer *r, struct resize_table *t, int n,
 }
 
 /*
- * All outputs are given as many taps as the widest has. Where those would look beyond the
- * source, an output begins earlier, with zeros in front of its weights.
+ * Every output has as many taps as the widest. Where they would reach beyond the source,
+ * which has `size` pixels, an output begins earlier, with zeros in front of its weights.
  */
 static void resize_keep_inside(struct resizer *r, struct resize_table *t, int size)
 {
@@ -144,6 +145,7 @@ static void resize_rows_along_x(struct resizer *r, const struct image *src, int 
     resize_best()->horizontal(&r->x, &rows);
 }
 
+/* The rows of r->mid, resized along y, into dst. */
 static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_stride)
 {
     const struct resize_table *t = &r->y;

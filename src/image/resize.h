@@ -10,8 +10,8 @@
  *
  * Weights have 22 fractional bits, as Pillow's have, so that results are Pillow's to the
  * byte. They are kept in two parts of 16 bits, w = 2^11 high + low with low in [0, 2^11),
- * whose sums of products are made apart: sums are meant modulo 2^32, in which the whole
- * one fits. The code for AVX-512, for AVX2 and in plain C gives the same bytes.
+ * and the products of each part are summed apart: modulo 2^32, which is enough, as the
+ * total fits. The code for AVX-512, for AVX2 and in plain C gives the same bytes.
  */
 #ifndef IMAGE_RESIZE_H
 #define IMAGE_RESIZE_H
@@ -35,10 +35,10 @@ struct resizer {
         size_t cap;
         int n, taps, stride;
     } x, y;
-    struct image mid;
-    double *scratch;
+    struct image mid; /* after the horizontal pass */
+    double *scratch;  /* weights before they are rounded */
     size_t scratch_cap;
-    const uint8_t **row;
+    const uint8_t **row; /* of mid: those that an output row takes */
     int row_cap;
 };
 

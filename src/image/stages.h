@@ -3,7 +3,7 @@
  *
  *   double from = stage_begin(times);
  *   ... read ...
- *   stage_end(times, STAGE_READ, &from);      what has passed is reading's; from is now
+ * stage_end(times, STAGE_READ, &from); the time since `from` was reading; from = now
  *
  * Without `times` (NULL) nothing is measured, and no clock is read.
  */
@@ -24,7 +24,7 @@ enum stage {
     STAGES
 };
 
-/* Each stretch of one sample, for a profiler; those that do not fit are left out. */
+/* The stretches of time of a sample, for a profiler; those beyond STAGE_LOG are lost. */
 enum { STAGE_LOG = 32 };
 
 struct stage_log {

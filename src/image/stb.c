@@ -1,5 +1,5 @@
 /*
- * stb_image, all of it: BMP, GIF, and the PNGs that png_plain.c does not read.
+ * All that knows stb_image: BMP, GIF, and the PNGs that png_plain.c does not read.
  *
  * Quirks: it inflates a PNG into a buffer that doubles without end, so its allocator is
  * ours and refuses more than the header justifies; it reports lengths as int.
@@ -84,8 +84,9 @@ static uint32_t stb_little_endian(const uint8_t *p, int n)
 }
 
 /*
- * An index beyond the palette, whose length stb_image takes from where the pixels begin,
- * gets what lies on the stack.
+ * Are all indices within the palette? stb_image takes the palette's length from where the
+ * pixels begin, and gives what lies on its stack for an index beyond. `pixels`: their
+ * offset in the file.
  */
 static int stb_bmp_colours(const uint8_t *d, uint64_t pixels, int w, int h,
                            struct strbuf *why)
@@ -112,7 +113,8 @@ static int stb_bmp_colours(const uint8_t *d, uint64_t pixels, int w, int h,
     return 0;
 }
 
-/* stb_image reads zeros past the end. Its own checks have passed: no compression. */
+/* Are all rows in the file? stb_image reads zeros past its end. It has refused compressed
+ * BMPs before. */
 static int stb_bmp_check(const uint8_t *d, size_t len, int w, int h, struct strbuf *why)
 {
     bool old = len > 18 && stb_little_endian(d + 14, 4) == 12;
@@ -150,7 +152,7 @@ static bool stb_is_gif(const void *data, size_t len)
     return stb_starts(data, len, "GIF8", 4);
 }
 
-/* Sides as stb_image finds them. */
+/* The size by stb_image, whose height of a BMP may be negative. */
 static int stb_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     int channels;
@@ -178,11 +180,11 @@ static int stb_open_bmp(const struct decoder_file *f, int *w, int *h, struct str
     if (stb_open(f, w, h, why) < 0)
         return -1;
     if (*h < 0 && *h > INT_MIN)
-        *h = -*h; /* the rows go down */
+        *h = -*h; /* the rows are stored from top to bottom */
     return 0;
 }
 
-/* The part of the image of w x h, of which all is sound. */
+/* Decodes the whole image, w x h, whose file has been checked, and copies the part. */
 static int stb_read_channels(const uint8_t *data, size_t len, int w, int h,
                              const struct image_part *part, int channels,
                              struct image *img, struct strbuf *why)
@@ -239,7 +241,7 @@ static int stb_read_png(const struct decoder_file *f, const struct image_part *p
     return stb_png_channels(f, part, IMAGE_RGB, img, why);
 }
 
-/* Grey and alpha, or RGBA; also what a palette with transparent colours is. */
+/* Grey and alpha, or RGBA, which a palette with transparent colours is, too. */
 static int stb_bands_png(const struct decoder_file *f, const struct image_part *part,
                          int channels, struct image *img, struct strbuf *why)
 {
@@ -266,8 +268,9 @@ static int stb_read_bmp(const struct decoder_file *f, const struct image_part *p
     return stb_read(f->data, f->len, w, h, part, img, why);
 }
 
-/* In a copy no colour is transparent: as in Pillow's convert("RGB") each pixel has that
- * of its palette, where stb_image leaves it black. */
+/* Decodes a copy of the file in which no colour is transparent, so that each pixel has
+ * its palette's colour, as in Pillow's convert("RGB"): stb_image leaves transparent ones
+ * black. */
 static int stb_read_gif(const struct decoder_file *f, const struct image_part *part,
                         struct image *img, struct strbuf *why)
 {
@@ -290,7 +293,7 @@ static int stb_read_gif(const struct decoder_file *f, const struct image_part *p
     return rc;
 }
 
-/* Bits of a pixel in the file, twice while it is inflated, and as RGB. */
+/* Bytes: the pixels as stored, twice while they are inflated, and as RGB. */
 static size_t stb_png_memory(const struct decoder_file *f, int w, int h)
 {
     static const uint8_t channels[] = {1, 1, 3, 1, 2, 1, 4, 1};
@@ -306,7 +309,7 @@ static size_t stb_bmp_memory(const struct decoder_file *f, int w, int h)
     return (size_t)w * (size_t)h * 10;
 }
 
-/* Three images of the canvas, one with four bytes per pixel, and as RGB. */
+/* Bytes: three images of the canvas, at most four bytes per pixel, and the result. */
 static size_t stb_gif_memory(const struct decoder_file *f, int w, int h)
 {
     return (size_t)w * (size_t)h * 15 + f->len;

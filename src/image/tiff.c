@@ -1,13 +1,13 @@
 /*
- * libtiff, all of it: TIFF, of several images the first, or all as the channels of
- * one. tiff_layout.c says what the pixels mean.
+ * All that knows libtiff: TIFF. Of several pages the first is read, or all as the
+ * channels of one image. tiff_layout.c says what the pixels mean.
  *
  * Quirks: its messages go to handlers of the process, which threads would share; we give
  * each file handlers of its own and empty those, for the few that still go there. Where
- * it only warns about pixels, a JPEG that ends early among others, it makes them up, so
- * such warnings are errors, and so are those about tags that matter. What one allocation
- * of its own may have is set from the header: at first what the file's length justifies,
- * then the size.
+ * it only warns about pixels (of a JPEG that ends early, for one) it makes them up, so
+ * such warnings are errors, and so are those about tags that matter. Each of its
+ * allocations is limited: while the header is read to what the file's length justifies,
+ * then to what the size in the header does.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -46,8 +46,8 @@ tiff_on_error(TIFF *t, void *user, const char *module, const char *format, va_li
 }
 
 /*
- * Of the directory: what is cut off, and tags that say what the pixels mean, for which
- * libtiff would take its defaults.
+ * Is a warning about the directory an error: that the file is cut off, or about a tag
+ * that says what the pixels mean, for which libtiff would take its default?
  */
 static bool tiff_matters(const char *text)
 {
@@ -123,8 +123,8 @@ static void tiff_silence(void)
     TIFFSetWarningHandler(NULL);
 }
 
-/* What libtiff 4 says where malloc fails; above the limit that we set it says
- * so first. */
+/* What libtiff 4 says where malloc fails. An allocation above our limit has another text,
+ * which comes first. */
 static bool tiff_no_memory(const char *reason)
 {
     static const char *const text[] = {"Out of memory", "Failed to allocate", "No space"};
@@ -175,7 +175,8 @@ static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     return rc;
 }
 
-/* Strips or tiles past the end would be found one by one, and some not at all. */
+/* Do strips or tiles lie past the end? libtiff would tell of them one by one, of some
+ * never. */
 static bool tiff_is_cut(TIFF *t, size_t len)
 {
     uint32_t n = TIFFIsTiled(t) ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
@@ -189,7 +190,7 @@ static bool tiff_is_cut(TIFF *t, size_t len)
     return false;
 }
 
-/* The strip or tile at x, y, of one plane, to `to`. */
+/* The strip or tile at pixel (x, y), of one plane, into `to`. False: damaged. */
 static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int plane,
                        uint8_t *to)
 {
@@ -205,7 +206,7 @@ static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int p
     return got == size;
 }
 
-/* All planes of a block, woven into `to` as if they had been stored together. */
+/* All planes of a block, interleaved into `to`; `one` has room for a plane of it. */
 static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint8_t *one,
                         uint8_t *to)
 {
@@ -222,8 +223,8 @@ static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, uint
     return true;
 }
 
-/* The part into `img`, block by block; `block` has room for one, and `one` for
- * a plane. */
+/* The part into `img`, block (strip or tile) by block; `block` has room for one, `one`
+ * for a plane of it. */
 static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image_part *p,
                         struct image *img, uint8_t *one, uint8_t *block)
 {
@@ -247,7 +248,7 @@ static bool tiff_pixels(TIFF *t, const struct tiff_layout *l, const struct image
     return true;
 }
 
-/* The open page, of which the layout is known. */
+/* The part of the open page, whose layout is known, into `img`. */
 static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l,
                      const struct image_part *part, struct image *img, struct strbuf *why)
 {
@@ -270,7 +271,7 @@ static int tiff_page(TIFF *t, struct tiff_source *s, const struct tiff_layout *l
     return good && !*s->reason ? 0 : tiff_fail(s, why);
 }
 
-/* Pages that there are, but not more than one too many. */
+/* Counts the pages, up to one more than `channels`. */
 static int tiff_pages(TIFF *t, int channels)
 {
     int n = 1;
@@ -280,7 +281,7 @@ static int tiff_pages(TIFF *t, int channels)
     return n;
 }
 
-/* Each page is a channel. */
+/* Each page is read as one channel of `img`. */
 static int tiff_weave(TIFF *t, struct tiff_source *s, const struct image_part *part,
                       int channels, struct image *img, struct strbuf *why)
 {
@@ -355,7 +356,7 @@ static int tiff_read(const struct decoder_file *f, const struct image_part *part
     return tiff_bands(f, part, IMAGE_RGB, img, why);
 }
 
-/* A block of four planes may be the whole image, once more as pixels. */
+/* Bytes: a block may be the whole image, in four planes; its pixels come on top. */
 static size_t tiff_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

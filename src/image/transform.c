@@ -17,8 +17,8 @@ struct transform_plan {
     bool mirrored; /* by the caller, afterwards */
 };
 
-/* `resize` times a / b; of an image that is a line, less: its ends are cut
- * off anyway. */
+/* `resize` times a / b, but at most 2^20 (or `resize`): the ends of an image that is
+ * almost a line are cropped anyway. */
 static int transform_longer(int resize, int a, int b)
 {
     int64_t side = (int64_t)resize * a / b, most = 1 << 20;
@@ -60,7 +60,8 @@ bool transform_may_shrink(const struct transform *t, int w, int h)
     return transform_shrink(t, w, h, rw, rh) > 1;
 }
 
-/* The centred window of `want` outputs, or all of them with black around. */
+/* Takes the centred window of `want` outputs or, if there are fewer, all of them with
+ * black around: *dst is where they begin in the result. */
 static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
 {
     *dst = 0;
@@ -73,8 +74,9 @@ static void transform_centre_axis(struct resize_axis *a, int want, int *dst)
 }
 
 /*
- * What of the image is in the window of `want` pixels that starts `from` pixels right
- * of the edge of the (flipped) image: fewer than wanted where it ends, but never none.
+ * Takes the outputs in the window of `want` pixels that starts `from` pixels right of the
+ * left edge of the (flipped) image: fewer where the image ends, but never none. *dst is
+ * where they begin in the result.
  */
 static void transform_window(struct resize_axis *a, int want, int from, bool flip,
                              int *dst)
@@ -89,7 +91,8 @@ static void transform_window(struct resize_axis *a, int want, int from, bool fli
     *dst = lo - from;
 }
 
-/* Where the window starts in an image that has `spare` pixels too many, or too few. */
+/* Where the window starts in an image that is `spare` pixels longer, or if negative
+ * shorter. */
 static int transform_place(uint32_t bits, int spare, bool random)
 {
     if (!random)
@@ -153,7 +156,7 @@ static void transform_plan(const struct transform *t, const struct augment_key *
     p->flip = augment_flip(k, &t->flip);
 }
 
-/* The axis in an image at 1/s. */
+/* The same axis in the image decoded at 1/s. */
 static void transform_shrink_axis(struct resize_axis *a, int s)
 {
     a->from /= s;
@@ -162,7 +165,7 @@ static void transform_shrink_axis(struct resize_axis *a, int s)
     a->hi = (a->hi + s - 1) / s;
 }
 
-/* Shrinks the plan if it may, and says which part of the w x h image it looks at. */
+/* Shrinks the plan if it may be; returns the part of the w x h image that it reads. */
 static struct image_part transform_part(const struct transform *t, bool can_shrink,
                                         struct transform_plan *p, int w, int h)
 {
@@ -286,7 +289,7 @@ void transformer_release(struct transformer *m)
     memset(m, 0, sizeof(*m));
 }
 
-/* Three channels of a decoded image; p: what it is of a larger one, but for
+/* Three channels of a decoded image, through geometry and colours. `p` is not set for
  * TRANSFORM_PAD_CROP. */
 static int transform_three(struct transformer *m, const struct transform *t,
                            const struct augment_key *k, const struct transform_plan *p,
@@ -305,7 +308,8 @@ static int transform_three(struct transformer *m, const struct transform *t,
     return 0;
 }
 
-/* The channels from `first` on, the last one repeated where there are fewer than three. */
+/* The channels from `first` on, the last one repeated where there are fewer than
+ * three. */
 static void transform_take(const struct image *img, int first, struct image *three)
 {
     int n = img->channels;
@@ -323,8 +327,8 @@ static void transform_take(const struct image *img, int first, struct image *thr
     }
 }
 
-/* The pixels that the plan looks at, and what is to be done to them; false: there is no
- * place for so many. */
+/* For resize_later: the pixels that the plan reads into dst, and what is to be done to
+ * them into *m->job. False: there are more than resize_place() has room for. */
 static bool transform_put_off(struct transformer *m, const struct transform *t,
                               const struct transform_plan *p, const struct image *img,
                               uint8_t *dst)
@@ -434,7 +438,8 @@ int transform_file(struct transformer *m, const struct transform *t,
     return transform_decoded(m, t, k, &p, &m->image, dst, why);
 }
 
-/* The source pixel of each output of an axis; -1 outside. */
+/* The source pixel nearest to pixel `at` of the result on one axis; -1: outside the
+ * image. */
 static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int at)
 {
     int from = (int)a->from, k = at - dst;

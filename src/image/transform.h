@@ -54,13 +54,12 @@ struct transform {
     int label_divisor; /* a label map becomes h / d x w / d, nearest; 0: no labels */
     enum resize_filter filter;
     bool filter_random; /* bilinear or bicubic, drawn per image (timm's "random") */
-    double scale[2],
-        ratio[2];           /* TRANSFORM_RANDOM_CROP: share of the area, width / height */
-    int pad;                /* TRANSFORM_PAD_CROP: pixels on each side, */
-    enum pad_mode pad_mode; /* and what they are */
-    int resize;             /* TRANSFORM_CENTRE: the shorter side */
-    double factor[2];       /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, in the centre */
-    int shift;              /* TRANSFORM_SEGMENT: by -shift to shift pixels, each way */
+    double scale[2], ratio[2]; /* TRANSFORM_RANDOM_CROP: share of area, width / height */
+    int pad;                   /* TRANSFORM_PAD_CROP: pixels on each side, */
+    enum pad_mode pad_mode;    /* and what they are */
+    int resize;                /* TRANSFORM_CENTRE: the shorter side */
+    double factor[2]; /* TRANSFORM_SEGMENT: of the size; {0, 0}: 1, in the centre */
+    int shift;        /* TRANSFORM_SEGMENT: by -shift to shift pixels, each way */
     struct augment_flips flip; /* horizontal; {0}: never */
     struct policy policy;      /* {0}: none */
     /* What shifts, rotations and TRANSFORM_SEGMENT bring in, by channel. */
@@ -74,12 +73,12 @@ struct transform {
      * levels in the mean (1.2 in the quadratic mean), at 1.4 by 1.2 (2.2).
      */
     double shrink_gap;
-    /* TRANSFORM_SEGMENT: what augment_flip() says is to be mirrored is for the caller to
-     * mirror, image and label map; then they are what they are without. */
+    /* TRANSFORM_SEGMENT: nothing is mirrored here. The caller mirrors image and label map
+     * where augment_flip() says so, with the same result as without this. */
     bool flip_later;
-    /* For the caller to resize: transformer.job says how, and the result is the pixels that
-     * it needs. Without label maps, policies, colours and erasing; not for
-     * TRANSFORM_PAD_CROP. */
+    /* The caller resizes: the result is the source pixels that this needs, and
+     * transformer.job says what to do with them. Without label maps, policies, colours
+     * and erasing; not for TRANSFORM_PAD_CROP. */
     bool resize_later;
 };
 
@@ -110,8 +109,8 @@ struct transformer {
     int w, h; /* of the last image that transform_file or transform_image was given */
     struct stage_times *times; /* gets decode, resize, augment; NULL: not measured */
     int *column;               /* transform_label's */
-    struct resize_job *job; /* with resize_later: the caller's, for the next sample */
-    int column_cap;
+    struct resize_job *job;    /* with resize_later: the caller's, for the next sample */
+    int column_cap;            /* of column */
 };
 
 void transformer_init(struct transformer *m, const struct image_limits *limits);
@@ -140,7 +139,7 @@ void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst);
 
-/* TRANSFORM_SEGMENT: the size that a w x h image has at factor 1; is that always so? */
+/* TRANSFORM_SEGMENT: is the factor always 1? And the size that a w x h image has then. */
 bool transform_segment_fits(const struct transform *t);
 void transform_segment_fit(const struct transform *t, int w, int h, int *fw, int *fh);
 
