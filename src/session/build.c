@@ -83,7 +83,7 @@ static struct tensor *build_labels(struct build *t, struct builder *b,
                : graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &t->pixels->dim[0]);
 }
 
-/* Evaluations are compared by cross entropy, whatever a run learns from. */
+/* Always cross entropy, whatever a run learns from: so evaluations can be compared. */
 static struct tensor *build_eval_loss(struct build *t, struct builder *b,
                                       const struct plan *p, enum model_task task)
 {
@@ -92,7 +92,8 @@ static struct tensor *build_eval_loss(struct build *t, struct builder *b,
     return loss_cross_entropy.build[task](b, &o, t->logits, t->truth, NULL);
 }
 
-/* Of images with labels per pixel those of an auxiliary classifier are fewer. */
+/* The labels at the resolution of `logits`: those of an auxiliary classifier that labels
+ * pixels (stage >= 0) are smaller than the label map. */
 static struct tensor *labels_of(struct build *t, struct builder *b, int stage,
                                 struct tensor *logits)
 {
@@ -103,7 +104,8 @@ static struct tensor *labels_of(struct build *t, struct builder *b, int stage,
     return factor > 1 ? label_down(b, t->truth, (int)factor, "aux_labels") : t->truth;
 }
 
-/* What a loss judges: the logits, those that are for a teacher, a stage's own. */
+/* The logits that a loss judges: the model's, those of its head for the teacher, or those
+ * of a stage's auxiliary classifier. */
 static struct tensor *judged(const struct build *t, const struct loss_item *l)
 {
     if (l->stage >= 0)
@@ -135,7 +137,7 @@ static void build_train_loss(struct build *t, struct builder *b, const struct pl
                                                      : loss[0];
 }
 
-/* The labels, the loss, and what is counted beside it. */
+/* The labels, the loss, and the metrics beside it. */
 static void build_loss(struct build *t, struct builder *b, const struct plan *p,
                        struct tensor *lam, struct tensor *teacher, bool training)
 {
@@ -155,8 +157,8 @@ static void build_loss(struct build *t, struct builder *b, const struct plan *p,
         (void)metrics(b, t->logits, t->truth, t->loss);
 }
 
-/* A classifier of a stage: of images its mean over all places, of tokens that of the
- * class token or of all; a label map's at the stage's resolution. */
+/* An auxiliary classifier of a stage: of the mean over all places of an image, of the
+ * class token or else the mean of all tokens, or for segmentation of each pixel. */
 static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
                                 const struct model_stage *stage)
 {
@@ -180,7 +182,8 @@ static struct tensor *build_aux(struct builder *b, const struct plan *p, int i,
     return linear(b, x, arena_printf(mem, "%s.fc", name), .out = out, .bias = 1);
 }
 
-/* The net with the stages that losses ask for; evaluations have their parameters, too. */
+/* The net with the auxiliary classifiers that losses ask for; evaluations have their
+ * parameters, too, so that all programs have one flat layout. */
 static void build_net(struct build *t, struct builder *b, const struct plan *p,
                       struct tensor *x)
 {
@@ -200,7 +203,7 @@ static void build_net(struct build *t, struct builder *b, const struct plan *p,
     }
 }
 
-/* Forward only, as in an evaluation. */
+/* The teacher's logits: forward only, as in an evaluation. */
 static struct tensor *build_teacher(struct builder *b, const struct plan *p,
                                     struct tensor *x)
 {
@@ -215,6 +218,7 @@ static struct tensor *build_teacher(struct builder *b, const struct plan *p,
     return logits;
 }
 
+/* MODEL.FEATURES_ONLY: the stages in place of logits. */
 static void build_stages(struct build *t, struct builder *b, const struct plan *p,
                          struct tensor *x)
 {
@@ -225,7 +229,7 @@ static void build_stages(struct build *t, struct builder *b, const struct plan *
     (void)model_build(b, p->model, &o, x);
 }
 
-/* The same net in 8 bits takes its place. */
+/* Replaces the graph by the same net in 8 bits; the float graph is kept in t->floats. */
 static void build_quantized(struct build *t, struct builder *b, const struct plan *p)
 {
     struct tensor **map;
@@ -259,6 +263,7 @@ static void build_forward(struct build *t, struct builder *b, const struct plan 
     graph_flatten(b->g);
 }
 
+/* AMP.FP32 and AMP.HALF, with a count of hits for each pattern. */
 static void build_rules(struct build *t, const struct plan *p)
 {
     const struct str_list *f32 = &p->amp->fp32, *half = &p->amp->half;
@@ -279,7 +284,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         BUG("a net without a classifier is trained");
     *t = (struct build){.graph = graph_new(&graph_ops_default, training)};
     b.g = t->graph;
-    /* says where weights lie: the same in all programs */
+    /* of evaluations, too: it decides where weights lie, which is one layout for all */
     graph_freeze(t->graph, p->freeze, p->nfreeze);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own);

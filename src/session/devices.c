@@ -23,10 +23,10 @@
 #define CUDA NULL
 #endif
 
-/* Best first. A backend that this build leaves out has no table, but a name. */
+/* The best first. A backend that this build leaves out is NULL, but has its name. */
 static const struct device_row {
     const char *name;
-    const char *numbered; /* how one of several is told: NAME:1; NULL: there is one */
+    const char *numbered; /* how one of several is named, for the help; NULL: one */
     const struct backend *backend;
 } rows[] = {
     {"cuda", "cuda:N", CUDA},
@@ -37,7 +37,7 @@ static const struct device_row {
 
 static const char automatic[] = "auto";
 
-/* The devices that DEVICE names; one, the first, where it gives no number. */
+/* The devices that DEVICE names by number (`named`); without, one: number 0. */
 struct device_list {
     int n, index[DEVICES_MOST];
     bool named;
@@ -51,7 +51,7 @@ const struct backend *device_at(int i)
     return NULL;
 }
 
-/* "0,1,3", each once. */
+/* Reads "0,1,3". False: that is no list of numbers, or one is there twice. */
 static bool read_numbers(const char *text, struct device_list *l)
 {
     for (l->n = 0; l->n < DEVICES_MOST; text++) {
@@ -91,7 +91,8 @@ static const struct device_row *row_find(const char *device, struct device_list 
     return NULL;
 }
 
-/* The backend that takes it for a description of a device that is not here, or NULL. */
+/* The backend for a description of a device that is not here (a name or a .json file), or
+ * NULL: it is none. */
 static const struct backend *describes(const char *device)
 {
     size_t len = strlen(device);
@@ -105,7 +106,7 @@ static const struct backend *describes(const char *device)
     return NULL;
 }
 
-/* auto, then each row, and NAME:N where there are several. */
+/* For device_names: auto, then each row, and NAME:N after it where there are several. */
 static struct named device_name(const void *table, int i)
 {
     static const char best[] = "the first of the others that this machine can run",
@@ -198,7 +199,7 @@ const struct backend *device_find(const char *device, struct device_options *o)
     return b;
 }
 
-/* Kept until the program ends, as the options are. */
+/* CUDNN.CACHE as a folder. The string stays until the program ends. */
 static const char *cache_folder(const char *key)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -222,14 +223,14 @@ static const char *cache_folder(const char *key)
     return folder;
 }
 
-/* Where each process was given a device, and sees no other. */
+/* Does this process see one device only, as where a launcher gives each its own? */
 static bool sees_one(const struct backend *b)
 {
     return !device_available(b, 1, NULL);
 }
 
-/* The number of the device of this process or thread: of several processes of a machine
- * each has one of its own, by its rank there. */
+/* The number of the device of this process or thread. Several processes of one machine
+ * have one each, by their local rank. */
 static int own_device(const struct config *cfg, const struct backend *b)
 {
     struct dist_launch launch = dist_launched();

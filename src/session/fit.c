@@ -4,6 +4,8 @@
 #include "base/hostmem.h"
 #include "base/log.h"
 
+/* Batches are multiples of MULTIPLE images, if there are more; a probe has PROBE images;
+ * a search takes about TRIES compilations. */
 enum { MULTIPLE = 8, PROBE = 32, TRIES = 6 };
 static const int64_t most_elements = INT32_MAX, most_images = 1048576;
 
@@ -16,7 +18,7 @@ size_t fit_need(const struct session *s)
     return sum;
 }
 
-/* False: the device has no memory of its own. All that the host has counts as free. */
+/* False: the device has no memory of its own; then all of the host's counts as free. */
 static bool memory_of(const struct session *s, struct device_memory *m)
 {
     if (s->backend->memory && s->backend->memory(s->device, m))
@@ -25,13 +27,14 @@ static bool memory_of(const struct session *s, struct device_memory *m)
     return false;
 }
 
-/* What may be allocated in all. */
+/* Bytes that may be allocated in all. */
 static size_t room(const struct device_memory *m)
 {
     return m->free > m->reserve ? m->free - m->reserve : 0;
 }
 
-/* The same run with another batch: what it needs, and its largest tensor's elements. */
+/* The same run with another batch: the bytes that it needs, and the elements of its
+ * largest tensor. */
 struct trial {
     size_t need;
     int64_t largest;
@@ -79,13 +82,13 @@ static int64_t next_above(int64_t batch)
     return batch < MULTIPLE ? batch + 1 : rounded(batch + MULTIPLE);
 }
 
-/* One batch that fits (0: no image does) and a larger one that does not. */
+/* A batch that fits and a larger one that is not known to, in images, and their bytes. */
 struct bracket {
     int64_t low, high;
     size_t low_need, high_need;
 };
 
-/* Memory grows with the batch nearly in a line: where it meets `limit`. */
+/* The batch at which a line through both meets `limit`: memory grows almost linearly. */
 static int64_t on_line(const struct bracket *b, size_t limit)
 {
     double slope =
@@ -97,7 +100,7 @@ static int64_t on_line(const struct bracket *b, size_t limit)
     return at > 1 ? (int64_t)at : 1;
 }
 
-/* What is compared: which session, with which programs, against how many bytes. */
+/* What a search asks: do these programs of this session fit into `limit` bytes? */
 struct question {
     const struct session *s;
     bool train, eval, checkpoint;
@@ -109,6 +112,7 @@ static struct trial ask(const struct question *q, int64_t batch)
     return try_batch(q->s, q->train, q->eval, batch, q->checkpoint);
 }
 
+/* The largest batch that fits, between b.low, which does, and b.high, which does not. */
 static int64_t narrow(const struct question *q, struct bracket b)
 {
     for (int i = 0; i < TRIES && next_above(b.low) < b.high; i++) {
@@ -129,7 +133,8 @@ static int64_t narrow(const struct question *q, struct bracket b)
     return b.low;
 }
 
-/* Below a batch that does not fit; 0: not even one image. */
+/* The largest batch that fits below one that does not, which needs `need` bytes; 0: not
+ * even one image fits. */
 static int64_t largest_below(const struct question *q, int64_t batch, size_t need)
 {
     struct bracket b = {.high = batch, .high_need = need};
@@ -145,7 +150,7 @@ static int64_t largest_below(const struct question *q, int64_t batch, size_t nee
     return 0;
 }
 
-/* From a batch that fits, to `most`. */
+/* The largest batch that fits, from one that does (with `need` bytes) up to `most`. */
 static int64_t largest_above(const struct question *q, int64_t batch, size_t need,
                              int64_t most)
 {
@@ -172,6 +177,7 @@ static int64_t largest_above(const struct question *q, int64_t batch, size_t nee
     return b.low;
 }
 
+/* "weights 98 MiB, arena 4.2 GiB": what needs at least 1 MiB. */
 static void add_kinds(struct strbuf *why, const struct session *s)
 {
     const char *comma = "";
@@ -187,7 +193,8 @@ static void add_kinds(struct strbuf *why, const struct session *s)
     }
 }
 
-/* The most images that the data and the libraries' indices allow. */
+/* The most images per batch that the data set (0: not known) and 32-bit indices of
+ * libraries allow. `probe`: of PROBE images. */
 static int64_t most_of(const struct trial *probe, int64_t images)
 {
     int64_t most = most_elements / ((probe->largest + PROBE - 1) / PROBE);
@@ -196,6 +203,7 @@ static int64_t most_of(const struct trial *probe, int64_t images)
     return images && images < most ? images : most;
 }
 
+/* What would fit: a smaller batch, or activation checkpointing. */
 static void add_cures(struct strbuf *why, const struct session *s, size_t need,
                       size_t limit, size_t reserve)
 {
@@ -251,7 +259,8 @@ bool fit_check(const struct session *s, struct strbuf *why)
     return false;
 }
 
-/* For the engines that timing will choose: those of trials are the heuristic's. */
+/* Leaves a workspace for the engines that timing will choose: trials are compiled with
+ * those of the heuristic. */
 static void leave_room(struct question *q)
 {
     const struct session *s = q->s;

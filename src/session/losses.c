@@ -161,7 +161,7 @@ static const struct loss *loss_find(const char *name)
     return i < 0 ? NULL : losses[i];
 }
 
-/* ---- what is wrong with them ------------------------------------------------------- */
+/* ---- what is wrong with losses ----------------------------------------------------- */
 
 static bool reads_field(const struct loss *l, const char *field)
 {
@@ -257,7 +257,7 @@ static void check_teacher(const struct config *cfg, const struct model *m, bool 
     strbuf_release(&why);
 }
 
-/* That all of LOSSES together make sense. */
+/* Do the items of LOSSES make sense together? */
 static void check_list(const struct config *cfg, const struct model *m,
                        struct problems *p)
 {
@@ -283,7 +283,7 @@ static void check_list(const struct config *cfg, const struct model *m,
     check_teacher(cfg, m, teacher, p);
 }
 
-/* Keys of the one loss that items of LOSSES have as theirs. */
+/* Keys of a single loss: the items of LOSSES have fields for the same. */
 static void check_unread(const struct config *cfg, struct problems *p)
 {
     static const char *const keys[] = {"TRAIN.LOSS.NAME", "TRAIN.LOSS.TARGET_THRESH",
@@ -293,7 +293,7 @@ static void check_unread(const struct config *cfg, struct problems *p)
         config_warn_unread(cfg, p, keys[i], "LOSSES says what is learned from");
 }
 
-/* Each of LOSSES has a loss scale, or all have one. */
+/* AMP.NUM_LOSSES: each item of LOSSES has a loss scale of its own, or all have one. */
 static void check_scales(const struct config *cfg, struct problems *p)
 {
     int64_t n = cfg->amp.num_losses;
@@ -309,7 +309,6 @@ void loss_check(const struct config *cfg, const struct model *m, struct problems
     const struct loss *l;
 
     check_scales(cfg, p);
-
     if (cfg->losses.n) {
         for (int i = 0; i < cfg->losses.n; i++)
             check_item(cfg, m, i, p);

@@ -75,7 +75,7 @@ void plan_set_scales(const struct plan *p, struct control *c)
 static void plan_counts(struct plan *p, const struct config *cfg, int64_t images)
 {
     int64_t steps = cfg->train.accumulation_steps, batches = steps;
-    int64_t each = cfg->data.batch_size * p->world; /* images of all processes */
+    int64_t each = cfg->data.batch_size * p->world; /* images, of all processes */
 
     if (cfg->data.batch_size == BATCH_SIZE_AUTO)
         config_refuse(cfg, KEYS("DATA.BATCH_SIZE"),
@@ -192,7 +192,7 @@ static void plan_update(struct plan *p, const struct config *cfg)
     p->ema_ramp = t->ema.ramp_steps;
 }
 
-/* Those with which this process shares the statistics of batch norms; or NULL. */
+/* The processes with which this one shares the statistics of batch norms; NULL: none. */
 static const struct collective *norms_of(const struct config *cfg)
 {
     int world = dist_world();

@@ -6,9 +6,9 @@
  *
  * Counting. A batch is DATA.BATCH_SIZE images in each process; ACCUMULATION_STEPS of them
  * make an update (control.step), which is what schedules count. An epoch has floor(images
- * / (batch * processes)) batches, and one more of the `tail` images that are left unless
- * DATA.DROP_LAST; the last update of an epoch takes those that are left, fewer perhaps,
- * and its gradient is the mean over them.
+ * / (batch * processes)) batches and, unless DATA.DROP_LAST, one more of the `tail`
+ * images that are left; the last update of an epoch takes the batches that are left,
+ * perhaps fewer, and its gradient is the mean over them.
  *
  * Rates. BASE_LR, WARMUP_LR and MIN_LR are multiplied by batch * processes * accumulation
  * / SCALE_LR_BASE (Swin's rule; 512) unless TRAIN.SCALE_LR is off.
@@ -40,25 +40,25 @@ struct plan {
     struct model_options options;
     int64_t batch, val_batch;       /* of this process */
     int world;                      /* processes, each with batches of its own */
-    const struct collective *group; /* of them; NULL: there is one */
-    int64_t bucket_bytes; /* of gradients that travel together */
-    bool half_gradients;  /* those of weights that are used in 16 bits travel so */
-    bool shard;           /* moments of a share of the weights alone, see build.h */
-    int own; /* of its batch, whose second part is another's where images are mixed, see
-               * ops/share.h; 0: it takes positions rank, rank + world, ... */
-    const struct collective *norms; /* those that share statistics of batch norms, or NULL */
-    int64_t
-        tail; /* images of an epoch's last batch, if it is smaller than others; 0: not */
+    const struct collective *group; /* of all processes; NULL: there is one */
+    int64_t bucket_bytes;           /* of gradients that are reduced together */
+    bool half_gradients; /* those of weights used in 16 bits are reduced in 16 */
+    bool shard;          /* each process has moments of a share of the weights only */
+    int own; /* images of its batch that are its own: the rest is another process's, where
+              * images are mixed (ops/share.h). 0: positions rank, rank + world, ... */
+    const struct collective
+        *norms;   /* those that share batch norms' statistics; or NULL */
+    int64_t tail; /* images of an epoch's last batch, if it is smaller; 0: it is not */
     int channels, height, width; /* of the images that the model sees */
     int out[MODEL_STAGES], nout; /* MODEL.FEATURES_ONLY: these stages and no logits */
     struct normalize_attrs input;
     struct device_augment augment; /* of training */
-    bool resizes;                  /* of training */
-    bool mix;              /* mixup or cutmix before mix_off_epoch */
-    int64_t mix_off_epoch; /* the first epoch without; INT64_MAX: never */
+    bool resizes;                  /* of training: DATA.RESIZE device */
+    bool mix;                      /* mixup or cutmix before mix_off_epoch */
+    int64_t mix_off_epoch;         /* the first epoch without; INT64_MAX: never */
     struct mix_attrs mixing;
 
-    struct quantized_choice quantized; /* in inference */
+    struct quantized_choice quantized; /* which layers are in 8 bits, in inference */
 
     struct loss_item loss[LOSSES_MOST]; /* of training */
     int nloss;
@@ -71,20 +71,20 @@ struct plan {
     int nfreeze;
     bool recompute; /* activation checkpointing */
 
-    struct accumulation accumulation; /* .group is 1 without, and no more than .batches */
+    struct accumulation accumulation; /* without accumulation .group is 1; <= .batches */
     int64_t updates_per_epoch, updates, warmup_updates; /* updates: of the whole run */
     double lr_factor;
     const struct lr_schedule *lr_schedule;
-    struct schedule schedule; /* rates already multiplied */
+    struct schedule schedule;       /* rates already multiplied */
     struct optimizer_groups groups; /* which optimizer updates what */
     double clip_norm, clip_value;
     double weight_decay;
     bool decay_1d;      /* weight decay of vectors, too */
     double layer_decay; /* models/layers.h; 1: one rate for all */
 
-    bool ema, ema_on_device; /* is there one? does the training graph update it? */
+    bool ema, ema_on_device; /* is there an EMA? does the training graph update it? */
     double ema_decay;
-    double ema_ramp; /* updates */
+    double ema_ramp; /* in updates */
 
     enum amp_level level;
     enum dtype half;     /* of no meaning at O0 */
@@ -111,13 +111,13 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
                struct device *dev);
 void plan_release(struct plan *p);
 
-/* All processes make their groups here, at once; later plans find them. */
+/* Makes the groups of processes; all call it at the same time. Later plans find them. */
 void plan_meet(const struct config *cfg);
 
 /* Several processes that train with mixup or cutmix need even batches (ops/share.h). */
 void plan_check_pairs(const struct config *cfg);
 
-/* The scales of a run that begins. */
+/* Sets the loss scales in c to those of a run that begins. */
 void plan_set_scales(const struct plan *p, struct control *c);
 
 /* Does the optimizer round some weights to the half type? */

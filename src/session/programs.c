@@ -18,7 +18,8 @@ static bool is_layer(const struct flat *f, const char *name)
     return false;
 }
 
-/* Each pattern of TRAIN.FREEZE must name something, and not all together everything. */
+/* Each pattern of TRAIN.FREEZE must match a parameter, and together they must leave
+ * one. */
 static void check_freeze(const struct session *s, const struct build *t)
 {
     for (int i = 0; i < s->plan.nfreeze; i++) {
@@ -48,7 +49,7 @@ static void check_rules(const struct session *s, const char *key,
                           key, s->cfg->model.name, list->item[i]);
 }
 
-/* Inputs of layers that could be in 8 bits are results, too. */
+/* Makes the inputs of layers that could be in 8 bits outputs of the graph, too. */
 static void observe(struct session *s, struct build *t)
 {
     struct quantized_layer *list;
@@ -75,7 +76,7 @@ static void compile(struct session *s, enum session_program which)
     struct plan plan = s->plan;
 
     if (which == SESSION_TRAIN)
-        o.share = s->program[SESSION_MICRO]; /* whose packed weights it refreshes */
+        o.share = s->program[SESSION_MICRO]; /* shared: its packed weights */
     if (which == SESSION_TAIL)
         plan.batch = plan.tail;
     build_init(&s->build[which], &plan, kind[which], s->mixing);

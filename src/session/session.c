@@ -14,8 +14,9 @@
 #include "session/state.h"
 
 /*
- * With the batch that DATA.BATCH_SIZE auto means. Timing has libraries load what they
- * run; if that is more than was left for it, the batch is chosen once more.
+ * Compiles with the batch that DATA.BATCH_SIZE auto comes to. While kernels are timed,
+ * libraries load code into device memory; if that takes more than was left for it, the
+ * batch is chosen once more.
  */
 static void compile_fitting(struct session *s, const struct session_options *o)
 {
@@ -38,8 +39,8 @@ static void compile_fitting(struct session *s, const struct session_options *o)
 }
 
 /*
- * Where claims time their candidates, what does not fit is found before that: then the
- * programs that say so stay, for session_alloc or a summary to tell.
+ * Where claims time their candidates, a compilation without timing finds first whether
+ * the run fits. If not, its programs stay, for session_alloc or a summary to tell.
  */
 static bool fits_in_a_hurry(struct session *s, const struct session_options *o)
 {
@@ -62,7 +63,7 @@ void session_init(struct session *s, const struct config *cfg,
 {
     struct device_options d;
     double began;
-    bool turns; /* what the first times, the others find in its folder of plans */
+    bool turns; /* the first process times kernels; others read its plans */
 
     *s = (struct session){
         .cfg = cfg, .keep_declines = o->keep_declines, .observe = o->observe};

@@ -53,7 +53,7 @@ static void run(struct session *s, enum session_program which)
         s->backend->range(s->device, NULL);
 }
 
-/* The device's rule, with the device's own decision to skip. */
+/* The rule is the device's, and an update that the device has skipped is skipped here. */
 void session_step_ema(struct session *s)
 {
     float rate, *e = s->ema;
@@ -83,7 +83,8 @@ int64_t session_next_batch(const struct session *s)
     return tail_is_next(s) ? s->plan.tail : s->plan.batch;
 }
 
-/* Its packed weights are its own: it gets them before it runs, and gives them back. */
+/* The program of the tail has packed weights of its own: they are refreshed before it
+ * runs, and those of the other programs after. */
 static void run_tail(struct session *s, const struct lent_batch *b)
 {
     program_refresh(s->program[SESSION_TAIL]);
@@ -158,7 +159,7 @@ void session_eval_begin(struct session *s, bool ema)
 
 void session_eval_lent(struct session *s, const struct lent_batch *b)
 {
-    take_batch(s, SESSION_EVAL, b); /* which is there for both */
+    take_batch(s, SESSION_EVAL, b); /* SESSION_EVAL_EMA reads it at the same place */
     run(s, SESSION_EVAL);
     if (s->eval_ema)
         run(s, SESSION_EVAL_EMA);
