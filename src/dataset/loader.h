@@ -131,7 +131,7 @@ struct loader_stats {
     int64_t samples;     /* delivered, damaged ones included */
     int64_t bad_files;   /* different ones, so far */
     int64_t cached, cached_bytes; /* samples of the cache, and their size */
-    struct stage_times stages; /* the sum over all threads, estimated from every eighth
+    struct stage_times stages;    /* the sum over all threads, estimated from every eighth
                                 * sample; STAGE_COPY is what loader_add_copy was told */
 };
 
