@@ -21,7 +21,7 @@
 #include "io/json.h"
 #include "train/checkpoint.h"
 
-enum { MOST_FAILURES = 5 };
+enum { MOST_FAILURES = 5 }; /* in a row */
 
 #define START  "validate_step_"
 #define ENDING ".safetensors"
@@ -60,8 +60,8 @@ static int by_step(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* Files that an earlier process of the run has left; those of updates that will be done
- * again go. */
+/* Finds the files that an earlier process of the run has left. Those after update `step`,
+ * which will be done again, are deleted. */
 static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
 {
     int n;
@@ -154,7 +154,7 @@ void beside_best(const struct beside *b, int64_t step)
 
 /* ---- the evaluator ---- */
 
-/* It is no process of the run's group, whoever started that. */
+/* An evaluator is no process of the run's group: launchers' variables are taken away. */
 static void leave_group(void)
 {
     extern char **environ;
@@ -177,6 +177,7 @@ static void leave_group(void)
     (void)unsetenv("WORLD_SIZE");
 }
 
+/* In the child: becomes an evaluator. */
 static _Noreturn void become(const struct beside *b)
 {
     char *config = path_join(b->dir, "config.yaml");
@@ -216,7 +217,7 @@ static void hang_up(struct beside *b)
         b->item[i].told = b->item[i].known;
 }
 
-/* It has ended: that is no reason for training to. */
+/* Notices that the evaluator has ended, which is no reason for training to end. */
 static void reap(struct beside *b)
 {
     int status;
@@ -250,6 +251,7 @@ static void look_after(struct beside *b)
         start(b);
 }
 
+/* Tells the evaluator of the first item without a result, if it was not told of it. */
 static void tell(struct beside *b)
 {
     struct beside_item *i = b->item, *end = b->item + b->n;
@@ -272,6 +274,7 @@ static void tell(struct beside *b)
     strbuf_release(&line);
 }
 
+/* Takes what the evaluator has sent; waits for nothing. */
 static void hear(struct beside *b)
 {
     char text[4096];
@@ -286,7 +289,7 @@ static void hear(struct beside *b)
     }
 }
 
-/* The first whole line is taken. */
+/* Takes the first whole line out of b->said. False: there is none, or it is no result. */
 static bool take_line(struct beside *b, struct beside_result *r)
 {
     char *end = b->said.len ? memchr(b->said.buf, '\n', b->said.len) : NULL;
@@ -336,7 +339,7 @@ void beside_open(struct beside *b, const struct config *cfg, const char *dir,
     free(path);
 }
 
-/* An evaluator leaves when nobody is at the other end. */
+/* An evaluator that we did not start leaves by itself when its socket is closed. */
 void beside_close(struct beside *b)
 {
     char *path;

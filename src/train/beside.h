@@ -8,12 +8,12 @@
  *               "val_loss": ..., "val_top1": ..., "ema_top1": ..., "val_iou": [...]}
  *
  * What waits to be evaluated is a file, another name of a checkpoint of the run, so that
- * neither the end of a process nor KEEP_CHECKPOINTS takes it away. It goes when a
- * checkpoint is written that knows its result; a run that starts again finds the others,
- * and catches up. An evaluator that ends is started again. One that somebody started by
- * hand, on another device, is as welcome: trainc eval --beside RUN/validate.sock.
+ * neither the end of a process nor KEEP_CHECKPOINTS takes it away. It is deleted when a
+ * checkpoint with its result is written; a run that starts again finds the others, and
+ * catches up. An evaluator that ends is started again. One that was started by hand, on
+ * another device, serves as well: trainc eval --beside RUN/validate.sock.
  *
- *   beside_open(&b, cfg, dir);           after the run's folder is there
+ *   beside_open(&b, cfg, dir, step, n);  after the run's folder is there
  *   beside_add(&b, file, step, epoch);   a checkpoint is written: evaluate it
  *   while (beside_next(&b, &r)) ...      results so far, in order; waits for nothing
  *   beside_keep(&b);                     a checkpoint begins to be written,
@@ -44,27 +44,28 @@ struct beside_result {
 struct beside {
     const struct config *cfg;
     const char *dir;     /* the caller's */
-    int listening, peer; /* -1: none */
-    pid_t child;         /* 0: none */
+    int listening, peer; /* sockets: for evaluators, and with one; -1: none */
+    pid_t child;         /* the evaluator that we started; 0: none */
     int failures;        /* ends of the evaluator since its last result */
     double not_before;   /* clock_now() of its next start */
-    struct strbuf said;  /* by the evaluator, not whole yet */
+    struct strbuf said;  /* by the evaluator: lines not taken yet */
     struct beside_item {
         int64_t step, epoch;
         char *path;
-        bool told, known, kept; /* kept: a checkpoint is being written that knows it */
+        bool told, known; /* to the evaluator; its result */
+        bool kept;        /* the checkpoint that is being written has its result */
     } * item;
     int n, cap;
 };
 
-/* Of a run that goes on at update `step`, with so many updates per epoch; it may have left
- * files. */
+/* `step`: the update at which the run goes on, which may have left files before;
+ * `epoch_updates`: updates per epoch. Dies if there can be no socket. */
 void beside_open(struct beside *b, const struct config *cfg, const char *dir,
                  int64_t step, int64_t epoch_updates);
 void beside_add(struct beside *b, const char *file, int64_t step, int64_t epoch);
-bool beside_next(struct beside *b, struct beside_result *r);
-bool beside_has(const struct beside *b, int64_t step); /* with a result or not */
-int beside_left(const struct beside *b); /* that have no result yet */
+bool beside_next(struct beside *b, struct beside_result *r); /* false: none for now */
+bool beside_has(const struct beside *b, int64_t step);       /* with a result or not */
+int beside_left(const struct beside *b);                     /* that have no result yet */
 /* The evaluator failed again and again: nothing more will come. */
 bool beside_gave_up(const struct beside *b);
 /* best.safetensors becomes what was evaluated at `step`. */

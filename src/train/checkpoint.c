@@ -15,12 +15,12 @@
 #include "train/class_weights.h"
 #include "train/statedict.h"
 
-/* The flat arrays of a checkpoint; `name` in front of the tensors' own. */
+/* A flat array of a checkpoint. */
 struct array {
     enum memory memory;
-    const char *name;
-    bool params_only;
-    int moment; /* of params_only: which, from 0 */
+    const char *name; /* in front of the tensors' names */
+    bool params_only; /* a moment: of trained parameters only */
+    int moment;       /* with params_only: which, from 0 */
 };
 
 static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOINT_ARRAYS])
@@ -37,7 +37,7 @@ static int arrays_of(const struct session *s, bool ema, struct array a[CHECKPOIN
     return n;
 }
 
-/* Allocated; NULL: the parameter's optimizer has no such moment. */
+/* The name in the file, a heap string; NULL: its optimizer has no such moment. */
 static char *name_in(const struct session *s, const struct array *a,
                      const struct segment *seg)
 {
@@ -55,7 +55,7 @@ static char *name_in(const struct session *s, const struct array *a,
 
 struct writing {
     const struct checkpoint *c;
-    void *packed;
+    void *packed; /* room for the largest tensor */
     struct piece {
         struct writing *w;
         int array;
@@ -64,11 +64,12 @@ struct writing {
     int n;
 };
 
+/* A source of safetensors_writer: the bytes of one tensor, when they are written. */
 static const void *give(const struct safetensors_tensor *t, void *arg)
 {
     struct piece *p = arg;
     struct writing *w = p->w;
-    /* A counter has no EMA: that of the weights, the first array. */
+    /* A counter has no EMA: it is taken from the weights, the first array. */
     int from = statedict_is_counter(p->segment->tensor) ? 0 : p->array;
 
     (void)t;
@@ -249,7 +250,7 @@ static int64_t integer(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-/* Its state, a text; NULL with a reason if this is no checkpoint of ours. */
+/* The state of the run, JSON; NULL with a reason if this is no checkpoint of trainc. */
 static const char *state_text(const struct safetensors *file, struct strbuf *why)
 {
     const char *text = safetensors_meta(file, "trainc");
@@ -295,7 +296,7 @@ static const char *optimizer_in(const json_t *o, const char *param)
     return name ? name : "?";
 }
 
-/* The moments of one are no moments of another. */
+/* Dies if a parameter has another optimizer now: the moments of one mean nothing to another. */
 static void check_optimizers(const struct safetensors *file, const json_t *o,
                              const struct session *s)
 {
@@ -329,7 +330,7 @@ static void check_owner(const struct safetensors *file, const json_t *o,
         check_optimizers(file, o, s);
 }
 
-/* One tensor of the file into its place of `flat`. */
+/* One tensor of the file into its place in `flat`, by way of `packed`. */
 static int read_tensor(const struct safetensors *file, const struct session *s,
                        const struct array *a, const struct segment *seg, float *flat,
                        void *packed, struct strbuf *why)
@@ -338,7 +339,7 @@ static int read_tensor(const struct safetensors *file, const struct session *s,
     const struct safetensors_tensor *t = name ? safetensors_find(file, name) : NULL;
     int rc = 0;
 
-    if (!t && a->params_only) { /* was frozen then: its moments start at zero */
+    if (!t && a->params_only) { /* it was frozen then: its moments start at zero */
         memset(flat + seg->offset, 0, (size_t)seg->len * sizeof(float));
     } else if (!t || !statedict_fits(seg->tensor, t)) {
         die("'%s' %s '%s', so it does not belong to this model", file->in.path,

@@ -24,44 +24,45 @@ enum { CHECKPOINT_ARRAYS = 2 + OPTIMIZER_MOMENTS }; /* weights, EMA, moments */
 
 /*
  * A copy of all that a checkpoint holds, so that training goes on while a thread writes
- * it. Memory is kept from one copy to the next. {0} is one.
+ * it. Memory is kept from one copy to the next. Begins as {0}.
  */
 struct checkpoint {
-    const struct session *s; /* what is where in `flat`; the caller's, and unchanged */
-    float *flat[CHECKPOINT_ARRAYS];
+    const struct session *s; /* the caller's, with the layout of `flat`; unchanged */
+    float *flat[CHECKPOINT_ARRAYS];              /* weights_len floats each */
     struct strbuf state, classes, class_weights; /* JSON */
     struct strbuf state_before; /* the state to be stored if `best` cannot be */
-    const char *config;         /* the caller's */
+    const char *config;         /* YAML; the caller's */
 };
 
-/* Copies; waits for the device. */
+/* Copies what `s` holds; waits for the device. */
 void checkpoint_take(struct checkpoint *c, const struct session *s,
                      const struct run_state *state, const struct class_list *classes,
                      const char *config);
-/* The state that the same arrays are stored with if checkpoint_fall_back is called. */
+/* Sets the state that the same arrays are stored with after checkpoint_fall_back(). */
 void checkpoint_take_before(struct checkpoint *c, const struct run_state *state);
 void checkpoint_fall_back(struct checkpoint *c);
 void checkpoint_release(struct checkpoint *c);
 
-/* Are all weights, statistics, moments and EMA weights finite? Else the first tensor that
- * is not is appended to `what`: the run has diverged. Any thread. */
+/* Are all weights, statistics, moments and EMA weights finite? If not, the run has
+ * diverged, and the name of the first tensor that is not is appended to `what`. Any
+ * thread. */
 bool checkpoint_is_finite(const struct checkpoint *c, struct strbuf *what);
 
-/* 0, or -1 with errno and a reason; then a file that was there before is intact. Any
+/* 0, or -1 with errno and a reason: a file that was at `path` before is then intact. Any
  * thread. */
 int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf *why);
-size_t
-checkpoint_size(const struct session *s); /* bytes, about; before session_alloc, too */
+/* Bytes of the file, about. May be called before session_alloc, too. */
+size_t checkpoint_size(const struct session *s);
 
 /*
- * Loads all of it into the session. -1 with a reason: the file is damaged, another may
- * do; the session is unchanged. A sound file that does not belong to this run (another
- * model, optimizer or, if `classes` is given, class list) ends the program.
+ * Loads all of it into the session. -1 with a reason if the file is damaged: the session
+ * is unchanged, and another file may do. A sound file that does not belong to this run
+ * (of another model, optimizer or, if `classes` is given, class list) ends the program.
  */
 int checkpoint_read(const char *path, struct session *s, struct run_state *state,
                     const struct class_list *classes, struct strbuf *why);
 
-/* How far the run was; looks at the header only. -1 and a reason. */
+/* How far the run was; reads the header only. -1 and a reason. */
 struct checkpoint_mark {
     int64_t step, epoch;
     int64_t done; /* updates tried; unlike step it never goes back (run_state_done) */

@@ -23,7 +23,7 @@ _Static_assert((int)PAD_MODE_CONSTANT == (int)PAD_CONSTANT &&
                    (int)PAD_MODE_EDGE == (int)PAD_EDGE &&
                    (int)PAD_MODE_REFLECT == (int)PAD_REFLECT &&
                    (int)PAD_MODE_SYMMETRIC == (int)PAD_SYMMETRIC,
-               "config and image");
+               "the config's pad modes are the loader's");
 
 static bool data_pads(const struct config *cfg)
 {
@@ -32,7 +32,7 @@ static bool data_pads(const struct config *cfg)
     return mode == CROP_MODE_PAD || (mode == CROP_MODE_AUTO && cfg->aug.pad_crop > 0);
 }
 
-/* What is done to colours needs some, or grey. */
+/* Augmentations of colours are for RGB and grey images. */
 static void data_check_colours(const struct config *cfg, struct problems *p, bool policy)
 {
     const struct {
@@ -72,7 +72,8 @@ void data_check_keys(const struct config *cfg, struct problems *p)
                            "DATA.DATASET %s makes its images itself", cfg->data.dataset);
 }
 
-/* Crops that are padded, or of the middle, have no size and shape of their own. */
+/* Warns that `key`, of random crops, has no effect where crops are padded or those of
+ * evaluation. */
 static void data_check_unread(const struct config *cfg, struct problems *p,
                               const char *key)
 {
@@ -86,7 +87,7 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
                       none ? "" : ", AUG.PAD_CROP");
 }
 
-/* Are the files of images kept in memory? */
+/* Are the files of images kept in memory, encoded? */
 static bool data_holds(const struct config *cfg)
 {
     bool zip = storage_reads(storage_find(cfg->data.dataset), "DATA.CACHE_MODE");
@@ -96,7 +97,8 @@ static bool data_holds(const struct config *cfg)
     return cfg->data.cache == CACHE_ENCODED;
 }
 
-/* Each of several processes has the same images in every epoch, and keeps those. */
+/* DATA.CACHE_MODE part: has each of several processes its own images, the same in every
+ * epoch, which it keeps in memory? */
 static bool data_parts(const struct config *cfg)
 {
     return dist_launched().world > 1 && data_holds(cfg) &&
@@ -212,7 +214,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
     };
 }
 
-/* What to do without data. */
+/* What to do if there are no data. */
 static void add_advice(const struct storage *row, const char *path, struct strbuf *out)
 {
     strbuf_addstr(out, ": name yours with --data-path DIR");
@@ -253,7 +255,7 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
     strbuf_release(&advice);
 }
 
-/* The memory that this process may have, without swap: images are read all the time. */
+/* Bytes that this process may have, without swap: cached images are read all the time. */
 static int64_t data_memory(void)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -262,8 +264,9 @@ static int64_t data_memory(void)
     return most < (size_t)bytes ? (int64_t)most : bytes;
 }
 
-/* Half of the memory for the images of training, an eighth for those of validation, of all
- * processes of this machine. */
+/* Bytes of this process: all processes (or threads with a GPU each) of a machine together
+ * have half of the memory for images of training, and an eighth for those of
+ * validation. */
 static int64_t data_memory_share(enum data_split split)
 {
     int launched = dist_launched().local_world, threads = machine_processes();
@@ -310,7 +313,8 @@ struct dataset *data_open(const struct config *cfg, enum data_split split)
     return d;
 }
 
-/* A share of a small data set is less than a file. */
+/* Damaged files that are never too many: DATA.MAX_BAD_SHARE of a small data set is less
+ * than one. */
 enum { FEW_BAD = 3 };
 
 static void data_augment(const struct config *cfg, struct transform *t)

@@ -67,10 +67,10 @@ static struct segmentation *segmentation_of(const struct session *s,
     return g;
 }
 
+/* The metrics of all processes. */
 static void finish(const struct session *s, const struct feed *f, struct evaluation *e)
 {
     bool segments = s->plan.model->family->task == MODEL_SEGMENT;
-
     int64_t bad = loader_stats(f->val_loader).bad_files;
 
     dist_sum_counts(&bad, 1);
@@ -92,12 +92,12 @@ void evaluate_release(struct evaluation *e)
     *e = (struct evaluation){0};
 }
 
-/* What is known of a batch after it was given back. */
+/* What a report needs of a batch that was given back already; [val_batch] each. */
 struct known {
-    int64_t *sample;
-    int32_t *label;
-    float *logits;
-    enum session_weights which;
+    int64_t *sample;            /* of the data set; -1: none */
+    int32_t *label;             /* -1: damaged */
+    float *logits;              /* [val_batch, classes] */
+    enum session_weights which; /* that the logits are of */
 };
 
 static void known_init(struct known *k, struct session *s)
@@ -197,7 +197,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
     return true;
 }
 
-/* A loss that is not finite anywhere must not look like a good mean of the rest. */
+/* NaN if the loss of any sample is not finite: the mean of the others would look good. */
 static double honest_loss(const struct metrics *m)
 {
     return m->nonfinite ? (double)NAN : metrics_loss(m);
@@ -275,6 +275,7 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes)
     strbuf_release(&more);
 }
 
+/* lent_batch.release: the batch is lent again and again. */
 static void keep(void *owner, const void *token)
 {
     (void)owner, (void)token;

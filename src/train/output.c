@@ -59,13 +59,13 @@ static void write_derived(const struct output *o, const struct session *s)
     strbuf_release(&t);
 }
 
-/* The share of training samples, or pixels, that are right. */
+/* The name of what trainer_right() returns. */
 static const char *right_name(const struct output *o)
 {
     return score_name(o->task == MODEL_SEGMENT ? SCORE_ACC : SCORE_TOP1);
 }
 
-/* The columns of summary.csv, and after them iou_CLASS of a segmentation. */
+/* The columns of summary.csv: the last are iou_CLASS of a segmentation. */
 enum { COLUMNS_MOST = 8 + 2 * SCORES + LABEL_CLASSES };
 
 struct columns {
@@ -119,7 +119,7 @@ static void open_summary(struct output *o, int64_t last)
     free(path);
 }
 
-/* "seq" orders the lines of all updates: a resumed run cuts the file there. */
+/* "seq" of a line grows with the updates tried: by it a resumed run cuts the file. */
 static int64_t sequence(const struct output *o, int64_t step, bool validated)
 {
     return 2 * (step + o->ahead) + validated;
@@ -130,14 +130,15 @@ int64_t output_axis(const struct output *o, int64_t step)
     return step + o->shift;
 }
 
-/* A run that is killed has its last line in TensorBoard, too. */
+/* After each line, so that TensorBoard has the last one of a run that is killed, too. */
 static void flush_events(struct output *o)
 {
     if (o->tensorboard)
         tensorboard_flush(&o->events);
 }
 
-/* The configuration as a text, and as hyperparameters what differs from the defaults. */
+/* TensorBoard gets the configuration as a text, and what differs from defaults as
+ * hyperparameters. */
 static void put_config(struct output *o, const struct config *cfg)
 {
     struct tensorboard_hparams h = {
@@ -210,7 +211,7 @@ void output_close(struct output *o)
     *o = (struct output){0};
 }
 
-/* One number to both logs; NaN is left out of TensorBoard. */
+/* One number into metrics.jsonl and TensorBoard; the latter gets no NaN. */
 static void put(struct output *o, struct json_writer *w, const char *group,
                 const char *name, int64_t step, double value)
 {
@@ -267,7 +268,7 @@ void output_train(struct output *o, const struct train_line *l)
     flush_events(o);
 }
 
-/* A loss alone may be NaN: of weights that have diverged. */
+/* Was anything scored? The loss alone may be NaN, of weights that have diverged. */
 static bool is_known(const struct scores *s)
 {
     bool known = false;
@@ -289,7 +290,7 @@ static void put_scores(struct output *o, struct json_writer *w, const char *pref
     }
 }
 
-/* The IoU of each class; null and no scalar where it is absent. */
+/* The IoU of each class; of an absent one null, and nothing for TensorBoard. */
 static void put_classes(struct output *o, struct json_writer *w, int64_t step,
                         const struct segmentation *g)
 {
@@ -326,6 +327,7 @@ void output_epoch(struct output *o, const struct epoch_line *l)
     columns_release(&c);
 }
 
+/* Has metrics.jsonl a validation of update `step`? */
 static bool has_val(const struct output *o, int64_t step)
 {
     char *text = file_read(o->metrics.lines.path, NULL);

@@ -33,37 +33,37 @@ struct output {
     struct jsonl metrics;
     struct csv summary;
     struct tensorboard events;
-    int64_t ahead; /* updates that the run has done beyond what its step says */
-    int64_t shift; /* of output_axis, to go on from the checkpoint's */
+    int64_t ahead; /* updates tried (run_state_done) less the step */
+    int64_t shift; /* of output_axis: what the checkpoint's x was beyond its step */
     bool open, tensorboard;
     bool silent; /* another process writes the outputs of the run */
     enum model_task task;
     const struct class_list *classes; /* the caller's */
 };
 
-/* How derived.yaml begins, which tells a folder that trainc made. */
+/* The first line of derived.yaml: by it a folder that trainc made is known. */
 #define OUTPUT_DERIVED_FIRST "# What config.yaml means here; not a configuration.\n"
 
 /*
- * Finds and makes the folder. If it holds checkpoints of a run whose config.yaml differs
- * in a key that changes the result, or TRAIN.AUTO_RESUME is off, ends the program, naming
- * the keys, before anything is written; MODEL.RESUME says that this is meant. So it does
- * if another process has the folder.
+ * Finds or makes the folder, and locks it. Ends the program before anything is written if
+ * the folder holds checkpoints of a run whose config.yaml differs in a key that changes
+ * the result (it names the keys), or any with TRAIN.AUTO_RESUME off, unless MODEL.RESUME
+ * says that this is meant; and if another process has the folder.
  */
 void output_prepare(struct output *o, const struct config *cfg);
 
-/* Says in which keys the run that a checkpoint lies with, if its config.yaml is there,
- * differs from this one: a longer cosine, for one, jumps. */
+/* Logs the keys in which this run differs from the one that wrote `checkpoint`, if the
+ * config.yaml of that lies beside it: with a longer cosine, for one, the rate jumps. */
 void output_compare(const struct config *cfg, const char *checkpoint);
 
-/* Does the folder have checkpoints of this very configuration, MODEL.RESUME included? Its
- * own are further, then, than the one that the run began with. */
+/* Does the folder have checkpoints of this very configuration, MODEL.RESUME included?
+ * Then they are further than the one that MODEL.RESUME names. */
 bool output_again(const struct output *o, const struct config *cfg);
 
 /* OUTPUT/NAME/TAG, which need not be there; a heap string. */
 char *output_dir(const struct config *cfg);
 
-/* Files that grow keep what lies at or before the update and the epoch of `state`. */
+/* Files that grow are cut after update `step` and the epoch of `state`. */
 void output_open(struct output *o, const struct session *s, const struct run_state *state,
                  const struct class_list *classes, int64_t step, bool resumed);
 void output_close(struct output *o);
@@ -94,13 +94,13 @@ struct val_line {
 };
 void output_val(struct output *o, const struct val_line *l);
 
-/* The same of an epoch that is over (TRAIN.VALIDATE beside): its row of summary.csv, too.
- * What a run that was killed had written stays. */
+/* The same for an epoch that is over (TRAIN.VALIDATE beside): fills its row of
+ * summary.csv, too. A line that a killed run had written already is not written again. */
 void output_late(struct output *o, const struct val_line *l);
 
 struct epoch_line {
     int64_t epoch;
-    double train_loss, train_right, lr, images_per_second, seconds;
+    double train_loss, train_right, lr, images_per_second, seconds; /* as in train_line */
     struct val_line val;
 };
 void output_epoch(struct output *o, const struct epoch_line *l);

@@ -21,18 +21,18 @@ struct loading {
     struct weights_file file;
     const struct model_family *family;
     const char *prefix;      /* in front of every name in the file */
-    bool other;              /* the file has the family's other names */
+    bool other;              /* names in the file are by family->other_name */
     const char *const *head; /* layers of the classifier, NULL at the end */
     float *flat;
-    bool *used; /* for each tensor of the file */
-    int loaded, fresh, missing;
-    struct strbuf
-        skipped_names; /* the first that patterns let start afresh or stay out */
+    bool *used;                  /* for each tensor of the file */
+    int loaded, fresh, missing;  /* tensors; fresh: that start afresh */
+    struct strbuf skipped_names; /* the first three that patterns let pass */
     int nskipped;
     bool skipped; /* a pattern was needed */
-    bool all;     /* nothing may start afresh */
+    bool all;     /* every weight is needed: nothing may start afresh */
 };
 
+/* The layer that makes the logits. */
 static const char *classifier(const struct session *s)
 {
     int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
@@ -52,7 +52,7 @@ static bool of_head(const struct loading *l, const char *name)
     return false;
 }
 
-/* A parameter that no node reads, as the encoder's classifier in a whole ERFNet. */
+/* Is it a parameter that no node reads, as the encoder's classifier in a whole ERFNet? */
 static bool unread(const struct loading *l, const struct tensor *t)
 {
     int which = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
@@ -109,7 +109,7 @@ static void report_shape(const struct tensor *t, const struct safetensors_tensor
     strbuf_release(&s);
 }
 
-/* Was the classifier of the file made for another number of classes? */
+/* Is the classifier of the file for another number of classes, or is there none? */
 static bool other_classes(const struct loading *l)
 {
     char *name = xasprintf("%s.bias", l->head[0]);
@@ -119,7 +119,8 @@ static bool other_classes(const struct loading *l)
     return !bias || bias->ndim != 1 || bias->dims[0] != session_classes(l->s);
 }
 
-/* They load all the same; a loss of NaN would come late and name no tensor. */
+/* Warns of values that are not finite, and loads them: a loss of NaN would come late and
+ * name no tensor. */
 static void report_not_finite(const struct loading *l, const struct segment *seg)
 {
     int64_t n = 0;
@@ -142,7 +143,7 @@ static const struct remake *remake_of(const struct loading *l, const struct tens
     return r && (r->always || !l->all) ? r : NULL;
 }
 
-/* Whole decoders are skipped by a pattern: some names are told, and how many there are. */
+/* A pattern can skip a whole decoder: the log has the first names and the number. */
 static void skip(struct loading *l, const char *name, const char *what)
 {
     log_debug("pretrained: %s: %s", name, what);
@@ -195,7 +196,7 @@ static void load_one(struct loading *l, const struct segment *seg, void *packed)
     strbuf_release(&why);
 }
 
-/* As the model would call it. */
+/* The name as the model would call it. */
 static const char *without_prefix(const struct loading *l, const char *name)
 {
     size_t n = strlen(l->prefix);
@@ -203,14 +204,13 @@ static const char *without_prefix(const struct loading *l, const char *name)
     return strncmp(name, l->prefix, n) ? name : name + n;
 }
 
-/* Names that a state dict may have beside the model's. */
+/* May a state dict have this name beside the model's? */
 static bool expected_extra(const struct loading *l, const char *name)
 {
     const char *const *word = l->family->computed;
 
     if (losses_is_aux(without_prefix(l, name)))
         return true;
-
     for (; word && *word; word++)
         if (strstr(name, *word))
             return true;
@@ -218,7 +218,8 @@ static bool expected_extra(const struct loading *l, const char *name)
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }
 
-/* A net that ends with a stage has no place for the rest of a file. */
+/* Tensors of the file that nothing has used. Nothing is missing from a net that ends with
+ * a stage: it has no place for the rest of a file. */
 static void report_unused(struct loading *l)
 {
     for (size_t i = 0; i < l->file.n && !l->s->plan.nout; i++) {
@@ -258,7 +259,7 @@ static void report_patterns(const struct loading *l)
                         list->item[i], l->file.path);
 }
 
-/* How many of the model's tensors the file has with this prefix. */
+/* Sets the prefix; how many of the model's tensors the file has with it. */
 static int count_with(struct loading *l, const char *prefix)
 {
     const struct flat *f = session_flat(l->s);
@@ -270,8 +271,8 @@ static int count_with(struct loading *l, const char *prefix)
     return n;
 }
 
-/* What stands in front of the model's first weight in the i-th name of the file,
- * or NULL. */
+/* What the i-th name of the file has in front of the name of the model's first weight, a
+ * heap string; NULL: it is not that weight, or there is nothing. */
 static char *prefix_of(const struct loading *l, size_t i)
 {
     const struct flat *f = session_flat(l->s);
@@ -284,8 +285,8 @@ static char *prefix_of(const struct loading *l, size_t i)
     return xasprintf("%.*s", (int)(len - end), name);
 }
 
-/* The one that the most tensors have, `*most` of them: a wrapper's or any other;
- * to be freed. */
+/* The prefix with which the file has the most of the model's tensors, *most of them: a
+ * wrapper's or any other. A heap string. */
 static char *best_prefix(struct loading *l, int *most)
 {
     static const char *const usual[] = {
@@ -316,7 +317,8 @@ static char *best_prefix(struct loading *l, int *most)
     return best;
 }
 
-/* By which names, and with which prefix; to be freed. */
+/* Sets l->other, and returns the prefix, a heap string: with both most tensors are
+ * found. */
 static char *find_names(struct loading *l)
 {
     int own, other = 0;

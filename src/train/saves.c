@@ -22,15 +22,17 @@ struct save {
     char *path;
     struct checkpoint_mark mark;
     bool numbered, damaged;
-    dev_t dev;
+    dev_t dev; /* and ino: names of one file have them in common */
     ino_t ino;
 };
 
-/* The checkpoint on its way, and the thread that writes it. */
+/* The checkpoint under way, and the thread that writes it. */
 struct saves_writer {
     struct checkpoint copy;
     char name[64]; /* of the numbered file */
-    bool best, busy, threaded;
+    bool best;     /* write `best`, too */
+    bool busy;     /* saves_wait() is due */
+    bool threaded; /* there is a thread to join */
     pthread_t thread;
     atomic_bool done;
     struct saves_end end;
@@ -45,7 +47,7 @@ struct save_list {
 
 static const char last_name[] = "last" ENDING, best_name[] = "best" ENDING;
 
-/* `start`, digits if there is to be a number, `ending` */
+/* Is it `start`, then digits if `number`, then `ending`? */
 static bool is_called(const char *name, const char *start, bool number,
                       const char *ending)
 {
@@ -57,7 +59,8 @@ static bool is_called(const char *name, const char *start, bool number,
     return (digits > 0) == number && !strcmp(name + len + digits, ending);
 }
 
-/* Nothing else: a copy that somebody made, ckpt_good.safetensors, is not the run's. */
+/* Is it a name that saves give, and no other: ckpt_good.safetensors, a copy that somebody
+ * made, is not the run's. */
 static bool is_save(const char *name, const char *ending, bool *numbered)
 {
     *numbered = is_called(name, "ckpt_epoch_", true, ending) ||
@@ -162,7 +165,7 @@ void saves_sweep(const char *dir)
     dir_list_free(name, n);
 }
 
-/* Bytes that go free with the numbered files but the newest. */
+/* Bytes that deleting all numbered files but the newest would free. */
 static double reclaimable(const struct saves *v)
 {
     struct save_list l = list_saves(v->dir, false);
@@ -204,8 +207,9 @@ void saves_check_room(const struct saves *v, const struct session *s)
 }
 
 /*
- * Deletes the oldest numbered file of at least two sound ones. False: there are not so
- * many. A name that `best` or `last` shares frees nothing: the next one goes, too.
+ * Deletes the oldest numbered file if there are at least two sound ones; else false. If
+ * it shares its file with `best` or `last`, that frees nothing, and the caller asks
+ * again.
  */
 static bool drop_oldest(const struct saves *v)
 {
@@ -226,7 +230,7 @@ static bool drop_oldest(const struct saves *v)
     return sound > 1;
 }
 
-/* Writes `name`; where the disk is full, in the place of the oldest ones. */
+/* Writes `name`; if the disk is full, the oldest ones go to make room. */
 static int store(const struct saves *v, const char *name, struct strbuf *why)
 {
     char *path = path_join(v->dir, name);
@@ -258,7 +262,7 @@ static int link_as(const struct saves *v, const char *path, const char *name)
     return rc;
 }
 
-/* The same with a file of its own where there are no links. */
+/* The same, or where there are no links, a file of its own. */
 static int also_as(const struct saves *v, const char *path, const char *name,
                    struct strbuf *why)
 {
@@ -285,8 +289,8 @@ void saves_rotate(const struct saves *v)
     free(newest);
 }
 
-/* Somebody may have removed the folder: what was in it is lost, what comes need not be.
- * True: it was made again. */
+/* Makes the folder again if somebody has removed it, so that later checkpoints are not
+ * lost, too. True: it was made. */
 static bool find_folder(const struct saves *v)
 {
     if (file_is_dir(v->dir))
@@ -301,7 +305,7 @@ static bool find_folder(const struct saves *v)
     return true;
 }
 
-/* After the first checkpoint: one alone would be taken for somebody's own. */
+/* Only after the first checkpoint: config.yaml alone would be taken for a user's file. */
 static void put_config(const struct saves *v)
 {
     char *path = path_join(v->dir, "config.yaml");
@@ -311,7 +315,7 @@ static void put_config(const struct saves *v)
     free(path);
 }
 
-/* `best` first, so that one that a checkpoint knows of is there. */
+/* Writes `best`, before any checkpoint that tells of it. */
 static bool write_best(const struct saves *v, bool best)
 {
     struct strbuf why = STRBUF_INIT;
@@ -388,7 +392,8 @@ struct saves_end saves_wait(struct saves *v)
     return w->end;
 }
 
-/* Signals are for the main thread. Without a thread it writes at once. */
+/* All signals are blocked in the thread: the main thread takes them. If there can be no
+ * thread, it writes at once. */
 static void start_writer(struct saves *v)
 {
     struct saves_writer *w = v->writer;
@@ -436,6 +441,7 @@ void saves_release(struct saves *v)
     v->writer = NULL;
 }
 
+/* Is item i another name of a file that came before it in the list? */
 static bool seen_before(const struct save_list *l, int i)
 {
     for (int k = 0; k < i; k++)

@@ -6,17 +6,17 @@
  *   last.safetensors           a hard link to the newest of them
  *   best.safetensors           a hard link to the one that validated best
  *
- * A save copies the run's arrays and leaves the rest to a thread: it writes the new file
- * whole, moves `last` to it, and saves_rotate() then deletes numbered files beyond the
- * KEEP_CHECKPOINTS newest. A process that is killed meanwhile has the files of before.
- * `best` is written before its numbered name is there: a run that is killed between the
- * two goes on from `best`, and one that knows of a best checkpoint has it. Where there
- * are no hard links, `last` and `best` are files of their own. Other files are left
- * alone, whatever their names.
+ * A save copies the run's arrays and leaves the rest to a thread, which writes the whole
+ * new file and moves `last` to it; saves_rotate() then deletes numbered files beyond the
+ * KEEP_CHECKPOINTS newest. If the process is killed meanwhile, the older files are
+ * intact. `best` is written before its numbered name: a run that is killed between the
+ * two goes on from `best`, and a checkpoint that tells of a best one never lies without
+ * it. Where there are no hard links, `last` and `best` are files of their own. Other
+ * files are left alone, whatever their names.
  *
- * Arrays that are not finite are not written: a run that has diverged leaves the
- * checkpoints of before. Where the disk is full, the oldest numbered file goes, as long
- * as another sound one stays. A folder that was removed is made again.
+ * Arrays that are not finite are not written: a run that has diverged keeps its older
+ * checkpoints. Where the disk is full, the oldest numbered file is deleted, as long as
+ * another sound one stays. A folder that was removed is made again.
  */
 #ifndef TRAIN_SAVES_H
 #define TRAIN_SAVES_H
@@ -28,42 +28,41 @@
 struct saves {
     const char *dir; /* the caller's */
     const struct class_list *classes;
-    const char *config; /* YAML */
-    int keep;
+    const char *config;          /* YAML */
+    int keep;                    /* TRAIN.KEEP_CHECKPOINTS */
     struct saves_writer *writer; /* NULL at first */
 };
 
 /* How the last save ended; its warnings are in the log. */
 struct saves_end {
     bool any;       /* false: none was under way */
-    bool failed;    /* the older files are in place */
-    bool best_lost; /* `best` is the older one */
+    bool failed;    /* a file could not be written; older ones are intact */
+    bool best_lost; /* `best` was not written, and is still the older one */
     char *diverged; /* the first tensor that is not finite, the caller's; NULL: none */
 };
 
 /* Dies if the folder has no room for one checkpoint; warns if not for all of them. */
 void saves_check_room(const struct saves *v, const struct session *s);
 
-/* Removes what saves that were killed have left half written. No other may be
- * under way. */
+/* Removes half-written files of a process that was killed. No save may be under way. */
 void saves_sweep(const char *dir);
 
 /*
- * Copies, and starts to write; none may be under way. `epoch_end`: state->epoch epochs
- * are finished. `before`: these weights are the best so far, and `before` is the state to
- * store if best.safetensors cannot be written; NULL: they are not.
+ * Copies, and starts to write; no save may be under way. `epoch_end`: state->epoch epochs
+ * are finished. `before`: NULL if these weights are not the best so far; else the state
+ * to store if best.safetensors cannot be written.
  */
 void saves_start(struct saves *v, const struct session *s, const struct run_state *state,
                  const struct run_state *before, bool epoch_end);
 
-/* Is the save that was started over, so that saves_wait does not wait? */
+/* Has the save ended, so that saves_wait does not wait? */
 bool saves_ready(const struct saves *v);
 struct saves_end saves_wait(struct saves *v);
 
-/* The numbered file of the save that saves_wait() told of; a heap string. */
+/* The numbered file of the last save; a heap string. NULL: there was none. */
 char *saves_path(const struct saves *v);
 
-/* Deletes numbered files beyond v->keep; none may be under way. */
+/* Deletes numbered files beyond v->keep; no save may be under way. */
 void saves_rotate(const struct saves *v);
 
 void saves_release(struct saves *v); /* waits */

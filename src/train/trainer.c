@@ -18,7 +18,6 @@
 #include "train/signals.h"
 #include "train/trainer_run.h"
 
-/* What ends one process ends them all; each asks at the same places. */
 bool trainer_asked_to_stop(struct trainer *t)
 {
     bool diverged = t->diverged != NULL, asked = feed_agree(&t->feed, &diverged);
@@ -28,7 +27,7 @@ bool trainer_asked_to_stop(struct trainer *t)
     return asked;
 }
 
-/* The workers fill their ring from here on; asking twice for one place costs nothing. */
+/* The loader begins at this batch; asking twice for the same one costs nothing. */
 static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
 {
     int64_t place = epoch * loader_batches(t->feed.train_loader) + batch;
@@ -38,13 +37,13 @@ static void load_from(struct trainer *t, int64_t epoch, int64_t batch)
     t->loading = place;
 }
 
-/* Leave before the run is over? */
+/* Is the run to end here: by a signal, a failure, or TRAIN.MAX_STEPS? */
 static bool stopped(struct trainer *t)
 {
     return trainer_asked_to_stop(t) || trainer_out_of_steps(t, t->step);
 }
 
-/* False: the batch was not the last of its update, or there was none. */
+/* Trains on one batch. True: it ended an update. False, too, if the loader has failed. */
 static bool train_batch(struct trainer *t)
 {
     const struct batch *b = loader_next(t->feed.train_loader);
@@ -83,7 +82,7 @@ static bool train_epoch(struct trainer *t)
     t->epoch_end = first + p->updates_per_epoch;
     t->epoch_from = t->step - first;
     if (t->state.epoch == p->mix_off_epoch)
-        trainer_collect(t); /* the writer reads the layout of programs that go now */
+        trainer_collect(t); /* its writer reads the layout of programs that go now */
     session_mix(&t->session, t->state.epoch < p->mix_off_epoch);
     if (t->step < t->epoch_end)
         load_from(t, t->state.epoch, accumulation_micro(&p->accumulation, t->epoch_from));
@@ -135,7 +134,7 @@ static void finish_epoch(struct trainer *t)
     hooks_call(t, HOOK_EPOCH);
 }
 
-/* An epoch, or what was done of it, from which nothing can have been learned. */
+/* Sets t->diverged if nothing was learned from the epoch, or from what was done of it. */
 static void check_losses(struct trainer *t)
 {
     struct metrics all = metrics_of_all(&t->state.train), *m = &all;
@@ -175,7 +174,7 @@ static bool run_epoch(struct trainer *t)
     return !stopped(t);
 }
 
-/* MAX_STEPS within an epoch. */
+/* The validation of a run that TRAIN.MAX_STEPS ends within an epoch. */
 static void validate_late(struct trainer *t)
 {
     if (!trainer_validates_beside(t))
@@ -194,7 +193,7 @@ static void leave(struct trainer *t)
     if (!t->diverged && !asked && !done && t->state.val_step != t->step)
         validate_late(t);
     hooks_call(t, HOOK_END);
-    dist_barrier(); /* its checkpoint is there before any process may end */
+    dist_barrier(); /* the last checkpoint is there before any process ends */
 }
 
 static void close_all(struct trainer *t)
@@ -225,16 +224,16 @@ static void log_done(const struct trainer *t)
                  (long long)c->max_steps);
 }
 
-/* The arguments of trainer_train. */
-struct job {
+/* The arguments of trainer_train, for each of its threads. */
+struct train_call {
     struct config *cfg;
     const char *result;
 };
 
 static int train(void *arg)
 {
-    struct config *cfg = ((struct job *)arg)->cfg;
-    const char *result = ((struct job *)arg)->result;
+    struct config *cfg = ((struct train_call *)arg)->cfg;
+    const char *result = ((struct train_call *)arg)->result;
     struct trainer t = {.cfg = cfg, .last_loss = NAN, .loading = -1};
     int code;
 
@@ -264,5 +263,5 @@ static int train(void *arg)
 
 int trainer_train(struct config *cfg, const char *result)
 {
-    return device_threads(cfg, train, &(struct job){cfg, result});
+    return device_threads(cfg, train, &(struct train_call){cfg, result});
 }

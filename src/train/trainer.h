@@ -4,11 +4,11 @@
  *   return trainer_train(cfg, "result.json");      exit code
  *
  * Epochs: train, validate (EVAL_FREQ), save (SAVE_FREQ, and each new best). Every update
- * leaves a snapshot of its metrics, which is read when it is there (at once, but for a
- * GPU); every PRINT_FREQ-th is a line. A signal is noticed after each batch, in
- * validation too; the run saves and leaves with TRAIN.SIGNAL_EXIT_CODE or 128 + the
- * signal. Data that are damaged beyond DATA.MAX_BAD_SHARE end it in the same way, with
- * exit code 1. AMP.MAX_SKIPS skipped updates in a row end it.
+ * leaves a snapshot of its metrics, which is read when it is there (at once, except on a
+ * GPU); every PRINT_FREQ-th makes a line of the log. A signal is noticed after each
+ * batch, in validation, too; the run saves and ends with TRAIN.SIGNAL_EXIT_CODE or 128 +
+ * the signal. Data that are damaged beyond DATA.MAX_BAD_SHARE end it in the same way,
+ * with exit code 1. AMP.MAX_SKIPS skipped updates in a row end it without a checkpoint.
  *
  * What a run does from an update on is a function of the configuration, of the files and
  * of what a checkpoint holds: a run that is killed at any point and started again ends
@@ -28,7 +28,8 @@ int trainer_train(struct config *cfg, const char *result);
 int trainer_eval(struct config *cfg, const char *result, const char *report);
 
 /*
- * Evaluates what training tells it of by this socket (train/beside.h), until that ends.
+ * Evaluates the checkpoints that training names over this socket (train/beside.h), until
+ * training closes it.
  */
 int trainer_eval_beside(struct config *cfg, const char *socket);
 

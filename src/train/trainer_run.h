@@ -21,18 +21,18 @@ struct trainer {
     struct saves saves;
     struct run_state state;
     bool resumed; /* from a checkpoint */
-    int64_t step; /* updates tried; control.step's twin */
+    int64_t step; /* updates tried, as control.step, which may be on its way */
     /* The clock of the window, which may have begun in an earlier process: */
-    double window_began, window_waited;
-    int64_t window_runs;  /* state.train.runs when the clock began */
-    double train_seconds; /* in the loop over batches, of this process */
+    double window_began, window_waited; /* clock_now(); wait_seconds then */
+    int64_t window_runs;                /* state.train.runs when the clock began */
+    double train_seconds; /* spent in the loop over batches by this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     int64_t epoch_end;    /* the update that ends it */
     double epoch_began;   /* clock_now() */
     double epoch_rate;    /* images per second of the last epoch */
     struct loader_stats epoch_loader; /* when the epoch began, of this process */
-    int64_t replay;  /* batches to do again that the metrics count already */
-    int64_t loading; /* the batch of the run that the loader starts at; -1: under way */
+    int64_t replay;  /* batches to do again, which the metrics count already */
+    int64_t loading; /* batch of the run that comes first; -1: it was taken */
     int64_t train_images;
     double last_loss, last_rate, last_share; /* for the progress line */
     int64_t skipped;              /* as of the last look at the control tensor */
@@ -41,29 +41,31 @@ struct trainer {
     struct train_line line;       /* the last line of the log */
     struct epoch_line epoch_line; /* and epoch */
     bool is_best;     /* the last validation of this epoch is the best of all */
-    bool late_val;    /* it is of a run that ends within an epoch */
+    bool late_val;    /* the last validation is of a run that ends within an epoch */
     bool enough;      /* early stopping: no more epochs */
     int code;         /* exit code, from HOOK_END on */
     char *checkpoint; /* the newest file that this process wrote, or NULL */
     struct hook_commands commands;
     double best_score_before;  /* state.best_score and best_epoch as they were before */
     int64_t best_epoch_before; /* the last validation */
-    int64_t saved_step;        /* this update is in a file, or none was done yet */
+    int64_t saved_step;        /* the update of the last checkpoint, or of the start */
     bool save_failed;
-    struct beside beside;      /* TRAIN.VALIDATE beside, in the first process */
-    int64_t judged_epoch;      /* the last one with a score; -1: none in this process */
-    bool wants_validation;     /* the next checkpoint is to be evaluated, */
-    bool to_validate;          /* or the one on its way is */
-    bool merged;               /* results came that no checkpoint knows */
-    char *diverged; /* why the run cannot go on, and must not be saved; NULL: it can */
-    bool cache_said;
+    struct beside beside;  /* TRAIN.VALIDATE beside, in the first process */
+    int64_t judged_epoch;  /* the last one with a score; -1: none in this process */
+    bool wants_validation; /* the next checkpoint is to be evaluated, */
+    bool to_validate;      /* or the one on its way is */
+    bool merged;           /* results have come that no checkpoint has yet */
+    char *diverged;  /* why the run cannot go on, and must not be saved; NULL: it can */
+    bool cache_said; /* trainer_say_cache() has spoken */
 };
 
 struct val_line trainer_no_val(void); /* nothing validated */
-/* What is right of training: top1 in percent, or the share of the pixels. */
+/* How much of training is right: top1 in percent; of a segmentation, the share of
+ * pixels. */
 double trainer_right(const struct trainer *t, const struct metrics *m);
 
-/* The rate of update `step`, which is not before the last end of an epoch. */
+/* The learning rate of update `step`, in the epoch under way or later: plateau changes
+ * it. */
 double trainer_lr(const struct trainer *t, int64_t step);
 /* What the last validation says of the run: the better of the weights and their EMA, as
  * score_best() measures. */
@@ -75,22 +77,23 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch);
 /* Starts to write a checkpoint, unless gradients or the run have gone wrong. */
 void trainer_save(struct trainer *t, bool epoch_end);
 
-/* TRAIN.VALIDATE beside: is a process of its own to evaluate; and what the epoch that is
- * over has come to? */
+/* TRAIN.VALIDATE beside: does a process of its own evaluate? And is it to evaluate the
+ * epoch that is over? */
 bool trainer_validates_beside(const struct trainer *t);
 bool trainer_beside_due(const struct trainer *t);
 
-/* What ends one process ends them all; each asks at the same places. */
+/* Has any process reason to stop? All ask at the same places, and get the same answer. */
 bool trainer_asked_to_stop(struct trainer *t);
 
 /* False: cut off by a signal or by damaged files, and nothing has changed. */
 bool trainer_validate(struct trainer *t);
 /* Waits for the checkpoint that is being written, if any, and takes note of how it ended:
- * of arrays that are not finite in t->diverged; without a new best, those before are the
- * ones to beat again. */
+ * if arrays are not finite, in t->diverged; if `best` was not written, the score and
+ * epoch of before are the best again. */
 void trainer_collect(struct trainer *t);
 
-/* Data, device, output folder, checkpoint: everything up to HOOK_START. `cfg` is t->cfg. */
+/* Data, device, output folder, checkpoint: everything up to HOOK_START. `cfg` is
+ * t->cfg. */
 void trainer_start(struct trainer *t, struct config *cfg);
 
 /* A window is what lies between two lines of the log; this starts its clock. */
@@ -102,10 +105,10 @@ void trainer_settle(struct trainer *t);
 /* Is TRAIN.MAX_STEPS reached with `step` updates? */
 bool trainer_out_of_steps(const struct trainer *t, int64_t step);
 
-/* After an epoch of so many seconds: for how long it waited for data, and why. */
+/* After an epoch of so many seconds: tells how long it waited for data, and why. */
 void trainer_say_waits(struct trainer *t, double seconds);
 
-/* After the first whole epoch: what DATA.CACHE holds. */
+/* After the first whole epoch: tells what DATA.CACHE holds. */
 void trainer_say_cache(struct trainer *t);
 
 /* All that the result says, at the end. */

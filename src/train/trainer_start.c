@@ -25,7 +25,7 @@ struct val_line trainer_no_val(void)
         .step = -1, .val = scores_unknown(), .ema = scores_unknown()};
 }
 
-/* The rates of a run are not those that were given, unless that is said. */
+/* Tells the learning rates, which may be scaled and so not those that were given. */
 static void log_rates(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -51,7 +51,7 @@ static void log_rates(const struct trainer *t)
     strbuf_release(&why);
 }
 
-/* What is left after the whole batches of an epoch. */
+/* Tells of the images that are left after the whole batches of an epoch. */
 static void log_rest(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -73,7 +73,7 @@ static void log_rest(const struct trainer *t)
             (long long)left, plural);
 }
 
-/* Over whose batches the norms take their statistics. */
+/* Tells over how many processes' batches the norms take their statistics. */
 static void log_norms(const struct trainer *t)
 {
     const struct plan *p = &t->session.plan;
@@ -92,7 +92,7 @@ static void log_norms(const struct trainer *t)
                  n, p->norms->world);
 }
 
-/* Keys of what processes share that change nothing in this run. */
+/* Tells which keys of DIST have no effect in this run. */
 static void log_unshared(const struct trainer *t)
 {
     const struct config_dist *d = &t->cfg->dist;
@@ -143,7 +143,7 @@ static void log_start(const struct trainer *t)
                  p->lr_schedule->name, p->lr_schedule->warms_up_by);
 }
 
-/* The run goes on after so many updates of an epoch. */
+/* Lets the run go on after so many updates of that epoch. */
 static void go_on_at(struct trainer *t, int64_t epoch, int64_t updates)
 {
     struct session *s = &t->session;
@@ -163,15 +163,16 @@ static void begin_at(struct trainer *t, int64_t epoch)
     t->state.train = t->state.window = (struct metrics){0};
 }
 
+/* Images of an update, of all processes. */
 static int64_t update_images(const struct plan *p)
 {
     return p->batch * p->world * p->accumulation.group;
 }
 
 /*
- * Updates have another number of images than those of the checkpoint, as with another
- * number of processes: the epoch goes on with its next image or, where an update does not
- * begin there, with the few before it again.
+ * An epoch has another number of updates than in the checkpoint, as with another number
+ * of processes: it goes on with its next image or, if no update begins there, a few
+ * images earlier, where one does.
  */
 static void adopt_updates(struct trainer *t, int64_t step)
 {
@@ -192,7 +193,7 @@ static void adopt_updates(struct trainer *t, int64_t step)
         begin_at(t, t->state.epoch);
 }
 
-/* A loss scale goes on where both runs find theirs; else this run has one of its own. */
+/* Keeps the loss scale if both runs find it dynamically; else sets that of a new run. */
 static void adopt_scale(const struct trainer *t, struct control *c)
 {
     const struct plan *p = &t->session.plan;
@@ -204,9 +205,9 @@ static void adopt_scale(const struct trainer *t, struct control *c)
 }
 
 /*
- * Fits what was loaded to this run's epochs. A run that left in the middle of an update
- * does its batches again; the metrics count them already, so they are set back after
- * them.
+ * Fits what was loaded to this run. One that left in the middle of an update does the
+ * batches of that again (t->replay); as the metrics count them already, they are set back
+ * when those are done.
  */
 static void adopt(struct trainer *t, uint64_t data)
 {
@@ -233,7 +234,8 @@ static void adopt(struct trainer *t, uint64_t data)
     t->skipped = c.skipped;
 }
 
-/* Later checkpoints of the folder would be taken for this run's at its next start. */
+/* Refuses MODEL.RESUME if the folder has later checkpoints: at its next start, this run
+ * would take them for its own. */
 static void check_later(const struct trainer *t)
 {
     struct control c = session_control(&t->session);
@@ -248,6 +250,7 @@ static void check_later(const struct trainer *t)
                       (long long)later);
 }
 
+/* Loads what the run begins with, if anything. True: it goes on from a checkpoint. */
 static bool load_start(struct trainer *t)
 {
     const struct config *cfg = t->cfg;
@@ -290,7 +293,7 @@ static bool load_start(struct trainer *t)
     return resumed;
 }
 
-/* One run in several processes is one run. */
+/* Ends the program unless all processes have the same program, configuration and data. */
 static void agree(const struct trainer *t)
 {
     dist_agree("version of trainc", XXH3_64bits(TRAINC_VERSION, strlen(TRAINC_VERSION)));

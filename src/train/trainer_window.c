@@ -21,7 +21,7 @@ static void add_scales(struct strbuf *s, const double *scale, int n)
         strbuf_addf(s, "%s%g", k ? " " : "", scale[k]);
 }
 
-/* The loss scales, and how many there are. */
+/* Fills `scale`; returns how many loss scales there are. */
 static int scales_of(const struct trainer *t, const struct control *c,
                      double scale[CONTROL_LOSSES])
 {
@@ -42,7 +42,7 @@ static double least(const double *scale, int n)
     return x;
 }
 
-/* Skipped updates are said with the next line. */
+/* Warns of the updates that were skipped since the last line. */
 static void report_skips(struct trainer *t, const struct control *c)
 {
     if (c->skipped > t->skipped) {
@@ -62,14 +62,14 @@ static void report_skips(struct trainer *t, const struct control *c)
     t->skipped = c->skipped;
 }
 
-/* Too many of them in a row end the run. */
+/* Ends the program after AMP.MAX_SKIPS skipped updates in a row. */
 static void check_skips(struct trainer *t, const struct control *c)
 {
     double scale[CONTROL_LOSSES], lowest = least(scale, scales_of(t, c, scale));
 
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
-    trainer_collect(t); /* a checkpoint that is being written is one of before */
+    trainer_collect(t); /* one that is being written is of before, and sound */
     dist_barrier();
     die("the last %lld updates all met gradients that are not finite (update %lld, loss "
         "scale %g): %s",
@@ -82,7 +82,8 @@ static void check_skips(struct trainer *t, const struct control *c)
               "TRAIN.CLIP_GRAD or AMP.DTYPE bf16 may help");
 }
 
-/* The last line of an epoch stays on a terminal, where the progress line is wiped. */
+/* Beside a progress line, lines go to log.txt alone, but the last of an epoch to the
+ * terminal, too, where the progress line is wiped. */
 static void log_train(struct trainer *t)
 {
     const struct train_line *l = &t->line;
@@ -171,9 +172,9 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step)
 }
 
 /*
- * Looks at the results of updates of the epoch under way, each in its turn: a line where a
- * window ends; ends the program after too many skipped updates. On a GPU the newest may
- * still be on their way: lines come late then, but say the same.
+ * Looks at the results of updates, one after the other: writes a line where a window
+ * ends, and ends the program after too many skipped updates. On a GPU the newest results
+ * may still be on their way: lines come later then, but say the same.
  */
 static void observe(struct trainer *t)
 {
@@ -251,7 +252,6 @@ void trainer_say_cache(struct trainer *t)
 {
     const struct loader_stats stats = loader_stats(t->feed.train_loader);
     struct strbuf size = STRBUF_INIT;
-
     bool shared = t->cfg->data.cache == CACHE_MMAP;
     bool decoded = shared || t->cfg->data.cache == CACHE_DECODED;
 
