@@ -1,4 +1,4 @@
-/* Collectives of programs, by MPI. */
+/* The collectives of programs, by MPI or, of members, by their own library. */
 #include <string.h>
 
 #include "base/error.h"
@@ -7,15 +7,15 @@
 #include "dist/member.h"
 #include "dist/mpi_calls.h"
 
-/* What one MPI call moves at most: its counts are ints. */
+/* Elements that one MPI call takes at most: its counts are ints. */
 enum { MOST = 1 << 28 };
 
-enum { PENDING = 1024, GROUPS = 4 };
+enum { PENDING = 1024, GROUPS = 4 }; /* at most: of a team; teams */
 
 struct team {
-    struct collective c; /* first: a collective is its team */
-    void *comm;
-    void *request[PENDING];
+    struct collective c;
+    void *comm;             /* MPI_Comm */
+    void *request[PENDING]; /* MPI_Request of the sums under way */
     int pending;
 };
 
@@ -31,6 +31,7 @@ static struct team *team_of(const struct collective *c)
     BUG("a collective of somebody else");
 }
 
+/* The elements of n that the next call takes. */
 static int part(int64_t n)
 {
     return (int)(n < MOST ? n : MOST);
@@ -182,7 +183,8 @@ static void waits(const struct collective *c, bool on)
     member_waits(0, on);
 }
 
-/* Sums that are under way have a communicator of their own each: no two teams share one. */
+/* The group of `size` neighbours, with a communicator of its own, so that the sums that
+ * teams have under way do not meet. */
 static const struct collective *new_team(int size)
 {
     const struct mpi_library *lib = mpi_opened();
@@ -230,7 +232,7 @@ static void waits_for_all(const struct collective *c, bool on)
     c->of->waits(c->of, on);
 }
 
-/* Of members, which are threads perhaps: the devices' library makes a part of their group. */
+/* Neighbours in a group of members: their devices' library makes this part of it. */
 static const struct collective *part_of_members(int n)
 {
     static _Thread_local struct collective part;

@@ -23,14 +23,14 @@ static struct {
     int world, rank;
 } group = {.world = 1};
 
-/* When the call of a thread began that waits for the others; 0: none does. Of a process
- * with one, that is the first. */
+/* By thread, of which most processes have one, 0: clock_now() when its call that waits
+ * for the others began; 0: it does not wait. */
 enum { THREADS = 64 };
 static _Atomic double waits_since[THREADS];
 static _Atomic int64_t waits;  /* calls so far */
 static _Atomic int64_t update; /* see dist_at */
 static double timeout;
-static bool crew; /* of threads */
+static bool crew; /* the group is of threads of this process */
 
 void member_waits(int thread, bool on)
 {
@@ -57,7 +57,7 @@ void dist_at(int64_t n)
         atomic_store(&update, n);
 }
 
-/* Threads of this process that do not wait while others do. */
+/* Appends the threads of this process that do not wait while others do. False: none. */
 static bool missing_threads(struct strbuf *who)
 {
     int missing = 0;
@@ -69,8 +69,8 @@ static bool missing_threads(struct strbuf *who)
     return missing > 0;
 }
 
-/* The thread of the program is in a call that does not come back. mpirun ends the others
- * when this process does. */
+/* Ends this process, whose thread is in a call that does not come back. mpirun then ends
+ * the others. */
 static void end_waiting(void)
 {
     struct strbuf who = STRBUF_INIT;
@@ -84,6 +84,7 @@ static void end_waiting(void)
         known && strchr(who.buf, ',') ? "their" : "its");
 }
 
+/* The thread that watches over DIST.TIMEOUT, five times a second. */
 static void *watch(void *arg)
 {
     enum { ANSWERS_AFTER = 400 }; /* milliseconds */
@@ -93,7 +94,7 @@ static void *watch(void *arg)
     for (;;) {
         double now = clock_now();
 
-        if (now - looked > 1) /* it was this process that stood still */
+        if (now - looked > 1) /* this process stood still, and has not waited */
             woke = now;
         looked = now;
         for (int i = 0; i < THREADS; i++) {
@@ -120,14 +121,14 @@ static void start_watch(double seconds)
     (void)pthread_detach(thread);
 }
 
-/* The others wait in their next call, for ever, unless they are told. */
+/* Ends all processes: without this, the others would wait in their next call for ever. */
 static void end_all(int code)
 {
     if (group.lib)
         group.lib->Abort(group.lib->world, code);
 }
 
-/* Processes that can share memory with this one: those of this machine. */
+/* How many processes are on this machine: those that can share memory with this one. */
 static int processes_here(void)
 {
     const struct mpi_library *lib = group.lib;
@@ -142,7 +143,7 @@ static int processes_here(void)
     return n;
 }
 
-/* Without MPI, if the devices have what it takes. */
+/* Makes the group by the devices' library. False: it has none. */
 static bool open_nccl(const struct dist_launch *l, double seconds)
 {
     start_watch(seconds);
@@ -267,7 +268,7 @@ void dist_barrier(void)
     mpi_check(group.lib->Barrier(group.lib->world), "Barrier");
 }
 
-/* all[r] is that of rank r. */
+/* all[r] becomes the digest of rank r. */
 static void collect(uint64_t digest, uint64_t *all)
 {
     if (member_now()) {
@@ -297,7 +298,7 @@ void dist_agree(const char *what, uint64_t digest)
             other, what);
     free(all);
     if (other < world)
-        dist_barrier(); /* rank 0 says it, and ends all */
+        dist_barrier(); /* until rank 0 has said so and ends all */
 }
 
 void dist_tell(void *x, int n)

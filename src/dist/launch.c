@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+/* The variable's number, also of "4(x2)" or "4,3"; `otherwise` if it is none. */
 static int number(const char *key, int otherwise)
 {
     const char *text = key ? getenv(key) : NULL;

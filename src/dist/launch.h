@@ -1,6 +1,6 @@
 /*
- * How this process was started: by whom, as which of how many. Read from the environment
- * alone; nothing is opened.
+ * How this process was started: by which launcher, as which of how many. Reads the
+ * environment only; nothing is opened.
  *
  *   mpirun      OMPI_COMM_WORLD_SIZE, _RANK, _LOCAL_RANK, _LOCAL_SIZE (Open MPI)
  *   srun        SLURM_STEP_NUM_TASKS, SLURM_PROCID, SLURM_LOCALID,
@@ -15,10 +15,10 @@
 
 struct dist_launch {
     const char *by;              /* "mpirun"; NULL: alone */
-    const char *size_key;        /* the variable that says so */
+    const char *size_key;        /* the variable that says how many */
     int world, rank, local_rank; /* 1, 0, 0: alone */
-    int local_world;             /* processes on this machine; all, where nothing says */
-    bool mpi;                    /* an MPI library finds the others */
+    int local_world;             /* processes on this machine; all, if nothing says */
+    bool mpi;                    /* the processes find each other by MPI */
 };
 
 struct dist_launch dist_launched(void);

@@ -21,7 +21,8 @@ void member_set(const struct member *m, bool thread)
         of_process = m;
 }
 
-/* As 64-bit integers, of which all but one are zero: a sum that changes no bit. */
+/* Sums pairs of floats as 64-bit integers, of which all but one are zero: no bit
+ * changes. */
 void member_gather(const struct collective *c, float *x, const int64_t *begin)
 {
     int64_t n = begin[c->world], from = begin[c->rank], to = begin[c->rank + 1];

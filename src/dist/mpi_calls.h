@@ -6,13 +6,13 @@
 
 #include "dist/mpi_library.h"
 
-/* NULL: this process is alone. */
+/* The library, after dist_open; NULL: this process is alone, or a member (member.h). */
 const struct mpi_library *mpi_opened(void);
 
 /*
  * Around each call that may wait for the others:
- *   mpi_begin();                        from here DIST.TIMEOUT runs
- *   mpi_check(lib->Barrier(...), "Barrier");
+ *   mpi_begin();                                from here DIST.TIMEOUT runs
+ *   mpi_check(lib->Barrier(...), "Barrier");    dies if the call has failed
  */
 void mpi_begin(void);
 void mpi_check(int code, const char *call);

@@ -54,7 +54,7 @@ const struct mpi_library *mpi_library(struct strbuf *why)
 {
     static struct mpi_library lib;
 
-    /* Its plugins look for symbols of it among those that are open to all. */
+    /* Open MPI's plugins look for its symbols among the global ones. */
     (void)dlopen(names[0], RTLD_LAZY | RTLD_GLOBAL);
     return dynlib_open(&row, &lib, why) < 0 ? NULL : &lib;
 }

@@ -1,7 +1,7 @@
 /*
  * What we call of Open MPI 4 and 5, opened at run time. Its handles are addresses of its
- * variables, and that is its binary interface: mpi.h of Open MPI says
- * MPI_COMM_WORLD is &ompi_mpi_comm_world. MPI 3.1 says what the calls do.
+ * variables, as its mpi.h has it (MPI_COMM_WORLD is &ompi_mpi_comm_world), so that this
+ * is its binary interface. What the calls do: MPI 3.1.
  */
 #ifndef DIST_MPI_LIBRARY_H
 #define DIST_MPI_LIBRARY_H
@@ -47,7 +47,7 @@ enum { MPI_THREAD_SERIALIZED_ = 2, MPI_THREAD_MULTIPLE_ = 3, MPI_COMM_TYPE_SHARE
 #define MPI_IN_PLACE_        ((void *)1)
 #define MPI_STATUSES_IGNORE_ ((void *)0)
 
-/* NULL, and why. Only the first call opens it. */
+/* NULL, and why, if it cannot be opened. Only the first call opens it. */
 const struct mpi_library *mpi_library(struct strbuf *why);
 
 #endif

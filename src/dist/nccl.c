@@ -9,7 +9,7 @@
 
 static const struct backend_link *engine;
 static int device;
-static void *opened;
+static void *opened; /* by engine->open */
 
 void dist_nccl(const struct backend_link *l, int index)
 {
@@ -50,7 +50,8 @@ static void collective_waits(const struct collective *c, bool on)
     member_waits(0, on);
 }
 
-/* torchrun's agent has the port itself, and says so: then we meet at the next. */
+/* "HOST:PORT" into `to`. If torchrun's agent listens at MASTER_PORT itself, which it
+ * says, we meet at the next port. */
 static void find_address(char *to, size_t size)
 {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");

@@ -1,18 +1,18 @@
 /*
- * The group of processes that torchrun, or a script of its kind, has started: WORLD_SIZE,
- * RANK, MASTER_ADDR and MASTER_PORT say who they are and where they meet, and their
- * devices' library ties them together (struct backend_link).
+ * The group of processes that torchrun, or a launcher like it, has started: WORLD_SIZE,
+ * RANK, MASTER_ADDR and MASTER_PORT say who they are and where they meet. They talk by
+ * their devices' library (struct backend_link).
  */
 #ifndef DIST_NCCL_H
 #define DIST_NCCL_H
 
 #include "graph/backend.h"
 
-/* Before dist_open: what ties processes with such devices together, and the device of this
- * one. NULL: nothing does. */
+/* Before dist_open: the library by which processes with such devices talk (NULL: none),
+ * and the number of this process's device. */
 void dist_nccl(const struct backend_link *link, int device);
 
-/* Meets the others. False: dist_nccl() was given no link. */
+/* Meets the others, and is their member then. False: dist_nccl() was given NULL. */
 bool dist_nccl_open(int world, int rank);
 
 #endif

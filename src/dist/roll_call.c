@@ -8,22 +8,23 @@
 #include "base/alloc.h"
 #include "dist/mpi_calls.h"
 
+/* Bytes of a host's name; tags of messages; how many missing ones are named. */
 enum { HOST = 64, ASK = 1, ANSWER = 2, NAMED = 4 };
 
-/* What was sent, which MPI may read at any time. */
+/* Messages that were sent, kept because MPI may read them at any time. */
 struct sent {
     struct sent *next;
     int64_t number;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* comm, and who uses it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for calls with roll.comm */
 
 static struct {
-    void *comm; /* NULL: there is none */
+    void *comm; /* MPI_Comm; NULL: not open */
     int world, rank;
     char (*host)[HOST];
-    bool *here; /* has answered */
-    int64_t asked;
+    bool *here;    /* [world]: has answered */
+    int64_t asked; /* the wait in which this process has asked last; -1: never */
     struct sent *sent;
 } roll = {.asked = -1};
 
@@ -53,7 +54,7 @@ void roll_call_open(int world, int rank)
               "Allgather");
 }
 
-/* What fails here is no news: who is gone does not answer. */
+/* Errors are ignored: a process that is gone does not answer, and that is what counts. */
 static void send(int to, int tag, int64_t number)
 {
     const struct mpi_library *lib = mpi_opened();
@@ -67,6 +68,7 @@ static void send(int to, int tag, int64_t number)
         (void)lib->Request_free(&request);
 }
 
+/* Receives a message if there is one. */
 static bool take(int from, int tag, int64_t *number)
 {
     const struct mpi_library *lib = mpi_opened();

@@ -1,13 +1,14 @@
 /*
- * Which of the processes do not answer, for the message of DIST.TIMEOUT. Who has waited for
- * a while asks all others, and who waits, too, answers; a process that hangs does neither.
- * Nothing is sent while nobody waits long. Private to src/dist/.
+ * Which of the processes do not answer, for the message of DIST.TIMEOUT. A process that
+ * has waited for a while asks all others, and those that wait, too, answer; one that
+ * hangs does not. Nothing is sent while nobody waits long. Private to src/dist/.
  *
- *   roll_call_open();                   all, once MPI is there
- *   roll_call_hear(wait, true);         from the thread that watches, several times a second
+ *   roll_call_open(world, rank);        by all processes, once MPI is there
+ *   roll_call_hear(wait, true);         by the watching thread, several times a second
  *   roll_call_missing(&who);            who has not answered
  *
- * It needs an MPI that several threads may call; without, nobody is known to be missing.
+ * It needs an MPI that several threads may call; without one, nobody is known to be
+ * missing.
  */
 #ifndef DIST_ROLL_CALL_H
 #define DIST_ROLL_CALL_H
@@ -20,14 +21,14 @@
 void roll_call_open(int world, int rank);
 void roll_call_close(void); /* nobody calls MPI from here on */
 
-/* Answers those who have asked. `ask`: has asked them all in this wait, whose number is of
- * no other. */
+/* Answers those that have asked. `ask`: asks all others, once in each wait. `wait`: the
+ * number of this wait, which no other has. */
 void roll_call_hear(int64_t wait, bool ask);
 
-/* "rank 1 on host b", or several; false, and nothing: none, or nobody was asked. */
+/* Appends "rank 1 on host b", or several. False: none is missing, or nobody was asked. */
 bool roll_call_missing(struct strbuf *who);
 
-/* The host of this process, where somebody else may have asked. */
+/* The name of this process's host. */
 const char *roll_call_host(void);
 
 #endif

@@ -11,12 +11,12 @@
 #include "dist/launch.h"
 #include "dist/member.h"
 
-enum { PIECE = 1 << 12 }; /* numbers that are summed at once */
+enum { PIECE = 1 << 12 }; /* elements of 8 bytes that are summed at once */
 
 /* What the threads share. */
 static struct {
     pthread_barrier_t barrier;
-    void **x; /* of each: what it gave to the call that is on */
+    void **x; /* [world]: what each thread gave to the call under way */
     int world;
     int (*fn)(void *arg);
     void *arg;
@@ -28,7 +28,8 @@ struct worker {
     int code;
 };
 
-/* All come here twice in a call: when each has given, and when each has read. */
+/* Waits for all threads: in each call after all have given their x, after each piece was
+ * read, and at the end. */
 static void meet(int rank)
 {
     member_waits(rank, true);
@@ -36,6 +37,7 @@ static void meet(int rank)
     member_waits(rank, false);
 }
 
+/* Adds elements [at, at + n) of all ranks but the first to `to`, or takes the largest. */
 static void add_counts(int64_t *to, int64_t at, int64_t n, bool largest)
 {
     for (int r = 1; r < crew.world; r++)
@@ -56,11 +58,12 @@ static void add_doubles(double *to, int64_t at, int64_t n, bool largest)
         }
 }
 
-/* Rank after rank, so that each has the same bits. */
+/* member.reduce. Each thread sums in the order of the ranks, so all have the same
+ * bits. */
 static void reduce(void *x, int64_t n, enum member_type type, bool largest)
 {
     int rank = member_now()->rank;
-    int64_t sum[PIECE]; /* or doubles */
+    int64_t sum[PIECE]; /* or as many doubles */
 
     crew.x[rank] = x;
     meet(rank);
