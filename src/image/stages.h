@@ -3,7 +3,7 @@
  *
  *   double from = stage_begin(times);
  *   ... read ...
- * stage_end(times, STAGE_READ, &from); the time since `from` was reading; from = now
+ *   stage_end(times, STAGE_READ, &from);      the time since `from` was reading
  *
  * Without `times` (NULL) nothing is measured, and no clock is read.
  */

@@ -74,8 +74,8 @@ struct session {
 
 void session_init(struct session *s, const struct config *cfg,
                   const struct session_options *o);
-void session_alloc(
-    struct session *s); /* weights from SEED, moments zero, EMA = weights */
+/* Weights from SEED, moments zero, EMA = weights. */
+void session_alloc(struct session *s);
 void session_release(struct session *s);
 
 /* The layout of weights, moments and EMAs; the same for all programs. Valid until
@@ -89,9 +89,7 @@ size_t session_slot_bytes(const struct session *s);
 void session_compile(struct session *s, const struct session_options *o);
 void session_drop(struct session *s);
 
-/*
- * Trains on one batch. Returns true if it ended an update (always, unless accumulating).
- */
+/* Trains on one batch. True: it ended an update (always, unless gradients accumulate). */
 bool session_step(struct session *s, const void *pixels, const void *labels);
 bool session_step_lent(struct session *s, const struct lent_batch *b);
 
@@ -115,10 +113,8 @@ void session_drain(struct session *s);
 void *session_host_alloc(struct session *s, size_t size);
 void session_host_free(struct session *s, void *p);
 
-/*
- * Trains with mixup and cutmix, or without, from the next step on; compiles training's
- * programs anew if that is a change.
- */
+/* Trains with mixup and cutmix, or without, from the next step on; compiles training's
+ * programs anew if that is a change. */
 void session_mix(struct session *s, bool mix);
 
 /*
