@@ -42,7 +42,7 @@ static const double default_seconds = 5;
 struct bench {
     struct session session;
     const struct config *cfg;
-    int which; /* program: SESSION_TRAIN or SESSION_EVAL */
+    int which; /* the program: SESSION_TRAIN or SESSION_EVAL */
     int64_t batch;
     uint8_t *pixels;
     void *labels, *keys, *jobs;
@@ -84,8 +84,8 @@ static void keep(void *owner, const void *token)
     (void)token;
 }
 
-/* As training does it: the batch is copied while the last step runs, and the next one is
- * given before this one is done. Returns when the step before the last is. */
+/* As in training: hands over a batch while the step before it still runs, and waits only
+ * for the step before that one. Returns the time then, seconds of clock_now(). */
 static double one_step(struct bench *b)
 {
     struct lent_batch lent = {.pixels = b->pixels, .labels = b->labels, .release = keep,
@@ -99,8 +99,8 @@ static double one_step(struct bench *b)
     return clock_now();
 }
 
-/* Seconds from one return to the next: the host is two steps ahead, so each return waits
- * for a whole step. */
+/* Times steps for so many seconds. The host is two steps ahead of the device, so from one
+ * return of one_step() to the next a whole step passes. */
 static void time_steps(struct bench *b, double seconds)
 {
     double until, last = 0, now;
@@ -117,7 +117,7 @@ static void time_steps(struct bench *b, double seconds)
     session_drain(&b->session);
 }
 
-/* The process's memory in bytes, at its peak. */
+/* The peak of the process's resident memory, bytes; 0: not known. */
 static int64_t peak_rss(void)
 {
     struct rusage u;
@@ -167,7 +167,7 @@ static double number(const struct cmdline *line, const char *flag, double other)
     return v;
 }
 
-/* What was measured, to --json and against --against. */
+/* Writes what was measured to --json and compares it with --against. */
 static void conclude(const struct cmdline *line, const struct strbuf *json)
 {
     const char *path = cmdline_value(line, "--json");
@@ -180,7 +180,7 @@ static void conclude(const struct cmdline *line, const struct strbuf *json)
                       number(line, "--min-ratio", BENCH_AGAINST_RATIO));
 }
 
-/* 0: it was not given. */
+/* The value of the flag; 0: it was not given. */
 static int64_t whole_number(const struct cmdline *line, const char *flag)
 {
     double v = number(line, flag, 0);
@@ -190,7 +190,7 @@ static int64_t whole_number(const struct cmdline *line, const char *flag)
     return (int64_t)v;
 }
 
-/* Compiled, with the weights of a file if there is one. */
+/* Compiles the program and loads --weights, if given. */
 static void bench_open(struct bench *b, struct config *cfg, const struct cmdline *line)
 {
     const char *weights = cmdline_value(line, "--weights");
@@ -301,7 +301,7 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
     return EXIT_OK;
 }
 
-/* What is measured, and by which flag. */
+/* The flag that says what is measured; "": a training step. */
 static const char *mode_of(const struct cmdline *line)
 {
     return cmdline_has(line, "--loader")      ? "--loader"
@@ -310,11 +310,11 @@ static const char *mode_of(const struct cmdline *line)
                                               : "";
 }
 
-/* No flag is passed over: who gives it expects to see it in the figures. */
+/* A flag without effect is an error: who gives it expects to see it in the figures. */
 static void check_flags(const struct cmdline *line, struct problems *p)
 {
     static const struct {
-        const char *flag, *mode, *other; /* "": a training step */
+        const char *flag, *mode, *other; /* the flag has an effect in these two modes */
     } of[] = {
         {"--ops", "--ops", "--ops"},
         {"--batch", "--ops", "--ops"},

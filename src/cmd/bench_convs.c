@@ -24,7 +24,7 @@ static bool own_conv(const struct kernel *k)
     return false;
 }
 
-/* The backend without our own convolutions. */
+/* A copy of the backend without our own convolutions; `kernel` holds its list. */
 static struct backend library_only(const struct backend *from,
                                    const struct kernel *kernel[KERNELS])
 {
@@ -39,7 +39,7 @@ static struct backend library_only(const struct backend *from,
     return b;
 }
 
-/* ---- one program, its memory, and where its convolutions are ---- */
+/* ---- a program with its memory; which of its steps are convolutions ---- */
 
 struct side {
     struct build build;
@@ -48,8 +48,9 @@ struct side {
 };
 
 /*
- * Bits that are values near 1 and -1 in fp32 and in bf16: memory that nobody has written to
- * is one page of zeros, which the cache holds.
+ * Fills memory with random values of size 1 to 1.5, of both signs, whether read as fp32
+ * or as bf16. Memory that was never written is mapped to one page of zeros, which stays
+ * in the cache, and would be timed too fast.
  */
 static void fill(struct device *dev, const struct backend *backend, char *to, size_t size)
 {
@@ -94,7 +95,7 @@ static void side_release(struct side *d, const struct session *s)
         s->backend->free(s->device, d->base[m]);
 }
 
-/* The direction of a node, or CONV_DIRECTIONS: it is no convolution. */
+/* The direction of a convolution or linear layer; CONV_DIRECTIONS: another op. */
 static enum conv_direction direction_of(const struct node *n)
 {
     if (n->op == &op_conv2d || n->op == &op_linear)
@@ -115,7 +116,7 @@ static const struct node *conv_of(const struct region *r)
     return NULL;
 }
 
-/* The step of p that does what n of another graph does, or -1. */
+/* The step of p with the node of the same op and layer as n, of another graph; or -1. */
 static int step_of(const struct program *p, const struct node *n)
 {
     for (int i = 0; i < p->nregion; i++)
@@ -144,14 +145,16 @@ static double run_step(struct program *p, int step)
 
 enum { NODES = 8, TIMES = 3 };
 
-/* Steps, or -1, and seconds of each round of: the library's convolution; our own; and
- * what else of the library our own does, such as the pool beside it. */
+/* The step (or -1) of the library's convolution and of our own, and `more`, ended by -1:
+ * the library's steps for what else our own kernel does, such as a pool. seconds: of each
+ * round, in the same order. */
 struct pair {
     int library, own, more[NODES];
     double *seconds[TIMES];
 };
 
-/* n is in a step of the library; own: NULL if the backend has no such kernels. */
+/* n: the convolution in the library's `step`. own: NULL if the backend has no
+ * convolutions of our own. */
 static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
                             const struct node *n, const struct program *own, int runs)
 {

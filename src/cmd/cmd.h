@@ -40,26 +40,27 @@ struct verb {
     const char *about;            /* a paragraph for `trainc help NAME`; may be NULL */
     const char *args;             /* positional arguments: "[GLOB]"; NULL: none */
     int max_args;                 /* how many of them */
-    const struct cmd_flag *flags; /* beside those of the schema; NULL: none */
+    const struct cmd_flag *flags; /* in addition to the schema's; NULL: none */
     bool known_args;              /* has CMD_KNOWN_FLAGS */
     bool log_stdout;              /* its log is its output, unless --result - is */
-    const char *const *reads;     /* keys, or sections ("MODEL."), NULL at the end, and
-                                   * LOG.LEVEL; NULL: all */
-    /* The weights that the verb starts from, or NULL: without --cfg the configuration
-     * that they were trained with is that of the run. May be NULL. */
+    const char *const *reads;     /* the keys or sections ("MODEL.") that it reads besides
+                                   * LOG.LEVEL, NULL at the end; NULL: all keys */
+    /* Returns the file of weights that the verb starts from, or NULL. Without --cfg the
+     * run takes the configuration that those were trained with. May be NULL. */
     const char *(*weights)(const struct cmdline *line);
-    /* More mistakes to report beside those of the configuration; may be NULL. */
+    /* Adds mistakes to those of the configuration; may be NULL. */
     void (*check)(const struct config *cfg, const struct cmdline *line,
                   struct problems *p);
-    /* Mistakes were found, and none in the command line: leave word for programs. May be
-     * NULL. */
+    /* Called after mistakes, if none is in the command line: writes them where programs
+     * look (--result). May be NULL. */
     void (*refuse)(const struct cmdline *line, const struct problems *p);
     int (*run)(struct config *cfg, const struct cmdline *line);
     /* In place of all that: gets the arguments as they are, --help excepted. */
     int (*main)(int argc, char **argv);
 };
 
-/* For scripts whose command line is that of trainc and more (main.c, print_known). */
+/* For scripts that take trainc's arguments and others of their own (main.c,
+ * print_known). */
 #define CMD_KNOWN_ARGS_ONLY "--known-args-only"
 #define CMD_PREFIX_CHARS    "--prefix-chars"
 #define CMD_KNOWN_FLAGS                                                                  \
@@ -82,9 +83,10 @@ bool verb_reads(const struct verb *v, const char *key);
 void verb_check_read(const struct verb *v, const struct config *cfg,
                      const struct cmdline *line, struct problems *p);
 
-/* The names that a key's text may be, where a table of another module has them. */
+/* The names that a key may hold, where a table of another module lists them. */
 names_of_key cmd_key_names;
-/* Which rows read a key that others do not: "adamw, adam"; nothing if there are none. */
+/* Appends which rows (optimizers, schedules, ...) read a key that the other rows of their
+ * table do not: "adamw, adam"; nothing if all read it. */
 void cmd_add_readers(struct strbuf *s, const char *key);
 
 /* The list of verbs; the manual of one verb, made from its flags and the schema. */

@@ -29,11 +29,11 @@ struct features {
     struct images images;
     bool pooled;
     int nstage;
-    float *data[MODEL_STAGES]; /* [images, ...] in timm's order; NaN: not read */
-    float *batch;              /* of one stage, as it is stored */
+    float *data[MODEL_STAGES]; /* [images, ...] in timm's order; NaN: unreadable image */
+    float *batch;              /* one stage of a batch, in the layout of its tensor */
 };
 
-/* Floats of one image. */
+/* Floats of one image in the file. */
 static int64_t stage_len(const struct features *f, const struct model_stage *s)
 {
     return (int64_t)s->channels * (f->pooled ? 1 : s->height * s->width);
@@ -57,7 +57,8 @@ static void alloc_stages(struct features *f)
     f->batch = xcalloc((size_t)most, sizeof(float));
 }
 
-/* The map of an image, stored with channels last, into its place. */
+/* Copies the map of one image, channels last in `from`, to `to` in timm's order; or the
+ * mean of each channel (--pool). */
 static void take(const struct features *f, const struct model_stage *s, const float *from,
                  float *to)
 {
@@ -105,7 +106,7 @@ static struct npy_array array_of(const struct features *f, int i)
     return a;
 }
 
-/* The names of the images, each in as many bytes as the longest has. */
+/* The names of the images in one block, each padded with NUL to *len bytes. */
 static char *file_names(const struct features *f, int *len)
 {
     char *all;
@@ -219,8 +220,8 @@ static void print_stages(const struct features *f)
     strbuf_release(&shape);
 }
 
-/* Features go to other programs, which expect timm's: in fp32, unless somebody, a
- * checkpoint's configuration included, has said otherwise. */
+/* Features go to other programs, which expect timm's: fp32, unless the user or the
+ * configuration in a checkpoint has set the precision. */
 static void set_precision(struct config *cfg)
 {
     const char *const keys[] = {"AMP_ENABLE", "AMP_OPT_LEVEL", "AMP.DTYPE"};

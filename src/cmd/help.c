@@ -59,13 +59,13 @@ static void line(const char *name, const char *help)
     wrap(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-/* Does `trainc help KEY` have a line for each of the values? */
+/* Does `trainc help KEY` explain each value on a line of its own? */
 static bool has_lines(const char *key, struct names *names)
 {
     return cmd_key_names(key, names) && names->at(names->table, 0).help;
 }
 
-/* The names of one row beside each other, and its help. */
+/* A line for each row: its names, separated by commas, and its help. */
 static void help_rows(const struct names *names)
 {
     struct strbuf s = STRBUF_INIT;
@@ -119,7 +119,7 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
     }
 }
 
-/* ", --no-x" for each long name, and its other name. */
+/* ", --no-x" for each long name, and the row's own negative flag, if it has one. */
 static void add_negations(struct strbuf *s, const struct schema *row)
 {
     for (const char *at = strstr(row->flag, "--"); at; at = strstr(at + 2, "--"))
@@ -292,7 +292,7 @@ static void help_key(const struct schema *row)
     strbuf_release(&s);
 }
 
-/* All keys of a section, by any case: `trainc help train`. */
+/* All keys of a section, in upper or lower case: `trainc help train`. How many. */
 static int help_section(const char *name)
 {
     size_t len = strlen(name);
@@ -308,7 +308,7 @@ static int help_section(const char *name)
     return n;
 }
 
-/* The key of a flag, with its dashes or without: lr, batch_size, --batch-size. */
+/* The row of a flag, with its dashes or without: lr, batch_size, --batch-size. */
 static const struct schema *row_of_flag(const char *name)
 {
     size_t len;
@@ -322,7 +322,8 @@ static const struct schema *row_of_flag(const char *name)
     return NULL;
 }
 
-/* Part of a key between dots: `trainc help base_lr`, `trainc help optimizer`. */
+/* Keys with this part between dots: `trainc help base_lr`, `trainc help optimizer`. How
+ * many. */
 static int help_part(const char *name)
 {
     size_t len = strlen(name);
@@ -353,20 +354,21 @@ void help_overview(void)
         "it.");
 }
 
-/* Is the word in the text, in any case? */
+/* Is the word in the text, in upper or lower case? text may be NULL. */
 static bool has_word(const char *text, const char *word)
 {
     return text && strcasestr(text, word);
 }
 
-static void found(int n, const char *word, const char *name, const char *help)
+/* n: how many matches were printed before. */
+static void print_match(int n, const char *word, const char *name, const char *help)
 {
     if (!n)
         printf("nothing is called %s; it stands in:\n", word);
     line(name, help);
 }
 
-/* What has the word in its name or its help; how many. */
+/* Prints the verbs, flags and keys with the word in their name or help. How many. */
 static int help_search(const char *word)
 {
     int n = 0;
@@ -375,20 +377,20 @@ static int help_search(const char *word)
         const struct verb *v = verb_table[i];
 
         if (has_word(v->name, word) || has_word(v->help, word))
-            found(n++, word, v->name, v->help);
+            print_match(n++, word, v->name, v->help);
         for (const struct cmd_flag *f = v->flags; f && f->flag; f++) {
             struct strbuf name = STRBUF_INIT;
 
             strbuf_addf(&name, "%s %s", v->name, f->flag);
             if (has_word(f->flag, word) || has_word(f->help, word))
-                found(n++, word, name.buf, f->help);
+                print_match(n++, word, name.buf, f->help);
             strbuf_release(&name);
         }
     }
     for (const struct schema *row = schema_table; row->key; row++)
         if (has_word(row->key, word) || has_word(row->flag, word) ||
             has_word(row->help, word))
-            found(n++, word, row->key, row->help);
+            print_match(n++, word, row->key, row->help);
     return n;
 }
 

@@ -16,20 +16,20 @@
 #include "config/dump.h"
 
 enum {
-    TINY = 64,           /* pixels of the shorter side: nets of CIFAR */
-    SMALL = 160,         /* ResNet-18 at 128 */
-    FEW_IMAGES = 20000,  /* ResNet-18 rather than 50 */
+    TINY = 64,           /* up to this median shorter side, pixels: nets of CIFAR */
+    SMALL = 160,         /* up to this: images of 128 pixels rather than 224 */
+    FEW_IMAGES = 20000,  /* with fewer: ResNet-18 rather than 50 */
     GOAL_UPDATES = 10000, /* of a run from scratch */
     LEAST_EPOCHS = 10,
     MOST_EPOCHS = 100,
-    SEGMENT_SIDE = 8, /* ERFNet divides by it */
-    SEGMENT_WIDTH = 1024
+    SEGMENT_SIDE = 8,    /* sides are multiples of it: ERFNet halves them three times */
+    SEGMENT_WIDTH = 1024 /* at most, pixels */
 };
 
 struct printer {
     const struct init_layout *l;
     const struct init_facts *f;
-    int64_t batch, epochs, updates; /* updates of an epoch */
+    int64_t batch, epochs, updates; /* updates: per epoch */
 };
 
 /* "  KEY: value  # why". */
@@ -70,7 +70,8 @@ static void put_text(const char *key, const char *text, const char *why)
     strbuf_release(&s);
 }
 
-/* The largest power of two up to `most` of which an epoch has some. */
+/* The largest power of two up to `most` that an epoch has at least 16 times; 2, or all
+ * images, where they are fewer. */
 static int64_t batch_of(int64_t images, int64_t most)
 {
     int64_t batch = 2;
@@ -140,9 +141,9 @@ static void print_data(const struct printer *p)
 
 struct choice_of_net {
     const char *name, *why;
-    int size;
+    int size; /* pixels */
     int64_t batch;
-    bool small;
+    bool small; /* a net of CIFAR */
 };
 
 static struct choice_of_net choose_net(const struct init_facts *f)
@@ -243,7 +244,7 @@ static void print_classifier(struct printer *p)
 
 /* ---- label maps ---- */
 
-/* What the values are, where the storage knows. */
+/* The class set of storages whose label maps always have the same. */
 static const struct {
     const char *storage, *set;
     int classes;

@@ -15,11 +15,11 @@
 
 enum { PHASES = 3 };
 
-/* All steps of a layer. */
+/* Sums over all steps of a layer, per update. */
 struct layer {
     const char *name;
-    double seconds[PHASES]; /* of an update: forward, backward, update */
-    double floor, flops, bytes;
+    double seconds[PHASES];     /* forward, backward, update */
+    double floor, flops, bytes; /* floor: seconds at the limits of the device */
 };
 
 struct layers {
@@ -42,7 +42,7 @@ static struct layer *layer_of(struct layers *l, const char *name)
     return &l->of[l->n++];
 }
 
-/* In the order of first use. */
+/* The layers in the order of their first step. */
 static struct layers layers_of(const struct profile *p)
 {
     const struct profile_step *s;

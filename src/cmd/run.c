@@ -37,7 +37,7 @@ static void check_file(const struct config *cfg, const char *key, const char *pa
     free(last);
 }
 
-/* Of a file of weights, what its start tells. */
+/* Is it a file of weights, as far as its header tells? Tensors are not read. */
 static void check_weights(const struct config *cfg, const char *path, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
@@ -49,7 +49,7 @@ static void check_weights(const struct config *cfg, const char *path, struct pro
     strbuf_release(&why);
 }
 
-/* That MODEL.PRETRAINED, if it is set, is a file of weights or in a cache. */
+/* Is MODEL.PRETRAINED, if it is set, a file of weights or a name in a cache? */
 static void check_pretrained(const struct config *cfg, struct problems *p)
 {
     int before = p->nerror;
@@ -68,7 +68,7 @@ static void check_pretrained(const struct config *cfg, struct problems *p)
     free(path);
 }
 
-/* A file, or a name of public weights in a cache. */
+/* Is MODEL.TEACHER, if it is set, a file or a name of public weights in a cache? */
 static void check_teacher(const struct config *cfg, struct problems *p)
 {
     const char *text = cfg->model.teacher;
@@ -123,7 +123,8 @@ static bool goes_on(const struct config *cfg)
     return found;
 }
 
-/* Several processes would each train alone if they did not find each other. */
+/* If several processes were started: will they find each other? Else each would train
+ * alone. */
 static void check_world(const struct config *cfg, struct problems *p)
 {
     struct dist_launch l = dist_launched();
@@ -179,7 +180,7 @@ void run_take_config(const struct verb *v, struct cmdline *line)
         line->saved = text ? arena_strdup(&line->mem, text) : NULL;
         line->saved_name = path;
     }
-    weights_file_close(&file); /* what is wrong with it, who loads the weights says */
+    weights_file_close(&file); /* its faults are reported when the weights are loaded */
     strbuf_release(&why);
 }
 
@@ -219,7 +220,7 @@ void run_adopt_classes(struct config *cfg, const json_t *list)
     strbuf_release(&n);
 }
 
-/* Is it the command line that says what the key holds, and no file? */
+/* Was the key set by the command line rather than by a file? */
 static bool on_command_line(const struct config *cfg, const struct cmdline *line,
                             const char *key)
 {

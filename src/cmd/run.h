@@ -19,34 +19,35 @@
 /* Mistakes that are known before any file is read; only whether it exists is asked. */
 void run_check(const struct config *cfg, bool train, struct problems *p);
 /*
- * Of verbs that use weights as they are: those of --weights FILE or, without it, of
- * MODEL.PRETRAINED; that there are some, and the file: a heap string, NULL without any.
+ * For verbs that use weights as they are, those of --weights FILE or, without it, of
+ * MODEL.PRETRAINED. The first adds a mistake if there are none; the second returns the
+ * path, a heap string, or NULL if neither is given.
  */
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
 char *run_own_weights(const struct config *cfg, const struct cmdline *line);
-/* Before the configuration is loaded: without --cfg that which the weights of the verb
- * were trained with is read before --opts and flags, if they hold it. */
+/* Called before the configuration is loaded. Without --cfg it takes the configuration
+ * from the verb's weights, if they hold one; --opts and flags are applied after it. */
 void run_take_config(const struct verb *v, struct cmdline *line);
-/* The classes that the weights were trained with, if they say so, a JSON array;
- * or NULL. */
+/* The names of the classes that the weights were trained with, a JSON array that the
+ * caller releases; NULL: the file has none. */
 json_t *run_saved_classes(const char *weights);
-/* Their number is MODEL.NUM_CLASSES, unless the configuration insists on one. */
+/* Sets MODEL.NUM_CLASSES to the length of the list, unless the configuration sets it. */
 void run_adopt_classes(struct config *cfg, const json_t *list);
-/* For eval: there are some, and those that the command line names would be taken. */
+/* For eval: are there weights, and would those that the command line names be taken? */
 void run_check_weights(const struct config *cfg, const struct cmdline *line,
                        struct problems *p);
 
-/* Before any work: can the file that `flag` names, if it is given, be written, and is
- * what lies there of this kind and trainc's own? */
+/* Called before any work: can the file that `flag` names, if it is given, be written, and
+ * is a file that lies there already one that trainc wrote, of this kind? */
 void run_check_writable(const struct cmdline *line, const char *flag, enum written kind,
                         struct problems *p);
 
-/* A whole number, the value of a flag: exits unless it lies within the two. */
+/* The value of a flag as a whole number; exits unless it lies in [least, most]. */
 int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most);
-/* An amount above 0, the value of a flag. */
+/* The value of a flag as a number above 0; exits if it is none. */
 double run_amount(const char *flag, const char *text);
-/* The same of the command line; `otherwise` if it is not given. */
+/* run_number() of a flag of the command line; `otherwise` if it is not given. */
 int64_t run_flag_number(const struct cmdline *line, const char *flag, int64_t otherwise,
                         int64_t least, int64_t most);
 

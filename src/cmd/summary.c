@@ -42,7 +42,8 @@ struct summary {
     size_t stored, kept;      /* bytes, see count_activations() */
 };
 
-/* Bytes that forward nodes store in the arena, and of them what backward reads again. */
+/* Bytes of what forward nodes store in the arena (stored), and of the part of it that
+ * backward nodes read (kept). */
 static void count_activations(struct summary *s)
 {
     const struct graph *g = s->graph;
@@ -167,7 +168,7 @@ static void print_memory(const struct summary *s)
     strbuf_release(&text);
 }
 
-/* For a GPU: its memory beside what is needed, and whether it is enough. */
+/* For a GPU: its free and total memory, and whether the free is enough. */
 static void print_fit(const struct summary *s)
 {
     const struct session *n = &s->session;
@@ -192,7 +193,7 @@ static const char *phase_name(enum phase p)
     return name[p];
 }
 
-/* What the kernel says of this step: its engine, say. */
+/* Sets s to what the kernel says of step i, such as the engine that cuDNN runs. */
 static void add_detail(struct strbuf *s, const struct program *p, int i)
 {
     strbuf_reset(s);
@@ -221,14 +222,15 @@ static void print_claims(const struct program *p)
     strbuf_release(&detail);
 }
 
-/* The same kernel said the same of the same op. */
+/* Did the same kernel give the same reason for the same op? */
 static bool same_decline(const struct decline *a, const struct decline *b)
 {
     return a->kernel == b->kernel && a->node->op == b->node->op &&
            !strcmp(a->reason, b->reason);
 }
 
-/* A kernel that is made for other ops is no news: it says so of every node. */
+/* Has the kernel claimed another node of this op? A kernel for other ops declines every
+ * node of this one, which tells nothing. */
 static bool is_news(const struct program *p, const struct decline *d)
 {
     for (int i = 0; i < p->nregion; i++)
@@ -357,7 +359,7 @@ static void json_time(struct json_writer *w, const struct summary *s)
     json_put_double(w, "predicted_images_per_second", (double)s->batch / all.predicted);
 }
 
-/* Of --world, --link and --step-ms; false: they are not there. */
+/* Fills w from --world, --link and --step-ms. Returns false without --world. */
 static bool world_of(const struct config *cfg, const struct cmdline *line,
                      struct world *w)
 {

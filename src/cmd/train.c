@@ -8,7 +8,8 @@
 #include "train/hook_commands.h"
 #include "train/trainer.h"
 
-/* TRAIN.VALIDATE beside */
+/* TRAIN.VALIDATE beside (validation goes on while the next epoch trains): can the
+ * schedule do without the score of each epoch, and can its device run here? */
 static void check_beside(const struct config *cfg, struct problems *p)
 {
     const char *device = cfg->train.validate_device;
