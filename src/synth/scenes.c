@@ -22,14 +22,16 @@ enum {
     CAR = 26
 };
 
-enum { NOISE = 10, NOISE_ELEMENT = 1 << 20 /* its random numbers come from here on */ };
+/* Noise of up to 10 of 255 levels; the first Philox element of its random numbers. */
+enum { NOISE = 10, NOISE_ELEMENT = 1 << 20 };
 
 struct canvas {
     const struct synth_scene *p;
     uint8_t *rgb, *id;
-    uint32_t drawn;                   /* random numbers so far */
-    float horizon, middle, road, rim; /* y; x where the road ends; half widths at the
-                                       * lower edge, of the road and with pavements */
+    uint32_t drawn; /* random numbers so far */
+    /* Pixels: y of the horizon; x of the vanishing point; half the width, at the lower
+     * edge, of the road and of road and pavements. */
+    float horizon, middle, road, rim;
 };
 
 struct paint {
@@ -81,7 +83,7 @@ struct span {
     float from, to;
 };
 
-/* Between the heights y0 and y1; its width goes from `top` to `bottom`. */
+/* Fills from y0 down to y1; the span in x goes from `top` to `bottom`. */
 static void fill_trapezoid(struct canvas *c, float y0, float y1, struct span top,
                            struct span bottom, const struct paint *p)
 {

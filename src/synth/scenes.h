@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum { SYNTH_SCENE_MIN = 32, SYNTH_SCENE_MAX = 2048 }; /* of the width */
+enum { SYNTH_SCENE_MIN = 32, SYNTH_SCENE_MAX = 2048 }; /* width, pixels */
 
 struct synth_scene {
     uint64_t seed;
@@ -18,7 +18,7 @@ struct synth_scene {
     int w, h;
 };
 
-/* w * h * 3 bytes of RGB, and w * h label ids. */
+/* Fills rgb, w * h * 3 bytes, and id, w * h label ids; row by row. */
 void synth_scene_draw(const struct synth_scene *p, uint8_t *rgb, uint8_t *id);
 
 #endif

@@ -8,13 +8,13 @@
 #include "base/philox.h"
 
 enum {
-    SAMPLES = 4,            /* a side: a pixel is the mean of 16 points */
-    NOISE_ELEMENT = 1 << 20 /* pixel noise comes from here on */
+    SAMPLES = 4,            /* per side of a pixel: it is the mean of 4 x 4 points */
+    NOISE_ELEMENT = 1 << 20 /* first Philox element of the noise; others are below */
 };
 
 static const float pi = 3.14159265f;
 
-/* --- shapes: which points of the disk of radius 1 belong to one --- */
+/* --- shapes: is the point (x, y) of the unit disk in the shape? y points down --- */
 
 static bool in_circle(float x, float y)
 {
@@ -31,7 +31,7 @@ static bool in_polygon(float x, float y, int corners)
 {
     float step = 2 * pi / (float)corners, a = atan2f(y, x);
 
-    a -= step * floorf(a / step) + step / 2; /* from the middle of the edge */
+    a -= step * floorf(a / step) + step / 2; /* angle to the middle of its edge */
     return hypotf(x, y) * cosf(a) < cosf(step / 2);
 }
 
@@ -40,7 +40,8 @@ static bool in_triangle(float x, float y)
     return in_polygon(x, y, 3);
 }
 
-/* Tips on the circle, notches at 0.42 of it: left of the line from notch to tip. */
+/* Five tips at radius 1, notches at radius 0.42. A point is inside if it lies left of the
+ * line from the next notch to the next tip. */
 static bool in_star(float x, float y)
 {
     float step = 2 * pi / 5, a = atan2f(y, x), r = hypotf(x, y), notch = 0.42f;
@@ -144,7 +145,7 @@ const char *synth_shape_name(int shape)
     return shape_table[shape].name;
 }
 
-/* --- random numbers: one sequence for each image --- */
+/* --- random numbers: one Philox sequence per image, element by element --- */
 
 struct dice {
     const struct synth_image *p;
@@ -164,7 +165,7 @@ static float dice_between(struct dice *d, float low, float high)
     return low + (high - low) * philox_uniform(dice_throw(d).v[0]);
 }
 
-/* --- painting: colours are 0 to 1 --- */
+/* --- painting: colours are RGB, each from 0 to 1 --- */
 
 struct colour {
     float v[3];
@@ -187,7 +188,7 @@ static float distance(struct colour a, struct colour b)
     return sqrtf(x * x + y * y + z * z);
 }
 
-/* Where a shape lies: its centre and radius, in pixels, and its angle. */
+/* Where a shape lies: its centre and radius, in pixels, and cos and sin of its angle. */
 struct place {
     float x, y, radius, cos, sin;
 };
@@ -254,7 +255,8 @@ static void paint_shape(struct canvas *c, const struct shape *s, const struct pl
     }
 }
 
-/* Small soft circles and bars, so that not everything that is there is the answer. */
+/* Up to three small, half transparent shapes, so that a classifier cannot take whatever
+ * stands out for the answer. */
 static void paint_blots(struct canvas *c, struct dice *d)
 {
     static const struct shape blot[] = {
@@ -270,7 +272,8 @@ static void paint_blots(struct canvas *c, struct dice *d)
     }
 }
 
-/* Bytes, with triangular noise: the sum of two uniform numbers for each value. */
+/* Converts to bytes and adds noise of triangular distribution, the sum of two uniform
+ * numbers, from -noise to noise. */
 static void develop(const struct canvas *c, const struct dice *d, float noise,
                     uint8_t *rgb)
 {

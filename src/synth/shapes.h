@@ -17,10 +17,10 @@ struct synth_image {
     uint32_t split;  /* images of different splits are different */
     uint32_t number; /* within split and shape */
     int shape;
-    int size; /* pixels a side */
+    int size; /* pixels per side, SYNTH_SIZE_MIN to SYNTH_SIZE_MAX */
 };
 
-/* size * size * 3 bytes of RGB. */
+/* Fills rgb: size * size * 3 bytes, row by row. */
 void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb);
 
 #endif
