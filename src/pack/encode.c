@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "image/encode.h"
 
-enum { QUALITY = 90 }; /* of JPEGs that are made smaller */
+enum { QUALITY = 90 }; /* of JPEGs that are encoded anew, if none is asked for */
 
 void pack_encoder_init(struct pack_encoder *e, const struct image_limits *limits)
 {
@@ -28,7 +28,7 @@ void pack_item_release(struct pack_item *item)
     item->fault = NULL;
 }
 
-/* The shorter side becomes `size`, if it is longer. */
+/* If the shorter side is longer than `size`, makes it `size` and scales the other. */
 static void fit(int size, int *w, int *h)
 {
     int side = *w < *h ? *w : *h, other = *w < *h ? *h : *w;
@@ -46,7 +46,8 @@ static void take(struct dataset_bytes *b, uint8_t *data, size_t len)
     *b = (struct dataset_bytes){data, len, len};
 }
 
-/* `head` and room for n bytes after it. */
+/* Sets b to a PPM or PGM header (`kind` P6 or P5) with room for n bytes of pixels, and
+ * returns where those go. */
 static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h,
                          size_t n)
 {
@@ -93,7 +94,7 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
     take(&item->label_map, data, len);
 }
 
-/* Decodes, resizes and encodes what was read. */
+/* Decodes, resizes and encodes what was read. -1 with the reason. */
 static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                        struct pack_item *item, struct strbuf *why)
 {

@@ -9,14 +9,14 @@
 #include "pack/format.h"
 
 struct pack_encoding {
-    int size;    /* the shorter side of larger images; 0: as it is */
-    int quality; /* JPEGs of this quality; 0: PNG where the source has no loss, or 90 */
-    bool decode; /* PPM and PGM, without loss and not compressed */
+    int size;    /* pixels of the shorter side, at most; 0: as it is */
+    int quality; /* JPEGs of this quality; 0: a JPEG stays one, of 90, all else is PNG */
+    bool decode; /* PPM and PGM: lossless, not compressed */
     enum resize_filter filter;
     struct image_limits limits;
 };
 
-/* What one thread needs, reused. */
+/* The buffers of one thread, reused from sample to sample. */
 struct pack_encoder {
     struct transformer transformer;
     struct label_reader label;
@@ -25,7 +25,7 @@ struct pack_encoder {
 void pack_encoder_init(struct pack_encoder *e, const struct image_limits *limits);
 void pack_encoder_release(struct pack_encoder *e);
 
-/* A sample with the memory of its bytes. */
+/* A sample and the bytes that it points to. */
 struct pack_item {
     struct pack_sample sample;
     struct dataset_bytes image, label_map;

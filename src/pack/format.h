@@ -1,7 +1,7 @@
 /*
- * The containers that samples can be written to, a row each in table.c: the writers to
- * the readers of src/dataset. A new one is its file, which defines pack_NAME, and a word
- * in the table.
+ * The containers that samples can be written to, one row each in table.c: the writers for
+ * the readers of src/dataset. A new one is its own file, which defines pack_NAME, and a
+ * row.
  */
 #ifndef PACK_FORMAT_H
 #define PACK_FORMAT_H
@@ -32,9 +32,10 @@ struct pack_format {
     bool decodes;       /* holds pixels: images are decoded whatever is asked for */
 
     /*
-     * Files go to `dir`/`stem` + endings, and are moved from there when all are done, the
-     * one with `ending` last. `first`: number of the first sample. All end the program
-     * with the path if something cannot be written.
+     * Files are made as `dir`/`stem` + endings; when all are complete, the caller moves
+     * them to their folder, the one with `ending` last. `first`: number of the first
+     * sample. If something cannot be written, these functions end the program with the
+     * path.
      */
     void *(*create)(const char *dir, const char *stem, int64_t first);
     void (*add)(void *file, const struct pack_sample *s);

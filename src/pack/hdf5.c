@@ -7,9 +7,9 @@
 #include "dataset/hdf5_library.h"
 #include "pack/format.h"
 
-enum { CHUNK = 256, UNLIMITED = -1 };
+enum { CHUNK = 256 /* samples per chunk */, UNLIMITED = -1 /* H5S_UNLIMITED */ };
 
-/* A dataset that grows. */
+/* A dataset (of HDF5) that grows by one element per sample. */
 struct rows {
     hdf5_id id;
     bool open;
@@ -19,7 +19,7 @@ struct rows {
 struct hdf5 {
     const struct hdf5_library *lib;
     char *path;
-    hdf5_id file, bytes; /* bytes: the type of a file */
+    hdf5_id file, bytes; /* bytes: the type of an image file, uint8 of variable length */
     struct rows images, labels, label_maps;
 };
 

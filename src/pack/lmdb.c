@@ -1,4 +1,4 @@
-/* See dataset/lmdb_library.h. A transaction holds so many samples. */
+/* See dataset/lmdb_library.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "dataset/lmdb_library.h"
 #include "pack/format.h"
 
-enum { SAMPLES = 256 };
+enum { SAMPLES = 256 }; /* per transaction */
 
 struct lmdb {
     const struct lmdb_library *lib;
@@ -45,7 +45,7 @@ static void *lmdb_create(const char *dir, const char *stem, int64_t first)
     if (mkdir(f->path, 0777) < 0)
         die("cannot make the folder '%s': %s", f->path, strerror(errno));
     check(f, f->lib->env_create(&f->env));
-    check(f, f->lib->env_set_mapsize(f->env, (size_t)1 << 40)); /* of addresses alone */
+    check(f, f->lib->env_set_mapsize(f->env, (size_t)1 << 40)); /* reserves no disk */
     check(f, f->lib->env_open(f->env, f->path, MDB_NOLOCK | MDB_NOSYNC, 0666));
     begin(f);
     return f;

@@ -21,7 +21,7 @@ struct packer {
     char *dir; /* where containers are made */
     struct pack_encoder *encoder;
     struct pack_item *item;
-    int block;
+    int block; /* entries of `item` */
     struct pack_result result;
 };
 
@@ -54,7 +54,7 @@ static void move(const char *dir, const char *name, const char *out)
     free(to);
 }
 
-/* What the container is made of, the file that stands for all of them last. */
+/* Moves the files of a container, `main` last: where that is, all others are, too. */
 static void move_all(const struct packer *p, const char *main)
 {
     int n;
@@ -80,7 +80,7 @@ static void drop_item(const struct packer *p, struct pack_item *item)
     item->fault = NULL;
 }
 
-/* Samples [from, to), which a block holds. */
+/* Encodes samples [from, to), at most p->block, in parallel and adds them in order. */
 static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
 {
     int n = (int)(to - from);
@@ -105,7 +105,7 @@ static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
         p->o->progress(to, p->d->n, p->o->arg);
 }
 
-/* A container of samples [from, to), unless it is there. */
+/* Makes the container of samples [from, to), unless it is there. */
 static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t to)
 {
     const struct pack_format *format = p->o->format;

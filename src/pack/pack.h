@@ -4,8 +4,8 @@
  *
  * A container is made in OUT/.packing and moved to its place when it is whole. Called
  * again after the program was killed, pack_split keeps those that are there and goes on
- * after them; whoever calls it sees to it that they are of the same data set and made in
- * the same way (pack_manifest).
+ * after them; the caller makes sure that they are of the same data set and made in the
+ * same way (the manifest of cmd/pack.c).
  *
  * Samples keep their order. A sample that cannot be read is left out with a line in the
  * log, or ends the program.
@@ -20,7 +20,7 @@ struct pack_options {
     const struct pack_format *format;
     struct pack_encoding encoding;
     const char *out; /* the folder; it exists */
-    int64_t shard;   /* samples of a container; 0: all of the split */
+    int64_t shard;   /* samples per container; 0: all of the split */
     int threads;
     bool fail; /* the first sample that cannot be read ends the program */
     void (*progress)(int64_t done, int64_t total, void *arg); /* or NULL */
@@ -28,8 +28,9 @@ struct pack_options {
 };
 
 struct pack_result {
-    int64_t samples, left_out, kept; /* written, damaged, and there already */
-    int64_t bytes;                   /* of images and label maps, as they were written */
+    /* Samples: written; damaged and left out; in containers that were there already. */
+    int64_t samples, left_out, kept;
+    int64_t bytes; /* of images and label maps, as they were written */
     int containers;
 };
 

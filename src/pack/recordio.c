@@ -41,7 +41,8 @@ static void part(struct pack_file *out, enum record_kind kind, const void *data,
     pack_file_pad(out, 4);
 }
 
-/* Cut in two where the magic stands on a multiple of 4. */
+/* A record is cut where the magic number stands at a multiple of 4 bytes; the number is
+ * left out, and the reader puts it back between the parts. */
 static void record(struct pack_file *out, const struct record_head *h, const void *data,
                    size_t len)
 {

@@ -1,6 +1,6 @@
 /*
- * Swin's layout: SPLIT.zip, whose members are not compressed, as images are, and
- * SPLIT_map.txt with "CLASS/KEY.jpg<tab>LABEL" for each. Samples with label maps are
+ * Swin's layout: SPLIT.zip, whose members are stored, as images are compressed already,
+ * and SPLIT_map.txt with "CLASS/KEY.jpg<tab>LABEL" for each. Samples with label maps are
  * named as in a tar, and have no map.
  */
 #include <archive.h>
@@ -37,7 +37,8 @@ static void *zip_create(const char *dir, const char *stem, int64_t first)
     return z;
 }
 
-/* A folder's name; what no name may hold becomes '_'. */
+/* The folder of a sample's class, on the heap; what the map or Swin's reader would take
+ * for something else becomes '_'. */
 static char *folder_name(const struct pack_sample *s)
 {
     char *name = s->class_name ? xstrdup(s->class_name) : xasprintf("%d", s->label);
