@@ -8,7 +8,9 @@
 #include "page/assets.h"
 #include "page/html.h"
 
+/* The SVG and its margins, in its units. */
 enum { WIDTH = 560, HEIGHT = 250, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 26 };
+/* Points per curve and steps per axis, about; so many points or fewer get dots. */
 enum { POINTS = 400, TICKS = 5, DOT_BELOW = 3 };
 
 struct axes {
@@ -16,13 +18,13 @@ struct axes {
     bool log;
 };
 
-/* Losses of a run that diverges grow beyond what an axis can show. */
+/* False: NaN, infinite, or beyond what an axis can show, as losses of a diverged run. */
 static bool is_usable(double y)
 {
     return fabs(y) < 1e100;
 }
 
-/* Means of neighbours where there are more points than a screen has columns. */
+/* At most POINTS points of a curve, each the mean of neighbours. */
 struct thin {
     double *x, *y;
     int n;
@@ -69,7 +71,7 @@ static void widen(struct axes *a, const struct thin *t, bool *any, bool *positiv
     }
 }
 
-/* 1, 2 or 5 times a power of ten. */
+/* The least of 1, 2 or 5 times a power of ten that is not below `rough`. */
 static double round_step(double rough)
 {
     double power = pow(10, floor(log10(rough))), part = rough / power;

@@ -6,14 +6,14 @@
 #include "page/html.h"
 #include "page/page.h"
 
-enum { MOST_CELLS = 64 }; /* classes of which the whole matrix is drawn */
+enum { MOST_CELLS = 64 }; /* a matrix of more classes is not drawn */
 
 static void add_cell(struct strbuf *s, const struct table *t, int row, int column,
                      double all)
 {
     double n = table_number(t, row, column), part = all > 0 && n > 0 ? n / all : 0;
 
-    /* The square root, as small shares are what one looks for. */
+    /* The square root of the share: confusions, which one looks for, are small shares. */
     strbuf_addf(s, "<td style=\"background:rgba(var(--heat),%.2f)%s\" title=\"",
                 sqrt(part) * 0.95, part > 0.3 ? ";color:var(--bg)" : "");
     html_addf(s, "%s taken for %s: %.0f, %.1f %%", table_cell(t, row, 0),

@@ -14,7 +14,7 @@ static const char *const columns[] = {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-/* The keys in which the runs differ, but for their names. */
+/* The keys in which the runs differ, without those that only name a run. */
 struct keys {
     const char **key;
     int n, cap;

@@ -1,4 +1,4 @@
-/* The curves of a page, a row each. */
+/* The charts of a page: one row of a table per chart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,9 +6,9 @@
 #include "page/chart.h"
 #include "page/page.h"
 
-enum { PARTS = 5 };
+enum { PARTS = 5 }; /* curves of a chart, at most */
 
-/* Series over each other in one chart; those that a run does not have are left out. */
+/* The curves that share a chart; a series that a run does not have is left out. */
 static const struct {
     const char *title, *unit;
     bool logarithmic;
@@ -38,7 +38,8 @@ static const struct {
 };
 enum { CHARTS = sizeof(charts) / sizeof(*charts) };
 
-/* Of several runs a curve is one part of one of them, and has the colour of the run. */
+/* Of one run, each part has a colour; of several, each run has one, and parts differ in
+ * dashes. */
 static void add_chart(struct strbuf *s, int which, const struct page_run *r, int n)
 {
     struct curve *c = xcalloc((size_t)n * PARTS, sizeof(*c));

@@ -10,9 +10,9 @@
 #include "page/html.h"
 #include "page/page.h"
 
-enum { MOST = 12, QUALITY = 85 };
+enum { MOST = 12 /* images of a kind */, QUALITY = 85 /* of JPEGs */ };
 
-/* A file as it is, with a caption. False: it is not there. */
+/* A JPEG file as it is, with a caption. False: it is not there. */
 static bool add_file(struct strbuf *s, const char *path, const char *caption)
 {
     size_t len;
@@ -31,7 +31,7 @@ static bool add_file(struct strbuf *s, const char *path, const char *caption)
     return true;
 }
 
-/* worst.csv and worst_00.jpg, ... of the same order. */
+/* Rows of worst.csv, the images of which are worst_00.jpg and so on. How many. */
 static int add_worst(struct strbuf *s, const struct page_run *r)
 {
     const struct table *t = &r->worst;
@@ -51,7 +51,7 @@ static int add_worst(struct strbuf *s, const struct page_run *r)
     return n;
 }
 
-/* A PNG as a JPEG, which is a tenth of it. */
+/* A PNG, converted to a JPEG of about a tenth of its bytes. False: it cannot be read. */
 static bool add_png(struct strbuf *s, const char *path, const char *caption)
 {
     struct image_decoder *d = image_decoder_new(NULL);
@@ -84,7 +84,7 @@ static bool add_png(struct strbuf *s, const char *path, const char *caption)
 
 static const char epoch_start[] = "epoch";
 
-/* The last epoch that has images: epoch003_0.png. -1: none. */
+/* The last epoch with files such as epoch003_0.png; -1: none. */
 static long last_epoch(char *const *name, int n)
 {
     long last = -1;

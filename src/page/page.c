@@ -75,7 +75,7 @@ static void add_cards(struct strbuf *s, const struct page_run *r)
     }
 }
 
-/* Seconds, and bytes, of the result and of derived.yaml. */
+/* Numbers of result.json: bytes or seconds. */
 static const struct {
     const char *key, *name;
     bool bytes;

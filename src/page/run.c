@@ -47,7 +47,7 @@ static void add_point(struct page_run *r, const char *name, double x, const json
     s->y[s->n++] = json_is_number(v) ? json_number_value(v) : (double)NAN;
 }
 
-/* All numbers of a line but those that say where it is. */
+/* All numbers of a line but seq, step and epoch, which say where it belongs. */
 static void add_line(struct page_run *r, const json_t *line)
 {
     const char *kind = json_string_value(json_object_get(line, "kind")), *key;
@@ -90,7 +90,7 @@ static bool read_metrics(struct page_run *r, struct strbuf *why)
         if (why->len)
             break;
     }
-    free(text); /* a line without an end is being written */
+    free(text); /* a last line without newline, still being written, was not read */
     return !why->len;
 }
 

@@ -12,10 +12,11 @@
 #include "io/json.h"
 #include "page/table.h"
 
-/* A number of metrics.jsonl as it goes: "train/loss", "val/val_top1". */
+/* One number of metrics.jsonl over the run; its name is KIND/KEY: "train/loss",
+ * "val/val_top1". */
 struct page_series {
     char *name;
-    double *x, *y; /* updates; NaN: null */
+    double *x, *y; /* x: the update; y: the value, NaN for null */
     int n, cap;
 };
 
@@ -28,11 +29,11 @@ struct page_run {
     struct table settings, model;    /* settings.csv, model.csv */
     struct table epochs;             /* summary.csv */
     struct table classes, confusion; /* report/ */
-    struct table worst;
+    struct table worst;              /* report/worst.csv */
 };
 
 bool page_run_is(const char *dir); /* has it metrics.jsonl? */
-/* False, with the reason, if metrics.jsonl cannot be read. `name` is what it is called. */
+/* False, with the reason, if metrics.jsonl cannot be read. `name`: what pages call it. */
 bool page_run_read(struct page_run *r, const char *dir, const char *name,
                    struct strbuf *why);
 void page_run_release(struct page_run *r);
@@ -40,7 +41,7 @@ void page_run_release(struct page_run *r);
 const struct page_series *page_run_series(const struct page_run *r, const char *name);
 /* Of result.json; NaN: not there. */
 double page_run_number(const struct page_run *r, const char *key);
-/* "top1" or "miou": what decides between its checkpoints. */
+/* "top1" or "miou": the score by which its best checkpoint is chosen. */
 const char *page_run_score(const struct page_run *r);
 /* Its best, of the weights or their EMA, and the last loss of training; NaN: none. */
 double page_run_best(const struct page_run *r);

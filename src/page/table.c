@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-/* Reads a cell in place and ends it; *c is then after it, and what ended it comes back. */
+/* Ends the cell at *c with a NUL, in place, and moves *c after it. Returns the character
+ * that ended it: a comma, a newline or NUL. */
 static char take_cell(char **c, const char **cell)
 {
     char *to = *c, *from = *c, end;
