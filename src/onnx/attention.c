@@ -1,7 +1,8 @@
 /*
- * Attention and mixing within windows. A map [B,H,W,...] is rolled, padded and cut into
- * windows [B, windows, heads, tokens, head]; scores are [B, windows, heads, tokens,
- * tokens], and biases and masks, which do not depend on the image, are added to them.
+ * Attention, and mixing of tokens (Swin-MLP), within windows. A map [B,H,W,...] is
+ * rolled, padded and cut into windows [B, windows, heads, tokens, head], where `head` is
+ * the number of features per head. Scores are [B, windows, heads, tokens, tokens]; biases
+ * and masks, which do not depend on the image, are added to them.
  */
 #include <math.h>
 
@@ -12,7 +13,7 @@
 #include "ops/window_attention.h"
 #include "ops/window_mix.h"
 
-/* Axis `axis` of `len`: what was at `by` comes first. */
+/* Rolls axis `axis`, of length `len`: element `by` comes first. */
 static const char *roll(struct convert *c, const char *v, int axis, int64_t by,
                         int64_t len)
 {
@@ -23,7 +24,7 @@ static const char *roll(struct convert *c, const char *v, int axis, int64_t by,
                                   convert_slice(c, v, axis, 0, by, 1)));
 }
 
-/* Zeros around the map, to whole windows. */
+/* Zeros around the map [B, height, width, C], up to whole windows. */
 static const char *pad(struct convert *c, const char *v, const struct window_grid *g)
 {
     const int64_t below = g->rows * g->window_h - g->height - g->pad_top;
@@ -33,7 +34,7 @@ static const char *pad(struct convert *c, const char *v, const struct window_gri
         c, v, 4, (const int64_t[]){0, g->pad_top, g->pad_left, 0, 0, below, right, 0});
 }
 
-/* And back. */
+/* Cuts off what pad() added. */
 static const char *unpad(struct convert *c, const char *v, const struct window_grid *g)
 {
     if (g->rows * g->window_h != g->height)
@@ -57,7 +58,8 @@ static const char *to_map(struct convert *c, const char *v, const struct window_
                                         (int64_t)heads * head));
 }
 
-/* A padded token's features are `bias`: added where the map has none. */
+/* Adds the node's WINDOW_ATTENTION_PAD input (the bias of q, k and v), if it has one, to
+ * the padded tokens, which are zero in v [B, H, W, C]; they lie below and right. */
 static const char *add_padding(struct convert *c, const struct node *n, const char *v,
                                const struct window_grid *g)
 {
@@ -82,7 +84,7 @@ static const char *add_padding(struct convert *c, const struct node *n, const ch
                            convert_value(c, n->in[slot])))));
 }
 
-/* q, k and v, each [B, windows, heads, tokens, head] */
+/* Cuts v [B, H, W, 3 C] into q, k and v, each [B, windows, heads, tokens, head]. */
 static void split(struct convert *c, const char *v, const struct window_attention_size *s,
                   const char *part[3])
 {
@@ -101,7 +103,8 @@ static void split(struct convert *c, const char *v, const struct window_attentio
     }
 }
 
-/* Divided by its norm, if that is not next to nothing. */
+/* v divided by its L2 norm over the last dim, which counts as 1e-12 at least: as
+ * torch.nn.functional.normalize. */
 static const char *unit(struct convert *c, const char *v)
 {
     const int64_t last = -1;
@@ -113,7 +116,8 @@ static const char *unit(struct convert *c, const char *v)
     return onnx_node(c->x, "Div", ONNX_IN(v, norm));
 }
 
-/* scale q k^T */
+/* scale q k^T; with WINDOW_ATTENTION_LOGIT_SCALE (Swin v2) the cosines of q and k, times
+ * exp(min(logit scale, log 100)). */
 static const char *scores(struct convert *c, const struct node *n, const char *q,
                           const char *k)
 {
@@ -135,7 +139,7 @@ static const char *scores(struct convert *c, const struct node *n, const char *q
                      ONNX_IN(onnx_node(c->x, "MatMul", ONNX_IN(unit(c, q), k)), scale));
 }
 
-/* The table's row for each pair of tokens: [heads, tokens, tokens]. */
+/* Adds to the scores z the table's row of each token pair, [heads, tokens, tokens]. */
 static const char *position_bias(struct convert *c, const struct node *n, const char *z,
                                  const struct window_attention_size *s)
 {
@@ -160,8 +164,8 @@ static const char *position_bias(struct convert *c, const struct node *n, const 
     return onnx_node(c->x, "Add", ONNX_IN(z, bias));
 }
 
-/* -100 between tokens that only the roll made neighbours: [windows, 1,
- * tokens, tokens]. */
+/* Adds to the scores z -100 between tokens that only the roll made neighbours:
+ * [windows, 1, tokens, tokens]. */
 static const char *roll_mask(struct convert *c, const struct node *n, const char *z,
                              const struct window_attention_size *s)
 {

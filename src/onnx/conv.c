@@ -1,4 +1,4 @@
-/* Convolutions, linear layers, and batch norms in them or after them. */
+/* Convolutions, linear layers, and batch norms, folded into convolutions or not. */
 #include <math.h>
 
 #include "graph/kernel.h"
@@ -8,7 +8,7 @@
 #include "ops/image.h"
 #include "ops/linear.h"
 
-/* The batch norm that alone reads the result of a convolution, or NULL. */
+/* The batch norm to fold into convolution n, whose result only it reads; or NULL. */
 static const struct node *folded(const struct convert *c, const struct node *n)
 {
     const struct node *r = c->fold_bn ? tensor_only_reader(c->g, n->out[0]) : NULL;
@@ -18,7 +18,7 @@ static const struct node *folded(const struct convert *c, const struct node *n)
                : NULL;
 }
 
-/* y = scale x + shift, for each channel. */
+/* A batch norm of inference as y = scale x + shift, per channel. */
 static void affine(struct convert *c, const struct node *bn, double *scale, double *shift)
 {
     const struct batchnorm_attrs *a = bn->attrs;
@@ -34,8 +34,8 @@ static void affine(struct convert *c, const struct node *bn, double *scale, doub
 }
 
 /*
- * The weights and bias of a convolution with its batch norm in them, under the names of
- * the convolution; dim `out` of the weights are the channels of the result.
+ * The weights and bias of a convolution with its batch norm folded in, under the names of
+ * the convolution; `out`: the dim of the weights that counts the channels of the result.
  */
 static void fold(struct convert *c, const struct tensor *w, const struct tensor *b,
                  const struct node *bn, int out, const char *name[2])
@@ -59,7 +59,7 @@ static void fold(struct convert *c, const struct tensor *w, const struct tensor 
         ONNX_FLOAT, 1, &channels, bias);
 }
 
-/* Weights and bias (NULL: none), alone or with a batch norm in them. */
+/* Weights and bias (NULL: none), with the batch norm folded in, if there is one. */
 static void parameters(struct convert *c, const struct node *n, const struct tensor *w,
                        const struct tensor *b, int out, const char *name[2])
 {
@@ -98,7 +98,8 @@ const char *convert_conv2d(struct convert *c, const struct node *n)
     return y;
 }
 
-/* What is missing of the size that a transposed convolution would have by itself. */
+/* output_padding: by how many pixels `out` exceeds the size that a transposed convolution
+ * has by itself. */
 static int64_t missing(int64_t out, int64_t in, int stride, int pad, int kernel,
                        int dilation)
 {
@@ -125,7 +126,7 @@ const char *convert_conv_transpose2d(struct convert *c, const struct node *n)
     return y;
 }
 
-/* One that a convolution has taken in is what that made. */
+/* A batch norm that was folded into its convolution adds no node. */
 const char *convert_batchnorm(struct convert *c, const struct node *n)
 {
     const struct batchnorm_attrs *a = n->attrs;

@@ -14,11 +14,12 @@ struct convert {
     struct arena *mem; /* the model's */
     const struct graph *g;
     const float *flat;  /* weights and buffers, as graph/flat.h lays them out */
-    const char **value; /* of each tensor, by id; NULL: not yet */
+    const char **value; /* ONNX name of each tensor, by id; NULL: not yet */
     bool fold_bn;
 };
 
-/* Appends the nodes of one node of the graph; the value of its first output. */
+/* Appends the ONNX nodes for one node of the graph. Returns the value (its name) of the
+ * first output. */
 typedef const char *convert_fn(struct convert *c, const struct node *n);
 
 struct convert_row {
@@ -36,11 +37,11 @@ float *convert_weights(struct convert *c, const struct tensor *t);
 
 const char *convert_transpose(struct convert *c, const char *v, int n,
                               const int64_t *perm);
-/* 0: the dim of v that stands there; -1: what is left. */
+/* In dim, 0 keeps the dim that v has there, and -1 is what is left, as in Reshape. */
 const char *convert_reshape(struct convert *c, const char *v, int n, const int64_t *dim);
 const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
                           int64_t to, int64_t step);
-/* Zeros in front of and after each dim: begin[0..n), end[0..n). */
+/* Zeros before and after each of n dims: amount[0..n) before, amount[n..2n) after. */
 const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *amount);
 const char *convert_concat(struct convert *c, int axis, const char *const *in);
 const char *convert_to_tokens(struct convert *c, const char *v); /* NCHW -> NHWC */
@@ -52,10 +53,10 @@ const char *convert_to_image(struct convert *c, const char *v);
         __VA_ARGS__                                                                      \
     }
 
-/* The attributes of a convolution, of the last node. */
+/* Gives the last node the attributes of a convolution: kernel, strides, pads, ... */
 struct conv2d_attrs;
 void convert_windows(struct convert *c, const struct conv2d_attrs *a);
-/* x w^T + b; `matrix`: x has two dims; b may be NULL. */
+/* x w^T + b over the last dim; `matrix`: x has two dims; b may be NULL. */
 const char *convert_dense(struct convert *c, const char *x, const char *w, const char *b,
                           bool matrix);
 

@@ -1,6 +1,6 @@
 /*
- * Layers in 8 bits as QDQ: what is quantized is dequantized again in front of an
- * operator in floats, and runtimes make one operator in 8 bits of the three.
+ * Layers in 8 bits as QDQ: what is quantized is dequantized again before an operator in
+ * fp32, and runtimes make one operator in 8 bits of the three.
  */
 #include "ops/quantize.h"
 #include "onnx/convert.h"
@@ -9,7 +9,7 @@
 #include "ops/linear.h"
 #include "ops/qlayer.h"
 
-/* The scale of an input is a scalar there. */
+/* In ONNX the scale of an input is a scalar, in the graph a vector of one. */
 static const char *input_scale(struct convert *c, const struct tensor *scale)
 {
     const char **value = &c->value[scale->id];

@@ -1,4 +1,4 @@
-/* Ops that a net has in inference, one row each; ops/table.h lists all. */
+/* The ops of inference, one row each; ops/table.h lists all ops. */
 #include "onnx/convert.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"

@@ -5,7 +5,7 @@
  *   struct onnx *x = onnx_new("resnet50");
  *   onnx_layer(x, "fc");                                names the nodes that follow
  *   const char *y = onnx_node(x, "Gemm", ONNX_IN(in, w, b));
- *   onnx_int(x, "transB", 1);                           of the last node
+ *   onnx_int(x, "transB", 1);                           attribute of the last node
  *   onnx_input(x, "input", 4, dim); onnx_output(x, y, "logits", 2, dim);
  *   if (onnx_write(x, path, &why)) ...
  *   onnx_free(x);
@@ -33,7 +33,8 @@ void onnx_free(struct onnx *x);
 
 struct arena *onnx_arena(struct onnx *x); /* memory that lives as long as the model */
 
-/* Nodes. The inputs end with NULL; "" is one that is left out. */
+/* Nodes: onnx_node() returns the name of its output. The inputs end with NULL; "" stands
+ * for an optional one that is left out. The attributes are those of the last node. */
 #define ONNX_IN(...) ((const char *const[]){__VA_ARGS__, NULL})
 void onnx_layer(struct onnx *x, const char *layer);
 const char *onnx_node(struct onnx *x, const char *op, const char *const *in);
@@ -44,7 +45,7 @@ void onnx_float(struct onnx *x, const char *name, float value);
 /* Initializers. `data` is not copied. A name that is taken is a BUG. */
 const char *onnx_tensor(struct onnx *x, const char *name, enum onnx_type type, int ndim,
                         const int64_t *dim, const void *data);
-/* Constants: equal ones are one. `n` elements in a vector. */
+/* Constants, of which equal ones share an initializer. onnx_int64s: a vector of n. */
 const char *onnx_int64s(struct onnx *x, int n, const int64_t *value);
 const char *onnx_scalar(struct onnx *x, float value);
 const char *onnx_zero_byte(struct onnx *x, bool is_unsigned); /* a scalar */
@@ -56,7 +57,7 @@ void onnx_output(struct onnx *x, const char *from, const char *name, int ndim,
                  const int64_t *dim);
 void onnx_meta(struct onnx *x, const char *key, const char *value);
 
-/* Appears whole or not at all. -1 with the reason appended. */
+/* The file appears whole or not at all. Returns -1 with the reason appended. */
 int onnx_write(const struct onnx *x, const char *path, struct strbuf *why);
 
 #endif
