@@ -12,9 +12,10 @@
 #include "base/log.h"
 #include "io/json.h"
 
+/* Which lines of a file that is continued are kept: the header and rows up to `last`. */
 struct cut {
     const char *path, *header;
-    int64_t last, seen;
+    int64_t last, seen; /* seen: lines */
 };
 
 static bool keep_line(const char *line, void *arg)
@@ -87,7 +88,8 @@ static void add_number(struct strbuf *line, double value)
         json_add_double(line, value);
 }
 
-/* A row of the file with what is known of it now. */
+/* Appends a row of the file, with the values that are known (not NaN) in place of its
+ * own. */
 static void amend_row(struct strbuf *to, const char *row, const double *value, int columns)
 {
     for (int i = 0; i < columns; i++) {
@@ -120,7 +122,7 @@ void csv_amend(struct csv *c, const double *value)
         }
         header = false;
     }
-    if (found) { /* a new file takes its place: what is added goes there */
+    if (found) { /* the file is replaced, so rows to come need it opened again */
         if (atomic_write_file(path, all.buf, all.len))
             log_warning("cannot write '%s': %s", path, strerror(errno));
         lines_close(&c->lines);

@@ -1,11 +1,11 @@
-/* One handler per group of opcodes; the table after them says which. */
+/* One handler per group of opcodes; `opcode`, after them, is the table. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "io/pickle_stack.h"
 
-/* ---- handlers: `arg` is the table's ---- */
+/* ---- handlers: `arg` is that of the opcode in the table ---- */
 
 static void op_proto(struct pickle_reader *r, int arg)
 {
@@ -14,7 +14,7 @@ static void op_proto(struct pickle_reader *r, int arg)
         pickle_fail(r, "it has a protocol above 5");
 }
 
-/* Frames only tell how far to read ahead. */
+/* The length of a frame, of use only to who reads from a stream. */
 static void op_frame(struct pickle_reader *r, int arg)
 {
     (void)arg;
@@ -32,7 +32,7 @@ static void op_bool(struct pickle_reader *r, int arg)
     pickle_push(r, pickle_new(r, PICKLE_BOOL))->number = arg;
 }
 
-/* `arg` bytes; four have a sign. */
+/* An int of `arg` bytes; that of four is signed. */
 static void op_int(struct pickle_reader *r, int arg)
 {
     uint64_t v = pickle_take_int(r, arg);
@@ -41,7 +41,7 @@ static void op_int(struct pickle_reader *r, int arg)
         arg == 4 ? (int32_t)v : (int64_t)v;
 }
 
-/* Two's complement, its length in `arg` bytes. */
+/* An int in two's complement, little-endian, after its length in `arg` bytes. */
 static void op_long(struct pickle_reader *r, int arg)
 {
     uint64_t len = pickle_take_int(r, arg), v = 0;
@@ -60,7 +60,7 @@ static void op_long(struct pickle_reader *r, int arg)
     pickle_push(r, pickle_new(r, PICKLE_INT))->number = (int64_t)v;
 }
 
-/* Big-endian. */
+/* A double, big-endian. */
 static void op_float(struct pickle_reader *r, int arg)
 {
     uint64_t v = pickle_take_int(r, arg);
@@ -78,7 +78,7 @@ static void add_string(struct pickle_reader *r, enum pickle_kind kind, int bytes
         pickle_set_text(r, pickle_push(r, pickle_new(r, kind)), s, len);
 }
 
-/* Its length in `arg` bytes; Python 2's strings, too. */
+/* A str after its length in `arg` bytes; also a string of Python 2. */
 static void op_text(struct pickle_reader *r, int arg)
 {
     add_string(r, PICKLE_TEXT, arg);
@@ -101,7 +101,7 @@ static void op_mark(struct pickle_reader *r, int arg)
     r->mark[r->nmark++] = r->n;
 }
 
-/* What is above the mark, as a list, a tuple or a dict. */
+/* What is above the mark as a list, a tuple or a dict: `arg` is the kind. */
 static void op_gather(struct pickle_reader *r, int arg)
 {
     size_t from = pickle_pop_mark(r), to = r->n;
@@ -127,7 +127,8 @@ static void op_tuple(struct pickle_reader *r, int arg)
     pickle_push(r, v);
 }
 
-/* Items [from, end of the stack) go to the value below; an object does not keep them. */
+/* Moves items [from, end of the stack) to the value below them; `pairs`: keys and values.
+ * An object does not keep them. */
 static void extend(struct pickle_reader *r, size_t from, bool pairs)
 {
     size_t end = r->n;
@@ -146,7 +147,7 @@ static void extend(struct pickle_reader *r, size_t from, bool pairs)
         pickle_fail(r, "something is put into a value that holds nothing");
 }
 
-/* All above the mark; `arg`: pairs. */
+/* All above the mark go to the value below it; `arg`: they are keys and values. */
 static void op_extend(struct pickle_reader *r, int arg)
 {
     size_t from = pickle_pop_mark(r);
@@ -155,7 +156,7 @@ static void op_extend(struct pickle_reader *r, int arg)
         extend(r, from, arg);
 }
 
-/* The last one or, `arg`, two. */
+/* The last value or, if `arg`, the last key and value go to the one below. */
 static void op_append(struct pickle_reader *r, int arg)
 {
     size_t n = arg ? 2 : 1, bottom = r->nmark ? r->mark[r->nmark - 1] : 0;
@@ -271,7 +272,7 @@ static struct pickle_value *ordered_dict(struct pickle_reader *r,
     return d;
 }
 
-/* A call: function and arguments, and named ones if `arg`. */
+/* A call: a function and its arguments; `arg`: also named ones, which are dropped. */
 static void op_call(struct pickle_reader *r, int arg)
 {
     struct pickle_value *args, *what, *v;

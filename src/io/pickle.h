@@ -1,14 +1,14 @@
 /*
- * Python's pickles as data. Nothing in them is called or built: what a pickle would make
- * of a class or a function is an object of which we only keep what is called and with
- * which arguments. Protocols 2 to 5 (PEP 307, 3154, 574; the opcodes are those of
+ * Python's pickles as data. Nothing in them is called or built: where a pickle calls a
+ * class or a function, we keep an object that says what is called and with which
+ * arguments. Protocols 2 to 5 (PEP 307, 3154, 574; the opcodes are those of
  * CPython's Lib/pickletools.py), without buffers outside of the stream.
  *
  *   struct pickle p;
  *   if (pickle_read(&p, data, len, &why)) ...      p.root, p.used
  *   pickle_release(&p);                            also after a failed read
  *
- * Values may contain themselves, as Python's may: who walks down them counts the depth.
+ * Values may contain themselves, as in Python: code that descends must limit the depth.
  */
 #ifndef IO_PICKLE_H
 #define IO_PICKLE_H
@@ -54,7 +54,7 @@ struct pickle_value {
 struct pickle {
     struct arena mem;
     const struct pickle_value *root;
-    size_t used;                     /* bytes of the data */
+    size_t used;                     /* bytes of the data that were read */
     const struct pickle_value **ref; /* every PICKLE_REF, as they come */
     size_t nref, ref_cap;
 };

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 
-enum { VALUES = 1 << 24 };
+enum { VALUES = 1 << 24 }; /* of one pickle, at most: keeps memory bounded */
 
 void pickle_fail(struct pickle_reader *r, const char *wrong)
 {
@@ -14,7 +14,7 @@ void pickle_fail(struct pickle_reader *r, const char *wrong)
 
 /* ---- bytes ---- */
 
-/* The next n bytes; NULL: there are not so many. */
+/* The next n bytes, in place; NULL, with a fault noted: there are not so many. */
 const uint8_t *pickle_take(struct pickle_reader *r, uint64_t n)
 {
     const uint8_t *at = r->at;
@@ -70,7 +70,7 @@ struct pickle_value *pickle_push(struct pickle_reader *r, struct pickle_value *v
     return v;
 }
 
-/* NULL: there is none, or none above the last mark. */
+/* NULL, with a fault noted: there is none, or none above the last mark. */
 struct pickle_value *pickle_pop(struct pickle_reader *r)
 {
     if (r->n <= (r->nmark ? r->mark[r->nmark - 1] : 0)) {
@@ -111,7 +111,7 @@ void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void
         memcpy(v->text.s, s, len);
 }
 
-/* The height of the stack at the last mark, which is gone then. */
+/* Removes the last mark. Returns the height of the stack there. */
 size_t pickle_pop_mark(struct pickle_reader *r)
 {
     if (r->nmark)
@@ -124,7 +124,7 @@ void pickle_memo_put(struct pickle_reader *r, uint64_t i)
 {
     struct pickle_value *v = pickle_top(r);
 
-    /* Each entry takes a byte at least, so no index is larger. */
+    /* Each entry takes a byte of the pickle at least, so a larger index is a fault. */
     if (i >= (uint64_t)(r->end - r->start)) {
         pickle_fail(r, "an entry of its memo is out of range");
         return;

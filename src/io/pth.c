@@ -8,11 +8,11 @@
 
 /* ---- tensors ---- */
 
-/* What torch._utils has to make tensors, and where its arguments are. */
+/* The functions of torch._utils that make tensors, and where their arguments are. */
 static const struct rebuild {
     const char *name;
-    int dtype;   /* of an untyped storage; 0: none */
-    int wrapped; /* the argument that is another call, plus one; 0: none */
+    int dtype;   /* index of the argument that is the dtype; 0: it is the storage's */
+    int wrapped; /* 1 + index of the argument that is another such call; 0: none */
 } rebuild[] = {
     {"torch._utils _rebuild_tensor", 0, 0},
     {"torch._utils _rebuild_tensor_v2", 0, 0},
@@ -53,7 +53,7 @@ static const struct pickle_value *tensor_call(const struct pickle_value *v,
     return NULL;
 }
 
-/* Types that have no storage of their own. */
+/* The dtype of a tensor on an untyped storage: above all those that have no typed one. */
 static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype)
 {
     static const struct {
@@ -79,8 +79,8 @@ static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype
     return false;
 }
 
-/* A tuple of numbers that are not negative; their count, -1: it is none, or has more than
- * SAFETENSORS_MAX_DIMS, -2: one is negative. */
+/* Copies a tuple of ints to `to`. Returns how many; -1: it is none, or has more than
+ * SAFETENSORS_MAX_DIMS; -2: one is negative. */
 static int numbers(const struct pickle_value *v, int64_t *to)
 {
     if (!v || v->kind != PICKLE_TUPLE || v->item.n > SAFETENSORS_MAX_DIMS)
@@ -95,7 +95,8 @@ static int numbers(const struct pickle_value *v, int64_t *to)
     return (int)v->item.n;
 }
 
-/* Its elements and the last of them, counted from the view's first; false: too many. */
+/* How many elements a view has, and the index in the storage of the last, counted from
+ * its first. False: they overflow. */
 static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
                    int64_t *elements, int64_t *last)
 {
@@ -114,7 +115,8 @@ static bool extent(const struct safetensors_tensor *t, const struct pth_view *v,
     return true;
 }
 
-/* NULL, or why it is no tensor that we read. */
+/* Fills t and view from the arguments of a call. Returns NULL, or why it is no tensor
+ * that we read. */
 static const char *parse_tensor(const struct pth *p, const struct pickle_value *args,
                                 const struct rebuild *how, struct safetensors_tensor *t,
                                 struct pth_view *view)
@@ -153,7 +155,7 @@ static const char *parse_tensor(const struct pth *p, const struct pickle_value *
 
 /* ---- the state dict in what was saved ---- */
 
-/* Is it a whole module, or something else that only Python can make? */
+/* Is v a whole module, or something else that only Python can make? */
 static bool only_python(const struct pickle_value *v)
 {
     const struct rebuild *how;
@@ -188,7 +190,8 @@ static bool has_tensors(const struct pickle_value *d)
     return false;
 }
 
-/* The one dict of tensors in d, whatever its name is; none: d; NULL: more than one. */
+/* The only dict of tensors in d, whatever its name; d if there is none. NULL, with the
+ * reason: there are several. */
 static const struct pickle_value *
 only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
 {
@@ -212,7 +215,8 @@ only_state_dict(struct pth *p, const struct pickle_value *d, struct strbuf *why)
     return found;
 }
 
-/* A tensor of another kind: sparse, quantized. */
+/* The function that makes a tensor of a kind that is not read (sparse, quantized), or
+ * NULL. */
 static const char *torch_object(const struct pickle_value *v)
 {
     const char *name;
@@ -253,7 +257,7 @@ static int add_tensor(struct pth *p, const char *name, const struct pickle_value
                               PTH_FILE_TIMES);
 }
 
-/* "torch.nn.modules.container.Sequential" */
+/* Appends the class of an object: "torch.nn.modules.container.Sequential". */
 static void add_class(struct strbuf *s, const struct pickle_value *object)
 {
     const struct pickle_value *class = pickle_item(object, 0);
@@ -267,13 +271,13 @@ static void add_class(struct strbuf *s, const struct pickle_value *object)
         *c = '.';
 }
 
-/* The state of an optimizer, as its state_dict() has it. */
+/* Is d what the state_dict() of an optimizer returns? */
 static bool is_optimizer(const struct pickle_value *d)
 {
     return pickle_get(d, "state") && pickle_get(d, "param_groups");
 }
 
-/* What it is that is no dict of tensors. */
+/* Appends what d, which is no dict of tensors, is instead. */
 static void add_what(struct strbuf *s, const struct pickle_value *d)
 {
     static const char *const kinds[] = {
@@ -372,7 +376,7 @@ static bool row_major(const struct safetensors_tensor *t, const struct pth_view 
     return true;
 }
 
-/* Elements of `each` bytes from their places to rows. */
+/* Copies elements of `each` bytes from a strided view to row-major order. */
 static void gather(const struct safetensors_tensor *t, const struct pth_view *v,
                    size_t each, const char *from, char *to)
 {

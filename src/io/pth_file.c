@@ -58,7 +58,7 @@ static uint64_t entry_size(const struct pth_file *f, int64_t i)
     return zip_stat_index(f->zip, (zip_uint64_t)i, 0, &st) ? 0 : st.size;
 }
 
-/* Bytes of an entry that are not in the file as they are; torch.save compresses none. */
+/* Bytes of a compressed entry when inflated; 0: it is stored, as torch.save does it. */
 static uint64_t entry_inflated(const struct pth_file *f, int64_t i)
 {
     zip_stat_t st;
@@ -81,7 +81,7 @@ static bool ends_with(const char *name, const char *end)
     return len >= n && !strcmp(name + len - n, end);
 }
 
-/* A zip archive without a pickle: what the names of its files say. */
+/* Refuses a zip archive without a pickle; says what it is, by the names of its files. */
 static int refuse_zip(const struct pth_file *f, zip_int64_t n, struct strbuf *why)
 {
     static const struct {
@@ -106,7 +106,7 @@ static int refuse_zip(const struct pth_file *f, zip_int64_t n, struct strbuf *wh
     return input_refuse(&f->in, why, "a zip archive without data.pkl, not of PyTorch");
 }
 
-/* The folder is that of data.pkl. */
+/* Sets f->folder, in which all entries lie: that of data.pkl. */
 static int find_folder(struct pth_file *f, struct strbuf *why)
 {
     static const char end[] = "data.pkl";
@@ -213,7 +213,7 @@ struct stream {
     size_t len, at;
 };
 
-/* The next pickle; whoever reads it releases it, also after a failure. */
+/* Reads the next pickle of the stream. The caller releases p, also after a failure. */
 static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle *p,
                        struct strbuf *why)
 {
@@ -227,7 +227,7 @@ static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle
     return rc;
 }
 
-/* The magic number, the version and the machine. */
+/* Checks the first three pickles of the old format: magic number, version, machine. */
 static int check_stream(const struct pth_file *f, struct stream *s, struct strbuf *why)
 {
     static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
@@ -301,7 +301,8 @@ static const struct {
     {"ComplexFloatStorage", SAFETENSORS_C64}, {"UntypedStorage", SAFETENSORS_U8},
 };
 
-/* What a reference says; false: it is none to a storage that we know. */
+/* Parses a persistent id, ('storage', type, key, device, elements, view). False: it is no
+ * reference to a storage of a type that we know. */
 static bool parse_ref(const struct pickle_value *ref, const char **key,
                       struct pth_storage *s)
 {
@@ -324,8 +325,7 @@ static bool parse_ref(const struct pickle_value *ref, const char **key,
     return false;
 }
 
-/* All storages that the pickle refers to; one of a type that we do not know is
- * not kept. */
+/* Collects the storages that the pickle refers to, without those of unknown types. */
 static int list_storages(struct pth_file *f, struct strbuf *why)
 {
     for (size_t i = 0; i < f->object.nref; i++) {

@@ -38,7 +38,8 @@ size_t safetensors_dtype_size(enum safetensors_dtype dtype)
     return dtype_table[dtype].size;
 }
 
-/* What is wrong with the length in the first bytes, and with what follows it; NULL. */
+/* What is wrong with `len`, the length of the header, or with its first byte; NULL:
+ * nothing. */
 static const char *wrong_start(const struct safetensors *s, uint64_t len)
 {
     char first;
@@ -56,7 +57,7 @@ static const char *wrong_start(const struct safetensors *s, uint64_t len)
     return wrong;
 }
 
-/* As what it is that it looks like, or else with what is wrong. */
+/* Refuses the file: says what it looks like, if that is known, or what is wrong. */
 static int refuse_start(const struct safetensors *s, const char *wrong,
                         struct strbuf *why)
 {
@@ -71,7 +72,7 @@ static int refuse_start(const struct safetensors *s, const char *wrong,
     return rc;
 }
 
-/* The header's text into s->header; sizes of both parts. */
+/* Reads the header's text into s->header and sets the sizes of header and data. */
 static int read_header(struct safetensors *s, const char *path, struct strbuf *why)
 {
     uint64_t len = 0;
@@ -107,7 +108,8 @@ static int parse_dtype(struct safetensors_tensor *t, const json_t *value)
     return -1;
 }
 
-/* NULL, or why the entry of one tensor is wrong. Checks it by itself, not its place. */
+/* Parses the entry of one tensor. Returns NULL, or what is wrong with it; whether its
+ * place fits those of others is checked later. */
 static const char *parse_tensor(struct safetensors_tensor *t, const json_t *entry)
 {
     const json_t *shape = json_object_get(entry, "shape");
@@ -189,7 +191,7 @@ static int by_offset(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* The tensors, in order, must tile the data exactly. */
+/* Sorts the tensors by offset and checks that they tile the data exactly. */
 static int check_tiling(struct safetensors *s, struct strbuf *why)
 {
     uint64_t at = 0;

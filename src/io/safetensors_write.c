@@ -18,7 +18,7 @@ void safetensors_writer_meta(struct safetensors_writer *w, const char *key,
     strmap_put(&w->meta, key, xstrdup(value));
 }
 
-/* A new item, without its data. */
+/* Adds an item, without its data. */
 static struct safetensors_writer_item *add(struct safetensors_writer *w, const char *name,
                                            enum safetensors_dtype dtype, int ndim,
                                            const int64_t *dims)
@@ -78,7 +78,8 @@ static void put_tensor(struct json_writer *json, const struct safetensors_tensor
     json_end(json);
 }
 
-/* The header with zeros for the checksum, padded so that the data begins at 64 k. */
+/* The header with zeros for the checksum, padded so that the data begins at a multiple of
+ * 64 bytes. */
 static void put_header(const struct safetensors_writer *w, struct strbuf *header)
 {
     struct json_writer json = json_writer(header);

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-enum { PENDING_MAX = 64 << 10, FLUSH_SECONDS = 120 };
+enum { PENDING_MAX = 64 << 10 /* bytes */, FLUSH_SECONDS = 120 };
 
 /* Protocol buffers: a key is field << 3 | wire type. */
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -142,7 +142,7 @@ static void put_record(struct tensorboard *t, const struct strbuf *event)
         tensorboard_flush(t);
 }
 
-/* The fields that each event begins with. Zero is a protocol buffer's default: unsaid. */
+/* The fields that each event begins with. Step 0, protobuf's default, is not written. */
 static void begin_event(struct strbuf *event, int64_t step)
 {
     struct timespec now;
@@ -227,7 +227,7 @@ static void put_double(struct strbuf *s, int field, double v)
     strbuf_add(s, &v, sizeof(v));
 }
 
-/* A hyperparameter: its kind for the experiment, its value for the run. */
+/* Adds a hyperparameter: its type to the experiment, its value to the run. */
 static void put_hparam(struct tensorboard_hparams *h, const char *name, int type,
                        struct strbuf *value)
 {
@@ -269,7 +269,7 @@ void tensorboard_hparam_text(struct tensorboard_hparams *h, const char *name,
     put_hparam(h, name, INFO_TEXT, &s);
 }
 
-/* A value without data, whose metadata are the message. */
+/* Writes a value that has no data but metadata: `message` as field `field`. */
 static void put_plugin_data(struct tensorboard *t, const char *tag, int field,
                             struct strbuf *message)
 {
@@ -307,7 +307,7 @@ void tensorboard_hparams(struct tensorboard *t, struct tensorboard_hparams *h)
     strbuf_release(&metric);
 }
 
-/* A name that no file has: two runs may start in one second. */
+/* Creates a file of a new name: two runs may start in one second. -1 with errno. */
 static int create_file(struct tensorboard *t, const char *dir)
 {
     char host[256] = "localhost";

@@ -20,14 +20,14 @@ struct weights_file {
     const char *path;
     const struct safetensors_tensor *tensor;
     size_t n;
-    const char *part; /* what of a PyTorch checkpoint they are: "state_dict_ema", or "" */
+    const char *part; /* the part of a PyTorch checkpoint: "state_dict_ema"; "": all */
     bool ours;        /* a checkpoint of trainc */
     bool torch;
     struct safetensors safetensors;
     struct pth pth;
 };
 
-/* `ema`: of a PyTorch checkpoint with an EMA of the weights, that. */
+/* `ema`: if a PyTorch checkpoint has EMA weights, those are read. */
 int weights_file_open(struct weights_file *f, const char *path, bool ema,
                       struct strbuf *why);
 void weights_file_close(struct weights_file *f);
