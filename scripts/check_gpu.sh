@@ -12,11 +12,11 @@
 #   RESULT=FILE      the one file that comes back (default check_gpu.json): the outcome of
 #                    each item with what it said, the table of speeds, and the JSON files
 #                    of trainc devices, summary and bench
-#   LIMIT=SECONDS    of all items (1500): none begins later, and one that is cut off by it
-#                    is skipped
-#   ITEM_LIMIT=SECONDS   of each item (default: its own)
+#   LIMIT=SECONDS    for all items (1500): none starts later, and one that it cuts off counts
+#                    as skipped
+#   ITEM_LIMIT=SECONDS   for each item (default: that of the table below)
 #   CIFAR10=DIR      CIFAR-10 as a folder with train/ and test/; else generated shapes
-#   PYTHON=FILE      a Python with torch, for the speeds beside (python3)
+#   PYTHON=FILE      a Python with torch, for PyTorch's speeds (python3)
 #   EMULATED=1       the emulated build: no sanitizers, few speeds, smaller runs, no limits
 #   SANITIZER=PATH   compute-sanitizer (default: from PATH or CUDA_HOME)
 #
@@ -83,7 +83,7 @@ if [ "${1:-}" = --item ]; then
   exit
 fi
 
-# name:seconds, in order of worth. Those after "measure" tell and never fail.
+# name:seconds, the most important first. Those with "measure:" report and never fail.
 table=(devices:60 descriptions:120 ops:300 ops_tf32:180 goldens:180
   step_resnet50:180 step_swin_tiny:180 measure:speed:540
   resume:120 overflow:60 steady_state:60 ema:60 gpus:120 captured_is_eager:60 deterministic:60

@@ -5,9 +5,9 @@
 
 A RUN is a run's folder, its summary.csv, or its metrics.jsonl, and may be named:
 "resnet20=output/resnet20/default". Without a name it has the folder's. From summary.csv
-come losses and accuracies (of segmentation val_acc, val_miou, ema_miou) against epoch; from
-metrics.jsonl train_loss or loss against epoch or step. With more than one run, a colour
-is a run; with one, a colour is a quantity. Standard library only.
+come losses and accuracies (for segmentation val_acc, val_miou, ema_miou) against epoch; from
+metrics.jsonl train_loss or loss against epoch or step. With several runs, each has a colour;
+with one, each quantity has. Standard library only.
 """
 import argparse
 import csv

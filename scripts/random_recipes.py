@@ -3,14 +3,14 @@
 
     scripts/random_recipes.py [--trainc ./trainc] [--device cpu] [--dir DIR] [FIRST [LAST]]
 
-Recipe n is made of seed n: optimizer, schedule, warm-up, accumulation, clipping, smoothing,
-EMA, frozen layers, a stop in the middle. Images are generated, PNGs of the network's size
-without augmentation, so both sides see the same pixels; the weights begin the same. Compared
-are each update's loss, rate and gradient norm, the scores of each validation, and the weights,
-running statistics, EMAs and moments at the end. PyTorch trains in fp64 and in fp32: what
-trainc may differ from fp64 is ten times of what PyTorch's own fp32 does, so a recipe that is
-chaotic says little. Recipes that differ are repeated from up to four other weights; one prints
-BAD only if it differs from all. Exits with 1 then.
+Recipe n is drawn with seed n: optimizer, schedule, warm-up, accumulation, clipping, smoothing,
+EMA, frozen layers, a stop in the middle. Images are generated PNGs of the network's size,
+without augmentation, so both sides see the same pixels; both start from the same weights.
+Compared are each update's loss, rate and gradient norm, the scores of each validation, and the
+weights, running statistics, EMAs and moments at the end. PyTorch trains in fp64 and in fp32:
+trainc may differ from fp64 by ten times what PyTorch's own fp32 does, so a chaotic recipe says
+little. A recipe that differs is repeated from up to four other initial weights, and is BAD (exit
+code 1) only if it differs with all of them.
 Needs torch, timm, safetensors and Pillow.
 """
 import argparse
@@ -35,8 +35,9 @@ from timm.scheduler import CosineLRScheduler, PolyLRScheduler
 
 MODELS = ["test_resnet"] * 6 + ["resnet10t", "resnet18", "resnet18d", "seresnet18"]
 MEAN, STD = (0.4, 0.45, 0.5), (0.25, 0.22, 0.28)
+# The choices of TRAIN.FREEZE; most recipes freeze nothing.
 FREEZE = [[], [], [], ["*.running_mean", "*.running_var"], ["layer1.*"], ["fc.bias"], ["*.bias"]]
-TRIES = 5
+TRIES = 5  # initial weights per recipe, at most
 
 
 def draw(seed):
@@ -124,7 +125,7 @@ def network(c, attempt):
     torch.manual_seed(c["seed"] + 1000003 * attempt)
     net = timm.create_model(c["model"], num_classes=c["classes"])
     for name, p in net.named_parameters():
-        if p.ndim == 1:  # not the ones and zeros that hide mistakes
+        if p.ndim == 1:  # ones and zeros, as timm makes them, would hide mistakes
             p.data = torch.rand_like(p) * 0.8 + 0.6 if name.endswith("weight") else torch.randn_like(p) * 0.1
     for name, b in net.named_buffers():
         if name.endswith("mean"):
@@ -135,7 +136,7 @@ def network(c, attempt):
 
 
 def rates(c, per_epoch):
-    """The rate of each update, by timm's schedulers or the formulas of PyTorch's."""
+    """The learning rate of each update: from timm's schedulers, or PyTorch's formulas."""
     total, warm = per_epoch * c["epochs"], per_epoch * c["warmup"]
     if c["schedule"] in ("cosine", "poly"):
         opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=c["lr"])
@@ -171,7 +172,7 @@ def optimizer(c, groups):
     return kind(groups, lr=1, betas=c["betas"], eps=c["eps"])
 
 
-def hit(c, name):
+def is_frozen(c, name):
     return any(fnmatch.fnmatchcase(name, p) for p in c["freeze"])
 
 
@@ -187,16 +188,16 @@ class Torch:
         self.rates = rates(c, self.per_epoch)
         decayed, plain = [], []
         for name, p in self.net.named_parameters():
-            if hit(c, name):
+            if is_frozen(c, name):
                 p.requires_grad_(False)
             else:
                 (plain if p.ndim <= 1 and not c["decay_1d"] else decayed).append(p)
         self.params = decayed + plain
         self.opt = optimizer(c, [dict(params=g, weight_decay=w) for g, w in ((decayed, c["decay"]), (plain, 0.0)) if g])
-        self.mean_net = copy.deepcopy(self.net) if c["ema"] else None
+        self.ema_net = copy.deepcopy(self.net) if c["ema"] else None
         for epoch in range(c["epochs"]):
             self.epoch(epoch)
-            self.val.append([self.scores(n) for n in (self.net, self.mean_net) if n])
+            self.val.append([self.scores(n) for n in (self.net, self.ema_net) if n])
         self.state = self.all_state()
 
     def images(self, x):
@@ -208,7 +209,7 @@ class Torch:
         places = order(c["seed"], epoch, c["train"])
         self.net.train()
         for name, m in self.net.named_modules():
-            if isinstance(m, torch.nn.BatchNorm2d) and hit(c, name + ".running_mean"):
+            if isinstance(m, torch.nn.BatchNorm2d) and is_frozen(c, name + ".running_mean"):
                 m.eval()
         for first in range(0, self.batches, self.group):
             loss, count = 0, min(self.group, self.batches - first)
@@ -230,11 +231,11 @@ class Torch:
             g["lr"] = self.rates[n]
         self.opt.step()
         self.update.append(dict(loss=loss, lr=self.rates[n], grad_norm=norm.item()))
-        if self.mean_net:
+        if self.ema_net:
             ramp = 1 - math.exp(-(n + 1) / c["ema_ramp"]) if c["ema_ramp"] else 1
-            for mean, value in zip(self.mean_net.state_dict().values(), self.net.state_dict().values()):
-                if mean.dtype.is_floating_point:
-                    mean.lerp_(value, 1 - c["ema_decay"] * ramp)
+            for ema, value in zip(self.ema_net.state_dict().values(), self.net.state_dict().values()):
+                if ema.dtype.is_floating_point:
+                    ema.lerp_(value, 1 - c["ema_decay"] * ramp)
 
     def scores(self, net):
         x, y = self.sets["val"]
@@ -247,8 +248,8 @@ class Torch:
 
     def all_state(self):
         out = dict(self.net.state_dict())
-        if self.mean_net:
-            out.update({"ema." + k: v for k, v in self.mean_net.state_dict().items()})
+        if self.ema_net:
+            out.update({"ema." + k: v for k, v in self.ema_net.state_dict().items()})
         names = {p: name for name, p in self.net.named_parameters()}
         for p, s in self.opt.state.items():
             out.update({f"optimizer.{k}.{names[p]}": v for k, v in s.items() if torch.is_tensor(v) and v.ndim})
@@ -305,7 +306,7 @@ def differences(c, a, attempt):
     val = {q["step"]: q for q in lines if q["kind"] == "val"}
     if sorted(update) != list(range(1, updates + 1)):
         return [f"updates {sorted(update)}, not 1 to {updates}"]
-    if not val.keys() >= {(e + 1) * exact.per_epoch for e in range(c["epochs"])}:  # and where it was stopped
+    if not val.keys() >= {(e + 1) * exact.per_epoch for e in range(c["epochs"])}:  # more: where it was stopped
         return [f"validations after {sorted(val)}"]
 
     def check(what, got, want, other, relative):
@@ -314,7 +315,7 @@ def differences(c, a, attempt):
 
     drift = dict.fromkeys(exact.update[0], 0.0)
     for i, (want, other) in enumerate(zip(exact.update, single.update)):
-        for k in want:  # a difference stays in the weights, so tolerances do not shrink
+        for k in want:  # a difference stays in the weights, so the tolerance never shrinks
             drift[k] = max(drift[k], abs(other[k] - want[k]))
             relative = 1e-10 if k == "lr" else 2e-5 * (i + 1)
             check(f"update {i + 1} {k}", update[i + 1][k], want[k], want[k] + drift[k], relative)

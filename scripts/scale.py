@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast would 8 to 4,096 GPUs train? A model, from the program and a table of links.
+"""How fast would 8 to 4,096 GPUs train? An estimate from the program and a table of links.
 
     scripts/scale.py [--trainc ./trainc] [--device h200] [--check]
 
@@ -17,9 +17,9 @@ and the slowest of n takes (1 + jitter * sqrt(2 ln n)) of it.
 
 --check compares rates with published ones (MLPerf Training, closed division; MXNet, fp16).
 Those trainers also load real data, and their kernels are others, so what is compared is the
-share of the rate of 8 GPUs at batch 400 that is left of a GPU with a smaller batch in a larger
-machine; once as above and once with PER_KERNEL seconds for each kernel beside its bytes and
-FLOPs: one number for all rows, fitted to that of 64 GPUs, so only the other rows test it.
+rate per GPU as a share of that of 8 GPUs at batch 400: once as above, and once with PER_KERNEL
+more seconds for each kernel: one number for all rows, fitted to the row of 64 GPUs, so only
+the other rows test it.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ import math
 import subprocess
 import sys
 
-# Bytes and seconds. NVLink: nccl-tests, issues 212 and 272: bus bandwidth of 8 H100 370 GB/s by
+# Bytes per second and seconds. NVLink: nccl-tests, issues 212 and 272: bus bandwidth of 8 H100 370 GB/s by
 # rings, 475 by NVLS; a8: an all-reduce of few bytes in a node. Network: one 400 Gb/s adapter per
 # GPU, of which NCCL reaches 46 GB/s; hop: a stage of a tree between nodes, there or back.
 LINKS = {
@@ -42,7 +42,7 @@ MODELS = {
     "Swin-B": ("configs/swin/swin_base_patch4_window7_224.yaml", []),
 }
 
-# GPUs, images a GPU, images per second of all: results files of NVIDIA (eos) and Dell,
+# GPUs, images per GPU, images per second of all: results files of NVIDIA (eos) and Dell,
 # mlcommons/training_results_v3.1 and _v4.0, */results/*/resnet, H100.
 MLPERF = [
     (8, 400, 57_330, "v4.0 NVIDIA eos_ngc24.04"),

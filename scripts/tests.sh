@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs test programs and scripts, two at a time and beside them one of those that mostly wait
-# (ranks*.sh), and counts: a cmocka program counts each of its tests, a script is one. Each
-# has a core: scripts and the programs that train train with one thread (two threads of each
-# on two cores wait for each other and take three times as long); the kernels' programs (ops,
-# cpu) keep theirs, which they test. The output of those that pass is not shown.
+# Runs test programs and scripts and counts their tests: those of a cmocka program one by one,
+# a script as one. Two run at a time, and beside them one of those that mostly wait
+# (ranks*.sh). Scripts, and programs that train, get one thread (two programs with two threads
+# each on two cores wait for each other and take three times as long); the kernels' programs
+# (ops, cpu) keep all, as they test threads. The output of programs that pass is not shown.
 #
 #   scripts/tests.sh PROGRAM...
 #
@@ -80,10 +80,10 @@ report_ended() { # in the order in which they were named
   done
 }
 
-waits() { # number: half of its time it waits, for processes that start or hang
+waits() { # number: does it spend half of its time waiting for processes to start or hang?
   [[ ${tests[$1]} == */ranks*.sh ]]
 }
-lane() { # those that wait, one after another, beside all others
+lane() { # runs those that wait, one after another, beside all others
   local i child
 
   for i in "${!tests[@]}"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ERFNet on CamVid in PyTorch: the recipe of configs/camvid/erfnet.yaml, as a peer.
+"""ERFNet on CamVid in PyTorch with the recipe of configs/camvid/erfnet.yaml, to compare with.
 
 Adam with coupled decay on all parameters, poly schedule by step, class weights
 1 / ln(1.1 + share), random scale and position, flip, colour jitter, and an EMA of the

@@ -9,8 +9,8 @@
 #
 # For each model and type: medians of images per second, the ratio to the faster of
 # PyTorch's modes, trainc's convolutions alone, and the peak memory of both. Batch 16 at
-# 224x224, 128 at 32x32, 8 of the transformers and ConvNeXt; all cores, synthetic input,
-# forward, backward and the optimizer.
+# 224x224 (8 for transformers and ConvNeXt), 128 at 32x32; all cores, synthetic input;
+# forward, backward and optimizer.
 set -eu
 cd "$(dirname "$0")/../.."
 rounds=${1:-3}

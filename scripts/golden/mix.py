@@ -66,7 +66,7 @@ class Draws:
         self.drawers = {"batch": [0], "pair": range(N // 2), "elem": range(N)}[c["mode"]]
         between, words = "minmax" in c, []
         both = c["mixup"] > 0 and (c["cutmix"] > 0 or between)
-        # for each sample timm asks which kind first, for a batch whether to mix at all
+        # with "pair" and "elem" timm draws the kind first, with "batch" whether to mix at all
         self.asked = ([1, 0] if both else [0]) if self.elem else [0, 1]
         for i in self.drawers:
             w = philox(self.seed, run, i, 0)

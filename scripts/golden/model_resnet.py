@@ -10,9 +10,9 @@ gradient and of its value after three steps of SGD, of AdamW, and of AdamW with 
 layer-wise decay of the learning rate. A digest is the L2 norm
 and SAMPLES elements at hashed indices, in PyTorch's (logical) order. Everything is fp32.
 
-One value that rounding moves over the kink of a ReLU, or past its neighbour in a max
-pool, changes small gradients by a percent. The script therefore takes the first input
-in which no value comes closer than MARGIN to that, and checks itself against fp64.
+If rounding moves one value over the kink of a ReLU, or past its neighbour in a max pool,
+small gradients change by a percent. The script therefore takes the first input for which no
+value comes closer than MARGIN to a kink, and checks its fp32 results against fp64.
 """
 import json
 import pathlib
@@ -34,7 +34,7 @@ SGD_DECAY = 0.5
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 ADAMW_DECAY = 5.0
 LAYER_DECAY = 0.6
-# A bias that a 1x1 convolution and a batch norm follow has gradient zero but for rounding;
+# The gradient of a bias before a 1x1 convolution and a batch norm is zero but for rounding;
 # AdamW's eps is large enough to keep that from becoming a whole step.
 
 
@@ -174,7 +174,7 @@ def pixels(batch, side, number):
 
 
 def pool_gap(x):
-    """The least distance of a window's largest value to the next one, where it counts."""
+    """The least gap between the two largest values of a window, where the largest is > 0."""
     windows = F.unfold(x.flatten(0, 1)[:, None], 3, padding=1, stride=2)
     top = windows.topk(2, dim=1).values
     gap = (top[:, 0] - top[:, 1])[top[:, 0] > 0]

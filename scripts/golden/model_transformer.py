@@ -9,8 +9,8 @@ Weights, input and digests are those of model_resnet.py; the file has the loss a
 logits, the gradients, and the parameters after three steps of AdamW. Dropout and drop
 path are off: their masks are not PyTorch's.
 
-Maps are small and of sizes that windows do not divide: shifted and padded windows, padded
-merges, and a stage smaller than its window. Each net has another odd number of classes.
+Maps are small, of sizes that windows do not divide, so that there are shifted and padded
+windows, padded merges, and a stage smaller than its window. Class counts are odd.
 
 Swin-MLP is not in timm: it is written here from its description (appendix A3.3 of the
 paper), with the parameters named as timm names those of Swin.
@@ -34,7 +34,7 @@ import model_resnet as common
 STEPS = 3
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-4)
 DECAY = 5.0
-# Of the keys' bias the gradient is zero but for rounding; eps as in model_resnet.py.
+# The gradient of the bias of k is zero but for rounding; eps as in model_resnet.py.
 
 # Never decayed, whatever their dims.
 NO_DECAY = {

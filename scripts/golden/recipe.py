@@ -8,8 +8,8 @@ configs/cifar10/swin.yaml, smaller, on generated images: order of the epochs, pa
 flips, drop path, smoothed labels, clipping, parameter groups, AdamW, cosine with warm-up. Here
 the net and its gradients are timm's and the update is PyTorch's, while order (dataset/
 sampler.c), crops and flips (base/augment_formula.h) and drop path masks (ops/dropout_formula.h)
-are computed anew from Philox, and the first weights are those of TRAINC. So what differs from
-timm is not in the numbers drawn. Needs torch, timm, safetensors, numpy and Pillow.
+are computed anew from Philox, and the first weights are those of TRAINC. So a difference from
+timm does not come from the numbers drawn. Needs torch, timm, safetensors, numpy and Pillow.
 """
 import json
 import math
@@ -144,7 +144,7 @@ def train(model, images, labels):
 def main():
     trainc, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as dir_:
-        # one update by next to nothing: the first weights
+        # after one update with a tiny rate: the first weights
         subprocess.run([SCRIPT, trainc, "--first", dir_], check=True)
         images, labels = load(os.path.join(dir_, "shapes/train"))
         out = train(net(os.path.join(dir_, "first.safetensors")), images, labels)

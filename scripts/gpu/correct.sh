@@ -1,7 +1,8 @@
-# Items of scripts/check_gpu.sh that are right or wrong. Sourced; each runs in a folder of
-# its own process, and its last line of output is the detail.
+# Items of scripts/check_gpu.sh that pass or fail. Sourced; each runs in a process of its
+# own, in the folder of the whole run, and its last line of output is the detail.
 
-# Tensors alone: the configuration in a checkpoint's header may differ.
+# Compares the tensors of two checkpoints; their headers hold the configuration, which may
+# differ.
 same_tensors() {
   python3 - "$1" "$2" <<'EOF'
 import json, struct, sys
@@ -251,7 +252,7 @@ print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["
   echo "two of $n GPUs in one process, captured and eager, and in two: equal bit for bit"
 }
 
-# The curve of losses in fp32, and the accuracy in the end, against the CPU's.
+# The losses of some updates in fp32, and the final accuracy, against the CPU's.
 check_accuracy() {
   make_shapes
   local device
@@ -289,7 +290,7 @@ sys.exit(0 if cuda["val_top1"] >= cpu["val_top1"] - 3 else 1)
 EOF
 }
 
-# Four more updates of the same epoch: not one synchronisation more.
+# Ten updates of an epoch need no more synchronisations than six.
 check_steady_state() {
   make_shapes
   local n
@@ -303,7 +304,7 @@ check_steady_state() {
   echo "$a synchronisations in 6 updates and in 10"
 }
 
-check_memory() { # what the plan says is what is allocated; too much is found in time
+check_memory() { # a run reports its peak; one that does not fit is refused before it starts
   make_shapes
   train memory
   local peak library

@@ -1,6 +1,6 @@
 # Items of scripts/check_gpu.sh that measure: they tell, and never fail. Sourced.
 
-# model:configuration:batch, and what the peer's script is.
+# model:configuration:batch:the PyTorch script of scripts/bench with its flags
 models() {
   if [ -n "$emulated" ]; then
     echo "resnet20:smoke/shapes.yaml:8:pytorch_train_step.py --model resnet20"
@@ -34,7 +34,7 @@ ours() { # MODEL CONFIGURATION BATCH
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
-# The same with each convolution alone in its plan: what cuDNN's fused plans are worth.
+# The same without fusion, each convolution alone in its plan: what fused plans are worth.
 apart() { # MODEL CONFIGURATION BATCH
   timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16 --seconds 5 \
     --json "keep/apart_$1.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True CUDNN.FUSE=False >apart.log 2>&1 || tail -3 apart.log
@@ -50,8 +50,8 @@ theirs() { # MODEL BATCH MODE SCRIPT [FLAG...]
     row "$1" "$2" "$3" "" "PyTorch $3, $1: $(tail -1 "$log" | cut -c1-150)"
 }
 
-# The graph of each model predicted and measured, then PyTorch: what is first is there if
-# the time ends.
+# For each model predicted and measured, then without fusion, then PyTorch: what matters
+# most comes first, as the time may end.
 check_speed() {
   local python=${PYTHON:-python3} line name cfg batch peer mode
   while IFS=: read -r name cfg batch peer; do
