@@ -1,8 +1,8 @@
 /*
- * The threads of a block are played in the order that is set. One that does not wait runs
- * to its end and the next one takes its fiber, so that a kernel without barriers costs a
- * function call per thread. One that waits keeps its fiber until those it waits for have
- * come; then it queues to go on.
+ * Runs the threads of a block one at a time, in the order of EMULATOR_ORDER. A thread
+ * that does not wait runs to its end, and the next one takes its fiber, so that a kernel
+ * without barriers costs a function call per thread. A thread that waits keeps its fiber
+ * until those that it waits for have arrived; then it queues to go on.
  */
 #include "tests/emulator/block.h"
 
@@ -20,7 +20,7 @@ enum state { STATE_NEW, STATE_READY, STATE_BARRIER, STATE_WARP, STATE_DONE };
 
 struct thread {
     enum state state;
-    int line; /* where it waits */
+    int line; /* of the kernel, in which it waits */
     struct fiber *fiber;
     emulator_warp_t op;
     unsigned mask;
@@ -31,20 +31,21 @@ struct thread {
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-static const emulator_launch_t *launch; /* that runs; NULL: none */
+static const emulator_launch_t *launch; /* the one that runs; NULL: none */
 static const void *closure;
 static struct thread thread[MAX_THREADS];
 static unsigned nthread, nstarted, ndone, current;
 static struct permutation start_order;
 static uint64_t nrelease; /* salt of the next order */
+/* A bit per lane, of each warp: waits for its warp; has returned. */
 static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
 static unsigned at_barrier;
 static int barrier_sum, barrier_result, barrier_line;
 
-/* Ready threads, first in first out; each is in it once. */
+/* Queue of ready threads, each in it once; a ring of nready from ready_first on. */
 static unsigned ready[MAX_THREADS], ready_first, nready;
 
-static struct fiber *on; /* the one that runs */
+static struct fiber *on; /* the fiber that runs */
 static struct fiber *idle[MAX_THREADS];
 static int nidle;
 
@@ -90,7 +91,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fm
                    text);
 }
 
-/* Nobody can go on, and not all are done. */
+/* Ends the program: no thread can go on, and not all are done. */
 __attribute__((noreturn)) static void stuck(void)
 {
     char a[64], b[64];
@@ -127,7 +128,7 @@ static void finish(void)
         warp_check(w);
 }
 
-/* A fiber takes threads that nobody started until one of them waits. */
+/* A fiber starts threads, one after another, until one of them waits. */
 static void play(void *self)
 {
     for (;;) {
@@ -163,9 +164,9 @@ static void wait_ready(void)
 }
 
 /*
- * Who goes on: whoever waits longest; or, where warps run ahead, who was released last,
- * before a thread is started, so that a warp whose lanes exchange values goes on to the
- * next barrier while others stand where it began.
+ * Takes the thread that goes on: the one that was ready first. With EMULATOR_ORDER=ahead
+ * it is the one released last, and it goes on before new threads start, so that a warp
+ * whose lanes exchange values runs to the next barrier while others have not begun.
  */
 static unsigned next_ready(void)
 {
@@ -237,7 +238,8 @@ static unsigned warp_exists(unsigned w)
     return n >= LANES ? ~0u : (1u << n) - 1;
 }
 
-/* The lane that this one reads, by CUDA's rules; itself where they keep the value. */
+/* The lane that lane `self` reads in a shuffle, by CUDA's rules; `self` where it keeps
+ * its value. */
 static int source(const struct thread *t, int self)
 {
     int base = self & ~(t->width - 1), at = self - base;
@@ -278,7 +280,8 @@ static void exchange(struct thread *warp, unsigned lanes)
     }
 }
 
-/* If the lanes that lane `first` waits for have come, exchanges; and says so. */
+/* If the lanes that lane `first` waits for have arrived, exchanges their values. Returns
+ * whether. */
 static bool warp_complete(unsigned w, int first)
 {
     struct thread *warp = thread + w * LANES;
@@ -307,7 +310,7 @@ static void warp_release(unsigned w, unsigned lanes)
             make_ready(w * LANES + permuted(&p, i));
 }
 
-/* A lane has returned: the others may have waited only for it. */
+/* A lane has returned, which others may have waited for. */
 static void warp_check(unsigned w)
 {
     for (int i = 0; i < LANES; i++) {

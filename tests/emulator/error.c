@@ -31,7 +31,7 @@ void emulator_abort(const char *fmt, ...)
 
 /* ---- settings ---- */
 
-/* What a setting, or else `usual`, says in bytes. */
+/* The setting `name` in bytes; `usual` if it is not set. */
 static size_t bytes_of(const char *name, size_t usual)
 {
     const char *text = getenv(name);

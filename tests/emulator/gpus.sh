@@ -1,8 +1,8 @@
 #!/bin/bash
-# Several emulated GPUs and an emulated NCCL: two in one process, one each in two processes
-# that mpirun or torchrun's variables tie together. All end with the same bits, captured and
-# eager, in any legal order of a graph's nodes; killed or asked to leave they go on; a
-# process that hangs ends the others. What cannot be is one line.
+# Several emulated GPUs and an emulated NCCL: two GPUs in one process, and one GPU each in two
+# processes that find each other through mpirun or torchrun's variables. All end with the same
+# bits, captured and eager, in any legal order of a graph's nodes. Killed, or asked to leave,
+# they resume; a process that hangs ends the others. What is impossible is refused in one line.
 #
 #   tests/emulator/gpus.sh [TRAINC]
 set -u
@@ -54,7 +54,7 @@ grep -q "2 processes, each with batches of 4 images" threads.log || fail "thread
 [ "$(grep -c "Max accuracy" threads.log)" = 1 ] || fail "threads: the log is of both"
 grep -q "(22 images" threads.log || fail "threads: not each image once"
 [ "$(value threads.json steps)" = 4 ] || fail "threads: no result"
-# The first update of each is eager, then three graphs; in an evaluation of 2 x 3 batches...
+# Per GPU: the first of four updates is eager, three are graphs; so with the evaluation.
 [ "$(value count captures)" -ge 4 ] && [ "$(value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
 processes processes
 same threads processes
@@ -76,7 +76,7 @@ for order in reverse shuffle:3; do
   same threads order
   rm -rf order
 done
-# One GPU sees half of the images; and two trained on something else than one does.
+# One GPU with the same batch sees half of the images, so its weights must differ.
 "$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output one --device cuda \
   --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
 cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
@@ -107,8 +107,8 @@ threads group --accumulation-steps 2
 processes group2 --accumulation-steps 2
 same group group2
 
-# Many buckets, in 16 bits, shares of the moments: what travels and who updates is no other.
-# (The norm that clips is a sum of each one's, in another order than that of all.)
+# Many buckets, gradients in 16 bits, moments in shares: threads and processes agree, and
+# shares change no bit. (Without clipping, as its norm then is a sum in another order.)
 keys=(TRAIN.CLIP_GRAD=0)
 threads whole
 keys+=(DIST.BUCKET_MB=1 DIST.SHARD_OPTIMIZER=True)
@@ -180,8 +180,8 @@ for sig in KILL TERM; do
   same undisturbed whole
 done
 
-# A process that hangs: the other ends, and says why. Hosts wait for their GPUs alone, which
-# an emulated one does where the host waits for it (LAZY, BUSY).
+# A process that hangs: the other ends, and says why. A host waits only for its own GPU; an
+# emulated one works only while the host waits for it (LAZY, BUSY).
 run hang cuda --dist-timeout 2
 steps 400
 EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 mpirun --oversubscribe -n 2 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >log 2>&1 &

@@ -1,7 +1,8 @@
 /*
- * Device memory: page-aligned pieces of one large reservation, each in front of a page
+ * Device memory: page-aligned pieces of one large reservation, each followed by a page
  * that nobody may touch, filled with 0xff (NaN). Addresses are not used again, so that
- * freed memory is known as such. Pinned memory is the heap's, with a list of what it is.
+ * freed memory is known as such. Pinned memory comes from the heap, with a list of its
+ * blocks.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,11 +15,11 @@
 #include "tests/emulator/host_node.h"
 #include "tests/emulator/work.h"
 
-enum { TAIL = 0xa5 };
+enum { TAIL = 0xa5 }; /* fills the rest of the last page, to see writes beyond the end */
 
 struct block {
     char *at;
-    size_t size, mapped;
+    size_t size, mapped; /* bytes: asked for, and in whole pages */
     int device;
     bool freed;
 };
@@ -111,9 +112,9 @@ void emulator_expect_memory(const void *p, size_t size, const char *what)
                                       : "not device memory");
 }
 
-/* ---- who may touch ---- */
+/* ---- access: memory_open() and memory_close() enclose work of the device ---- */
 
-/* Says what a crash in the reservation means, then crashes as before. */
+/* Says what a fault in the reservation means; then the old handler ends the program. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     const char *p = info->si_addr;
@@ -174,9 +175,10 @@ static void make_reserve(void)
     (void)sigaction(SIGSEGV, &a, &old_action);
 }
 
-static size_t taken[16], held[16]; /* of each device: by libraries, by the program */
+/* Bytes of each device: taken by libraries, held by the program. */
+static size_t taken[16], held[16];
 
-/* What a context takes of the device's memory before anybody asks, and what is held. */
+/* Bytes left on the current device; a 64th of all is the context's. */
 static size_t free_memory(void)
 {
     size_t usable = emulator_settings.memory - emulator_settings.memory / 64;
@@ -348,7 +350,7 @@ cudaError_t cudaHostUnregister(void *p)
     return emulator_return(unpin(p, cudaErrorHostMemoryNotRegistered));
 }
 
-/* Pinned memory has one address for both. */
+/* Pinned memory has the same address on host and device. */
 cudaError_t cudaHostGetDevicePointer(void **to, void *p, unsigned flags)
 {
     cudaError_t e;

@@ -1,7 +1,7 @@
 /*
- * Streams and events. A stream runs its work at once; a lazy one (EMULATOR_LAZY) when
- * somebody waits for it, or for an event that lies after the work. Both are orders that
- * a GPU may take. The legacy stream waits for all blocking ones and runs at once.
+ * Streams and events. A stream runs its work at once; a lazy one (EMULATOR_LAZY) only
+ * when somebody waits for it, or for an event recorded after the work. A GPU may do
+ * either. The legacy stream waits for all blocking ones and runs at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +180,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
     return emulator_return(cudaSuccess);
 }
 
-/* What cannot be asked of a stream that is captured. */
+/* A stream that is captured may not be waited for or queried: breaks the capture. */
 static cudaError_t not_captured(cudaStream_t s)
 {
     if (!stream_valid(s))
@@ -205,7 +205,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return emulator_return(e);
 }
 
-/* "Not ready" once; the second call runs the work. */
+/* "Not ready" if there is work, which it then runs, so that the second call succeeds. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     cudaError_t e;
@@ -323,7 +323,8 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return emulator_return(submit_mark(s, e->mark, run_record));
 }
 
-/* Makes s go on after what was captured before the event. */
+/* Joins s to the capture of the event: what follows on s depends on what precedes the
+ * event. */
 static cudaError_t wait_captured(cudaStream_t s, cudaEvent_t e)
 {
     if (e->capture->ended)
@@ -366,7 +367,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return emulator_return(cudaSuccess);
 }
 
-/* "Not ready" at least once on a lazy stream; the second call runs the work, unless
+/* On a lazy stream "not ready" at least once; the second call runs the work, unless
  * EMULATOR_BUSY is set. */
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {

@@ -1,4 +1,4 @@
-/* Handles, heuristics and cublasLtMatmul itself. */
+/* The emulated cuBLASLt: handles, heuristics and cublasLtMatmul itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #define BAD      CUBLAS_STATUS_INVALID_VALUE
 #define OPTIONAL __attribute__((weak))
 
-/* Of the emulated runtime; without one the work is done at once. */
+/* Functions of the emulated runtime; where it is not linked, the work is done at once. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
 OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 
-enum { VERSION = 130100, HANDLE_MEMORY = 32 << 20 };
+enum { VERSION = 130100, HANDLE_MEMORY = 32 << 20 /* bytes of the device */ };
 
 struct cublasLtContext {
     uint32_t magic;
@@ -94,7 +94,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
     return OK;
 }
 
-/* The descriptors' contents; false: one of them is none. */
+/* Copies the descriptors' contents to p. False: one of them is no descriptor. */
 static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                     cublasLtMatrixLayout_t d)
@@ -113,8 +113,9 @@ static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLay
     return p->op.magic == MAGIC_OPERATION;
 }
 
-/* Most need 16-byte rows; the last takes what the elements ask for. The first is for who
- * showed a bias at an address that promises more than the bias has in the end. */
+/* The algorithms that the heuristic offers, best first. `align`: bytes that addresses and
+ * rows need; the last needs what the elements do. The first is a trap for a caller that
+ * asks with a bias of better alignment than the bias has in the call. */
 static const struct {
     int id, align;
     uint64_t workspace;
@@ -148,7 +149,8 @@ static bool has_vector(const struct matmul *p)
     return epilogue_has_bias(p->op.epilogue) || epilogue_has_bgrad(p->op.epilogue);
 }
 
-/* The pointer's value says what it is going to be aligned to (cublasLt.h). */
+/* The heuristic takes the alignment of the bias from the address it is given
+ * (cublasLt.h). */
 static bool bias_fits(const struct matmul *p, int align)
 {
     return !align || (has_vector(p) && (uintptr_t)p->op.bias % (uintptr_t)align == 0);
@@ -272,7 +274,7 @@ cublasStatus_t cublasLtLoggerOpenFile(const char *path)
     return OK;
 }
 
-/* To the callback and, as NVIDIA's does, to the file as well. */
+/* Logs an error to the callback and, as NVIDIA's library does, to the file as well. */
 static void tell(const char *function, const char *message)
 {
     if (log_level < 1)
@@ -283,7 +285,7 @@ static void tell(const char *function, const char *message)
                   message);
 }
 
-/* ---- the product ---- */
+/* ---- cublasLtMatmul ---- */
 
 static int64_t vector_bytes(const struct matmul *p)
 {
@@ -297,7 +299,7 @@ static int64_t aux_bytes(const struct matmul *p)
 {
     int64_t n = (p->d.batch - 1) * p->op.aux_stride +
                 ((int64_t)p->d.cols - 1) * p->op.aux_ld + (int64_t)p->d.rows;
-    bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8);
+    bool bits = p->op.epilogue & (CUBLASLT_EPILOGUE_RELU | 8); /* 8: that of DRELU */
 
     return bits ? (n + 7) / 8 : n * element_size(p->d.type);
 }
@@ -350,7 +352,7 @@ static bool aligned(const struct matmul *p, const struct algorithm *g)
     return true;
 }
 
-/* Pointers: there, aligned, and results on nothing that is read (but C itself). */
+/* Pointers must be given and aligned; D may overlap no operand, but it may be C. */
 static cublasStatus_t check_pointers(const struct matmul *p, const struct algorithm *g)
 {
     int64_t d = layout_span(&p->d);

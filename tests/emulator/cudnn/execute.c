@@ -1,6 +1,6 @@
 /*
- * cudnnBackendExecute: checks what it is given at once, copies all that the work needs,
- * and hands it to the stream; there the graph is evaluated, operation by operation.
+ * cudnnBackendExecute: checks its arguments at once, copies all that the work needs and
+ * hands that to the stream, where the graph is evaluated, operation by operation.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 #define KIND(k)  ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
 #define OPTIONAL __attribute__((weak))
 
-/* Of the emulated runtime; without one the work is done at once. */
+/* Functions of the emulated runtime; where it is not linked, the work is done at once. */
 OPTIONAL __typeof__(emulator_enqueue) emulator_enqueue;
 OPTIONAL __typeof__(emulator_expect_memory) emulator_expect_memory;
 OPTIONAL __typeof__(emulator_fails) emulator_fails;
 OPTIONAL __typeof__(emulator_take_memory) emulator_take_memory;
 OPTIONAL __typeof__(cudaStreamSynchronize) cudaStreamSynchronize;
 
-/* All that the work needs. The parts after it: tensors, operations, memory. */
+/* All that the work needs. `parts` holds tensors, then operations, then places. */
 struct work {
     int serial; /* of the plan */
     int ntensor, nop;
@@ -34,9 +34,10 @@ struct work {
     _Alignas(16) unsigned char parts[];
 };
 
+/* Where the data of a tensor is. */
 union place {
     void *p;                /* on the device */
-    unsigned char value[8]; /* by value */
+    unsigned char value[8]; /* of a tensor that is passed by value */
 };
 
 static struct tensor *work_tensors(struct work *w)
@@ -113,7 +114,7 @@ static void run_op(const struct run *r, const struct op *op)
     }
 }
 
-/* Memory that is not there, or a plan that is gone, is found when the work is done. */
+/* Aborts if memory is not there, or the plan was destroyed, by the time the work runs. */
 static void check_work(struct work *w)
 {
     const struct tensor *t = work_tensors(w);
@@ -227,7 +228,7 @@ static bool written(const struct graph *g, int t)
     return false;
 }
 
-/* No engine says that a result may lie on an operand, or on the workspace. */
+/* Results may overlap neither operands nor the workspace: no engine promises that. */
 static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
                                     const void *workspace, int64_t size)
 {
@@ -315,7 +316,7 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     return error ? refuse(CUDNN_STATUS_EXECUTION_FAILED, "CUDA error %d", error) : OK;
 }
 
-/* An engine's kernels are loaded when it first runs, and stay. */
+/* Takes the memory of an engine's kernels, which are loaded at its first run and stay. */
 static void load(const struct engine *e)
 {
     enum { ENGINES = 128, MEMORY = 8 << 20 };

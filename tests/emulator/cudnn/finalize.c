@@ -14,7 +14,8 @@
 #define KIND(k) ((int)CUDNN_BACKEND_OPERATION_##k##_DESCRIPTOR)
 #define OK      CUDNN_STATUS_SUCCESS
 
-/* Two elements at one address: the strides, sorted, must step over what is inside. */
+/* Do two elements share an address? They do not if each stride, from the smallest on,
+ * exceeds what the dims before it span. */
 static bool overlaps(const struct tensor *t)
 {
     int64_t reach = 1;
@@ -103,7 +104,7 @@ static cudnnStatus_t check_reduction(const struct descriptor *d)
     return OK;
 }
 
-/* Everything of an operation: the tensors of its slots (NULL: none). */
+/* An operation with the tensors of its slots; at[slot] is NULL if there is none. */
 struct operands {
     struct op op;
     struct tensor tensor[SLOTS_MAX];
@@ -162,7 +163,7 @@ static cudnnStatus_t check_convolution_op(const struct operands *o)
     return OK;
 }
 
-/* b is broadcast to y: each dimension is y's or 1. */
+/* Can b be broadcast to y? Each dimension is y's or 1. */
 static bool broadcasts(const struct tensor *b, const struct tensor *y)
 {
     if (b->rank != y->rank)
@@ -242,7 +243,7 @@ static cudnnStatus_t check_matmul(const struct operands *o)
     return OK;
 }
 
-/* [1, C, 1, 1]; true of a tensor that is not there. */
+/* Is it [1, C, 1, 1]? True for NULL. */
 static bool is_vector(const struct tensor *t, int64_t channels)
 {
     for (int i = 0; t && i < t->rank; i++)
@@ -264,8 +265,8 @@ static cudnnStatus_t check_vectors(const struct operands *o, int of, int from, i
     return OK;
 }
 
-/* Statistics and their like are [1,C,1,1] for batch norm, [N,1,1,1] for layer norm: each
- * dimension is x's or 1. */
+/* Statistics, scales and the like are [1,C,1,1] for batch norm, [N,1,1,1] for layer norm;
+ * what is checked is that each dimension is x's or 1. */
 static cudnnStatus_t check_norm(const struct operands *o)
 {
     const struct tensor *x = o->at[NORM_X];

@@ -10,7 +10,8 @@
 #define TC CUDNN_NUMERICAL_NOTE_TENSOR_CORE
 #define ND CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 
-/* Traps come first, for a caller that takes the first of a list without a look. */
+/* The engines, in the order in which they are offered. Traps come first (too large a
+ * workspace, cannot be built), for a caller that takes the first without checking. */
 static const struct engine engines[] = {
     {.index = 62, .note = {TC, -1}, .workspace = INT64_C(1) << 50, .for_what = PRODUCT},
     {.index = 90, .note = {TC, -1}, .workspace = 131, .broken = true},
@@ -70,8 +71,8 @@ static bool plain(void)
     return at && !strcmp(at, "1");
 }
 
-/* EMULATOR_COMPILED=FILE: only engines that are compiled take more than one operation,
- * and FILE gets a line for each that is. */
+/* EMULATOR_COMPILED=FILE: only run-time compiled engines take more than one operation,
+ * and FILE gets a line for each that is compiled. */
 static const char *compiled(void)
 {
     return getenv("EMULATOR_COMPILED");
@@ -133,7 +134,7 @@ static struct descriptor *make_config(const struct descriptor *heuristic,
     return config;
 }
 
-/* Into configurations that the caller has made; those that are finalized are left. */
+/* Fills configurations that the caller has made; stops at one that is finalized. */
 static cudnnStatus_t get_results(const struct descriptor *d, int64_t asked,
                                  int64_t *count, void *values)
 {
@@ -197,7 +198,7 @@ static char *text_of(const struct descriptor *d, cudnnBackendAttributeName_t nam
     return a ? strndup(a->data, (size_t)a->count) : NULL;
 }
 
-/* No terminating zero; nothing is written where not all of it fits. */
+/* Copies text, and frees it. No terminating zero; nothing is written unless all fits. */
 static cudnnStatus_t get_text(char *text, int64_t asked, int64_t *count, void *values)
 {
     *count = (int64_t)strlen(text);

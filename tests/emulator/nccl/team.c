@@ -8,15 +8,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 16 }; /* bytes of a rank that are reduced at once */
+enum { PIECE = 1 << 16 }; /* bytes per rank that are reduced at once */
 
 __extension__ typedef _Float16 fp16;
 
+/* Shared memory of all ranks of a communicator. */
 struct team {
     pthread_mutex_t lock;
     pthread_cond_t all_there;
-    int world, waiting, meeting;
-    bool files; /* of several processes */
+    int world, waiting, meeting; /* ranks; those at the barrier; barriers passed */
+    bool files;                  /* shared by processes, by way of files */
     struct {
         int colour;
         char path[128];
@@ -204,7 +205,8 @@ static size_t size_of(ncclDataType_t type)
                                                          : 1;
 }
 
-/* What a rank gives: its part of a mean, as NCCL multiplies before it adds. */
+/* Element i of a rank; for ncclAvg divided by the world, rounded to the type: NCCL scales
+ * before it adds. */
 static double given(const struct team *t, int rank, const struct team_call *c, size_t i,
                     void *scratch)
 {
@@ -216,7 +218,7 @@ static double given(const struct team *t, int rank, const struct team_call *c, s
     return load(scratch, i, c->type);
 }
 
-/* In the type itself, rank after rank. */
+/* Reduces rank after rank, rounding to the type after each. */
 static void reduce_floats(const struct team *t, const struct team_call *c, size_t n,
                           void *to)
 {
@@ -252,7 +254,7 @@ static void reduce_integers(const struct team *t, const struct team_call *c, siz
     }
 }
 
-/* The first that comes says what all of them do. */
+/* Aborts unless all ranks make the same call. */
 static void agree(struct team *t, const struct team_call *call)
 {
     const struct team_call *c = &t->call;
