@@ -1,4 +1,4 @@
-/* Calibrators on distributions whose answer is known. */
+/* Calibrators on distributions with a known range. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void between(const char *what, double got, double low, double high)
         fail_msg("%s is %g, not in [%g, %g]", what, got, low, high);
 }
 
-/* Of N(0, 1): |x| < 2.5758 for 99 %; a far outlier moves only the largest. */
+/* N(0, 1): |x| < 2.5758 for 99 %; a far outlier moves only minmax. */
 static void test_normal(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void test_normal(void **state)
     between("whole percentile", range("percentile", 127, 100), 39.9, 40);
 }
 
-/* Nothing is gained by cutting a uniform distribution. */
+/* Clipping a uniform distribution gains nothing. */
 static void test_uniform(void **state)
 {
     (void)state;

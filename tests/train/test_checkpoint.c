@@ -1,6 +1,6 @@
 /*
- * A checkpoint: everything comes back, names and order are timm's, damage is noticed, and
- * what does not fit the run is refused.
+ * A checkpoint restores everything, has timm's names and PyTorch's order of dims; damage
+ * is noticed, and what does not fit the run is refused.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "tests/test.h"
 #include "tests/train/checkpoint_run.h"
 
-/* A counter in the EMA is that of the weights, so only parameters are compared. */
+/* Compares the parameters of two EMAs; counters in an EMA are those of the weights. */
 static void assert_same_ema(struct run *a, struct run *b)
 {
     size_t size = run_bytes(a);
@@ -67,7 +67,8 @@ static void test_round_trip(void **state)
     run_release(&b);
 }
 
-/* Its moments are in the file as PyTorch calls them, and with them a run goes on. */
+/* The moments of an optimizer are in the file under PyTorch's names, and a run that is
+ * resumed with them trains as one that was not interrupted. */
 static void check_optimizer(const struct optimizer *o)
 {
     const char *const keys[] = {"TRAIN.OPTIMIZER.NAME", o->name, "TRAIN.BASE_LR", "0.002",
@@ -108,7 +109,7 @@ static void test_optimizers(void **state)
         check_optimizer(o);
 }
 
-/* A run that began without an EMA: it starts from the weights of the file. */
+/* A checkpoint of a run without an EMA: the EMA starts from its weights. */
 static void test_no_ema(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -130,7 +131,7 @@ static void test_no_ema(void **state)
     run_release(&b);
 }
 
-/* What any reader of safetensors finds. */
+/* What another reader of safetensors finds in the file. */
 static void test_file(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -147,7 +148,7 @@ static void test_file(void **state)
     ckpt_write(&a, ckpt_path);
     assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
     assert_int_equal(safetensors_verify(&f, &why), 0);
-    /* 59 parameters, 57 buffers; the EMA of all; two moments of parameters */
+    /* of 59 parameters and 57 buffers: weights, EMA; of parameters also two moments */
     assert_int_equal(f.n, 116 + 116 + 59 + 59);
     assert_string_equal(safetensors_meta(&f, "config"), "SEED: 0\n");
     assert_non_null(strstr(safetensors_meta(&f, "classes"), "\"bee\""));
@@ -185,7 +186,8 @@ static void test_file(void **state)
     run_release(&a);
 }
 
-/* A counter in memory is a float, and a file may bring any number into it. */
+/* Counters are floats in memory, where a file may have put any number, and int64 in the
+ * file. */
 static void test_counters(void **state)
 {
     static const float was[] = {1e19f, -1, NAN, 7};
@@ -258,8 +260,8 @@ static void read_other_classes(void *arg)
     (void)checkpoint_read(ckpt_path, &r->s, &got, &(struct class_list){other, 10}, &why);
 }
 
-/* The checkpoint at `ckpt_path` with another text in its metadata, and a
- * right checksum. */
+/* Writes the checkpoint at `ckpt_path` anew, with another text under `key` of its
+ * metadata and the right checksum. */
 static void rewrite(const char *key, const char *text)
 {
     struct strbuf why = STRBUF_INIT;
@@ -289,7 +291,8 @@ static void rewrite(const char *key, const char *text)
     safetensors_close(&f);
 }
 
-/* Another text in the state of a new checkpoint of `r` at `ckpt_path`. */
+/* Writes a checkpoint of `r` to `ckpt_path` with `becomes` in place of `was` in its
+ * state. */
 static void rewrite_state(struct run *r, const char *was, const char *becomes)
 {
     struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
@@ -308,7 +311,7 @@ static void rewrite_state(struct run *r, const char *was, const char *becomes)
     strbuf_release(&text);
 }
 
-/* A checkpoint whose checksum is right, and whose state no run can have: passed over. */
+/* Checkpoints with the right checksum and a state that no run can have are refused. */
 static void test_nonsense(void **state)
 {
     static const struct {
@@ -367,7 +370,7 @@ static void test_nonsense(void **state)
     run_release(&a);
 }
 
-/* Weights of another program, which have no checksum: no word of that. */
+/* Weights of another program: that is said, rather than that the checksum is missing. */
 static void test_weights_alone(void **state)
 {
     static const char header[] =
@@ -392,7 +395,7 @@ static void test_weights_alone(void **state)
     run_release(&a);
 }
 
-/* What a run has not had yet is not in its file. */
+/* A file without a validation or without IoUs is that of a run that has not had them. */
 static void test_not_yet(void **state)
 {
     struct strbuf why = STRBUF_INIT;
@@ -437,7 +440,7 @@ static void test_refused(void **state)
     run_release(&b);
 }
 
-/* What is said of the room that a checkpoint takes, before there is anything to save. */
+/* checkpoint_size(), asked before anything is saved, is within 10 % of the file. */
 static void test_size(void **state)
 {
     struct session bare;

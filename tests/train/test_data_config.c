@@ -136,7 +136,7 @@ static void processes_share_the_cache(void **state)
     config_release(&cfg);
 }
 
-/* The table of resize sides of timm and Swin. */
+/* The sides to which timm and Swin resize before the centre crop. */
 static void validation_resizes_as_timm_does(void **state)
 {
     static const struct {
@@ -242,7 +242,7 @@ static void check_train(const struct config *cfg, int errors, const char *what)
     problems_release(&p);
 }
 
-/* What is not there is named, and so is what the folder looks like. */
+/* A missing folder is named, and so is the storage that the folder looks like. */
 static void a_split_is_looked_for(void **state)
 {
     char *dir = make_temp_dir(), *list = path_join(dir, "train.txt");

@@ -1,5 +1,5 @@
 /*
- * The folder of a run: which lines and events a resumed run takes up, and which keys may
+ * The folder of a run: which lines and events a resumed run keeps, and which keys may
  * change between two starts.
  */
 #include <stdlib.h>
@@ -35,9 +35,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static int64_t axis; /* of the checkpoint */
+static int64_t axis; /* of the checkpoint: TensorBoard's x */
 
-/* Epochs of five updates: the folder at the fifth, with so many epochs after it. */
+/* Opens the folder of a fresh run, or of one resumed after update 5, the last of an epoch
+ * of five; `epoch` 1: after the validation, 0: before it. */
 static void open_at(struct output *o, int64_t epoch, bool resumed)
 {
     const struct run_state state = {
@@ -98,8 +99,7 @@ static void test_lines(void **state)
     output_close(&o);
 }
 
-/* An EMA that has diverged was measured all the same; one that is not kept
- * was not. */
+/* A diverged EMA was measured, so its loss is null; one that is not kept has no entry. */
 static void test_diverged(void **state)
 {
     struct val_line val = {.step = 5, .val = scores_unknown(), .ema = scores_unknown()};
@@ -149,8 +149,8 @@ static bool starts_at(char step)
     return events_have(event, sizeof(event));
 }
 
-/* The same of update 0, which is not written: length 13, its CRC, and a time
- * before it. */
+/* Does an event file say so of update 0? That is not written, so the event is 13 bytes
+ * long: the time and the session log. */
 static bool starts_fresh(void)
 {
     static const char length[] = {13, 0, 0, 0, 0, 0, 0, 0}, start[] = {0x3a, 2, 8, 1};
@@ -158,8 +158,8 @@ static bool starts_fresh(void)
     return events_have(length, sizeof(length)) && events_have(start, sizeof(start));
 }
 
-/* TensorBoard keeps the update of the checkpoint, and forgets those after it. Of a fresh
- * run it keeps nothing that an earlier one left in the folder. */
+/* The event of the start makes TensorBoard drop points from that update on: after the
+ * checkpoint for a resumed run, all for a fresh one. */
 static void test_events(void **state)
 {
     struct output o;
@@ -175,7 +175,7 @@ static void test_events(void **state)
     assert_false(starts_at(5));
 }
 
-/* A checkpoint whose curves are further than its updates: they go on from there. */
+/* If the axis of a checkpoint is ahead of its updates, curves go on from the axis. */
 static void test_axis(void **state)
 {
     struct output o;
@@ -193,7 +193,7 @@ static void test_axis(void **state)
     axis = 0;
 }
 
-/* What was said is in the files of a run that is killed then. */
+/* Each event is in the file at once, for a run that is killed. */
 static void test_killed(void **state)
 {
     const struct train_line train = {.step = 5, .loss = 1};
@@ -215,7 +215,8 @@ static void prepare(void *arg)
     output_prepare(&o, &r.cfg);
 }
 
-/* What changes the result needs another folder; what only watches or feeds does not. */
+/* A key that changes the result may not differ in the same folder; one that only logs or
+ * feeds may. */
 static void test_keys(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Segmentations as images: which class, which colour, at which size, in which file. */
+/* Predicted label maps as images: class of a pixel, colours, scale, and files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void test_overlay(void **state)
         assert_int_equal(dst[3 + c], (rgb[3 + c] + colour[c]) / 2);
 }
 
-/* The file has the classes themselves, and the colours of the set. */
+/* Pixels of the PNG are the classes; its palette has the colours of the set. */
 static void test_file(void **state)
 {
     const struct class_set *set = class_set_find("cityscapes19");

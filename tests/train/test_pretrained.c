@@ -24,7 +24,7 @@ static void load_pretrained(void *arg)
     pretrained_load(&((struct run *)arg)->s, ckpt_path);
 }
 
-/* Element k of a row-major tensor, where the memory is channels last. */
+/* The offset in memory (channels last) of element k of the tensor in OIHW order. */
 static int64_t place_of(const struct tensor *t, int64_t k)
 {
     int64_t in, area;
@@ -36,9 +36,10 @@ static int64_t place_of(const struct tensor *t, int64_t k)
     return (k / (in * area) * area + k % area) * in + k / area % in;
 }
 
-static int64_t fc_inputs; /* of the classifier in the file; 0: those of the model */
+static int64_t fc_inputs; /* written as those of fc.weight; 0: those of the model */
 
-/* A state dict of `r` as others write it: bf16, a prefix, without `leave_out`. */
+/* Writes a state dict of `r` as other programs do: in bf16, with a prefix; without the
+ * tensor `leave_out`. */
 static void write_state_dict(struct run *r, const char *prefix, const char *leave_out)
 {
     const struct flat *f = session_flat(&r->s);
@@ -125,7 +126,8 @@ static void test_pretrained(void **state)
     run_release(&c);
 }
 
-/* Patterns are of the model's names, also for what only the file has. */
+/* MODEL.PRETRAINED_SKIP matches names without the file's prefix, also of tensors that
+ * only the file has. */
 static void test_skip(void **state)
 {
     struct run deep, strict, some;
@@ -148,7 +150,7 @@ static void test_skip(void **state)
     run_release(&some);
 }
 
-/* What is odd and no reason to end is told. */
+/* What is odd, but no reason to stop, is a warning. */
 static void test_told(void **state)
 {
     char *path = path_join(ckpt_dir, "log.txt"), *text;
@@ -196,7 +198,8 @@ static void add_other(struct safetensors_writer *w, const char *name, const floa
     strbuf_release(&other);
 }
 
-/* fp32, with a buffer that the net computes. */
+/* Writes the weights under Microsoft's names, in fp32, with a buffer that trainc computes
+ * itself. */
 static void write_microsoft(struct run *r)
 {
     const struct flat *f = session_flat(&r->s);
@@ -219,7 +222,7 @@ static void write_microsoft(struct run *r)
     free(v);
 }
 
-/* Bias tables and the embedding of positions, for a larger window and image. */
+/* A bias table or position embedding is resized to the larger window or image. */
 static void check_resized(struct run *from, struct run *to, const char *name,
                           bool resized)
 {
@@ -284,7 +287,7 @@ static void test_microsoft(void **state)
     run_release(&large);
 }
 
-/* The rows of 1k, here each with its number, out of a classifier of 22k. */
+/* The rows of ImageNet-1k are picked from a classifier of 22k, where row i holds i. */
 static void test_22k(void **state)
 {
     struct run from, to;
@@ -315,7 +318,7 @@ static void test_22k(void **state)
     run_release(&to);
 }
 
-/* Nothing remembers the weights that were there before: packed copies and EMAs. */
+/* Loading leaves nothing of the old weights, neither in packed copies nor in EMAs. */
 static void test_forgets(void **state)
 {
     struct run from, a, b;

@@ -1,4 +1,4 @@
-/* First convolutions for other channels than RGB: against timm, and of every family. */
+/* First convolutions for other channels than RGB: timm's values, names per family. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static const struct tensor *param(const struct graph *g, const char *name)
     return NULL;
 }
 
-/* Of all parameters only the first convolution's differ, and these are remade. */
+/* Other channels change the shape of the first convolution alone, and it is remade. */
 static void check_family(const char *type, const char *name, const char *first)
 {
     struct strbuf why = STRBUF_INIT;

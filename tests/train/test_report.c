@@ -1,4 +1,4 @@
-/* Reports of evaluations: numbers that are known by hand. */
+/* Reports of evaluations, compared with numbers worked out by hand. */
 #include "train/report.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const char *const names[] = {"cat", "dog", "a, b"};
 static const struct class_list classes = {names, 3};
 static const char *const path[] = {"0.png", "1.png", "2.png", "3.png", "4.png"};
 
-/* Logits of an image whose answer has this probability, and the others share the rest. */
+/* Adds an image whose answer has probability p; the other two classes share the rest. */
 static void add(struct report *r, int64_t sample, int label, int answer, double p)
 {
     float z[3];
@@ -111,7 +111,7 @@ static void test_files(void **state)
     dataset_close(d);
 }
 
-/* Pixels: neither calibration nor images. */
+/* From a confusion matrix of pixels: there are neither a calibration nor images. */
 static void test_matrix(void **state)
 {
     static const int64_t matrix[] = {5, 1, 0, 2, 7, 0, 0, 3, 0};

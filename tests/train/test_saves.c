@@ -19,7 +19,7 @@
 #include "tests/train/checkpoint_run.h"
 #include "train/saves.h"
 
-static int full; /* so many calls of fsync find a full disk */
+static int full; /* so many of the next calls of fsync() find the disk full */
 
 int fsync(int fd)
 {
@@ -50,7 +50,7 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* 0, or -1 if something was not written. */
+/* Saves and waits for it. Returns -1 if a file was not written. */
 static int save_now(const struct saves *saves, const struct session *s,
                     const struct run_state *state, bool epoch_end, bool best)
 {
@@ -150,7 +150,7 @@ static void test_saves(void **state)
     run_release(&b);
 }
 
-/* What was just written stays, though the folder has as many of later updates. */
+/* The file just written stays, even if the folder has `keep` files of later updates. */
 static void test_older(void **state)
 {
     const struct saves v = {
@@ -173,7 +173,8 @@ static void test_older(void **state)
     run_release(&a);
 }
 
-/* No room for the new file: it is not there, the old ones are, and the caller knows. */
+/* A new file for which there is no room does not appear; the old ones stay, and the
+ * caller learns of it. */
 static void test_disk_full(void **state)
 {
     const struct saves v = {
@@ -204,7 +205,8 @@ static void test_disk_full(void **state)
     run_release(&a);
 }
 
-/* Killed between the two: the run goes on from the best, which it has, or from before. */
+/* Killed after best.safetensors was written and before the numbered file: the run goes on
+ * from the best one, which is the newest. */
 static void test_killed_after_best(void **state)
 {
     const struct saves v = {
@@ -240,7 +242,8 @@ static void put_file(const char *name)
     free(path);
 }
 
-/* Copies under names of one's own are not the run's; what killed saves left behind is. */
+/* Files with names of the user's choice are left alone; what killed saves left is
+ * removed. */
 static void test_other_files(void **state)
 {
     static const char *const theirs[] = {
@@ -284,7 +287,7 @@ static void test_other_files(void **state)
     run_release(&a);
 }
 
-/* Without room the oldest ones go, but not the last sound one. */
+/* On a full disk the oldest checkpoints are removed, but not the last sound one. */
 static void test_no_room(void **state)
 {
     const struct saves v = {
@@ -313,7 +316,7 @@ static void test_no_room(void **state)
     run_release(&a);
 }
 
-/* What is not finite is not written, and the caller learns which tensor it is. */
+/* Tensors that are not finite are not written, and the caller learns which one it is. */
 static void test_diverged(void **state)
 {
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_EMA, MEMORY_MOMENT2};
@@ -362,7 +365,7 @@ static void test_diverged(void **state)
     run_release(&a);
 }
 
-/* The copy is what is written, whatever training does to the arrays meanwhile. */
+/* What is written is a copy, unchanged by training that goes on meanwhile. */
 static void test_training_goes_on(void **state)
 {
     struct saves v = {
@@ -388,7 +391,7 @@ static void test_training_goes_on(void **state)
     run_release(&c);
 }
 
-/* A folder that was removed under a run is there again. */
+/* A folder that is removed while its run goes on is made again. */
 static void test_folder_removed(void **state)
 {
     char *gone = path_join(ckpt_dir, "gone"), *path = path_join(gone, "config.yaml");

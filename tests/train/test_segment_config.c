@@ -1,4 +1,4 @@
-/* What the keys of label maps mean for the loader, and which do not fit together. */
+/* What the keys of segmentation mean for the loader, and which do not fit together. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void keys_reach_the_loader(void **state)
     config_release(&cfg);
 }
 
-/* Sets one key of the good configuration and expects one mistake, or none. */
+/* Sets one key of a good configuration; expects a mistake that says `why`, NULL: none. */
 static void expect(const char *key, const char *value, const char *why)
 {
     struct config cfg;
@@ -96,7 +96,7 @@ static void what_does_not_fit_is_said(void **state)
     expect("AUG.CROP_MODE", "rrc", "AUG.CROP_MODE is not for label maps");
 }
 
-/* What a classifier would read and label maps do not. */
+/* Keys that only a classifier reads are warned of. */
 static void what_is_not_read_is_said(void **state)
 {
     static const char *const unread[][2] = {{"AUG.SCALE", "[0.5, 1.0]"},
@@ -203,7 +203,7 @@ static void synthetic_follows_the_model(void **state)
     config_release(&cfg);
 }
 
-/* Classes are counted among the pixels that the model's logits have. */
+/* Classes are counted at the resolution of the model's logits (the encoder's: 1/8). */
 static void labels_are_counted_as_learned(void **state)
 {
     static const char *const names[] = {"erfnet", "erfnet_encoder"};
