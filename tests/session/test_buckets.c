@@ -1,7 +1,7 @@
 /*
- * When gradients travel: each bucket starts during the backward phase, as soon as its last
- * gradient is there, all of them once an update; with accumulation during that of the last
- * batch alone, and what travels is the sum. Nothing is compiled and nothing runs.
+ * When gradients travel: each bucket starts in the backward phase, as soon as its last
+ * gradient is there, and once per update; with accumulation in the backward phase of the
+ * last batch alone, and it carries the sum. Nothing is compiled and nothing runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct built {
     struct build build;
 };
 
-/* resnet20 as the second of three processes has it; then keys and values up to NULL. */
+/* resnet20 as rank 1 of 3 builds it; then keys and values up to NULL. */
 static void built_init(struct built *t, enum build_kind kind, const char *const *more)
 {
     static const char *const common[][2] = {
@@ -62,7 +62,7 @@ static int count(const struct graph *g, const struct op *op)
     return n;
 }
 
-/* Marks the floats of a state tensor, each for the first time. */
+/* Marks the floats of a flat tensor as seen, each for the first time. */
 static void mark(char *seen, const struct tensor *t)
 {
     int64_t from = (int64_t)(t->offset / sizeof(float));
@@ -71,7 +71,7 @@ static void mark(char *seen, const struct tensor *t)
         assert_int_equal(seen[i]++, 0);
 }
 
-/* Nodes of the backward phase that are not about buckets, from a place on. */
+/* How many nodes of the backward phase, from index `at` on, are not of buckets. */
 static int backward_after(const struct graph *g, int at)
 {
     int n = 0;
@@ -82,7 +82,7 @@ static int backward_after(const struct graph *g, int at)
     return n;
 }
 
-/* Nobody makes or reads a gradient of the range between its start and the update. */
+/* After a bucket has started, no backward node writes to its range. */
 static void check_alone(const struct graph *g, const struct node *start)
 {
     size_t from = start->out[0]->offset, to = from + tensor_size(start->out[0]);
@@ -96,7 +96,8 @@ static void check_alone(const struct graph *g, const struct node *start)
     }
 }
 
-/* Each trained tensor travels once; returns how many backward nodes the first overlaps. */
+/* Each trained element travels once. Returns how many backward nodes come after the first
+ * start and can overlap with it. */
 static int check_buckets(const struct built *t, enum memory memory)
 {
     const struct graph *g = t->build.graph;
@@ -146,7 +147,8 @@ static void test_plain(void **state)
     built_release(&t);
 }
 
-/* The sum of a bucket is made right before it starts, of gradients that are there. */
+/* The node before each start adds the bucket's gradients, all produced by then, to the
+ * sum. */
 static void check_sums(const struct graph *g)
 {
     for (int i = 0; i < g->nnode; i++) {

@@ -1,6 +1,6 @@
 /*
- * What the keys of a configuration become in the graphs of a run: the attributes of the
- * nodes that nobody but build.c writes. Nothing is compiled and nothing runs.
+ * What the keys of a configuration become in the graphs of a run: attributes of nodes
+ * that only build.c appends. Nothing is compiled and nothing runs.
  */
 #include <string.h>
 
@@ -127,7 +127,7 @@ static void test_smoothing(void **state)
     }
 }
 
-/* What training minimises; an evaluation has cross entropy all the same. */
+/* Training minimises BCE; the loss of an evaluation is cross entropy all the same. */
 static void test_bce(void **state)
 {
     static const char *const keys[] = {"TRAIN.LOSS.NAME",
@@ -157,7 +157,7 @@ static void test_bce(void **state)
     built_release(&t);
 }
 
-/* The training graph with that optimizer. */
+/* Builds the training graph with that optimizer and values other than the defaults. */
 static void built_optimizer(struct built *t, const char *name)
 {
     built_init(t, BUILD_TRAIN,
@@ -168,7 +168,7 @@ static void built_optimizer(struct built *t, const char *name)
                    "TRAIN.CLIP_MODE", "value", "TRAIN.CLIP_GRAD", "2", NULL});
 }
 
-/* Weight decay is as given, whatever the rate is: the optimizers multiply. */
+/* Weight decay is as given, not multiplied by the rate, which the optimizers do. */
 static void check_update(const struct built *t, const struct update *u)
 {
     int decayed = 0;
@@ -184,7 +184,7 @@ static void check_update(const struct built *t, const struct update *u)
     assert_int_equal(decayed, 20); /* the convolutions and the classifier */
 }
 
-/* Every row gets all keys: which it reads is its own affair. */
+/* Every optimizer is given all keys, whichever it reads. */
 static void test_optimizers(void **state)
 {
     const struct optimizer_attrs *a;
@@ -209,7 +209,7 @@ static void test_optimizers(void **state)
     built_release(&t);
 }
 
-/* Rates, clipping by norm and the EMA; RAMP_STEPS counts updates already. */
+/* Rates, clipping by norm and the EMA; RAMP_STEPS is in updates, as the ramp is. */
 static void test_control(void **state)
 {
     const struct control_prepare_attrs *a;
@@ -227,7 +227,7 @@ static void test_control(void **state)
     built_release(&t);
 }
 
-/* Of resnet20: the stem, nine blocks, the classifier. */
+/* resnet20 has ten layers below the classifier: nine blocks and the stem, at 0.5^10. */
 static void test_layer_decay(void **state)
 {
     int heads = 0, stems = 0;
@@ -247,7 +247,7 @@ static void test_layer_decay(void **state)
     built_release(&t);
 }
 
-/* The segment of a parameter, and the name of the optimizer whose node has it. */
+/* The segment of a parameter, and in *optimizer the name of the optimizer of its node. */
 static const struct update_segment *segment_of(const struct built *t, const char *name,
                                                const char **optimizer)
 {
@@ -267,7 +267,7 @@ static const struct update_segment *segment_of(const struct built *t, const char
     return NULL;
 }
 
-/* The first match counts; what a group does not say is as without it. */
+/* The first group that matches counts; what it does not set is as without it. */
 static void test_groups(void **state)
 {
     const struct update_segment *s;
@@ -297,7 +297,7 @@ static void test_groups(void **state)
     built_release(&t);
 }
 
-/* How many forward nodes of the teacher, or of the net itself, make 16-bit floats. */
+/* How many forward nodes of the teacher, or of the net itself, produce 16-bit floats. */
 static int half_nodes(const struct built *t, bool teacher)
 {
     const struct graph *g = t->build.graph;
@@ -313,7 +313,7 @@ static int half_nodes(const struct built *t, bool teacher)
     return n;
 }
 
-/* The teacher drops nothing and has its own statistics, where the net does not. */
+/* The teacher runs as in inference (no drop path, running statistics), the net not. */
 static void check_inference(const struct built *t)
 {
     int drops = 0;
@@ -360,7 +360,7 @@ static void test_teacher(void **state)
     }
 }
 
-/* A scale and a backward phase for each loss, where there is a dynamic scale at all. */
+/* With a dynamic scale each loss of AMP.NUM_LOSSES has its scale and backward phase. */
 static void test_num_losses(void **state)
 {
     static const struct {

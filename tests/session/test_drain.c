@@ -1,7 +1,7 @@
 /*
- * Where a session waits for all that is in flight: on the reference device, as if its
- * work was only known to be done once somebody waits. Programs are not dropped and logits
- * not read before that, and no batch stays lent.
+ * Where a session waits for all that is in flight: on the reference device with events
+ * that are done only once somebody waits. Before that programs are not dropped and logits
+ * not read, and after it no batch is lent.
  */
 #include <stdlib.h>
 #include <string.h>

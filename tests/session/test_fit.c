@@ -1,5 +1,5 @@
-/* Whether a run fits, what is said if not, and the largest batch: on a device that says
- * whatever memory the test wants. */
+/* Whether a run fits, what is said if not, and the largest batch: on a device that
+ * reports as much memory as the test wants. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool memory(struct device *dev, struct device_memory *m)
     return true;
 }
 
-/* A device that times candidates, unless it hurries. */
+/* The device has hurry(), as devices have that time candidates, unless they hurry. */
 static bool hurry(struct device *dev, bool on)
 {
     (void)dev;
@@ -32,7 +32,7 @@ static bool hurry(struct device *dev, bool on)
 static struct backend backend;
 static bool times;
 
-/* resnet20 on 32x32 pixels, nothing compiled; the device says that `bytes` are free. */
+/* resnet20 on 32x32 pixels, not compiled, on a device with so many free bytes. */
 static void bare(struct session *s, struct config *cfg, size_t bytes)
 {
     static const char *const set[][2] = {
@@ -78,7 +78,7 @@ static size_t need_of(int64_t batch, bool checkpoint)
     return need;
 }
 
-/* What is said with the memory that `batch` needs, and 100 bytes more. */
+/* With the memory that `batch` needs, and 100 bytes more, that batch is named. */
 static void check_said(int64_t batch)
 {
     size_t limit = need_of(batch, false) + 100;
@@ -192,14 +192,14 @@ static void test_workspace(void **state)
     assert_true(batch_of(need_of(24, false) + limit, 0) > 24);
 }
 
-/* 2^31 elements at most: 32x32 pixels and 16 channels are 16384 for each image. */
+/* A tensor has at most 2^31 elements: 32x32 pixels of 16 channels are 16384 per image. */
 static void test_elements(void **state)
 {
     (void)state;
     assert_int_equal(batch_of((size_t)1 << 50, 0), 131064);
 }
 
-/* On a device whose memory is the host's: only what no machine has. */
+/* Where the memory is the host's, only a run larger than the machine's is refused. */
 static void test_host(void **state)
 {
     struct strbuf why = STRBUF_INIT;

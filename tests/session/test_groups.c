@@ -1,7 +1,7 @@
 /*
- * Several optimizers over groups of parameters, and a loss scale for each of several losses,
- * against PyTorch (tests/golden/train/groups.json): a small net, built as session/build.h
- * builds the large ones, on every backend.
+ * Several optimizers over groups of parameters, and one loss scale per loss, against
+ * PyTorch (tests/golden/train/groups.json): a small net, built with the functions that
+ * build real ones (session/build_update.h), on every backend.
  */
 #include <math.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void configure(struct net *n)
             json_array_get(json_object_get(n->want, "weights"), (size_t)i));
 }
 
-/* In fp32, whatever the plan says: its loss scales work all the same. */
+/* Builds a part in fp32, whatever the plan says: loss scales work all the same. */
 static void build(const struct net *n, struct part *p, bool last)
 {
     struct loss_options o = {.layer = "loss"};
@@ -212,7 +212,8 @@ static void compare_scales(struct net *n, const json_t *want, int step)
         assert_int_equal(c.skipped, json_integer_value(json_object_get(want, "skipped")));
 }
 
-/* "exp_avg.fc.weight": [...], of the optimizer that updates that parameter. */
+/* Compares moments, keyed "exp_avg.fc.weight" by the names of the parameter's
+ * optimizer. */
 static void compare_moments(struct net *n)
 {
     const struct flat *f = n->last.t.graph->flat;

@@ -1,6 +1,6 @@
 /*
  * Batches and snapshots in flight, on a device whose two lanes do nothing until somebody
- * waits: what is given back too early, or read too early, shows.
+ * waits: a batch that is given back too early, or a result read too early, is noticed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ static bool step(struct device *d, int lane)
     return true;
 }
 
-/* Runs an operation of any lane that can go on: either may have done far more of them. */
+/* Runs the next operation of a lane that can go on. Which lane is preferred changes every
+ * seven calls, so that each gets far ahead of the other. */
 static bool go_on(struct device *d)
 {
     d->turn++;
@@ -179,7 +180,7 @@ static int in_flight(const struct inflight *q)
     return n;
 }
 
-/* A "program": copies what it reads to the run's line of a log, and bumps the step. */
+/* Each "program" copies its input to seen[run] and sets the step. */
 static void test_lanes(void **state)
 {
     static const int number[RUNS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,
@@ -263,7 +264,7 @@ static void test_not_lent(void **state)
     inflight_release(&q);
 }
 
-/* Of snapshots that nobody reads, the last ones are kept. */
+/* Of snapshots that nobody reads, the last INFLIGHT_RUNS are kept. */
 static void test_unread(void **state)
 {
     struct device d = {0};

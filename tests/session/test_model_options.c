@@ -1,6 +1,6 @@
 /*
- * The keys of model families: each table is one of keys that the schema has, choices turn
- * into nets, and what is no choice, or of another family, is told.
+ * The keys of model families: each table has only keys of the schema, choices become
+ * nets, and a value that is no choice, or a key of another family, is reported.
  */
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void test_tables(void **state)
     }
 }
 
-/* The choices of the MODEL keys, one by one: the nets that they turn resnet50 into. */
+/* Choices of MODEL.RESNET keys, by the parameter count of the resnet50 that they make. */
 static void test_choices(void **state)
 {
     static const struct {
@@ -126,8 +126,7 @@ static void test_values(void **state)
     config_release(&cfg);
 }
 
-/* model_check says just `want` of a model with one more key, or nothing if that
- * is NULL. */
+/* model_check() says only `want` of a model with one more key; NULL: nothing. */
 static void check_says(const char *type, const char *name, const char *key,
                        const char *text, const char *want)
 {
@@ -165,7 +164,7 @@ static void test_mistakes(void **state)
                "xavier_normal, xavier_uniform, not 'kaiming'");
 }
 
-/* Only set keys are warned of, and not those of the family itself. */
+/* Warned of are keys that were set and that the family does not read. */
 static void test_unread(void **state)
 {
     char type[] = "--model-type=resnet", stem[] = "MODEL.RESNET.STEM=deep",
@@ -189,8 +188,7 @@ static void test_unread(void **state)
     cmdline_release(&line);
 }
 
-/* Common keys that a family does not heed must not be changed, but may be
- * switched off. */
+/* Common keys that a family does not read may not be changed, but may be switched off. */
 static void test_common(void **state)
 {
     static const char *const size =
@@ -235,7 +233,7 @@ static void test_preset(void **state)
     config_release(&cfg);
 }
 
-/* A name implies its type, but where the type is said beside it or later. */
+/* A name implies its type, unless the type is set in the same place or later. */
 static void test_type(void **state)
 {
     static const struct {

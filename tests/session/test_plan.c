@@ -1,6 +1,6 @@
 /*
  * A run in numbers: Swin's scaled rates, counts of updates, which precision and loss
- * scale a device gets, which parameters decay; the progress line; the table of devices.
+ * scale a device gets, which parameters decay; also mean losses and the progress line.
  */
 #include <math.h>
 
@@ -35,7 +35,8 @@ static const struct backend slow = {
 static const struct backend fast = {
     .name = "fast", .has_dtype = has_bf16, .preferred_half = DTYPE_BF16};
 
-/* Keys and values up to NULL; `images` as for plan_init. */
+/* The plan of resnet50 with more keys and values, up to NULL; `images` as in
+ * plan_init(). */
 static struct plan plan_of(const struct backend *backend, int64_t images,
                            const char *const *more)
 {
@@ -48,7 +49,7 @@ static struct plan plan_of(const struct backend *backend, int64_t images,
     for (; *more; more += 2)
         config_set(&cfg, more[0], more[1]);
     plan_init(&p, &cfg, images, NULL, backend, NULL);
-    arena_release(&p.mem); /* what the numbers do not need */
+    arena_release(&p.mem); /* tests read only the numbers */
     config_release(&cfg);
     return p;
 }
@@ -59,7 +60,7 @@ static void assert_close(double got, double want)
         fail_msg("%.17g, not %.17g", got, want);
 }
 
-/* Swin's defaults: one device x 128, and eight of them (as a batch of 1024). */
+/* Swin's rates at its batch of 128, and at 1024 (eight devices there, one batch here). */
 static void test_scaled_rates(void **state)
 {
     struct plan p = plan_of(&slow, 1281167, (const char *[]){NULL});
@@ -136,7 +137,7 @@ static void test_precision(void **state)
     assert_null(p.amp_remark);
 }
 
-/* Of each level, and of keys that say otherwise. */
+/* Master weights and rounded norms, by level and with keys that override it. */
 static void test_master_weights(void **state)
 {
     static const struct {
@@ -187,7 +188,7 @@ static void test_loss_scale(void **state)
     assert_true(!p.scaler.dynamic && p.first_scale == 4);
 }
 
-/* Epochs of ten updates: what is given in epochs becomes updates, the rest arrives. */
+/* With ten updates per epoch: keys in epochs become updates, other keys are copied. */
 static void test_schedule_keys(void **state)
 {
     struct plan p =
@@ -304,7 +305,8 @@ static void test_mean_loss(void **state)
     assert_true(isnan(metrics_loss(&none)));
 }
 
-/* Nor do the rest of them make a good score. */
+/* The loss of an evaluation with a sample that was not finite is NaN, not a mean of the
+ * rest. */
 static void test_score_loss(void **state)
 {
     struct evaluation e = {.raw = {.loss_sum = 4, .measured = 4, .count = 4},
@@ -342,7 +344,7 @@ static void test_progress(void **state)
         &s, &(struct progress){"Train 3/30", 176, 390, 12, 1842, "loss 1.234", 0}, 100);
     assert_string_equal(s.buf, "Train 3/30:  45%|#############                 | 176/390 "
                                "[00:12<00:15, 1842 img/s, loss 1.234]");
-    strbuf_reset(&s); /* gone on with at 170: six in twelve seconds, and four left */
+    strbuf_reset(&s); /* resumed at 170: six in twelve seconds, four are left */
     progress_text(&s, &(struct progress){"Train", 176, 180, 12, 1842, "", .initial = 170},
                   100);
     assert_non_null(strstr(s.buf, "176/180 [00:12<00:08,"));

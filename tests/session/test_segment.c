@@ -1,7 +1,7 @@
 /*
- * Training and evaluation of ERFNet on small scenes: the formulas of the scores, exact
- * counts at any batch size, class weights, the head without a gradient, and what
- * accumulation and checkpointing must not change.
+ * Training and evaluation of ERFNet on small generated samples: the formulas of the
+ * scores, exact counts at any batch size, class weights, the head without a gradient, and
+ * what accumulation and checkpointing must not change.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static void test_amp(void **state)
     }
 }
 
-/* All scenes but the last, which is padding. */
+/* Evaluates all samples but the last, which is padding. */
 static void evaluate(struct run *r, int64_t batch)
 {
     session_eval_begin(&r->s, false);
@@ -123,7 +123,8 @@ static void evaluate(struct run *r, int64_t batch)
     }
 }
 
-/* Padding and ignored pixels are in no cell; every other pixel is in one. */
+/* Counts with one batch size: padding and ignored pixels are in no cell of the matrix,
+ * every other pixel is in one. */
 static void count_with(int64_t batch, int64_t *matrix, double *loss)
 {
     char text[8];
@@ -145,8 +146,9 @@ static void count_with(int64_t batch, int64_t *matrix, double *loss)
 }
 
 /*
- * Rows are exact anywhere. On the reference each cell is; elsewhere another batch may
- * take another kernel, and a few logits that are nearly equal another order.
+ * Sums of rows, which are pixels per label, must agree on every device. On the reference
+ * each cell must; elsewhere another batch may run another kernel, so that the larger of
+ * two nearly equal logits may be another.
  */
 static void assert_same_matrix(const int64_t *got, const int64_t *want)
 {
@@ -184,7 +186,7 @@ static void test_any_batch(void **state)
     }
 }
 
-/* Neither Adam nor the decay moves the head that only the encoder stage uses. */
+/* Neither Adam nor weight decay moves the head that only the encoder stage uses. */
 static void test_unused_head(void **state)
 {
     const struct segment *head, *used;
@@ -214,7 +216,7 @@ static void test_unused_head(void **state)
     run_release(&r);
 }
 
-/* Of all classes alike they change nothing; of one class they do. */
+/* Equal weights of all classes change nothing; another weight of one class does. */
 static void test_class_weights(void **state)
 {
     struct run a, b, c;

@@ -66,7 +66,7 @@ static void test_repeats(void **state)
     run_release(&b);
 }
 
-/* What a checkpoint holds is all there is: weights, moments, control. */
+/* Weights, moments and control, which a checkpoint holds, are the whole state. */
 static void test_restores(void **state)
 {
     static const char *const more[] = {"TRAIN.OPTIMIZER.NAME", "adamw", NULL};
@@ -119,7 +119,7 @@ static void test_checkpointing(void **state)
     run_release(&b);
 }
 
-/* Memory of gradients and moments for what is trained and for nothing else. */
+/* Gradients and moments take memory for trained parameters alone. */
 static void check_freeze_memory(const struct run *all, const struct run *some)
 {
     static const enum memory kinds[] = {MEMORY_GRADS, MEMORY_MOMENT1};
@@ -136,7 +136,7 @@ static void check_freeze_memory(const struct run *all, const struct run *some)
     }
 }
 
-/* Frozen layers: their weights and statistics stay, and nobody computes for them. */
+/* Frozen layers: weights and statistics stay, and nothing is computed for them. */
 static void test_freeze(void **state)
 {
     struct run a, b;
@@ -198,7 +198,7 @@ static void test_ema_devices(void **state)
 
 /*
  * e += (1 - decay (1 - exp(-update / ramp))) (w - e), for running statistics as for
- * weights, from the weights of the start.
+ * weights; e starts as w.
  */
 static void test_ema_values(void **state)
 {
@@ -239,7 +239,7 @@ static void test_ema_values(void **state)
     run_release(&r);
 }
 
-/* Two batches, of which the first `valid` samples count. */
+/* Evaluates two batches, of each of which the first `valid` samples count. */
 static void evaluate(struct run *r, int valid, struct metrics m[SESSION_WEIGHTS])
 {
     uint8_t pixels[BATCH * SIDE * SIDE * 3];
@@ -274,9 +274,9 @@ static double loss_of(const struct run *r, enum memory which)
 }
 
 /*
- * Weights and EMA on the same batches, the EMA on the device and in host memory,
- * with what the weights become in between; training goes on unharmed. On the CPU packed
- * weights must follow.
+ * Weights and EMA are evaluated on the same batches, the EMA on the device and in host
+ * memory, and again after more updates, which evaluation does not change. On the CPU
+ * packed weights must follow.
  */
 static void check_evaluates(const char *device)
 {
@@ -317,8 +317,8 @@ static void test_evaluates(void **state)
     check_evaluates("cpu");
 }
 
-/* O3 has no master weights: those of convolutions are rounded to bf16, those of norms are
- * not. */
+/* O3 has no master weights: weights of convolutions are rounded to bf16, those of norms
+ * are not. */
 static void test_o3(void **state)
 {
     static const char *const more[] = {
@@ -345,7 +345,7 @@ static void test_o3(void **state)
     run_release(&r);
 }
 
-/* Mixup until it is switched off: another program, the same run. */
+/* session_mix() switches to a program with or without mixup; the run goes on in it. */
 static void test_mix(void **state)
 {
     struct run a, b;

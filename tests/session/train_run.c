@@ -81,7 +81,6 @@ void run_release(struct run *r)
     config_release(&r->cfg);
 }
 
-/* Noise whose brightness tells the class. */
 void make_batch(uint8_t *pixels, int32_t *labels, int n, int first)
 {
     for (int i = 0; i < n; i++) {

@@ -17,11 +17,11 @@ struct run {
 
 /* resnet20, SGD, fp32, batch 4, 8x8 pixels; then keys and values up to NULL. */
 void run_init(struct run *r, const char *const *more);
-/* Epochs of so many images. */
+/* The same with epochs of so many images. */
 void run_init_of(struct run *r, int64_t images, const char *const *more);
 void run_release(struct run *r);
 
-/* Noise whose brightness tells the class. */
+/* n samples from number `first` on: noise, whose brightness depends on the class. */
 void make_batch(uint8_t *pixels, int32_t *labels, int n, int first);
 void run_steps(struct run *r, int n);
 const float *run_weights(struct run *r); /* weights and buffers as they are now */
