@@ -1,5 +1,5 @@
-/* Containers whose numbers no file can have: how many samples, how long, how large. One line
- * says so, or the sample is one that cannot be read; nobody asks for memory first. */
+/* Containers with impossible numbers of samples, bytes or pixels: one line says so, or
+ * the sample cannot be read; no memory of that size is asked for. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +21,10 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-enum { ROOM = 256 << 20 };
+enum { ROOM = 256 << 20 }; /* bytes */
 
-/* From now on the process may have little more memory than it has. Sanitizers have theirs. */
+/* From now on the process may allocate ROOM more (not under a sanitizer, which needs its
+ * own). */
 static void limit_memory(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -45,7 +46,7 @@ struct opened {
     bool label_maps;
 };
 
-/* Opens it and reads all that there is; reasons go to stderr. */
+/* Opens the storage and reads all samples; reasons of failures go to stderr. */
 static void read_all(void *arg)
 {
     const struct opened *o = arg;
@@ -74,7 +75,7 @@ struct numbers {
     hdf5_size dims[6];
 };
 
-/* Nothing is stored: the library takes absent chunks for zeros. */
+/* Adds a dataset without data: the library reads absent chunks as zeros. */
 static void add_dataset(const struct hdf5_library *lib, hdf5_id file,
                         const struct numbers *n)
 {
@@ -156,7 +157,7 @@ static void expect(const char *storage, const char *name, const void *data, size
     remove_temp_dir(dir);
 }
 
-/* The length has a checksum that is right. */
+/* Lengths beyond the file, with the right checksum. */
 static void tfrecord_numbers(void **state)
 {
     struct {

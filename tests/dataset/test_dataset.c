@@ -1,4 +1,4 @@
-/* ImageFolder and class lists. */
+/* Class folders as torchvision's ImageFolder has them, class lists, synthetic images. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void folder_mistakes_are_named(void **state)
     remove_temp_dir(dir);
 }
 
-/* An image whose link leads nowhere is one that cannot be read, not none. */
+/* A link that leads nowhere counts as an image that cannot be read. */
 static void folder_counts_dead_links(void **state)
 {
     char *dir = make_temp_dir(), *link = xasprintf("%s/a/dead.jpg", dir);
@@ -162,7 +162,7 @@ static void class_lists_are_compared(void **state)
     strbuf_release(&why);
 }
 
-/* One sample is a function of split and index, its class shows in its mean colour. */
+/* A sample is a function of split and index; its mean colour depends on its class. */
 static void synthetic_has_no_files(void **state)
 {
     const struct dataset_source o = {.split = "train",

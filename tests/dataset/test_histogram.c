@@ -20,7 +20,7 @@ enum { N = 12, W = 40, H = 24 };
 
 static const struct label_options nine = {.classes = 9};
 
-/* Label maps of W x H; value of pixel p of image i. */
+/* The value of pixel p in label map i, of W x H. */
 static uint8_t value(int i, int p)
 {
     int v = (p % W * 3 + p / W * 7 + i) % 11;
@@ -71,7 +71,7 @@ static struct histogram count(const char *dir, const struct histogram_options *o
     return h;
 }
 
-/* By the slow way, with pixel centres in the other direction for a smaller size. */
+/* Counts one by one, at the centres of pixels of w x h_ divided by d. */
 static void expect(const struct histogram *h, int w, int h_, int d)
 {
     int64_t want[256] = {0}, total = 0;
@@ -156,7 +156,7 @@ static void kept_beside_the_data(void **state)
     remove_temp_dir(dir);
 }
 
-/* A file that is cut off or not ours is not believed. */
+/* A kept file that is cut off, or of another key, is not used. */
 static void damaged_files_are_not_believed(void **state)
 {
     char *dir = make_data(), *path = NULL, *text;
@@ -188,7 +188,8 @@ static void damaged_files_are_not_believed(void **state)
     remove_temp_dir(dir);
 }
 
-/* Counts that cannot be, although their sum is right: "V COUNT" becomes `line`. */
+/* A kept file with impossible counts, whose total is right, is not used: `line` takes the
+ * place of the line "0 COUNT". */
 static void impossible_counts_are_not_believed(void **state)
 {
     static const char *const line[] = {"\n0 -5\n", "\n0 9223372036854775807\n",
@@ -261,8 +262,7 @@ static void said_and_gone_on(void **state)
     remove_temp_dir(dir);
 }
 
-/* The weights that ERFNet's scripts hold for Cityscapes, from the shares of
- * its classes. */
+/* From the shares of Cityscapes' classes come the weights in ERFNet's scripts. */
 static void weights_of_erfnet(void **state)
 {
     struct histogram h = {.total = 100000};

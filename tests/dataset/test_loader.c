@@ -71,8 +71,7 @@ static void an_epoch_resumes_in_the_middle(void **state)
     remove_temp_dir(dir);
 }
 
-/* Validation: every sample once, in order, the rest of the last batch empty. */
-/* Copies of a sample stand side by side and are augmented each in its own way. */
+/* AUG.REPEATS: copies of a sample are neighbours, each augmented in its own way. */
 static void copies_look_different(void **state)
 {
     struct loader_options o = training_options(2);
@@ -103,6 +102,7 @@ static void copies_look_different(void **state)
     remove_temp_dir(dir);
 }
 
+/* Validation: every sample once, in order; the rest of the last batch is zeros. */
 static void the_last_batch_is_padded(void **state)
 {
     char *dir = make_images();
@@ -142,7 +142,7 @@ static void the_last_batch_is_padded(void **state)
     remove_temp_dir(dir);
 }
 
-/* What an epoch has, place by place: the sample, or -1, and its pixels. */
+/* Of each place in an epoch the sample, or -1, and a hash of its pixels. How many. */
 static int places_of(struct loader *l, int64_t *sample, uint64_t *pixels)
 {
     const struct batch *b;
@@ -159,7 +159,7 @@ static int places_of(struct loader *l, int64_t *sample, uint64_t *pixels)
     return n;
 }
 
-/* Two processes see in their batches of 4 what one sees in its batches of 8. */
+/* Two processes with batches of 4 see the samples of one with batches of 8, in turns. */
 static void ranks_share_an_epoch(void **state)
 {
     char *dir = make_images();
@@ -220,8 +220,8 @@ static void the_cache_changes_nothing(void **state)
     (void)state;
     damage_images(dir);
     d = open_folder(dir);
-    /* some images may be shrunken, so not cached; no cache, one for some of the
-     * images, one for all */
+    /* No cache, one for some of the images, one for all. JPEGs may be decoded smaller,
+     * and those are not cached. */
     for (int64_t bytes = 0; bytes <= 1 << 20;
          bytes += bytes ? (1 << 20) - bytes : 50000) {
         struct loader_options o = training_options(2);
@@ -257,7 +257,7 @@ static void a_full_cache_needs_no_files(void **state)
     (void)state;
     o.drop_last = false;
     o.cache_bytes = 1 << 20;
-    o.transform.shrink_gap = 0; /* else the largest images stay out */
+    o.transform.shrink_gap = 0; /* else the largest images would not be cached */
     l = loader_open(d, &o);
     run_epoch(l, 0, 0, want);
     remove_temp_dir(dir);

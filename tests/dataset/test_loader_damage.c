@@ -1,5 +1,5 @@
-/* Files that cannot be read: left out, told in one order whatever the workers, too many
- * of them. */
+/* Files that cannot be read: left out or replaced, reported in an order that does not
+ * depend on the workers, and too many of them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,7 +14,8 @@
 #include "tests/make_folder.h"
 #include "tests/test.h"
 
-/* A second epoch over two damaged files, whose first one is the same for all workers. */
+/* Runs an epoch over images of which two are damaged, the same with 0 and 2 workers, and
+ * then `check` in a second epoch. */
 static void with_damage(bool replace,
                         void (*check)(const struct dataset *d,
                                       const struct loader_options *o, struct loader *l))
@@ -100,7 +101,7 @@ static void check_replaced(const struct dataset *d, const struct loader_options 
     assert_int_equal(replaced, 2);
 }
 
-/* In training: the next sample of the epoch that is sound, whatever the workers. */
+/* In training a damaged sample is replaced by the next sound one of the epoch. */
 static void damaged_files_are_replaced(void **state)
 {
     (void)state;
@@ -156,13 +157,13 @@ static void run_child_epoch(void *arg)
     dataset_close(d);
 }
 
-/* Runs one epoch in a child; what it says on stderr, and its exit code. */
+/* Runs one epoch in a child process. Returns its stderr, and its exit code in *code. */
 static char *child_epoch(const char *dir, const struct loader_options *o, int *code)
 {
     return child_run(run_child_epoch, &(struct child_epoch){dir, *o}, code);
 }
 
-/* Whatever thread finds what first: messages come in the order of the batches. */
+/* Messages come in the order of the batches, whichever thread finds something first. */
 static void damage_is_told_in_order(void **state)
 {
     char *dir = make_images(), *want = NULL;
@@ -193,7 +194,8 @@ static void damage_is_told_in_order(void **state)
     remove_temp_dir(dir);
 }
 
-/* Each damaged file is told once, with its own reason, whoever else was tried. */
+/* Each damaged file is reported once, with its own reason, also if it was tried as a
+ * replacement. */
 static void replaced_files_are_told_the_same(void **state)
 {
     char *dir = make_images(), *text[2];
@@ -234,7 +236,8 @@ static int flaky_read(const struct dataset *d, int64_t i, int64_t limit,
     return FAILURE_MACHINE;
 }
 
-/* What passes changes nothing; what stays ends the run, and is no damaged file. */
+/* A failure that passes changes nothing; one that stays ends the run. Neither counts as a
+ * damaged file. */
 static void failures_of_the_machine(void **state)
 {
     char *dir = make_images();
@@ -339,7 +342,7 @@ static void too_much_damage_ends_the_run(void **state)
     remove_temp_dir(dir);
 }
 
-/* At the same batch whatever the workers, and those before it are whole. */
+/* A loader fails at the same batch with any number of workers; those before are whole. */
 static void a_failed_loader_is_closed(void **state)
 {
     char *dir = make_images(), *reason[2];

@@ -1,5 +1,5 @@
-/* The loader with label maps: against the transforms themselves, whatever the workers
- * and the cache; padding, damage. */
+/* The loader with label maps gives what the transforms give, with any number of workers
+ * and any cache; padding, damage. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static struct loader_options training(int workers, int divisor)
     return o;
 }
 
-/* The sample by the transforms alone. */
+/* The sample as the transforms alone make it. */
 static void expect_sample(const struct dataset *d, const struct loader_options *o,
                           uint64_t epoch, int64_t sample, uint8_t *pixel,
                           uint8_t *label_map)
@@ -141,7 +141,7 @@ static void batches_are_the_transforms(void **state)
     remove_temp_dir(dir);
 }
 
-/* An image that could be decoded at half its size is the same with a cache. */
+/* An image large enough to be decoded at half its size is the same with a cache. */
 static void large_images_in_the_cache(void **state)
 {
     char *dir = make_temp_dir();
@@ -194,7 +194,7 @@ static void damage(const char *dir)
     make_file(dir, "im/03.jpg", "no image", 8);
 }
 
-/* A damaged pair is black, all its labels are ignored, and the rest is as ever. */
+/* A damaged sample is black, and all its labels are ignored. */
 static void damaged_pairs_are_left_out(void **state)
 {
     char *dir = make_data();

@@ -1,4 +1,4 @@
-/* Images with label maps: Cityscapes' folders, list files, mistakes. */
+/* Segmentation samples: Cityscapes' and VOC's folders, list files, mistakes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -241,7 +241,7 @@ static void voc_is_read(void **state)
     remove_temp_dir(dir);
 }
 
-/* Names of one's own, where there is no set. */
+/* Without a class set, classes have the names that the options give. */
 static void classes_are_named(void **state)
 {
     static const char *const names[] = {"sky", "the road", "rest"};
@@ -319,7 +319,7 @@ static void names_tell_the_kind_of_labels(void **state)
     remove_temp_dir(dir);
 }
 
-/* A file that is there and may not be read is not missing. */
+/* A file that exists, but cannot be read, is not reported as missing. */
 static void unreadable_is_not_missing(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "images/loop.jpg");
@@ -408,7 +408,7 @@ static void pipes_are_refused(void **state)
     remove_temp_dir(dir);
 }
 
-/* Endings of endings: NAME_gtFine_labelIds belongs to NAME_leftImg8bit. */
+/* Names match without their suffixes: NAME_gtFine_labelIds and NAME_leftImg8bit. */
 static void shifted_cityscapes_lists(void **state)
 {
     char *dir = make_temp_dir();

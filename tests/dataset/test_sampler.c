@@ -1,4 +1,4 @@
-/* The order of an epoch: a permutation, a function of its key, and a fair one. */
+/* The order of an epoch is a permutation, a function of seed and epoch, and fair. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,8 @@ static void the_key_is_seed_and_epoch(void **state)
     assert_int_equal(sampler_at(&plain, 123), 123);
 }
 
-/* Copies side by side, as many positions as before but whole groups of 256, and n / r of
- * the samples. */
+/* With r repeats copies are neighbours; an epoch has whole groups of 256 positions, as
+ * many as fit its length (all if fewer), and so 1 / r of the samples. */
 static void samples_are_repeated(void **state)
 {
     struct sampler s = {7, 3, 1000, true, 3, NULL, 0, 0}, once = s, few = s;
@@ -75,8 +75,8 @@ static void samples_are_repeated(void **state)
     assert_int_equal(different, 256);
 }
 
-/* Each rank has every world-th sample once an epoch, the same ones in each, in another
- * order than in another epoch and than another rank. */
+/* Each rank has every world-th sample, once per epoch and the same ones in each epoch, in
+ * an order that differs between epochs and between ranks. */
 static void parts_stay_with_their_rank(void **state)
 {
     enum { N = 1001, WORLD = 3 };
@@ -106,7 +106,7 @@ static void parts_stay_with_their_rank(void **state)
     assert_true(same_rank < 30);
 }
 
-/* The same order for ever: a resumed run depends on it. */
+/* The order must never change: resumed runs depend on it. */
 static void the_order_is_fixed(void **state)
 {
     static const int64_t want[] = {85499, 400141, 83139, 45303, 1006892};
@@ -117,8 +117,8 @@ static void the_order_is_fixed(void **state)
         assert_int_equal(sampler_at(&s, i), want[i]);
 }
 
-/* Over many epochs every sample is equally often at every place, and every neighbour of
- * every sample equally frequent: chi-square, far tail. */
+/* Over many epochs every sample is at every place equally often, and follows every other
+ * one equally often: chi-square, far tail. */
 static void orders_are_fair(void **state)
 {
     enum { N = 12, EPOCHS = 24000 };
@@ -167,7 +167,7 @@ static void all_orders_occur(void **state)
     assert_int_equal(orders, 120);
 }
 
-/* Shards of several sizes, none among them. */
+/* The first sample of each shard, then the end: shards of several sizes, one is empty. */
 static const int64_t first[] = {0, 5, 5, 30, 31, 60, 61, 100, 240, 250, 251};
 
 enum { SHARDS = sizeof(first) / sizeof(first[0]) - 1 };
@@ -181,7 +181,7 @@ static int64_t shard_of(int64_t i)
     return k;
 }
 
-/* Each sample once; no more shards at a time than a window has; all windows whole. */
+/* Each sample once, and at no place more shards under way than a window has. */
 static void windows_mix_some_shards(void **state)
 {
     (void)state;

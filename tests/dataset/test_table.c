@@ -1,4 +1,4 @@
-/* Every row of the table of storages, on a tiny data set of its own. */
+/* Every row of the table of storages, each on a tiny data set in its layout. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static const struct tiny {
     {"voc", make_voc},
 };
 
-/* Containers are packed. */
+/* A container is made by packing class folders. */
 static void make_container(const char *name, const char *dir)
 {
     char *from = make_temp_dir();
@@ -173,7 +173,7 @@ static void rows_are_whole(void **state)
     strbuf_release(&why);
 }
 
-/* What is there is found, by its own row alone, and what is not is named. */
+/* Only its own row recognizes a data set, and what is missing is named. */
 static void files_are_of_one_storage(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void generated_data_need_no_files(void **state)
     assert_true(n > 0);
 }
 
-/* The path of a list itself, where its folder is wanted. */
+/* If the path is that of the list file, the message names the folder and the split. */
 static void a_list_file_is_known(void **state)
 {
     char *dir = make_temp_dir(), *path = path_join(dir, "train.txt");

@@ -1,5 +1,5 @@
 /* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): mistakes in
- * a map, members without one, damage. That they are read right is test_containers.c's. */
+ * a map, archives without one, damage. test_containers.c checks what is read. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static char *read_golden(const char *name, size_t *len)
     return data;
 }
 
-/* The archive with `map` for its own one; NULL: none. */
+/* A folder with the golden archive and `map` in place of its own; NULL: without a map. */
 static char *make_zip(const char *map)
 {
     char *dir = make_temp_dir();
@@ -87,8 +87,8 @@ static void expect_bytes(const struct dataset *d, int i, const char *file)
     free(want);
 }
 
-/* Its order and its classes, whatever the folders are called; a sample may stand in it
- * twice, and more columns do not count. */
+/* Order and classes are those of the map, not of the folders; a member may be listed
+ * twice, and further columns are ignored. */
 static void a_map_says_what_counts(void **state)
 {
     char *dir = make_zip("n002/2.png\t0\nn001/0.png\t2\tmore\nn002/2.png\t1\r\n");
@@ -122,7 +122,7 @@ static void folders_are_classes_without_a_map(void **state)
     remove_temp_dir(dir);
 }
 
-/* The index of the archive is not taken for that of another map. */
+/* The kept index of an archive is not used after its map has changed. */
 static void a_changed_map_is_read(void **state)
 {
     char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\n");
@@ -144,7 +144,7 @@ static void a_changed_map_is_read(void **state)
     remove_temp_dir(dir);
 }
 
-/* Which samples cannot be read, a bit each. */
+/* Which samples cannot be read: bit i for sample i. Reasons must contain `say`. */
 static unsigned damaged(const char *dir, const char *say)
 {
     struct dataset *d = open_zip(dir);
@@ -164,7 +164,8 @@ static unsigned damaged(const char *dir, const char *say)
     return bad;
 }
 
-/* The byte that is `skip` bytes after the `nth` "PK\1\2" or "PK\3\4". */
+/* Sets the byte `skip` bytes after the start of the nth (from 0) header with this magic:
+ * "PK\1\2" of the directory, "PK\3\4" of a member. */
 static void patch(const char *dir, const char *magic, int nth, int skip, int value)
 {
     char *path = path_join(dir, "train.zip");
@@ -190,7 +191,7 @@ static void damage_stays_where_it_is(void **state)
     remove_temp_dir(dir);
 }
 
-/* Bytes that are stored, and bytes that inflate, but not to what the sum is of. */
+/* A stored member with another byte, and a deflated one with another checksum. */
 static void sums_of_members_are_compared(void **state)
 {
     char *dir = make_zip("n001/0.png\t1\nn000/1.png\t0\nn002/2.png\t2\n");
