@@ -1,6 +1,6 @@
 /*
  * Which backends a test runs on: those that TEST_BACKENDS names ("cpu ref", "cuda"), or
- * all that this machine has. Tests of training take the device TEST_DEVICE, or ref.
+ * all that this machine has. Tests of training run on TEST_DEVICE, or on ref.
  */
 #ifndef TESTS_OPS_BACKENDS_H
 #define TESTS_OPS_BACKENDS_H
@@ -11,9 +11,9 @@
 bool backend_wanted(const struct backend *backend);
 const char *test_device(void);
 
-/* The rows of the op table that TEST_ROWS ("relu*", a pattern) names, or all. */
+/* Does TEST_ROWS (a pattern such as "relu*") match the row's name? Without it: all. */
 bool row_wanted(const struct op_case *row);
-/* So many were tested that something was, unless TEST_ROWS asked for a few. */
+/* Fails unless `enough`: the test compared too little. TEST_ROWS allows that. */
 void assert_enough(bool enough);
 
 #endif

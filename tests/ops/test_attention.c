@@ -1,7 +1,7 @@
 /*
- * What window attention means: grids and masks by hand, dropout by counting; then results
- * and all gradients on every backend against timm's Swin, SwinV2 and ViT
- * (tests/golden/ops/attention.safetensors).
+ * Window attention: grids and regions against numbers worked out by hand, dropout by
+ * counting; then results and all gradients on every backend against timm's Swin, SwinV2
+ * and ViT (tests/golden/ops/attention.safetensors).
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { MOST = 1 << 14 }; /* elements of a tensor */
+enum { MOST = 1 << 14 }; /* elements of a tensor, at most */
 
 static struct safetensors golden;
 static int compared;
@@ -29,14 +29,14 @@ struct golden_case {
     case_build_fn *build;
     struct case_size size;
     const void *attrs;
-    const char *params; /* before the names of parameters, which golden names lack */
+    const char *params; /* prefix of parameter names, which golden names do not have */
 };
 
 #define SIZE(b, h, w, features, heads)                                                   \
     {                                                                                    \
         .dim = {b, h, w, features}, .out = (heads)                                       \
     }
-/* Attributes, and what is before the names of parameters. */
+/* .attrs and .params */
 #define ATTRS(type, layer, ...) &(const struct type){__VA_ARGS__}, layer
 #define WINDOW(h, w, sh, sw)                                                             \
     ATTRS(window_attention_attrs, "", .window_h = (h), .window_w = (w), .shift_h = (sh), \
@@ -64,7 +64,7 @@ static const struct golden_case cases[] = {
     {"mix_large_shift", case_window_mix, SIZE(2, 4, 8, 2, 1), MIX(4, 4, 3)},
 };
 
-/* Reads "case.d what" (d: "d" or ""); how many numbers it has. */
+/* Reads the tensor CASE.what, or CASE.dwhat of gradients (d: "d"). How many numbers. */
 static int64_t read_golden(const struct golden_case *c, const char *d, const char *what,
                            float to[MOST])
 {
@@ -98,7 +98,7 @@ static void compare(const struct case_run *r, const struct golden_case *c,
 {
     float want[MOST], got[MOST];
     int64_t n = read_golden(c, d, what, want);
-    /* fp32's rounding of scores around 100 (a cosine times its scale) costs that much;
+    /* fp32 rounds scores of up to 100 (a cosine times its scale): hence the tolerance;
      * the reference computes in fp64 */
     float top = 0, allowed = r->backend == &backend_ref ? 4e-6f : 4e-5f;
 
@@ -112,7 +112,7 @@ static void compare(const struct case_run *r, const struct golden_case *c,
                      what, (long long)i, (double)got[i], (double)want[i]);
 }
 
-/* Each parameter, or each of their gradients. */
+/* Sets all parameters, or compares all their gradients. */
 static void params(const struct case_run *r, const struct golden_case *c, bool gradients)
 {
     const struct graph *g = r->graph;

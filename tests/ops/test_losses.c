@@ -1,6 +1,6 @@
 /*
- * The losses of rows against PyTorch (tests/golden/train/losses.json): focal, Dice, OHEM and
- * distillation with their gradients, on every backend.
+ * Focal, Dice, OHEM and distillation losses with their gradients against PyTorch
+ * (tests/golden/train/losses.json), on every backend.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { MOST = 512, INPUTS = 4 }; /* elements of a tensor; tensors */
+enum { MOST = 512, INPUTS = 4 }; /* elements per tensor, input tensors; at most */
 
 struct trial {
     const json_t *want;

@@ -32,7 +32,7 @@ static void close_to(double got, double want, double tolerance)
 
 static struct device *dev;
 
-/* A row on the reference device, with the values that the test gives. */
+/* Opens a row of the op table on the reference; the test sets the inputs. */
 static void open_run(struct case_run *r, const struct op_case *row, enum dtype d)
 {
     case_run_init(r, row, &backend_ref, dev, &(const struct case_options){.dtype = d});
@@ -57,6 +57,7 @@ static const float *out(const struct case_run *r, int i)
 
 /* ---- losses ---- */
 
+/* Four samples of three classes. */
 static const float logits[] = {2, 1, 0, /**/ 0, 0, 0, /**/ -1, 3, 1, /**/ 5, 5, 0};
 
 static double log_softmax(const float *z, int k)
@@ -168,7 +169,7 @@ static void test_metrics(void **state)
     case_run_release(&r);
 }
 
-/* One run whose loss is infinite must not make the mean so. */
+/* A run with an infinite loss is counted apart and leaves the mean finite. */
 static void test_metrics_infinite(void **state)
 {
     struct metrics m = {0};
@@ -205,7 +206,7 @@ static void test_beta(void **state)
     }
 }
 
-/* The box, the share of it, and how often each kind is drawn. */
+/* The box of CutMix, its share of the area (1 - lam), how often each kind is drawn. */
 static void test_mix_draws(void **state)
 {
     const struct mix_rule both = {
@@ -286,9 +287,10 @@ static void test_mix(void **state)
         }
 }
 
-/* ---- masks ---- */
+/* ---- dropout masks ---- */
 
-/* Elements kept, each as x / (1 - rate); the sum of the mask's positions tells masks. */
+/* How many of 600 ones are kept, each as `factor` = 1 / (1 - rate). *where: a sum over
+ * the positions kept, which differs between dropout masks. */
 static int kept(const struct op_case *row, int64_t micro, float factor, int64_t *where)
 {
     struct case_run r;
@@ -415,7 +417,7 @@ static float stored(const struct case_run *r)
     return r->build.out[0]->dtype == DTYPE_F16 ? fp16_to_float(h) : bf16_to_float(h);
 }
 
-/* One pixel times one weight, in the type d. */
+/* One pixel times one weight in the type d, by a convolution. */
 static float product(enum dtype d, float x, float w)
 {
     static const struct conv2d_attrs a = {.kernel = 1};

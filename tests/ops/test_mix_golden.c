@@ -16,7 +16,7 @@
 #include "tests/test.h"
 #include "tests/train/run_last.h"
 
-enum { MOST = 512 }; /* elements of a tensor */
+enum { MOST = 512 }; /* elements of a tensor, at most */
 
 static json_t *golden;
 
@@ -25,7 +25,7 @@ static double number(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
-/* The numbers of a list, logical order, where t stores them; and how many. */
+/* Reads a list in logical order into the memory order of t. Returns how many numbers. */
 static size_t read(const json_t *o, const char *key, const struct tensor *t, float *to)
 {
     const json_t *list = json_object_get(o, key);
@@ -248,7 +248,7 @@ static struct mix_attrs mix_attrs_of(const json_t *o)
     return a;
 }
 
-/* One batch: its pixels, and the loss of its mixed targets. */
+/* One batch: the mixed pixels, and the loss of the mixed targets. */
 static size_t check_mixed(const json_t *o, const json_t *run, int64_t micro)
 {
     const struct mix_attrs a = mix_attrs_of(o);

@@ -43,7 +43,7 @@ static bool tf32(void)
     return at && !strcmp(at, "1");
 }
 
-/* The unit roundoff of what is stored between ops, or of a factor. */
+/* The unit roundoff of the type in which results (with TF32: factors) are stored. */
 static double roundoff(enum dtype d)
 {
     if (d == DTYPE_F32 && tf32())
@@ -52,8 +52,9 @@ static double roundoff(enum dtype d)
 }
 
 /*
- * Chains round after each op, and batch norm enlarges what was rounded before it. In a
- * wide one some relu is so near its kink that rounding flips its mask.
+ * Allowed error, normalized mean square. Chains of ops round after each, and batch norm
+ * enlarges earlier errors. In a wide chain some input of a ReLU is so near its kink that
+ * rounding flips the ReLU mask.
  */
 static double tolerance_nmse(const struct op_case *row, enum dtype d, bool tiles)
 {
@@ -66,7 +67,7 @@ static double tolerance_nmse(const struct op_case *row, enum dtype d, bool tiles
            roundoff(d) * roundoff(d);
 }
 
-/* Largest error of one element, as a share of the largest element. */
+/* Allowed error of one element, as a share of the largest element. */
 static double tolerance_max(const struct op_case *row, enum dtype d)
 {
     if (row->chain && row->wide && (d != DTYPE_F32 || tf32()))
@@ -110,7 +111,7 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
     }
 }
 
-/* Memory whose values no step needs from the one before: NaN. */
+/* Fills with NaN the memory of which no step may need what the one before left there. */
 static void forget(struct case_run *r)
 {
     static const enum memory memory[] = {MEMORY_ARENA, MEMORY_OUTPUT};
@@ -126,7 +127,8 @@ static void forget(struct case_run *r)
     }
 }
 
-/* Two runs: the second shows what the first left behind, and what a step leaves out. */
+/* Runs twice, with NaN in the arena between: so a step that relies on what the first run
+ * left, or that does not write all of its results, is noticed. */
 static void run_row(const struct op_case *row, const struct backend *backend,
                     struct device *dev, const struct case_options *o, struct case_run *r,
                     struct case_values *v)
@@ -138,7 +140,7 @@ static void run_row(const struct op_case *row, const struct backend *backend,
     case_fetch(r, v);
 }
 
-/* Has this been said about the op? Records that it has. */
+/* Has say_fallbacks() reported this op already? Records that it has. */
 static bool said(const struct backend *backend, const struct op *op)
 {
     static struct {
@@ -175,7 +177,7 @@ static void say_fallbacks(const struct case_run *r)
     }
 }
 
-/* For comparing runs that must give the same bits. */
+/* TEST_VALUES: a hash per result, to compare runs that must give the same bits. */
 static void write_hashes(const char *who, const struct op_case *row,
                          const struct case_values *v)
 {
@@ -191,7 +193,7 @@ static void write_hashes(const char *who, const struct op_case *row,
         (void)fflush(to);
 }
 
-/* What a step leaves of weights that were packed is what packing them again gives. */
+/* After an update the packed weights must be what packing the new weights gives. */
 static void check_derived(const struct case_run *r, struct tally *t)
 {
     size_t size = program_need(r->program, MEMORY_DERIVED);
@@ -248,8 +250,8 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     backend_ref.close(ref);
 }
 
-/* Has this backend a group for it? GPUs share statistics over NCCL, which makes one of one
- * GPU where TEST_NCCL says that there is NCCL. */
+/* Can the backend share statistics, if the row does? GPUs do so by NCCL, which makes a
+ * group of one GPU where TEST_NCCL says that it is there. */
 static bool has_group(const struct op_case *row, const struct backend *backend)
 {
     bool host = backend == &backend_ref || backend == &backend_cpu;
@@ -348,8 +350,9 @@ static void test_backends(void **state)
 }
 
 /*
- * What lesser processors than this one run: their loops, and ours without AMX.
- * `streamed`: of all processors, with non-temporal stores, as if there were no cache.
+ * The loops of processors with fewer instruction sets than this one, and its own without
+ * AMX. `streamed`: the loops of all of them, with non-temporal stores, as if there were
+ * no cache.
  */
 static void check_loops(bool streamed)
 {
@@ -420,7 +423,7 @@ static void test_bench(void **state)
              &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, note_time,
              &bytes);
     backend_ref.close(dev);
-    /* twice the logits, once their gradient, twice the labels, loss and its gradient */
+    /* logits, read twice, and their gradient; labels and loss are little beside them */
     assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);
 }
 

@@ -1,6 +1,6 @@
 /*
  * The optimizers on every backend: against PyTorch and timm
- * (tests/golden/train/optim.json), and what must hold of each: a skipped update touches
+ * (tests/golden/train/optim.json), and what must hold for each: a skipped update changes
  * nothing, frozen elements stay, weights are rounded where a segment says so.
  *
  *   TEST_BACKENDS="cuda"  backends by name; without it all that this machine has
@@ -20,9 +20,10 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-enum { FLAT = 32, FIRST = 12, SECOND_AT = 16, SECOND = 5 }; /* 3x4, a gap, 5, a gap */
+/* Two tensors in a flat region: 3x4 elements, a gap, 5 elements, a gap. */
+enum { FLAT = 32, FIRST = 12, SECOND_AT = 16, SECOND = 5 };
 
-/* What lies on the device. */
+/* Copies of what is on the device. */
 struct arrays {
     struct control control;
     float grads[FLAT], weights[FLAT], moment1[FLAT], moment2[FLAT];
@@ -42,7 +43,7 @@ static struct tensor *flat_state(struct builder *b, const char *name, enum memor
     return graph_state(b, name, m, DTYPE_F32, 0, FLAT);
 }
 
-/* A program of the optimizer alone. */
+/* Compiles a program of the optimizer alone. */
 static void fixture_compile(struct fixture *f, const struct optimizer *o,
                             const struct update *u, const struct hyperparameters *h)
 {
@@ -186,7 +187,7 @@ static void compile_golden(struct fixture *f, const json_t *o,
     fixture_compile(f, row, &u, &h);
 }
 
-/* The gradients of a step, 8 times as large, and the control that belongs to them. */
+/* The gradients of a step times the loss scale of 8, and the control that follows. */
 static void prepare_step(struct fixture *f, const json_t *o, const json_t *step)
 {
     const struct schedule s = {.kind = SCHEDULE_STEP, .base = number(step, "lr")};
@@ -290,7 +291,7 @@ static bool is_case(const char *name)
     return false;
 }
 
-/* What a row says of itself is sound, and names are looked up in any case. */
+/* Rows are complete, each is in the op table, and names are found in any case. */
 static void test_rows(void **state)
 {
     const struct hyperparameters some = {.momentum = 0.9}, none = {0};
@@ -315,7 +316,7 @@ static void test_rows(void **state)
     strbuf_release(&why);
 }
 
-/* ---- what must hold of each ---- */
+/* ---- what must hold for each ---- */
 
 static void fill(float *x, float first)
 {
@@ -333,7 +334,7 @@ static void fill_memory(struct arrays *m)
     m->control.grad_multiplier = 1;
 }
 
-/* A property of every optimizer, for an update. */
+/* A property that every optimizer has with such an update. */
 struct property {
     void (*check)(struct fixture *f);
     struct update update;

@@ -100,7 +100,7 @@ static void check_vector(const struct schedule *s, const struct vector *v, int n
     }
 }
 
-/* 300 epochs of 1251 updates, 20 of warm-up. */
+/* 300 epochs of 1251 updates, the first 20 epochs are warm-up. */
 static void test_swin_tiny(void **state)
 {
     const struct schedule s = {
@@ -121,7 +121,7 @@ static void test_swin_tiny(void **state)
     check_vector(&s, v, 6, 1e-12);
 }
 
-/* 5e-4 (1 - (e - 1) / 150)^0.9, one update per epoch. */
+/* 5e-4 (1 - (e - 1) / 150)^0.9 in epoch e from 1, as one update per epoch. */
 static void test_erfnet(void **state)
 {
     const struct schedule s = {

@@ -1,7 +1,6 @@
 /*
- * What is drawn at random for a batch of images does not depend on how many processes share
- * it: as each of so many, an op makes of its images what it makes of them in the whole batch,
- * bit for bit.
+ * Random numbers of a batch do not depend on how many processes share it: the results for
+ * an image are the same bits in each share and in the whole batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +28,9 @@ enum { IMAGES = 12, MOST = IMAGES * 6 * 6 * 48 };
 struct kind {
     const char *name;
     struct tensor *(*make)(struct builder *b, struct tensor *x);
-    int64_t dim[4]; /* of a batch of all; plain if the layout is not of images */
+    int64_t dim[4]; /* of the whole batch: NCHW, or [B, H, W, C] if plain */
     enum layout layout;
-    bool pairs; /* it needs both of a pair */
+    bool pairs; /* image i is mixed with image n - 1 - i: one process has both */
 };
 
 static struct tensor *dropped(struct builder *b, struct tensor *x)
@@ -90,8 +89,8 @@ static const struct kind kinds[] = {
     {"mix elem", mixed_elem, {IMAGES, 3, 6, 5}, LAYOUT_IMAGE, true},
 };
 
-/* Fills x with the images of its share of the batch, as an image of it has the same values
- * wherever it is; then runs. */
+/* Fills x with the images of its share of the batch, each with the values that it has in
+ * the whole batch; then runs. */
 static void run(struct program *p, const struct tensor *x, const struct tensor *y,
                 enum dtype t, struct share s, float *out)
 {
@@ -120,7 +119,7 @@ static void run(struct program *p, const struct tensor *x, const struct tensor *
     free(v);
 }
 
-/* A process's results; returns the elements of an image of them. */
+/* The results of one process in `out`. Returns the elements per image. */
 static int64_t share(const struct kind *k, const struct backend *backend,
                      struct device *dev, enum dtype t, const struct collective *group,
                      float *out)
@@ -157,7 +156,7 @@ static int64_t share(const struct kind *k, const struct backend *backend,
     return len;
 }
 
-/* Of `world` processes each image is somewhere, and is what it is in one. */
+/* Each image is in one of `world` processes, and its results are those of one process. */
 static void compare(const struct kind *k, const struct backend *backend,
                     struct device *dev, enum dtype t, int world)
 {

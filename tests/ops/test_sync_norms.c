@@ -1,7 +1,7 @@
 /*
- * Batch norms that share their statistics: a batch cut into as many parts as there are
- * processes, threads here, gives what the whole batch gives, forwards and backwards, on
- * the reference, whole and in parts, and on the CPU.
+ * Batch norms that share their statistics: a batch that several processes (threads here)
+ * share gives what it gives in one, forward and backward: on the reference, there also
+ * lowered into parts (ops/batchnorm_parts.h), and on the CPU.
  */
 #include <math.h>
 #include <pthread.h>
@@ -23,11 +23,13 @@
 #include "tests/test.h"
 
 enum { IMAGES = 8, SIDE = 5, CHANNELS = 19, RANKS = 4, MOST = 4 * CHANNELS };
-/* Each vector begins at 64 bytes: weights and biases; means, variances and counts. */
+/* Vectors begin at multiples of 64 bytes. GRADS: two weights, two biases; STATS: means,
+ * variances and counts. */
 enum { PLACE = 32, GRADS = 4 * PLACE, STATS = 4 * PLACE + 16 };
 enum { ELEMENTS = IMAGES * SIDE * SIDE * CHANNELS };
 
-/* Threads that meet: each puts its numbers down, and all add them in one order. */
+/* The group's sum: each thread copies its numbers to `table`, and all add them in the
+ * same order. */
 static pthread_barrier_t meeting;
 static double table[RANKS][MOST];
 static _Thread_local int own_rank;
@@ -56,7 +58,7 @@ static void meet_mean(const struct collective *c, float *x, int64_t n)
         x[i] = (float)(wide[i] / c->world);
 }
 
-/* What a process has, and what it gets. */
+/* What a process is given, and its results. */
 struct part {
     const struct backend *backend;
     const struct collective *group; /* NULL: alone, with all images */
@@ -147,7 +149,8 @@ static void near(const char *what, const float *want, const float *got, int64_t 
                      (double)want[i]);
 }
 
-/* The parts have sums in fp32, which lose digits where the mean is large. */
+/* Compares with the reference in one process, to within `most`. The parts of a lowered
+ * norm sum in fp32, which loses digits where the mean is large. */
 static void compare(const struct backend *backend, int ranks, double most)
 {
     struct collective group = {.world = ranks, .mean = meet_mean, .sum = meet};

@@ -1,6 +1,6 @@
 /*
- * What surrounds an optimizer in an update, by the reference: the look at the gradients,
- * the loss scale as GradScaler has it, clipping, EMA and accumulation.
+ * What surrounds the optimizer in an update, on the reference: overflow check and norm of
+ * the gradients, the loss scale as torch's GradScaler, clipping, EMA and accumulation.
  */
 #include <math.h>
 #include <string.h>
