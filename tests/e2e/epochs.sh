@@ -1,7 +1,7 @@
 #!/bin/bash
-# What happens at which epoch: validations and checkpoints by EVAL_FREQ, SAVE_FREQ and SAVE_STEPS,
-# the rate in summary.csv, the end of mixup, a start in a later epoch, and which epoch is
-# the best one.
+# What happens in which epoch: validations and checkpoints by EVAL_FREQ, SAVE_FREQ and
+# SAVE_STEPS, the learning rate in summary.csv, the end of mixup, a start in a later epoch, the
+# best epoch, and what of a progress line stays.
 #
 #   tests/e2e/epochs.sh [TRAINC]
 set -u
@@ -49,7 +49,7 @@ grep -q "learning rate" log && fail "no epochs: rates of no update"
 grep -q "fewer than DATA.BATCH_SIZE 4096: take fewer, or --no-drop-last" log || fail "a large batch: no hint"
 echo "ok: no epochs, and too large a batch"
 
-# Its second epoch alone: the counts are those of the second, the rate as well.
+# The second epoch alone: numbers of updates and rates are those of the second.
 second=(--start-epoch 1 --epochs 2 --opts PRINT_FREQ=1 AUG.MIXUP_PROB=1)
 train off "${second[@]}" AUG.MIXUP_OFF_EPOCH=1
 [ "$(of_lines $run/metrics.jsonl train step | xargs)" = "9 10 11 12 13 14 15 16" ] ||
@@ -64,8 +64,8 @@ train none "${second[@]}" AUG.MIXUP=0
 [ "$(of_lines on.jsonl train loss)" = "$(of_lines off.jsonl train loss)" ] && fail "AUG.MIXUP does nothing"
 echo "ok: the second epoch alone"
 
-# A rate that ruins good weights, and an EMA that stays as it is: best is the EMA
-# of the first epoch, and no later one that is as good.
+# A rate that ruins good weights, and an EMA that does not change: the best is the EMA of the
+# first epoch, not a later one with the same score.
 train ruin --epochs 3 --pretrained out/resnet20/long/last.safetensors --lr 10 --warmup-epochs 0 --result ruin.json \
   --opts TRAIN.EMA.DECAY=1 TRAIN.EMA.RAMP_STEPS=0 TRAIN.EVAL_FREQ=1
 raw=$(column $run/summary.csv val_top1 | sort -g | tail -1)
@@ -78,7 +78,8 @@ grep -q '"best_epoch": 0,' ruin.json && grep -q "\"best_top1\": ${ema/.*/}[.,]" 
   fail "the result's best is not the EMA of the first epoch: $(grep best ruin.json | xargs)"
 echo "ok: the best epoch"
 
-# After the first epoch: what the cache holds. Those of 160 pixels may be decoded smaller.
+# After the first epoch the log says what the cache holds. Images of 160 pixels may be decoded
+# smaller, and are not cached.
 "$trainc" synth shapes --out small --classes 4 --train 16 --val 4 --size 32 2>log || cat log
 "$trainc" synth shapes --out large --classes 4 --train 16 --val 4 --size 160 2>log || cat log
 cached=("$trainc" --cfg "$here/configs/smoke/adamw.yaml" --cache decoded --output out --device cpu
@@ -91,15 +92,15 @@ grep -q "DATA.CACHE decoded: 0 of 16 images, 0 B; the others are decoded each ti
   fail "a cache of none: $(grep CACHE log)"
 echo "ok: what is cached"
 
-# SAVE_STEPS counts updates, those at the end of an epoch as well.
+# SAVE_STEPS counts updates, also at the end of an epoch.
 train steps --epochs 3 --opts TRAIN.SAVE_STEPS=8 TRAIN.KEEP_CHECKPOINTS=9 SAVE_FREQ=9 TRAIN.EVAL_FREQ=9
 for e in 0 1 2; do
   [ -e $run/ckpt_epoch_$e.safetensors ] || fail "SAVE_STEPS 8: epoch $e is not saved"
 done
 echo "ok: saves at the ends of epochs"
 
-# An update is validated once, however often the run is started; also where it was saved already
-# and is not the best: of one class, none is better than the first.
+# An update is validated once, however often the run is started; also if it was saved and is
+# not the best one (with one class, none is better than the first).
 limited=(--epochs 3 --num-classes 1 --opts PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
 for most in 2 4 4; do train limited --max-steps $most "${limited[@]}"; done
 [ "$(of_lines $run/metrics.jsonl val step | xargs)" = "2 4" ] ||
@@ -108,7 +109,7 @@ grep -q "Acc@1" log && fail "MAX_STEPS twice: validated again"
 grep -q "the 4 updates of TRAIN.MAX_STEPS are done already" log || fail "MAX_STEPS twice: not said"
 echo "ok: validated once"
 
-# The first line after a resume has all updates since the line before.
+# The first line after a resume is over all updates since the last line before it.
 window=(--epochs 2 --opts PRINT_FREQ=5 TRAIN.SAVE_STEPS=7 TRAIN.KEEP_CHECKPOINTS=9)
 train whole "${window[@]}"
 whole=$(grep '"step":8,' $run/metrics.jsonl | sed 's/.*"loss":\([^,]*\).*/\1/')
@@ -120,8 +121,8 @@ line=$(sed -n 's/.*Train: .*\[8\/8\] .* loss \([0-9.]* ([0-9.]*)\).*/\1/p' out/r
   fail "a line has the loss since the last one and that of the epoch: $line"
 echo "ok: the line after a resume"
 
-# Beside a progress line on the same terminal, which is wiped, the last line of an epoch stays;
-# the file has all.
+# Where a progress line is on the same terminal, only the last line of an epoch stays there;
+# log.txt has all.
 on_terminal() { # tag, arguments...
   run=out/resnet20/$1
   script -qec "$(printf '%q ' "${common[@]}" --tag "$@")" /dev/null >log 2>&1 </dev/null ||
@@ -136,7 +137,7 @@ on_terminal bar_ended --epochs 2 --progress on --max-steps 10 --opts PRINT_FREQ=
   fail "with a progress line and MAX_STEPS: $(grep -o "Train: [^ ]*" log | xargs)"
 echo "ok: what stays of a progress line"
 
-# best.safetensors cannot be written: what was best before is still what is to beat.
+# If best.safetensors cannot be written, the score to beat stays that of the file before.
 train stuck --epochs 1 --lr 1e-6 --warmup-epochs 0 --opts TRAIN.KEEP_CHECKPOINTS=9
 rm $run/best.safetensors
 mkdir -p $run/best.safetensors/in-the-way

@@ -1,7 +1,7 @@
 #!/bin/bash
-# trainc eval gives the numbers of the validation inside training, weights and EMA,
-# also with another validation batch (padding is not counted); results and exit codes of
-# runs that go wrong; THROUGHPUT_MODE.
+# trainc eval gives the scores of the validation in training, for weights and EMA weights, also
+# with another validation batch (padding is not counted); predict, export and --report agree
+# with it; results and exit codes of runs that go wrong; THROUGHPUT_MODE.
 #
 #   tests/e2e/eval.sh [TRAINC]
 set -u
@@ -49,7 +49,7 @@ for device in cpu ref; do
     [ "$(value train.json steps)" = 8 ] || fail "$device: result of training"
 done
 
-# Frozen parameters lie after the others, in the programs that evaluate, too.
+# Frozen parameters are stored after the others, also in the programs that evaluate.
 frozen=(--device cpu --opts TRAIN.FREEZE "['*.bias', 'layer2.*']")
 rm -rf out
 "$trainc" "${args[@]}" "${frozen[@]}" --result train.json >log 2>&1 || { cat log; fail "frozen: training"; }
@@ -63,7 +63,7 @@ same train.json eval.json val_loss val_top1 ema_top1
 grep -q "116 tensors loaded" log || fail "--pretrained: not all tensors"
 grep -q "MODEL.PRETRAINED_SKIP: passed over" log || fail "--pretrained: not told of the skipped keys"
 
-# A configuration that names a checkpoint does not stand in for what the command line names.
+# MODEL.RESUME in a configuration is not evaluated in place of what the command line names.
 printf 'BASE: [%s]\nMODEL:\n  RESUME: %s\n' "$here/configs/smoke/shapes.yaml" $run/last.safetensors >resume.yaml
 named=(--cfg resume.yaml --data-path shapes --output out --device cpu)
 for verb in eval --eval; do
@@ -82,7 +82,7 @@ printf 'MODEL:\n  PRETRAINED: nowhere\n' >pretrained.yaml
   { cat log; fail "--throughput"; }
 grep -q "batch_size 8 throughput [0-9]" log || fail "--throughput: no number"
 
-# predict agrees with eval: the EMA's share of right ones among the validation images.
+# predict agrees with eval: the share of validation images that EMA weights get right.
 best=(--cfg $run/config.yaml --device cpu --weights $run/last.safetensors)
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   fail "eval before predict"
@@ -108,7 +108,7 @@ rm shapes/val/circle/pipe.png
 mkdir -p around/a && cp "$(ls shapes/val/circle/* | head -1)" around/a && ln -s .. around/a/up && ln -s . around/self
 timeout 60 "$trainc" predict "${best[@]}" around >log 2>&1
 [ $? = 1 ] && grep -q "folders deep: a link to a folder above" log || fail "predict of a folder with links around"
-# A report: its accuracy is that of the EMA weights, its matrix that of predict.
+# A report has the accuracy of the EMA weights, and the confusion matrix of what predict says.
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --result eval.json --report report \
   --val-batch-size 5 >log 2>&1 || { cat log; fail "eval --report"; }
 [ "$(awk -v a="$(value report/report.json accuracy)" 'BEGIN {printf "%.4f", 100 * a}')" = \
@@ -126,7 +126,7 @@ done | cmp -s - <(tail -n +2 report/confusion.csv) || fail "eval --report: matri
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --report shapes >log 2>&1
 [ $? = 2 ] && grep -q "'shapes': it is not empty and has no report" log || fail "eval --report into a folder of others"
 
-# The answers in files: the same as the lines, all probabilities, images sorted by class.
+# Answers in files: the same as in the lines, all probabilities, images sorted by class.
 "$trainc" predict "${best[@]}" --topk all --json p.json --csv p.csv --probabilities --sort sorted \
   --val-batch-size 5 shapes/val >again 2>log || { cat log; fail "predict into files"; }
 cut -d' ' -f1,2 predicted | cmp -s - <(cut -d' ' -f1,2 again) || fail "predict in batches of 5: other classes"
@@ -188,7 +188,7 @@ before=$(cksum <$run/last.safetensors)
   fail "export over its checkpoint"
 [ "$before" = "$(cksum <$run/last.safetensors)" ] || fail "export over its checkpoint: changed"
 
-# What is not evaluated is said; weights without a head are not evaluated.
+# EMA weights that are not evaluated are named; weights with another head are refused.
 "$trainc" eval "${args[@]}" --device cpu --resume $run/last.safetensors --no-model-ema >log 2>&1 ||
   fail "--no-model-ema"
 grep -q "the EMA weights in .* are left out" log || fail "--no-model-ema: nothing said"
@@ -199,7 +199,7 @@ other=("${args[@]}" --device cpu --data-path three --num-classes 3 --pretrained 
 "$trainc" eval "${other[@]}" --opts DATA.CHECK_CLASSES=False >log 2>&1
 [ $? = 1 ] && grep -q "does not fit" log || fail "eval of weights with another head"
 
-# A checkpoint alone: the configuration is in it, and in what export makes of it.
+# A checkpoint alone is enough: it holds the configuration, as exported weights do.
 "$trainc" eval --resume $run/last.safetensors --result bare.json >log 2>&1 ||
   { cat log; fail "eval of a checkpoint alone"; }
 "$trainc" eval "${args[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1
@@ -215,7 +215,7 @@ image=$(ls shapes/val/circle/* | head -1)
 "$trainc" eval --resume $run/last.safetensors --num-classes 3 >log 2>&1
 [ $? = 2 ] && grep -q "has 4 classes, and MODEL.NUM_CLASSES is 3" log || fail "eval of a checkpoint: a flag does not count"
 
-# What goes wrong leaves a result with the exit code, and a message.
+# A run that fails leaves a message, and a result with the exit code.
 "$trainc" "${args[@]}" --lr 1e6 --no-auto-resume --tag wild --warmup-epochs 0 \
   --epochs 50 --opts AMP.MAX_SKIPS=3 --result wild.json >log 2>&1
 [ $? = 1 ] || fail "a run that diverges: exit code"
@@ -229,7 +229,7 @@ for key in LOSS_SCALE=1e7 INIT_SCALE=1e12; do
   [ $? = 1 ] && grep -q "AMP.${key%=*} may be too large" log || fail "AMP.$key: $(tail -1 log)"
 done
 
-refused() { # what, pattern of the error, arguments: exit code 2, in the result too
+refused() { # WHAT PATTERN ARGUMENT...: exit code 2, also in the result, which has the error
   local what=$1 pattern=$2
   shift 2
   rm -f refused.json
@@ -281,7 +281,7 @@ rm -f refused.json
 [ $? = 2 ] || fail "unknown flag: exit code"
 [ -e refused.json ] && fail "unknown flag: a result of a command that was not understood"
 
-# fp16 with its loss scale, on the device that has every type.
+# fp16 with a loss scale, on the reference, which has every type.
 "$trainc" "${args[@]}" --device ref --amp-dtype fp16 --tag half --epochs 1 \
   --warmup-epochs 0 --max-steps 2 --opts AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "fp16"; }
 grep -q "a few skipped updates are expected" log || fail "fp16: no word about skips"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Weights by name: found in the caches of the Hugging Face hub and of torch.hub, with the
-# images prepared as they want it; what is said where they are not; fetched from a server.
+# Weights by name: found in the caches of the Hugging Face hub and of torch.hub, and images
+# prepared as the weights need it; what is said if they are not there; fetched from a server.
 #
 #   tests/e2e/pretrained.sh [TRAINC]
 set -u
@@ -91,7 +91,7 @@ hub_config '{"architecture": '
 [ $? = 2 ] && grep -q "config.json': " log || fail "config.json: damaged"
 rm "$HF_HOME/hub/models--me--net/snapshots/main/config.json"
 
-# What was set elsewhere stays; the origin is told; training starts from them.
+# Keys set by the user stay; the origin of others is named; training starts from the weights.
 "$trainc" config --pretrained $name --crop-pct 0.5 >log 2>&1
 grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "MEAN: \[0.5, 0.5, 0.5\]  # MODEL.PRETRAINED $name" log ||
   fail "config: origins"

@@ -1,9 +1,8 @@
 #!/bin/bash
-# Several processes train one model: with mpirun on this machine they end, up to the order
-# of sums, where one process with the same images per update ends; the same run twice gives
-# the same bits; a rank that is killed or asked to leave ends all, and started again the
-# run ends with the file of one that was not disturbed. What one process does differently
-# is refused with its rank.
+# Several processes train one model with mpirun: up to the order of sums the result is that of
+# one process with as many images per update; the same run twice gives the same bits. A rank
+# that is killed, asked to leave or hangs ends all, and started again the run ends with the file
+# of one that was not disturbed. Processes with different configurations are refused.
 #
 #   tests/e2e/ranks.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash" ranks "$@"
@@ -13,7 +12,7 @@ tiny >tiny.yaml
 train=("$trainc" --cfg tiny.yaml)
 run=swin_tiny
 
-# Its scores, as printed with 5 digits, and the loss of each update.
+# The loss of each update and the scores, with 5 digits.
 told() { # FOLDER
   sed -n 's/.*"kind":"train".*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' "$1"/*/*/metrics.jsonl |
     awk '{printf "%d %.5f\n", $1, $2}'
@@ -31,7 +30,7 @@ for n in 2 4; do
   grep -q '"steps": 16' r.json || fail "$n ranks: the result"
 done
 told one | grep -q "^16 [0-9]" || fail "nothing was compared"
-# Where nothing binds them to cores, they share those of the machine.
+# Ranks that are not bound to cores share those of the machine.
 cores=$("$trainc" devices | sed -n 's/^cpu *\([0-9]*\) thread.*/\1/p')
 share=$((cores > 1 ? cores / 2 : 1))
 ranks 2 --bind-to none env -u OMP_NUM_THREADS "$trainc" --cfg tiny.yaml --threads 0 --batch-size 4 --output free --max-steps 1 \
@@ -39,7 +38,7 @@ ranks 2 --bind-to none env -u OMP_NUM_THREADS "$trainc" --cfg tiny.yaml --thread
 grep -q " on cpu ($share thread" log || { grep " on cpu " log; fail "two ranks take more than $share threads each"; }
 echo "ok: 2 and 4 ranks are one run"
 
-# Two batches an update in each of two ranks; the same bits when it is done again.
+# Two ranks with two batches per update each; the same bits when it is done again.
 for again in a b; do
   ranks 2 "${train[@]}" --batch-size 2 --accumulation-steps 2 --output same >log 2>&1 ||
     { cat log; fail "accumulation"; }
@@ -47,7 +46,7 @@ for again in a b; do
 done
 cmp -s a/*/*/last.safetensors b/*/*/last.safetensors || fail "two equal runs of two ranks differ"
 diff <(told one) <(told a) || fail "accumulation: not what one process does"
-# Running statistics of batch norms are those of all: each rank would have its own.
+# Running statistics of batch norms, of which each rank has its own, are merged.
 for again in c d; do
   ranks 2 "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 \
     --batch-size 4 --output same --result $again.json >log 2>&1 || { cat log; fail "batch norms"; }
@@ -67,7 +66,7 @@ done
 grep -q "(22 images" log || fail "eval in three: not each image once"
 echo "ok: the same bits again"
 
-# Killed, or asked to leave, at any rank.
+# One rank is killed or asked to leave.
 two=("${train[@]}" --batch-size 4 --output two --opts TRAIN.SAVE_STEPS=3 TRAIN.EPOCHS=12)
 ranks 2 "${two[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
 mv two undisturbed
@@ -88,7 +87,7 @@ for how in "KILL 0" "KILL 1" "TERM 1" "TERM 0"; do
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "SIG$sig of rank $rank: other weights"
   rm -rf two
 done
-# One that hangs: the others do not wait for ever.
+# One rank hangs: the others stop waiting after DIST.TIMEOUT.
 mpirun --oversubscribe -n 2 "${two[@]}" --dist-timeout 2 >log 2>&1 &
 pid=$!
 while ! grep -q '"step":20,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
@@ -124,7 +123,7 @@ for sig in KILL TERM; do
 done
 "$trainc" launch -n 2 --oversubscribe -- train --cfg nowhere.yaml >log 2>&1
 [ $? = 2 ] && [ "$(grep -c "started again" log)" = 0 ] || fail "launch of a mistake: exit code"
-# Without --, too: what follows is the command, and no flag of it is taken for one of launch.
+# Also without --: what follows is the command, and its flags are not those of launch.
 "$trainc" launch -n 2 --oversubscribe train --cfg tiny.yaml --batch-size 4 --max-steps 1 --output bare >log 2>&1 ||
   { cat log; fail "launch without --"; }
 grep -q "2 processes, each with batches of 4 images" log || fail "launch without --: another command"
@@ -136,7 +135,7 @@ PATH=/nowhere "$trainc" launch -n 2 -- train --cfg tiny.yaml >log 2>&1
 [ $? = 1 ] && grep -q "cannot start mpirun, which Debian's openmpi-bin has" log || fail "launch without mpirun"
 echo "ok: launch"
 
-# A checkpoint of two ranks goes on in one, with as many images per update.
+# A checkpoint of two ranks is resumed in one, with as many images per update.
 "${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
   { cat log; fail "on in one process"; }
 diff <(told one | tail -1) <(told alone | tail -1) || fail "on in one process: another end"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# report.html of runs and trainc report: their parts, what stands in files comes out escaped,
-# and in headless Chromium, if there is one: no error of a script, tables sort, light and
-# dark, and no sideways scrolling on a telephone.
+# report.html of runs and trainc report: all parts are there, names from files are escaped; and
+# in headless Chromium, if there is one: no script error, tables sort, light and dark, and no
+# sideways scrolling on a telephone.
 #
 #   tests/e2e/report.sh [TRAINC]      CHROMIUM=PROGRAM
 set -u
@@ -36,7 +36,7 @@ done
 # A confusion matrix counts each validation image once.
 [ "$(tail -n +2 out/resnet20/one/report/confusion.csv | cut -d, -f2- | tr ',' '\n' | paste -sd+ | bc)" = 24 ] ||
   fail "the confusion matrix does not count 24 images"
-# Several processes look at each image once, and say what one does.
+# Several processes count each image once; their report is that of one process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for net in resnet20/one erfnet/default; do
   "$trainc" eval --resume out/$net/last.safetensors --report alone >log 2>&1 || { cat log; fail "$net: eval --report"; }
@@ -69,7 +69,7 @@ has out/erfnet/default/report.html '<figcaption>mean IoU'
 has out/erfnet/default/report.html '<h2 id="images">Label maps'
 has_not out/erfnet/default/report.html '<figcaption>accuracy, %'
 
-# Started again with nothing to do, the page stays whole.
+# Started again when all is done: the result stays as it is.
 cp out/resnet20/one/result.json before.json
 run --cfg "$here/configs/smoke/shapes.yaml" --data-path 'sh<b>&pes' --epochs 2 --tag one || { cat log; fail "a run that is done"; }
 cmp -s before.json out/resnet20/one/result.json || fail "a run that is done has another result"
@@ -90,7 +90,7 @@ has all.html ' failed: '
 [ "$(grep -o '<th tabindex="0">[A-Z_.]*</th>' two.html | grep -v '>exit<' | sed 's/<[^>]*>//g' | xargs)" = "TRAIN.BASE_LR LOG.TENSORBOARD" ] ||
   fail "keys in which two runs differ: $(grep -o '<th tabindex="0">[A-Z_.]*</th>' two.html | xargs)"
 
-refuses() { # what must be said, then the arguments
+refuses() { # MESSAGE ARGUMENT...: exit code 2 and one line with the message
   local say=$1
   shift
   "$trainc" report "$@" >log 2>&1
@@ -121,7 +121,7 @@ chromium=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || com
 if [ -z "$chromium" ]; then
   echo "pages in a browser: skipped, as there is no Chromium (apt-get install chromium)"
 else
-  # The page with eyes: what they see stands in an attribute of the document afterwards.
+  # Adds a script that clicks and measures, and leaves what it saw in the attribute data-seen.
   browse() { # FILE, width, dark or light
     sed -e "s|<style>|<script>var errors=[];addEventListener('error',e=>errors.push(e.message))</script><style>|" \
       -e "s|</body>|<script>{const d=document.documentElement,t=document.querySelector('table.sorts'),col=k=>[...t.tBodies[0].rows].map(r=>r.cells[k].textContent),h=t.tHead.rows[0].cells,k=t.tHead.rows[0].cells.length>4?8:0,was=col(k);h[k].click();const up=col(k);h[k].click();const down=col(k);const s=document.querySelector('svg');s.dispatchEvent(new PointerEvent('pointermove',{clientX:s.getBoundingClientRect().left+200,clientY:9}));d.dataset.seen=JSON.stringify({errors,width:innerWidth,scroll:d.scrollWidth,bg:getComputedStyle(document.body).backgroundColor,svg:s.getBoundingClientRect().width,up:up,down:down,at:document.querySelector('.at').textContent})}</script></body>|" "$1" >seen.html

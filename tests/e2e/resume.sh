@@ -30,7 +30,7 @@ train=("${cpu[@]}")
 updates=50
 run=out/resnet20/default
 
-# Waits until the log knows update $1 of process $2; false if the run ended before.
+# Waits until metrics.jsonl has update $1 of process $2; false if the run ended before.
 reached() {
   while ! grep -q "\"step\":$1," $run/metrics.jsonl 2>/dev/null; do
     kill -0 "$2" 2>/dev/null || return 1
@@ -99,14 +99,14 @@ refused() {
 undisturbed
 refused
 
-# Update 1: nothing saved yet. 10: in an epoch. 25: around its end. 40: the second.
+# Update 1: nothing is saved yet. 10: within the first epoch. 25: its end. 40: in the second.
 for step in 1 10 25 40; do
   how=$([ $step = 1 ] && echo any || echo resumed)
   kill_at $step $how
   finish "SIGKILL at update $step" $how
 done
 
-# Again and again, at moments that have nothing to do with updates.
+# Several times, at moments that do not depend on updates.
 for n in 1 2 3 4; do
   "${train[@]}" >log 2>&1 &
   pid=$!
@@ -126,7 +126,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 finish "two runs" any
 
-# Asked to leave: saves where it stands, in training and in validation.
+# Asked to leave, within an epoch and at its end: saves where it is.
 for how in "TERM 143 10" "INT 130 25"; do
   read -r sig code step <<<"$how"
   terminate_at "$sig" "$code" "$step"
@@ -160,7 +160,8 @@ grep -q "another configuration: TRAIN.EPOCHS (2 there, 3 here)" log ||
   fail "--resume with another configuration: key not named"
 echo "ok: other configuration"
 
-# Back to an older checkpoint in the folder that has later ones: the next start would take those.
+# --resume of an older checkpoint in its own folder is refused: the next start would take later
+# ones.
 rm -rf out
 "${train[@]}" --max-steps 14 >log 2>&1 || fail "MAX_STEPS 14"
 "${train[@]}" --resume $run/ckpt_step_7.safetensors >log 2>&1
@@ -201,7 +202,7 @@ grep -q "resumed from .*: epoch 3, step 14" log || fail "4 updates per epoch: an
 "${bigger[@]}" -b 16 --epochs 5 --resume twelve.safetensors >log 2>&1
 [ $? = 2 ] && grep -q "is of update 20, .* has a checkpoint of update 24" log ||
   { cat log; fail "4 updates per epoch: an older checkpoint is taken"; }
-# More of them, and fewer again: TensorBoard's x goes on from the farthest.
+# More updates per epoch, and fewer again: TensorBoard's x goes on from its maximum.
 "${bigger[@]}" -b 4 --epochs 5 --max-steps 66 --resume $last >log 2>&1 || { cat log; fail "16 updates per epoch"; }
 "${bigger[@]}" -b 16 --epochs 6 --max-steps 17 --resume $last >log 2>&1 || { cat log; fail "4 updates per epoch, at last"; }
 x=$(grep -ao 'axis\\":[0-9]*' $last)
@@ -217,14 +218,14 @@ for step in 3 5; do
   kill_at $step
   finish "fp16, accumulation: SIGKILL at update $step" resumed
 done
-# In the middle of an update, most likely: its batches are done again, and counted once.
+# Most likely within an update: its batches are done again, and counted once.
 for step in 1 4; do
   terminate_at TERM 143 $step
   finish "fp16, accumulation: SIGTERM after update $step" resumed
 done
 
-# A loss scale goes on only between runs that find theirs: fp16 after fp32 begins with its own,
-# and one that is given is the one that is taken.
+# A dynamic loss scale is resumed only from one: fp16 after fp32 begins with AMP.INIT_SCALE,
+# and AMP.LOSS_SCALE is used as given.
 scale_of() { sed -n "/\"step\":$1,/s/.*\"loss_scale\":\([^,]*\).*/\1/p" $run/metrics.jsonl; }
 rm -rf out
 "${ref[@]}" --no-amp --max-steps 2 >log 2>&1 || fail "fp32"

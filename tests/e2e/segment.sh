@@ -1,7 +1,7 @@
 #!/bin/bash
-# Segmentation from end to end on generated scenes: ERFNet learns, encoder first and then
-# everything; a run that was killed ends with the same file; `trainc eval` gives the
-# numbers of validation, whatever the batch; predict and the images are what they say.
+# Segmentation from end to end on generated images: ERFNet learns, first the encoder, then the
+# full net; a run that was killed ends with the same file; `trainc eval` gives the scores of
+# validation; predict writes label maps; images of validations are kept and removed.
 #
 #   tests/e2e/segment.sh [TRAINC]
 set -u
@@ -26,7 +26,7 @@ same() { # FILE FILE KEY...
 
 common=(--cfg "$here/configs/smoke/segment.yaml" --output out --device cpu)
 
-# The encoder, then everything from it.
+# The encoder, then the full net from its weights.
 "$trainc" "${common[@]}" --model erfnet_encoder --epochs 1 --result encoder.json >log 2>&1 ||
   { cat log; fail "encoder stage"; }
 full=("${common[@]}" --pretrained out/erfnet_encoder/default/last.safetensors)
@@ -44,7 +44,7 @@ above "$first" "$last" || fail "the loss went from $first to $last"
 head -1 $run/summary.csv | grep -q "val_miou.*iou_class000004" || fail "summary.csv lacks classes"
 echo "ok: two stages"
 
-# Other classes: the classifier is new, and that of the encoder, which nothing reads.
+# Other classes: the classifier is made anew, and so is that of the encoder stage.
 "$trainc" "${common[@]}" --tag other --num-classes 4 --epochs 1 --max-steps 2 \
   --pretrained $run/last.safetensors >log 2>&1 || { cat log; fail "other classes"; }
 for name in decoder.output_conv.weight encoder.output_conv.bias; do
@@ -75,7 +75,7 @@ cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: othe
 same train.json again.json val_loss val_miou ema_miou val_fwiou
 cut -d, -f1-12 $run/summary.csv | cmp -s - <(cut -d, -f1-12 undisturbed/summary.csv) ||
   fail "resumed: another summary.csv"
-# Started again when all is done: the result says what that of the finished run said, but for
+# Started again when all epochs are done: the result is that of the finished run, but for
 # times, speeds and memory.
 known() { sed '/"data_stage_seconds"/,/}/d' "$1" | grep -v '_seconds"\|per_second"\|_bytes"'; }
 "$trainc" "${full[@]}" --result over.json >log 2>&1 || { cat log; fail "started again when it was over"; }
@@ -95,7 +95,7 @@ awk -v a="$(value report/report.json accuracy)" -v b="$(value eval.json ema_acc)
   'BEGIN {d = a - b; exit !(a > 0 && d * d < 1e-8)}' || fail "eval --report: another accuracy"
 same train.json eval.json val_loss val_acc val_class_acc val_miou val_fwiou ema_miou
 [ -s $run/images/eval_1.png ] && grep -q "images are in '$run/images'" log || fail "eval: no images"
-touch $run/images/eval_{7,10,x}.png # of an evaluation of more images, and one of somebody else
+touch $run/images/eval_{7,10,x}.png # of an evaluation of more images; x: not of trainc
 "$trainc" eval "${common[@]}" --resume $run/last.safetensors >log 2>&1 || { cat log; fail "eval again"; }
 [ "$(cd $run/images && echo eval*)" = "eval_0.png eval_1.png eval_x.png" ] ||
   fail "eval: images of one before: $(cd $run/images && echo eval*)"
@@ -111,8 +111,8 @@ mkdir -p taken/erfnet/default/images/eval_{0,1}.png
   { cat log; fail "eval without places for images: what is said"; }
 echo "ok: eval"
 
-# Of a longer run that was removed no image stays, as no line of its metrics does; of one that
-# goes on, those of what is done.
+# A fresh run removes the images of a longer one before it, as it does lines of metrics; a run
+# that is resumed keeps those of the epochs done.
 short=("${common[@]}" --tag short --epochs 3 --max-steps 14)
 mkdir -p out/erfnet/short/images
 touch out/erfnet/short/images/{epoch000_{0,9},epoch002_0,epoch1000_0,epoch02_0,epoch}.png
@@ -129,7 +129,7 @@ touch out/erfnet/short/images/epoch00{1,2}_5.png
   fail "a short run, again: $(cd out/erfnet/short/images && echo *)"
 echo "ok: images of before"
 
-# What a checkpoint of the run replaces need not be there any more.
+# A run that resumes from its checkpoint no longer needs MODEL.PRETRAINED's file.
 mv out/erfnet_encoder gone
 "$trainc" "${full[@]}" >log 2>&1 || { cat log; fail "does not go on without MODEL.PRETRAINED's file"; }
 "$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
@@ -148,7 +148,7 @@ for what in labels overlay; do
   size=$(od -An -tu1 -j16 -N8 images/two_$what.png | tr -s ' ')
   [ "$size" = " 0 0 0 100 0 0 0 60" ] || fail "two_$what.png is $size"
 done
-# Of a folder: names of other folders below it do not meet.
+# Of a folder: images of one name in several folders below it do not collide.
 mkdir -p many/a many/b && cp two.ppm many/a && cp two.ppm many/b && cp two.ppm many/one.ppm
 "$trainc" predict "${common[@]}" --weights $run/best.safetensors --out found many >log 2>&1 ||
   { cat log; fail "predict of a folder"; }
@@ -191,7 +191,7 @@ rm -r scenes/leftImg8bit/train scenes/gtFine/train
   --opts DATA.IMG_WIDTH=96 DATA.IMG_HEIGHT=48 >eval.log 2>&1 ||
   { cat eval.log; fail "eval without training images"; }
 same scenes.json scenes_eval.json val_loss val_miou
-# So does one of the weights alone, which keep their classes and what these weigh.
+# So does an evaluation of exported weights, which keep the classes and their weights.
 "$trainc" export --weights out/erfnet/scenes/last.safetensors --raw --out alone.safetensors \
   >alone.log 2>&1 || { cat alone.log; fail "export"; }
 alone=(--cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --output eval)
@@ -207,7 +207,7 @@ grep -q "DATA.CHECK_CLASSES False lets it pass" alone.log || { cat alone.log; fa
 grep -q "the means are over .* of 20 classes: no pixel is .*void" log || fail "absent classes"
 echo "ok: scenes"
 
-# The same weights on larger images, where other code of the libraries runs.
+# The same weights on larger images, for which libraries run other kernels.
 for amp in amp no-amp; do
   "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu --$amp \
     --resume out/erfnet/scenes/last.safetensors --output eval --result $amp.json -b 4 \
@@ -218,7 +218,7 @@ awk -v a="$(value amp.json val_loss)" -v b="$(value no-amp.json val_loss)" \
   fail "loss $(value amp.json val_loss) with AMP, $(value no-amp.json val_loss) without"
 echo "ok: precisions"
 
-# An image that cannot be read is none of those that were evaluated.
+# An image that cannot be read does not count as evaluated.
 echo text >"$image"
 "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu -b 4 --output eval \
   --resume out/erfnet/scenes/last.safetensors --opts "${wide[@]}" DATA.MAX_BAD_SHARE=0.5 >eval.log 2>&1 ||

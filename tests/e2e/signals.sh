@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs that are asked to leave, or that lose the terminal, the reader of their log or
-# their standard files: what was learned is saved, and nothing else is left behind.
+# Runs that are asked to leave, or that lose the terminal, the reader of their log or their
+# standard files save what was learned and leave no temporary files.
 #
 #   tests/e2e/signals.sh [TRAINC]
 set -u
@@ -24,7 +24,7 @@ reached() { # update, process: false if the run ended before
   done
 }
 
-leaves() { # what, exit code, process
+leaves() { # WHAT CODE PID: the process ends with the exit code, and its weights are saved
   wait "$3"
   local rc=$?
   [ $rc = "$2" ] || fail "$1: exit code $rc, not $2"
@@ -48,7 +48,7 @@ reached 3 $pid || fail "SIGUSR1: over too early"
 kill -USR1 $pid
 leaves SIGUSR1 138 $pid
 
-# It does so for nobody else: nohup.
+# nohup ignores SIGHUP, and the run must not handle it.
 nohup "${train[@]}" >log 2>&1 &
 pid=$!
 reached 3 $pid || fail "nohup: over too early"
@@ -66,7 +66,8 @@ reached 5 $pid || fail "no reader: over too early"
 kill -INT $pid
 leaves "no reader of the log" 130 $pid
 
-# At the start, before anything was learned: nothing that the next start would have to fit.
+# At the start, before anything was learned: no checkpoint, so the next start is free to have
+# another configuration.
 "${train[@]}" --val-num-samples 1000000 >log 2>&1 &
 pid=$!
 while [ ! -e $run/log.txt ] && kill -0 $pid; do :; done
@@ -81,7 +82,7 @@ if ! grep -q '"step":1,' $run/metrics.jsonl 2>/dev/null; then # or the signal ca
 fi
 rm -rf out
 
-# Before there is anything to save: at once. The first and only evaluation of a short run: told.
+# In the only validation of a short run: it ends at once, and the weights are saved.
 "${train[@]}" --val-num-samples 200000 --max-steps 3 --result result.json >log 2>&1 &
 pid=$!
 reached 3 $pid || fail "SIGTERM in validation: over too early"
@@ -89,7 +90,7 @@ sleep 0.3
 kill -TERM $pid
 leaves "SIGTERM in validation" 143 $pid
 grep -q '"exit": 143' result.json || fail "SIGTERM in validation: the result says another exit code"
-# What a validation had counted by then is no score of a class.
+# A validation that was cut off gives no scores.
 run=out/erfnet/default
 "$trainc" --cfg "$here/configs/smoke/segment.yaml" --output out --device cpu --max-steps 2 \
   --val-num-samples 100000 --result result.json --opts PRINT_FREQ=1 >log 2>&1 &
@@ -111,11 +112,11 @@ wait $pid
   { cat log; fail "SIGTERM before a throughput was measured"; }
 echo "ok: validations and throughput"
 
-# In the start, a long one here, of a large model: the result is of this run, and says why.
+# In the start, which takes long for a large model: the result is of this run, and says why.
 large=(--cfg "$here/configs/smoke/synthetic.yaml" --model resnet50 -b 4)
 "$trainc" "${large[@]}" --max-steps 1 --output large --opts TRAIN.KEEP_CHECKPOINTS=1 \
   >log 2>&1 || { cat log; fail "weights of a large model"; }
-starts() { # what, exit code, signal, result, ARGUMENT...
+starts() { # WHAT CODE SIGNAL RESULT ARGUMENT...: a signal in the start; the exit code
   local what=$1 code=$2 sig=$3 result=$4 pid rc
   shift 4
   "$trainc" "$@" "${large[@]}" --output out --result "$result" >log 2>&1 &

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A short run from each storage of the same images, with 0, 1, 2 and 8 workers in turn: the
-# losses, the scores and the weights are the same bit for bit; and a pack that was killed
-# goes on to the same files.
+# A short run from each storage of the same images, with 0, 1, 2 and 8 workers in turn: losses,
+# scores and weights are the same bit for bit, also if the device augments. A pack that was
+# killed and started again makes the same files.
 #
 #   tests/e2e/storages.sh [TRAINC]
 set -u
@@ -18,8 +18,8 @@ fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 formats=$("$trainc" pack --to nothing --out x 2>&1 | sed 's/.*one of \(.*\), not .*/\1/; s/,//g')
 [ "$(wc -w <<<"$formats")" -ge 7 ] || fail "formats: $formats"
 
-# What of a run must be the same: numbers of its lines, less those of time, and weights,
-# less the head of their file.
+# What must be the same of two runs: the lines of metrics without times, and a hash of the
+# weights without the header of their file.
 numbers() { # RUN
   local file=$1/weights.safetensors
   sed -E 's/"(time|wall|seconds|images_per_second|data_share|[a-z_]*seconds)": ?[^,}]*,?//g' "$1/metrics.jsonl"
@@ -71,7 +71,7 @@ compare zip_full folder0
 grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE keeps decoded images" log || { cat log; fail "two caches"; }
 echo "ok: classes"
 
-# What the device does to images in place of the loader.
+# Augmentations and resizing on the device give what the loader gives.
 augment=("${classes[@]}" --data-path shapes --train-crop-mode rrc --aa none --color-jitter 0.4 --reprob 0.5)
 run loader "${augment[@]}"
 run on_device "${augment[@]}" --aug-on-device
@@ -104,7 +104,7 @@ for to in $formats; do
   compare "maps_$to" cityscapes
 done
 
-# Mirrored with their images by the device.
+# Label maps are mirrored with their images, also by the device.
 draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3)
 run maps_loader "${draw[@]}"
 run maps_on_device "${draw[@]}" --aug-on-device
@@ -131,7 +131,7 @@ for wait in 0.05 0.1 0.2; do
 done
 "${pack[@]}" --out cut >log 2>&1 || { cat log; fail "a pack that goes on"; }
 diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
-# Nothing is written of what cannot be packed, and a pack does not go on as another one.
+# A pack that fails writes nothing, and one with other options does not go on.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
 grep -q "there is no folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
 for other in --exif-rotate "--interpolation bilinear" "--shard 49"; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What trainc summary says of a GPU that is not in this machine, with NVIDIA's own cuDNN;
-# without one, or in a build without CUDA, there is nothing to ask.
+# What trainc summary says of a GPU that is not in this machine, with NVIDIA's own cuDNN.
+# Skipped without cuDNN, and in a build without CUDA.
 #
 #   tests/e2e/summary_gpu.sh [TRAINC]
 set -u
@@ -51,12 +51,12 @@ assert 5000 < s["predicted_images_per_second"] < 12000, s["predicted_images_per_
 print("arena %.3f GiB, %.2f %% above its lower bound" % (arena / 2**30, 100 * arena / bound - 100))
 EOF
 
-# The largest batch that fits may be one of which libraries want less.
+# The largest batch that fits; beyond 2672 a tensor would have 2^31 elements.
 ask huge.txt --device h200 --batch-size 4096 || fail "huge: $(cat log)"
 grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" huge.txt ||
   fail "huge: $(grep 'out of memory' huge.txt)"
 
-# ERFNet: pixels of eight channels need no copies, and its logits are in no memory.
+# ERFNet: the last layer and its loss are one region, so its logits are not stored.
 "$trainc" summary --cfg "$here/configs/cityscapes/erfnet20.yaml" --device h200 \
   --batch-size 16 "${opts[@]}" >erfnet.txt 2>log || fail "erfnet: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda head ' erfnet.txt)" = 2 ] ||
@@ -64,8 +64,8 @@ grep -q "that fits is [0-9]*; beyond 2672 there are tensors of 2^31 elements" hu
 grep '^\(forward\|backward\) ' erfnet.txt | grep -v 'cuda head' | grep -q cross_entropy2d &&
   fail "erfnet: logits are stored"
 
-# The table in docs/gpu.md is what summary says where there is no driver, which would
-# offer engines that take more along.
+# The table in docs/gpu.md is what summary says where there is no driver; with a driver there
+# are engines that fuse more.
 for model in erfnet20:cityscapes/erfnet20.yaml:6 swin:swin.yaml:128; do
   IFS=: read -r name file batch <<<"$model"
   "$trainc" summary --cfg "$here/configs/$file" --device h200 --batch-size $batch "${opts[@]}" \
@@ -123,8 +123,8 @@ grep -q "^resnet50: batch $largest," auto.txt || fail "auto: $(head -1 auto.txt)
 ask checkpoint.txt --device small.json --use-checkpoint || fail "$(cat log)"
 grep -q "out of memory" checkpoint.txt && fail "with checkpointing it does not fit"
 
-# cuDNN out of a Python package: the run-time compiler, in a folder of its own there, is
-# opened once, and not with every question about an engine.
+# cuDNN from a Python package: its run-time compiler, which lies in another folder there, is
+# opened once and not for each engine that is asked for.
 from=$(dirname "$(sed -n 's/.*"path": "\(.*libcudnn.so.9\)".*/\1/p' devices.json)")
 compiler=$(ls "$from"/libnvrtc.so.?? 2>/dev/null)
 if [ -n "$compiler" ]; then
@@ -138,8 +138,8 @@ if [ -n "$compiler" ]; then
   [ "$n" = 1 ] || fail "packages: the run-time compiler is opened $n times"
 fi
 
-# With a driver, if only the toolkit's stub, there are engines that are compiled at run time.
-# Not on the emulated runtime, which has a driver of its own.
+# With a driver, even the toolkit's stub of one, cuDNN offers engines that are compiled at run
+# time. Not on the emulated runtime, which has its own driver.
 stub=$(ls "${CUDA_HOME:-/usr/local/cuda}"/lib64/stubs/libcuda.so 2>/dev/null)
 if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   LD_PRELOAD=$stub ask stub.txt --device h200 --json stub.json || fail "stub: $(cat log)"
