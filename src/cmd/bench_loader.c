@@ -147,7 +147,7 @@ static void bench_print_stages(const struct stage_times *t, int64_t samples)
     for (int i = 0; i < STAGES; i++)
         printf("%s%s %.1f", i ? ", " : "", stage_name((enum stage)i),
                1e6 * t->seconds[i] / (double)samples);
-    printf(" us an image\n");
+    printf(" us per image\n");
     strbuf_release(&s);
 }
 

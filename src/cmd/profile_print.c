@@ -98,7 +98,7 @@ static void print_step(const struct profile_step *s, double sum)
     for (int k = 0; k < s->region->nnode; k++)
         printf("%s%s", k ? " + " : " ", s->region->node[k]->op->name);
     if (fabs(s->per_update - 1) > 0.01)
-        printf(" (%.3g times an update)", s->per_update);
+        printf(" (%.3g times per update)", s->per_update);
     putchar('\n');
 }
 
@@ -146,7 +146,7 @@ static void print_data(const struct profile *p)
            "images\n",
            1e3 * p->waited, wall, 100 * p->waited / wall, data_workers(p->cfg),
            (long long)l->samples);
-    printf("%-28s %12s %6s\n", "stage", "us an image", "share");
+    printf("%-28s %12s %6s\n", "stage", "us per image", "share");
     for (int i = 0; i < STAGES; i++)
         printf("%-28s %12.1f %5.1f%%\n", stage_name((enum stage)i),
                1e6 * l->stages.seconds[i] / n,

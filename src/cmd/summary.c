@@ -278,8 +278,8 @@ static void print_head(const struct summary *s)
     printf("\nparameters  %s", grouped(&text, s->count.params));
     printf(" in %d tensors\nGMACs       %.3f", s->count.tensors,
            (double)s->count.macs / 1e9);
-    printf(" an image, forward (%s)\n", grouped(&text, s->count.macs));
-    printf("outputs     %s elements an image, of layers with MACs\n",
+    printf(" per image, forward (%s)\n", grouped(&text, s->count.macs));
+    printf("outputs     %s elements per image, of layers with MACs\n",
            grouped(&text, s->count.acts));
     strbuf_release(&text);
 }

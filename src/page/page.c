@@ -181,7 +181,7 @@ static void add_model(struct strbuf *s, const struct page_run *r)
     }
     strbuf_add_grouped(&text, (long long)sum[0]);
     html_section(s, "model", "Model");
-    strbuf_addf(s, "<p>%s parameters, %.4g million MACs an image.</p><details>"
+    strbuf_addf(s, "<p>%s parameters, %.4g million MACs per image.</p><details>"
                    "<summary>layers</summary>\n",
                 text.buf, sum[1] / 1e6);
     add_table(s, t, NULL);
