@@ -18,9 +18,9 @@
 #include "train/data_config.h"
 #include "train/progress.h"
 
-enum { SPLITS = 2, SHOWN = 10 };
+enum { SPLITS = 2, SHOWN = 10 /* findings of a kind that are printed */ };
 
-/* Kinds of findings; those up to FIND_LEAK are mistakes, the others may be meant. */
+/* Kinds of findings; those up to FIND_LEAK are mistakes, the others may be intended. */
 enum find {
     FIND_DAMAGED,
     FIND_CLASHING,
@@ -62,7 +62,7 @@ static void show(int64_t done, int64_t total, void *arg)
     const struct split *s = arg;
     double seconds = clock_now() - s->start;
 
-    /* One thread draws at a time, and not each of them each time. */
+    /* Draws after every 32nd sample, and at the end. */
     if (done % 32 && done < total)
         return;
     progress_show(&(struct progress){

@@ -12,7 +12,7 @@
 #include "base/strmap.h"
 #include "image/image.h"
 
-/* What people call their splits. */
+/* Usual names of splits, in the order in which they are tried. */
 static const char *const train_names[] = {"train", "training", "Train", "Training", "trn"};
 static const char *const val_names[] = {"val",        "valid",   "validation", "Val",
                                         "Validation", "dev",     "test",       "testing",
@@ -23,7 +23,8 @@ enum {
     VAL_EACH = 10 /* without splits one image of so many is for validation */
 };
 
-/* Images and label maps in two folders, by equal names; $ is the name of a split. */
+/* Usual folders of images and of label maps, which match by name; $ is the name of a
+ * split. */
 static const struct {
     const char *image, *label;
 } pair_folders[] = {
@@ -52,7 +53,7 @@ static const struct storage *storage_of(const struct init_layout *l, const char 
     return storage_probe(NULL, &s);
 }
 
-/* Of a list: does it name label maps? */
+/* Does the list of the split name label maps rather than classes? */
 static bool lists_pairs(const char *path, const char *split)
 {
     char *name = xasprintf("%s/%sImages.txt", path, split);
@@ -174,8 +175,8 @@ static char *label_of(const char *dir, const char *image)
     return found;
 }
 
-/* The pairs of two folders; `split` 1: all for validation, 0: for training, -1: parted.
- * How many. */
+/* Adds the pairs of two folders. `split` 1: all for validation; 0: for training; -1: one
+ * of VAL_EACH for validation. How many. */
 static int add_pairs(struct lists *l, const char *images, const char *labels, int split)
 {
     int n, found = 0;
@@ -243,7 +244,8 @@ static bool find_pairs(struct init_layout *l, const char *dir)
     return false;
 }
 
-/* Sample i, of whose class there were `before`: the first goes to validation. */
+/* Adds sample i, before which its class had `before` samples: of VAL_EACH samples of a
+ * class the first is for validation. */
 static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64_t before)
 {
     struct strbuf name = STRBUF_INIT;
@@ -257,7 +259,7 @@ static void add_image(struct lists *s, const struct dataset *d, int64_t i, int64
     strbuf_release(&name);
 }
 
-/* A folder for each class and no splits, or `split` alone. */
+/* Is there one folder per class, without splits or below `split` alone? Lists them. */
 static bool find_classes(struct init_layout *l, const char *dir, const char *split)
 {
     struct lists s = {.dir = dir};

@@ -36,7 +36,6 @@ bool cmd_key_names(const char *key, struct names *names)
     return model_key_names(key, names);
 }
 
-/* A row that reads the key while others do not. */
 void cmd_add_readers(struct strbuf *s, const char *key)
 {
     struct named row;

@@ -22,14 +22,14 @@
 #include "train/data_config.h"
 #include "train/progress.h"
 
-enum { SHARD = 10000 }; /* samples of a container, unless told otherwise */
+enum { SHARD = 10000 }; /* samples per container, unless --shard says otherwise */
 
 struct pack_run {
     const struct config *cfg;
     struct pack_options o;
     char *out;
     bool label_maps;
-    const char *split; /* in work */
+    const char *split; /* the one that is being packed */
     double start;
     int64_t first; /* samples that were there already */
 };
@@ -86,7 +86,8 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     strbuf_release(&text);
 }
 
-/* What must be the same for a run that goes on. */
+/* Writes OUT/pack.json; or ends the program if the one there, of a pack that goes on,
+ * differs. */
 static void check_manifest(const struct pack_run *r)
 {
     const struct pack_encoding *how = &r->o.encoding;
@@ -146,8 +147,7 @@ static void pack_one(struct pack_run *r, const struct storage *row, const char *
     dataset_close(d);
 }
 
-/* Both splits, as far as they are there. Nothing is written before it is known that one
- * is. */
+/* Packs both splits, as far as they exist. If neither does, nothing is written. */
 static void pack_splits(struct pack_run *r, const struct storage *row)
 {
     const char *split[] = {r->cfg->data.train_split, r->cfg->data.val_split};
@@ -198,7 +198,7 @@ static char *out_of(const struct cmdline *line)
     return xstrndup(out, n);
 }
 
-/* Of flags and keys, what does not go together. */
+/* Refuses flags and keys that do not go together. */
 static void refuse(const struct pack_run *r, const struct storage *row,
                    const struct cmdline *line)
 {

@@ -25,7 +25,7 @@
 
 enum { TOP = 5 };
 
-/* Those of the configuration; without any, class7. */
+/* Sets the class names: those of the configuration or its class set, else class7. */
 static void config_names(struct predict *p)
 {
     struct strbuf text = STRBUF_INIT;
@@ -42,7 +42,7 @@ static void config_names(struct predict *p)
     strbuf_release(&text);
 }
 
-/* The weights; `list` are the names of their classes, or NULL. */
+/* Loads the weights; `list`: the names of their classes, which are used then, or NULL. */
 static void predict_load(struct predict *p, const char *weights, const json_t *list)
 {
     bool named = p->set || p->cfg->data.class_names.n;
@@ -90,7 +90,7 @@ static void predict_close(struct predict *p)
     images_release(&p->images);
 }
 
-/* Names of files and classes may hold anything, and the answer is a line. */
+/* Prints a name with '?' for control characters, as each answer is one line. */
 void predict_print_clean(const char *text)
 {
     char *copy = xstrdup(text);
@@ -123,7 +123,7 @@ static void predict_all(struct predict *p)
     free(logits);
 }
 
-/* 0: all; -1: it is no such number. */
+/* The number of --topk. 0: all; -1: it is no such number. */
 static int top_of(const char *text)
 {
     char *end;
@@ -197,7 +197,7 @@ static const char *predict_weights(const struct cmdline *line)
     return weights ? weights : cmdline_key(line, "MODEL.PRETRAINED");
 }
 
-/* What is of one task alone; there is a model. */
+/* Reports flags of the other task. The model has been checked. */
 static void check_task(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {

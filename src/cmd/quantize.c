@@ -26,7 +26,7 @@
 #include "train/pretrained.h"
 #include "train/quantize.h"
 
-enum { IMAGES = 512 };
+enum { IMAGES = 512 }; /* to calibrate with, unless -n says otherwise */
 
 struct quantizing {
     struct infer infer;
@@ -38,7 +38,7 @@ struct quantizing {
     float *x;               /* of the largest input */
 };
 
-/* So many of them, evenly from the first to the last: of all classes. */
+/* Keeps `want` images, evenly from the first to the last, to have some of each class. */
 static void thin_out(struct images *im, int want)
 {
     int n = 0;
@@ -62,7 +62,7 @@ static bool first_reader(const struct quantizing *q, int i)
     return q->layer[i].scale_of == q->layer[i].node->layer;
 }
 
-/* One pass over the images: all inputs of layers, batch by batch. */
+/* One pass over the images: shows `look` the input of each layer, image by image. */
 static void pass(struct quantizing *q,
                  void (*look)(struct calibration *c, const float *x, int64_t n))
 {
@@ -130,8 +130,8 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
     }
 }
 
-/* What has no effect in 8 bits gets its default: whoever reads the file would be warned
- * of it. */
+/* Resets keys that have no effect in 8 bits, of which those who load the file would be
+ * warned. */
 static void forget_floats(struct config *cfg)
 {
     for (const struct schema *row = schema_table; row->key; row++)
