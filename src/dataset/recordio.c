@@ -1,10 +1,12 @@
 #include "dataset/recordio.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/failure.h"
 #include "base/log.h"
 #include "dataset/pairs.h"
 #include "dataset/raw_file.h"
@@ -67,9 +69,10 @@ static int part_head(const struct raw_file *f, uint64_t at, struct record_part *
                      struct strbuf *why)
 {
     uint32_t word[2];
+    int rc = raw_file_get(f, at, word, sizeof(word), why);
 
-    if (raw_file_get(f, at, word, sizeof(word), why) < 0)
-        return -1;
+    if (rc < 0)
+        return rc;
     if (word[0] != RECORD_MAGIC) {
         strbuf_addf(why, "no record at byte %llu", (unsigned long long)at);
         return -1;
@@ -87,14 +90,16 @@ static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
                          uint64_t *next, struct strbuf *why)
 {
     struct record_part p;
+    int rc;
 
     *len = 0;
     *next = at;
     do {
         bool first = *next == at;
 
-        if (part_head(f, *next, &p, why) < 0)
-            return -1;
+        rc = part_head(f, *next, &p, why);
+        if (rc < 0)
+            return rc;
         if (first != (p.kind == RECORD_WHOLE || p.kind == RECORD_FIRST) ||
             p.kind > RECORD_LAST) {
             strbuf_addf(why, "a part of kind %d at byte %llu", p.kind,
@@ -114,9 +119,10 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     static const uint32_t magic = RECORD_MAGIC;
     uint64_t len, end;
     struct record_part p;
+    int rc = record_length(f, at, &len, &end, why);
 
-    if (record_length(f, at, &len, &end, why) < 0)
-        return -1;
+    if (rc < 0)
+        return rc;
     if (len > (uint64_t)limit + sizeof(struct record_head) + 4096) { /* 4096: labels */
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
                     (unsigned long long)len, (long long)limit);
@@ -127,14 +133,16 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
     dataset_bytes_room(out, (size_t)len);
     out->len = 0;
     for (; at < end; at = p.next) {
-        if (part_head(f, at, &p, why) < 0)
-            return -1;
+        rc = part_head(f, at, &p, why);
+        if (rc < 0)
+            return rc;
         if (p.kind == RECORD_MIDDLE || p.kind == RECORD_LAST) {
             memcpy(out->data + out->len, &magic, sizeof(magic));
             out->len += sizeof(magic);
         }
-        if (raw_file_get(f, p.at, out->data + out->len, (size_t)p.len, why) < 0)
-            return -1;
+        rc = raw_file_get(f, p.at, out->data + out->len, (size_t)p.len, why);
+        if (rc < 0)
+            return rc;
         out->len += (size_t)p.len;
     }
     return 0;
@@ -148,48 +156,63 @@ static int64_t head_length(const struct record_head *h, uint64_t len)
     return n < len ? (int64_t)n : -1;
 }
 
-/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it cannot be
- * read. -1: where the next record is cannot be told. */
-static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
-                      uint64_t *next)
+/* The head of the record at byte `at` of `len` bytes, its only label, and what is before
+ * the image: *before, <= 0 if the record is too short. */
+static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
+                     struct record_head *h, int64_t *before, struct strbuf *why)
 {
-    struct strbuf unused = STRBUF_INIT;
-    struct record_head h;
-    uint64_t len = 0;
+    int rc = raw_file_get(f, at + 8, h, sizeof(*h), why);
+
+    *before = rc == 0 ? head_length(h, len) : -1;
+    if (*before > 0 && h->flag)
+        rc = raw_file_get(f, at + 8 + sizeof(*h), &h->label, sizeof(h->label), why);
+    return rc;
+}
+
+/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
+ * FAILURE_DATA: where the next record is cannot be told. FAILURE_MACHINE and a reason:
+ * nothing can be told of it now, and nothing is added. */
+static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+                      uint64_t *next, struct strbuf *why)
+{
+    struct record_head h = {0};
+    uint64_t len;
     char name[48];
     struct sample *to;
-    int64_t head = -1;
-    int rc = record_length(f, at, &len, next, &unused);
+    int64_t before = -1;
+    int rc = record_length(f, at, &len, next, why);
+    int head = rc < 0 ? rc : read_head(f, at, len, &h, &before, why);
 
-    if (rc == 0 && raw_file_get(f, at + 8, &h, sizeof(h), &unused) == 0)
-        head = head_length(&h, len);
+    if (head == FAILURE_MACHINE)
+        return head;
+    strbuf_reset(why);
     snprintf(name, sizeof(name), "byte %llu", (unsigned long long)at);
     to = samples_add(s, name);
     to->image.at = at;
     to->label = SAMPLE_DAMAGED;
-    if (head > 0 && h.flag &&
-        raw_file_get(f, at + 8 + sizeof(h), &h.label, sizeof(h.label), &unused) < 0)
-        head = -1;
-    if (head > 0) {
-        to->image.len = len - (uint64_t)head;
+    if (head == 0 && before > 0) {
+        to->image.len = len - (uint64_t)before;
         to->label = h.label >= 0 && h.label < 1e6f ? (int32_t)h.label : -1;
     }
-    strbuf_release(&unused);
     return rc;
 }
 
-/* One record after the other. After a damaged head the next record cannot be found. */
-static void scan_records(const struct raw_file *f, struct samples *s)
+/* One record after the other. After a damaged head the next record cannot be found: then
+ * *lost. */
+static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
+                        struct strbuf *why)
 {
     uint64_t at = 0;
+    int rc = 0;
 
-    while (at < f->size) {
-        if (add_record(f, s, at, &at) == 0)
-            continue;
-        log_warning("'%s': a damaged record at byte %llu: what is after it is lost",
-                    f->path, (unsigned long long)at);
-        break;
-    }
+    while (rc == 0 && at < f->size)
+        rc = add_record(f, s, at, &at, why);
+    if (rc != FAILURE_DATA)
+        return rc;
+    *lost = true;
+    log_warning("'%s': a damaged record at byte %llu: what is after it is lost", f->path,
+                (unsigned long long)at);
+    return 0;
 }
 
 /* Those that the index names, in its order. */
@@ -202,12 +225,13 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
         (void)strtoull(p, &tab, 10);
         at = strtoull(tab, &end, 10);
         if (tab == p || *tab != '\t' || end == tab + 1 ||
-            end[strspn(end, "\r\n")] == *end) {
+            (*end && *end != '\r' && *end != '\n')) {
             strbuf_addf(why, "its index has a line that is no 'key<tab>offset': '%.*s'",
                         (int)strcspn(p, "\r\n"), p);
             return -1;
         }
-        (void)add_record(f->images, s, at, &unused);
+        if (add_record(f->images, s, at, &unused, why) == FAILURE_MACHINE)
+            return FAILURE_MACHINE;
         p = end + strspn(end, "\r\n");
     }
     return 0;
@@ -215,7 +239,7 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 
 /* The i-th record of SPLIT.labels.rec is the label map of the i-th image. */
 static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
-                          struct strbuf *why)
+                          bool lost, struct strbuf *why)
 {
     uint64_t at = 0, next, len;
 
@@ -227,7 +251,7 @@ static int add_label_maps(const struct recordio *f, struct samples *s, int64_t f
         len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
         s->sample[i].label_map = (struct sample_part){.at = at, .len = len};
     }
-    if (at == f->labels->size)
+    if (lost || at == f->labels->size)
         return 0;
     strbuf_addf(why, "'%s' has more records than there are images", f->labels->path);
     return -1;
@@ -237,12 +261,12 @@ static int recordio_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct recordio *f = file;
     int64_t first = s->base.n;
+    bool lost = false;
+    int rc = f->index ? index_records(f, s, why) : scan_records(f->images, s, &lost, why);
 
-    if (f->index && index_records(f, s, why) < 0)
-        return -1;
-    if (!f->index)
-        scan_records(f->images, s);
-    return f->labels ? add_label_maps(f, s, first, why) : 0;
+    if (rc < 0)
+        return rc;
+    return f->labels ? add_label_maps(f, s, first, lost, why) : 0;
 }
 
 static int recordio_read(void *file, const struct sample *at, bool label_map,
@@ -255,7 +279,7 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
                        : record_read(f->images, at->image.at, limit, out, why);
 
     if (rc < 0)
-        return -1;
+        return rc;
     if (out->len <= sizeof(h)) {
         strbuf_addf(why, "a record of %zu bytes has no image", out->len);
         return -1;

@@ -7,10 +7,12 @@
  * The example is taken apart by protobuf-c.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crc32c.h"
+#include "base/failure.h"
 #include "base/log.h"
 #include "dataset/example.pb-c.h"
 #include "dataset/pairs.h"
@@ -31,8 +33,10 @@ struct record_head {
 static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
                    struct strbuf *why)
 {
-    if (raw_file_get(f, at, h, sizeof(*h), why) < 0)
-        return -1;
+    int rc = raw_file_get(f, at, h, sizeof(*h), why);
+
+    if (rc < 0)
+        return rc;
     if (crc32c_masked(&h->len, sizeof(h->len)) != h->crc) {
         strbuf_addf(
             why, "the length of the record at byte %" PRIu64 " has a wrong checksum", at);
@@ -51,11 +55,14 @@ static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes
 {
     struct record_head h;
     uint32_t crc;
+    int rc = head_at(f, at, &h, why);
 
-    if (head_at(f, at, &h, why) < 0 ||
-        raw_file_read(f, at + sizeof(h), h.len, INT64_MAX, out, why) < 0 ||
-        raw_file_get(f, at + sizeof(h) + h.len, &crc, sizeof(crc), why) < 0)
-        return -1;
+    if (rc == 0)
+        rc = raw_file_read(f, at + sizeof(h), h.len, INT64_MAX, out, why);
+    if (rc == 0)
+        rc = raw_file_get(f, at + sizeof(h) + h.len, &crc, sizeof(crc), why);
+    if (rc < 0)
+        return rc;
     if (crc32c_masked(out->data, out->len) == crc)
         return 0;
     strbuf_addf(why, "the record at byte %" PRIu64 " has a wrong checksum", at);
@@ -112,43 +119,50 @@ static void fill(struct sample *to, const Trainc__Example *e)
         to->label = (int32_t)label->int64_list->value[0];
 }
 
-static void add_record(const struct raw_file *f, struct samples *s, uint64_t at,
-                       struct dataset_bytes *bytes)
+/* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
+ * FAILURE_MACHINE and a reason: nothing can be told of it now, and nothing is added. */
+static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+                      struct dataset_bytes *bytes, struct strbuf *why)
 {
-    struct strbuf unused = STRBUF_INIT;
     Trainc__Example *e = NULL;
     char name[48];
     struct sample *to;
+    int rc = record_at(f, at, bytes, why);
 
+    if (rc == FAILURE_MACHINE)
+        return rc;
     snprintf(name, sizeof(name), "byte %" PRIu64, at);
     to = samples_add(s, name);
     to->image.at = to->label_map.at = at;
     to->label = SAMPLE_DAMAGED;
-    if (record_at(f, at, bytes, &unused) == 0)
-        e = example_of(bytes, &unused);
+    if (rc == 0)
+        e = example_of(bytes, why);
     if (e)
         fill(to, e);
     if (e)
         trainc__example__free_unpacked(e, NULL);
-    strbuf_release(&unused);
+    strbuf_reset(why);
+    return 0;
 }
 
 static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
 {
     const struct raw_file *f = file;
     struct dataset_bytes bytes = {0};
-    struct record_head h;
+    struct record_head h = {0};
     uint64_t at = 0;
+    int rc = 0;
 
-    for (; at < f->size; at += sizeof(h) + h.len + 4) {
-        add_record(f, s, at, &bytes);
-        if (head_at(f, at, &h, why) == 0)
-            continue;
-        log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
-        strbuf_reset(why);
-        break;
+    for (; rc == 0 && at < f->size; at += sizeof(h) + h.len + 4) {
+        rc = add_record(f, s, at, &bytes, why);
+        if (rc == 0)
+            rc = head_at(f, at, &h, why);
     }
     dataset_bytes_release(&bytes);
+    if (rc != FAILURE_DATA)
+        return rc;
+    log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
+    strbuf_reset(why);
     return 0;
 }
 
@@ -157,15 +171,16 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
 {
     const ProtobufCBinaryData *part;
     Trainc__Example *e;
-    int rc = -1;
+    int rc;
 
     if (at->image.len > (uint64_t)limit || at->label_map.len > (uint64_t)limit) {
         strbuf_addf(why, "%" PRIu64 " bytes, more than the limit of %lld",
                     label_map ? at->label_map.len : at->image.len, (long long)limit);
         return -1;
     }
-    if (record_at(file, at->image.at, out, why) < 0)
-        return -1;
+    rc = record_at(file, at->image.at, out, why);
+    if (rc < 0)
+        return rc;
     e = example_of(out, why);
     if (!e)
         return -1;
@@ -173,8 +188,8 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
     if (part && part->len <= out->len) {
         memcpy(out->data, part->data, part->len);
         out->len = part->len;
-        rc = 0;
     } else {
+        rc = FAILURE_DATA;
         strbuf_addf(why, "the example has no feature '%s'",
                     label_map ? label_map_names[0] : image_names[0]);
     }
