@@ -106,7 +106,7 @@ static void add_line(struct lists *l, bool val, const char *image, const char *l
     l->n++;
 }
 
-static void write_list(const char *dir, const char *name, struct strbuf *s)
+static void check_list(const char *dir, const char *name, const struct strbuf *s)
 {
     char *path = path_join(dir, name);
 
@@ -114,6 +114,13 @@ static void write_list(const char *dir, const char *name, struct strbuf *s)
         usage("--lists: '%s' is there already", path);
     if (!s->len)
         die("no image is left for '%s'", path);
+    free(path);
+}
+
+static void write_list(const char *dir, const char *name, struct strbuf *s)
+{
+    char *path = path_join(dir, name);
+
     if (dir_make_all(dir) || atomic_write_file(path, s->buf, s->len))
         die("cannot write '%s': %s", path, strerror(errno));
     log_info("'%s' is written", path);
@@ -127,6 +134,8 @@ static void use_lists(struct init_layout *l, struct lists *s, bool label_maps, c
         usage("'%s' has %s: --lists FOLDER writes train.txt and val.txt there, which the "
               "configuration then names",
               l->path, found);
+    check_list(s->dir, "train.txt", &s->train);
+    check_list(s->dir, "val.txt", &s->val); /* before anything is written */
     write_list(s->dir, "train.txt", &s->train);
     write_list(s->dir, "val.txt", &s->val);
     l->own_path = realpath(s->dir, NULL);

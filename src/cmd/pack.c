@@ -31,7 +31,6 @@ struct pack_run {
     bool label_maps;
     const char *split; /* the one that is being packed */
     double start;
-    int64_t first; /* samples that were there already */
 };
 
 static void show(int64_t done, int64_t total, void *arg)
@@ -103,6 +102,8 @@ static void check_manifest(const struct pack_run *r)
     json_put_string(&w, "data_path", r->cfg->data.data_path);
     json_put_string(&w, "to", r->o.format->name);
     json_put_bool(&w, "label_maps", r->label_maps);
+    if (r->label_maps)
+        json_put_int(&w, "labels", r->cfg->data.labels);
     json_put_bool(&w, "decode", how->decode);
     json_put_int(&w, "size", how->size);
     json_put_int(&w, "quality", how->quality);

@@ -106,5 +106,8 @@ refuses '--lists has no effect' split --lists more.d
 mkdir -p one/a one/b && cp flat/square/*.jpg one/b && cp one/b/0003.jpg one/a
 refuses "has one image of 'a'" one --lists one.d
 refuses 'is there already' flat --lists lists.d
+mkdir val.d && touch val.d/val.txt
+refuses 'is there already' flat --lists val.d
+[ ! -e val.d/train.txt ] || fail "one of two lists was written"
 
 [ $fails = 0 ] && echo "init: passed" || { echo "init: $fails failed"; exit 1; }

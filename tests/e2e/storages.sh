@@ -104,6 +104,12 @@ for to in $formats; do
   compare "maps_$to" cityscapes
 done
 
+# A pack goes on only with the same kind of label files.
+cp -r m_tar other_labels && rm other_labels/val*.tar
+"$trainc" pack --dataset cityscapes --data-path scenes --class-set cityscapes19 --label-maps --to tar --out other_labels \
+  --opts DATA.LABELS=train_ids >log 2>&1
+grep -q "'other_labels' holds something else" log || { cat log; fail "a pack went on with other label files"; }
+
 # Label maps are mirrored with their images, also by the device.
 draw=("${maps[@]}" --dataset cityscapes --data-path scenes --color-jitter 0.4 --shift 3)
 run maps_loader "${draw[@]}"
