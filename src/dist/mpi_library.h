@@ -43,7 +43,7 @@ struct mpi_library {
     void *sum, *max; /* MPI_SUM, MPI_MAX */
 };
 
-enum { MPI_THREAD_SERIALIZED_ = 2, MPI_THREAD_MULTIPLE_ = 3, MPI_COMM_TYPE_SHARED_ = 0 };
+enum { MPI_THREAD_MULTIPLE_ = 3, MPI_COMM_TYPE_SHARED_ = 0 };
 #define MPI_IN_PLACE_        ((void *)1)
 #define MPI_STATUSES_IGNORE_ ((void *)0)
 

@@ -56,9 +56,10 @@ static void find_address(char *to, size_t size)
 {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
     const char *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
-    long number = port ? strtol(port, NULL, 10) : 0;
+    char *end = NULL;
+    long number = port ? strtol(port, &end, 10) : 0;
 
-    if (!host || !*host || number < 1 || number > 65534)
+    if (!host || !*host || number < 1 || number > 65534 || *end)
         usage("MASTER_ADDR and MASTER_PORT have to say where the processes meet, as "
               "torchrun sets them: they are '%s' and '%s'",
               host ? host : "", port ? port : "");

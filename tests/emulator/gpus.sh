@@ -226,6 +226,7 @@ EMULATOR_GPUS=1 refused "ncclCommInitRank: invalid usage: Duplicate GPU detected
   mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
 export RANK=0 WORLD_SIZE=2
 refused "MASTER_ADDR and MASTER_PORT have to say where" "$trainc" "${args[@]}"
+MASTER_ADDR=localhost MASTER_PORT=${port}x refused "they are 'localhost' and '${port}x'" "$trainc" "${args[@]}"
 MASTER_ADDR=localhost MASTER_PORT=$((port + 1)) refused "waited 2 seconds for the other" "$trainc" "${args[@]}" DIST.TIMEOUT=2
 run refused cpu
 refused "processes on CPUs are started by mpirun -n 2" "$trainc" "${args[@]}"

@@ -1,5 +1,6 @@
 #include "tests/emulator/cudnn/plan.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,9 @@ static const struct engine engines[] = {
 
 enum { NENGINE = sizeof(engines) / sizeof(engines[0]) };
 
-static unsigned char alive[PLANS_MAX];
-static int serials;
+/* Devices of several threads make plans at the same time. */
+static atomic_uchar alive[PLANS_MAX];
+static atomic_int serials;
 
 void plan_free(struct plan *p)
 {
@@ -295,9 +297,11 @@ static cudnnStatus_t finalize_plan(struct descriptor *d)
                       "a plan wants an engine configuration or its text");
     }
     d->plan = calloc(1, sizeof(*d->plan));
-    if (!d->plan || serials + 1 == PLANS_MAX)
+    if (!d->plan)
         abort();
-    d->plan->serial = ++serials;
+    d->plan->serial = atomic_fetch_add(&serials, 1) + 1;
+    if (d->plan->serial >= PLANS_MAX)
+        abort();
     d->plan->capability = device_capability(d);
     if (json) {
         bad = plan_from_json(json, engines, NENGINE, d->plan);
