@@ -40,6 +40,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_qkv_bias,
     &cuda_cpb_table,
     &cuda_window_mix,
+    &cuda_attention_mma,
+    &cuda_attention_mma_grad,
     &cuda_window_attention,
     &cuda_window_attention_grad,
     &cuda_bias_grad,

@@ -102,4 +102,16 @@ template <class T> HOST_DEVICE static inline void vec_store(T *p, vec<T> a)
         }                                                                                \
     } while (0)
 
+/* The same of a 16-bit type. */
+#define WITH_HALF(dtype, T, ...)                                                         \
+    do {                                                                                 \
+        if ((dtype) == DTYPE_F16) {                                                      \
+            using T = f16;                                                               \
+            __VA_ARGS__;                                                                 \
+        } else {                                                                         \
+            using T = bf16;                                                              \
+            __VA_ARGS__;                                                                 \
+        }                                                                                \
+    } while (0)
+
 #endif

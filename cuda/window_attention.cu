@@ -196,7 +196,8 @@ static void forward_launch(const struct step *s, struct device *dev, const atten
     int64_t tiles = (k.tokens + S::TILE - 1) / S::TILE;
 
     ATTENTION_LAUNCH(dev, k, (attention_forward<S, T>),
-                     (unsigned)(k.units * k.heads * tiles), 2 * S::FEATURES + S::SCORES,
+                     (unsigned)(k.units * k.heads * tiles), TILE_GEMM_THREADS,
+                     2 * S::FEATURES + S::SCORES,
                      (const T *)s->in[WINDOW_ATTENTION_QKV],
                      (T *)s->out[WINDOW_ATTENTION_Y],
                      (float *)s->out[WINDOW_ATTENTION_LSE], k);

@@ -41,10 +41,23 @@ struct attention {
 attention attention_of_node(const struct node *n);
 attention attention_of(const struct step *s);
 
-/* Floats that attention_sums_run() needs; it does nothing if nobody wants its results. */
+/*
+ * Sums over windows, [groups][heads][offsets + 1] floats: of the table's rows, and last
+ * of logit_scale. attention_sums_run() makes and joins them, attention_sums_join() only
+ * adds the groups, in fp64; both do nothing if nobody wants the results.
+ */
+int attention_groups(const attention &k, const struct device *dev);
 int64_t attention_sums(const attention &k, const struct device *dev);
 void attention_sums_run(const struct step *s, struct device *dev, const attention &k,
                         const float *delta, float *sums);
+bool attention_sums_wanted(const attention &k, const struct step *s);
+void attention_sums_join(const struct step *s, struct device *dev, const attention &k,
+                         const float *sums);
+
+/* Adds pads [rows][2][channels], of keys and of values, to dpad [3][channels]: nothing
+ * for q, whose rows of padding have no results. */
+void attention_pads_join(struct device *dev, const attention &k, const float *pads,
+                         float *dpad, int64_t rows);
 
 /* The sizes of tiles for heads of up to D features. */
 template <int D_> struct attention_tiles {
@@ -73,7 +86,7 @@ template <int D_> struct attention_tiles {
     } while (0)
 
 /* Launches with that many floats of dynamic shared memory, and a copy of the table. */
-#define ATTENTION_LAUNCH(dev, k, kernel, grid, floats, ...)                              \
+#define ATTENTION_LAUNCH(dev, k, kernel, grid, threads, floats, ...)                     \
     do {                                                                                 \
         size_t shared_ = ((size_t)(floats) + attention_copied(k)) * sizeof(float);       \
                                                                                          \
@@ -81,7 +94,7 @@ template <int D_> struct attention_tiles {
             CUDA_CHECK(dev, cudaFuncSetAttribute(                                        \
                                 kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,     \
                                 (int)shared_));                                          \
-        LAUNCH(dev, kernel, grid, TILE_GEMM_THREADS, shared_, __VA_ARGS__);              \
+        LAUNCH(dev, kernel, grid, threads, shared_, __VA_ARGS__);                        \
     } while (0)
 
 HOST_DEVICE static inline int attention_copied(const attention &k)

@@ -211,6 +211,13 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         dpad[c] = 0;
 }
 
+void attention_pads_join(struct device *dev, const attention &k, const float *pads,
+                         float *dpad, int64_t rows)
+{
+    LAUNCH(dev, attention_dpad, cuda_blocks(2 * k.channels, PAD_COLUMNS, 1),
+           TILE_GEMM_THREADS, 0, pads, dpad, rows, k.channels);
+}
+
 /* ---- claim and launches ---- */
 
 /* Floats of the workspace. */
@@ -269,14 +276,13 @@ static void grad_launch(const struct step *s, struct device *dev, const attentio
     int64_t rows = k.units * ((k.tokens + S::TILE - 1) / S::TILE);
 
     ATTENTION_LAUNCH(dev, k, (attention_dq<S, T>), (unsigned)(rows * k.heads),
-                     pair_tiles<S>::FLOATS, qkv, dy, lse, dqkv, delta, k);
+                     TILE_GEMM_THREADS, pair_tiles<S>::FLOATS, qkv, dy, lse, dqkv, delta, k);
     if (dqkv || dpad)
         ATTENTION_LAUNCH(dev, k, (attention_dkv<S, T>), (unsigned)(rows * k.heads),
-                         pair_tiles<S>::FLOATS, qkv, dy, lse, (const float *)delta, dqkv,
+                         TILE_GEMM_THREADS, pair_tiles<S>::FLOATS, qkv, dy, lse, (const float *)delta, dqkv,
                          dpad ? pads : nullptr, k);
     if (dpad)
-        LAUNCH(dev, attention_dpad, cuda_blocks(2 * k.channels, PAD_COLUMNS, 1),
-               TILE_GEMM_THREADS, 0, (const float *)pads, dpad, rows, k.channels);
+        attention_pads_join(dev, k, pads, dpad, rows);
     attention_sums_run(s, dev, k, delta, sums);
 }
 

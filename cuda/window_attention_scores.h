@@ -15,7 +15,7 @@ __device__ static inline biases biases_of(const attention &k, int head, float *s
 {
     int n = attention_copied(k);
 
-    for (int i = (int)threadIdx.x; i < n; i += TILE_GEMM_THREADS)
+    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
         shared[i] = k.table[(int64_t)i * k.heads + head];
     if (n)
         return {shared, 1};
@@ -31,19 +31,56 @@ __device__ static inline float score(const attention &k, const biases &b, float 
     return query.region == key.region ? s : s + WINDOW_ATTENTION_MASK;
 }
 
-/* What dropout multiplies the weight of a query's key j with. */
+/* Dropout's numbers for the weights of a query's keys j to j + 3. */
+__device__ static inline struct philox masks_of(const attention &k, const unit &u,
+                                                int pixel, int j)
+{
+    uint64_t row = (uint64_t)((u.drawn + pixel) * k.heads + u.head);
+
+    return window_attention_block(k.control->seed, (uint64_t)k.control->micro, k.salt,
+                                  row, k.tokens, j);
+}
+
+/* What dropout multiplies the weight of key j with. */
+__device__ static inline float mask_in(const struct philox &r, int j, float rate)
+{
+    uint32_t low = j % 2 ? r.v[1] : r.v[0], high = j % 2 ? r.v[3] : r.v[2];
+
+    return dropout_factor(j % 4 < 2 ? low : high, rate);
+}
+
 __device__ static inline float mask_of(const attention &k, const unit &u, int pixel,
                                        int j)
 {
-    if (!k.control)
-        return 1;
+    return k.control ? mask_in(masks_of(k, u, pixel, j), j, k.rate) : 1;
+}
 
-    uint64_t row = (uint64_t)((u.drawn + pixel) * k.heads + u.head);
-    struct philox r = window_attention_block(k.control->seed, (uint64_t)k.control->micro,
-                                             k.salt, row, k.tokens, j);
-    uint32_t low = j % 2 ? r.v[1] : r.v[0], high = j % 2 ? r.v[3] : r.v[2];
+/*
+ * Adds a tile's numbers of pairs, `stride` apart by query, to sums of the table's rows.
+ * query, key: the first token of each. All threads; a thread has whole sums.
+ */
+template <int TILE>
+__device__ static inline void add_offsets(const attention &k, const token *queries,
+                                          const token *keys, int query, int key,
+                                          const float *pairs, int stride, float *sums)
+{
+    int w = k.grid.window_w, h = k.grid.window_h, wide = 2 * w - 1;
+    int low = queries[0].code - keys[TILE - 1].code + k.centre;
+    int high = queries[TILE - 1].code - keys[0].code + k.centre;
 
-    return dropout_factor(j % 4 < 2 ? low : high, k.rate);
+    for (int e = low + (int)threadIdx.x; e <= high; e += (int)blockDim.x) {
+        int down = e / wide - (h - 1), right = e % wide - (w - 1);
+        float sum = 0;
+
+        for (int i = 0; i < TILE && query + i < k.tokens; i++) {
+            int y = (query + i) / w - down, x = (query + i) % w - right;
+            int j = y * w + x - key;
+
+            if (y >= 0 && y < h && x >= 0 && x < w && j >= 0 && j < TILE)
+                sum += pairs[i * stride + j];
+        }
+        sums[e] += sum;
+    }
 }
 
 #endif

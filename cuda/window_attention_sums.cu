@@ -7,43 +7,18 @@
 #include "cuda/reduce.h"
 #include "cuda/window_attention_pairs.h"
 
-enum { GROUPS = 4 }; /* blocks of a multiprocessor */
+enum { GROUPS = 3 }; /* blocks of a multiprocessor */
 
-static int groups_of(const attention &k, const struct device *dev)
+int attention_groups(const attention &k, const struct device *dev)
 {
     int64_t want = (int64_t)dev->what.multiprocessors * GROUPS / k.heads;
 
     return (int)(want > k.units ? k.units : want < 1 ? 1 : want);
 }
 
-/* [groups][heads][offsets + 1]: the last is of logit_scale */
 int64_t attention_sums(const attention &k, const struct device *dev)
 {
-    return (int64_t)groups_of(k, dev) * k.heads * (k.offsets + 1);
-}
-
-/* Adds the tile's pairs of each offset to the block's row of sums. */
-template <class S>
-__device__ static inline void add_offsets(const attention &k, const pair_tiles<S> &t,
-                                          int query, int key, float *sums)
-{
-    int w = k.grid.window_w, h = k.grid.window_h, wide = 2 * w - 1;
-    int low = t.query[0].code - t.key[S::TILE - 1].code + k.centre;
-    int high = t.query[S::TILE - 1].code - t.key[0].code + k.centre;
-
-    for (int e = low + (int)threadIdx.x; e <= high; e += TILE_GEMM_THREADS) {
-        int down = e / wide - (h - 1), right = e % wide - (w - 1);
-        float sum = 0;
-
-        for (int i = 0; i < S::TILE && query + i < k.tokens; i++) {
-            int y = (query + i) / w - down, x = (query + i) % w - right;
-            int j = y * w + x - key;
-
-            if (y >= 0 && y < h && x >= 0 && x < w && j >= 0 && j < S::TILE)
-                sum += t.pairs[i * S::PAIRS + j];
-        }
-        sums[e] += sum;
-    }
+    return (int64_t)attention_groups(k, dev) * k.heads * (k.offsets + 1);
 }
 
 template <class S, class T>
@@ -93,7 +68,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
                 continue;
             store_pairs(t, [&](int a, int c) { return all[a][c]; });
             __syncthreads();
-            add_offsets(k, t, query, key, sums);
+            add_offsets<S::TILE>(k, t.query, t.key, query, key, t.pairs, S::PAIRS, sums);
         }
     dlogit = block_sum<TILE_GEMM_THREADS>(dlogit, warps);
     if (threadIdx.x == 0)
@@ -121,34 +96,44 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
             window_attention_clamped(k.logit_scale[head]) ? 0 : (float)sum;
 }
 
+bool attention_sums_wanted(const attention &k, const struct step *s)
+{
+    return (k.table && s->out[WINDOW_ATTENTION_GRAD_DTABLE]) ||
+           (k.logit_scale && s->out[WINDOW_ATTENTION_GRAD_DLOGIT_SCALE]);
+}
+
+void attention_sums_join(const struct step *s, struct device *dev, const attention &k,
+                         const float *sums)
+{
+    float *dtable = (float *)s->out[WINDOW_ATTENTION_GRAD_DTABLE];
+    float *dlogit_scale = (float *)s->out[WINDOW_ATTENTION_GRAD_DLOGIT_SCALE];
+
+    LAUNCH(dev, attention_sum_groups,
+           cuda_blocks((int64_t)k.heads * (k.offsets + 1), TILE_GEMM_THREADS, 1),
+           TILE_GEMM_THREADS, 0, sums, k.table ? dtable : nullptr,
+           k.logit_scale ? dlogit_scale : nullptr, k, attention_groups(k, dev));
+}
+
 template <class S, class T>
 static void sums_launch(const struct step *s, struct device *dev, const attention &k,
                         const float *delta, float *sums)
 {
-    int groups = groups_of(k, dev);
-    float *dtable = (float *)s->out[WINDOW_ATTENTION_GRAD_DTABLE];
-    float *dlogit_scale = (float *)s->out[WINDOW_ATTENTION_GRAD_DLOGIT_SCALE];
+    int groups = attention_groups(k, dev);
 
-    if (!k.table)
-        dtable = nullptr;
-    if (!k.logit_scale)
-        dlogit_scale = nullptr;
-    if (!dtable && !dlogit_scale)
-        return;
     ATTENTION_LAUNCH(dev, k, (attention_sum<S, T>), (unsigned)(groups * k.heads),
-                     pair_tiles<S>::FLOATS,
+                     TILE_GEMM_THREADS, pair_tiles<S>::FLOATS,
                      (const T *)s->in[WINDOW_ATTENTION_GRAD_QKV],
                      (const T *)s->in[WINDOW_ATTENTION_GRAD_DY],
                      (const float *)s->in[WINDOW_ATTENTION_GRAD_LSE], delta, sums, k,
                      groups);
-    LAUNCH(dev, attention_sum_groups,
-           cuda_blocks((int64_t)k.heads * (k.offsets + 1), TILE_GEMM_THREADS, 1),
-           TILE_GEMM_THREADS, 0, (const float *)sums, dtable, dlogit_scale, k, groups);
 }
 
 void attention_sums_run(const struct step *s, struct device *dev, const attention &k,
                         const float *delta, float *sums)
 {
+    if (!attention_sums_wanted(k, s))
+        return;
     WITH_DTYPE(s->in_tensor[WINDOW_ATTENTION_GRAD_QKV]->dtype, T,
                WITH_ATTENTION(k.head, S, sums_launch<S, T>(s, dev, k, delta, sums)));
+    attention_sums_join(s, dev, k, sums);
 }

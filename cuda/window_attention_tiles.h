@@ -11,10 +11,11 @@
 
 #include "cuda/window_attention.h"
 
-struct token {
-    int pixel; /* of the map; -1: padding, or there is none */
-    int code;  /* query's - key's + centre: the row of the table */
+struct alignas(16) token {
+    int code; /* query's - key's + centre: the row of the table */
     int region;
+    int pixel; /* of the map; -1: padding, or there is none */
+    float by;  /* 1; on tensor cores scores are multiplied with it: 1 / norm of q or k */
 };
 
 /* Tokens after the last look like it, but have no pixel. */
@@ -30,6 +31,7 @@ __device__ static inline void load_tokens(const attention &k, const unit &u, int
     i = i < k.tokens ? i : k.tokens - 1;
     to[t].code = i / k.grid.window_w * (2 * k.grid.window_w - 1) + i % k.grid.window_w;
     to[t].region = window_grid_region(&k.grid, u.window, i);
+    to[t].by = 1;
 }
 
 /* Where q, k or v of a pixel of the unit's map is in qkv, and its result in y. */

@@ -39,6 +39,7 @@ static struct permutation start_order;
 static uint64_t nrelease; /* salt of the next order */
 /* A bit per lane, of each warp: waits for its warp; has returned. */
 static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
+static uint64_t warp_values[MAX_THREADS / LANES][LANES]; /* of EMULATOR_ALL */
 static unsigned at_barrier;
 static int barrier_sum, barrier_result, barrier_line;
 
@@ -258,13 +259,16 @@ static int source(const struct thread *t, int self)
     }
 }
 
-static void exchange(struct thread *warp, unsigned lanes)
+static void exchange(unsigned w, unsigned lanes)
 {
-    uint64_t ballot = 0;
+    struct thread *warp = thread + w * LANES;
+    uint64_t ballot = 0, *values = warp_values[w];
 
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < LANES; i++) {
+        values[i] = warp[i].value;
         if (lanes >> i & 1 && warp[i].value)
             ballot |= 1ull << i;
+    }
     for (int i = 0; i < LANES; i++) {
         int from;
 
@@ -273,6 +277,8 @@ static void exchange(struct thread *warp, unsigned lanes)
         from = source(&warp[i], i);
         if (warp[i].op == EMULATOR_BALLOT)
             warp[i].result = ballot;
+        else if (warp[i].op == EMULATOR_ALL)
+            warp[i].result = (uint64_t)(uintptr_t)values;
         else if (lanes >> from & 1)
             warp[i].result = warp[from].value;
         else
@@ -296,7 +302,7 @@ static bool warp_complete(unsigned w, int first)
             wrong("lanes %d and %d of warp %u meet in different warp operations, in "
                   "lines %d and %d with masks %08x and %08x",
                   first, i, w, a->line, warp[i].line, a->mask, warp[i].mask);
-    exchange(warp, lanes);
+    exchange(w, lanes);
     warp_waits[w] &= ~lanes;
     return true;
 }
@@ -319,6 +325,11 @@ static void warp_check(unsigned w)
         if (before >> i & 1 && warp_complete(w, i))
             warp_release(w, before & ~warp_waits[w]);
     }
+}
+
+void emulator_unaligned(int line)
+{
+    wrong("ldmatrix of a row that is not aligned to 16 bytes, in line %d", line);
 }
 
 uint64_t emulator_warp(emulator_warp_t op, unsigned mask, uint64_t value, int lane,

@@ -50,12 +50,17 @@ typedef enum {
     EMULATOR_UP,
     EMULATOR_DOWN,
     EMULATOR_XOR,
-    EMULATOR_BALLOT
+    EMULATOR_BALLOT,
+    EMULATOR_ALL
 } emulator_warp_t;
 
-/* Waits for the lanes in `mask` and exchanges values with them. */
+/* Waits for the lanes in `mask` and exchanges values with them. EMULATOR_ALL gives where
+ * the values of all 32 are, until the next one. */
 uint64_t emulator_warp(emulator_warp_t op, unsigned mask, uint64_t value, int lane,
                        int width, int line);
+
+/* Ends the program: a row of ldmatrix is not aligned to 16 bytes. */
+__attribute__((noreturn)) void emulator_unaligned(int line);
 
 #ifdef __cplusplus
 }

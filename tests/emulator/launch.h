@@ -23,6 +23,7 @@
 #include "tests/emulator/block.h"
 #include "tests/emulator/language_memory.h"
 #include "tests/emulator/language_numbers.h"
+#include "tests/emulator/language_tensor.h"
 #include "tests/emulator/language_threads.h"
 
 #undef __shared__

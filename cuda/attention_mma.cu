@@ -1,0 +1,192 @@
+/*
+ * The claim of window attention on tensor cores and its forward pass (the algorithm is
+ * that of cuda/window_attention.cu). Bytes: qkv once for each tile of queries, y once.
+ */
+#include "cuda/attention_mma.h"
+
+#include "cuda/kernels.h"
+
+static const char *attention_mma_claim(struct region *r, struct graph *, struct node *n,
+                                       struct device *)
+{
+    const struct tensor *qkv = n->op == &op_window_attention ? n->in[WINDOW_ATTENTION_QKV]
+                                                             : nullptr;
+
+    if (!qkv)
+        return "no attention";
+    if (qkv->dtype != n->out[WINDOW_ATTENTION_Y]->dtype)
+        return "one type for qkv and the result";
+
+    const char *why = attention_mma_refuses(attention_of_node(n), qkv->dtype);
+
+    if (!why)
+        region_take_alone(r, n);
+    return why;
+}
+
+/* Scores in base 2, none for keys after the first n; then weights that are not divided
+ * yet; what was summed before shrinks. Rows of lane: half 0 and 8 rows further. */
+template <class S>
+__device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&sum)[2],
+                                     mma_rows<S> &y)
+{
+    UNROLL_WHOLE
+    for (int half = 0; half < 2; half++) {
+        float most = top[half], shrink;
+
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            most = fmaxf(most, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+        shrink = exp2f(top[half] - most);
+        top[half] = most;
+        sum[half] *= shrink;
+        UNROLL_WHOLE
+        for (int c = 0; c < S::D / 8; c++) {
+            y[c][2 * half] *= shrink;
+            y[c][2 * half + 1] *= shrink;
+        }
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            UNROLL_WHOLE
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                s[n][i] = exp2f(s[n][i] - most);
+                sum[half] += s[n][i];
+            }
+    }
+}
+
+/* The weights of the warp's queries and a tile of keys, of which `left` are there. */
+template <class S>
+__device__ static inline void weights_of(const attention &k, const unit &u,
+                                         const biases &b, const token *query,
+                                         const token *key, int left,
+                                         const uint32_t (*keep)[S::TILE / 32],
+                                         mma_pairs<S> &s, float (&top)[2],
+                                         float (&sum)[2], mma_rows<S> &y)
+{
+    int row = 16 * mma_warp() + mma_row(0);
+    token mine[] = {query[row], query[row + 8]};
+    float factor = 1 / (1 - k.rate);
+
+    UNROLL_WHOLE
+    for (int n = 0; n < S::TILE / 8; n++)
+        UNROLL_WHOLE
+        for (int i = 0; i < 4; i++) {
+            int j = 8 * n + mma_column(i);
+            float v = LOG2_E * score_of(k, u, b, s[n][i], mine[i / 2], key[j]);
+
+            s[n][i] = j < left ? v : -INFINITY;
+        }
+    soften<S>(s, top, sum, y);
+    if (!k.control)
+        return;
+    UNROLL_WHOLE
+    for (int n = 0; n < S::TILE / 8; n++)
+        UNROLL_WHOLE
+        for (int i = 0; i < 4; i++)
+            s[n][i] *= kept<S>(keep, row + 8 * (i / 2), 8 * n + mma_column(i), factor);
+}
+
+/* lse: or NULL; q: the tile of queries, which is lost */
+template <class S, class T>
+__device__ static inline void finish(const attention &k, const unit &u,
+                                     const token *query, const float (&top)[2],
+                                     const float (&sum)[2], mma_rows<S> &y, T *q, T *to,
+                                     float *lse)
+{
+    UNROLL_WHOLE
+    for (int half = 0; half < 2; half++) {
+        float all = mma_row_sum(sum[half]);
+        int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
+
+        if (mma_column(0) == 0 && lse && pixel >= 0)
+            lse[(u.pixel + pixel) * k.heads + u.head] = LN_2 * (top[half] + log2f(all));
+        UNROLL_WHOLE
+        for (int c = 0; c < S::D / 8; c++) {
+            y[c][2 * half] /= all;
+            y[c][2 * half + 1] /= all;
+        }
+    }
+    store_rows<S>(k, query, y, q,
+                  [&](int pixel) { return to + result_at(k, u, pixel); });
+}
+
+template <class S, class T>
+__global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
+    attention_forward_mma(const T *qkv, T *to, float *lse, attention k)
+{
+    SHARED_BYTES(bytes);
+    __shared__ token query[S::TILE], key[S::TILE];
+    __shared__ uint32_t keep[S::TILE][S::TILE / 32];
+    T *q = reinterpret_cast<T *>(bytes), *keys = q + S::FEATURES;
+    T *values = keys + S::FEATURES;
+    attention_block block = attention_block_of<S>(k);
+    unit u = block.u;
+    biases b =
+        biases_of(k, u.head, reinterpret_cast<float *>(values + S::FEATURES));
+    bool some = block.first + 16 * mma_warp() < k.tokens; /* has the warp a query? */
+    float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+    mma_rows<S> y = {};
+
+    for (int first = 0; first < k.tokens; first += S::TILE) {
+        mma_pairs<S> s = {};
+        int left = k.tokens - first;
+
+        __syncthreads(); /* whoever still reads keys and values */
+        if (first == 0)
+            load_tokens<S::TILE>(k, u, block.first, query);
+        load_tokens<S::TILE>(k, u, first, key);
+        __syncthreads();
+        if (first == 0)
+            load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, q);
+        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, keys);
+        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, values);
+        __syncthreads();
+        if (k.control)
+            draw_masks<S::TILE>(k, u, query, first, keep);
+        if (k.logit_scale) {
+            norms_of<S>(q, query);
+            norms_of<S>(keys, key);
+        }
+        if (k.control || k.logit_scale)
+            __syncthreads();
+        if (!some)
+            continue;
+        dot_rows<S>(s, q, keys, left);
+        weights_of<S>(k, u, b, query, key, left, keep, s, top, sum, y);
+        mul_rows<S>(
+            y, [&](int j) { return mma_a_of_sums<T>(s[j / 8], s[j / 8 + 1]); }, values,
+            left);
+    }
+    if (some)
+        finish<S>(k, u, query, top, sum, y, q, to, lse);
+}
+
+template <class S, class T>
+static void forward_launch(const struct step *s, struct device *dev, const attention &k)
+{
+    int64_t tiles = (k.tokens + S::TILE - 1) / S::TILE;
+
+    ATTENTION_LAUNCH(dev, k, (attention_forward_mma<S, T>),
+                     (unsigned)(k.units * k.heads * tiles), MMA_THREADS,
+                     3 * S::FEATURES * sizeof(T) / sizeof(float),
+                     (const T *)s->in[WINDOW_ATTENTION_QKV],
+                     (T *)s->out[WINDOW_ATTENTION_Y],
+                     (float *)s->out[WINDOW_ATTENTION_LSE], k);
+}
+
+static void attention_mma_run(struct step *s, struct device *dev)
+{
+    attention k = attention_of(s);
+
+    WITH_HALF(s->in_tensor[WINDOW_ATTENTION_QKV]->dtype, T,
+              WITH_ATTENTION_MMA(k.head, S, forward_launch<S, T>(s, dev, k)));
+}
+
+extern const struct kernel cuda_attention_mma = {
+    .name = "cuda window_attention mma",
+    .claim = attention_mma_claim,
+    .run = attention_mma_run,
+};
