@@ -75,8 +75,9 @@ __device__ static inline void weights_of(const attention &k, const unit &u,
         UNROLL_WHOLE
         for (int i = 0; i < 4; i++) {
             int j = 8 * n + mma_column(i);
-            float v = LOG2_E * score_of(k, u, b, s[n][i], mine[i / 2], key[j]);
+            float v = similarity(u, s[n][i], mine[i / 2], key[j]);
 
+            v = LOG2_E * score(k, b, v, mine[i / 2], key[j]);
             s[n][i] = j < left ? v : -INFINITY;
         }
     soften<S>(s, top, sum, y);

@@ -191,12 +191,11 @@ __device__ static inline void mul_rows(mma_rows<S> &sum, F pairs, const T *v, in
     }
 }
 
-/* The score of a pair from q . k. */
-__device__ static inline float score_of(const attention &k, const unit &u,
-                                        const biases &b, float dot, const token &query,
-                                        const token &key)
+/* scale q . k, of directions in cosine attention. */
+__device__ static inline float similarity(const unit &u, float dot, const token &query,
+                                          const token &key)
 {
-    return score(k, b, dot * (u.scale * query.by) * key.by, query, key);
+    return dot * (u.scale * query.by) * key.by;
 }
 
 /* What dropout multiplies the weight of a pair of the tiles with. */

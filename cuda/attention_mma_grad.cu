@@ -2,8 +2,7 @@
  * The gradient of window attention on tensor cores. Weights are computed again from lse.
  *
  *   windows of one tile: a block walks over windows of one head: dq, dk, dv, what padding
- *   gets, and in registers the sums over windows that dtable needs; dlogit_scale is the
- *   sum of q . dq over all directions q. Bytes: qkv and dy once, dqkv once
+ *   gets, and in registers the sums over windows. Bytes: qkv and dy once, dqkv once
  *   others: a block per tile of queries, delta by a walk over the keys, dq by another; a
  *   block per tile of keys, dk and dv; then the sums (cuda/window_attention_sums.cu)
  */
@@ -58,17 +57,24 @@ __device__ static inline void store_pairs(const mma_pairs<S> &x, T *to)
                 mma_pack(T{}, x[n][i], x[n][i + 1]);
 }
 
+/* Weighted by p, of the lane's two queries: means of da (delta), of similarities, and of
+ * both; those of a lane are parts of them. */
+struct means {
+    float da[2], s[2], da_s[2];
+};
+
 /*
  * p: the weights of the warp's queries and the first `left` keys; 0 where there is no such
  * query or key. da: the gradient of p. With dropout's masks the weights go to t.weights,
- * if somebody reads them there (KEEP).
+ * if somebody reads them there (KEEP). Sums over the lane's keys of its two queries are
+ * added to `means`.
  */
 template <bool KEEP, class S, class T>
 __device__ static inline void pairs_of(const attention &k, const unit &u, const biases &b,
                                        const grad_tiles<S, T> &t, const token *query,
                                        const token *key, int left,
                                        const float (&lse)[2], mma_pairs<S> &p,
-                                       mma_pairs<S> &da)
+                                       mma_pairs<S> &da, means &to)
 {
     int row = 16 * mma_warp() + mma_row(0);
     token mine[] = {query[row], query[row + 8]};
@@ -78,13 +84,17 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
     dot_rows<S>(da, t.dy, t.v, left);
     UNROLL_WHOLE
     for (int n = 0; n < S::TILE / 8; n++) {
+        float s[4];
+
         UNROLL_WHOLE
         for (int i = 0; i < 4; i++) {
-            int j = 8 * n + mma_column(i);
-            bool on = mine[i / 2].pixel >= 0 && j < left;
-            float s = score_of(k, u, b, p[n][i], mine[i / 2], key[j]);
+            const token &other = key[8 * n + mma_column(i)];
+            bool on = mine[i / 2].pixel >= 0 && 8 * n + mma_column(i) < left;
 
-            p[n][i] = on ? exp2f(LOG2_E * (s - lse[i / 2])) : 0;
+            s[i] = similarity(u, p[n][i], mine[i / 2], other);
+            p[n][i] = on ? exp2f(LOG2_E * (score(k, b, s[i], mine[i / 2], other) -
+                                           lse[i / 2]))
+                         : 0;
             da[n][i] = on ? da[n][i] : 0;
         }
         UNROLL_WHOLE
@@ -102,19 +112,13 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
                 *reinterpret_cast<uint32_t *>(t.weights + at * S::PAIRS + j) =
                     mma_pack(T{}, p[n][i] * m[0], p[n][i + 1] * m[1]);
         }
-    }
-}
-
-/* delta: the mean of da, weighted by p, of the lane's two queries; some of the lanes'. */
-template <class S>
-__device__ static inline void add_means(const mma_pairs<S> &p, const mma_pairs<S> &da,
-                                        float (&mean)[2])
-{
-    UNROLL_WHOLE
-    for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
-        for (int i = 0; i < 4; i++)
-            mean[i / 2] += p[n][i] * da[n][i];
+        for (int i = 0; i < 4; i++) {
+            to.da[i / 2] += p[n][i] * da[n][i];
+            to.s[i / 2] += p[n][i] * s[i];
+            to.da_s[i / 2] += p[n][i] * da[n][i] * s[i];
+        }
+    }
 }
 
 /* p becomes the gradient of the scores. */
@@ -169,23 +173,20 @@ __device__ static inline void load_masks(const attention &k, const unit &u,
 
 /*
  * From the gradients of scores' rows to those of q or k, whose directions `tile` has in
- * cosine attention; a norm that was held at its least value is a constant. Gives the
- * lane's share of the sum of direction . gradient.
+ * cosine attention; a norm that was held at its least value is a constant.
  */
 template <class S, class T>
-__device__ static inline float finish_rows(const attention &k, const unit &u,
+__device__ static inline void finish_rows(const attention &k, const unit &u,
                                            const T *tile, const token *tokens,
                                            mma_rows<S> &d)
 {
-    float all = 0;
-
     UNROLL_WHOLE
     for (int c = 0; c < S::D / 8; c++)
         UNROLL_WHOLE
         for (int i = 0; i < 4; i++)
             d[c][i] *= u.scale;
     if (!k.logit_scale)
-        return 0;
+        return;
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
         int row = 16 * mma_warp() + mma_row(2 * half);
@@ -197,7 +198,6 @@ __device__ static inline float finish_rows(const attention &k, const unit &u,
             UNROLL_WHOLE
             for (int i = 2 * half; i < 2 * half + 2; i++)
                 along += d[c][i] * to_float(x[8 * c + mma_column(i)]);
-        all += along;
         along = mma_row_sum(along);
         if (!(1 / by > WINDOW_ATTENTION_NORM))
             along = 0;
@@ -207,7 +207,6 @@ __device__ static inline float finish_rows(const attention &k, const unit &u,
             for (int i = 2 * half; i < 2 * half + 2; i++)
                 d[c][i] = (d[c][i] - along * to_float(x[8 * c + mma_column(i)])) * by;
     }
-    return all;
 }
 
 /* The sum of d over the tile's padded tokens, a number a feature; all threads. */
@@ -288,7 +287,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         unit u = unit_of(k, i, head);
         mma_pairs<S> p = {}, da = {};
         mma_rows<S> dq = {}, dk = {}, dv = {};
-        float log_sum[2], mean[2] = {};
+        float log_sum[2];
+        means mean = {};
 
         __syncthreads(); /* whoever still reads the tiles */
         load_tokens<S::TILE>(k, u, 0, query);
@@ -302,11 +302,13 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         load_masks(k, u, t, query, key, 0);
         if (some) {
             of_queries(k, u, lse, query, log_sum);
-            pairs_of<true>(k, u, b, t, query, key, k.tokens, log_sum, p, da);
-            add_means<S>(p, da, mean);
-            mean[0] = mma_row_sum(mean[0]);
-            mean[1] = mma_row_sum(mean[1]);
-            grads_of_scores<S>(da, mean, p);
+            pairs_of<true>(k, u, b, t, query, key, k.tokens, log_sum, p, da, mean);
+            UNROLL_WHOLE
+            for (int half = 0; half < 2; half++) {
+                mean.da[half] = mma_row_sum(mean.da[half]);
+                dlogit += mean.da_s[half] - mean.da[half] * mean.s[half];
+            }
+            grads_of_scores<S>(da, mean.da, p);
             store_pairs<S>(p, t.ds);
             UNROLL_WHOLE
             for (int n = 0; n < S::TILE / 8; n++)
@@ -324,9 +326,9 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             mul_rows<S>(
                 dq, [&](int j) { return mma_a_of(t.ds, S::PAIRS, 16 * mma_warp(), j); },
                 t.k, k.tokens);
-            dlogit += finish_rows<S>(k, u, t.q, query, dq);
+            finish_rows<S>(k, u, t.q, query, dq);
             add_keys<S>(t.ds, t.q, k.tokens, dk);
-            (void)finish_rows<S>(k, u, t.k, key, dk);
+            finish_rows<S>(k, u, t.k, key, dk);
             add_keys<S>(t.weights, t.dy, k.tokens, dv);
             if (dqkv) /* nobody reads v any more */
                 store_part<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
@@ -370,7 +372,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     unit u = block.u;
     biases b = biases_of(k, u.head, t.table);
     bool some = block.first + 16 * mma_warp() < k.tokens;
-    float log_sum[2], mean[2] = {};
+    float log_sum[2], delta_of[2] = {};
+    means mean = {};
     mma_rows<S> d = {};
 
     load_tokens<S::TILE>(k, u, block.first, query);
@@ -390,12 +393,9 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             __syncthreads();
             load_masks(k, u, t, query, key, first);
             if (some) {
-                pairs_of<false>(k, u, b, t, query, key, k.tokens - first, log_sum, p,
-                                da);
-                if (walk == 0)
-                    add_means<S>(p, da, mean);
-                else
-                    grads_of_scores<S>(da, mean, p);
+                pairs_of<false>(k, u, b, t, query, key, k.tokens - first, log_sum, p, da,
+                                mean);
+                grads_of_scores<S>(da, delta_of, p);
             }
             if (walk == 0)
                 continue;
@@ -415,9 +415,9 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         for (int half = 0; half < 2; half++) {
             int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
-            mean[half] = mma_row_sum(mean[half]);
+            delta_of[half] = mma_row_sum(mean.da[half]);
             if (mma_column(0) == 0 && pixel >= 0)
-                delta[(u.pixel + pixel) * k.heads + u.head] = mean[half];
+                delta[(u.pixel + pixel) * k.heads + u.head] = delta_of[half];
         }
     }
     if (!dqkv)
@@ -429,7 +429,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     }
     if (!some)
         return;
-    (void)finish_rows<S>(k, u, t.q, query, d);
+    finish_rows<S>(k, u, t.q, query, d);
     store_part<S>(k, u, query, d, t.q, dqkv, ATTENTION_Q);
 }
 
@@ -453,7 +453,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, block.first, t.v);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         mma_pairs<S> p = {}, da = {};
-        float log_sum[2], mean[2];
+        float log_sum[2], delta_of[2];
+        means mean = {};
 
         __syncthreads(); /* whoever still reads queries and pairs */
         load_tokens<S::TILE>(k, u, first, query);
@@ -461,13 +462,13 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, first, t.q);
         load_tile<S>(k, result_of(k, u, dy), query, first, t.dy);
         of_queries(k, u, lse, query, log_sum);
-        of_queries(k, u, delta, query, mean);
+        of_queries(k, u, delta, query, delta_of);
         __syncthreads();
         load_masks(k, u, t, query, key, block.first);
         if (first + 16 * mma_warp() < k.tokens) {
             pairs_of<true>(k, u, b, t, query, key, k.tokens - block.first, log_sum, p,
-                           da);
-            grads_of_scores<S>(da, mean, p);
+                           da, mean);
+            grads_of_scores<S>(da, delta_of, p);
             store_pairs<S>(p, t.ds);
         }
         __syncthreads();
@@ -484,7 +485,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         directions<S>(t.k, key); /* after the last barrier nobody read k */
         __syncthreads();
     }
-    (void)finish_rows<S>(k, u, t.k, key, dk);
+    finish_rows<S>(k, u, t.k, key, dk);
     if (dqkv) {
         store_part<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
         store_part<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
