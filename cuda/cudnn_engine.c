@@ -4,18 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 /* Most engines of one heuristic, which offers about 40, and of those that are compiled. */
 enum { CONFIGS = 64, COMPILED = 3 };
 
 /* What happened to the engines that were offered, for the reason when none is left. */
 struct tally {
-    int offered, tf32, precision, nondeterministic, winograd, plain, workspace, failed;
+    int offered, tf32, precision, nondeterministic, winograd, plain, workspace, failed,
+        nan;
     size_t smallest; /* workspace among those that need too much */
     char message[480];
 };
 
 struct search {
     struct cudnn_pool *p;
+    const struct cudnn_graph *g;
     struct cudnn_candidate *list;
     int n, most, compiled;
     bool fp32;  /* all data is */
@@ -152,6 +156,19 @@ static bool make_candidate(struct search *s, cudnnBackendDescriptor_t config,
     return true;
 }
 
+/* Only a GPU that is here can tell, and only of a plan that is going to run. */
+static bool loses_nan(const struct search *s, const struct cudnn_candidate *k)
+{
+    struct cudnn *c = s->p->c;
+
+    if (!c->handle || cudnn_hurries(c) || !cudnn_may_lose_nan(s->g) ||
+        cudnn_keeps_nan(c, s->g, k))
+        return false;
+    log_debug("cuDNN engine %d is passed over: it loses NaN, of %d operations", k->engine,
+              s->g->nop);
+    return true;
+}
+
 static void try_config(struct search *s, cudnnBackendDescriptor_t config)
 {
     struct cudnn_candidate k = {0};
@@ -167,7 +184,10 @@ static void try_config(struct search *s, cudnnBackendDescriptor_t config)
         return;
     }
     s->compiled += k.compiled;
-    s->list[s->n++] = k;
+    if (loses_nan(s, &k))
+        s->tally.nan++;
+    else
+        s->list[s->n++] = k;
 }
 
 /*
@@ -225,6 +245,7 @@ static void explain(const struct search *s, struct strbuf *why)
     add_count(why, t->workspace, "need too much workspace, ");
     if (t->workspace)
         strbuf_addf(why, "%.0f MiB at least", (double)t->smallest / 1048576);
+    add_count(why, t->nan, "lose NaN");
     add_count(why, t->failed, "failed: ");
     if (t->failed)
         strbuf_addstr(why, t->message);
@@ -241,8 +262,12 @@ static bool all_fp32(const struct cudnn_graph *g)
 int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
                      struct cudnn_candidate *list, int most, struct strbuf *why)
 {
-    struct search s = {
-        .p = p, .list = list, .most = most, .fp32 = all_fp32(g), .fused = g->nop > 1};
+    struct search s = {.p = p,
+                       .g = g,
+                       .list = list,
+                       .most = most,
+                       .fp32 = all_fp32(g),
+                       .fused = g->nop > 1};
     cudnnBackendDescriptor_t graph = cudnn_build(p, g);
 
     if (!graph) {

@@ -27,6 +27,14 @@ int cudnn_candidates(struct cudnn_pool *p, const struct cudnn_graph *g,
 size_t cudnn_workspace_limit(const struct cudnn *c);
 
 /*
+ * cudnn_nan.c: has the graph something after its convolution that an engine may clip, and
+ * does a candidate's plan keep NaN there? It is run to see.
+ */
+bool cudnn_may_lose_nan(const struct cudnn_graph *g);
+bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
+                     const struct cudnn_candidate *k);
+
+/*
  * cudnn_time.c: the fastest of the candidates on the device, with its time; the first,
  * without one, if the device has no room for their tensors or none of them runs.
  */

@@ -17,8 +17,9 @@ static char *make_key(const struct cudnn *c, const struct cudnn_graph *g)
     struct strbuf s = STRBUF_INIT;
 
     strbuf_addf(&s, "cudnn %zu\n%s\n", c->version, c->device_json);
-    strbuf_addf(&s, "tf32 %d deterministic %d benchmark %d workspace %zu\n", o->tf32,
-                o->deterministic, c->dev->times && c->handle, cudnn_workspace_limit(c));
+    strbuf_addf(&s, "tf32 %d deterministic %d benchmark %d nan %d workspace %zu\n",
+                o->tf32, o->deterministic, c->dev->times && c->handle, c->handle != NULL,
+                cudnn_workspace_limit(c));
     cudnn_graph_text(g, &s);
     return strbuf_detach(&s);
 }

@@ -9,7 +9,8 @@
  *   - are nondeterministic, if options.deterministic;
  *   - transform 16-bit floats by Winograd, or fp32 with tiles over 4x4;
  *   - are compiled for more than one operation and have no tensor cores for it;
- *   - need more workspace than options.workspace (0: CUDNN_WORKSPACE bytes).
+ *   - need more workspace than options.workspace (0: CUDNN_WORKSPACE bytes);
+ *   - lose NaN in what follows their convolution, as a run on the device shows.
  *
  * A plan is made once for each text of a graph, kept with the device, and written to
  * options.cache; a later start makes it from there without asking any heuristic.

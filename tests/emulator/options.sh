@@ -103,6 +103,21 @@ plans fused --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False
 plans apart --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False CUDNN.FUSE=False
 [ "$(ops_of fused.json)" -gt 1 ] || fail "CUDNN.FUSE True: each convolution is alone"
 [ "$(ops_of apart.json)" = 1 ] || fail "CUDNN.FUSE False: a plan has $(ops_of apart.json) ops"
+
+# An engine that loses NaN takes no convolution with its bias and relu; if all do, the relu
+# is our own.
+lacks fused "engine 11,"
+relus() { python3 - "$1" <<'EOF'
+import json, sys
+print(sum("relu" in c["ops"] and "conv2d" in c["ops"] for c in json.load(open(sys.argv[1]))["claims"]))
+EOF
+}
+[ "$(relus fused.json)" -gt 5 ] || fail "relus in plans: $(relus fused.json)"
+EMULATOR_CLIPS=1 plans clipped --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False
+[ "$(relus clipped.json)" = 0 ] || fail "relus in plans that lose NaN: $(relus clipped.json)"
+EMULATOR_FAIL=malloc:1- "$trainc" summary "${cfg[@]}" --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False >unseen.log 2>&1 ||
+  fail "no room: $(cat unseen.log)"
+grep -q "no room to see whether cuDNN's engines keep NaN" unseen.log || fail "no room: $(cat unseen.log)"
 cfg=("${shapes[@]}")
 
 # Each batch norm of a model has a kernel that knows what is around it.

@@ -10,6 +10,7 @@
  *   TEST_DTYPES=bf16      a type that the device has no instructions for, too: the CPU's
  *                         loops for AVX2 take it
  *   TEST_ONLY_DTYPE=fp32  one type alone: then there are fewer values
+ *   TEST_DEBUG=1          says which engines of cuDNN were passed over, too
  *   TEST_NCCL=1           rows for which GPUs need NCCL, too
  *   TEST_ROWS="relu*"     some rows only (tests/ops/backends.h)
  */
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/log.h"
 #include "cases/case_run.h"
 #include "cases/op_bench.h"
 #include "cpu/backend.h"
@@ -28,6 +30,7 @@
 #include "ops/reference.h"
 #include "session/devices.h"
 #include "tests/ops/backends.h"
+#include "tests/ops/nan_trace.h"
 #include "tests/test.h"
 
 struct tally {
@@ -223,6 +226,7 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     struct device *ref = backend_ref.open(&(const struct device_options){0});
     struct case_run want_run, got_run;
     struct case_values want, got;
+    int wrong = t->wrong;
     char who[64];
 
     (void)snprintf(who, sizeof(who), "%s %s%s%s", backend->name, dtype_name(d),
@@ -242,6 +246,8 @@ static void compare_row(const struct op_case *row, const struct backend *backend
     }
     for (int i = 0; i < want.n && i < got.n; i++)
         compare_value(row, d, who, &want.item[i], &got.item[i], t);
+    if (t->wrong > wrong && o.nan)
+        nan_trace(&want_run, &got_run);
     check_derived(&got_run, t);
     case_values_release(&want);
     case_values_release(&got);
@@ -437,5 +443,7 @@ int main(void)
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));
+    if (getenv("TEST_DEBUG"))
+        log_level_set(LOG_DEBUG);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ OPTIONAL __typeof__(cudaStreamSynchronize) cudaStreamSynchronize;
 struct work {
     int serial; /* of the plan */
     int ntensor, nop;
-    bool tf32, noisy;
+    bool tf32, noisy, clips;
     void *workspace;
     int64_t workspace_size;
     _Alignas(16) unsigned char parts[];
@@ -153,6 +153,7 @@ static void do_work(void *arg)
         memory[i] =
             r.tensor[i].by_value ? (void *)work_places(w)[i].value : work_places(w)[i].p;
     r.tf32 = w->tf32;
+    r.clips = w->clips;
     r.noise = w->noisy ? ++runs | 1u << 31 : 0;
     if (w->workspace_size)
         memset(w->workspace, 0xff, (size_t)w->workspace_size); /* NaN in each type */
@@ -301,6 +302,7 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     w->tf32 = engine_notes(plan->engine, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
               graph_has_float_product(g);
     w->noisy = engine_notes(plan->engine, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+    w->clips = g->nop > 1 && engine_clips(plan->engine);
     w->workspace = workspace;
     w->workspace_size = plan->engine->workspace;
     memcpy(work_tensors(w), g->tensor, nt);

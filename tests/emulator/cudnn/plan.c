@@ -12,11 +12,12 @@
 #define ND CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
 
 /* The engines, in the order in which they are offered. Traps come first (too large a
- * workspace, cannot be built), for a caller that takes the first without checking. */
+ * workspace, cannot be built, loses NaN), for a caller that takes the first without checking. */
 static const struct engine engines[] = {
     {.index = 62, .note = {TC, -1}, .workspace = INT64_C(1) << 50, .for_what = PRODUCT},
     {.index = 90, .note = {TC, -1}, .workspace = 131, .broken = true},
     {.index = 25, .note = {TC, ND}, .workspace = 4096, .for_what = GRADIENT},
+    {.index = 11, .note = {-1, -1}, .clips = true, .for_what = FUSED},
     {.index = 67, .note = {TC, -1}, .workspace = 1048771, .for_what = PRODUCT},
     {.index = 71, .note = {TC, -1}, .workspace = 131, .for_what = PRODUCT},
     {.index = 22, .note = {TC, -1}, .workspace = 0, .for_what = PRODUCT},
@@ -50,6 +51,14 @@ void plan_free(struct plan *p)
 bool plan_alive(int serial)
 {
     return alive[serial];
+}
+
+/* EMULATOR_CLIPS=1: of all engines that take more than one operation. */
+bool engine_clips(const struct engine *e)
+{
+    const char *all = getenv("EMULATOR_CLIPS");
+
+    return e->clips || (all && !strcmp(all, "1"));
 }
 
 bool engine_notes(const struct engine *e, int note)

@@ -22,6 +22,8 @@ struct engine {
     int64_t workspace; /* bytes */
     bool broken;       /* listed, but no plan can be built */
     bool compiled;     /* when a plan is built */
+    bool clips;        /* results that follow a convolution: NaN is lost, though a
+                        * relu is told to keep it */
     bool waits;        /* for its work, so no graph can take it */
     enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT, FUSED } for_what;
 };
@@ -35,6 +37,7 @@ struct plan {
 
 void plan_free(struct plan *p);
 bool plan_alive(int serial);
+bool engine_clips(const struct engine *e);
 bool engine_notes(const struct engine *e, int note);
 
 /* Finalizes what is neither tensor nor operation nor graph. */

@@ -102,7 +102,9 @@ static double backward(const struct op *op, double x, double dy)
     case CUDNN_POINTWISE_RELU_BWD:
         if (isnan(x))
             return op->keep_nan ? dy : 0;
-        return x <= op->lower ? op->slope * dy : x < op->upper ? dy : 0;
+        if (x <= op->lower) /* a choice, no product: NaN does not pass */
+            return op->slope != 0 ? op->slope * dy : 0;
+        return x < op->upper ? dy : 0;
     case CUDNN_POINTWISE_TANH_BWD:
         return dy * (1 - tanh(x) * tanh(x));
     case CUDNN_POINTWISE_SIGMOID_BWD:
@@ -183,6 +185,16 @@ int pointwise_inputs(int mode)
     return 0;
 }
 
+/* max(NaN, 0) = 0, as in some engines: of a relu, and of a sum that is stored, whose bound
+ * is -infinity. */
+static double clip(const struct run *r, const struct op *op, double y)
+{
+    bool relu = op->mode == CUDNN_POINTWISE_RELU_FWD;
+    bool sum = op->mode == CUDNN_POINTWISE_ADD && r->tensor[op->slot[PW_Y]].real;
+
+    return isnan(y) && (relu || sum) ? relu ? op->lower : -INFINITY : y;
+}
+
 void run_pointwise(const struct run *r, const struct op *op)
 {
     bool back = op->slot[PW_DX] >= 0;
@@ -200,5 +212,7 @@ void run_pointwise(const struct run *r, const struct op *op)
             y->v[w.i] = (float)(t->v[w.at[2]] != 0 ? xv : bv);
         else
             y->v[w.i] = (float)(b ? two_inputs(op, xv, bv) : one_input(op, xv));
+        if (r->clips)
+            y->v[w.i] = (float)clip(r, op, (double)y->v[w.i]);
     } while (walk_next(&w));
 }

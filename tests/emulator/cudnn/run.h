@@ -12,6 +12,7 @@ struct run {
     struct value *value; /* one per tensor */
     void *const *memory; /* per tensor: where it is; NULL: virtual */
     bool tf32;           /* convolutions and GEMMs round float operands to 10 bits */
+    bool clips;          /* NaN becomes the lower bound of a relu or a stored sum */
     uint32_t noise;      /* not 0: an engine whose results differ from run to run */
 };
 

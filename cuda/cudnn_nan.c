@@ -1,0 +1,180 @@
+/*
+ * Does an engine keep NaN? cuDNN is told that a relu has to (NAN_PROPAGATION), and yet some
+ * of its engines clip their results by max(NaN, 0) = 0; nothing but a run tells. A NaN lost
+ * in a forward pass is an overflow that the loss scaler does not see. So an engine that
+ * adds something to a convolution, or that has a relu after it, runs once on NaN alone, and
+ * what comes out has to be NaN.
+ */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cuda/cudnn_engine.h"
+
+/* Of the result, this many bytes at both ends are looked at. */
+enum { SAMPLE = 1 << 18, ALIGN = 256, NAN_BYTE = 0xff, POSITIVE_BYTE = 0x3c };
+
+#define CHECK(dev, call) cuda_check((dev), (int)(call), #call)
+
+/* Does each output along an axis read at least one element that is no padding? */
+static bool reads(int64_t in, int64_t out, int64_t taps, int64_t pad, int64_t stride,
+                  int64_t dilation)
+{
+    for (int64_t o = 0; o < out; o++) {
+        bool any = false;
+
+        for (int64_t k = 0; k < taps; k++) {
+            int64_t at = o * stride - pad + k * dilation;
+
+            any |= at >= 0 && at < in;
+        }
+        if (!any)
+            return false;
+    }
+    return true;
+}
+
+static bool each_reads(const struct cudnn_graph *g)
+{
+    const struct cudnn_op *o = &g->op[0];
+    const struct cudnn_tensor *x = &g->tensor[o->in[0]], *w = &g->tensor[o->in[1]];
+    const struct cudnn_tensor *y = &g->tensor[o->out];
+    bool all = true;
+
+    for (int a = 0; a < 2; a++)
+        all &= reads(x->dim[2 + a], y->dim[2 + a], w->dim[2 + a], o->conv.pad[a],
+                     o->conv.stride[a], o->conv.dilation[a]);
+    return all;
+}
+
+bool cudnn_may_lose_nan(const struct cudnn_graph *g)
+{
+    bool adds = false, clips = false;
+
+    for (int i = 0; i < g->nop; i++) {
+        adds |= g->op[i].kind == CUDNN_ADD;
+        clips |= g->op[i].kind == CUDNN_RELU;
+    }
+    for (int i = 0; i < g->ntensor; i++)
+        if (g->tensor[i].dtype == DTYPE_U8 || g->tensor[i].dtype == DTYPE_I32)
+            return false; /* no NaN to lose */
+    return adds || (clips && g->op[0].kind == CUDNN_CONV && each_reads(g));
+}
+
+struct trial {
+    void *memory, *workspace;
+    char *result;
+    struct cudnn_plan plan;
+    struct cudnn_pack pack;
+    void *pointer[CUDNN_TENSORS];
+};
+
+static size_t tensor_bytes(const struct cudnn_graph *g, int i)
+{
+    return (cudnn_graph_bytes(g, i) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* What a relu's gradient looks at has to be positive, as it lets nothing through elsewhere. */
+static int fill_of(const struct cudnn_graph *g, int tensor)
+{
+    for (int i = 0; i < g->nop; i++)
+        if (g->op[i].kind == CUDNN_RELU_GRAD && g->op[i].in[1] == tensor)
+            return POSITIVE_BYTE;
+    return NAN_BYTE;
+}
+
+static bool is_nan(const char *at, enum dtype d)
+{
+    uint32_t wide;
+    uint16_t half;
+
+    memcpy(&wide, at, sizeof(wide));
+    memcpy(&half, at, sizeof(half));
+    if (d == DTYPE_F32)
+        return (wide & 0x7fffffff) > 0x7f800000;
+    return (half & 0x7fff) > (d == DTYPE_F16 ? 0x7c00 : 0x7f80);
+}
+
+static bool all_nan(struct device *dev, const char *from, size_t bytes, enum dtype d)
+{
+    char *host = xmalloc(bytes + sizeof(uint32_t));
+    bool all = true;
+
+    CHECK(dev, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, dev->stream));
+    CHECK(dev, cudaStreamSynchronize(dev->stream));
+    for (size_t i = 0; i < bytes; i += dtype_size(d))
+        all &= is_nan(host + i, d);
+    free(host);
+    return all;
+}
+
+/* The result's ends. */
+static bool result_nan(struct device *dev, const struct cudnn_graph *g, const char *at)
+{
+    int result = g->op[g->nop - 1].out;
+    size_t bytes = cudnn_graph_bytes(g, result), part = bytes < SAMPLE ? bytes : SAMPLE;
+    enum dtype d = g->tensor[result].dtype;
+
+    return all_nan(dev, at, part, d) && all_nan(dev, at + bytes - part, part, d);
+}
+
+/* The graph's tensors in one block, and where its result is; false: there is no room. */
+static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
+                  size_t workspace)
+{
+    size_t bytes = workspace + ALIGN;
+    cudaError_t e;
+
+    for (int i = 0; i < g->ntensor; i++)
+        bytes += g->tensor[i].real ? tensor_bytes(g, i) : 0;
+    e = cudaMalloc(&t->memory, bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        log_once("no room to see whether cuDNN's engines keep NaN: they are taken as "
+                 "they are");
+        return false;
+    }
+    cuda_check(c->dev, (int)e, "cudaMalloc");
+    return true;
+}
+
+/* All NaN but for the result, which is 0. */
+static void fill(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
+{
+    char *at = t->memory;
+
+    for (int i = 0; i < g->ntensor; i++) {
+        bool result = i == g->op[g->nop - 1].out;
+
+        if (!g->tensor[i].real)
+            continue;
+        if (result)
+            t->result = at;
+        CHECK(c->dev, cudaMemsetAsync(at, result ? 0 : fill_of(g, i), tensor_bytes(g, i),
+                                      c->dev->stream));
+        t->plan.uid[t->plan.nuid] = i + 1;
+        t->pointer[t->plan.nuid++] = at;
+        at += tensor_bytes(g, i);
+    }
+    t->workspace = at;
+}
+
+bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
+                     const struct cudnn_candidate *k)
+{
+    struct trial t = {.plan = {.desc = k->plan}};
+    bool keeps;
+
+    if (!place(c, g, &t, k->workspace))
+        return true;
+    fill(c, g, &t);
+    /* One that does not run is looked for when it is to run. */
+    keeps = cudnn_plan_try(c, &t.plan, &t.pack, t.pointer, t.workspace) ||
+            result_nan(c->dev, g, t.result);
+    CHECK(c->dev, cudaStreamSynchronize(c->dev->stream));
+    cudnn_pack_release(&t.pack);
+    CHECK(c->dev, cudaFree(t.memory));
+    return keeps;
+}
