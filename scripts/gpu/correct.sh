@@ -170,30 +170,48 @@ check_step_swin_tiny() {
   step swin.yaml 32
 }
 
+# Kills process PID, which has not ended, once FOLDER has a checkpoint of update STEP or a
+# later one; prints of which.
+kill_at() { # PID FOLDER STEP
+  python3 - "$@" <<'EOF'
+import glob, os, re, sys, time
+pid, folder, step = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+while True:
+    names = glob.glob(folder + "/*/default/ckpt_step_*.safetensors")
+    saved = max([int(re.search(r"step_(\d+)", n)[1]) for n in names], default=0)
+    if open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] == "Z":
+        sys.exit("the run was over before its checkpoint of update %d was seen" % step)
+    if saved >= step:
+        os.kill(pid, 9)
+        print(saved)
+        break
+    time.sleep(0.002)
+EOF
+}
+
+# Killed after a checkpoint within the first epoch, and half-way: the run goes on, and ends
+# with the weights of one that nobody killed.
 check_resume() {
   make_shapes
-  train whole
-  local step pid
-  for step in 3 8; do
-    local run=("$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path shapes --device cuda
-      --output killed --amp-dtype fp16 --deterministic --opts CUDNN.CACHE= TRAIN.EPOCHS=2
-      PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
+  local epochs=20 step pid at=() run
+  [ -z "$emulated" ] || epochs=4
+  run=("$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cuda
+    --output killed --amp-dtype fp16 --deterministic --opts CUDNN.CACHE= TRAIN.EPOCHS=$epochs
+    PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
+  train whole -- TRAIN.EPOCHS=$epochs
+  for step in 2 $((3 * epochs + 2)); do
     rm -rf killed
     "${run[@]}" >killed.log 2>&1 &
     pid=$!
-    until grep -q "\"step\":$step," killed/*/default/metrics.jsonl 2>/dev/null; do
-      kill -0 $pid 2>/dev/null || break
-      sleep 0.01
-    done
-    kill -9 $pid 2>/dev/null
+    at+=("$(kill_at $pid killed "$step" 2>kill.log)") || { cat killed.log kill.log; die "$(tail -1 kill.log)"; }
     wait $pid 2>/dev/null
+    [ $? = 137 ] || die "the run ended by itself"
     "${run[@]}" >killed.log 2>&1 || { cat killed.log; die "the resumed run failed"; }
-    grep -q "resumed from\|are done already" killed.log || die "update $step: began anew"
-    same_tensors "$(last whole)" "$(last killed)" || die "killed at update $step: other weights"
+    grep -q "resumed from" killed.log || { cat killed.log; die "killed after the checkpoint of update ${at[-1]}: began anew"; }
+    same_tensors "$(last whole)" "$(last killed)" || die "killed after the checkpoint of update ${at[-1]}: other weights"
   done
-  echo "killed at updates 3 and 8: equal bit for bit"
+  echo "killed after the checkpoints of updates ${at[0]} and ${at[1]} of $((6 * epochs)): equal bit for bit"
 }
-
 check_overflow() {
   make_shapes
   train overflow -- AMP.INJECT_OVERFLOW_AT=4 AMP.INIT_SCALE=256

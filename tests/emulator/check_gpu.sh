@@ -95,6 +95,15 @@ state step_swin_tiny failed
 sed -i 's/--no-graph/TRAIN.EMA.DEVICE=cpu/' graph
 TRAINC=$dir/graph check ema && fail "other EMA weights were not noticed"
 state ema failed
+cat >forgets <<'EOF'
+#!/bin/bash
+# A run that was killed begins anew.
+[[ " $* " != *" --output killed "* ]] || rm -rf killed
+exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@"
+EOF
+chmod +x forgets
+TRAINC=$dir/forgets check resume && fail "a run that began anew was not noticed"
+grep -q "update 2: began anew" log || fail "no word of where it was killed: $(cat log)"
 ITEM_LIMIT=1 check ops && fail "an item took longer than its limit"
 state ops failed
 grep -q "not done within 1 s" log || fail "no word of the limit: $(cat log)"
