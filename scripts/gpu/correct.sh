@@ -72,7 +72,7 @@ check_descriptions() {
 }
 
 ops() { # settings: the op table against the reference
-  (cd "$root" && env "$@" TEST_BACKENDS=cuda TEST_FILTER=test_backends "$tests/ops/test_ops") >ops.log 2>&1
+  (cd "$root" && env "$@" TEST_DEBUG=1 TEST_BACKENDS=cuda TEST_FILTER=test_backends "$tests/ops/test_ops") >ops.log 2>&1
   local rc=$?
   cat ops.log
   grep ' rows, ' ops.log | sed 's/^/  /' | tr '\n' ';'

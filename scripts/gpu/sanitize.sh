@@ -1,4 +1,5 @@
-# Items of scripts/check_gpu.sh: the op table under NVIDIA's compute-sanitizer. Sourced.
+# Items of scripts/check_gpu.sh: the op table under NVIDIA's compute-sanitizer, each type in
+# a process of its own at the same time. Sourced.
 
 # NVIDIA's own kernels are left out: they are slow to look into, and not ours to mend. The
 # flag had another name before CUDA 13.
@@ -9,24 +10,73 @@ leave_out() { # TOOL
   done
 }
 
+# What it finds, it says at once; a summary comes at the end.
+findings() { # LOG
+  grep -v 'SUMMARY\|Internal Sanitizer Error' "$1" |
+    grep '^========= *\(Invalid\|Misaligned\|Uninitialized\|Unused\|Barrier\|Divergent\|Error\|ERROR\|Warning\|WARN\|.*hazard\)'
+}
+
+# One type. The last line of TYPE.said is how it ended: clean, found, failed, unfinished or
+# nothing, and why. Some of NVIDIA's kernels the sanitizer itself cannot run ("Internal
+# Sanitizer Error"), left out or not: the table then goes on after that row.
+sanitize_type() { # TYPE SECONDS TOOL [FLAG...]
+  local type=$1 until=$((SECONDS + $2)) sanitizer=$3 log=$1.log rows=$PWD/$1.row lost=() after=() rc
+  shift 3
+  : >"$type.all"
+  while :; do
+    # The folder keeps what it says if the time is over.
+    # shellcheck disable=SC2046
+    (cd "$root" && env TEST_BACKENDS=cuda TEST_FILTER=test_backends TEST_ONLY_DTYPE="$type" TEST_ROW_LOG="$rows" \
+      "${after[@]}" timeout --foreground $((until > SECONDS ? until - SECONDS : 1)) \
+      "$sanitizer" --tool "$@" $(leave_out "$sanitizer") --error-exitcode 9 "$tests/ops/test_ops") >"$log" 2>&1
+    rc=$?
+    cat "$log" >>"$type.all"
+    if findings "$log" >"$type.found"; then
+      echo "found: $(wc -l <"$type.found"), $(sed -n '1s/^=* *//p' "$type.found")"
+    elif [ $rc = 124 ]; then
+      echo "unfinished: $(cat "$rows" 2>/dev/null)"
+    elif grep -q 'Device not supported' "$log"; then
+      echo "nothing: compute-sanitizer cannot look into this machine"
+    elif grep -q 'Internal Sanitizer Error' "$log" && [ -s "$rows" ] && [ ${#lost[@]} -lt 20 ]; then
+      lost+=("$(cat "$rows")")
+      after=("TEST_AFTER=${lost[-1]}")
+      continue
+    elif grep -q 'Internal Sanitizer Error' "$log"; then
+      echo "nothing: the sanitizer itself failed"
+    elif [ $rc = 0 ]; then
+      echo clean
+    elif [ $rc != 9 ] && grep -q 'FAILED TEST' "$log"; then
+      echo "clean: but the table itself fails: $(grep '^cuda .*: .*: ' "$log" | head -1)"
+    else
+      echo "failed: exit code $rc, $(tail -1 "$log")"
+    fi
+    break
+  done >"$type.said"
+  [ ${#lost[@]} = 0 ] || printf '%s\n' "${lost[@]}" >"$type.lost"
+}
+
 sanitize() { # TOOL [FLAG...]
-  [ -z "$emulated" ] || skip "the emulated build has no device code"
+  [ -z "$emulated" ] || [ -n "${SANITIZER:-}" ] || skip "the emulated build has no device code"
   local tool=${SANITIZER:-$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")}
   [ -x "$tool" ] || skip "there is no compute-sanitizer"
-  # The folder keeps what it says if the time is over.
-  # shellcheck disable=SC2046
-  (cd "$root" && TEST_BACKENDS=cuda TEST_FILTER=test_backends timeout --foreground "${SANITIZE_LIMIT:-185}" \
-    "$tool" --tool "$@" $(leave_out "$tool") --error-exitcode 9 "$tests/ops/test_ops") >sanitizer.log 2>&1
-  local rc=$?
-  tail -40 sanitizer.log
-  grep 'ERROR SUMMARY' sanitizer.log | tail -1
-  grep -q 'Device not supported' sanitizer.log && skip "compute-sanitizer cannot look into this machine"
-  if [ $rc = 124 ]; then # what it finds, it says at once
-    grep -q '^========= *\(Invalid\|Misaligned\|Uninitialized\|Barrier\|Error\|Warning\|.*hazard\)' sanitizer.log &&
-      die "errors, and not done within ${SANITIZE_LIMIT:-185} s"
-    skip "no error seen in ${SANITIZE_LIMIT:-185} s, but not done"
-  fi
-  return $rc
+  local types=(fp32 bf16 fp16) type pids=() said='' rows=''
+  mkdir "sanitize-$1" && cd "sanitize-$1" || die "no folder for $1"
+  for type in "${types[@]}"; do
+    sanitize_type "$type" "${SANITIZE_LIMIT:-185}" "$tool" "$@" &
+    pids+=($!)
+  done
+  wait "${pids[@]}"
+  for type in "${types[@]}"; do
+    echo "$type:"
+    tail -40 "$type.all"
+    said+="$type $(cat "$type.said"); "
+    [ ! -e "$type.lost" ] || rows+="${rows:+, }$(sed "s/^/$type /" "$type.lost" | paste -sd, | sed 's/,/, /g')"
+  done
+  said=${said%; }${rows:+; left out, as the sanitizer itself fails at a library\'s kernel: $rows}
+  grep -q '^found\|^failed' ./*.said && die "$said"
+  grep -q '^unfinished' ./*.said && skip "no error seen in ${SANITIZE_LIMIT:-185} s, but not done: $said"
+  grep -q '^nothing' ./*.said && skip "$said"
+  echo "0 errors: $said"
 }
 # Calls that libraries make to find out what the driver knows may fail.
 check_memcheck() { sanitize memcheck --report-api-errors no; }

@@ -30,14 +30,28 @@ const char *test_device(void)
     return device && *device ? device : "ref";
 }
 
+/* Is it after the row that TEST_AFTER names? */
+static bool late_enough(const struct op_case *row)
+{
+    const char *after = getenv("TEST_AFTER");
+    const struct op_case *at;
+
+    if (!after)
+        return true;
+    for (int i = 0; (at = op_case_at(i)) && at != row; i++)
+        if (!strcmp(at->name, after))
+            return true;
+    return false;
+}
+
 bool row_wanted(const struct op_case *row)
 {
     const char *pattern = getenv("TEST_ROWS");
 
-    return !pattern || !fnmatch(pattern, row->name, 0);
+    return (!pattern || !fnmatch(pattern, row->name, 0)) && late_enough(row);
 }
 
 void assert_enough(bool enough)
 {
-    assert_true(enough || getenv("TEST_ROWS"));
+    assert_true(enough || getenv("TEST_ROWS") || getenv("TEST_AFTER"));
 }

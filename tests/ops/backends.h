@@ -11,9 +11,10 @@
 bool backend_wanted(const struct backend *backend);
 const char *test_device(void);
 
-/* Does TEST_ROWS (a pattern such as "relu*") match the row's name? Without it: all. */
+/* Does TEST_ROWS (a pattern such as "relu*") match the row's name? Without it: all; and
+ * those alone that come after the row that TEST_AFTER names. */
 bool row_wanted(const struct op_case *row);
-/* Fails unless `enough`: the test compared too little. TEST_ROWS allows that. */
+/* Fails unless `enough`: the test compared too little. These two allow that. */
 void assert_enough(bool enough);
 
 #endif
