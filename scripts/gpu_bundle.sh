@@ -12,6 +12,7 @@
 #
 #   TRAINC=FILE, TESTS=DIR   other binaries, of the emulated build say
 #   PACK=COMMAND             another compressor; cat: none
+#   PTX=1                    kernels may be PTX alone, which is compiled there
 #   LIMIT=BYTES              fail if the file is larger (default 64 MiB)
 set -eu
 cd "$(dirname "$0")/.."
@@ -38,6 +39,13 @@ for p in "${programs[@]:1}"; do
 done
 strip --strip-debug -o "$to/bin/trainc" "$trainc"
 
+# PTX alone would make every first start there compile kernels, and all timings with it.
+code=$(python3 scripts/gpu/machine_code.py "$trainc") || [ -n "${PTX:-}" ] || {
+  echo "$trainc has PTX alone: build it with machine code (make NVARCH='-gencode arch=compute_90,code=sm_90'," \
+    "or without NVARCH), or set PTX=1" >&2
+  exit 1
+}
+
 # Not the C library and the loader, which belong to the kernel that runs there.
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u | while read -r lib; do
   case $(basename "$lib") in
@@ -59,5 +67,5 @@ done | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\)).*/\1/p' | sort -Vu | tail -1 >"$to
 
 tar -C "$work" --sort=name --owner=0 --group=0 -cf - trainc-gpu | $pack >"$out"
 size=$(stat -c %s "$out")
-echo "$out: $((size >> 20)) MiB, needs glibc $(cat "$to/lib/glibc")"
+echo "$out: $((size >> 20)) MiB, needs glibc $(cat "$to/lib/glibc"), kernels: $code"
 [ "$pack" = cat ] || [ "$size" -le "$limit" ] || { echo "larger than $limit bytes" >&2; exit 1; }

@@ -11,12 +11,23 @@ def tensors(path):
     n = struct.unpack("<Q", b[:8])[0]
     h = json.loads(b[8:8 + n])
     h.pop("__metadata__", None)
-    return {k: b[8 + n:][slice(*v["data_offsets"])] for k, v in h.items()}
+    data = memoryview(b)[8 + n:] # so that a slice copies no more than itself
+    return {k: bytes(data[slice(*v["data_offsets"])]) for k, v in h.items()}
 a, b = (tensors(p) for p in sys.argv[1:3])
 bad = [k for k in sorted(set(a) | set(b)) if a.get(k) != b.get(k)]
 print("%d of %d tensors differ%s" % (len(bad), len(a), ": " + bad[0] if bad else ""))
 sys.exit(1 if bad else 0)
 EOF
+}
+
+# timed NAME COMMAND...: runs it with its output in NAME.log, and says how long it took.
+timed() {
+  local name=$1 began=${EPOCHREALTIME/[.,]/} rc
+  shift
+  "$@" >"$name.log" 2>&1
+  rc=$?
+  printf '%s: %s s\n' "$name" "$(awk "BEGIN { printf \"%.1f\", (${EPOCHREALTIME/[.,]/} - $began) / 1e6 }")"
+  return $rc
 }
 
 make_shapes() {
@@ -30,9 +41,9 @@ train() {
   shift
   while [ $# -gt 0 ] && [ "$1" != -- ]; do flags+=("$1"); shift; done
   [ $# -gt 0 ] && shift && keys=("$@")
-  "$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cuda \
+  timed "$out" "$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cuda \
     --output "$out" --result "$out.json" --amp-dtype fp16 --deterministic "${flags[@]}" \
-    --opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1 "${keys[@]}" >"$out.log" 2>&1 ||
+    --opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1 "${keys[@]}" ||
     { cat "$out.log"; die "training in $out failed"; }
 }
 
@@ -122,11 +133,11 @@ one_step() { # OUT CONFIGURATION BATCH [FLAG...] [KEY=VALUE...]: two updates, fp
   local out=$1 cfg=$2 batch=$3 flags=()
   shift 3
   while [ $# -gt 0 ] && [[ $1 == -* ]]; do flags+=("$1"); shift; done
-  "$trainc" --cfg "$root/configs/$cfg" --device cuda -b "$batch" --max-steps 2 --amp-dtype fp16 \
-    --output "$out" --result "keep/$out.json" "${flags[@]}" --opts DATA.DATASET=synthetic \
+  timed "$out" "$trainc" --cfg "$root/configs/$cfg" --device cuda -b "$batch" --max-steps 2 --amp-dtype fp16 \
+    --output "$out" --result "keep/$out.json" "${flags[@]}" --opts DATA.DATASET=synthetic DATA.DATA_PATH= \
     DATA.TRAIN_NUM_SAMPLES=$((2 * batch)) DATA.VAL_NUM_SAMPLES=2 TRAIN.EPOCHS=1 \
     TRAIN.WARMUP_EPOCHS=0 PRINT_FREQ=1 AMP.INIT_SCALE=256 CUDNN.CACHE=step-plans \
-    CUDNN.BENCHMARK=True "$@" >"$out.log" 2>&1 || { cat "$out.log"; die "training in $out failed"; }
+    CUDNN.BENCHMARK=True "$@" || { cat "$out.log"; die "training in $out failed"; }
   cat "$out.log"
   grep -q 'no CUDA graph' "$out.log" && die "$out: the step could not be captured"
   grep -q 'were skipped' "$out.log" && die "$out: updates were skipped"
@@ -226,12 +237,13 @@ b = open(sys.argv[2], "rb").read()
 n = struct.unpack("<Q", b[:8])[0]
 h = json.loads(b[8:8 + n])
 h.pop("__metadata__")
+data = memoryview(b)[8 + n:]
 for k, v in h.items():
     if v["dtype"] == "F32":
-        d = b[8 + n:][slice(*v["data_offsets"])]
+        d = data[slice(*v["data_offsets"])]
         assert all(map(math.isfinite, struct.unpack("<%df" % (len(d) // 4), d))), k
     if k.endswith("num_batches_tracked") and not k.startswith("ema"):
-        d = b[8 + n:][slice(*v["data_offsets"])]
+        d = data[slice(*v["data_offsets"])]
         got = struct.unpack("<q", d)[0] if v["dtype"] == "I64" else struct.unpack("<f", d)[0]
         assert got == 11, (k, got)
 print("update 4 skipped: scale halved, statistics and EMA without it, 11 of 12 applied")
