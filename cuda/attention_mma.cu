@@ -24,8 +24,8 @@ static const char *attention_mma_claim(struct region *r, struct graph *, struct 
     return why;
 }
 
-/* Scores in base 2, none for keys after the first n; then weights that are not divided
- * yet; what was summed before shrinks. Rows of lane: half 0 and 8 rows further. */
+/* Scores in base 2 become weights that are not divided yet; what was summed before
+ * shrinks. */
 template <class S>
 __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&sum)[2],
                                      mma_rows<S> &y)
@@ -39,7 +39,7 @@ __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&s
             most = fmaxf(most, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
         most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
-        shrink = exp2f(top[half] - most);
+        shrink = mma_exp2(top[half] - most);
         top[half] = most;
         sum[half] *= shrink;
         UNROLL_WHOLE
@@ -51,38 +51,19 @@ __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&s
         for (int n = 0; n < S::TILE / 8; n++)
             UNROLL_WHOLE
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                s[n][i] = exp2f(s[n][i] - most);
+                s[n][i] = mma_exp2(s[n][i] - most);
                 sum[half] += s[n][i];
             }
     }
 }
 
-/* The weights of the warp's queries and a tile of keys, of which `left` are there. */
 template <class S>
-__device__ static inline void weights_of(const attention &k, const unit &u,
-                                         const biases &b, const token *query,
-                                         const token *key, int left,
-                                         const uint32_t (*keep)[S::TILE / 32],
-                                         mma_pairs<S> &s, float (&top)[2],
-                                         float (&sum)[2], mma_rows<S> &y)
+__device__ static inline void drop(const attention &k,
+                                   const uint32_t (*keep)[S::TILE / 32], mma_pairs<S> &s)
 {
     int row = 16 * mma_warp() + mma_row(0);
-    token mine[] = {query[row], query[row + 8]};
     float factor = 1 / (1 - k.rate);
 
-    UNROLL_WHOLE
-    for (int n = 0; n < S::TILE / 8; n++)
-        UNROLL_WHOLE
-        for (int i = 0; i < 4; i++) {
-            int j = 8 * n + mma_column(i);
-            float v = similarity(u, s[n][i], mine[i / 2], key[j]);
-
-            v = LOG2_E * score(k, b, v, mine[i / 2], key[j]);
-            s[n][i] = j < left ? v : -INFINITY;
-        }
-    soften<S>(s, top, sum, y);
-    if (!k.control)
-        return;
     UNROLL_WHOLE
     for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
@@ -125,12 +106,12 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
     T *values = keys + S::FEATURES;
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
-    biases b =
-        biases_of(k, u.head, reinterpret_cast<float *>(values + S::FEATURES));
+    float *table = reinterpret_cast<float *>(values + S::FEATURES);
     bool some = block.first + 16 * mma_warp() < k.tokens; /* has the warp a query? */
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};
     mma_rows<S> y = {};
 
+    load_table(k, u.head, table);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         mma_pairs<S> s = {};
         int left = k.tokens - first;
@@ -156,7 +137,10 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
         if (!some)
             continue;
         dot_rows<S>(s, q, keys, left);
-        weights_of<S>(k, u, b, query, key, left, keep, s, top, sum, y);
+        scores_of<S>(k, u, table, query, key, left, s);
+        soften<S>(s, top, sum, y);
+        if (k.control)
+            drop<S>(k, keep, s);
         mul_rows<S>(
             y, [&](int j) { return mma_a_of_sums<T>(s[j / 8], s[j / 8 + 1]); }, values,
             left);

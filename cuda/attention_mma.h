@@ -46,6 +46,8 @@ static inline const char *attention_mma_refuses(const attention &k, enum dtype d
         return "tensor cores want 16-bit types";
     if (!k.vectors || k.head > 64)
         return "tensor cores want heads of whole vectors, of at most 64 features";
+    if (k.offsets > ATTENTION_OFFSETS)
+        return "tensor cores want a table of at most 4096 offsets";
     return nullptr;
 }
 
@@ -191,11 +193,68 @@ __device__ static inline void mul_rows(mma_rows<S> &sum, F pairs, const T *v, in
     }
 }
 
-/* scale q . k, of directions in cosine attention. */
-__device__ static inline float similarity(const unit &u, float dot, const token &query,
-                                          const token &key)
+/* ---- scores ---- */
+
+/* Copies a head's column of the table to shared memory; a barrier has to follow. */
+__device__ static inline void load_table(const attention &k, int head, float *to)
 {
-    return dot * (u.scale * query.by) * key.by;
+    for (int i = (int)threadIdx.x; k.table && i < k.offsets; i += MMA_THREADS)
+        to[i] = k.table[(int64_t)i * k.heads + head];
+}
+
+/*
+ * q . k becomes the scores in base 2 of the warp's queries and the first `left` keys of
+ * the tile; no others: -infinity. What a call has not is not asked for pair by pair.
+ */
+template <class S>
+__device__ static inline void scores_of(const attention &k, const unit &u,
+                                        const float *table, const token *query,
+                                        const token *key, int left, mma_pairs<S> &s)
+{
+    int row = 16 * mma_warp() + mma_row(0);
+    float scale = LOG2_E * u.scale;
+
+    UNROLL_WHOLE
+    for (int n = 0; n < S::TILE / 8; n++)
+        UNROLL_WHOLE
+        for (int i = 0; i < 4; i++)
+            s[n][i] *= scale;
+    if (k.logit_scale) {
+        float by[] = {query[row].by, query[row + 8].by};
+
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            UNROLL_WHOLE
+            for (int i = 0; i < 4; i++)
+                s[n][i] *= by[i / 2] * key[8 * n + mma_column(i)].by;
+    }
+    if (k.table) {
+        const float *at[] = {table + query[row].code + k.centre,
+                             table + query[row + 8].code + k.centre};
+
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            UNROLL_WHOLE
+            for (int i = 0; i < 4; i++)
+                s[n][i] += LOG2_E * at[i / 2][-key[8 * n + mma_column(i)].code];
+    }
+    if (window_grid_divided(&k.grid, u.window)) {
+        int region[] = {query[row].region, query[row + 8].region};
+
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            UNROLL_WHOLE
+            for (int i = 0; i < 4; i++)
+                if (region[i / 2] != key[8 * n + mma_column(i)].region)
+                    s[n][i] += LOG2_E * WINDOW_ATTENTION_MASK;
+    }
+    if (left < S::TILE) {
+        UNROLL_WHOLE
+        for (int n = 0; n < S::TILE / 8; n++)
+            UNROLL_WHOLE
+            for (int i = 0; i < 4; i++)
+                s[n][i] = 8 * n + mma_column(i) < left ? s[n][i] : -INFINITY;
+    }
 }
 
 /* What dropout multiplies the weight of a pair of the tiles with. */

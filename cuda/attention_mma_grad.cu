@@ -31,16 +31,17 @@ template <class S, class T> struct grad_tiles {
     }
 };
 
-/* lse or delta of the lane's two queries; 0 for padding. */
+/* lse or delta of the lane's two queries, times `by`; `none` for padding. */
 __device__ static inline void of_queries(const attention &k, const unit &u,
-                                         const float *x, const token *query,
-                                         float (&to)[2])
+                                         const float *x, const token *query, float by,
+                                         float none, float (&to)[2])
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
         int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
-        to[half] = pixel < 0 ? 0 : x[(u.pixel + pixel) * k.heads + u.head];
+        to[half] =
+            pixel < 0 ? none : by * x[(u.pixel + pixel) * k.heads + u.head];
     }
 }
 
@@ -57,68 +58,62 @@ __device__ static inline void store_pairs(const mma_pairs<S> &x, T *to)
                 mma_pack(T{}, x[n][i], x[n][i + 1]);
 }
 
-/* Weighted by p, of the lane's two queries: means of da (delta), of similarities, and of
- * both; those of a lane are parts of them. */
-struct means {
-    float da[2], s[2], da_s[2];
-};
-
 /*
  * p: the weights of the warp's queries and the first `left` keys; 0 where there is no such
  * query or key. da: the gradient of p. With dropout's masks the weights go to t.weights,
- * if somebody reads them there (KEEP). Sums over the lane's keys of its two queries are
- * added to `means`.
+ * if somebody reads them there (KEEP).
  */
 template <bool KEEP, class S, class T>
-__device__ static inline void pairs_of(const attention &k, const unit &u, const biases &b,
+__device__ static inline void pairs_of(const attention &k, const unit &u,
                                        const grad_tiles<S, T> &t, const token *query,
                                        const token *key, int left,
                                        const float (&lse)[2], mma_pairs<S> &p,
-                                       mma_pairs<S> &da, means &to)
+                                       mma_pairs<S> &da)
 {
     int row = 16 * mma_warp() + mma_row(0);
-    token mine[] = {query[row], query[row + 8]};
-    float factor = 1 / (1 - k.rate);
 
     dot_rows<S>(p, t.q, t.k, left);
     dot_rows<S>(da, t.dy, t.v, left);
+    scores_of<S>(k, u, t.table, query, key, left, p);
     UNROLL_WHOLE
-    for (int n = 0; n < S::TILE / 8; n++) {
-        float s[4];
-
+    for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
-        for (int i = 0; i < 4; i++) {
-            const token &other = key[8 * n + mma_column(i)];
-            bool on = mine[i / 2].pixel >= 0 && 8 * n + mma_column(i) < left;
+        for (int i = 0; i < 4; i++)
+            p[n][i] = mma_exp2(p[n][i] - lse[i / 2]);
+    if (!k.control) {
+        if (KEEP)
+            store_pairs<S>(p, t.weights);
+        return;
+    }
 
-            s[i] = similarity(u, p[n][i], mine[i / 2], other);
-            p[n][i] = on ? exp2f(LOG2_E * (score(k, b, s[i], mine[i / 2], other) -
-                                           lse[i / 2]))
-                         : 0;
-            da[n][i] = on ? da[n][i] : 0;
-        }
+    float factor = 1 / (1 - k.rate);
+
+    UNROLL_WHOLE
+    for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
         for (int i = 0; i < 4; i += 2) {
             int at = row + 4 * i, j = 8 * n + mma_column(0);
-            float m[] = {1, 1};
+            float m[] = {kept<S>(t.keep, at, j, factor),
+                         kept<S>(t.keep, at, j + 1, factor)};
 
-            if (k.control) {
-                m[0] = kept<S>(t.keep, at, j, factor);
-                m[1] = kept<S>(t.keep, at, j + 1, factor);
-                da[n][i] *= m[0];
-                da[n][i + 1] *= m[1];
-            }
+            da[n][i] *= m[0];
+            da[n][i + 1] *= m[1];
             if (KEEP)
                 *reinterpret_cast<uint32_t *>(t.weights + at * S::PAIRS + j) =
                     mma_pack(T{}, p[n][i] * m[0], p[n][i + 1] * m[1]);
         }
+}
+
+/* delta: the mean of da, weighted by p, of the lane's two queries; the lane's part. */
+template <class S>
+__device__ static inline void add_means(const mma_pairs<S> &p, const mma_pairs<S> &da,
+                                        float (&mean)[2])
+{
+    UNROLL_WHOLE
+    for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
-        for (int i = 0; i < 4; i++) {
-            to.da[i / 2] += p[n][i] * da[n][i];
-            to.s[i / 2] += p[n][i] * s[i];
-            to.da_s[i / 2] += p[n][i] * da[n][i] * s[i];
-        }
-    }
+        for (int i = 0; i < 4; i++)
+            mean[i / 2] += p[n][i] * da[n][i];
 }
 
 /* p becomes the gradient of the scores. */
@@ -244,6 +239,35 @@ __device__ static inline void pad_rows(const attention &k, const token *key, int
 
 /* ---- windows of one tile ---- */
 
+/* The lane's part of the sum of ds s over the warp's pairs, s = scale q . k, which are
+ * computed again. */
+template <class S, class T>
+__device__ static inline float along_scores(const attention &k, const unit &u,
+                                            const grad_tiles<S, T> &t,
+                                            const token *query, const token *key,
+                                            const mma_pairs<S> &ds)
+{
+    int row = 16 * mma_warp() + mma_row(0);
+    float by[] = {u.scale * query[row].by, u.scale * query[row + 8].by}, sum = 0;
+
+    UNROLL_WHOLE
+    for (int j = 0; j < S::TILE; j += 16) {
+        float s[2][4] = {};
+
+        if (j >= k.tokens)
+            continue;
+        UNROLL_WHOLE
+        for (int d = 0; d < S::D; d += 16)
+            mma<T>(s[0], s[1], mma_a_of(t.q, S::STRIDE, 16 * mma_warp(), d),
+                   mma_b_of_rows(t.k, S::STRIDE, j, d));
+        UNROLL_WHOLE
+        for (int e = 0; e < 8; e++)
+            sum += ds[j / 8 + e / 4][e % 4] * s[e / 4][e % 4] * by[e % 4 / 2] *
+                   key[j + 8 * (e / 4) + mma_column(e % 4)].by;
+    }
+    return sum;
+}
+
 /* Sums over pairs with the same offset go to the block's row; shared memory is lost. */
 template <class S>
 __device__ static inline void sum_offsets(const attention &k, const token *seat,
@@ -278,21 +302,21 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     grad_tiles<S, T> t(bytes);
     int head = (int)(blockIdx.x % (unsigned)k.heads);
     int group = (int)(blockIdx.x / (unsigned)k.heads);
-    biases b = biases_of(k, head, t.table);
     bool some = 16 * mma_warp() < k.tokens; /* has the warp a token? */
     mma_pairs<S> all = {};
     float dlogit = 0;
 
+    load_table(k, head, t.table);
     for (int64_t i = group; i < k.units; i += groups) {
         unit u = unit_of(k, i, head);
         mma_pairs<S> p = {}, da = {};
         mma_rows<S> dq = {}, dk = {}, dv = {};
-        float log_sum[2];
-        means mean = {};
+        float log_sum[2], mean[2] = {};
 
         __syncthreads(); /* whoever still reads the tiles */
         load_tokens<S::TILE>(k, u, 0, query);
-        load_tokens<S::TILE>(k, u, 0, key);
+        if (threadIdx.x < S::TILE)
+            key[threadIdx.x] = query[threadIdx.x];
         __syncthreads();
         load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, 0, t.q);
         load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, 0, t.k);
@@ -301,14 +325,14 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         __syncthreads();
         load_masks(k, u, t, query, key, 0);
         if (some) {
-            of_queries(k, u, lse, query, log_sum);
-            pairs_of<true>(k, u, b, t, query, key, k.tokens, log_sum, p, da, mean);
-            UNROLL_WHOLE
-            for (int half = 0; half < 2; half++) {
-                mean.da[half] = mma_row_sum(mean.da[half]);
-                dlogit += mean.da_s[half] - mean.da[half] * mean.s[half];
-            }
-            grads_of_scores<S>(da, mean.da, p);
+            of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
+            pairs_of<true>(k, u, t, query, key, k.tokens, log_sum, p, da);
+            add_means<S>(p, da, mean);
+            mean[0] = mma_row_sum(mean[0]);
+            mean[1] = mma_row_sum(mean[1]);
+            grads_of_scores<S>(da, mean, p);
+            if (k.logit_scale)
+                dlogit += along_scores(k, u, t, query, key, p);
             store_pairs<S>(p, t.ds);
             UNROLL_WHOLE
             for (int n = 0; n < S::TILE / 8; n++)
@@ -370,17 +394,16 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     grad_tiles<S, T> t(bytes);
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
-    biases b = biases_of(k, u.head, t.table);
     bool some = block.first + 16 * mma_warp() < k.tokens;
-    float log_sum[2], delta_of[2] = {};
-    means mean = {};
+    float log_sum[2], mean[2] = {};
     mma_rows<S> d = {};
 
+    load_table(k, u.head, t.table);
     load_tokens<S::TILE>(k, u, block.first, query);
     __syncthreads();
     load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, t.q);
     load_tile<S>(k, result_of(k, u, dy), query, block.first, t.dy);
-    of_queries(k, u, lse, query, log_sum);
+    of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
     for (int walk = 0; walk < (dqkv ? 2 : 1); walk++) {
         for (int first = 0; first < k.tokens; first += S::TILE) {
             mma_pairs<S> p = {}, da = {};
@@ -393,9 +416,11 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             __syncthreads();
             load_masks(k, u, t, query, key, first);
             if (some) {
-                pairs_of<false>(k, u, b, t, query, key, k.tokens - first, log_sum, p, da,
-                                mean);
-                grads_of_scores<S>(da, delta_of, p);
+                pairs_of<false>(k, u, t, query, key, k.tokens - first, log_sum, p, da);
+                if (walk == 0)
+                    add_means<S>(p, da, mean);
+                else
+                    grads_of_scores<S>(da, mean, p);
             }
             if (walk == 0)
                 continue;
@@ -415,9 +440,9 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         for (int half = 0; half < 2; half++) {
             int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
-            delta_of[half] = mma_row_sum(mean.da[half]);
+            mean[half] = mma_row_sum(mean[half]);
             if (mma_column(0) == 0 && pixel >= 0)
-                delta[(u.pixel + pixel) * k.heads + u.head] = delta_of[half];
+                delta[(u.pixel + pixel) * k.heads + u.head] = mean[half];
         }
     }
     if (!dqkv)
@@ -444,31 +469,29 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     grad_tiles<S, T> t(bytes);
     attention_block block = attention_block_of<S>(k);
     unit u = block.u;
-    biases b = biases_of(k, u.head, t.table);
     mma_rows<S> dk = {}, dv = {};
 
+    load_table(k, u.head, t.table);
     load_tokens<S::TILE>(k, u, block.first, key);
     __syncthreads();
     load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, block.first, t.k);
     load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, block.first, t.v);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         mma_pairs<S> p = {}, da = {};
-        float log_sum[2], delta_of[2];
-        means mean = {};
+        float log_sum[2], mean[2];
 
         __syncthreads(); /* whoever still reads queries and pairs */
         load_tokens<S::TILE>(k, u, first, query);
         __syncthreads();
         load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, first, t.q);
         load_tile<S>(k, result_of(k, u, dy), query, first, t.dy);
-        of_queries(k, u, lse, query, log_sum);
-        of_queries(k, u, delta, query, delta_of);
+        of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
+        of_queries(k, u, delta, query, 1, 0, mean);
         __syncthreads();
         load_masks(k, u, t, query, key, block.first);
         if (first + 16 * mma_warp() < k.tokens) {
-            pairs_of<true>(k, u, b, t, query, key, k.tokens - block.first, log_sum, p,
-                           da, mean);
-            grads_of_scores<S>(da, delta_of, p);
+            pairs_of<true>(k, u, t, query, key, k.tokens - block.first, log_sum, p, da);
+            grads_of_scores<S>(da, mean, p);
             store_pairs<S>(p, t.ds);
         }
         __syncthreads();

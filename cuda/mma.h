@@ -172,6 +172,17 @@ __device__ static inline void mma(float (&low)[4], float (&high)[4], const mma_a
     mma_16x8x16(T{}, high, a.v, b.v[2], b.v[3]);
 }
 
+/* 2^x; less than the least normal number is 0. */
+__device__ static inline float mma_exp2(float x)
+{
+#ifdef __CUDA_ARCH__
+    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+#else
+    return exp2f(x);
+#endif
+}
+
 /* Sums over the 4 lanes that share rows. */
 __device__ static inline float mma_row_sum(float v)
 {

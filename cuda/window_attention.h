@@ -116,9 +116,10 @@ __device__ static inline unit unit_of(const attention &k, int64_t index, int hea
     float scale =
         k.logit_scale ? (float)window_attention_scale(k.logit_scale[head]) : k.scale;
 
-    return {index / k.windows * k.pixels,
-            share_image(k.share, index / k.windows) * k.pixels,
-            (int)(index % k.windows), head, scale};
+    unsigned image = (unsigned)index / (unsigned)k.windows; /* as blocks are counted */
+
+    return {image * k.pixels, share_image(k.share, image) * k.pixels,
+            (int)((unsigned)index - image * (unsigned)k.windows), head, scale};
 }
 
 /* The block's tile of a unit: neighbouring blocks have tiles of one unit, then heads. */

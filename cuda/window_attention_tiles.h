@@ -23,12 +23,12 @@ template <int TILE>
 __device__ static inline void load_tokens(const attention &k, const unit &u, int first,
                                           token *to)
 {
-    int t = (int)threadIdx.x, i = first + t;
+    int t = (int)threadIdx.x;
+    int i = first + t < k.tokens ? first + t : k.tokens - 1;
 
     if (t >= TILE)
         return;
-    to[t].pixel = i < k.tokens ? window_grid_pixel(&k.grid, u.window, i) : -1;
-    i = i < k.tokens ? i : k.tokens - 1;
+    to[t].pixel = first + t < k.tokens ? window_grid_pixel(&k.grid, u.window, i) : -1;
     to[t].code = i / k.grid.window_w * (2 * k.grid.window_w - 1) + i % k.grid.window_w;
     to[t].region = window_grid_region(&k.grid, u.window, i);
     to[t].by = 1;
