@@ -3,6 +3,7 @@
 const struct kernel *const cuda_kernels[] = {
     &cuda_head,
     &cuda_head_grad,
+    &cuda_depthwise,
     &cuda_conv2d,
     &cuda_conv2d_data_grad,
     &cuda_conv2d_weight_grad,

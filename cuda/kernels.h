@@ -11,7 +11,7 @@ extern "C" {
 extern const struct kernel *const cuda_kernels[]; /* best first, ends with NULL */
 
 extern const struct kernel cuda_conv2d, cuda_conv2d_data_grad, cuda_conv2d_weight_grad,
-    cuda_cast_kernel, cuda_pointwise;
+    cuda_depthwise, cuda_cast_kernel, cuda_pointwise;
 extern const struct kernel cuda_linear, cuda_linear_data_grad, cuda_linear_weight_grad;
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
