@@ -35,7 +35,7 @@ struct cuda_options {
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result changes from run to run */
     bool benchmark;     /* time the candidates instead of believing the heuristic */
-    bool apart;         /* convolutions only, not what follows them */
+    bool apart;         /* convolutions and layer norms without what is beside them */
     size_t workspace;   /* largest workspace of an engine, bytes */
     const char *cache;  /* folder for plans; "": none */
 };

@@ -10,9 +10,10 @@
  *
  * Sources may use __global__, __device__, __shared__, __restrict__, __grid_constant__,
  * threadIdx, blockIdx, blockDim, gridDim, __syncthreads, __syncwarp, __shfl_xor_sync,
- * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, SHARED_BYTES and what
- * cuda/vec.h offers. Another compiler than nvcc needs a header in front of the source
- * (-include) that defines all of that, LAUNCH too: tests/emulator runs them on the host.
+ * __shfl_down_sync, __ballot_sync, atomicAdd and atomicOr, __fadd_rn (a sum that takes no
+ * product into an fma), SHARED_BYTES and what cuda/vec.h offers. Another compiler than nvcc
+ * needs a header in front of the source (-include) that defines all of that, LAUNCH too:
+ * tests/emulator runs them on the host.
  */
 #ifndef CUDA_LAUNCH_H
 #define CUDA_LAUNCH_H

@@ -1,15 +1,53 @@
-/* Layer norm: rows in registers, or read again (cuda/layernorm.h). */
+/*
+ * Layer norm: rows in registers, or read again (cuda/layernorm.h). Of a residual sum
+ * (cuda/residual.h), that is computed here, and written if somebody else reads it: rounded
+ * to its type before it is normalised, so the bits are those of kernels apart.
+ */
 #include "cuda/layernorm.h"
 
 #include "cuda/kernels.h"
 
 enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
-enum { FORWARD_BLOCKS = 8 }; /* of a multiprocessor; GRAD_BLOCKS of the gradient */
+/* Of a multiprocessor; GRAD_BLOCKS of the gradient. Of a sum, whole rounds of the 2 to 4 that
+ * fit at once. */
+enum { FORWARD_BLOCKS = 8, SUM_BLOCKS = 12 };
 
-template <class T, int EACH, bool WIDE>
+/* What is added to x, which is a branch with this mask; `other` NULL: nothing is. The sum
+ * may lie on x, and y on `other`. */
+template <class T> struct addend {
+    const T *other;
+    T *sum; /* or NULL */
+    path_mask mask;
+};
+
+/* As dropout.cu and add.cu round it: no product is contracted with the sum. */
+template <class T>
+__device__ static inline float residual_sum(T x, T other, float factor)
+{
+    return __fadd_rn(to_float(from_float<T>(to_float(x) * factor)), to_float(other));
+}
+
+template <class T, int EACH>
+__device__ static inline void add_row(row_slice<T, EACH> &a, const addend<T> &r,
+                                      int64_t row, int lane, const layernorm_shape &s)
+{
+    row_slice<T, EACH> b;
+    float factor;
+
+    b.load(r.other + row * s.channels, lane, s);
+    factor = path_factor(r.mask, row);
+    row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
+        for (int k = 0; k < vec<T>::N; k++)
+            a.v[i].set(k, residual_sum(a.v[i].v[k], b.v[i].v[k], factor));
+        if (r.sum)
+            vec_store(r.sum + row * s.channels + c, a.v[i]);
+    });
+}
+
+template <class T, int EACH, bool WIDE, bool ADDED>
 __global__ void __launch_bounds__(BLOCK)
     layernorm_rows(const T *x, const float *weight, const float *bias, T *y, float *mean_,
-                   float *rstd_, layernorm_shape s)
+                   float *rstd_, addend<T> r, layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
     using row_part = row_slice<T, EACH>;
@@ -25,6 +63,8 @@ __global__ void __launch_bounds__(BLOCK)
 
         if (on)
             a.load(x + row * s.channels, lane, s);
+        if (ADDED && on)
+            add_row(a, r, row, lane, s);
         if (on)
             row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++)
@@ -66,19 +106,24 @@ __global__ void __launch_bounds__(BLOCK)
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     layernorm_any(const T *x, const float *weight, const float *bias, T *y, float *mean_,
-                  float *rstd_, layernorm_shape s)
+                  float *rstd_, addend<T> r, layernorm_shape s)
 {
     __shared__ float shared[BLOCK / WARP];
 
     for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
-        const T *from = x + row * s.channels;
-        float sum = 0, squares = 0, mean, rstd;
+        int64_t at = row * s.channels;
+        float sum = 0, squares = 0, mean, rstd, factor = path_factor(r.mask, row);
+        auto value = [&](int c) { /* rounded as it is stored */
+            return r.other ? from_float<T>(
+                                 residual_sum(x[at + c], r.other[at + c], factor))
+                           : x[at + c];
+        };
 
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK)
-            sum += to_float(from[c]);
+            sum += to_float(value(c));
         mean = block_sum<BLOCK>(sum, shared) / (float)s.channels;
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
-            float d = to_float(from[c]) - mean;
+            float d = to_float(value(c)) - mean;
 
             squares += d * d;
         }
@@ -88,50 +133,113 @@ __global__ void __launch_bounds__(BLOCK)
             mean_[row] = mean;
         if (threadIdx.x == 0 && rstd_)
             rstd_[row] = rstd;
-        for (int c = (int)threadIdx.x; c < s.channels && y; c += BLOCK)
-            y[row * s.channels + c] = from_float<T>(
-                layernorm_value(layernorm_xhat(to_float(from[c]), mean, rstd),
-                                weight ? weight[c] : 1, bias ? bias[c] : 0));
+        for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
+            T v = value(c);
+
+            if (r.sum)
+                r.sum[at + c] = v;
+            if (y)
+                y[at + c] = from_float<T>(
+                    layernorm_value(layernorm_xhat(to_float(v), mean, rstd),
+                                    weight ? weight[c] : 1, bias ? bias[c] : 0));
+        }
     }
 }
 
-static const char *layernorm_claim(struct region *r, struct graph *, struct node *n,
+struct layernorm_state {
+    layernorm_shape shape;
+    bool added;
+    int other, sum;          /* a read and a write, if added */
+    const struct node *drop; /* or NULL */
+    int control;             /* a read, with drop */
+    int64_t sample_rows;
+};
+
+/* After the norm's own reads and writes, whose first read is the branch. */
+static void claim_sum(struct region *r, layernorm_state *st, const residual &f)
+{
+    st->added = true;
+    st->other = region_read(r, f.other);
+    region_take(r, f.add);
+    if (f.drop) {
+        region_take(r, f.drop);
+        st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
+    }
+    st->drop = f.drop;
+    st->sample_rows = f.rows;
+    st->sum = region_write(r, f.add->out[0]);
+    region_inplace(r, st->sum, LAYERNORM_X);
+    region_inplace(r, LAYERNORM_Y, st->other);
+}
+
+static const char *layernorm_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *dev)
 {
+    layernorm_state *st = (layernorm_state *)region_state(r);
     struct tensor *x = n->in[LAYERNORM_X];
+    residual f;
+    bool added;
 
     if (n->op != &op_layernorm)
         return "not a layer norm";
     if (n->out[LAYERNORM_Y]->dtype != x->dtype)
         return "one type for x and y";
 
-    *(layernorm_shape *)region_state(r) = layernorm_shape_of(x, n, dev, FORWARD_BLOCKS);
-    region_take_alone(r, n);
-    region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
+    added = residual_before(&f, g, n, dev);
+    st->shape = layernorm_shape_of(x, n, dev, added ? SUM_BLOCKS : FORWARD_BLOCKS);
+    if (!added) {
+        region_take_alone(r, n);
+        region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
+        return nullptr;
+    }
+    region_take(r, n);
+    (void)region_read(r, f.branch);
+    for (int i = LAYERNORM_WEIGHT; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+    claim_sum(r, st, f);
     return nullptr;
 }
 
-static void layernorm_run(struct step *s, struct device *dev)
+template <class T, bool ADDED>
+static void run_norm(struct step *s, struct device *dev, const addend<T> &r)
 {
-    const layernorm_shape &p = *(const layernorm_shape *)s->state;
-    bool affine = s->nin > LAYERNORM_WEIGHT;
+    const layernorm_shape &p = ((const layernorm_state *)s->state)->shape;
+    bool affine = s->node->nin > LAYERNORM_WEIGHT;
     const float *weight = affine ? (const float *)s->in[LAYERNORM_WEIGHT] : nullptr;
     const float *bias = affine ? (const float *)s->in[LAYERNORM_BIAS] : nullptr;
     float *mean = (float *)s->out[LAYERNORM_MEAN],
           *rstd = (float *)s->out[LAYERNORM_RSTD];
+    const T *x = (const T *)s->in[LAYERNORM_X];
+    T *y = (T *)s->out[LAYERNORM_Y];
+
+    if (p.each)
+        WITH_EACH(p, EACH, WIDE, {
+            LAUNCH(dev, (layernorm_rows<T, EACH, WIDE, ADDED>), (unsigned)p.blocks, BLOCK,
+                   0, x, weight, bias, y, mean, rstd, r, p);
+        });
+    else
+        LAUNCH(dev, layernorm_any<T>, (unsigned)p.blocks, BLOCK, 0, x, weight, bias, y,
+               mean, rstd, r, p);
+}
+
+static void layernorm_run(struct step *s, struct device *dev)
+{
+    const layernorm_state *st = (const layernorm_state *)s->state;
 
     WITH_DTYPE(s->in_tensor[LAYERNORM_X]->dtype, T, {
-        const T *x = (const T *)s->in[LAYERNORM_X];
-        T *y = (T *)s->out[LAYERNORM_Y];
+        addend<T> r = {};
 
-        if (p.each)
-            WITH_EACH(p, EACH, WIDE, {
-                LAUNCH(dev, (layernorm_rows<T, EACH, WIDE>), (unsigned)p.blocks, BLOCK, 0,
-                       x, weight, bias, y, mean, rstd, p);
-            });
-        else
-            LAUNCH(dev, layernorm_any<T>, (unsigned)p.blocks, BLOCK, 0, x, weight, bias,
-                   y, mean, rstd, p);
+        if (st->added) {
+            r.other = (const T *)s->in[st->other];
+            r.sum = (T *)s->out[st->sum];
+            r.mask = path_mask_of(st->drop, st->sample_rows,
+                                  st->drop ? s->in[st->control] : nullptr);
+            run_norm<T, true>(s, dev, r);
+        } else {
+            run_norm<T, false>(s, dev, r);
+        }
     });
 }
 
@@ -139,5 +247,5 @@ extern const struct kernel cuda_layernorm = {
     .name = "cuda layernorm",
     .claim = layernorm_claim,
     .run = layernorm_run,
-    .state_size = sizeof(layernorm_shape),
+    .state_size = sizeof(layernorm_state),
 };

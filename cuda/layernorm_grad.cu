@@ -2,6 +2,10 @@
  * The gradient of layer norm (cuda/layernorm.h). Gradients of weight and bias: a lane
  * keeps its channels for all rows that it sees; a block leaves a row of sums, and a second
  * kernel adds those in fp64, in a fixed order.
+ *
+ * Where x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
+ * of what came past the norm; that is written here instead of dx, and once more with the
+ * branch's factors. The bits are those of kernels apart.
  */
 #include "cuda/layernorm.h"
 
@@ -14,6 +18,20 @@ struct grad_pointers {
     const float *mean, *rstd, *weight;
     float *sums; /* [blocks][2][channels]: of dy xhat, of dy; NULL: nobody wants them */
 };
+
+/* What is added to dx; `other` NULL: nothing is. The sum goes where dx would, which may be
+ * `other`; `dropped` may lie on dy. */
+template <class T> struct grad_addend {
+    const T *other;
+    T *dropped; /* or NULL */
+    path_mask mask;
+};
+
+/* What cuda/add.cu makes of a rounded dx: no product is contracted with the sum. */
+template <class T> __device__ static inline T grad_sum(T dx, T other)
+{
+    return from_float<T>(__fadd_rn(to_float(dx), to_float(other)));
+}
 
 /*
  * A block's sums over its rows, lanes of the same channels together: within warps by
@@ -54,9 +72,23 @@ __device__ static inline void leave_sums(const float *dweight, const float *dbia
         sums[(int64_t)blockIdx.x * 2 * s.channels + c] = shared[c];
 }
 
-template <class T, int EACH, bool WIDE>
+template <class T, int EACH>
+__device__ static inline void store_dropped(row_slice<T, EACH> &d,
+                                            const grad_addend<T> &r, int64_t row,
+                                            int lane, const layernorm_shape &s)
+{
+    float factor = path_factor(r.mask, row);
+
+    row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
+        for (int k = 0; k < vec<T>::N; k++)
+            d.v[i].set(k, d.v[i].get(k) * factor);
+        vec_store(r.dropped + row * s.channels + c, d.v[i]);
+    });
+}
+
+template <class T, int EACH, bool WIDE, bool ADDED>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_grad_rows(const T *x, const T *dy, T *dx, grad_pointers p,
+    layernorm_grad_rows(const T *x, const T *dy, T *dx, grad_addend<T> r, grad_pointers p,
                         layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
@@ -70,11 +102,13 @@ __global__ void __launch_bounds__(BLOCK)
         int64_t row = first + (int)threadIdx.x / s.lanes;
         bool on = row < s.rows;
         float mean = 0, rstd = 0, g_sum = 0, gx_sum = 0;
-        row_part a, d;
+        row_part a, d, b;
 
         if (on) {
             a.load(x + row * s.channels, lane, s);
             d.load(dy + row * s.channels, lane, s);
+            if (ADDED)
+                b.load(r.other + row * s.channels, lane, s);
             mean = p.mean[row];
             rstd = p.rstd[row];
             row_part::each(lane, s, [&](int i, int c) {
@@ -92,7 +126,7 @@ __global__ void __launch_bounds__(BLOCK)
                 }
             });
         }
-        if (!dx)
+        if (!dx && !ADDED)
             continue;
         g_sum = lanes_sum<WIDE>(g_sum, s.lanes, shared) / (float)s.channels;
         gx_sum = lanes_sum<WIDE>(gx_sum, s.lanes, shared) / (float)s.channels;
@@ -105,8 +139,14 @@ __global__ void __launch_bounds__(BLOCK)
                     d.v[i].set(k, layernorm_dx(d.v[i].get(k) * w[k],
                                                layernorm_xhat(a.v[i].get(k), mean, rstd),
                                                rstd, g_sum, gx_sum));
-                vec_store(dx + row * s.channels + c, d.v[i]);
+                if (ADDED)
+                    for (int k = 0; k < N; k++)
+                        d.v[i].v[k] = grad_sum(d.v[i].v[k], b.v[i].v[k]);
+                if (dx)
+                    vec_store(dx + row * s.channels + c, d.v[i]);
             });
+        if (ADDED && on && r.dropped)
+            store_dropped(d, r, row, lane, s);
     }
     if (!p.sums)
         return;
@@ -125,13 +165,16 @@ __global__ void __launch_bounds__(BLOCK)
 
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_grad_any(const T *x, const T *dy, T *dx, grad_pointers p, layernorm_shape s)
+    layernorm_grad_any(const T *x, const T *dy, T *dx, grad_addend<T> r, grad_pointers p,
+                       layernorm_shape s)
 {
     __shared__ float shared[BLOCK / WARP];
 
     for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
-        const T *a = x + row * s.channels, *d = dy + row * s.channels;
+        int64_t at = row * s.channels;
+        const T *a = x + at, *d = dy + at;
         float mean = p.mean[row], rstd = p.rstd[row], g_sum = 0, gx_sum = 0;
+        float factor = path_factor(r.mask, row);
 
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
             float g = to_float(d[c]) * (p.weight ? p.weight[c] : 1);
@@ -141,10 +184,18 @@ __global__ void __launch_bounds__(BLOCK)
         }
         g_sum = block_sum<BLOCK>(g_sum, shared) / (float)s.channels;
         gx_sum = block_sum<BLOCK>(gx_sum, shared) / (float)s.channels;
-        for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK)
-            dx[row * s.channels + c] = from_float<T>(layernorm_dx(
+        for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
+            T v = from_float<T>(layernorm_dx(
                 to_float(d[c]) * (p.weight ? p.weight[c] : 1),
                 layernorm_xhat(to_float(a[c]), mean, rstd), rstd, g_sum, gx_sum));
+
+            if (r.other)
+                v = grad_sum(v, r.other[at + c]);
+            if (dx)
+                dx[at + c] = v;
+            if (r.dropped)
+                r.dropped[at + c] = from_float<T>(to_float(v) * factor);
+        }
     }
 }
 
@@ -190,62 +241,135 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
         dbias[c - channels] = (float)sum;
 }
 
-static const char *layernorm_grad_claim(struct region *r, struct graph *, struct node *n,
+struct norm_grad_state {
+    layernorm_shape shape;
+    bool weighted;
+    bool added;
+    int other;               /* a read, if added */
+    const struct node *drop; /* or NULL */
+    int control, dropped;    /* a read and a write, with drop */
+    int64_t sample_rows;
+};
+
+/* The sum takes the place of dx. */
+static void claim_sum(struct region *r, norm_grad_state *st, const residual &f)
+{
+    struct node *n = f.norm;
+
+    region_take(r, n);
+    region_take(r, f.add);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r, n->in[i]);
+    st->added = true;
+    st->other = region_read(r, f.other);
+    if (f.drop) {
+        region_take(r, f.drop);
+        st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
+    }
+    st->drop = f.drop;
+    st->sample_rows = f.rows;
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, i == LAYERNORM_GRAD_DX ? f.add->out[0] : n->out[i]);
+    region_inplace(r, LAYERNORM_GRAD_DX, st->other);
+    if (f.drop) {
+        st->dropped = region_write(r, f.drop->out[0]);
+        region_inplace(r, st->dropped, LAYERNORM_GRAD_DY);
+    }
+}
+
+static const char *layernorm_grad_claim(struct region *r, struct graph *g, struct node *n,
                                         struct device *dev)
 {
-    layernorm_shape *s = (layernorm_shape *)region_state(r);
-    struct tensor *x = n->in[LAYERNORM_GRAD_X];
+    norm_grad_state *st = (norm_grad_state *)region_state(r);
+    residual f;
+    bool added = residual_after(&f, g, n, dev);
+    const struct node *norm = added ? f.norm : n;
 
-    if (n->op != &op_layernorm_grad)
-        return "not the gradient of a layer norm";
-    if (n->in[LAYERNORM_GRAD_DY]->dtype != x->dtype ||
-        n->out[LAYERNORM_GRAD_DX]->dtype != x->dtype)
+    if (norm->op != &op_layernorm_grad)
+        return "not the gradient of a layer norm, nor a residual sum of one";
+
+    const struct tensor *x = norm->in[LAYERNORM_GRAD_X];
+
+    if (norm->in[LAYERNORM_GRAD_DY]->dtype != x->dtype ||
+        norm->out[LAYERNORM_GRAD_DX]->dtype != x->dtype)
         return "one type for x, dy and dx";
 
-    *s = layernorm_shape_of(x, n, dev, GRAD_BLOCKS);
-    region_take_alone(r, n);
-    region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
-    region_workspace(r, (size_t)s->blocks * 2 * (size_t)s->channels * sizeof(float));
+    st->shape = layernorm_shape_of(x, norm, dev, GRAD_BLOCKS);
+    st->weighted = norm->nin > LAYERNORM_GRAD_WEIGHT;
+    if (added) {
+        claim_sum(r, st, f);
+    } else {
+        region_take_alone(r, n);
+        region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
+    }
+    region_workspace(r, (size_t)st->shape.blocks * 2 * (size_t)st->shape.channels *
+                            sizeof(float));
     return nullptr;
 }
 
-template <class T>
-static void run_grad(struct step *s, struct device *dev, const grad_pointers &p,
-                     const layernorm_shape &k)
+template <class T, bool ADDED>
+static void run_rows(struct step *s, struct device *dev, const grad_addend<T> &r,
+                     const grad_pointers &p)
 {
+    const layernorm_shape &k = ((const norm_grad_state *)s->state)->shape;
     const T *x = (const T *)s->in[LAYERNORM_GRAD_X],
             *dy = (const T *)s->in[LAYERNORM_GRAD_DY];
     T *dx = (T *)s->out[LAYERNORM_GRAD_DX];
-    unsigned grid = (unsigned)k.blocks;
     size_t shared = k.lanes == BLOCK ? 0 : 2 * (size_t)k.channels * sizeof(float);
 
+    WITH_EACH(k, EACH, WIDE, {
+        LAUNCH(dev, (layernorm_grad_rows<T, EACH, WIDE, ADDED>), (unsigned)k.blocks,
+               BLOCK, shared, x, dy, dx, r, p, k);
+    });
+}
+
+template <class T>
+static void run_grad(struct step *s, struct device *dev, const grad_pointers &p)
+{
+    const norm_grad_state *st = (const norm_grad_state *)s->state;
+    const layernorm_shape &k = st->shape;
+    const T *x = (const T *)s->in[LAYERNORM_GRAD_X],
+            *dy = (const T *)s->in[LAYERNORM_GRAD_DY];
+    T *dx = (T *)s->out[LAYERNORM_GRAD_DX];
+    grad_addend<T> r = {};
+
+    if (st->added)
+        r.other = (const T *)s->in[st->other];
+    if (st->drop) {
+        r.dropped = (T *)s->out[st->dropped];
+        r.mask = path_mask_of(st->drop, st->sample_rows, s->in[st->control]);
+    }
+    if (k.each && st->added) {
+        run_rows<T, true>(s, dev, r, p);
+        return;
+    }
     if (k.each) {
-        WITH_EACH(k, EACH, WIDE, {
-            LAUNCH(dev, (layernorm_grad_rows<T, EACH, WIDE>), grid, BLOCK, shared, x, dy,
-                   dx, p, k);
-        });
+        run_rows<T, false>(s, dev, r, p);
         return;
     }
     if (p.sums) /* first: dx may lie on dy */
-        LAUNCH(dev, layernorm_columns<T>, grid, BLOCK, 0, x, dy, p, k);
-    if (dx)
-        LAUNCH(dev, layernorm_grad_any<T>, grid, BLOCK, 0, x, dy, dx, p, k);
+        LAUNCH(dev, layernorm_columns<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, p, k);
+    if (dx || st->added)
+        LAUNCH(dev, layernorm_grad_any<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, dx, r, p,
+               k);
 }
 
 static void layernorm_grad_run(struct step *s, struct device *dev)
 {
-    const layernorm_shape &k = *(const layernorm_shape *)s->state;
+    const norm_grad_state *st = (const norm_grad_state *)s->state;
+    const layernorm_shape &k = st->shape;
+    const struct tensor *x = s->in_tensor[LAYERNORM_GRAD_X];
     float *dweight = (float *)s->out[LAYERNORM_GRAD_DWEIGHT];
     float *dbias = (float *)s->out[LAYERNORM_GRAD_DBIAS];
     grad_pointers p = {};
 
     p.mean = (const float *)s->in[LAYERNORM_GRAD_MEAN];
     p.rstd = (const float *)s->in[LAYERNORM_GRAD_RSTD];
-    if (s->nin > LAYERNORM_GRAD_WEIGHT)
+    if (st->weighted)
         p.weight = (const float *)s->in[LAYERNORM_GRAD_WEIGHT];
     if (dweight || dbias)
         p.sums = (float *)s->workspace;
-    WITH_DTYPE(s->in_tensor[LAYERNORM_GRAD_X]->dtype, T, run_grad<T>(s, dev, p, k));
+    WITH_DTYPE(x->dtype, T, run_grad<T>(s, dev, p));
     if (p.sums)
         LAUNCH(dev, layernorm_combine, combine_blocks(2 * k.channels), COMBINE_THREADS, 0,
                (const float *)p.sums, dweight, dbias, k.channels, k.blocks);
@@ -255,5 +379,5 @@ extern const struct kernel cuda_layernorm_grad = {
     .name = "cuda layernorm_grad",
     .claim = layernorm_grad_claim,
     .run = layernorm_grad_run,
-    .state_size = sizeof(layernorm_shape),
+    .state_size = sizeof(norm_grad_state),
 };

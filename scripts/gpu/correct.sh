@@ -90,7 +90,10 @@ ops() { # settings: the op table against the reference
   echo
   return $rc
 }
-check_ops() { ops TEST_TF32=0; }
+check_ops() {
+  ops TEST_TF32=0 || return
+  (cd "$root" && TEST_BACKENDS=cuda "$tests/ops/test_residual") || die "residual sums"
+}
 check_ops_tf32() { ops TEST_TF32=1; }
 
 check_goldens() {

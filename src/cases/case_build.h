@@ -98,6 +98,8 @@ case_build_fn case_layer_scale_image;
 case_build_fn case_dropout_tokens;
 case_build_fn case_drop_path_tokens;
 case_build_fn case_layernorm_image;
+case_build_fn case_residual_norms;
+case_build_fn case_residual_view;
 case_build_fn case_qconv2d;
 case_build_fn case_qchain;
 case_build_fn case_qlinear;

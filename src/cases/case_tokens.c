@@ -141,3 +141,35 @@ void case_drop_path_tokens(struct case_build *c, const struct op_case *row,
     case_output(
         c, drop_path(c->b, case_plain(c, "x", s->dim, CASE_STEPS), "drop", .rate = 0.4f));
 }
+
+/* Two blocks as transformers have them, and the norm after the last one. */
+void case_residual_norms(struct case_build *c, const struct op_case *row,
+                         const struct case_size *s)
+{
+    static const char *const names[2][4] = {{"norm1", "act1", "drop1", "add1"},
+                                            {"norm2", "act2", "drop2", "add2"}};
+    float rate = ((const struct dropout_attrs *)row->attrs)->rate;
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED), *y;
+
+    for (int i = 0; i < 2; i++) {
+        y = gelu(c->b, layernorm(c->b, x, names[i][0]), names[i][1]);
+        y = drop_path(c->b, y, names[i][2], .rate = rate);
+        x = add(c->b, y, x, names[i][3]);
+    }
+    case_output(c, layernorm(c->b, x, "norm", .no_affine = s->out == 0));
+    if (c->b->g->training)
+        case_output(c, x);
+}
+
+/* The norm sees the sum's view, as ConvNeXt's between its stages. */
+void case_residual_view(struct case_build *c, const struct op_case *row,
+                        const struct case_size *s)
+{
+    float rate = ((const struct dropout_attrs *)row->attrs)->rate;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    y = drop_path(c->b, gelu(c->b, x, "act"), "drop", .rate = rate);
+    x = add(c->b, x, y, "add");
+    y = view_image(c->b, layernorm(c->b, view_tokens(c->b, x, "view"), "norm"), "back");
+    case_output(c, add(c->b, y, x, "add2"));
+}

@@ -1,9 +1,13 @@
 /* The rows of ops on tokens. */
 #include "cases/rows.h"
+#include "ops/dropout.h"
 #include "ops/gelu.h"
 #include "ops/layernorm.h"
 
 #define LAYERNORM(...) .build = case_layernorm, ATTRS(layernorm_attrs, __VA_ARGS__)
+
+#define RESIDUAL(...)                                                                    \
+    .build = case_residual_norms, .chain = true, ATTRS(dropout_attrs, __VA_ARGS__)
 
 /* Tokens of a Swin-T at batch 16: its first and its last stage. */
 #define TOKENS1 .bench = {.dim = {16, 56, 56, 96}, .out = 384}
@@ -137,5 +141,62 @@ const struct op_case rows_tokens[] = {
      .build = case_drop_path_tokens,
      .small = {.dim = {6, 5, 7}},
      .bench = {.dim = {64, 196, 192}}},
+    {.name = "residual norms",
+     .small = {.dim = {3, 2, 3, 7}, .out = 1},
+     TOKENS1,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms, all kept",
+     .small = {.dim = {2, 5, 8}, .out = 1},
+     TOKENS1,
+     RESIDUAL(.rate = 0)},
+    {.name = "residual norms of a share",
+     .small = {.dim = {4, 2, 2, 12}},
+     TOKENS1,
+     .batch = &case_group_of_three,
+     .half = 2,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms inference",
+     .small = {.dim = {2, 5, 12}, .out = 1},
+     TOKENS1,
+     .inference = true,
+     .no_gradient = true,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms inference, odd",
+     .small = {.dim = {2, 5, 11}, .out = 1},
+     TOKENS1,
+     .inference = true,
+     .no_gradient = true,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms 96",
+     WIDE,
+     .small = {.dim = {3, 7, 9, 96}, .out = 1},
+     TOKENS1,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms 128, all kept",
+     WIDE,
+     .small = {.dim = {2, 13, 128}, .out = 1},
+     TOKENS1,
+     RESIDUAL(.rate = 0)},
+    {.name = "residual norms 768",
+     WIDE,
+     .small = {.dim = {4, 3, 768}, .out = 1},
+     TOKENS4,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms 2304",
+     WIDE,
+     .small = {.dim = {4, 3, 2304}, .out = 1},
+     .bench = {.dim = {16, 14, 14, 2304}, .out = 1},
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual norms many rows",
+     WIDE,
+     .small = {.dim = {401, 35}, .out = 1},
+     TOKENS1,
+     RESIDUAL(.rate = 0.4f)},
+    {.name = "residual view",
+     .build = case_residual_view,
+     .small = {.dim = {4, 16, 3, 2}},
+     STAGE1_WIDE,
+     .chain = true,
+     ATTRS(dropout_attrs, .rate = 0.4f)},
     {.name = NULL},
 };

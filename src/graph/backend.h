@@ -26,7 +26,7 @@ struct device_options {
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
     bool deterministic; /* no engine whose result changes from run to run */
     bool benchmark;     /* time the candidates instead of believing the heuristic */
-    bool apart;         /* cuDNN computes convolutions only, not what follows them */
+    bool apart;         /* convolutions and layer norms alone, not what is beside them */
     bool eager;         /* do not capture programs */
     size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
     const char *cache;  /* folder for plans and choices; NULL or "": none */

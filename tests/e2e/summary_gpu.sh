@@ -71,6 +71,13 @@ for model in erfnet20:cityscapes/erfnet20.yaml:6 swin:swin.yaml:128; do
   "$trainc" summary --cfg "$here/configs/$file" --device h200 --batch-size $batch "${opts[@]}" \
     --json $name.json >$name.txt 2>log || fail "$name: $(cat log)"
 done
+# Of Swin's 29 norms 21 are of a sum, which 24 gradients are added to; at a stage's end others
+# read the sum.
+[ "$(grep -c '^forward .* cuda layernorm  *layernorm + add' swin.txt)" = 21 ] || fail "swin: norms of sums"
+[ "$(grep -c '^backward .* cuda layernorm_grad  *layernorm_grad + add' swin.txt)" = 24 ] || fail "swin: gradients of sums"
+"$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >apart.txt 2>log ||
+  fail "swin, apart: $(cat log)"
+[ "$(grep -c '^\(forward\|backward\) .* cuda layernorm.* + ' apart.txt)" = 0 ] || fail "CUDNN.FUSE False: norms of sums"
 [[ $trainc = *emulated ]] || python3 - "$here/docs/gpu.md" h200 erfnet20 swin <<'EOF' || fail "docs/gpu.md: what is predicted for each kernel"
 import json, re, sys
 doc = open(sys.argv[1]).read()

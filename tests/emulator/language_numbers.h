@@ -59,8 +59,10 @@ static inline float __fdividef(float a, float b)
 {
     return a / b;
 }
+/* No compiler sees that an addend is a product. */
 static inline float __fadd_rn(float a, float b)
 {
+    __asm__("" : "+x"(a), "+x"(b));
     return a + b;
 }
 /* As a GPU's instruction: no compiler sees that the result is a product. */

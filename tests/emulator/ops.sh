@@ -2,8 +2,8 @@
 # The op table on the emulated GPU, against the reference, in several orders of threads,
 # blocks and streams. Each must give the same bits: a kernel whose result depends on who
 # comes first lacks a barrier, or adds floats by atomics. With TF32, and with engines of
-# one operation, it runs once, as do the optimizers against PyTorch and timm: in FUSED,
-# where products and sums are contracted, if this machine can.
+# one operation, it runs once, as do the optimizers against PyTorch and timm and the residual
+# sums of layer norms: in FUSED, where products and sums are contracted, if this machine can.
 #
 #   tests/emulator/ops.sh [FOLDER [FUSED]]
 set -u
@@ -61,6 +61,11 @@ changed=$(diff "$dir/tf32" "$dir/fused" | grep -c '^< cuda fp32: \(conv2d\|linea
 TEST_BACKENDS=cuda "$fused/tests/ops/test_optim" >"$dir/optim.log" 2>&1 || {
   cat "$dir/optim.log"
   fail "test_optim"
+}
+
+TEST_BACKENDS=cuda "$fused/tests/ops/test_residual" >"$dir/residual.log" 2>&1 || {
+  cat "$dir/residual.log"
+  fail "test_residual"
 }
 
 [ $fails = 0 ] && echo "ops: passed" || { echo "ops: $fails failed"; exit 1; }

@@ -1,0 +1,112 @@
+/*
+ * Residual sums that the GPU's layer norms take along (cuda/residual.h): they are taken where
+ * the op table has them, and every result has the bits of kernels apart (CUDNN.FUSE False).
+ */
+#include <string.h>
+
+#include "cases/case_run.h"
+#include "session/devices.h"
+#include "tests/ops/backends.h"
+#include "tests/test.h"
+
+static const char prefix[] = "residual norms";
+
+/* Steps of the program that are this kernel's. */
+static int steps_of(const struct case_run *r, const char *kernel)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->program->nregion; i++)
+        n += !strcmp(r->program->region[i]->kernel->name, kernel);
+    return n;
+}
+
+static void run_row(const struct op_case *row, const struct backend *backend,
+                    struct device *dev, const struct case_options *o, struct case_run *r,
+                    struct case_values *v)
+{
+    case_run_init(r, row, backend, dev, o);
+    program_run(r->program);
+    case_fetch(r, v);
+}
+
+/* The last drop_path's gradient is of the norm's dx alone, so it stays a step. */
+static void check_steps(const struct case_run *fused, const struct case_run *apart)
+{
+    bool training = !fused->row->inference;
+    int drops = steps_of(apart, "cuda dropout");
+
+    assert_int_equal(steps_of(fused, "cuda add"), 0);
+    assert_int_equal(steps_of(apart, "cuda add"), training ? 4 : 2);
+    assert_int_equal(steps_of(fused, "cuda dropout"), drops ? 1 : 0);
+    assert_true(drops == 0 || drops == 4);
+}
+
+static int compare_row(const struct op_case *row, const struct backend *backend,
+                       struct device *const dev[2], const struct case_options *o)
+{
+    struct case_run run[2];
+    struct case_values v[2];
+    int wrong = 0;
+
+    for (int i = 0; i < 2; i++)
+        run_row(row, backend, dev[i], o, &run[i], &v[i]);
+    check_steps(&run[0], &run[1]);
+    assert_int_equal(v[0].n, v[1].n);
+    for (int i = 0; i < v[0].n; i++) {
+        const struct case_value *a = &v[0].item[i], *b = &v[1].item[i];
+        int64_t k = 0;
+
+        assert_true(a->n == b->n && a->n > 0);
+        while (k < a->n && !memcmp(&a->v[k], &b->v[k], sizeof(float)))
+            k++;
+        if (k == a->n)
+            continue;
+        print_error("%s %s: %s[%lld] is %.9g, and %.9g apart\n", dtype_name(o->dtype),
+                    row->name, a->name, (long long)k, (double)a->v[k], (double)b->v[k]);
+        wrong++;
+    }
+    for (int i = 0; i < 2; i++) {
+        case_values_release(&v[i]);
+        case_run_release(&run[i]);
+    }
+    return wrong;
+}
+
+static void test_bits(void **state)
+{
+    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    const struct backend *backend = NULL;
+    const struct op_case *row;
+    struct device *dev[2];
+    int rows = 0, wrong = 0;
+
+    (void)state;
+    for (int i = 0; device_at(i); i++)
+        if (!strcmp(device_at(i)->name, "cuda") && backend_wanted(device_at(i)))
+            backend = device_at(i);
+    if (!backend)
+        skip();
+    dev[0] = backend->open(&(const struct device_options){0});
+    dev[1] = backend->open(&(const struct device_options){.apart = true});
+    for (int i = 0; (row = op_case_at(i)); i++)
+        for (int k = 0; k < 3 && row_wanted(row); k++)
+            if (!strncmp(row->name, prefix, strlen(prefix))) {
+                wrong += compare_row(row, backend, dev,
+                                     &(const struct case_options){.dtype = dtypes[k]});
+                rows++;
+            }
+    backend->close(dev[0]);
+    backend->close(dev[1]);
+    assert_enough(rows >= 24);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
