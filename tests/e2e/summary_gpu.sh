@@ -75,6 +75,10 @@ done
 # read the sum.
 [ "$(grep -c '^forward .* cuda layernorm  *layernorm + add' swin.txt)" = 21 ] || fail "swin: norms of sums"
 [ "$(grep -c '^backward .* cuda layernorm_grad  *layernorm_grad + add' swin.txt)" = 24 ] || fail "swin: gradients of sums"
+"$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 --use-checkpoint "${opts[@]}" >again.txt 2>log ||
+  fail "swin, checkpointed: $(cat log)"
+again() { grep -c "^backward .*$1 .* cuda layernorm  *layernorm + add" again.txt; }
+[ "$(again norm1) $(again norm2)" = "0 12" ] || fail "swin: a block computed again takes along the sum that it begins with"
 "$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >apart.txt 2>log ||
   fail "swin, apart: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda layernorm.* + ' apart.txt)" = 0 ] || fail "CUDNN.FUSE False: norms of sums"
