@@ -25,8 +25,11 @@ void inflight_init(struct inflight *q, const struct backend *b, struct device *d
         q->slot[i].filled = b->async->event_new(dev);
         q->slot[i].used = b->async->event_new(dev);
     }
-    for (int i = 0; b->async && i < INFLIGHT_RUNS; i++)
+    for (int i = 0; b->async && i <= INFLIGHT_RUNS; i++)
         q->finished[i] = b->async->event_new(dev);
+    if (b->async)
+        q->marked = b->async->event_new(dev);
+    inflight_mark(q);
 }
 
 void inflight_release(struct inflight *q)
@@ -43,8 +46,9 @@ void inflight_release(struct inflight *q)
         q->async->event_free(q->device, q->slot[i].filled);
         q->async->event_free(q->device, q->slot[i].used);
     }
-    for (int i = 0; i < INFLIGHT_RUNS; i++)
+    for (int i = 0; i <= INFLIGHT_RUNS; i++)
         q->async->event_free(q->device, q->finished[i]);
+    q->async->event_free(q->device, q->marked);
     *q = (struct inflight){0};
 }
 
@@ -60,9 +64,9 @@ static void give_back(struct lent_batch *b, double seconds)
 /* Of a slot that is filled. */
 static void give_back_slot(struct inflight *q, struct inflight_slot *slot)
 {
-    give_back(&slot->lent, slot->lent.copied ? q->async->seconds(q->device, slot->began,
-                                                                slot->filled)
-                                             : 0);
+    give_back(&slot->lent, slot->lent.copied
+                               ? q->async->seconds(q->device, slot->began, slot->filled)
+                               : 0);
 }
 
 static void give_back_copied(struct inflight *q)
@@ -72,6 +76,20 @@ static void give_back_copied(struct inflight *q)
             give_back_slot(q, &q->slot[i]);
 }
 
+static void *finished(const struct inflight *q, int64_t run)
+{
+    return q->finished[run % (INFLIGHT_RUNS + 1)];
+}
+
+void inflight_mark(struct inflight *q)
+{
+    if (q->async)
+        q->async->record(q->device, LANE_RUN, q->marked);
+    q->mark = q->runs;
+    q->before = clock_now();
+    q->seconds = 0;
+}
+
 void inflight_room(struct inflight *q)
 {
     void *event;
@@ -79,7 +97,7 @@ void inflight_room(struct inflight *q)
     if (!q->async)
         return;
     if (q->runs >= 2) {
-        event = q->finished[(q->runs - 2) % INFLIGHT_RUNS];
+        event = finished(q, q->runs - 2);
         if (!q->async->done(q->device, event))
             q->async->await(q->device, event);
     }
@@ -161,7 +179,7 @@ void inflight_input(struct inflight *q, const struct inflight_place *to,
 
 void inflight_ran(struct inflight *q, const void *control, const void *metrics)
 {
-    int at = (int)(q->runs++ % INFLIGHT_RUNS);
+    int at = (int)(q->runs % INFLIGHT_RUNS);
     struct snapshot *s = &q->snapshot[at];
 
     q->told[at] = control != NULL;
@@ -173,7 +191,27 @@ void inflight_ran(struct inflight *q, const void *control, const void *metrics)
         q->backend->copy_out(q->device, &s->metrics, metrics, sizeof(s->metrics));
     }
     if (q->async)
-        q->async->record(q->device, LANE_RUN, q->finished[at]);
+        q->async->record(q->device, LANE_RUN, finished(q, q->runs));
+    else
+        q->ended[at] = clock_now();
+    q->runs++;
+}
+
+/* Adds how long `run` took, which has ended. */
+static void add_time(struct inflight *q, int64_t run)
+{
+    double ended = q->ended[run % INFLIGHT_RUNS];
+
+    if (run < q->mark)
+        return;
+    if (q->async) {
+        q->seconds += q->async->seconds(q->device,
+                                        run == q->mark ? q->marked : finished(q, run - 1),
+                                        finished(q, run));
+        return;
+    }
+    q->seconds += ended - q->before;
+    q->before = ended;
 }
 
 bool inflight_next(struct inflight *q, struct snapshot *to)
@@ -183,12 +221,14 @@ bool inflight_next(struct inflight *q, struct snapshot *to)
     while (q->seen < q->runs) {
         int at = (int)(q->seen % INFLIGHT_RUNS);
 
-        if (q->async && !q->async->done(q->device, q->finished[at]))
+        if (q->async && !q->async->done(q->device, finished(q, q->seen)))
             return false;
-        q->seen++;
+        add_time(q, q->seen++);
         if (!q->told[at])
             continue;
         *to = q->snapshot[at];
+        to->seconds = q->seconds;
+        q->seconds = 0;
         return true;
     }
     return false;

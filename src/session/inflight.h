@@ -2,6 +2,7 @@
  * Runs that are in flight: batches on their way to the device, and the snapshots of
  * control and metrics after each update.
  *
+ *   inflight_mark(q);                       before the first of runs that are timed
  *   inflight_room(q);                       at most one run is unfinished then
  *   inflight_input(q, to, &batch);          starts copying, beside what runs
  *   program_run(p);
@@ -41,6 +42,9 @@ struct lent_batch {
 struct snapshot {
     struct control control;
     struct metrics metrics;
+    /* What the runs of this update took: from the end of the last one before them, or
+     * from inflight_mark(), to their own end, whenever that is read. */
+    double seconds;
 };
 
 enum { INFLIGHT_SLOTS = 2, INFLIGHT_RUNS = 4, INFLIGHT_LENT = 3 };
@@ -54,11 +58,15 @@ struct inflight {
         void *began, *filled, *used;
         struct lent_batch lent; /* .release is NULL: given back */
     } slot[INFLIGHT_SLOTS];
-    void *finished[INFLIGHT_RUNS];
-    bool told[INFLIGHT_RUNS];  /* this run left a snapshot */
-    struct snapshot *snapshot; /* [INFLIGHT_RUNS], pinned */
+    void *finished[INFLIGHT_RUNS + 1]; /* and that of the run before them */
+    bool told[INFLIGHT_RUNS];          /* this run left a snapshot */
+    struct snapshot *snapshot;         /* [INFLIGHT_RUNS], pinned */
     size_t slot_size;
     int64_t batches, runs, seen;
+    void *marked;                        /* the event of inflight_mark() */
+    int64_t mark;                        /* the run that came next then */
+    double ended[INFLIGHT_RUNS], before; /* without events: clock_now() after each run */
+    double seconds;                      /* of runs since the last snapshot */
 };
 
 /* Where a program reads its batch; what it has no place for has size 0. */
@@ -83,6 +91,9 @@ static inline size_t inflight_slot_size(size_t pixels, size_t labels, size_t key
 
 /* Device memory that inflight_init allocates for slots of this size. */
 size_t inflight_bytes(const struct backend *b, size_t slot_size);
+
+/* From here on snapshots say how long their runs took; what came before is not in it. */
+void inflight_mark(struct inflight *q);
 
 void inflight_room(struct inflight *q);
 void inflight_input(struct inflight *q, const struct inflight_place *to,

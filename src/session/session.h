@@ -105,6 +105,8 @@ int64_t session_next_batch(const struct session *s);
  * False: no more for now. A step waits only for the last step but one.
  */
 bool session_next_snapshot(struct session *s, struct snapshot *to);
+/* The time of snapshots begins now: nothing may be in flight. */
+void session_mark(struct session *s);
 
 /* Waits for the device: all batches are given back, all snapshots are there. */
 void session_drain(struct session *s);

@@ -120,6 +120,11 @@ bool session_next_snapshot(struct session *s, struct snapshot *to)
     return inflight_next(&s->inflight, to);
 }
 
+void session_mark(struct session *s)
+{
+    inflight_mark(&s->inflight);
+}
+
 void session_drain(struct session *s)
 {
     inflight_drain(&s->inflight);

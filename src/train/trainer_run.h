@@ -23,8 +23,10 @@ struct trainer {
     bool resumed; /* from a checkpoint */
     int64_t step; /* updates tried, as control.step, which may be on its way */
     /* The clock of the window, which may have begun in an earlier process: */
-    double window_began, window_waited; /* clock_now(); wait_seconds then */
-    int64_t window_runs;                /* state.train.runs when the clock began */
+    double window_seconds; /* that its updates took, of those that were looked at */
+    double window_waited;  /* wait_seconds when it began */
+    double waited[8];      /* the same when update i % 8 was on its way */
+    int64_t window_runs;   /* state.train.runs when the clock began */
     double train_seconds; /* spent in the loop over batches by this process */
     int64_t epoch_from;   /* updates of the epoch that were done when it began here */
     int64_t epoch_end;    /* the update that ends it */
@@ -96,7 +98,8 @@ void trainer_collect(struct trainer *t);
  * t->cfg. */
 void trainer_start(struct trainer *t, struct config *cfg);
 
-/* A window is what lies between two lines of the log; this starts its clock. */
+/* A window is what lies between two lines of the log; this starts its clock, and that of
+ * the updates. Nothing may be in flight. */
 void trainer_window_clock(struct trainer *t);
 
 /* Waits for all updates, and writes the lines that are due. */

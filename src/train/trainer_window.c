@@ -118,11 +118,23 @@ double trainer_lr(const struct trainer *t, int64_t step)
     return control_lr(&t->session.plan.schedule, step, t->state.plateau.lr);
 }
 
-void trainer_window_clock(struct trainer *t)
+static double *waited(struct trainer *t, int64_t step)
+{
+    return &t->waited[(size_t)step % (sizeof(t->waited) / sizeof(*t->waited))];
+}
+
+static void begin_window(struct trainer *t, int64_t step)
 {
     t->window_runs = t->state.train.runs;
-    t->window_began = clock_now();
-    t->window_waited = loader_stats(t->feed.train_loader).wait_seconds;
+    t->window_seconds = 0;
+    t->window_waited = *waited(t, step);
+}
+
+void trainer_window_clock(struct trainer *t)
+{
+    *waited(t, t->step) = loader_stats(t->feed.train_loader).wait_seconds;
+    session_mark(&t->session);
+    begin_window(t, t->step);
 }
 
 double trainer_right(const struct trainer *t, const struct metrics *m)
@@ -134,8 +146,8 @@ double trainer_right(const struct trainer *t, const struct metrics *m)
 
 static void end_window(struct trainer *t, const struct control *c)
 {
-    double seconds = clock_now() - t->window_began;
-    double waited = loader_stats(t->feed.train_loader).wait_seconds - t->window_waited;
+    double seconds = t->window_seconds + 1e-9;
+    double share = (*waited(t, c->step) - t->window_waited) / seconds;
     struct train_line *l = &t->line;
     struct metrics all = metrics_of_all(&t->state.train);
     struct metrics m = metrics_since(&t->state.train, &t->state.window);
@@ -147,7 +159,7 @@ static void end_window(struct trainer *t, const struct control *c)
         .lr = c->lr,
         .grad_norm = fabs(c->grad_norm), /* a NaN has a sign, and x86 sets it */
         .skipped = c->skipped,
-        .data_share = waited / (seconds + 1e-9),
+        .data_share = share < 1 ? share : 1,
     };
 
     l->nscale = scales_of(t, c, l->scale);
@@ -156,14 +168,14 @@ static void end_window(struct trainer *t, const struct control *c)
     l->loss = metrics_loss(&m);
     l->epoch_loss = metrics_loss(&all);
     l->right = trainer_right(t, &m);
-    l->images_per_second = (double)(runs * t->session.plan.batch) / (seconds + 1e-9);
+    l->images_per_second = (double)(runs * t->session.plan.batch) / seconds;
     t->last_loss = l->loss;
     t->last_rate = l->images_per_second;
     t->last_share = l->data_share;
     hooks_call(t, HOOK_LINE);
     report_skips(t, c);
     t->state.window = t->state.train;
-    trainer_window_clock(t);
+    begin_window(t, c->step);
 }
 
 bool trainer_out_of_steps(const struct trainer *t, int64_t step)
@@ -174,16 +186,19 @@ bool trainer_out_of_steps(const struct trainer *t, int64_t step)
 /*
  * Looks at the results of updates, one after the other: writes a line where a window
  * ends, and ends the program after too many skipped updates. On a GPU the newest results
- * may still be on their way: lines come later then, but say the same.
+ * may still be on their way: lines come later then, but say the same, as a snapshot knows
+ * how long its update took.
  */
 static void observe(struct trainer *t)
 {
     struct snapshot n;
 
+    *waited(t, t->step) = loader_stats(t->feed.train_loader).wait_seconds;
     while (session_next_snapshot(&t->session, &n)) {
         int64_t step = n.control.step;
 
         t->state.train = n.metrics;
+        t->window_seconds += n.seconds;
         if (step % t->cfg->print_freq == 0 || step == t->epoch_end ||
             trainer_out_of_steps(t, step))
             end_window(t, &n.control);

@@ -33,6 +33,21 @@ for cfg in "$here"/configs/smoke/*.yaml; do
       '' | null) fail "$name: $key is missing" ;;
     esac
   done
+  # Rates of the lines are of the time that their updates took: together nearly all of it.
+  python3 - out/*/"$name"/metrics.jsonl train.json <<'EOF' || fail "$name: rates"
+import json, sys
+at, seconds = {}, 0
+for r in map(json.loads, open(sys.argv[1])):
+    if r["kind"] != "train":
+        continue
+    since = r["step"] - at.get("step", 0)
+    at = r
+    seconds += since / r["images_per_second"]
+result = json.load(open(sys.argv[2]))
+images = result["images_per_second"] * result["train_seconds"] / result["steps"]
+share = images * seconds / result["train_seconds"]
+assert 0.4 < share < 1.05, share
+EOF
   last=$(echo out/*/"$name"/last.safetensors)
   "$trainc" eval "${args[@]}" --resume "$last" --result eval.json >log 2>&1 ||
     { cat log; fail "$name: eval"; }

@@ -6,20 +6,23 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "session/inflight.h"
 #include "tests/test.h"
 
 struct event {
     int recorded, done; /* times */
+    double time;        /* of its lane, when it was done */
 };
 
 struct work {
-    enum { COPY, RECORD, WAIT } kind;
+    enum { COPY, RECORD, WAIT, SPEND } kind;
     void *dst;
     const void *src;
     size_t size;
     struct event *event;
     int need; /* of the event */
+    double seconds;
 };
 
 struct device {
@@ -27,7 +30,10 @@ struct device {
     int n[2], at[2];
     int syncs, awaits;
     int turn; /* which lane goes first */
+    double time[2];
 };
+
+enum { COPIES_A_SECOND = 8 };
 
 static bool step(struct device *d, int lane)
 {
@@ -37,8 +43,14 @@ static bool step(struct device *d, int lane)
         return false;
     if (w->kind == COPY)
         memcpy(w->dst, w->src, w->size);
-    if (w->kind == RECORD)
+    if (w->kind == COPY && lane == LANE_COPY)
+        d->time[lane] += 1.0 / COPIES_A_SECOND;
+    if (w->kind == SPEND)
+        d->time[lane] += w->seconds;
+    if (w->kind == RECORD) {
         w->event->done++;
+        w->event->time = d->time[lane];
+    }
     d->at[lane]++;
     return true;
 }
@@ -111,7 +123,7 @@ static double m_seconds(struct device *d, void *from, void *to)
 {
     assert_true(m_done(d, from));
     assert_true(m_done(d, to));
-    return 0.25;
+    return ((struct event *)to)->time - ((struct event *)from)->time;
 }
 
 static void m_copy(struct device *d, enum lane lane, void *dst, const void *src,
@@ -174,7 +186,7 @@ static int in_flight(const struct inflight *q)
 {
     int n = 0;
 
-    for (int i = 0; i < INFLIGHT_RUNS; i++)
+    for (int i = 0; i <= INFLIGHT_RUNS; i++)
         n += ((struct event *)q->finished[i])->recorded -
              ((struct event *)q->finished[i])->done;
     return n;
@@ -199,7 +211,7 @@ static void test_lanes(void **state)
     (void)state;
     inflight_init(&q, &mock, &d, inflight_slot_size(PIXELS, LABELS, KEYS, 0));
     for (int i = 0; i < RUNS; i++) {
-        struct lent_batch b = {host[i].pixels, host[i].labels, take_back, host,
+        struct lent_batch b = {host[i].pixels, host[i].labels, take_back,    host,
                                &number[i],     copied,         host[i].keys, NULL};
         int lent = 0;
 
@@ -232,7 +244,7 @@ static void test_lanes(void **state)
         assert_int_equal(s.control.step, ++next);
     }
     assert_int_equal(next, RUNS - 1);
-    assert_true(copy_seconds == 0.25 * RUNS); /* each batch's once */
+    assert_true(copy_seconds == 3.0 / COPIES_A_SECOND * RUNS); /* each batch's once */
     for (int i = 0; i < RUNS; i++) {
         assert_false(host[i].lent);
         for (int k = 0; k < PIXELS + LABELS + KEYS; k++)
@@ -291,12 +303,99 @@ static void test_unread(void **state)
     inflight_release(&q);
 }
 
+/* A run of so many seconds; `now`: it leaves a snapshot. */
+static void spend(struct inflight *q, double seconds, const struct control *now)
+{
+    static const struct metrics metrics;
+
+    inflight_room(q);
+    add(q->device, LANE_RUN, (struct work){.kind = SPEND, .seconds = seconds});
+    inflight_ran(q, now, now ? &metrics : NULL);
+}
+
+/* Snapshots tell the time of their runs, though several are read at once, and late. */
+static void test_times(void **state)
+{
+    static const double want[] = {1, 2 + 4, 8, 16 + 32, 64};
+    struct device d = {0};
+    struct control now = {0};
+    struct inflight q;
+    struct snapshot s;
+
+    (void)state;
+    inflight_init(&q, &mock, &d, 256);
+    spend(&q, 1000, NULL); /* before the mark: in no snapshot */
+    inflight_drain(&q);
+    inflight_mark(&q);
+    spend(&q, want[0], &now);
+    spend(&q, 2, NULL);
+    spend(&q, 4, &now);
+    spend(&q, want[2], &now);
+    inflight_drain(&q);
+    for (int i = 0; i < 3; i++) {
+        assert_true(inflight_next(&q, &s));
+        assert_true(s.seconds == want[i]);
+    }
+    spend(&q, 16, NULL);
+    assert_false(inflight_next(&q, &s));
+    spend(&q, 32, &now);
+    inflight_drain(&q);
+    assert_true(inflight_next(&q, &s));
+    assert_true(s.seconds == want[3]);
+    for (int i = 0; i < 6; i++)
+        spend(&q, 500, NULL); /* an evaluation, whose runs nobody looks at */
+    inflight_drain(&q);
+    inflight_mark(&q);
+    spend(&q, want[4], &now);
+    inflight_drain(&q);
+    assert_true(inflight_next(&q, &s));
+    assert_true(s.seconds == want[4]);
+    assert_false(inflight_next(&q, &s));
+    inflight_release(&q);
+}
+
+static void m_copy_out(struct device *d, void *host, const void *src, size_t size)
+{
+    (void)d;
+    memcpy(host, src, size);
+}
+
+/* Without lanes, by the clock: from the mark to the end of the last run, no more. */
+static void test_times_at_once(void **state)
+{
+    static const struct backend plain = {.copy_out = m_copy_out};
+    struct control now = {0};
+    struct metrics metrics = {0};
+    struct inflight q;
+    struct snapshot s;
+    double began, sum = 0, ended;
+
+    (void)state;
+    inflight_init(&q, &plain, NULL, 256);
+    inflight_ran(&q, NULL, NULL);
+    began = clock_now();
+    inflight_mark(&q);
+    for (int i = 0; i < INFLIGHT_RUNS; i++)
+        inflight_ran(&q, i % 2 ? &now : NULL, &metrics);
+    ended = clock_now();
+    while (clock_now() <= ended)
+        ;
+    for (int i = 0; i < INFLIGHT_RUNS / 2; i++) {
+        assert_true(inflight_next(&q, &s));
+        assert_true(s.seconds >= 0);
+        sum += s.seconds;
+    }
+    assert_false(inflight_next(&q, &s));
+    assert_true(sum <= ended - began);
+    inflight_release(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_not_lent),
-        cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_lanes),         cmocka_unit_test(test_not_lent),
+        cmocka_unit_test(test_unread),        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
