@@ -85,7 +85,7 @@ fi
 
 # name:seconds, the most important first. Those with "measure:" report and never fail.
 table=(devices:60 descriptions:120 ops:300 ops_tf32:180 goldens:180
-  step_resnet50:180 step_swin_tiny:180 measure:speed:540
+  step_resnet50:180 step_swin_tiny:180 measure:speed:700
   resume:120 overflow:60 steady_state:60 ema:60 gpus:120 captured_is_eager:60 deterministic:60
   memory:90 training_steps:300 accuracy:240 measure:start:60 measure:bandwidth:120
   memcheck:200 synccheck:200 initcheck:200 racecheck:200)

@@ -1,14 +1,16 @@
 # Items of scripts/check_gpu.sh that measure: they tell, and never fail. Sourced.
 
-# model:configuration:batch:the PyTorch script of scripts/bench with its flags
+# model:configuration:batch:keys:the PyTorch script of scripts/bench with its flags
 models() {
   if [ -n "$emulated" ]; then
-    echo "resnet20:smoke/shapes.yaml:8:pytorch_train_step.py --model resnet20"
+    echo "resnet20:smoke/shapes.yaml:8::pytorch_train_step.py --model resnet20"
     return
   fi
-  echo "resnet50:resnet50.yaml:256:pytorch_train_step.py --model resnet50"
-  echo "erfnet:erfnet.yaml:6:pytorch_erfnet_step.py --width 1024 --height 512 --classes 20"
-  echo "swin_tiny:swin.yaml:128:pytorch_train_step.py --model swin_tiny_patch4_window7_224"
+  echo "resnet50:resnet50.yaml:256::pytorch_train_step.py --model resnet50"
+  echo "erfnet:erfnet.yaml:6::pytorch_erfnet_step.py --width 1024 --height 512 --classes 20"
+  echo "swin_tiny:swin.yaml:128::pytorch_train_step.py --model swin_tiny_patch4_window7_224"
+  echo "vit_small:vit_tiny.yaml:128:MODEL.NAME=vit_small_patch16_224:pytorch_train_step.py --model vit_small_patch16_224"
+  echo "convnext_tiny:convnext_tiny.yaml:128::pytorch_train_step.py --model convnext_tiny"
 }
 
 row() { # MODEL BATCH WHAT IMAGES_PER_SECOND [NOTE]
@@ -25,12 +27,12 @@ json_value() { # FILE KEY
   python3 -c 'import json, sys; print(json.load(open(sys.argv[1])).get(sys.argv[2], ""))' "$@" 2>/dev/null
 }
 
-ours() { # MODEL CONFIGURATION BATCH
+ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   local run=(--cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16)
-  "$trainc" summary "${run[@]}" --json "keep/summary_$1.json" --opts CUDNN.CACHE=plans >"$1.log" 2>&1
+  "$trainc" summary "${run[@]}" --json "keep/summary_$1.json" --opts CUDNN.CACHE=plans "${@:4}" >"$1.log" 2>&1
   row "$1" "$3" predicted "$(json_value "keep/summary_$1.json" predicted_images_per_second)"
   timeout --foreground 150 "$trainc" bench "${run[@]}" --seconds 5 --trace --json "keep/bench_$1.json" \
-    --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True >"keep/bench_$1.txt" 2>&1 || tail -3 "keep/bench_$1.txt"
+    --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True "${@:4}" >"keep/bench_$1.txt" 2>&1 || tail -3 "keep/bench_$1.txt"
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
@@ -53,12 +55,13 @@ theirs() { # MODEL BATCH MODE SCRIPT [FLAG...]
 # For each model predicted and measured, then without fusion, then PyTorch: what matters
 # most comes first, as the time may end.
 check_speed() {
-  local python=${PYTHON:-python3} line name cfg batch peer mode
-  while IFS=: read -r name cfg batch peer; do
-    ours "$name" "$cfg" "$batch"
+  local python=${PYTHON:-python3} line name cfg batch keys peer mode
+  while IFS=: read -r name cfg batch keys peer; do
+    # shellcheck disable=SC2086
+    ours "$name" "$cfg" "$batch" $keys
   done < <(models)
-  while IFS=: read -r name cfg batch peer; do
-    [ "${name%%_*}" = swin ] || apart "$name" "$cfg" "$batch"
+  while IFS=: read -r name cfg batch keys peer; do
+    case $name in resnet* | erfnet) apart "$name" "$cfg" "$batch" ;; esac # others have nothing to fuse
   done < <(models)
   "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>torch.log || {
     line="PyTorch: $(tail -1 torch.log | grep . || echo "it sees no GPU")"
@@ -66,7 +69,7 @@ check_speed() {
     return 0
   }
   for mode in eager compiled; do
-    while IFS=: read -r name cfg batch peer; do
+    while IFS=: read -r name cfg batch keys peer; do
       # shellcheck disable=SC2086
       theirs "$name" "$batch" $mode $peer
     done < <(models)

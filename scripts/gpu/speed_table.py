@@ -20,7 +20,7 @@ def main():
     table = {}
     for r in rows:
         table.setdefault((r["model"], r["batch"], r["dtype"]), {})[r["what"]] = r
-    form = "%-12s %6s %6s %11s %11s %11s %11s %11s %12s %12s"
+    form = "%-13s %6s %6s %11s %11s %11s %11s %11s %12s %12s"
     print(form % ("img/s", "batch", "dtype", "predicted", "trainc", "apart", "eager", "compiled",
                   "of predicted", "of PyTorch's"))
     for (model, batch, dtype), cells in table.items():
