@@ -62,9 +62,11 @@ static void check_version(const struct cudnn *c)
         die("%s: trainc needs cuDNN %d", c->library->text, CUDNN_MAJOR);
     if (c->dev->described && c->version < DESCRIPTIONS_SINCE)
         die("%s: a device that is not here needs cuDNN 9.8 or later", c->library->text);
-    if (c->version < CUDNN_VERSION)
-        log_once("%s is older than the %d.%d that trainc was built with",
-                 c->library->text, CUDNN_MAJOR, CUDNN_MINOR);
+}
+
+int cudnn_built_with(void)
+{
+    return CUDNN_VERSION;
 }
 
 /* The same device in another slot has the same plans. */

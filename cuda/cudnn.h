@@ -26,6 +26,9 @@ extern "C" {
 struct cudnn *cudnn_open(struct device *dev); /* the device's one, opened at first use */
 void cudnn_close(struct device *dev); /* after all programs; may be called twice */
 
+/* The version of the headers: an older library lacks nothing that is used, but engines. */
+int cudnn_built_with(void);
+
 /* cuDNN's own description of a GPU as JSON, to be freed; NULL: it has none. */
 char *cudnn_describe(int index);
 

@@ -52,6 +52,7 @@ struct device {
     struct cuda_block *block;   /* what alloc() gave */
     size_t bytes, peak;
     size_t free_at_open; /* bytes, once the driver had taken its share */
+    bool shared;         /* more was free since: others have given memory back */
     struct device_waits waits;
     char text[160]; /* "cuda:0 NVIDIA H200" */
 };

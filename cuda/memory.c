@@ -16,6 +16,7 @@
 static const size_t reserve_alone = (size_t)768 << 20, graphs = (size_t)64 << 20;
 static const size_t nccl_share = (size_t)512 << 20;
 static const size_t driver_share = (size_t)640 << 20;
+static const size_t slack = (size_t)16 << 20; /* what the driver may give back */
 
 struct cuda_block {
     struct cuda_block *next;
@@ -96,7 +97,9 @@ bool cuda_memory(struct device *dev, struct device_memory *m)
         .held = dev->bytes,
         .peak = dev->peak,
     };
-    if (dev->free_at_open > now + dev->bytes)
+    dev->shared |= !dev->described && now + dev->bytes > dev->free_at_open + slack;
+    m->shared = dev->shared;
+    if (!dev->shared && dev->free_at_open > now + dev->bytes)
         m->library = dev->free_at_open - now - dev->bytes;
     m->reserve = m->library + graphs < reserve ? reserve - m->library : graphs;
     return true;

@@ -14,18 +14,24 @@ static json_t *version_of(int v)
     return v ? json_sprintf("%d.%d", v / 1000, v / 10 % 100) : json_null();
 }
 
+static json_t *library_version(int v)
+{
+    return json_sprintf("%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+}
+
 static json_t *describe_library(enum cuda_library_id id)
 {
     struct strbuf why = STRBUF_INIT;
     const struct cuda_library *l = cuda_library_open(id, &why);
+    int built = id == CUDA_LIBRARY_CUDNN ? cudnn_built_with() : 0;
     json_t *o = json_object();
 
     (void)json_object_set_new(o, "name", json_string(cuda_library_name(id)));
     if (l) {
-        (void)json_object_set_new(o, "version",
-                                  json_sprintf("%d.%d.%d", l->version / 10000,
-                                               l->version / 100 % 100, l->version % 100));
+        (void)json_object_set_new(o, "version", library_version(l->version));
         (void)json_object_set_new(o, "path", json_string(l->path));
+        if (l->version < built)
+            (void)json_object_set_new(o, "built_with", library_version(built));
     } else {
         (void)json_object_set_new(o, "why", json_string(why.buf));
     }
@@ -136,11 +142,17 @@ static void add_gpu(struct strbuf *s, const json_t *g)
 
 static void add_library(struct strbuf *s, const json_t *library)
 {
-    if (text(library, "version", NULL))
-        strbuf_addf(s, "%s %s (%s)\n", text(library, "name", ""),
-                    text(library, "version", ""), text(library, "path", ""));
-    else
+    const char *built = text(library, "built_with", NULL);
+
+    if (!text(library, "version", NULL)) {
         strbuf_addf(s, "%s\n", text(library, "why", ""));
+        return;
+    }
+    strbuf_addf(s, "%s %s (%s)", text(library, "name", ""), text(library, "version", ""),
+                text(library, "path", ""));
+    if (built)
+        strbuf_addf(s, ", older than the %s that trainc was built with", built);
+    strbuf_addch(s, '\n');
 }
 
 static void add_lines(struct strbuf *s, const json_t *all)

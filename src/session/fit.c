@@ -310,9 +310,9 @@ static void add_bytes(struct strbuf *text, const char *before, size_t bytes)
     strbuf_add_bytes(text, (double)bytes);
 }
 
-void fit_report(const struct session *s, const char *when)
+void fit_memory(const struct session *s, struct strbuf *text)
 {
-    struct strbuf kinds = STRBUF_INIT, text = STRBUF_INIT;
+    struct strbuf kinds = STRBUF_INIT;
     struct device_memory m;
     size_t ours;
 
@@ -320,15 +320,29 @@ void fit_report(const struct session *s, const char *when)
         return;
     ours = m.free + m.held + m.library;
     add_kinds(&kinds, s);
-    add_bytes(&text, "", m.held);
+    add_bytes(text, "", m.held);
     if (kinds.len)
-        strbuf_addf(&text, " (%s)", kinds.buf);
-    add_bytes(&text, ", libraries ", m.library);
-    add_bytes(&text, ", driver and other programs ", m.total > ours ? m.total - ours : 0);
-    add_bytes(&text, "; free ", m.free);
-    add_bytes(&text, " of ", m.total);
-    add_bytes(&text, ", peak ", m.peak + m.library);
-    log_info("memory %s: %s", when, text.buf);
+        strbuf_addf(text, " (%s)", kinds.buf);
+    if (!m.shared)
+        add_bytes(text, ", libraries ", m.library);
+    add_bytes(text,
+              m.shared ? ", libraries, driver and other programs "
+                       : ", driver and other programs ",
+              m.total > ours ? m.total - ours : 0);
+    add_bytes(text, "; free ", m.free);
+    add_bytes(text, " of ", m.total);
+    add_bytes(text, ", peak ", m.peak + m.library);
+    if (m.shared)
+        strbuf_addstr(text, " without libraries");
     strbuf_release(&kinds);
+}
+
+void fit_report(const struct session *s, const char *when)
+{
+    struct strbuf text = STRBUF_INIT;
+
+    fit_memory(s, &text);
+    if (text.len)
+        log_info("memory %s: %s", when, text.buf);
     strbuf_release(&text);
 }

@@ -28,10 +28,13 @@ bool fit_check(const struct session *s, struct strbuf *why);
 int64_t fit_batch(const struct session *s, const struct session_options *o);
 
 /*
- * One line in the log of what the device's memory is taken by now, "at the start"; nothing
- * where it is the host's. Its peak is the most of this program, libraries as they are now.
- * Does not wait for the device.
+ * One line (in the log: "memory at the start: ...") of what the device's memory is taken by
+ * now; "" where it is the host's. Its peak is the most of this program, libraries as they
+ * are now. What other programs take meanwhile counts as libraries'; once they have given
+ * more back than those took, nobody knows which is which, and the line says so. Does not
+ * wait for the device.
  */
+void fit_memory(const struct session *s, struct strbuf *text);
 void fit_report(const struct session *s, const char *when);
 
 #endif

@@ -12,13 +12,19 @@
 #include "tests/test.h"
 
 static size_t memory_free;
+static bool memory_shared;
 enum { RESERVE = 1 << 20 };
 
 static bool memory(struct device *dev, struct device_memory *m)
 {
     (void)dev;
-    *m = (struct device_memory){
-        .total = (size_t)1 << 40, .free = memory_free, .reserve = RESERVE};
+    *m = (struct device_memory){.total = (size_t)1 << 40,
+                                .free = memory_free,
+                                .reserve = RESERVE,
+                                .held = 1 << 20,
+                                .peak = 2 << 20,
+                                .library = memory_shared ? 0 : 3 << 20,
+                                .shared = memory_shared};
     return true;
 }
 
@@ -235,13 +241,38 @@ static void test_refused(void **state)
     check_dies(nothing_fits, NULL, "not even one image fits");
 }
 
+/* What libraries took is said as far as it is known. */
+static void test_memory(void **state)
+{
+    struct strbuf text = STRBUF_INIT;
+    struct session s;
+    struct config cfg;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bare(&s, &cfg, (size_t)1 << 39);
+        memory_shared = i;
+        strbuf_reset(&text);
+        fit_memory(&s, &text);
+        memory_shared = false;
+        assert_string_equal(
+            text.buf,
+            i ? "1.0 MiB, libraries, driver and other programs 512.0 GiB; free 512.0 GiB "
+                "of 1.0 TiB, peak 2.0 MiB without libraries"
+              : "1.0 MiB, libraries 3.0 MiB, driver and other programs 512.0 GiB; free "
+                "512.0 GiB of 1.0 TiB, peak 5.0 MiB");
+        done(&s, &cfg);
+    }
+    strbuf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_said),      cmocka_unit_test(test_checkpoint_saves),
         cmocka_unit_test(test_auto),      cmocka_unit_test(test_elements),
         cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_workspace), cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
