@@ -210,9 +210,9 @@ check_resume() {
   local epochs=20 step pid at=() run
   [ -z "$emulated" ] || epochs=4
   run=("$trainc" --cfg "$root/configs/smoke/shapes.yaml" --data-path "$dir/shapes" --device cuda
-    --output killed --amp-dtype fp16 --deterministic --opts CUDNN.CACHE= TRAIN.EPOCHS=$epochs
+    --output killed --amp-dtype fp16 --deterministic --opts CUDNN.CACHE= "TRAIN.EPOCHS=$epochs"
     PRINT_FREQ=1 TRAIN.SAVE_STEPS=2)
-  train whole -- TRAIN.EPOCHS=$epochs
+  train whole -- "TRAIN.EPOCHS=$epochs"
   for step in 2 $((3 * epochs + 2)); do
     rm -rf killed
     "${run[@]}" >killed.log 2>&1 &
@@ -285,7 +285,9 @@ print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["
   echo "two of $n GPUs in one process, captured and eager, and in two: equal bit for bit"
 }
 
-# The losses of some updates in fp32, and the final accuracy, against the CPU's.
+# The losses of some updates in fp32, and the final accuracy, against the CPU's. After the 8
+# epochs of configs/demo.yaml top-1 differs by 3 points from seed to seed and from type to
+# type (95.3 to 98.8 % on CPUs); after 20 it has settled, at 99.7 %.
 check_accuracy() {
   make_shapes
   local device
@@ -303,23 +305,25 @@ print("losses of %d updates: largest difference %.2g" % (len(a), worst))
 sys.exit(0 if len(a) == len(b) == 6 and worst < 2e-3 else 1)
 EOF
   [ -z "$emulated" ] || return 0
-  local data=("--data-path" big) cfg=$root/configs/demo.yaml
+  local points=1.5 data=("--data-path" big --epochs 20) cfg=$root/configs/demo.yaml
   if [ -n "${CIFAR10:-}" ]; then
     data=("--data-path" "$CIFAR10" --epochs 3 --warmup-epochs 1)
     cfg=$root/configs/cifar10/resnet20.yaml
+    points=3
   else
     "$trainc" synth shapes --out big --classes 6 --train 3000 --val 600 >/dev/null 2>&1
   fi
   for device in cpu cuda; do
-    "$trainc" --cfg "$cfg" "${data[@]}" --device $device --output "acc-$device" \
-      --result acc-$device.json >acc.log 2>&1 || { cat acc.log; die "$device"; }
+    timed "acc-$device" "$trainc" --cfg "$cfg" "${data[@]}" --device $device --output "acc-$device" \
+      --result acc-$device.json || { cat acc-$device.log; die "$device"; }
+    grep "Acc@1\|skipped" acc-$device.log
   done
-  python3 - acc-cpu.json acc-cuda.json <<'EOF'
+  python3 - acc-cpu.json acc-cuda.json $points <<'EOF'
 import json, sys
 cpu, cuda = (json.load(open(p)) for p in sys.argv[1:3])
 print("top-1 %.2f %% on the GPU, %.2f %% on the CPU; %.0f and %.0f img/s" %
       (cuda["val_top1"], cpu["val_top1"], cuda["images_per_second"], cpu["images_per_second"]))
-sys.exit(0 if cuda["val_top1"] >= cpu["val_top1"] - 3 else 1)
+sys.exit(0 if cuda["val_top1"] >= cpu["val_top1"] - float(sys.argv[3]) else 1)
 EOF
 }
 
