@@ -81,13 +81,13 @@ static const char *depthwise_claim(struct region *r, struct graph *g, struct nod
         return "no convolution, nor an add after its data gradient";
     st->gradient = c->op == &op_conv2d_data_grad;
     st->attrs = (const struct conv2d_attrs *)c->attrs;
-    x = c->in[st->gradient ? CONV2D_DATA_GRAD_DY : CONV2D_X];
-    w = c->in[st->gradient ? CONV2D_DATA_GRAD_WEIGHT : CONV2D_WEIGHT];
+    x = c->in[st->gradient ? (int)CONV2D_DATA_GRAD_DY : (int)CONV2D_X];
+    w = c->in[st->gradient ? (int)CONV2D_DATA_GRAD_WEIGHT : (int)CONV2D_WEIGHT];
     why = refuses(c, x, w, c->out[0]);
     if (why)
         return why;
 
-    int bias = st->gradient ? CONV2D_DATA_GRAD_BIAS : CONV2D_BIAS;
+    int bias = st->gradient ? (int)CONV2D_DATA_GRAD_BIAS : (int)CONV2D_BIAS;
 
     region_take(r, n);
     if (c != n)
