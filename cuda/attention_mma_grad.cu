@@ -524,7 +524,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
 /* ---- claim and launches ---- */
 
 /* Floats of the workspace; delta: of windows of several tiles. */
-struct rooms {
+struct mma_rooms {
     int64_t delta, sums, pads;
 };
 
@@ -536,14 +536,14 @@ static int64_t tiles_of(const attention &k)
     return (k.tokens + TILE - 1) / TILE;
 }
 
-static rooms rooms_of(const struct node *n, const attention &k, const struct device *dev)
+static mma_rooms rooms_of(const struct node *n, const attention &k, const struct device *dev)
 {
     auto has = [&](enum window_attention_option o) {
         return window_attention_slot(n, o) >= 0;
     };
     auto aligned = [](int64_t floats) { return (floats + 63) / 64 * 64; };
     bool sums = has(WINDOW_ATTENTION_TABLE) || has(WINDOW_ATTENTION_LOGIT_SCALE);
-    rooms r = {};
+    mma_rooms r = {};
 
     if (tiles_of(k) > 1)
         r.delta = aligned(tensor_len(n->in[WINDOW_ATTENTION_GRAD_LSE]));
@@ -566,7 +566,7 @@ static const char *attention_mma_grad_claim(struct region *r, struct graph *,
     if (const char *why = attention_mma_refuses(k, qkv->dtype))
         return why;
 
-    rooms w = rooms_of(n, k, dev);
+    mma_rooms w = rooms_of(n, k, dev);
 
     region_take_alone(r, n);
     region_workspace(r, (size_t)(w.delta + w.sums + w.pads) * sizeof(float));
@@ -576,7 +576,7 @@ static const char *attention_mma_grad_claim(struct region *r, struct graph *,
 template <class S, class T>
 static void grad_launch(const struct step *s, struct device *dev, const attention &k)
 {
-    rooms w = rooms_of(s->node, k, dev);
+    mma_rooms w = rooms_of(s->node, k, dev);
     const T *qkv = (const T *)s->in[WINDOW_ATTENTION_GRAD_QKV];
     const T *dy = (const T *)s->in[WINDOW_ATTENTION_GRAD_DY];
     const float *lse = (const float *)s->in[WINDOW_ATTENTION_GRAD_LSE];
