@@ -121,10 +121,16 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
             load_tokens<S::TILE>(k, u, block.first, query);
         load_tokens<S::TILE>(k, u, first, key);
         __syncthreads();
-        if (first == 0)
-            load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, q);
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, keys);
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, values);
+        tile_part<S, T> part[3];
+
+        load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, part[1]);
+        load_part<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, part[2]);
+        if (first == 0) {
+            load_part<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, part[0]);
+            store_part<S>(part[0], q);
+        }
+        store_part<S>(part[1], keys);
+        store_part<S>(part[2], values);
         __syncthreads();
         if (k.control)
             draw_masks<S::TILE>(k, u, query, first, keep);

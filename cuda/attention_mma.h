@@ -62,24 +62,54 @@ __device__ static inline int mma_warp(void)
 
 /* ---- tiles ---- */
 
-/* to[token][feature]; zeros after the head's features and for tokens after the last. */
+/* What a thread loads of a tile: whole vectors of some rows. */
+template <class S, class T> struct tile_part {
+    static constexpr int N = vec<T>::N, PACKS = S::D / N;
+    static constexpr int COUNT = S::TILE * PACKS / MMA_THREADS;
+    vec<T> v[COUNT];
+};
+
+/* [token][feature]; zeros after the head's features and for tokens after the last. Loads
+ * of several tiles are all under way before the first is stored. */
 template <class S, class T>
-__device__ static inline void load_tile(const attention &k, const features<T> &f,
-                                        const token *tokens, int first, T *to)
+__device__ static inline void load_part(const attention &k, const features<T> &f,
+                                        const token *tokens, int first,
+                                        tile_part<S, T> &to)
 {
-    constexpr int N = vec<T>::N, PACKS = S::D / N;
+    using P = tile_part<S, T>;
 
     UNROLL_WHOLE
-    for (int e = (int)threadIdx.x; e < S::TILE * PACKS; e += MMA_THREADS) {
-        int row = e / PACKS, d = e % PACKS * N, pixel = tokens[row].pixel;
-        vec<T> a = {};
+    for (int c = 0; c < P::COUNT; c++) {
+        int e = (int)threadIdx.x + c * MMA_THREADS, d = e % P::PACKS * P::N;
+        int pixel = tokens[e / P::PACKS].pixel;
 
+        to.v[c] = {};
         if (pixel >= 0 && d < k.head)
-            a = vec_load(f.x + pixel * f.step + d);
-        else if (f.pad && first + row < k.tokens && d < k.head)
-            for (int i = 0; i < N; i++)
-                a.set(i, f.pad[d + i]);
-        vec_store(to + row * S::STRIDE + d, a);
+            to.v[c] = vec_load(f.x + pixel * f.step + d);
+    }
+    if (!f.pad)
+        return;
+    UNROLL_WHOLE
+    for (int c = 0; c < P::COUNT; c++) {
+        int e = (int)threadIdx.x + c * MMA_THREADS, d = e % P::PACKS * P::N;
+        int row = e / P::PACKS;
+
+        if (tokens[row].pixel < 0 && first + row < k.tokens && d < k.head)
+            for (int i = 0; i < P::N; i++)
+                to.v[c].set(i, f.pad[d + i]);
+    }
+}
+
+template <class S, class T>
+__device__ static inline void store_part(const tile_part<S, T> &part, T *to)
+{
+    using P = tile_part<S, T>;
+
+    UNROLL_WHOLE
+    for (int c = 0; c < P::COUNT; c++) {
+        int e = (int)threadIdx.x + c * MMA_THREADS;
+
+        vec_store(to + e / P::PACKS * S::STRIDE + e % P::PACKS * P::N, part.v[c]);
     }
 }
 

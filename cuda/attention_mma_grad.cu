@@ -31,6 +31,38 @@ template <class S, class T> struct grad_tiles {
     }
 };
 
+/* Two tiles of the same tokens. */
+template <class S, class T>
+__device__ static inline void load_two(const attention &k, const features<T> &a,
+                                       const features<T> &b, const token *tokens,
+                                       int first, T *to_a, T *to_b)
+{
+    tile_part<S, T> part[2];
+
+    load_part<S>(k, a, tokens, first, part[0]);
+    load_part<S>(k, b, tokens, first, part[1]);
+    store_part<S>(part[0], to_a);
+    store_part<S>(part[1], to_b);
+}
+
+/* All four of a window of one tile. */
+template <class S, class T>
+__device__ static inline void load_four(const attention &k, const unit &u, const T *qkv,
+                                        const T *dy, const token *query,
+                                        const token *key, const grad_tiles<S, T> &t)
+{
+    tile_part<S, T> part[4];
+
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, 0, part[0]);
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, 0, part[1]);
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_V), key, 0, part[2]);
+    load_part<S>(k, result_of(k, u, dy), query, 0, part[3]);
+    store_part<S>(part[0], t.q);
+    store_part<S>(part[1], t.k);
+    store_part<S>(part[2], t.v);
+    store_part<S>(part[3], t.dy);
+}
+
 /* lse or delta of the lane's two queries, times `by`; `none` for padding. */
 __device__ static inline void of_queries(const attention &k, const unit &u,
                                          const float *x, const token *query, float by,
@@ -141,8 +173,8 @@ __device__ static inline void add_keys(const T *pairs, const T *rows, int n,
 
 /* The gradient of q, k or v, of the rows of the warp. */
 template <class S, class T>
-__device__ static inline void store_part(const attention &k, const unit &u,
-                                         const token *tokens, const mma_rows<S> &x,
+__device__ static inline void store_grads(const attention &k, const unit &u,
+                                          const token *tokens, const mma_rows<S> &x,
                                          T *tile, T *dqkv, int part)
 {
     store_rows<S>(k, tokens, x, tile,
@@ -318,10 +350,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         if (threadIdx.x < S::TILE)
             key[threadIdx.x] = query[threadIdx.x];
         __syncthreads();
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, 0, t.q);
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, 0, t.k);
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, 0, t.v);
-        load_tile<S>(k, result_of(k, u, dy), query, 0, t.dy);
+        load_four(k, u, qkv, dy, query, key, t);
         __syncthreads();
         load_masks(k, u, t, query, key, 0);
         if (some) {
@@ -355,12 +384,12 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             finish_rows<S>(k, u, t.k, key, dk);
             add_keys<S>(t.weights, t.dy, k.tokens, dv);
             if (dqkv) /* nobody reads v any more */
-                store_part<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
+                store_grads<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
         }
         __syncthreads(); /* whoever still reads q and k */
         if (some && dqkv) {
-            store_part<S>(k, u, query, dq, t.q, dqkv, ATTENTION_Q);
-            store_part<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
+            store_grads<S>(k, u, query, dq, t.q, dqkv, ATTENTION_Q);
+            store_grads<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
         }
         if (pads) {
             float *to = pads + i * 2 * k.channels + head * k.head;
@@ -401,8 +430,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     load_table(k, u.head, t.table);
     load_tokens<S::TILE>(k, u, block.first, query);
     __syncthreads();
-    load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, t.q);
-    load_tile<S>(k, result_of(k, u, dy), query, block.first, t.dy);
+    load_two<S>(k, part_of(k, u, qkv, ATTENTION_Q), result_of(k, u, dy), query,
+                block.first, t.q, t.dy);
     of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
     for (int walk = 0; walk < (dqkv ? 2 : 1); walk++) {
         for (int first = 0; first < k.tokens; first += S::TILE) {
@@ -411,8 +440,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             __syncthreads(); /* whoever still reads keys and values */
             load_tokens<S::TILE>(k, u, first, key);
             __syncthreads();
-            load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, t.k);
-            load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, first, t.v);
+            load_two<S>(k, part_of(k, u, qkv, ATTENTION_K),
+                        part_of(k, u, qkv, ATTENTION_V), key, first, t.k, t.v);
             __syncthreads();
             load_masks(k, u, t, query, key, first);
             if (some) {
@@ -455,7 +484,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     if (!some)
         return;
     finish_rows<S>(k, u, t.q, query, d);
-    store_part<S>(k, u, query, d, t.q, dqkv, ATTENTION_Q);
+    store_grads<S>(k, u, query, d, t.q, dqkv, ATTENTION_Q);
 }
 
 /* dqkv: or NULL; pads [units][tiles][2][channels]: or NULL */
@@ -474,8 +503,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     load_table(k, u.head, t.table);
     load_tokens<S::TILE>(k, u, block.first, key);
     __syncthreads();
-    load_tile<S>(k, part_of(k, u, qkv, ATTENTION_K), key, block.first, t.k);
-    load_tile<S>(k, part_of(k, u, qkv, ATTENTION_V), key, block.first, t.v);
+    load_two<S>(k, part_of(k, u, qkv, ATTENTION_K), part_of(k, u, qkv, ATTENTION_V), key,
+                block.first, t.k, t.v);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         mma_pairs<S> p = {}, da = {};
         float log_sum[2], mean[2];
@@ -483,8 +512,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
         __syncthreads(); /* whoever still reads queries and pairs */
         load_tokens<S::TILE>(k, u, first, query);
         __syncthreads();
-        load_tile<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, first, t.q);
-        load_tile<S>(k, result_of(k, u, dy), query, first, t.dy);
+        load_two<S>(k, part_of(k, u, qkv, ATTENTION_Q), result_of(k, u, dy), query, first,
+                    t.q, t.dy);
         of_queries(k, u, lse, query, LOG2_E, INFINITY, log_sum);
         of_queries(k, u, delta, query, 1, 0, mean);
         __syncthreads();
@@ -510,8 +539,8 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
     }
     finish_rows<S>(k, u, t.k, key, dk);
     if (dqkv) {
-        store_part<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
-        store_part<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
+        store_grads<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
+        store_grads<S>(k, u, key, dv, t.v, dqkv, ATTENTION_V);
     }
     if (pads) {
         pads += (block.index * block.tiles + block.tile) * 2 * k.channels +

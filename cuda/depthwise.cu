@@ -122,26 +122,32 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
     }
 }
 
-/* Adds what row `line` of x, with taps f, gives the strip that begins at `column`. */
+/* Adds what row `line` of x, with taps f, gives the strip that begins at `column`. All
+ * loads of a row are under way before the first is used; a tap beside the image is not
+ * multiplied, as it may be NaN. */
 template <int K, int N, class T>
 __device__ static inline void add_row(const depthwise &k, const T *line, int column,
                                       const float (&f)[K][N], float (&sum)[COLUMNS][N])
 {
+    pack<T, N> v[COLUMNS + K - 1];
+    int first = column - k.pad_w;
+
     UNROLL_WHOLE
     for (int j = 0; j < COLUMNS + K - 1; j++) {
-        int at = column + j - k.pad_w;
-
-        if (at < 0 || at >= k.in_w)
+        v[j] = {};
+        if (first + j >= 0 && first + j < k.in_w)
+            v[j] = pack_load<N>(line + (int64_t)(first + j) * k.channels);
+    }
+    UNROLL_WHOLE
+    for (int j = 0; j < COLUMNS + K - 1; j++) {
+        if (first + j < 0 || first + j >= k.in_w)
             continue;
-
-        pack<T, N> v = pack_load<N>(line + (int64_t)at * k.channels);
-
         UNROLL_WHOLE
         for (int e = 0; e < K * N; e++) {
             int t = j - e / N;
 
             if (t >= 0 && t < COLUMNS)
-                sum[t][e % N] += v.get(e % N) * f[e / N][e % N];
+                sum[t][e % N] += v[j].get(e % N) * f[e / N][e % N];
         }
     }
 }
