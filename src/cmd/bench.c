@@ -33,6 +33,7 @@
 #include "session/optimizer_config.h"
 #include "session/schedules.h"
 #include "session/session.h"
+#include "session/state.h"
 #include "train/data_config.h"
 #include "train/pretrained.h"
 
@@ -115,6 +116,20 @@ static void time_steps(struct bench *b, double seconds)
         last = now;
     }
     session_drain(&b->session);
+}
+
+/* Their optimizer did nothing, so a step that trains takes longer. */
+static void tell_skips(const struct bench *b)
+{
+    struct control c;
+
+    if (b->which != SESSION_TRAIN)
+        return;
+    c = session_control(&b->session);
+    if (c.skipped)
+        log_warning("%lld of %lld updates met gradients that are not finite and were "
+                    "skipped",
+                    (long long)c.skipped, (long long)c.step);
 }
 
 /* The peak of the process's resident memory, bytes; 0: not known. */
@@ -229,6 +244,7 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
     bench_open(&b, cfg, line);
     bench_batch(&b);
     time_steps(&b, seconds);
+    tell_skips(&b);
     step = median(b.seconds, b.nsteps);
     printf("%s: %.1f img/s, %.2f ms per step (median of %d), batch %" PRId64
            ", %s, %s: %s; peak %.2f GiB in the process\n",
