@@ -5,10 +5,12 @@ from timm's registry. Run it where timm is installed, after tags or models were 
     python3 -m pip install timm
     curl -LO https://raw.githubusercontent.com/huggingface/pytorch-image-models/main/results/results-imagenet.csv
     python3 scripts/pretrained_table.py results-imagenet.csv >src/models/pretrained_table.c
+    python3 scripts/pretrained_table.py --renamed >src/models/pretrained_renamed.c
 
 Files of other formats or with other names of their parameters (.npz of the ViTs, ConvNeXt's
 first ones) are left out: these weights are in the hub alone. Accuracies, of 50,000 images
 at the size and crop of the row, are timm's results; where it has none of these, there is none.
+With --renamed it is the table of timm's deprecated names.
 """
 import csv
 import pathlib
@@ -16,6 +18,7 @@ import re
 import sys
 
 from timm.models import get_pretrained_cfg
+from timm.models._registry import get_deprecated_models
 
 MODELS = pathlib.Path(__file__).parents[1] / "src" / "models"
 FAMILIES = ("resnet_models.c", "swin.c", "swinv2.c", "vit.c", "convnext.c")
@@ -49,7 +52,29 @@ def row(name, accuracy):
             f'{str(c.crop_mode == "squash").lower()}, {top[0]}, {top[1]}}},')
 
 
+def renamed():
+    """Deprecated names of what is in the table, but for timm's slip: three nets of other
+    widths that its list sends to resnext101_32x8d."""
+    known = set(tags())
+    for old, new in sorted(get_deprecated_models().items()):
+        if new in known and not re.fullmatch(r"ig_resnext101_32x(16|32|48)d", old):
+            yield f'    {{"{old}", "{new}"}},'
+
+
+def print_renamed():
+    print("""/* Made by scripts/pretrained_table.py --renamed: timm's deprecated names. */
+#include "models/pretrained.h"
+
+/* clang-format off */
+const struct pretrained_renamed pretrained_renamed_table[] = {""")
+    print("\n".join(renamed()))
+    print("    {NULL, NULL},\n};\n/* clang-format on */")
+
+
 def main():
+    if sys.argv[1] == "--renamed":
+        print_renamed()
+        return
     with open(sys.argv[1]) as f:
         accuracy = {(r["model"], int(r["img_size"]), float(r["crop_pct"])): (r["top1"], r["top5"])
                     for r in csv.DictReader(f)}

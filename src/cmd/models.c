@@ -51,12 +51,14 @@ static void list_pretrained(const struct config *cfg, const struct cmdline *line
 
     if (!*glob || !strcmp(glob, PRETRAINED_AUTO))
         glob = line->narg ? line->arg[0].text : "*";
-    models_list_pretrained(glob, cmdline_has(line, "--cached"));
+    models_list_pretrained(glob, cmdline_value(line, "--exclude"),
+                           cmdline_has(line, "--cached"));
 }
 
 static int models_run(struct config *cfg, const struct cmdline *line)
 {
     const char *glob = line->narg ? line->arg[0].text : "*";
+    const char *exclude = cmdline_value(line, "--exclude");
     const struct model **row = NULL;
     size_t n = 0, cap = 0;
     int width = 20; /* of the names */
@@ -67,7 +69,8 @@ static int models_run(struct config *cfg, const struct cmdline *line)
     }
     for (int i = 0; model_families[i]; i++) {
         for (const struct model *m = model_families[i]->models; m->name; m++) {
-            if (fnmatch(glob, m->name, 0))
+            if (fnmatch(glob, m->name, 0) ||
+                (exclude && !fnmatch(exclude, m->name, 0)))
                 continue;
             GROW(row, n, cap);
             row[n++] = m;
@@ -75,6 +78,10 @@ static int models_run(struct config *cfg, const struct cmdline *line)
                 width = (int)strlen(m->name);
         }
     }
+    if (!n && pretrained_find(glob, strlen(glob)))
+        usage("no model's name matches '%s': these are weights (trainc models "
+              "--pretrained %s)",
+              glob, glob);
     if (!n)
         usage("no model's name matches '%s'", glob);
     qsort(row, n, sizeof(*row), by_name);
@@ -92,6 +99,7 @@ static const char *const models_reads[] = {"MODEL.PRETRAINED", NULL};
 
 static const struct cmd_flag models_flags[] = {
     {"--cached", NULL, "the public weights that are on this machine"},
+    {"--exclude", "GLOB", "leave out what this matches, too"},
     {0},
 };
 

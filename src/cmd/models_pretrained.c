@@ -44,12 +44,13 @@ static void print_row(const struct pretrained *p, int width)
     free(path);
 }
 
-/* One line for each thing, for people and scripts/fetch_weights.sh. */
+/* One line for each thing, for people and scripts/fetch_weights.sh. A revision is of the
+ * hub. */
 static void print_places(const struct pretrained_request *r)
 {
     char *path = weights_cache_find(r);
 
-    for (int hub = 0; hub < 2; hub++) {
+    for (int hub = r->revision != NULL; hub < 2; hub++) {
         char *url = weights_cache_url(r, hub), *place = weights_cache_place(r, hub);
 
         if (url)
@@ -61,41 +62,48 @@ static void print_places(const struct pretrained_request *r)
     free(path);
 }
 
-static void print_details(const struct pretrained *p)
+static void print_details(const struct pretrained *p, const char *revision)
 {
     printf("\ninput    %d x %d pixels, crop %g (%s%s)\n", p->size, p->size, p->crop_pct,
            p->bilinear ? "bilinear" : "bicubic", p->squash ? ", stretched" : "");
     printf("mean     %g, %g, %g\nstd      %g, %g, %g\n", p->mean[0], p->mean[1],
            p->mean[2], p->std[0], p->std[1], p->std[2]);
-    print_places(&(struct pretrained_request){.row = p});
+    print_places(&(struct pretrained_request){.row = p, .revision = revision});
 }
 
-/* A repository of another owner, of which only its name is known. */
-static bool list_hub(const char *glob)
+/* What MODEL.PRETRAINED would mean where that is one file: hf-hub:, timm/, the name of a
+ * release's file, a name of old. An architecture is a pattern: all its tags. */
+static struct pretrained_request request_of(const char *glob)
 {
     struct pretrained_request r = {0};
     struct strbuf unused = STRBUF_INIT;
-    bool is =
-        !strncmp(glob, "hf-hub:", 7) && pretrained_parse(glob, "", &r, &unused) && r.hub;
+    bool one = pretrained_parse(glob, "", &r, &unused);
+    size_t arch = r.row ? strcspn(r.row->name, ".") : 0;
 
-    if (is)
-        print_places(&r);
+    if (!one || r.dir || (arch == strlen(glob) && !strncmp(r.row->name, glob, arch)))
+        r = (struct pretrained_request){0};
     strbuf_release(&unused);
-    return is;
+    return r;
 }
 
-void models_list_pretrained(const char *glob, bool cached)
+void models_list_pretrained(const char *glob, const char *exclude, bool cached)
 {
+    struct pretrained_request r = request_of(glob);
     const struct pretrained **row = NULL;
     size_t n = 0, cap = 0;
     int width = 12;
 
-    if (glob && list_hub(glob))
+    if (r.hub) {
+        print_places(&r);
         return;
+    }
+    if (r.row)
+        glob = r.row->name;
     for (const struct pretrained *p = pretrained_table; p->name; p++) {
-        char *path = matches(p, glob) ? cached_at(p) : NULL;
+        bool is = matches(p, glob) && !(exclude && matches(p, exclude));
+        char *path = is ? cached_at(p) : NULL;
 
-        if (path || (!cached && matches(p, glob))) {
+        if (path || (!cached && is)) {
             GROW(row, n, cap);
             row[n++] = p;
             if ((int)strlen(p->name) > width)
@@ -112,6 +120,6 @@ void models_list_pretrained(const char *glob, bool cached)
     for (size_t i = 0; i < n; i++)
         print_row(row[i], width);
     if (n == 1)
-        print_details(row[0]);
+        print_details(row[0], r.revision);
     free(row);
 }

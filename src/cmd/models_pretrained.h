@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Those whose name, with or without tag, matches; of a single one all that is known. Ends
- * with usage() if there is none. */
-void models_list_pretrained(const char *glob, bool cached);
+/* Those whose name, with or without tag, matches, and does not match `exclude` (NULL:
+ * none); of a single one all that is known. Ends with usage() if there is none. */
+void models_list_pretrained(const char *glob, const char *exclude, bool cached);
 
 #endif

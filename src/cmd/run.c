@@ -205,19 +205,15 @@ json_t *run_saved_classes(const char *weights)
 void run_adopt_classes(struct config *cfg, const json_t *list)
 {
     const struct pretrained *row = pretrained_of_config(cfg);
-    struct strbuf n = STRBUF_INIT;
+    size_t of_file = json_array_size(list);
+    size_t n = of_file ? of_file : (size_t)(row ? row->classes : hub_config_classes(cfg));
+    char *text = xasprintf("%zu", n);
+    char *where = xasprintf(PRETRAINED_WHERE "%s", row ? row->name : cfg->model.pretrained);
 
-    strbuf_addf(&n, "%zu", json_array_size(list));
-    if (!json_array_size(list) && row && row->classes) {
-        strbuf_reset(&n);
-        strbuf_addf(&n, "%d", row->classes);
-    } else if (!json_array_size(list)) {
-        strbuf_reset(&n);
-        strbuf_addf(&n, "%d", hub_config_classes(cfg));
-    }
-    if (strcmp(n.buf, "0") != 0 && !config_where(cfg, "MODEL.NUM_CLASSES"))
-        config_set(cfg, "MODEL.NUM_CLASSES", n.buf);
-    strbuf_release(&n);
+    if (n)
+        config_preset(cfg, "MODEL.NUM_CLASSES", text, of_file ? "the weights" : where);
+    free(where);
+    free(text);
 }
 
 /* Was the key set by the command line rather than by a file? */

@@ -11,10 +11,30 @@ static bool begins(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
+static const struct pretrained_renamed *find_renamed(const char *name, size_t len)
+{
+    for (const struct pretrained_renamed *r = pretrained_renamed_table; r->old; r++)
+        if (strlen(r->old) == len && !memcmp(r->old, name, len))
+            return r;
+    return NULL;
+}
+
+const char *pretrained_now(const char *name)
+{
+    const struct pretrained_renamed *r = find_renamed(name, strlen(name));
+
+    return r ? r->name : name;
+}
+
 const struct pretrained *pretrained_find(const char *name, size_t len)
 {
-    bool tagged = memchr(name, '.', len) != NULL;
+    const struct pretrained_renamed *old = find_renamed(name, len);
+    bool tagged = old || memchr(name, '.', len) != NULL;
 
+    if (old) {
+        name = old->name;
+        len = strlen(name);
+    }
     for (const struct pretrained *p = pretrained_table; p->name; p++) {
         size_t n = tagged ? strlen(p->name) : strcspn(p->name, ".");
 
@@ -62,20 +82,47 @@ static bool is_model(const char *name, size_t len)
     return false;
 }
 
+static const char *nearest(const char *name)
+{
+    struct suggest s;
+
+    suggest_init(&s, name);
+    for (const struct pretrained *p = pretrained_table; p->name; p++)
+        suggest_try(&s, p->name);
+    for (const struct pretrained_renamed *r = pretrained_renamed_table; r->old; r++)
+        suggest_try(&s, r->old);
+    for (int i = 0; model_families[i]; i++)
+        for (const struct model *m = model_families[i]->models; m->name; m++)
+            if (pretrained_find(m->name, strlen(m->name)))
+                suggest_try(&s, m->name);
+    return s.best;
+}
+
 static void say_unknown(struct strbuf *why, const char *name, size_t len)
 {
     struct strbuf text = STRBUF_INIT;
-    struct suggest s;
+    const char *near;
 
     strbuf_addf(&text, "%.*s", (int)len, name);
-    suggest_init(&s, text.buf);
-    for (const struct pretrained *p = pretrained_table; p->name; p++)
-        suggest_try(&s, p->name);
+    near = nearest(text.buf);
     strbuf_addf(why, "there are no public weights '%s'", text.buf);
-    if (s.best)
-        strbuf_addf(why, " (did you mean %s?)", s.best);
+    if (near)
+        strbuf_addf(why, " (did you mean %s?)", near);
     strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
     strbuf_release(&text);
+}
+
+void pretrained_suggest(const char *text, struct strbuf *why)
+{
+    const char *near;
+
+    if (is_weights_name(text) || strchr(text, '/'))
+        return;
+    near = nearest(text);
+    strbuf_addstr(why, ", and there are no public weights of that name");
+    if (near)
+        strbuf_addf(why, " (did you mean %s?)", near);
+    strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
 }
 
 /* "OWNER/NAME[@REVISION]" */

@@ -26,6 +26,13 @@ struct pretrained {
 
 extern const struct pretrained pretrained_table[];
 
+/* Names of old, under which timm's users still find weights: tv_resnet50. */
+struct pretrained_renamed {
+    const char *old, *name; /* NULL ends the table */
+};
+
+extern const struct pretrained_renamed pretrained_renamed_table[];
+
 /* What MODEL.PRETRAINED asks for. */
 struct pretrained_request {
     const struct pretrained *row; /* NULL: none of the table */
@@ -46,7 +53,13 @@ struct pretrained_request {
 bool pretrained_parse(const char *text, const char *model, struct pretrained_request *r,
                       struct strbuf *why);
 
-/* NULL: none. "resnet50" is the default tag's. */
+/* What a name of old is called now: architecture.tag; another name is itself. */
+const char *pretrained_now(const char *name);
+/* " (did you mean ...?; 'trainc models --pretrained' lists names)" of a text that is
+ * neither a file nor a name; of what looks like a path or a file, nothing. */
+void pretrained_suggest(const char *text, struct strbuf *why);
+
+/* NULL: none. "resnet50" is the default tag's; a name of old is that of today. */
 const struct pretrained *pretrained_find(const char *name, size_t len);
 
 #endif

@@ -27,6 +27,9 @@ void model_preset(struct config *cfg);
 const struct pretrained *pretrained_of_config(const struct config *cfg);
 void pretrained_preset(struct config *cfg);
 void pretrained_check(const struct config *cfg, struct problems *p);
+/* A line of the log: what of the configuration the weights have set. */
+void pretrained_tell(const struct config *cfg);
+#define PRETRAINED_WHERE "MODEL.PRETRAINED " /* begins what config_where says of it */
 
 /*
  * What MODEL.IN_CHANS, or a family's own key of it, says of other keys that nothing but a

@@ -1,6 +1,8 @@
 /* What the name of public weights says about a run: MODEL.PRETRAINED resnet50.a1_in1k. */
 #include <string.h>
 
+#include "base/log.h"
+#include "config/dump.h"
 #include "models/pretrained.h"
 #include "session/model_config.h"
 
@@ -25,14 +27,26 @@ static void preset_list(struct config *cfg, const char *key, const double *of,
     strbuf_release(&text);
 }
 
+/* A key that has one of timm's names of old gets that of today. */
+static void rename_model(struct config *cfg, const char *key, const char *old)
+{
+    const char *name = pretrained_now(old), *where = config_where(cfg, key);
+
+    if (name != old)
+        config_set_for(cfg, key, name, where ? where : "");
+}
+
 void pretrained_preset(struct config *cfg)
 {
-    const struct pretrained *row = pretrained_of_config(cfg);
+    const struct pretrained *row;
     struct strbuf where = STRBUF_INIT, text = STRBUF_INIT;
 
+    rename_model(cfg, "MODEL.NAME", cfg->model.name);
+    rename_model(cfg, "MODEL.TEACHER_MODEL", cfg->model.teacher_model);
+    row = pretrained_of_config(cfg);
     if (!row)
         return;
-    strbuf_addf(&where, "MODEL.PRETRAINED %s", row->name);
+    strbuf_addf(&where, PRETRAINED_WHERE "%s", row->name);
     strbuf_addf(&text, "%.*s", (int)strcspn(row->name, "."), row->name);
     config_preset(cfg, "MODEL.NAME", text.buf, where.buf);
     preset_list(cfg, "DATA.MEAN", row->mean, where.buf);
@@ -48,6 +62,29 @@ void pretrained_preset(struct config *cfg)
     if (row->squash)
         config_preset(cfg, "TEST.CROP", "False", where.buf);
     strbuf_release(&where);
+    strbuf_release(&text);
+}
+
+void pretrained_tell(const struct config *cfg)
+{
+    static const char *const key[] = {
+        "DATA.IMG_SIZE", "DATA.CROP_PCT",     "TEST.CROP",     "DATA.INTERPOLATION",
+        "DATA.MEAN",     "DATA.STD",          "MODEL.NUM_CLASSES",
+        "MODEL.IN_CHANS"};
+    struct strbuf text = STRBUF_INIT;
+    const char *of = NULL;
+
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
+        const char *where = config_where(cfg, key[i]);
+
+        if (!where || strncmp(where, PRETRAINED_WHERE, strlen(PRETRAINED_WHERE)) != 0)
+            continue;
+        of = where;
+        strbuf_addf(&text, "%s%s ", text.len ? ", " : "", key[i]);
+        value_add_yaml(&text, config_get(cfg, key[i]));
+    }
+    if (of)
+        log_info("%s sets %s", of, text.buf);
     strbuf_release(&text);
 }
 

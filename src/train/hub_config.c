@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "config/problems.h"
 #include "io/json.h"
-#include "models/table.h"
+#include "session/model_config.h"
 #include "train/weights_cache.h"
 
 struct hub {
@@ -167,7 +167,7 @@ void hub_config_preset(struct config *cfg, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
     char *path = find_file(cfg);
-    char *where = xasprintf("MODEL.PRETRAINED %s", cfg->model.pretrained);
+    char *where = xasprintf(PRETRAINED_WHERE "%s", cfg->model.pretrained);
     json_t *j = path ? read_object(path, &why) : NULL;
 
     if (j)

@@ -368,6 +368,7 @@ static void finish(struct loading *l, const char *path)
              !l->fresh    ? ""
              : l->skipped ? "; the others start afresh"
                           : "; the classifier starts afresh");
+    pretrained_tell(s->cfg);
 }
 
 static void load(struct session *s, const char *text, bool all, const char *what,

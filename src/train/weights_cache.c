@@ -80,8 +80,32 @@ static char *commit_of(const char *folder, const char *revision)
 }
 
 /* timm's order of names in a folder. */
-static const char *const hub_file[] = {"model.safetensors", "pytorch_model.bin",
-                                       "pytorch_model.pth", "model.pth", NULL};
+static const char *const hub_file[] = {
+    "model.safetensors",           "pytorch_model.bin",
+    "pytorch_model.pth",           "model.pth",
+    "open_clip_model.safetensors", "open_clip_pytorch_model.safetensors",
+    "open_clip_pytorch_model.bin", "open_clip_pytorch_model.pth",
+    NULL};
+
+/* In a folder of the user's the first of any other name, too, by ending as timm does. */
+static char *find_ending(const char *folder)
+{
+    static const char *const ending[] = {".safetensors", ".pth", ".pth.tar", ".bin",
+                                         NULL};
+    int n;
+    char **name = dir_list(folder, &n), *path = NULL;
+
+    for (int e = 0; ending[e] && !path; e++)
+        for (int i = 0; i < n && !path; i++) {
+            size_t len = strlen(name[i]), end = strlen(ending[e]);
+
+            if (len > end && !strcmp(name[i] + len - end, ending[e]))
+                path = path_join(folder, name[i]);
+        }
+    if (n >= 0)
+        dir_list_free(name, n);
+    return path;
+}
 
 static char *find_in(const char *folder)
 {
@@ -95,6 +119,31 @@ static char *find_in(const char *folder)
     return NULL;
 }
 
+/* In the only snapshot that has weights, where no refs/main says which one counts: so a
+ * download by commit leaves it. */
+static char *find_alone(const char *folder)
+{
+    char *snapshots = path_join(folder, "snapshots"), *path = NULL;
+    int n, found = 0;
+    char **name = dir_list(snapshots, &n);
+
+    for (int i = 0; i < n; i++) {
+        char *snapshot = path_join(snapshots, name[i]), *in = find_in(snapshot);
+
+        found += in != NULL;
+        free(path ? in : NULL);
+        path = path ? path : in;
+        free(snapshot);
+    }
+    if (n >= 0)
+        dir_list_free(name, n);
+    free(snapshots);
+    if (found == 1)
+        return path;
+    free(path);
+    return NULL;
+}
+
 static char *find_hub(const struct pretrained_request *r)
 {
     char *folder = hub_folder(r);
@@ -102,6 +151,8 @@ static char *find_hub(const struct pretrained_request *r)
     char *snapshot = xasprintf("%s/snapshots/%s", folder, commit);
     char *path = find_in(snapshot);
 
+    if (!path && !r->revision && !strcmp(commit, "main"))
+        path = find_alone(folder);
     free(snapshot);
     free(commit);
     free(folder);
@@ -133,20 +184,26 @@ char *weights_cache_find(const struct pretrained_request *r)
     bool torch_first = old && *old && strcmp(old, "0") != 0;
     char *path;
 
-    if (r->dir)
-        return find_in(r->dir);
+    if (r->dir) {
+        path = find_in(r->dir);
+        return path ? path : find_ending(r->dir);
+    }
+    if (r->revision)
+        return find_hub(r); /* the files of torch.hub have none */
     path = torch_first ? find_torch(r) : find_hub(r);
     return path ? path : torch_first ? find_hub(r) : find_torch(r);
 }
 
 char *weights_cache_place(const struct pretrained_request *r, bool hub)
 {
-    char *folder, *path;
+    char *folder, *commit, *path;
 
     if (!hub)
         return torch_place(r);
     folder = hub_folder(r);
-    path = xasprintf("%s/snapshots/main/%s", folder, hub_file[0]);
+    commit = commit_of(folder, r->revision ? r->revision : "main");
+    path = xasprintf("%s/snapshots/%s/%s", folder, commit, hub_file[0]);
+    free(commit);
     free(folder);
     return path;
 }
@@ -167,13 +224,18 @@ char *weights_cache_url(const struct pretrained_request *r, bool hub)
 static void say_missing(const char *text, const struct pretrained_request *r,
                         struct strbuf *why)
 {
-    bool hub = !r->row || !*r->row->url;
+    bool hub = !r->row || !*r->row->url || r->revision;
     char *url, *place;
 
+    if (r->dir && !file_is_dir(r->dir)) {
+        strbuf_addf(why, "there is no folder '%s'", r->dir);
+        return;
+    }
     if (r->dir) {
-        strbuf_addf(why, "the folder '%s' has no weights:", r->dir);
-        for (int i = 0; hub_file[i]; i++)
-            strbuf_addf(why, "%s %s", i ? "," : "", hub_file[i]);
+        strbuf_addf(why,
+                    "the folder '%s' has no weights: %s, or any .safetensors, .pth, "
+                    ".pth.tar or .bin",
+                    r->dir, hub_file[0]);
         return;
     }
     url = weights_cache_url(r, hub);
@@ -183,7 +245,8 @@ static void say_missing(const char *text, const struct pretrained_request *r,
     else
         strbuf_addf(why, "the weights '%s'", text);
     strbuf_addf(why, " are in no cache: %s goes to '%s'", url, place);
-    strbuf_addf(why, " (scripts/fetch_weights.sh %s)", r->row ? r->row->name : text);
+    strbuf_addf(why, " (scripts/fetch_weights.sh %s)",
+                r->row && !r->revision ? r->row->name : text);
     free(url);
     free(place);
 }
@@ -199,6 +262,7 @@ char *weights_path(const char *text, const char *model, struct strbuf *why)
             say_missing(text, &r, why);
     } else if (!why->len && !file_exists(text)) {
         strbuf_addf(why, "there is no file '%s'", text);
+        pretrained_suggest(text, why);
     } else if (!why->len) {
         path = xstrdup(text);
     }

@@ -4,7 +4,7 @@
  *
  *   hub    $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
  *          ~/.cache/huggingface/hub; in it models--OWNER--NAME/snapshots/COMMIT/FILE, with
- *          the commit in refs/main (or refs/REVISION)
+ *          the commit in refs/main (or refs/REVISION); without refs/main, the only one
  *   torch  $TORCH_HOME/hub/checkpoints, else $XDG_CACHE_HOME/torch/hub/checkpoints, else
  *          ~/.cache/torch/hub/checkpoints; 8 digits of the name begin the file's SHA-256
  *

@@ -43,10 +43,21 @@ for other in test_resnet timm/$name hf-hub:timm/$name; do
 done
 "$trainc" predict --device cpu --num-classes 3 --model test_resnet shapes/val --pretrained 2>log | cmp -s - by_file ||
   fail "predict --pretrained without a value"
+grep -q "^MODEL.PRETRAINED $name sets DATA.IMG_SIZE 160, DATA.CROP_PCT 0.95, DATA.INTERPOLATION bilinear, DATA.MEAN \[0.5, 0.5, 0.5\], DATA.STD" log ||
+  fail "what the weights set is not told"
+"${predict[@]}" $name --crop-pct 0.5 shapes/val 2>log >/dev/null
+grep -q "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION" log || fail "a key of the user's is told as the weights'"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val >log 2>&1
-told "snapshots/main\|are in no cache"
+told "resolve/v2/model.safetensors goes to '$hub/snapshots/v2/model.safetensors' (scripts/fetch_weights.sh hf-hub:timm/$name@v2)"
 cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val 2>log | cmp -s - by_file || fail "predict of a revision"
+# A download by commit leaves no refs/main: the only snapshot counts, and of two none.
+rm -r "$hub/snapshots/v2" && mv "$hub/refs" refs
+"${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict of the only snapshot"
+cp -r "$hub/snapshots/0123abc" "$hub/snapshots/4567def"
+"${predict[@]}" $name shapes/val >log 2>&1
+told "are in no cache"
+rm -r "$hub/snapshots/4567def" && mv refs "$hub"
 "$trainc" --model test_resnet --data-path shapes --device cpu --output no --num-classes 3 \
   --pretrained "$(find shapes/val -type f | head -1)" >log 2>&1
 told "MODEL.PRETRAINED: 'shapes/val/.*': no weights: a JPEG image"
@@ -73,7 +84,12 @@ grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "INTERPOLATION: bilinear  #
 "$trainc" --pretrained hf-hub:me/net --data-path shapes --device cpu --output other --epochs 1 -b 4 --img-size 32 \
   --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 && grep -q "tensors loaded" log || fail "config.json: training"
 "$trainc" predict --device cpu --pretrained local-dir:shapes shapes/val >log 2>&1
-told "the folder 'shapes' has no weights: model.safetensors, pytorch_model.bin"
+told "the folder 'shapes' has no weights: model.safetensors, or any .safetensors, .pth, .pth.tar or .bin"
+"$trainc" predict --device cpu --pretrained local-dir:nowhere shapes/val >log 2>&1
+told "there is no folder 'nowhere'"
+cp -r local other_name && mv other_name/model.safetensors other_name/net_7.safetensors && echo no >other_name/a.bin
+"$trainc" predict --device cpu --pretrained local-dir:other_name shapes/val 2>log | cmp -s - by_file ||
+  fail "local-dir: any name of a file"
 hub_config '{"architecture": "test_resnet", "num_classes": 3, "pretrained_cfg": {"interpolation": "lanczos"}}'
 "${other[@]}" shapes/val >log 2>&1
 told1 "\"interpolation\" is neither bicubic nor bilinear"
@@ -103,7 +119,26 @@ grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "MEAN: \[0.5, 0.5, 0.5\]  #
 "$trainc" models --pretrained 'resnet50.a?_in1k' >log 2>&1
 [ "$(grep -c "^resnet50.a[123m]_in1k " log)" = 4 ] && [ "$(wc -l <log)" = 5 ] || fail "models --pretrained GLOB"
 
+# Names of old, and of a release's file.
+"${predict[@]}" tv_resnet50 shapes/val >log 2>&1
+told "the weights resnet50.tv_in1k are in no cache: .*/resnet50-0676ba61.pth'"
+"$trainc" config --model gluon_resnet50_v1d --print-config=diff >log 2>&1
+grep -q "NAME: resnet50d.gluon_in1k" log || fail "a model's name of old"
+"$trainc" predict --device cpu --model tv_resnet34 shapes/val --pretrained >log 2>&1
+told "the weights resnet34.tv_in1k are in no cache"
+for one in tv_resnet50 resnet50.tv_in1k timm/resnet50.tv_in1k hf-hub:timm/resnet50.tv_in1k resnet50-0676ba61.pth; do
+  "$trainc" models --pretrained $one >log 2>&1 && grep -q "^url .*/resnet50-0676ba61.pth" log || fail "models --pretrained $one"
+done
+"$trainc" models --pretrained 'resnet50.a?_in1k' --exclude '*m_in1k' >log 2>&1
+[ "$(wc -l <log)" = 4 ] || fail "models --pretrained --exclude"
+"$trainc" models 'resnet10*' --exclude '*d' >log 2>&1
+[ "$(cut -d' ' -f1 log | tr '\n' ' ')" = "MODEL.NAME resnet10t resnet101 " ] || fail "models --exclude"
+
 # Mistakes.
+"${predict[@]}" resnet999 shapes/val >log 2>&1
+told "there is no file 'resnet999', and there are no public weights of that name"
+"$trainc" models resnet50.a1_in1k >log 2>&1
+told "these are weights (trainc models --pretrained resnet50.a1_in1k)"
 "${predict[@]}" resnet50.a9_in1k shapes/val >log 2>&1
 told "did you mean resnet50.a1_in1k?"
 "${predict[@]}" resnet50 --model resnet18 shapes/val >log 2>&1
@@ -119,31 +154,74 @@ echo damaged >"$torch/resnet18-f37072fd.pth"
 [ $? = 1 ] && grep -q "is damaged: its SHA-256 begins with" log || fail "a damaged file in the cache"
 rm "$torch/resnet18-f37072fd.pth"
 
-# Fetching, from a server that has the files under the paths of their URLs.
+# Fetching, from a server that has the files under the paths of their URLs, and says of the
+# hub's which commit they are of and what their SHA-256 is.
 rm -r "$hub"
 mkdir -p site/timm/$name/resolve/main site/models
 cp w.safetensors site/timm/$name/resolve/main/model.safetensors
 echo damaged >site/models/resnet18-f37072fd.pth
+commit=0123456789012345678901234567890123456789
+cat >server.py <<EOF
+import hashlib, http.server, os
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self):
+        path = self.translate_path(self.path)
+        if "/resolve/" in self.path and os.path.isfile(path):
+            sum = hashlib.sha256(open(path, "rb").read()).hexdigest()
+            self.send_header("X-Repo-Commit", "$commit")
+            self.send_header("X-Linked-ETag", '"' + ("0" * 64 if os.path.exists("lie") else sum) + '"')
+        super().end_headers()
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print("port", server.server_port, flush=True)
+server.serve_forever()
+EOF
 if command -v python3 >/dev/null; then
-  (cd site && exec python3 -u -m http.server --bind 127.0.0.1 0) >served 2>&1 &
+  (cd site && exec python3 -u ../server.py) >served 2>served.log &
   server=$!
   for _ in $(seq 100); do
-    port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' served)
+    port=$(sed -n 's/^port //p' served)
     [ -z "$port" ] || break
     sleep 0.1
   done
   export MIRROR=http://127.0.0.1:$port
+  touch site/lie
+  "$here/scripts/fetch_weights.sh" $name >log 2>&1
+  [ $? = 1 ] && grep -q "is damaged: SHA-256 begins with .*, not 00000000" log || fail "fetching what is not as the hub says"
+  [ -z "$(find "$hub" -type f 2>/dev/null)" ] || fail "what is damaged stays"
+  rm site/lie
 else
   export MIRROR=file://$dir/site
+  commit=main
 fi
-"$here/scripts/fetch_weights.sh" $name >log 2>&1 && grep -q "snapshots/main/model.safetensors" log || fail "fetching"
+"$here/scripts/fetch_weights.sh" $name >log 2>&1 && grep -q "snapshots/$commit/model.safetensors" log || fail "fetching"
+[ "$(cat "$hub/refs/main")" = $commit ] || fail "fetching: refs/main"
+[ $commit = main ] || ! grep -q unchecked log || fail "fetching: the hub's checksum is not read"
 "${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict with what was fetched"
-"$here/scripts/fetch_weights.sh" $name >log 2>&1 && grep -q "already there" log || fail "fetching twice"
+for again in $name timm/$name hf-hub:timm/$name; do
+  "$here/scripts/fetch_weights.sh" $again >log 2>&1 && grep -q "already there" log || fail "fetching $again twice"
+done
+mkdir -p site/timm/$name/resolve/v7
+cp w.safetensors site/timm/$name/resolve/v7/pytorch_model.bin
+"$here/scripts/fetch_weights.sh" hf-hub:timm/$name@v7 >log 2>&1 && [ "$(cat "$hub/refs/v7")" = ${commit/main/v7} ] ||
+  fail "fetching a revision, as pytorch_model.bin"
+"${predict[@]}" hf-hub:timm/$name@v7 shapes/val 2>log | cmp -s - by_file || fail "predict with a revision that was fetched"
 "$here/scripts/fetch_weights.sh" resnet18.tv_in1k >log 2>&1
 [ $? = 1 ] && grep -q "is damaged: SHA-256 begins with" log || fail "fetching a damaged file"
 [ -z "$(ls "$torch")" ] || fail "a damaged file stays"
+# Its name tells the SHA-256 of this text.
+path=rwightman/pytorch-image-models/releases/download/v0.1-weights
+mkdir -p site/$path
+printf "weights 18373626" >site/$path/resnet101d_ra2-2803ffab.pth
+"$here/scripts/fetch_weights.sh" resnet101d.ra2_in1k >log 2>&1 && [ "$(cat log)" = "$torch/resnet101d_ra2-2803ffab.pth" ] ||
+  fail "fetching a file whose name tells its SHA-256"
+"$trainc" predict --device cpu --pretrained resnet101d.ra2_in1k shapes/val >log 2>&1
+[ $? = 1 ] && grep -q "resnet101d_ra2-2803ffab.pth': no weights" log || fail "a file whose name tells its SHA-256 is refused"
 "$here/scripts/fetch_weights.sh" resnet34.tv_in1k >log 2>&1
-[ $? = 1 ] && grep -q "cannot fetch" log || fail "fetching what is not there"
+[ $? = 1 ] && [ "$(grep -c "cannot fetch" log)" = 2 ] || fail "fetching what is not there"
+mkdir -p site/timm/resnet34.tv_in1k/resolve/main && cp w.safetensors site/timm/resnet34.tv_in1k/resolve/main/model.safetensors
+"$here/scripts/fetch_weights.sh" resnet34.tv_in1k >log 2>&1 &&
+  grep -q "cannot fetch $MIRROR/models/resnet34-b627a593.pth" log && grep -q "resnet34.tv_in1k/snapshots/.*/model.safetensors$" log ||
+  fail "fetching from the hub what is nowhere else"
 rm -r "$HF_HOME/hub/models--me--net"
 mkdir -p site/me/net/resolve/main
 cp local/* site/me/net/resolve/main/

@@ -44,6 +44,14 @@ static void test_tags(void **state)
         strbuf_release(&why);
     }
     assert_int_equal(n, rows);
+    for (const struct pretrained_renamed *r = pretrained_renamed_table; r->old; r++) {
+        const struct pretrained *p = pretrained_find(r->old, strlen(r->old));
+
+        assert_non_null(p);
+        assert_string_equal(p->name, r->name);
+        assert_string_equal(pretrained_now(r->old), r->name);
+        assert_string_equal(pretrained_now(r->name), r->name);
+    }
     /* At the size of the row, 160, and not at 224. */
     assert_true(pretrained_find("resnet50.a3_in1k", 16)->top1 == 75.994);
 }
@@ -68,6 +76,8 @@ static void test_texts(void **state)
         {"resnet50_a1_0-14fe96d1.pth", "resnet50.a1_in1k", NULL, NULL, NULL},
         {"swinv2_tiny_patch4_window8_256.pth", "swinv2_tiny_window8_256.ms_in1k", NULL,
          NULL, NULL},
+        {"tv_resnet50", "resnet50.tv_in1k", NULL, NULL, NULL},
+        {"timm/gluon_resnet50_v1d", "resnet50d.gluon_in1k", NULL, NULL, NULL},
         {"resnet50.a9_in1k", NULL, NULL, NULL, "did you mean resnet50.a1_in1k?"},
         {"resnet20", NULL, NULL, NULL, "no public weights 'resnet20'"},
         {"weights.safetensors", NULL, NULL, NULL, NULL},
