@@ -217,11 +217,13 @@ static void export_check(const struct config *cfg, const struct cmdline *line,
                          struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
+    bool by_name = cmdline_has(line, "--onnx") && *cfg->model.pretrained;
 
-    if (!weights)
-        problems_error(p, NULL, "no checkpoint: give --weights FILE");
-    else if (!file_exists(weights))
-        problems_error(p, "--weights", "there is no file '%s'", weights);
+    if (weights || by_name)
+        run_check_own_weights(cfg, line, p);
+    else
+        problems_error(p, NULL, "no checkpoint: give --weights FILE%s",
+                       cmdline_has(line, "--onnx") ? ", or --pretrained NAME" : "");
     if (cmdline_has(line, "--onnx"))
         check_onnx(cfg, line, p);
     else
@@ -252,8 +254,9 @@ const struct verb cmd_export = {
         "(.pth, .pth.tar, .bin) are read, too, and nothing in them is run. No --cfg "
         "is needed. With --onnx the file is the model: operator set 17, fp32, input "
         "\"input\" (N x C x H x W, normalised with the mean and std of its metadata), "
-        "output \"logits\", any batch. A checkpoint of trainc knows its model; for other "
-        "weights give --model NAME and --num-classes N, or --cfg FILE.",
+        "output \"logits\", any batch. A checkpoint of trainc knows its model, and so do "
+        "public weights by name (--pretrained); for other weights give --model NAME and "
+        "--num-classes N, or --cfg FILE.",
     .flags = export_flags,
     .reads = export_reads,
     .weights = export_config,

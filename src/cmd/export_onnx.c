@@ -87,7 +87,7 @@ static void settle(struct config *cfg, const json_t *classes)
 
 int export_onnx_run(struct config *cfg, const struct cmdline *line)
 {
-    const char *weights = cmdline_value(line, "--weights");
+    char *weights = run_own_weights(cfg, line);
     const char *out = cmdline_value(line, "--onnx");
     const struct onnx_options o = {.fold_bn = cmdline_has(line, "--fold-bn")};
     json_t *classes = run_saved_classes(weights);
@@ -113,6 +113,7 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
              s.plan.width, s.plan.height);
     onnx_free(x);
     free(flat);
+    free(weights);
     json_decref(classes);
     session_release(&s);
     return EXIT_OK;
@@ -123,9 +124,9 @@ void export_onnx_check(const struct config *cfg, const struct cmdline *line,
 {
     const char *weights = cmdline_value(line, "--weights");
 
-    if (!weights || !file_exists(weights)) /* and that was said */
+    if (weights ? !file_exists(weights) : p->nerror > 0) /* and that was said */
         return;
-    if (!config_where(cfg, "MODEL.NAME") && !config_where(cfg, "MODEL.TYPE") &&
+    if (weights && !config_where(cfg, "MODEL.NAME") && !config_where(cfg, "MODEL.TYPE") &&
         !line->saved) {
         problems_error(p, "--onnx",
                        "'%s' does not say of which model its weights are: give --model "

@@ -148,6 +148,7 @@ static void write_quantized(struct quantizing *q, struct config *cfg, const char
     struct session s;
 
     forget_floats(cfg);
+    config_set(cfg, "MODEL.PRETRAINED", "");
     config_set(cfg, "QUANT.ENABLE", "True");
     config_print(&text, cfg, 0);
     session_init(&s, cfg, &(struct session_options){.eval = true});
@@ -164,7 +165,7 @@ static void write_quantized(struct quantizing *q, struct config *cfg, const char
 
 static int quantize_run(struct config *cfg, const struct cmdline *line)
 {
-    const char *weights = cmdline_value(line, "--weights");
+    char *weights = run_own_weights(cfg, line);
     const char *count = cmdline_value(line, "-n");
     struct quantizing q = {.infer.observe = true};
     json_t *classes = run_saved_classes(weights);
@@ -189,6 +190,7 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
         log_warning("%" PRId64 " images could not be read", bad);
     json_decref(classes);
     images_release(&q.images);
+    free(weights);
     free(q.layer);
     free(q.of);
     free(q.scale);
@@ -225,10 +227,7 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
     device_check_one(cfg, p);
     if (!names_known(&calibrator_names, cfg->quant.method, &why))
         config_blame(cfg, p, KEYS("QUANT.METHOD"), "QUANT.METHOD %s", why.buf);
-    if (!weights)
-        problems_error(p, NULL, "no weights: give --weights FILE");
-    else if (!file_exists(weights))
-        problems_error(p, "--weights", "there is no file '%s'", weights);
+    run_check_own_weights(cfg, line, p);
     if (!calib)
         problems_error(p, NULL, "no images to calibrate with: give --calib DIR");
     else if (!file_exists(calib))

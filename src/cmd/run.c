@@ -99,7 +99,7 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
     else if (!weights && *cfg->model.pretrained)
         check_pretrained(cfg, p);
     else if (!weights)
-        problems_error(p, NULL, "no weights: give --weights FILE");
+        problems_error(p, NULL, "no weights: give --weights FILE, or --pretrained NAME");
 }
 
 char *run_own_weights(const struct config *cfg, const struct cmdline *line)

@@ -51,6 +51,14 @@ grep -q "sets DATA.IMG_SIZE 160, DATA.INTERPOLATION" log || fail "a key of the u
 told "resolve/v2/model.safetensors goes to '$hub/snapshots/v2/model.safetensors' (scripts/fetch_weights.sh hf-hub:timm/$name@v2)"
 cp w.safetensors "$hub/snapshots/v2/model.safetensors"
 "${predict[@]}" hf-hub:timm/$name@v2 shapes/val 2>log | cmp -s - by_file || fail "predict of a revision"
+# They go out by name, too: as ONNX with the images that they are for, and in 8 bits.
+"$trainc" export --pretrained $name --num-classes 3 --onnx by_name.onnx >log 2>&1 && grep -aq "\[0.5,0.5,0.5\]" by_name.onnx ||
+  fail "export by name"
+"$trainc" quantize --device cpu --num-classes 3 --pretrained $name --calib shapes/val --out q.safetensors >log 2>&1 &&
+  "$trainc" predict --weights q.safetensors shapes/val >by_8_bits 2>log || fail "quantize by name"
+cmp -s <(cut -d' ' -f1,2 by_8_bits) <(cut -d' ' -f1,2 by_file) || fail "quantize by name: other answers"
+"$trainc" export --pretrained $name --out out.safetensors >log 2>&1
+told "no checkpoint: give --weights FILE"
 # A download by commit leaves no refs/main: the only snapshot counts, and of two none.
 rm -r "$hub/snapshots/v2" && mv "$hub/refs" refs
 "${predict[@]}" $name shapes/val 2>log | cmp -s - by_file || fail "predict of the only snapshot"
