@@ -17,13 +17,22 @@ struct pass {
     int ncast;
 };
 
+bool precision_layer_matches(const char *pattern, const char *layer)
+{
+    char *inside = xasprintf("%s.", layer);
+    bool is = !fnmatch(pattern, layer, 0) || !fnmatch(pattern, inside, 0);
+
+    free(inside);
+    return is;
+}
+
 /* Does the layer match one of the patterns? Counts which, if asked to. */
 static bool matches(const char *const *pattern, int n, const struct node *at, int *hits)
 {
     bool any = false;
 
     for (int i = 0; i < n; i++) {
-        bool hit = !fnmatch(pattern[i], at->layer, 0);
+        bool hit = precision_layer_matches(pattern[i], at->layer);
 
         any |= hit;
         if (hits)

@@ -19,7 +19,8 @@
 enum amp_level { AMP_O0, AMP_O1, AMP_O2, AMP_O3 };
 
 /*
- * What a user wants of single layers, by shell patterns of their names ("head.*"): their
+ * What a user wants of single layers, by shell patterns of their names ("head.*"; see
+ * precision_layer_matches): their
  * forward and backward nodes compute in fp32 (f32), or in the half type whatever level and
  * class say (half), except ops of PRECISION_F32. A layer in both lists is fp32. f32_hits
  * and half_hits count the forward nodes that each pattern matches, also at O0, where the
@@ -30,6 +31,9 @@ struct precision_rules {
     int nf32, nhalf;
     int *f32_hits, *half_hits; /* of each pattern; zeros before */
 };
+
+/* Does a pattern match a layer, by its name or as "head.*" what is in it: head.weight? */
+bool precision_layer_matches(const char *pattern, const char *layer);
 
 void precision(struct graph *g, enum amp_level level, enum dtype half);
 void precision_by_rules(struct graph *g, enum amp_level level, enum dtype half,

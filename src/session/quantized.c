@@ -1,11 +1,11 @@
 #include "session/quantized.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "graph/kernel.h"
+#include "graph/precision.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -33,7 +33,7 @@ static bool is_layer(const struct node *n)
 static bool kept(const struct quantized_choice *c, const char *layer)
 {
     for (int i = 0; i < c->nkeep; i++)
-        if (!fnmatch(c->keep[i], layer, 0))
+        if (precision_layer_matches(c->keep[i], layer))
             return true;
     return false;
 }
@@ -45,7 +45,8 @@ const char *quantized_keep_unmatched(const struct graph *g,
         bool matched = false;
 
         for (int k = 0; !matched && k < g->nnode; k++)
-            matched = is_layer(g->node[k]) && !fnmatch(c->keep[i], g->node[k]->layer, 0);
+            matched = is_layer(g->node[k]) &&
+                      precision_layer_matches(c->keep[i], g->node[k]->layer);
         if (!matched)
             return c->keep[i];
     }

@@ -2,9 +2,9 @@
 # Precision by choice: lists of layers, master weights and those of batch norms, evaluation
 # in 16 bits.
 #
-#   tests/e2e/amp_layers.sh [TRAINC]
+#   tests/e2e/amp_layers.sh [TRAINC]      DEVICE=cpu: ref or cuda, too
 set -u
-trainc=$(realpath "${1:-./trainc}")
+trainc=$(realpath "${1:-./trainc}") device=${DEVICE:-cpu}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-amp.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -14,8 +14,8 @@ fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
 value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "$1"; }
 
 "$trainc" synth shapes --out shapes --classes 3 --train 24 --val 12 --size 16 2>/dev/null || exit 1
-args=(--model resnet20 --data-path shapes --device cpu --num-classes 3 --img-size 16 -b 8 --epochs 2 --mixup 0
-  --cutmix 0 --opts TRAIN.WARMUP_EPOCHS=0 AUG.AUTO_AUGMENT=none AMP.DTYPE=bf16)
+args=(--model resnet20 --data-path shapes --device $device --num-classes 3 --img-size 16 -b 8 --epochs 2 --mixup 0
+  --cutmix 0 --deterministic --opts TRAIN.WARMUP_EPOCHS=0 AUG.AUTO_AUGMENT=none AMP.DTYPE=bf16)
 train() { # NAME OPTION...
   local name=$1
   shift
@@ -54,6 +54,11 @@ rounded o3_master layer1.0.conv1.weight && fail "O3 with master weights rounds"
 grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer3.0.conv1 .*f32" said ||
   fail "summary shows no types: $(grep "^layer[23].0.conv1" said)"
 
+# A layer is matched by a pattern of what is in it, too: vit's head has head.weight.
+"$trainc" summary --model vit_tiny_patch16_224 --device $device -b 1 --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=bf16 \
+  AMP.FP32="['head.*']" >said 2>log || fail "summary of a ViT"
+grep -q "^head  .*fp32" said && grep -q "^blocks.11.attn.proj  .*bf16" said || fail "head.* is not head: $(grep "^head" said)"
+
 refused() { # PATTERN OPTION...
   local pattern=$1
   shift
@@ -66,7 +71,7 @@ refused "AMP.HALF: no layer of resnet20 .*matches 'loss'" AMP_OPT_LEVEL=O1 AMP.H
 grep -q "AMP.MASTER_WEIGHTS has no effect: below O2 all weights are fp32" log || fail "MASTER_WEIGHTS at O1"
 
 # Evaluation in 16 bits is close to that in fp32, and is not the same.
-eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device cpu)
+eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device $device)
 "${eval[@]}" --result f32.json --opts AMP_OPT_LEVEL=O0 >log 2>&1 || fail "eval in fp32"
 for half in bf16 fp16; do
   "${eval[@]}" --result half.json --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=$half >log 2>&1 || fail "eval in $half"

@@ -33,7 +33,7 @@ EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/tes
             session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF)
 EMU_RUN  := $(EMU_SELF) tests/emulator/table.sh tests/emulator/messages.sh
-EMU_LONG := $(addprefix tests/emulator/,swin.sh models.sh ops.sh train.sh trouble.sh options.sh nvjpeg.sh gpus.sh check_gpu.sh)
+EMU_LONG := $(addprefix tests/emulator/,swin.sh models.sh ops.sh train.sh trouble.sh options.sh amp.sh nvjpeg.sh gpus.sh check_gpu.sh)
 
 EMU_OWN  := $(wildcard tests/emulator/*.c tests/emulator/self/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
