@@ -10,12 +10,17 @@
 #include "base/file.h"
 #include "base/sha256.h"
 
-/* $NAME/BELOW, or NULL. */
+/* $NAME/UNDER, with ~ as the libraries take it, or NULL. */
 static char *below(const char *name, const char *under)
 {
     const char *value = getenv(name);
+    char *top = value && *value ? path_home(value) : NULL;
+    char *path = top && *under ? path_join(top, under) : NULL;
 
-    return value && *value ? path_join(value, under) : NULL;
+    if (!path)
+        return top;
+    free(top);
+    return path;
 }
 
 static char *cache_of(const char *const env[][2], const char *home)
@@ -31,7 +36,8 @@ static char *cache_of(const char *const env[][2], const char *home)
 
 static char *hub_cache(void)
 {
-    static const char *const env[][2] = {{"HF_HUB_CACHE", "."},
+    static const char *const env[][2] = {{"HF_HUB_CACHE", ""},
+                                         {"HUGGINGFACE_HUB_CACHE", ""},
                                          {"HF_HOME", "hub"},
                                          {"XDG_CACHE_HOME", "huggingface/hub"},
                                          {NULL, NULL}};

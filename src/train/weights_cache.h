@@ -2,7 +2,7 @@
  * Public weights on this machine: in the caches of the Hugging Face hub and of torch.hub,
  * where timm and torchvision put them. Nothing is fetched: scripts/fetch_weights.sh does.
  *
- *   hub    $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
+ *   hub    $HF_HUB_CACHE (of old $HUGGINGFACE_HUB_CACHE), else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else
  *          ~/.cache/huggingface/hub; in it models--OWNER--NAME/snapshots/COMMIT/FILE, with
  *          the commit in refs/main (or refs/REVISION); without refs/main, the only one
  *   torch  $TORCH_HOME/hub/checkpoints, else $XDG_CACHE_HOME/torch/hub/checkpoints, else

@@ -11,7 +11,7 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 fails=0
-unset HF_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE
+unset HF_HUB_CACHE HUGGINGFACE_HUB_CACHE TORCH_HOME XDG_CACHE_HOME TIMM_USE_OLD_CACHE
 export HOME=$dir/home HF_HOME=$dir/hf TRAINC=$trainc
 
 fail() { echo "FAILED: $*"; tail -3 log; fails=$((fails + 1)); }
@@ -76,6 +76,35 @@ mkdir -p "$HF_HOME/hub/models--me--net/snapshots/main"
 cp w.safetensors "$HF_HOME/hub/models--me--net/snapshots/main/"
 mv "$HF_HOME/hub/models--me--net/snapshots/main/"{w,model}.safetensors
 "${predict[@]}" hf-hub:me/net --model test_resnet shapes/val >log 2>&1 || fail "another owner's weights"
+
+# Each place where the two libraries look, the first that is set: with the file there it is
+# found, and without it the place is named.
+find_at() { # FOLDER NAME=VALUE...: below $dir/places
+  local path=$dir/places/$1
+  shift
+  rm -rf places
+  env -u HF_HOME HOME="$dir/places/home" "$@" "$trainc" models --pretrained resnet18.tv_in1k >log 2>&1
+  grep -q "^place  *$path$" log && grep -q "^cached *no$" log || fail "place: $path: $*"
+  mkdir -p "$(dirname "$path")" && cp w.safetensors "$path"
+  env -u HF_HOME HOME="$dir/places/home" "$@" "$trainc" models --pretrained resnet18.tv_in1k >log 2>&1
+  grep -q "^cached  *$path$" log || fail "found: $path: $*"
+}
+in_hub=models--timm--resnet18.tv_in1k/snapshots/main/model.safetensors in_torch=hub/checkpoints/resnet18-f37072fd.pth
+p=$dir/places
+find_at a/$in_hub HF_HUB_CACHE="$p/a" HUGGINGFACE_HUB_CACHE="$p/b" HF_HOME="$p/c" XDG_CACHE_HOME="$p/d"
+find_at b/$in_hub HUGGINGFACE_HUB_CACHE="$p/b" HF_HOME="$p/c" XDG_CACHE_HOME="$p/d"
+find_at c/hub/$in_hub HF_HOME="$p/c" XDG_CACHE_HOME="$p/d"
+find_at home/c/hub/$in_hub HF_HOME="~/c"
+find_at d/huggingface/hub/$in_hub XDG_CACHE_HOME="$p/d"
+find_at home/.cache/huggingface/hub/$in_hub HF_HOME=
+find_at e/$in_torch TORCH_HOME="$p/e" XDG_CACHE_HOME="$p/d"
+find_at d/torch/$in_torch XDG_CACHE_HOME="$p/d"
+find_at home/.cache/torch/$in_torch TORCH_HOME=
+cp -r places/home/.cache/torch . && find_at home/.cache/huggingface/hub/$in_hub TORCH_HOME= && cp -r torch places/home/.cache/
+for old in "" 0 1; do # of two files the hub's counts, or the other
+  env -u HF_HOME HOME="$p/home" TIMM_USE_OLD_CACHE=$old "$trainc" models --pretrained resnet18.tv_in1k >log 2>&1
+  grep -q "^cached .*$([ "$old" = 1 ] && echo torch || echo huggingface)/" log || fail "TIMM_USE_OLD_CACHE=$old"
+done
 
 # What config.json says of them.
 told1() { [ $? = 2 ] && grep -q -e "config.json': $1" log || fail "not told: $1"; }
