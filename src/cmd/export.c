@@ -163,17 +163,6 @@ static const char *export_config(const struct cmdline *line)
     return cmdline_has(line, "--onnx") ? cmdline_value(line, "--weights") : NULL;
 }
 
-/* What torch.load would be tried on. */
-static bool is_pickle_name(const char *path)
-{
-    static const char *const end[] = {".pth", ".pt", ".bin", ".tar", ".pkl"};
-
-    for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++)
-        if (!strcmp(path_extension(path), end[i]))
-            return true;
-    return false;
-}
-
 static void check_out(const struct cmdline *line, struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
@@ -183,7 +172,7 @@ static void check_out(const struct cmdline *line, struct problems *p)
         problems_error(p, NULL, "no place: give --out FILE, or --onnx FILE");
     else if (weights && file_same(weights, out))
         problems_error(p, "--out", "'%s' is the checkpoint itself", out);
-    else if (is_pickle_name(out))
+    else if (run_is_pickle_name(out))
         problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
     else if (!strcmp(path_extension(out), ".onnx"))
         problems_error(p, "--out", "'%s': a model for ONNX is written with --onnx", out);
@@ -202,6 +191,8 @@ static void check_out(const struct cmdline *line, struct problems *p)
 static void check_onnx(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
+    if (!p->nerror) /* of the weights */
+        export_onnx_check(cfg, line, p);
     if (cmdline_has(line, "--out"))
         problems_error(p, "--out", "--onnx writes a file of its own: give one of them");
     if (cmdline_has(line, "--raw"))
@@ -210,21 +201,22 @@ static void check_onnx(const struct config *cfg, const struct cmdline *line,
                        "export them with --raw --out FILE before");
     if (cmdline_has(line, "--aux"))
         problems_error(p, "--aux", "a model for ONNX has no auxiliary classifiers");
-    export_onnx_check(cfg, line, p);
 }
 
 static void export_check(const struct config *cfg, const struct cmdline *line,
                          struct problems *p)
 {
     const char *weights = cmdline_value(line, "--weights");
-    bool by_name = cmdline_has(line, "--onnx") && *cfg->model.pretrained;
+    bool onnx = cmdline_has(line, "--onnx");
 
-    if (weights || by_name)
+    if (onnx && (weights || *cfg->model.pretrained))
         run_check_own_weights(cfg, line, p);
-    else
+    else if (!weights)
         problems_error(p, NULL, "no checkpoint: give --weights FILE%s",
-                       cmdline_has(line, "--onnx") ? ", or --pretrained NAME" : "");
-    if (cmdline_has(line, "--onnx"))
+                       onnx ? ", or --pretrained NAME" : "");
+    else if (!file_exists(weights))
+        problems_error(p, "--weights", "there is no file '%s'", weights);
+    if (onnx)
         check_onnx(cfg, line, p);
     else
         check_out(line, p);

@@ -122,18 +122,6 @@ int export_onnx_run(struct config *cfg, const struct cmdline *line)
 void export_onnx_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)
 {
-    const char *weights = cmdline_value(line, "--weights");
-
-    if (weights ? !file_exists(weights) : p->nerror > 0) /* and that was said */
-        return;
-    if (weights && !config_where(cfg, "MODEL.NAME") && !config_where(cfg, "MODEL.TYPE") &&
-        !line->saved) {
-        problems_error(p, "--onnx",
-                       "'%s' does not say of which model its weights are: give --model "
-                       "NAME and --num-classes N, or --cfg FILE",
-                       weights);
-        return;
-    }
     model_check(cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);

@@ -90,7 +90,7 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
 {
     struct pretrained_request r = request_of(glob);
     const struct pretrained **row = NULL;
-    size_t n = 0, cap = 0;
+    size_t n = 0, cap = 0, matched = 0;
     int width = 12;
 
     if (r.hub) {
@@ -103,6 +103,7 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
         bool is = matches(p, glob) && !(exclude && matches(p, exclude));
         char *path = is ? cached_at(p) : NULL;
 
+        matched += is;
         if (path || (!cached && is)) {
             GROW(row, n, cap);
             row[n++] = p;
@@ -111,7 +112,7 @@ void models_list_pretrained(const char *glob, const char *exclude, bool cached)
         }
         free(path);
     }
-    if (!n && !cached)
+    if (!matched)
         usage("no public weights match '%s'", glob);
     if (n)
         qsort(row, n, sizeof(*row), by_name);

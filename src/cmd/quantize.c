@@ -34,6 +34,7 @@ struct quantizing {
     struct quantized_layer *layer;
     int nlayer;
     struct calibration *of; /* the input of each layer that is the first to read it */
+    int64_t seen;           /* images of a pass that were read */
     double *scale;          /* of the input of each layer */
     float *x;               /* of the largest input */
 };
@@ -68,7 +69,10 @@ static void pass(struct quantizing *q,
 {
     const struct batch *b;
 
-    while ((b = infer_next(&q->infer)))
+    q->seen = 0;
+    while ((b = infer_next(&q->infer))) {
+        for (int k = 0; k < b->size; k++)
+            q->seen += infer_is_there(b, k);
         for (int i = 0; i < q->nlayer; i++) {
             const struct tensor *t = q->layer[i].input;
             int64_t each = tensor_len(t) / t->dim[0];
@@ -80,6 +84,9 @@ static void pass(struct quantizing *q,
                 if (infer_is_there(b, k))
                     look(&q->of[i], q->x + k * each, each);
         }
+    }
+    if (!q->seen)
+        die("--calib: none of the %d images could be read", q->images.n);
 }
 
 static void find_layers(struct quantizing *q, const struct config *cfg)
@@ -156,8 +163,8 @@ static void write_quantized(struct quantizing *q, struct config *cfg, const char
     quantize_weights(&s, &q->infer.session, q->layer, q->nlayer, q->scale);
     if (quantize_write(&s, out, text.buf, names, &why))
         die("--out: %s", why.buf);
-    log_info("'%s': %d layers in 8 bits, calibrated by %s on %d images", out, q->nlayer,
-             cfg->quant.method, q->images.n);
+    log_info("'%s': %d layers in 8 bits, calibrated by %s on %" PRId64 " images", out,
+             q->nlayer, cfg->quant.method, q->seen);
     session_release(&s);
     strbuf_release(&text);
     free(names);
@@ -236,6 +243,8 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
         problems_error(p, NULL, "no place: give --out FILE.safetensors");
     else if (weights && file_same(weights, out))
         problems_error(p, "--out", "'%s' has the weights in floats", out);
+    else if (run_is_pickle_name(out))
+        problems_error(p, "--out", "'%s': what is written is a .safetensors file", out);
     else
         run_check_writable(line, "--out", WRITTEN_WEIGHTS, p);
     check_count(line, p);

@@ -96,6 +96,12 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
         problems_error(p, "--weights", "there is no file '%s'%s%s%s", weights,
                        name ? " (--pretrained " : "", name ? weights : "",
                        name ? ")" : "");
+    else if (weights && !line->saved && !config_where(cfg, "MODEL.NAME") &&
+             !config_where(cfg, "MODEL.TYPE"))
+        problems_error(p, "--weights",
+                       "'%s' does not say of which model its weights are: give --model "
+                       "NAME and --num-classes N, or --cfg FILE",
+                       weights);
     else if (!weights && *cfg->model.pretrained)
         check_pretrained(cfg, p);
     else if (!weights)
@@ -307,6 +313,16 @@ void run_check_writable(const struct cmdline *line, const char *flag, enum writt
         why = written_refuse(path, kind);
     if (why)
         problems_error(p, flag, "'%s' cannot be written: %s", path, why);
+}
+
+bool run_is_pickle_name(const char *path)
+{
+    static const char *const end[] = {".pth", ".pt", ".bin", ".tar", ".pkl"};
+
+    for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++)
+        if (!strcmp(path_extension(path), end[i]))
+            return true;
+    return false;
 }
 
 void run_keep_out(const struct cmdline *line)

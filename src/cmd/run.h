@@ -20,8 +20,9 @@
 void run_check(const struct config *cfg, bool train, struct problems *p);
 /*
  * For verbs that use weights as they are, those of --weights FILE or, without it, of
- * MODEL.PRETRAINED. The first adds a mistake if there are none; the second returns the
- * path, a heap string, or NULL if neither is given.
+ * MODEL.PRETRAINED. The first adds a mistake if there are none, or if neither they nor the
+ * configuration say of which model they are; the second returns the path, a heap string,
+ * or NULL if neither is given.
  */
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
@@ -42,6 +43,9 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
  * is a file that lies there already one that trainc wrote, of this kind? */
 void run_check_writable(const struct cmdline *line, const char *flag, enum written kind,
                         struct problems *p);
+
+/* Is it a name for what torch.save writes, and no .safetensors file? */
+bool run_is_pickle_name(const char *path);
 
 /* The value of a flag as a whole number; exits unless it lies in [least, most]. */
 int64_t run_number(const char *flag, const char *text, int64_t least, int64_t most);

@@ -153,6 +153,9 @@ grep -q "CROP_PCT: 0.5  # --crop-pct" log && grep -q "MEAN: \[0.5, 0.5, 0.5\]  #
   fail "training from weights by name"
 "$trainc" models --cached >log 2>&1
 [ "$(grep -c "cached$" log)" = 1 ] && grep -q "^$name .*41.602  67.984 .*cached" log || fail "models --cached"
+"$trainc" models --cached nosuch >log 2>&1
+told "no public weights match 'nosuch'"
+"$trainc" models --cached resnet101 >log 2>&1 && [ "$(wc -l <log)" = 1 ] || fail "models --cached of what is not there"
 "$trainc" models --pretrained 'resnet50.a?_in1k' >log 2>&1
 [ "$(grep -c "^resnet50.a[123m]_in1k " log)" = 4 ] && [ "$(wc -l <log)" = 5 ] || fail "models --pretrained GLOB"
 
