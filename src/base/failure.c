@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 bool failure_passes(int err)
 {
@@ -14,4 +15,15 @@ bool failure_passes(int err)
         if (passing[i] == err)
             return true;
     return false;
+}
+
+int failure_of_library(int rc, struct strbuf *why)
+{
+    int err = errno;
+
+    if (rc != FAILURE_DATA || !failure_passes(err))
+        return rc;
+    strbuf_reset(why);
+    strbuf_addstr(why, strerror(err));
+    return FAILURE_MACHINE;
 }

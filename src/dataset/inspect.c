@@ -55,10 +55,9 @@ static int look_at(const struct inspection *s, struct inspector *w, int64_t i,
     if (rc < 0)
         return rc;
     f->content = XXH3_64bits(w->bytes.data, w->bytes.len);
-    if (image_decoder_open(w->decoder, w->bytes.data, w->bytes.len, &f->w, &f->h, why) <
-        0)
-        return FAILURE_DATA;
-    rc = image_decoder_read(w->decoder, NULL, &w->image, why);
+    rc = image_decoder_open(w->decoder, w->bytes.data, w->bytes.len, &f->w, &f->h, why);
+    if (rc == 0)
+        rc = image_decoder_read(w->decoder, NULL, &w->image, why);
     return rc < 0 || !dataset_has_labels(s->d) ? rc : check_label(s, w, i, f, why);
 }
 

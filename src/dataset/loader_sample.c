@@ -79,9 +79,9 @@ static int loader_segment_fit(struct loader_worker *w, const struct loader_sourc
     struct transform fit;
     int width, height, rc;
 
-    if (image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height,
-                           why) < 0)
-        return FAILURE_DATA;
+    rc = image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height, why);
+    if (rc < 0)
+        return rc;
     fit = transform_for_segmentation(width, height);
     if (transform_segment_fits(t))
         transform_segment_fit(t, width, height, &fit.w, &fit.h);

@@ -1,4 +1,5 @@
-/* A file of a data set into a buffer that is used again. Private to src/dataset. */
+/* A file of a data set into a buffer that is used again. Private to
+ * src/dataset, but for dataset_try_again. */
 #ifndef DATASET_READ_H
 #define DATASET_READ_H
 

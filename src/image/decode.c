@@ -1,5 +1,6 @@
 /* Tells the formats apart and checks the limits; the rest is in one file per format. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <strings.h>
 
@@ -170,7 +171,7 @@ static int decode_orientation(const struct image_decoder *d)
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why)
 {
-    int i;
+    int i, rc;
 
     d->file.data = NULL;
     if (len == 0) {
@@ -187,10 +188,13 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
         return decode_unknown(data, len, why);
     d->format = decoders[i];
     d->file = (struct decoder_file){data, len, d->state[i]};
-    if (d->format->open(&d->file, &d->w, &d->h, why) < 0 ||
-        decode_check_size(d, why) < 0) {
+    errno = 0;
+    rc = failure_of_library(d->format->open(&d->file, &d->w, &d->h, why), why);
+    if (rc == 0)
+        rc = decode_check_size(d, why);
+    if (rc < 0) {
         d->file.data = NULL;
-        return -1;
+        return rc;
     }
     d->orientation = decode_orientation(d);
     *w = exif_swaps(d->orientation) ? d->h : d->w;
@@ -302,7 +306,9 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
     if (part->shrink != 1 && !d->format->shrinks)
         BUG("%s cannot be decoded at 1/%d", d->format->name, part->shrink);
     d->file.data = NULL;
+    errno = 0;
     rc = decode_channels(d, &file, part, oriented ? &d->stored : img, why);
+    rc = failure_of_library(rc, why);
     if (rc == 0 && oriented)
         exif_apply(d->orientation, &d->stored, d->w, d->h, img);
     return rc;

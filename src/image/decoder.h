@@ -30,7 +30,9 @@ struct decoder {
     /* One for each image_decoder; both NULL: nothing is kept. */
     void *(*state_new)(void);
     void (*state_free)(void *state);
-    /* The size in the header, without memory for pixels. -1 with a reason. */
+    /* The size in the header, without memory for pixels. A failure of base/failure.h,
+     * with a reason. Of this, read and bands, decode.c makes FAILURE_MACHINE of
+     * FAILURE_DATA where a library's malloc has failed. */
     int (*open)(const struct decoder_file *f, int *w, int *h, struct strbuf *why);
     /* The file's EXIF block, without the "Exif\0\0" before it; NULL: it has none. And
      * NULL as a member: no file of the format. */

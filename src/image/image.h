@@ -113,8 +113,8 @@ struct image_decoder;
 struct image_decoder *image_decoder_new(const struct image_limits *limits);
 void image_decoder_free(struct image_decoder *d);
 
-/* Reads the header: 0 and the size in pixels, or -1 and a reason without the file's name,
- * which the caller knows. */
+/* Reads the header: 0 and the size in pixels, or a failure of base/failure.h and a reason
+ * without the file's name, which the caller knows. */
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why);
 int image_decoder_shrinks(

@@ -134,11 +134,13 @@ static void jpeg_header(struct jpeg *j)
 static int jpeg_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     struct jpeg *j = f->state;
+    int rc;
 
     j->data = f->data;
     j->len = f->len;
-    if (jpeg_guard(j, jpeg_header, why) < 0)
-        return -1;
+    rc = jpeg_guard(j, jpeg_header, why);
+    if (rc < 0)
+        return rc;
     *w = (int)j->c.image_width;
     *h = (int)j->c.image_height;
     return 0;

@@ -5,6 +5,7 @@
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are about chunks that we do not read.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,11 +51,11 @@ static void png_on_warning(png_structp p, png_const_charp text)
     (void)text;
 }
 
-/* Runs fn; -1 if libpng left it in the middle. */
+/* Runs fn; FAILURE_DATA if libpng left it in the middle. */
 static int png_guard(struct png *g, void (*fn)(struct png *))
 {
     if (setjmp(g->jump))
-        return -1;
+        return FAILURE_DATA;
     fn(g);
     return 0;
 }
@@ -208,12 +209,13 @@ int label_read(struct label_reader *r, const void *data, size_t len,
     g.p = png_create_read_struct(PNG_LIBPNG_VER_STRING, &g, png_on_error, png_on_warning);
     if (!g.p)
         die("libpng cannot start: no memory, or another version than at build time");
+    errno = 0;
     rc = png_guard(&g, png_rows);
     png_destroy_read_struct(&g.p, &g.info, NULL);
     if (rc < 0)
         strbuf_addstr(why, g.why.len ? g.why.buf : g.reason);
     strbuf_release(&g.why);
-    return rc < 0 && strstr(g.reason, "Out of memory") ? FAILURE_MACHINE : rc;
+    return failure_of_library(rc, why);
 }
 
 void label_reader_release(struct label_reader *r)

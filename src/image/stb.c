@@ -177,8 +177,10 @@ static int stb_open_png(const struct decoder_file *f, int *w, int *h, struct str
 
 static int stb_open_bmp(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
-    if (stb_open(f, w, h, why) < 0)
-        return -1;
+    int rc = stb_open(f, w, h, why);
+
+    if (rc < 0)
+        return rc;
     if (*h < 0 && *h > INT_MIN)
         *h = -*h; /* the rows are stored from top to bottom */
     return 0;
@@ -221,10 +223,12 @@ static int stb_png_channels(const struct decoder_file *f, const struct image_par
 {
     size_t len = f->len;
     uint8_t *filled;
-    int w, h, rc;
+    int w, h, rc = stb_open_png(f, &w, &h, why);
 
-    if (stb_open_png(f, &w, &h, why) < 0 || png_chunks_check(f->data, len, why) < 0)
-        return -1;
+    if (rc == 0)
+        rc = png_chunks_check(f->data, len, why);
+    if (rc < 0)
+        return rc;
     rc = png_plain_read(f->state, f->data, len, part, channels, img, why);
     if (rc <= 0)
         return rc;
@@ -245,10 +249,10 @@ static int stb_read_png(const struct decoder_file *f, const struct image_part *p
 static int stb_bands_png(const struct decoder_file *f, const struct image_part *part,
                          int channels, struct image *img, struct strbuf *why)
 {
-    int w, h, stored;
+    int w, h, stored, rc = stb_open_png(f, &w, &h, why);
 
-    if (stb_open_png(f, &w, &h, why) < 0)
-        return -1;
+    if (rc < 0)
+        return rc;
     stb_allowed = 1 << 20;
     stb_no_memory = false;
     if (!stbi_info_from_memory(f->data, (int)f->len, &w, &h, &stored))
@@ -261,11 +265,11 @@ static int stb_bands_png(const struct decoder_file *f, const struct image_part *
 static int stb_read_bmp(const struct decoder_file *f, const struct image_part *part,
                         struct image *img, struct strbuf *why)
 {
-    int w, h;
+    int w, h, rc = stb_open_bmp(f, &w, &h, why);
 
-    if (stb_open_bmp(f, &w, &h, why) < 0 || stb_bmp_check(f->data, f->len, w, h, why) < 0)
-        return -1;
-    return stb_read(f->data, f->len, w, h, part, img, why);
+    if (rc == 0)
+        rc = stb_bmp_check(f->data, f->len, w, h, why);
+    return rc < 0 ? rc : stb_read(f->data, f->len, w, h, part, img, why);
 }
 
 /* Decodes a copy of the file in which no colour is transparent, so that each pixel has
@@ -277,10 +281,12 @@ static int stb_read_gif(const struct decoder_file *f, const struct image_part *p
     const uint8_t *d = f->data;
     struct gif_frame frame;
     uint8_t *opaque = NULL;
-    int w, h, rc;
+    int w, h, rc = stb_open(f, &w, &h, why);
 
-    if (stb_open(f, &w, &h, why) < 0 || gif_frame_check(d, f->len, why) < 0)
-        return -1;
+    if (rc == 0)
+        rc = gif_frame_check(d, f->len, why);
+    if (rc < 0)
+        return rc;
     frame = gif_frame_find(d, f->len);
     if (frame.transparent) {
         opaque = xmemdup(d, f->len);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/failure.h"
 #include "image/decoder.h"
 #include "image/tiff_layout.h"
@@ -141,8 +142,10 @@ static int tiff_fail(const struct tiff_source *s, struct strbuf *why)
     return tiff_no_memory(s->reason) ? FAILURE_MACHINE : FAILURE_DATA;
 }
 
-/* NULL with a reason. No allocation of libtiff's own gets more than `allowed`. */
-static TIFF *tiff_start(struct tiff_source *s, size_t allowed, struct strbuf *why)
+/* *t, which is due to be closed only if this returns 0; else a reason. No allocation of
+ * libtiff's own gets more than `allowed`. */
+static int tiff_start(struct tiff_source *s, size_t allowed, TIFF **open,
+                      struct strbuf *why)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     TIFFOpenOptions *o;
@@ -150,28 +153,32 @@ static TIFF *tiff_start(struct tiff_source *s, size_t allowed, struct strbuf *wh
 
     pthread_once(&once, tiff_silence);
     o = TIFFOpenOptionsAlloc();
+    if (!o)
+        die("out of memory: no decoder of TIFF");
     TIFFOpenOptionsSetErrorHandlerExtR(o, tiff_on_error, s);
     TIFFOpenOptionsSetWarningHandlerExtR(o, tiff_on_warning, s);
     TIFFOpenOptionsSetMaxSingleMemAlloc(o, (tmsize_t)allowed);
     t = TIFFClientOpenExt("TIFF", "rm", s, tiff_on_read, tiff_on_write, tiff_on_seek,
                           tiff_on_close, tiff_on_size, NULL, NULL, o);
     TIFFOpenOptionsFree(o);
+    *open = t;
     if (t && !*s->reason)
-        return t;
+        return 0;
     if (t)
         TIFFClose(t);
-    tiff_fail(s, why);
-    return NULL;
+    return tiff_fail(s, why);
 }
 
 static int tiff_open(const struct decoder_file *f, int *w, int *h, struct strbuf *why)
 {
     struct tiff_source s = {.data = f->data, .len = f->len};
-    TIFF *t = tiff_start(&s, 16 * f->len + (1 << 16), why);
-    int rc = t ? tiff_size(t, w, h, why) : -1;
+    TIFF *t;
+    int rc = tiff_start(&s, 16 * f->len + (1 << 16), &t, why);
 
-    if (t)
-        TIFFClose(t);
+    if (rc < 0)
+        return rc;
+    rc = tiff_size(t, w, h, why);
+    TIFFClose(t);
     return rc;
 }
 
@@ -297,14 +304,16 @@ static int tiff_weave(TIFF *t, struct tiff_source *s, const struct image_part *p
             rc = tiff_fail(s, why);
         else
             rc = tiff_layout_bands(&l, t, 1, why);
-        if (rc == 0 && c > 0 && (l.w != w || l.h != h)) {
+        if (rc < 0)
+            break;
+        if (c > 0 && (l.w != w || l.h != h)) {
             strbuf_addf(why, "page %d has %d x %d pixels, and page 1 %d x %d", c + 1, l.w,
                         l.h, w, h);
             rc = FAILURE_DATA;
         }
         w = l.w;
         h = l.h;
-        rc = rc == 0 ? tiff_page(t, s, &l, part, &page, why) : rc;
+        rc = rc < 0 ? rc : tiff_page(t, s, &l, part, &page, why);
         for (size_t i = 0, n = (size_t)part->w * (size_t)part->h; i < n && rc == 0; i++)
             img->pixel[i * (size_t)channels + (size_t)c] = page.pixel[i];
     }
@@ -337,16 +346,15 @@ static int tiff_bands(const struct decoder_file *f, const struct image_part *par
                       int channels, struct image *img, struct strbuf *why)
 {
     struct tiff_source s = {.data = f->data, .len = f->len};
-    int w, h, rc = -1;
+    int w, h, rc = tiff_open(f, &w, &h, why);
     TIFF *t;
 
-    if (tiff_open(f, &w, &h, why) < 0)
-        return -1;
-    t = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * f->len, why);
-    if (t) {
-        rc = tiff_part(t, &s, part, channels, img, why);
-        TIFFClose(t);
-    }
+    if (rc == 0)
+        rc = tiff_start(&s, 8 * tiff_block_limit(w, h) + 16 * f->len, &t, why);
+    if (rc < 0)
+        return rc;
+    rc = tiff_part(t, &s, part, channels, img, why);
+    TIFFClose(t);
     return rc;
 }
 

@@ -417,8 +417,9 @@ int transform_file(struct transformer *m, const struct transform *t,
     double from = stage_begin(m->times);
     int w, h, rc;
 
-    if (image_decoder_open(m->decoder, data, len, &w, &h, why) < 0)
-        return -1;
+    rc = image_decoder_open(m->decoder, data, len, &w, &h, why);
+    if (rc < 0)
+        return rc;
     m->w = w;
     m->h = h;
     image_decoder_channels(m->decoder, transform_channels(t));

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
+#include "dataset/read.h"
 #include "image/encode.h"
 
 enum { QUALITY = 90 }; /* of JPEGs that are encoded anew, if none is asked for */
@@ -94,7 +96,7 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
     take(&item->label_map, data, len);
 }
 
-/* Decodes, resizes and encodes what was read. -1 with the reason. */
+/* Decodes, resizes and encodes what was read. A failure of base/failure.h and a reason. */
 static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                        struct pack_item *item, struct strbuf *why)
 {
@@ -104,16 +106,16 @@ static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
     uint8_t *rgb, *small;
     int w, h, rc;
 
-    if (image_decoder_open(m->decoder, item->image.data, item->image.len, &w, &h, why) <
-        0)
-        return -1;
-    if (item->label_map.len && (label_read(&e->label, item->label_map.data,
-                                           item->label_map.len, &how->limits, why) < 0))
-        return -1;
+    rc = image_decoder_open(m->decoder, item->image.data, item->image.len, &w, &h, why);
+    if (rc == 0 && item->label_map.len)
+        rc = label_read(&e->label, item->label_map.data, item->label_map.len,
+                        &how->limits, why);
+    if (rc < 0)
+        return rc;
     if (item->label_map.len && (e->label.w != w || e->label.h != h)) {
         strbuf_addf(why, "it has %d x %d pixels, and its label map %d x %d", w, h,
                     e->label.w, e->label.h);
-        return -1;
+        return FAILURE_DATA;
     }
     fit(how->size, &w, &h);
     t = transform_for_segmentation(w, h);
@@ -139,16 +141,16 @@ static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
 {
     int64_t limit = image_limits_or_default(&how->limits).max_bytes;
     const char *ending;
+    int rc = dataset_read(d, i, limit, &item->image, why);
 
-    if (dataset_read(d, i, limit, &item->image, why) < 0)
-        return -1;
-    if (dataset_has_labels(d) &&
-        dataset_read_label(d, i, limit, &item->label_map, why) < 0)
-        return -1;
+    if (rc == 0 && dataset_has_labels(d))
+        rc = dataset_read_label(d, i, limit, &item->label_map, why);
+    if (rc < 0)
+        return rc;
     ending = image_extension_of(item->image.data, item->image.len);
     if (!ending) {
         strbuf_addstr(why, "no image of a known format");
-        return -1;
+        return FAILURE_DATA;
     }
     item->sample.ending = ending;
     if (item->label_map.len) {
@@ -164,12 +166,19 @@ static int read_item(struct pack_encoder *e, const struct pack_encoding *how,
 void pack_encode(struct pack_encoder *e, const struct pack_encoding *how,
                  const struct dataset *d, int64_t i, struct pack_item *item)
 {
+    struct dataset_retry again = {.pause = DATASET_RETRY_PAUSE};
     struct strbuf why = STRBUF_INIT;
     struct pack_sample *s = &item->sample;
+    int rc;
 
-    *s = (struct pack_sample){.number = i, .label = -1};
-    item->image.len = item->label_map.len = 0;
-    if (read_item(e, how, d, i, item, &why) < 0) {
+    do {
+        strbuf_reset(&why);
+        *s = (struct pack_sample){.number = i, .label = -1};
+        item->image.len = item->label_map.len = 0;
+        rc = read_item(e, how, d, i, item, &why);
+    } while (dataset_try_again(&again, rc));
+    item->machine = rc == FAILURE_MACHINE;
+    if (rc < 0) {
         item->fault = strbuf_detach(&why);
         return;
     }

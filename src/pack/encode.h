@@ -29,7 +29,8 @@ void pack_encoder_release(struct pack_encoder *e);
 struct pack_item {
     struct pack_sample sample;
     struct dataset_bytes image, label_map;
-    char *fault; /* why it cannot be read; NULL: it can */
+    char *fault;  /* why it cannot be read; NULL: it can */
+    bool machine; /* and that is no fault of the file */
 };
 
 void pack_item_release(struct pack_item *item);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "dataset/read.h"
 
 enum { BLOCK = 16 }; /* samples in memory for each thread */
 
@@ -72,6 +73,9 @@ static void drop_item(const struct packer *p, struct pack_item *item)
     struct strbuf name = STRBUF_INIT;
 
     dataset_describe(p->d, item->sample.number, &name);
+    if (item->machine)
+        die("cannot read '%s': %s (tried %d times; the file need not be damaged)",
+            name.buf, item->fault, 1 + DATASET_RETRIES);
     if (p->o->fail)
         die("'%s': %s", name.buf, item->fault);
     log_warning("'%s' is left out: %s", name.buf, item->fault);
