@@ -1,9 +1,11 @@
 /* See hdf5_library.h. One read at a time: the library is not safe for threads. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "dataset/hdf5_library.h"
 #include "dataset/pairs.h"
 #include "dataset/samples.h"
@@ -18,7 +20,8 @@ struct rows {
 
 struct hdf5 {
     const struct hdf5_library *lib;
-    hdf5_id file;
+    char *path;
+    hdf5_id file; /* below 0: after a failure; it is opened again */
     struct rows images, label_maps, labels;
 };
 
@@ -72,11 +75,11 @@ static hdf5_size file_size(const char *path)
     return stat(path, &st) == 0 ? (hdf5_size)st.st_size : 0;
 }
 
-static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
+static int hdf5_start(struct hdf5 *f, struct strbuf *why)
 {
     hdf5_size n;
 
-    f->file = f->lib->Fopen(path, HDF5_READ_ONLY, 0);
+    f->file = f->lib->Fopen(f->path, HDF5_READ_ONLY, 0);
     if (f->file < 0) {
         strbuf_addstr(why, "it is no HDF5 file that can be read");
         return -1;
@@ -90,7 +93,7 @@ static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
         return -1;
     }
     n = f->images.dims[0];
-    if (n > file_size(path)) {
+    if (n > file_size(f->path)) {
         strbuf_addf(why, "'images' has %llu rows, more than the file has bytes", n);
         return -1;
     }
@@ -106,13 +109,22 @@ static int hdf5_start(struct hdf5 *f, const char *path, struct strbuf *why)
 
 static void hdf5_stop(struct hdf5 *f)
 {
-    const hdf5_id data[] = {f->images.id, f->labels.id, f->label_maps.id};
+    struct rows *data[] = {&f->images, &f->labels, &f->label_maps};
 
-    for (int i = 0; i < 3; i++)
-        if (data[i] >= 0)
-            (void)f->lib->Dclose(data[i]);
+    for (int i = 0; i < 3; i++) {
+        if (data[i]->id >= 0)
+            (void)f->lib->Dclose(data[i]->id);
+        data[i]->id = -1;
+    }
     if (f->file >= 0)
         (void)f->lib->Fclose(f->file);
+    f->file = -1;
+}
+
+static void hdf5_free(struct hdf5 *f)
+{
+    hdf5_stop(f);
+    free(f->path);
     free(f);
 }
 
@@ -120,7 +132,7 @@ static void hdf5_stop(struct hdf5 *f)
 static void hdf5_close(void *file)
 {
     pthread_mutex_lock(&hdf5_lock);
-    hdf5_stop(file);
+    hdf5_free(file);
     pthread_mutex_unlock(&hdf5_lock);
 }
 
@@ -134,19 +146,21 @@ static void *hdf5_open(const char *path, struct strbuf *why)
         return NULL;
     f = xcalloc(1, sizeof(*f));
     f->lib = lib;
+    f->path = xstrdup(path);
     f->images.id = f->labels.id = f->label_maps.id = f->file = -1;
     pthread_mutex_lock(&hdf5_lock);
-    if (hdf5_start(f, path, why) < 0) {
-        hdf5_stop(f);
+    if (hdf5_start(f, why) < 0) {
+        hdf5_free(f);
         f = NULL;
     }
     pthread_mutex_unlock(&hdf5_lock);
     return f;
 }
 
-/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. */
+/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. A failure and a
+ * reason: why a read or an allocation failed, the library leaves in errno. */
 static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
-                     void *to)
+                     void *to, struct strbuf *why)
 {
     const struct hdf5_library *lib = f->lib;
     hdf5_size start[4] = {i}, count[4] = {1, r->dims[1], r->dims[2], r->dims[3]};
@@ -154,11 +168,17 @@ static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf
     hdf5_id memory = lib->Screate_simple(r->rank, count, NULL);
     int rc = lib->Sselect_hyperslab(space, HDF5_SELECT_SET, start, NULL, count, NULL);
 
+    errno = 0;
     if (rc >= 0)
         rc = lib->Dread(r->id, type, memory, space, 0, to);
+    if (rc < 0) {
+        rc = failure_of_library(FAILURE_DATA, why);
+        strbuf_addf(why, "%srow %llu cannot be read", why->len ? ": " : "",
+                    (unsigned long long)i);
+    }
     (void)lib->Sclose(space);
     (void)lib->Sclose(memory);
-    return rc < 0 ? -1 : 0;
+    return rc < 0 ? rc : 0;
 }
 
 static int too_long(uint64_t len, int64_t limit, struct strbuf *why)
@@ -178,12 +198,10 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     hdf5_size one = 1;
     struct hdf5_bytes got = {0};
     hdf5_id type = lib->Tvlen_create(*lib->uint8);
-    int rc = rows_read(f, r, i, type, &got);
+    int rc = rows_read(f, r, i, type, &got, why);
 
-    if (rc < 0)
-        strbuf_addf(why, "row %llu cannot be read", (unsigned long long)i);
-    else if (too_long(got.len, limit, why) < 0)
-        rc = -1;
+    if (rc == 0)
+        rc = too_long(got.len, limit, why);
     if (rc == 0) {
         dataset_bytes_room(out, got.len);
         out->len = got.len;
@@ -221,22 +239,25 @@ static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
     head = snprintf((char *)out->data, 40, "P%d %llu %llu 255\n", channels == 3 ? 6 : 5,
                     (unsigned long long)w, (unsigned long long)h);
     out->len = (size_t)head + n;
-    if (rows_read(f, r, i, *f->lib->uint8, out->data + head) == 0)
-        return 0;
-    strbuf_addf(why, "row %llu cannot be read", (unsigned long long)i);
-    return -1;
+    return rows_read(f, r, i, *f->lib->uint8, out->data + head, why);
 }
 
-/* Without the lock. */
+/* Without the lock. What a disk did not give the library may keep as zeros, and return as
+ * what it has read: after such a failure the file is opened anew. */
 static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why)
 {
-    const struct hdf5 *f = file;
+    struct hdf5 *f = file;
     const struct rows *r = label_map ? &f->label_maps : &f->images;
-    int rc;
+    int rc = 0;
 
     pthread_mutex_lock(&hdf5_lock);
-    rc = (r->files ? read_file : read_pixels)(f, r, at->image.at, limit, out, why);
+    if (f->file < 0 && hdf5_start(f, why) < 0)
+        rc = FAILURE_MACHINE;
+    if (rc == 0)
+        rc = (r->files ? read_file : read_pixels)(f, r, at->image.at, limit, out, why);
+    if (rc == FAILURE_MACHINE)
+        hdf5_stop(f);
     pthread_mutex_unlock(&hdf5_lock);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure.h"
 #include "base/file.h"
 #include "dataset/lmdb_check.h"
 #include "dataset/lmdb_library.h"
@@ -71,7 +72,31 @@ static void *lmdb_open(const char *path, struct strbuf *why)
     return NULL;
 }
 
-/* The value of a key, good until the transaction ends; -1 and a reason. */
+/* A failure of base/failure.h: what liblmdb says of the file is one of the file; all else,
+ * errors of the system among it, is the machine's. */
+static int lmdb_failure(int rc)
+{
+    static const int of_file[] = {MDB_NOTFOUND,    MDB_PAGE_NOTFOUND,    MDB_CORRUPTED,
+                                  MDB_INVALID,     MDB_VERSION_MISMATCH, MDB_INCOMPATIBLE,
+                                  MDB_CURSOR_FULL, MDB_BAD_VALSIZE};
+
+    for (size_t i = 0; i < sizeof(of_file) / sizeof(of_file[0]); i++)
+        if (rc == of_file[i])
+            return FAILURE_DATA;
+    return FAILURE_MACHINE;
+}
+
+static int lmdb_begin(const struct lmdb *f, MDB_txn **txn, struct strbuf *why)
+{
+    int rc = f->lib->txn_begin(f->env, NULL, MDB_RDONLY, txn);
+
+    if (rc == 0)
+        return 0;
+    strbuf_addf(why, "%s", f->lib->strerror(rc));
+    return lmdb_failure(rc);
+}
+
+/* The value of a key, good until the transaction ends; or a failure and a reason. */
 static int lmdb_get(const struct lmdb *f, MDB_txn *txn, const char *name, MDB_val *value,
                     struct strbuf *why)
 {
@@ -81,7 +106,7 @@ static int lmdb_get(const struct lmdb *f, MDB_txn *txn, const char *name, MDB_va
     if (rc == 0)
         return 0;
     strbuf_addf(why, "'%s': %s", name, f->lib->strerror(rc));
-    return -1;
+    return lmdb_failure(rc);
 }
 
 /* A decimal number of at most nine digits; -1: it is none. */
@@ -105,28 +130,35 @@ static void lmdb_key(char key[32], const char *kind, uint64_t i)
     snprintf(key, 32, "%s-%09llu", kind, (unsigned long long)i + 1);
 }
 
-/* Sample i. What is not there is damaged, and found so when it is read. */
-static void lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint64_t i)
+/* Sample i. What is not there is damaged, and found so when it is read. FAILURE_MACHINE and
+ * a reason: nothing can be told of it now. */
+static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint64_t i,
+                    struct strbuf *why)
 {
-    struct strbuf unused = STRBUF_INIT;
     MDB_val value;
     char key[32];
     struct sample *to;
+    int rc;
 
     lmdb_key(key, "image", i);
     to = samples_add(s, key);
     to->image.at = to->label_map.at = i;
     to->label = SAMPLE_DAMAGED;
-    if (lmdb_get(f, txn, key, &value, &unused) == 0) {
+    rc = lmdb_get(f, txn, key, &value, why);
+    if (rc == 0) {
         to->image.len = value.mv_size;
         to->label = -1;
+        lmdb_key(key, "label", i);
+        rc = to->image.len ? lmdb_get(f, txn, key, &value, why) : 0;
     }
-    lmdb_key(key, "label", i);
-    if (to->image.len && lmdb_get(f, txn, key, &value, &unused) == 0) {
+    if (rc == 0 && to->image.len) {
         to->label_map.len = value.mv_size;
         to->label = lmdb_number(&value);
     }
-    strbuf_release(&unused);
+    if (rc == FAILURE_MACHINE)
+        return rc;
+    strbuf_reset(why);
+    return 0;
 }
 
 static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
@@ -134,13 +166,11 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     struct lmdb *f = file;
     MDB_txn *txn;
     MDB_val value;
-    int rc = f->lib->txn_begin(f->env, NULL, MDB_RDONLY, &txn);
+    int rc = lmdb_begin(f, &txn, why);
     int32_t n = -1;
 
-    if (rc) {
-        strbuf_addf(why, "%s", f->lib->strerror(rc));
-        return -1;
-    }
+    if (rc < 0)
+        return rc;
     rc = lmdb_get(f, txn, "num-samples", &value, why);
     if (rc == 0 && (n = lmdb_number(&value)) < 0)
         strbuf_addstr(why, "'num-samples' is no number");
@@ -149,10 +179,10 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
                     (unsigned long long)f->entries);
         n = -1;
     }
-    for (int32_t i = 0; i < n; i++)
-        lmdb_add(f, txn, s, (uint64_t)i);
+    for (int32_t i = 0; i < n && rc == 0; i++)
+        rc = lmdb_add(f, txn, s, (uint64_t)i, why);
     f->lib->txn_abort(txn);
-    return n < 0 ? -1 : 0;
+    return n < 0 && rc == 0 ? FAILURE_DATA : rc;
 }
 
 static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_t limit,
@@ -162,18 +192,16 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
     MDB_txn *txn;
     MDB_val value;
     char key[32];
-    int rc = f->lib->txn_begin(f->env, NULL, MDB_RDONLY, &txn);
+    int rc = lmdb_begin(f, &txn, why);
 
-    if (rc) {
-        strbuf_addf(why, "%s", f->lib->strerror(rc));
-        return -1;
-    }
+    if (rc < 0)
+        return rc;
     lmdb_key(key, label_map ? "label" : "image", at->image.at);
     rc = lmdb_get(f, txn, key, &value, why);
     if (rc == 0 && value.mv_size > (uint64_t)limit) {
         strbuf_addf(why, "%zu bytes, more than the limit of %lld", value.mv_size,
                     (long long)limit);
-        rc = -1;
+        rc = FAILURE_DATA;
     } else if (rc == 0) {
         dataset_bytes_room(out, value.mv_size);
         out->len = value.mv_size;

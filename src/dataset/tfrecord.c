@@ -6,6 +6,7 @@
  *
  * The example is taken apart by protobuf-c.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,13 +94,16 @@ static const ProtobufCBinaryData *bytes_of(const Trainc__Example *e,
     return &f->bytes_list->value[0];
 }
 
-static Trainc__Example *example_of(const struct dataset_bytes *b, struct strbuf *why)
+/* *e, for free_unpacked(); or a failure and a reason. */
+static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
+                      struct strbuf *why)
 {
-    Trainc__Example *e = trainc__example__unpack(NULL, b->len, b->data);
-
-    if (!e)
-        strbuf_addstr(why, "the record is no tf.train.Example");
-    return e;
+    errno = 0;
+    *e = trainc__example__unpack(NULL, b->len, b->data);
+    if (*e)
+        return 0;
+    strbuf_addstr(why, "the record is no tf.train.Example");
+    return failure_of_library(FAILURE_DATA, why);
 }
 
 static void fill(struct sample *to, const Trainc__Example *e)
@@ -129,14 +133,14 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
     struct sample *to;
     int rc = record_at(f, at, bytes, why);
 
+    if (rc == 0)
+        rc = example_of(bytes, &e, why);
     if (rc == FAILURE_MACHINE)
         return rc;
     snprintf(name, sizeof(name), "byte %" PRIu64, at);
     to = samples_add(s, name);
     to->image.at = to->label_map.at = at;
     to->label = SAMPLE_DAMAGED;
-    if (rc == 0)
-        e = example_of(bytes, why);
     if (e)
         fill(to, e);
     if (e)
@@ -179,11 +183,10 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
         return -1;
     }
     rc = record_at(file, at->image.at, out, why);
+    if (rc == 0)
+        rc = example_of(out, &e, why);
     if (rc < 0)
         return rc;
-    e = example_of(out, why);
-    if (!e)
-        return -1;
     part = bytes_of(e, label_map ? label_map_names : image_names);
     if (part && part->len <= out->len) {
         memcpy(out->data, part->data, part->len);

@@ -4,11 +4,13 @@
  * C library's.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "dataset/lmdb_library.h"
 #include "tests/child.h"
 #include "tests/dataset/golden_containers.h"
 #include "tests/dataset/open_storage.h"
@@ -16,7 +18,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-static int reads, failing = -1; /* the number of the read that fails; -1: none */
+static atomic_int reads, failing = -1; /* the number of the read that fails; -1: none */
 
 ssize_t pread(int fd, void *to, size_t len, off_t at)
 {
@@ -92,10 +94,140 @@ static void a_list_is_not_made_of_it(void **state)
     }
 }
 
+/* libhdf5 keeps what it has read: only its first read of a sample is one of the disk. */
+static void a_row_is_read_again(void **state)
+{
+    static const char *const folders[] = {"hdf5", "hdf5_pixels"};
+
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        char *dir = golden_copy(folders[f]);
+        struct dataset_source s = pack_source(dir, false);
+        struct dataset *d = dataset_open("hdf5", &s);
+        struct dataset_bytes bytes = {0};
+        struct strbuf why = STRBUF_INIT;
+
+        reads = failing = 0;
+        assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why), FAILURE_MACHINE);
+        assert_non_null(strstr(why.buf, strerror(EIO)));
+        failing = -1;
+        golden_expect_image(d, 1);
+        dataset_bytes_release(&bytes);
+        strbuf_release(&why);
+        dataset_close(d);
+        remove_temp_dir(dir);
+    }
+}
+
+static int gets, get_failing = -1, get_code; /* as reads, failing and errno */
+static int (*library_get)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
+
+static int get_or_fail(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data)
+{
+    return gets++ == get_failing ? get_code : library_get(txn, dbi, key, data);
+}
+
+static int begin_fails(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **txn)
+{
+    (void)env;
+    (void)parent;
+    (void)flags;
+    (void)txn;
+    return ENOMEM;
+}
+
+static const struct {
+    int code, failure;
+} codes[] = {
+    {EIO, FAILURE_MACHINE},           {ENOMEM, FAILURE_MACHINE},
+    {EACCES, FAILURE_MACHINE},        {MDB_MAP_FULL, FAILURE_MACHINE},
+    {MDB_MAP_RESIZED, FAILURE_MACHINE}, {MDB_BAD_TXN, FAILURE_MACHINE},
+    {MDB_NOTFOUND, FAILURE_DATA},     {MDB_CORRUPTED, FAILURE_DATA},
+    {MDB_PAGE_NOTFOUND, FAILURE_DATA},
+};
+enum { CODES = sizeof(codes) / sizeof(codes[0]) };
+
+static void open_lmdb(void *arg)
+{
+    gets = 0;
+    dataset_close(dataset_open("lmdb", arg));
+}
+
+/* liblmdb maps its file: what can fail is told by its codes. */
+static void not_all_of_lmdb_is_damage(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    struct lmdb_library *lib = (struct lmdb_library *)(uintptr_t)lmdb_library(&why);
+    int (*begin)(MDB_env *, MDB_txn *, unsigned, MDB_txn **) = lib->txn_begin;
+    char *dir = golden_copy("lmdb");
+    struct dataset_source s = pack_source(dir, false);
+    struct dataset_bytes bytes = {0};
+    struct dataset *d;
+
+    (void)state;
+    library_get = lib->get;
+    lib->get = get_or_fail;
+    for (int i = 0; i < CODES; i++) {
+        get_code = codes[i].code;
+        for (get_failing = 0; get_failing <= 2 * GOLDEN_N; get_failing++)
+            if (codes[i].failure == FAILURE_MACHINE || get_failing == 0)
+                check_dies(open_lmdb, &s, lib->strerror(get_code));
+        get_failing = 1; /* the first image */
+        if (codes[i].failure == FAILURE_DATA)
+            open_lmdb(&s);
+    }
+    get_failing = -1;
+    d = dataset_open("lmdb", &s);
+    for (int i = 0; i < CODES; i++) {
+        gets = get_failing = 0;
+        get_code = codes[i].code;
+        assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why), codes[i].failure);
+        assert_non_null(strstr(why.buf, lib->strerror(get_code)));
+        strbuf_reset(&why);
+        get_failing = -1;
+        golden_expect_image(d, 1);
+    }
+    lib->txn_begin = begin_fails;
+    assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why), FAILURE_MACHINE);
+    lib->txn_begin = begin;
+    lib->get = library_get;
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    remove_temp_dir(dir);
+}
+
+/* Nor is a sample left out of what is packed. */
+static void a_pack_reads_again(void **state)
+{
+    char *dir = golden_copy("recordio"), *out = make_temp_dir();
+    struct dataset_source s = pack_source(dir, false), packed = pack_source(out, false);
+    struct dataset *d = dataset_open("recordio", &s);
+    struct pack_result made;
+
+    (void)state;
+    reads = 0;
+    failing = 3;
+    made = pack_to("tar", d, out, 0, NULL);
+    failing = -1;
+    assert_int_equal(made.samples, GOLDEN_N);
+    assert_int_equal(made.left_out, 0);
+    dataset_close(d);
+    d = dataset_open("tar", &packed);
+    for (int i = 0; i < GOLDEN_N; i++)
+        golden_expect_image(d, i);
+    dataset_close(d);
+    remove_temp_dir(dir);
+    remove_temp_dir(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_is_read_again),
+        cmocka_unit_test(a_row_is_read_again),
+        cmocka_unit_test(not_all_of_lmdb_is_damage),
+        cmocka_unit_test(a_pack_reads_again),
         cmocka_unit_test(a_list_is_not_made_of_it),
     };
 
