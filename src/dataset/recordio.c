@@ -237,6 +237,20 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
     return 0;
 }
 
+/* Of samples [first, n) no label map can be found: what is at byte `at` is damaged, and
+ * found so when it is read. */
+static void lose_label_maps(const struct recordio *f, struct samples *s, int64_t first,
+                            uint64_t at)
+{
+    log_warning("'%s': a damaged record at byte %llu: the label maps of %lld samples are "
+                "lost",
+                f->labels->path, (unsigned long long)at, (long long)(s->base.n - first));
+    for (int64_t i = first; i < s->base.n; i++) {
+        s->sample[i].label_map.at = at;
+        s->sample[i].label = SAMPLE_DAMAGED;
+    }
+}
+
 /* The i-th record of SPLIT.labels.rec is the label map of the i-th image. */
 static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                           bool lost, struct strbuf *why)
@@ -244,14 +258,19 @@ static int add_label_maps(const struct recordio *f, struct samples *s, int64_t f
     uint64_t at = 0, next, len;
 
     for (int64_t i = first; i < s->base.n; i++, at = next) {
-        if (record_length(f->labels, at, &len, &next, why) < 0) {
-            strbuf_addf(why, " in '%s'", f->labels->path);
-            return -1;
+        int rc = record_length(f->labels, at, &len, &next, why);
+
+        if (rc == FAILURE_MACHINE)
+            return rc;
+        strbuf_reset(why);
+        if (rc < 0) {
+            lose_label_maps(f, s, i, at);
+            return 0;
         }
         len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
         s->sample[i].label_map = (struct sample_part){.at = at, .len = len};
     }
-    if (lost || at == f->labels->size)
+    if (lost || at >= f->labels->size) /* the last one may be cut off */
         return 0;
     strbuf_addf(why, "'%s' has more records than there are images", f->labels->path);
     return -1;
@@ -266,7 +285,7 @@ static int recordio_list(void *file, struct samples *s, struct strbuf *why)
 
     if (rc < 0)
         return rc;
-    return f->labels ? add_label_maps(f, s, first, lost, why) : 0;
+    return f->labels && s->label_maps ? add_label_maps(f, s, first, lost, why) : 0;
 }
 
 static int recordio_read(void *file, const struct sample *at, bool label_map,
@@ -304,6 +323,7 @@ const struct container container_recordio = {
     .name = "recordio",
     .ending = ".rec",
     .beside = ".labels.rec",
+    .companion = {".labels.rec", ".idx"},
     .open = recordio_open,
     .list = recordio_list,
     .read = recordio_read,

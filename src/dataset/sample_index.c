@@ -29,20 +29,29 @@ struct index_row {
 
 static const char index_magic[8] = "trncidx2";
 
-/* A map that is not there counts as empty. False: it was written just now. */
-static bool add_map(const struct samples *s, const char *file, time_t now,
-                    struct strbuf *text)
+static void add_stamp(const char *path, const struct stat *st, struct strbuf *text)
 {
-    char *path = samples_map_of(s->type, file);
-    struct stat st = {0};
-    bool is = path && stat(path, &st) == 0;
+    strbuf_addf(text, "%s %lld %lld.%09ld\n", path_basename(path), (long long)st->st_size,
+                (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+}
 
-    if (is)
-        strbuf_addf(text, "%s %lld %lld.%09ld\n", path_basename(path),
-                    (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-                    st.st_mtim.tv_nsec);
-    free(path);
-    return !is || now - st.st_mtim.tv_sec >= YOUNG;
+/* Those of a file, as far as they are there. False: one was written just now. */
+static bool add_companions(const struct samples *s, const char *file, time_t now,
+                           struct strbuf *text)
+{
+    bool good = true;
+    char *path;
+
+    for (int k = 0; good && (path = samples_companion(s->type, file, k)) != NULL; k++) {
+        struct stat st;
+
+        if (stat(path, &st) == 0) {
+            add_stamp(path, &st, text);
+            good = now - st.st_mtim.tv_sec >= YOUNG;
+        }
+        free(path);
+    }
+    return good;
 }
 
 char *sample_index_path(const struct samples *s, const char *dir)
@@ -61,10 +70,8 @@ char *sample_index_path(const struct samples *s, const char *dir)
                now - st.st_mtim.tv_sec >= YOUNG;
         free(inner);
         if (good)
-            strbuf_addf(&text, "%s %lld %lld.%09ld\n", path_basename(s->path[i]),
-                        (long long)st.st_size, (long long)st.st_mtim.tv_sec,
-                        st.st_mtim.tv_nsec);
-        good = good && add_map(s, s->path[i], now, &text);
+            add_stamp(s->path[i], &st, &text);
+        good = good && add_companions(s, s->path[i], now, &text);
     }
     if (good)
         path = xasprintf("%s/.trainc-index-%016" PRIx64, dir,

@@ -1,10 +1,10 @@
 /*
  * Where the samples of containers lie, kept in a file, so that a second start need not
  * read the containers: DATA_PATH/.trainc-index-KEY, KEY a hash of what was asked for and
- * of the containers' names, sizes and times of change. Files that are younger than two
- * seconds may still change within the same tick of their clock, and are indexed in
- * memory alone. A damaged index is made anew, which the log tells; so does it if the
- * folder cannot be written. Private to src/dataset.
+ * of the names, sizes and times of change of the containers and of their companions.
+ * Files that are younger than two seconds may still change within the same tick of their
+ * clock, and are indexed in memory alone. A damaged index is made anew, which the log
+ * tells; so does it if the folder cannot be written. Private to src/dataset.
  */
 #ifndef DATASET_SAMPLE_INDEX_H
 #define DATASET_SAMPLE_INDEX_H

@@ -144,13 +144,13 @@ struct sample *samples_add(struct samples *s, const char *name)
     return at;
 }
 
-char *samples_map_of(const struct container *c, const char *path)
+char *samples_companion(const struct container *c, const char *path, int k)
 {
     size_t n = strlen(path), e = strlen(c->ending);
 
-    if (!c->map || n <= e)
+    if (!c->companion[k] || n <= e)
         return NULL;
-    return xasprintf("%.*s%s", (int)(n - e), path, c->map);
+    return xasprintf("%.*s%s", (int)(n - e), path, c->companion[k]);
 }
 
 bool samples_probe(const struct container *c, const struct dataset_source *s)

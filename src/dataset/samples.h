@@ -43,9 +43,9 @@ struct container {
     bool numbered;      /* files without the ending count, too: train-00000-of-01024 */
     const char *beside; /* ending of companion files, which are no containers of their
                          * own: ".labels.rec"; NULL: there are none */
-    const char *map;    /* a companion file has this in place of the ending; if it
-                         * changes, the index is made again: "_map.txt"; NULL: there is
-                         * none */
+    const char *companion[3]; /* of companion files that list() reads, in place of the
+                               * ending: "_map.txt"; the index is made again if one of
+                               * them changes. NULL ends them */
     /* If it fails: NULL, and a reason without the file's name. */
     void *(*open)(const char *path, struct strbuf *why);
     /* Adds the samples of the open file; -1 and a reason. */
@@ -74,8 +74,9 @@ struct samples {
 /* For list(): a sample of the file that is being listed; name is copied. */
 struct sample *samples_add(struct samples *s, const char *name);
 
-/* PATH/train.zip -> PATH/train_map.txt; a heap string, NULL: there are no such files. */
-char *samples_map_of(const struct container *c, const char *path);
+/* PATH/train.zip -> PATH/train_map.txt, companion k of the file; a heap string. NULL: there
+ * are no such files. */
+char *samples_companion(const struct container *c, const char *path, int k);
 
 /* The members of struct storage. */
 bool samples_probe(const struct container *c, const struct dataset_source *s);

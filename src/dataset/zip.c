@@ -261,7 +261,7 @@ static int zip_list_map(struct raw_file *f, struct samples *s, const struct list
 static int zip_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct raw_file *f = file;
-    char *map = samples_map_of(s->type, f->path);
+    char *map = samples_companion(s->type, f->path, 0);
     struct list_file l = {0};
     int rc;
 
@@ -287,7 +287,7 @@ static int zip_read(void *file, const struct sample *at, bool label_map, int64_t
 const struct container container_zip = {
     .name = "zip",
     .ending = ".zip",
-    .map = "_map.txt",
+    .companion = {"_map.txt"},
     .open = raw_file_open,
     .list = zip_list,
     .read = zip_read,

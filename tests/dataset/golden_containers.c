@@ -86,11 +86,16 @@ static char *golden_file(int i, const char *ending, size_t *len)
 
 void golden_expect_image(const struct dataset *d, int i)
 {
+    golden_expect_image_of(d, i, i);
+}
+
+void golden_expect_image_of(const struct dataset *d, int i, int file)
+{
     uint8_t got[H * W * 3], want[H * W * 3];
     struct dataset_bytes bytes = {0};
     struct strbuf why = STRBUF_INIT;
     size_t len;
-    char *data = golden_file(i, "", &len);
+    char *data = golden_file(file, "", &len);
 
     if (dataset_read(d, i, GOLDEN_LIMIT, &bytes, &why) < 0)
         fail_msg("sample %d: %s", i, why.buf);

@@ -1,6 +1,7 @@
 /* The index of where the samples of containers lie. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,11 +90,89 @@ static void the_index_is_what_is_read(void **state)
     remove_temp_dir(dir);
 }
 
+static void expect_recordio(const char *dir, int first)
+{
+    struct dataset_source s = pack_source(dir, false);
+    struct dataset *d = dataset_open("recordio", &s);
+
+    assert_int_equal(d->n, GOLDEN_N);
+    for (int i = 0; i < GOLDEN_N; i++)
+        golden_expect_image_of(d, i, (first + i) % GOLDEN_N);
+    dataset_close(d);
+}
+
+/* The order of the records is that of their .idx: another one is another list. */
+static void an_index_is_of_the_companions_too(void **state)
+{
+    char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text, *line;
+    struct strbuf turned = STRBUF_INIT;
+
+    (void)state;
+    make_old(dir, "train.rec", 100);
+    make_old(dir, "train.idx", 100);
+    expect_recordio(dir, 0);
+    text = file_read(path, NULL);
+    line = strchr(text, '\n') + 1;
+    strbuf_addf(&turned, "%s%.*s", line, (int)(line - text), text);
+    make_file(dir, "train.idx", turned.buf, turned.len);
+    make_old(dir, "train.idx", 90);
+    expect_recordio(dir, 1);
+    free(text);
+    free(path);
+    strbuf_release(&turned);
+    remove_temp_dir(dir);
+}
+
+/* So is the list of label maps, of which those after damage are lost, and they alone. */
+static void an_index_is_of_the_label_maps_too(void **state)
+{
+    char *from = make_label_maps(), *dir = make_temp_dir();
+    struct dataset_source list = pack_source(from, true), s = pack_source(dir, true);
+    struct dataset *d = dataset_open("list", &list);
+    struct strbuf why = STRBUF_INIT;
+    struct dataset_bytes bytes = {0};
+    char *labels = path_join(dir, "train.labels.rec"), *data;
+    int good = 0;
+    size_t len;
+
+    (void)state;
+    (void)pack_to("recordio", d, dir, 0, NULL);
+    dataset_close(d);
+    make_old(dir, "train.rec", 100);
+    make_old(dir, "train.idx", 100);
+    make_old(dir, "train.labels.rec", 100);
+    dataset_close(dataset_open("recordio", &s));
+    data = file_read(labels, &len);
+    make_file(dir, "train.labels.rec", data, len / 2);
+    make_old(dir, "train.labels.rec", 90);
+    d = dataset_open("recordio", &s);
+    assert_int_equal(d->n, PACK_IMAGES);
+    while (good < PACK_IMAGES &&
+           dataset_read_label(d, good, GOLDEN_LIMIT, &bytes, &why) == 0)
+        good++;
+    assert_in_range(good, PACK_IMAGES / 3, PACK_IMAGES * 2 / 3);
+    for (int i = good; i < PACK_IMAGES; i++) {
+        strbuf_reset(&why);
+        assert_int_equal(dataset_read_label(d, i, GOLDEN_LIMIT, &bytes, &why), -1);
+        assert_non_null(strstr(why.buf, "cut off"));
+        assert_int_equal(dataset_read(d, i, GOLDEN_LIMIT, &bytes, &why), 0);
+    }
+    dataset_close(d);
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    free(data);
+    free(labels);
+    remove_temp_dir(from);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_index_is_kept_and_checked),
         cmocka_unit_test(the_index_is_what_is_read),
+        cmocka_unit_test(an_index_is_of_the_companions_too),
+        cmocka_unit_test(an_index_is_of_the_label_maps_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
