@@ -263,8 +263,9 @@ static const struct cmd_flag pack_flags[] = {
     {"--out", "DIR", "folder for the containers"},
     {"--shard", "N", "samples of a container (10000); 0: all of a split in one"},
     {"--size", "N",
-     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG, "
-     "or as PNG where the source is no JPEG"},
+     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG of "
+     "quality 90 where the source is lossy (JPEG, AVIF, most WebPs), else as PNG; others "
+     "keep their bytes, unless --exif-rotate"},
     {"--quality", "Q", "encode all images as JPEGs of this quality, 1 to 100"},
     {"--decode", NULL, "store pixels (PPM, PGM), not compressed"},
     {"--label-maps", NULL, "the samples have label maps, not classes"},

@@ -141,6 +141,13 @@ static int avif_read(const struct decoder_file *f, const struct image_part *part
     return r == AVIF_RESULT_OK ? 0 : avif_fail(r, why);
 }
 
+/* What is lossless in it is hard to tell, and rare. */
+static bool avif_is_lossy(const struct decoder_file *f)
+{
+    (void)f;
+    return true;
+}
+
 /* Planes of up to 16 bits, and what dav1d keeps of a frame. */
 static size_t avif_memory(const struct decoder_file *f, int w, int h)
 {
@@ -152,6 +159,7 @@ const struct decoder decoder_avif = {
     .name = "AVIF",
     .extension = {".avif"},
     .is = avif_is,
+    .is_lossy = avif_is_lossy,
     .state_new = avif_state_new,
     .state_free = avif_state_free,
     .open = avif_open,

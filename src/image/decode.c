@@ -117,6 +117,14 @@ const char *image_extension_of(const void *data, size_t len)
     return format ? format->extension[0] : NULL;
 }
 
+bool image_is_lossy(const void *data, size_t len)
+{
+    const struct decoder *format = decoder_find(data, len);
+    struct decoder_file f = {data, len, NULL};
+
+    return format && (format->is_lossy ? format->is_lossy(&f) : format->lossy);
+}
+
 bool image_has_extension(const char *path)
 {
     const char *dot = path_extension(path);

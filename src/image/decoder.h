@@ -22,6 +22,8 @@ struct decoder {
     const char *name;         /* "JPEG", for messages */
     const char *extension[8]; /* of file names, in lower case: ".jpg"; NULL ends them */
     bool lossy;               /* always: such a file cannot hold class values */
+    /* Did encoding this file lose something? NULL: as `lossy` says. */
+    bool (*is_lossy)(const struct decoder_file *f);
     bool device;              /* a struct jpeg_device reads it, too */
     bool shrinks;             /* read() can decode at 1/2, 1/4 and 1/8 */
 

@@ -107,6 +107,9 @@ void image_add_extensions(struct strbuf *s);
  * format. */
 const char *image_extension_of(const void *data, size_t len);
 
+/* Has encoding these bytes of an image lost something (JPEG, AVIF, most WebPs)? */
+bool image_is_lossy(const void *data, size_t len);
+
 struct image_decoder;
 
 /* NULL: default limits. */

@@ -310,6 +310,11 @@ static int jp2_read(const struct decoder_file *f, const struct image_part *part,
     return rc;
 }
 
+static bool jp2_is_lossy(const struct decoder_file *f)
+{
+    return jpeg2000_parts_lossy(f->data, f->len);
+}
+
 /* Bytes: 32 bits per sample of four components, in the image and in its tiles. */
 static size_t jp2_memory(const struct decoder_file *f, int w, int h)
 {
@@ -321,6 +326,7 @@ const struct decoder decoder_jpeg2000 = {
     .name = "JPEG 2000",
     .extension = {".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"},
     .is = jp2_is,
+    .is_lossy = jp2_is_lossy,
     .open = jp2_open,
     .memory = jp2_memory,
     .read = jp2_read,

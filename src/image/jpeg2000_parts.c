@@ -6,17 +6,20 @@
 enum {
     MARK_START = 0xff4f,
     MARK_SIZE = 0xff51,
+    MARK_CODING = 0xff52, /* COD */
     MARK_PART = 0xff90,
     MARK_END = 0xffd9,
     BOX_STREAM = 0x6a703263, /* "jp2c" */
     MOST_TILES = 65535,      /* of a codestream */
     PART_HEAD = 12,
+    WAVELET = 13,  /* byte of COD: 0 is the one that rounds */
     SIZE_HEAD = 38 /* SIZ, up to the size and the place of tiles */
 };
 
 struct codestream {
     const uint8_t *d;
     size_t at, len;
+    bool lossy;
     uint64_t tiles, seen; /* how many there are; of how many a part was met */
     uint8_t met[MOST_TILES / 8 + 1];
 };
@@ -99,6 +102,8 @@ static int main_header(struct codestream *s, struct strbuf *why)
             return cut_off(why);
         if (mark == MARK_SIZE && n >= SIZE_HEAD)
             count_tiles(s, s->d + s->at);
+        if (mark == MARK_CODING && n > WAVELET)
+            s->lossy = s->d[s->at + WAVELET] == 0;
         s->at += n;
     }
 }
@@ -129,12 +134,30 @@ static int tile_part(struct codestream *s, struct strbuf *why)
     return 0;
 }
 
+static int begin(struct codestream *s, struct strbuf *why)
+{
+    bool boxes = s->len < 2 || number(s->d, 2) != MARK_START;
+
+    if (boxes && find_stream(s->d, s->len, s, why) < 0)
+        return -1;
+    return main_header(s, why);
+}
+
+bool jpeg2000_parts_lossy(const uint8_t *d, size_t len)
+{
+    struct codestream s = {.d = d, .len = len};
+    struct strbuf unused = STRBUF_INIT;
+    int rc = begin(&s, &unused);
+
+    strbuf_release(&unused);
+    return rc == 0 && s.lossy;
+}
+
 int jpeg2000_parts_check(const uint8_t *d, size_t len, struct strbuf *why)
 {
     struct codestream s = {.d = d, .len = len};
-    bool boxes = len < 2 || number(d, 2) != MARK_START;
 
-    if ((boxes && find_stream(d, len, &s, why) < 0) || main_header(&s, why) < 0)
+    if (begin(&s, why) < 0)
         return -1;
     for (;;) {
         uint64_t mark;

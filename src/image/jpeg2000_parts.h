@@ -8,6 +8,7 @@
 #ifndef IMAGE_JPEG2000_PARTS_H
 #define IMAGE_JPEG2000_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,8 @@
 
 /* -1 and a reason: the file ends before the codestream does, or a tile has no part. */
 int jpeg2000_parts_check(const uint8_t *d, size_t len, struct strbuf *why);
+
+/* Does its wavelet round (the main header's COD has the one of 9 and 7 taps)? */
+bool jpeg2000_parts_lossy(const uint8_t *d, size_t len);
 
 #endif

@@ -364,6 +364,21 @@ static int tiff_read(const struct decoder_file *f, const struct image_part *part
     return tiff_bands(f, part, IMAGE_RGB, img, why);
 }
 
+static bool tiff_is_lossy(const struct decoder_file *f)
+{
+    struct tiff_source s = {.data = f->data, .len = f->len};
+    struct strbuf unused = STRBUF_INIT;
+    uint16_t how = COMPRESSION_NONE;
+    TIFF *t;
+
+    if (tiff_start(&s, 16 * f->len + (1 << 16), &t, &unused) == 0) {
+        (void)TIFFGetField(t, TIFFTAG_COMPRESSION, &how);
+        TIFFClose(t);
+    }
+    strbuf_release(&unused);
+    return how == COMPRESSION_JPEG || how == COMPRESSION_OJPEG;
+}
+
 /* Bytes: a block may be the whole image, in four planes; its pixels come on top. */
 static size_t tiff_memory(const struct decoder_file *f, int w, int h)
 {
@@ -382,6 +397,7 @@ const struct decoder decoder_tiff = {
     .name = "TIFF",
     .extension = {".tif", ".tiff"},
     .is = tiff_is,
+    .is_lossy = tiff_is_lossy,
     .open = tiff_open,
     .exif = tiff_exif,
     .memory = tiff_memory,

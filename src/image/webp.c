@@ -153,6 +153,25 @@ static int webp_read(const struct decoder_file *file, const struct image_part *p
     return rc;
 }
 
+/* By the first frame: one is "VP8L" or lossy. */
+static bool webp_is_lossy(const struct decoder_file *file)
+{
+    WebPData all = {file->data, file->len};
+    WebPDemuxer *demux = WebPDemux(&all);
+    WebPBitstreamFeatures f = {0};
+    WebPIterator frame;
+    bool is = false;
+
+    if (demux && WebPDemuxGetFrame(demux, 1, &frame)) {
+        is = WebPGetFeatures(frame.fragment.bytes, frame.fragment.size, &f) ==
+                 VP8_STATUS_OK &&
+             f.format == 1;
+        WebPDemuxReleaseIterator(&frame);
+    }
+    WebPDemuxDelete(demux);
+    return is;
+}
+
 /* Lossless files are decoded to 32 bits per pixel, and as RGB. */
 static size_t webp_memory(const struct decoder_file *f, int w, int h)
 {
@@ -185,6 +204,7 @@ const struct decoder decoder_webp = {
     .name = "WebP",
     .extension = {".webp"},
     .is = webp_is,
+    .is_lossy = webp_is_lossy,
     .open = webp_open,
     .exif = webp_exif,
     .memory = webp_memory,

@@ -8,8 +8,6 @@
 #include "dataset/read.h"
 #include "image/encode.h"
 
-enum { QUALITY = 90 }; /* of JPEGs that are encoded anew, if none is asked for */
-
 void pack_encoder_init(struct pack_encoder *e, const struct image_limits *limits)
 {
     memset(e, 0, sizeof(*e));
@@ -30,16 +28,18 @@ void pack_item_release(struct pack_item *item)
     item->fault = NULL;
 }
 
-/* If the shorter side is longer than `size`, makes it `size` and scales the other. */
-static void fit(int size, int *w, int *h)
+/* If the shorter side is longer than `size`, makes it `size` and scales the other; else
+ * false. */
+static bool fit(int size, int *w, int *h)
 {
     int side = *w < *h ? *w : *h, other = *w < *h ? *h : *w;
     int64_t fitted = (int64_t)size * other / side;
 
     if (size == 0 || side <= size)
-        return;
+        return false;
     *(*w < *h ? w : h) = size;
     *(*w < *h ? h : w) = (int)fitted;
+    return true;
 }
 
 static void take(struct dataset_bytes *b, uint8_t *data, size_t len)
@@ -65,7 +65,8 @@ static uint8_t *portable(struct dataset_bytes *b, const char *kind, int w, int h
 static void encode_image(const struct pack_encoding *how, struct pack_item *item,
                          const uint8_t *rgb, int w, int h)
 {
-    bool jpeg = how->quality > 0 || strcmp(item->sample.ending, ".jpg") == 0;
+    bool jpeg =
+        how->quality > 0 || image_is_lossy(item->image.data, item->image.len);
     struct png_bitmap png = {.pixel = rgb, .w = w, .h = h, .channels = 3};
     size_t len, n = (size_t)w * (size_t)h * 3;
     uint8_t *data;
@@ -75,7 +76,7 @@ static void encode_image(const struct pack_encoding *how, struct pack_item *item
         memcpy(portable(&item->image, "P6", w, h, n), rgb, n);
         return;
     }
-    data = jpeg ? jpeg_encode(rgb, w, h, how->quality ? how->quality : QUALITY, &len)
+    data = jpeg ? jpeg_encode(rgb, w, h, how->quality ? how->quality : PACK_QUALITY, &len)
                 : png_encode(&png, &len);
     take(&item->image, data, len);
 }
@@ -96,7 +97,7 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
     take(&item->label_map, data, len);
 }
 
-/* Decodes, resizes and encodes what was read. A failure of base/failure.h and a reason. */
+/* Decodes, resizes and encodes what was read, if that changes it. A failure of base/failure.h and a reason. */
 static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                        struct pack_item *item, struct strbuf *why)
 {
@@ -117,7 +118,8 @@ static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                     e->label.w, e->label.h);
         return FAILURE_DATA;
     }
-    fit(how->size, &w, &h);
+    if (!fit(how->size, &w, &h) && !how->quality && !how->decode && !how->limits.rotate)
+        return 0;
     t = transform_for_segmentation(w, h);
     t.kind = TRANSFORM_STRETCH;
     t.filter = how->filter;

@@ -8,9 +8,12 @@
 #include "image/transform.h"
 #include "pack/format.h"
 
+enum { PACK_QUALITY = 90 }; /* of JPEGs that are encoded anew, if none is asked for */
+
 struct pack_encoding {
     int size;    /* pixels of the shorter side, at most; 0: as it is */
-    int quality; /* JPEGs of this quality; 0: a JPEG stays one, of 90, all else is PNG */
+    int quality; /* JPEGs of this quality; 0: of what is lossy JPEGs of PACK_QUALITY, of all
+                  * else PNGs */
     bool decode; /* PPM and PGM: lossless, not compressed */
     enum resize_filter filter;
     struct image_limits limits;

@@ -350,6 +350,60 @@ static void images_are_made_smaller(void **state)
     remove_temp_dir(to);
 }
 
+/* What is lossy already becomes a JPEG, all else a PNG; what is small keeps its bytes. */
+static void a_source_says_how_it_is_encoded(void **state)
+{
+    static const struct {
+        const char *name, *ending;
+    } images[] = {
+        {"grey.png", ".png"},         {"jpeg.tif", ".jpg"},  {"lossless.webp", ".png"},
+        {"lossy.j2k", ".jpg"},        {"lossy.webp", ".jpg"}, {"moving.webp", ".png"},
+        {"moving_lossy.webp", ".jpg"}, {"palette.gif", ".png"}, {"rgb.avif", ".jpg"},
+        {"rgb.jp2", ".png"},          {"rgb.jpg", ".jpg"},   {"rgb.tif", ".png"},
+    };
+    enum { N = sizeof(images) / sizeof(images[0]) };
+    static const int sizes[] = {8, 4096};
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct pack_encoding how = {.size = sizes[k], .filter = RESIZE_BICUBIC};
+        char *from = make_temp_dir(), *to = make_temp_dir();
+        struct dataset_bytes bytes = {0}, was = {0};
+        struct strbuf why = STRBUF_INIT;
+        struct dataset *a, *b;
+
+        for (int i = 0; i < N; i++) {
+            char *path = path_join("tests/golden/image_decode", images[i].name);
+            char *name = path_join("train/c", images[i].name);
+            size_t len;
+            char *data = file_read(path, &len);
+
+            make_file(from, name, data, len);
+            free(data);
+            free(name);
+            free(path);
+        }
+        a = open_source(from, false);
+        assert_int_equal(pack_to("tar", a, to, 0, &how).samples, N);
+        b = open_packed(pack_find("tar"), to, false);
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(dataset_read(a, i, LIMIT, &was, &why), 0);
+            assert_int_equal(dataset_read(b, i, LIMIT, &bytes, &why), 0);
+            if (k)
+                same_bytes(&was, &bytes);
+            else
+                assert_string_equal(image_extension_of(bytes.data, bytes.len),
+                                    images[i].ending);
+        }
+        dataset_bytes_release(&was);
+        dataset_bytes_release(&bytes);
+        dataset_close(a);
+        dataset_close(b);
+        remove_temp_dir(from);
+        remove_temp_dir(to);
+    }
+}
+
 /* It is left out; the others keep their order. */
 static void damaged_samples_are_left_out(void **state)
 {
@@ -386,6 +440,7 @@ int main(void)
         cmocka_unit_test(shards_are_read_in_turn),
         cmocka_unit_test(a_stopped_run_goes_on),
         cmocka_unit_test(images_are_made_smaller),
+        cmocka_unit_test(a_source_says_how_it_is_encoded),
         cmocka_unit_test(damaged_samples_are_left_out),
     };
 
