@@ -138,6 +138,8 @@ static void pack_one(struct pack_run *r, const struct storage *row, const char *
     r->start = clock_now();
     done = pack_split(&r->o, d, split);
     progress_wipe();
+    if (done.samples + done.kept == 0)
+        die("'%s': none of its %lld samples can be read", d->name, (long long)d->n);
     strbuf_add_bytes(&text, (double)done.bytes);
     log_info("'%s': %lld samples (%s) in %d %s, %lld left out, %lld were there, in "
              "%.1f s",

@@ -211,8 +211,11 @@ static void find_samples(struct samples *s, const char *dir)
         if (index && s->base.n)
             sample_index_save(s, index);
     }
-    if (s->base.n == 0)
+    if (s->base.n == 0 && s->nfile == 1)
         die("'%s' has no samples", s->path[0]);
+    if (s->base.n == 0)
+        die("no samples in any of the %d files of '%s', '%s' the first of them", s->nfile,
+            s->base.name, s->path[0]);
     free(index);
     strbuf_release(&why);
 }

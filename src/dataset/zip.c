@@ -156,20 +156,17 @@ static void zip_directory_close(struct zip_directory *d)
     free(d->met);
 }
 
-/* Calls add() with each member; -1 and a reason. */
-static int zip_each(const struct raw_file *f,
+/* zip_each() of an archive that has members: of an empty one libarchive says that it is
+ * none. */
+static int zip_walk(struct zip_directory *d, const struct raw_file *f,
                     int (*add)(void *arg, const char *name,
                                const struct sample_part *part, struct strbuf *why),
                     void *arg, struct strbuf *why)
 {
-    struct zip_directory d;
-    struct archive *a;
+    struct archive *a = archive_read_new();
     struct archive_entry *e;
     int rc, bad = 0;
 
-    if (zip_directory_open(&d, f->path, why) < 0)
-        return -1;
-    a = archive_read_new();
     archive_read_support_format_zip_seekable(a);
     rc = archive_read_open_filename(a, f->path, ZIP_BLOCK);
     while (rc == ARCHIVE_OK && !bad &&
@@ -178,15 +175,30 @@ static int zip_each(const struct raw_file *f,
         struct sample_part part;
 
         if (name)
-            bad = zip_place(a, e, &d, &part, why) < 0 || add(arg, name, &part, why) < 0;
+            bad = zip_place(a, e, d, &part, why) < 0 || add(arg, name, &part, why) < 0;
     }
     if (!bad && rc != ARCHIVE_EOF) {
         strbuf_addf(why, "%s", archive_error_string(a));
         bad = 1;
     }
     archive_read_free(a);
-    zip_directory_close(&d);
     return bad ? -1 : 0;
+}
+
+/* Calls add() with each member; -1 and a reason. */
+static int zip_each(const struct raw_file *f,
+                    int (*add)(void *arg, const char *name,
+                               const struct sample_part *part, struct strbuf *why),
+                    void *arg, struct strbuf *why)
+{
+    struct zip_directory d;
+    int rc;
+
+    if (zip_directory_open(&d, f->path, why) < 0)
+        return -1;
+    rc = zip_get_num_entries(d.zip, 0) ? zip_walk(&d, f, add, arg, why) : 0;
+    zip_directory_close(&d);
+    return rc;
 }
 
 static int zip_add_member(void *arg, const char *name, const struct sample_part *part,
@@ -230,6 +242,8 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
     label = tab ? strtol(tab + 1, &end, 10) : 0;
     if (!tab || end == tab + 1 || (*end && *end != '\t') || label < 0 ||
         label > INT32_MAX) {
+        if (tab)
+            *tab = '\t';
         strbuf_addf(why, "%s:%d: 'PATH<tab>CLASS' is expected, not '%s'", l->path,
                     at->number, at->text);
         return -1;

@@ -116,10 +116,10 @@ static void pack_container(struct packer *p, const char *stem, int64_t from, int
     char *main = xasprintf("%s%s", stem, format->ending);
     char *path = path_join(p->o->out, main);
 
-    p->result.containers++;
     if (file_exists(path)) {
         p->result.kept += to - from;
     } else {
+        int64_t before = p->result.samples;
         void *file;
 
         empty_folder(p->dir);
@@ -127,8 +127,12 @@ static void pack_container(struct packer *p, const char *stem, int64_t from, int
         for (int64_t i = from; i < to; i += p->block)
             add_block(p, file, i, i + p->block < to ? i + p->block : to);
         format->finish(file);
-        move_all(p, main);
+        if (p->result.samples > before)
+            move_all(p, main);
+        else
+            log_warning("'%s' is not written: all its samples are left out", path);
     }
+    p->result.containers += file_exists(path);
     free(main);
     free(path);
 }

@@ -31,7 +31,7 @@ struct pack_result {
     /* Samples: written; damaged and left out; in containers that were there already. */
     int64_t samples, left_out, kept;
     int64_t bytes; /* of images and label maps, as they were written */
-    int containers;
+    int containers; /* one whose samples are all left out is not written */
 };
 
 struct pack_result pack_split(const struct pack_options *o, const struct dataset *d,

@@ -62,6 +62,7 @@ static void mistakes_in_a_map_are_told(void **state)
         {"n001/0.png\t-1\n", "train_map.txt:1: 'PATH<tab>CLASS' is expected"},
         {"n001/0.png\t3\n", "n001/0.png' is of class 3, and there are 3 classes"},
         {"# nothing\n", "train.zip' has no samples"},
+        {"n001/0.png\tdog\n", "not 'n001/0.png?dog'"},
     };
 
     (void)state;
@@ -235,6 +236,25 @@ static void other_compression_is_told(void **state)
     remove_temp_dir(dir);
 }
 
+/* The 22 bytes that Python's zipfile writes for an archive without members. */
+static void an_empty_archive_has_no_samples(void **state)
+{
+    static const char end[22] = "PK\5\6";
+    char *dir = make_temp_dir();
+
+    (void)state;
+    make_file(dir, "train.zip", end, sizeof(end));
+    check_dies(open_in_child, dir, "train.zip' has no samples");
+    make_file(dir, "train_map.txt", "a.png\t1\n", 8);
+    check_dies(open_in_child, dir, "train_map.txt:1: the archive has no 'a.png'");
+    remove_file(dir, "train_map.txt");
+    remove_file(dir, "train.zip");
+    make_file(dir, "train-1.zip", end, sizeof(end));
+    make_file(dir, "train-2.zip", end, sizeof(end));
+    check_dies(open_in_child, dir, "no samples in any of the 2 files of '");
+    remove_temp_dir(dir);
+}
+
 static void a_cut_archive_is_told(void **state)
 {
     char *dir = make_zip("n001/0.png\t1\n"), *path = path_join(dir, "train.zip");
@@ -257,6 +277,7 @@ int main(void)
         cmocka_unit_test(sums_of_members_are_compared),
         cmocka_unit_test(encryption_and_doubles_are_told),
         cmocka_unit_test(other_compression_is_told),
+        cmocka_unit_test(an_empty_archive_has_no_samples),
         cmocka_unit_test(a_cut_archive_is_told),
     };
 

@@ -432,6 +432,39 @@ static void damaged_samples_are_left_out(void **state)
     remove_temp_dir(to);
 }
 
+/* A container of which all samples are left out is not written, whatever its format. */
+static void an_empty_container_is_not_written(void **state)
+{
+    char *from = make_classes();
+    struct dataset *a, *b;
+
+    (void)state;
+    for (int i = 0; i < PACK_IMAGES; i += PACK_CLASSES) { /* the first, of class0 */
+        char *name = xasprintf("train/class0/%02d.jpg", i);
+
+        make_file(from, name, "a text", 6);
+        free(name);
+    }
+    a = open_source(from, false);
+    for (const struct pack_format *const *row = pack_table; *row; row++) {
+        const struct pack_format *f = *row;
+        int bad = (PACK_IMAGES + PACK_CLASSES - 1) / PACK_CLASSES;
+        char *to = make_temp_dir();
+        struct pack_result r = pack_to(f->name, a, to, bad, NULL);
+
+        assert_int_equal(r.left_out, bad);
+        assert_int_equal(r.samples, PACK_IMAGES - bad);
+        assert_int_equal(r.containers, f->whole ? 1 : 2);
+        b = open_packed(f, to, false);
+        assert_int_equal(b->n, PACK_IMAGES - bad);
+        same_sample(a, bad, b, 0, f->decodes);
+        dataset_close(b);
+        remove_temp_dir(to);
+    }
+    dataset_close(a);
+    remove_temp_dir(from);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +475,7 @@ int main(void)
         cmocka_unit_test(images_are_made_smaller),
         cmocka_unit_test(a_source_says_how_it_is_encoded),
         cmocka_unit_test(damaged_samples_are_left_out),
+        cmocka_unit_test(an_empty_container_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
