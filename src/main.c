@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mapped_fault.h"
 #include "base/suggest.h"
 #include "base/version.h"
 #include "cmd/cmd.h"
@@ -188,6 +189,7 @@ int main(int argc, char **argv)
 
     open_standard_files();
     (void)signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a write that fails is told */
+    mapped_fault_install();
     spin_briefly(argv);
     if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
         help_overview();
