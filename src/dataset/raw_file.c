@@ -66,6 +66,23 @@ int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
     return 0;
 }
 
+bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
+{
+    static const uint8_t gzip[] = {0x1f, 0x8b, 8};
+    struct strbuf unused = STRBUF_INIT;
+    uint8_t head[sizeof(gzip)];
+    bool is = raw_file_get(f, 0, head, sizeof(head), &unused) == 0 &&
+              memcmp(head, gzip, sizeof(gzip)) == 0;
+
+    strbuf_release(&unused);
+    if (!is)
+        return false;
+    strbuf_reset(why);
+    strbuf_addstr(why, "it is compressed by gzip, and samples are read from where they lie: "
+                       "unpack it first");
+    return true;
+}
+
 int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,
                   struct dataset_bytes *out, struct strbuf *why)
 {

@@ -17,7 +17,11 @@ struct raw_file {
 void *raw_file_open(const char *path, struct strbuf *why);
 void raw_file_close(void *file);
 
-/* Exactly `len` bytes from `at`; -1 and a reason. */
+/* Of a file that is none of its kind: is it compressed by gzip? Then a reason that says so. */
+bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why);
+
+/* Exactly `len` bytes from `at`; a failure of base/failure.h
+ * and a reason. */
 int raw_file_get(const struct raw_file *f, uint64_t at, void *to, size_t len,
                  struct strbuf *why);
 

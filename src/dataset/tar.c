@@ -55,6 +55,8 @@ static int tar_list(void *file, struct samples *s, struct strbuf *why)
     else
         rc = tar_members(a, f, s, why);
     archive_read_free(a);
+    if (rc < 0)
+        (void)raw_file_gzipped(f, why);
     return rc;
 }
 

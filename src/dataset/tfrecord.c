@@ -157,13 +157,15 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
     uint64_t at = 0;
     int rc = 0;
 
-    for (; rc == 0 && at < f->size; at += sizeof(h) + h.len + 4) {
+    while (rc == 0 && at < f->size) {
         rc = add_record(f, s, at, &bytes, why);
         if (rc == 0)
             rc = head_at(f, at, &h, why);
+        if (rc == 0)
+            at += sizeof(h) + h.len + 4;
     }
     dataset_bytes_release(&bytes);
-    if (rc != FAILURE_DATA)
+    if (rc != FAILURE_DATA || (at == 0 && raw_file_gzipped(f, why)))
         return rc;
     log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
     strbuf_reset(why);

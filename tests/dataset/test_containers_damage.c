@@ -173,6 +173,36 @@ static void a_damaged_lmdb_is_refused(void **state)
     }
 }
 
+struct opened {
+    const char *storage;
+    struct dataset_source source;
+};
+
+static void open_it(void *arg)
+{
+    const struct opened *o = arg;
+
+    dataset_close(dataset_open(o->storage, &o->source));
+}
+
+/* And not taken for damage. */
+static void what_is_compressed_is_told(void **state)
+{
+    static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\3 and so on, for more than a head";
+    static const char *const files[][2] = {{"tar", "train.tar"},
+                                           {"tfrecord", "train.tfrecord"}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *dir = make_temp_dir();
+        struct opened o = {files[i][0], pack_source(dir, false)};
+
+        make_file(dir, files[i][1], gzip, sizeof(gzip));
+        check_dies(open_it, &o, "': it is compressed by gzip");
+        remove_temp_dir(dir);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +210,7 @@ int main(void)
         cmocka_unit_test(damaged_pixels_are_found),
         cmocka_unit_test(damage_stays_where_it_is),
         cmocka_unit_test(a_damaged_lmdb_is_refused),
+        cmocka_unit_test(what_is_compressed_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
