@@ -85,6 +85,14 @@ $B/tests/cuda/test_%: $B/tests/cuda/test_%.o $(HELP) $(CUDA_HELP) $B/libtrainc.s
 $B/tests/fuzz/%: $B/tests/fuzz/%.o $B/tests/fuzz/fuzz.o $B/libtrainc.so
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(LDLIBS)
 
+# The corpus of each fuzzer is fed again by a unit test.
+CORPUS := $(notdir $(wildcard tests/fuzz/corpus/*))
+$B/tests/dataset/test_fuzz_corpus: $(CORPUS:%=$B/tests/fuzz/as_%.o) $B/tests/fuzz/fuzz.o
+$B/tests/fuzz/as_%.o: tests/fuzz/%.c $B/command
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -D__asan_default_options=fuzz_options_$* \
+	  -c -o $@ $<
+
 $B/%.o: %.c $B/command
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<

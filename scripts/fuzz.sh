@@ -10,6 +10,9 @@
 # found. Inputs that reach new code are kept in build/fuzz/NAME, for the next run. One that
 # fails stays in build/fuzz as NAME-crash-...; build/.../tests/fuzz/NAME FILE shows again what
 # is wrong with it.
+# What is to stay, the fewest inputs that reach all that these reach:
+# build/fuzzer/tests/fuzz/NAME -merge=1 tests/fuzz/corpus/NAME build/fuzz/NAME. A unit test
+# (tests/dataset/test_fuzz_corpus.c) feeds it to the readers in every build.
 # "All" leaves out hdf5: what libhdf5 does with made-up files (1.10.8 loops for ever in a
 # damaged heap of variable lengths) cannot be mended here.
 set -eu

@@ -1,0 +1,91 @@
+/*
+ * What fuzzing has found of each reader of foreign files (tests/fuzz/corpus, scripts/fuzz.sh)
+ * once more, in every build: with sanitizers, too. The program of tests/fuzz that feeds a
+ * reader is linked in as fuzz_NAME (Makefile). One that fails names its input last.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "tests/child.h"
+#include "tests/test.h"
+
+#define CORPUS "tests/fuzz/corpus"
+#define READERS(ROW)                                                                     \
+    ROW(decoded)                                                                         \
+    ROW(image) ROW(label) ROW(lmdb) ROW(recordio) ROW(sample_index) ROW(tar)             \
+    ROW(tfrecord) ROW(zip) ROW(list) /* last, in the folder of the others */
+#define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
+#define ROW(name)     {#name, fuzz_##name},
+
+READERS(DECLARE)
+
+struct reader {
+    const char *name;
+    int (*feed)(const uint8_t *data, size_t size);
+};
+
+static const struct reader readers[] = {READERS(ROW)};
+enum { COUNT = sizeof(readers) / sizeof(readers[0]) };
+
+static void feed_all(void *arg)
+{
+    const struct reader *r = arg;
+    char *dir = path_join(CORPUS, r->name);
+    int n;
+    char **name = dir_list(dir, &n);
+
+    for (int i = 0; i < n; i++) {
+        size_t len;
+        char *path = path_join(dir, name[i]), *data = file_read(path, &len);
+
+        (void)fprintf(stderr, "%s\n", path);
+        (void)r->feed((const uint8_t *)data, len);
+        free(data);
+        free(path);
+    }
+    (void)fprintf(stderr, "%s: %d inputs\n", dir, n);
+    dir_list_free(name, n);
+    free(dir);
+}
+
+/* Lists end the call where they refuse, and lose its memory: in a child. */
+static void readers_take_anything(void **state)
+{
+    (void)state;
+    log_mute();
+    for (int i = 0; i < COUNT - 1; i++)
+        feed_all((void *)(uintptr_t)&readers[i]);
+    check_leaves(feed_all, (void *)(uintptr_t)&readers[COUNT - 1], 0, "list: ");
+}
+
+/* A reader whose inputs are kept has a row here, and it has some. */
+static void each_corpus_has_a_row(void **state)
+{
+    int n;
+    char **name = dir_list(CORPUS, &n);
+
+    (void)state;
+    assert_int_equal(n, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        char *dir = path_join(CORPUS, readers[i].name);
+        int files;
+        char **file = dir_list(dir, &files);
+
+        dir_list_free(file, files);
+        assert_true(files > 0);
+        free(dir);
+    }
+    dir_list_free(name, n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_corpus_has_a_row),
+        cmocka_unit_test(readers_take_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
