@@ -53,13 +53,15 @@ static void slot_release(struct loader *l, struct slot *s)
     free(s->batch.sample);
 }
 
-/* Signals are for the main thread: workers are born with all of them blocked. */
+/* Signals are for the main thread: workers are born with all of them blocked, but for that
+ * of their own accesses to a file that is mapped (base/mapped_fault.h). */
 static void loader_start_threads(struct loader *l)
 {
     sigset_t all, before;
 
     l->thread = xcalloc((size_t)l->o.workers, sizeof(*l->thread));
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < l->o.workers; i++) {
         int error = pthread_create(&l->thread[i], NULL, loader_thread, l);

@@ -105,7 +105,7 @@ static void expect_recordio(const char *dir, int first)
 static void an_index_is_of_the_companions_too(void **state)
 {
     char *dir = golden_copy("recordio"), *path = path_join(dir, "train.idx"), *text, *line;
-    struct strbuf turned = STRBUF_INIT;
+    struct strbuf other = STRBUF_INIT;
 
     (void)state;
     make_old(dir, "train.rec", 100);
@@ -113,13 +113,13 @@ static void an_index_is_of_the_companions_too(void **state)
     expect_recordio(dir, 0);
     text = file_read(path, NULL);
     line = strchr(text, '\n') + 1;
-    strbuf_addf(&turned, "%s%.*s", line, (int)(line - text), text);
-    make_file(dir, "train.idx", turned.buf, turned.len);
+    strbuf_addf(&other, "%s%.*s", line, (int)(line - text), text);
+    make_file(dir, "train.idx", other.buf, other.len);
     make_old(dir, "train.idx", 90);
     expect_recordio(dir, 1);
     free(text);
     free(path);
-    strbuf_release(&turned);
+    strbuf_release(&other);
     remove_temp_dir(dir);
 }
 

@@ -3,15 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/failure.h"
+#include "base/file.h"
+#include "base/mapped_fault.h"
 #include "dataset/sampler.h"
 #include "tests/child.h"
 #include "tests/dataset/loader_run.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
+#include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
 /* Runs an epoch over images of which two are damaged, the same with 0 and 2 workers, and
@@ -375,6 +379,35 @@ static void a_failed_loader_is_closed(void **state)
     remove_temp_dir(dir);
 }
 
+/* By a thread of the loader, from a mapped file. */
+static void read_what_is_cut(void *arg)
+{
+    struct dataset_source s = pack_source(arg, false);
+    struct dataset *d = dataset_open("decoded", &s);
+    struct loader_options o = training_options(1);
+    struct loader *l = loader_open(d, &o);
+    char *path = path_join(arg, "train.decoded");
+    uint64_t hash[8];
+
+    mapped_fault_install();
+    if (truncate(path, 1000) < 0)
+        _exit(99);
+    run_epoch(l, 0, 0, hash);
+}
+
+static void a_mapped_file_is_named(void **state)
+{
+    char *from = make_classes(), *dir = make_temp_dir();
+    struct dataset *d = open_folder(from);
+
+    (void)state;
+    (void)pack_to("decoded", d, dir, 0, NULL);
+    dataset_close(d);
+    check_leaves(read_what_is_cut, dir, 1, "train.decoded', which is mapped into memory");
+    remove_temp_dir(from);
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +420,7 @@ int main(void)
         cmocka_unit_test(failures_of_the_machine),
         cmocka_unit_test(no_descriptors),
         cmocka_unit_test(too_much_damage_ends_the_run),
+        cmocka_unit_test(a_mapped_file_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
