@@ -17,6 +17,10 @@
 #include "image/decoder.h"
 #include "image/jpeg2000_parts.h"
 
+/* Of an image, as in Pillow: RGB and alpha. A header may promise 16384, for which there is
+ * no memory. */
+enum { COMPONENTS = 4 };
+
 static struct jp2_library {
     __typeof__(&opj_create_decompress) create;
     __typeof__(&opj_destroy_codec) destroy;
@@ -180,6 +184,11 @@ static int jp2_open(const struct decoder_file *f, int *w, int *h, struct strbuf 
     struct jp2 j;
     int rc = jp2_begin(&j, f, why);
 
+    if (rc == 0 && j.image->numcomps > COMPONENTS) {
+        strbuf_addf(why, "it has %u components, more than %d", j.image->numcomps,
+                    COMPONENTS);
+        rc = FAILURE_DATA;
+    }
     if (rc == 0) {
         uint32_t width = j.image->x1 - j.image->x0, height = j.image->y1 - j.image->y0;
 
@@ -315,7 +324,7 @@ static bool jp2_is_lossy(const struct decoder_file *f)
     return jpeg2000_parts_lossy(f->data, f->len);
 }
 
-/* Bytes: 32 bits per sample of four components, in the image and in its tiles. */
+/* Bytes: 32 bits per sample of COMPONENTS, in the image and in its tiles. */
 static size_t jp2_memory(const struct decoder_file *f, int w, int h)
 {
     (void)f;

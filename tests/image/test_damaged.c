@@ -402,6 +402,37 @@ static void noise_does_no_harm(void **state)
     image_decoder_free(d);
 }
 
+/* What the header of a JPEG 2000 promises is refused before there is memory for it. */
+static void many_components_fail(void **state)
+{
+    enum { SIZ_LENGTH = 4, COUNT = 40, FIRST = 42, MORE = 9000 };
+    struct image_decoder *d = image_decoder_new(NULL);
+    struct strbuf why = STRBUF_INIT;
+    size_t len, at;
+    char *data = file_read("tests/golden/image_decode/lossy.j2k", &len);
+    uint8_t *many = xcalloc(len + 3 * (size_t)MORE, 1);
+    int n = (uint8_t)data[COUNT + 1] + MORE, siz = (uint8_t)data[SIZ_LENGTH + 1] + 3 * MORE;
+    int w, h;
+
+    (void)state;
+    at = FIRST + 3 * (size_t)(uint8_t)data[COUNT + 1];
+    memcpy(many, data, at);
+    for (int i = 0; i < MORE; i++)
+        memcpy(many + at + 3 * (size_t)i, "\7\1\1", 3);
+    memcpy(many + at + 3 * (size_t)MORE, data + at, len - at);
+    many[COUNT] = (uint8_t)(n >> 8);
+    many[COUNT + 1] = (uint8_t)n;
+    many[SIZ_LENGTH] = (uint8_t)(siz >> 8);
+    many[SIZ_LENGTH + 1] = (uint8_t)siz;
+    assert_int_equal(
+        image_decoder_open(d, many, len + 3 * (size_t)MORE, &w, &h, &why), -1);
+    assert_non_null(strstr(why.buf, "components, more than 4"));
+    strbuf_release(&why);
+    image_decoder_free(d);
+    free(many);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +442,7 @@ int main(void)
         cmocka_unit_test(bombs_are_refused),   cmocka_unit_test(noise_does_no_harm),
         cmocka_unit_test(png_ends_at_its_end), cmocka_unit_test(cut_files_fail),
         cmocka_unit_test(tiles_that_miss_are_found),
+        cmocka_unit_test(many_components_fail),
     };
 
     return cmocka_run_group_tests_name("image_damaged", tests, NULL, NULL);
