@@ -128,11 +128,12 @@ static int runs_out(const char *path, bool label_map, int *machine)
 static void no_file_is_damaged(void **state)
 {
     int n, machine = 0;
-    char **name = dir_list(FOLDER, &n);
+    char **name;
 
     (void)state;
     if (!REFUSES)
         skip();
+    name = dir_list(FOLDER, &n);
     for (int i = 0; i < n; i++) {
         char *path = path_join(FOLDER, name[i]);
 
@@ -148,11 +149,12 @@ static void no_label_map_is_damaged(void **state)
 {
     static const char folder[] = "tests/golden/image_label/";
     int n, machine = 0;
-    char **name = dir_list(folder, &n);
+    char **name;
 
     (void)state;
     if (!REFUSES)
         skip();
+    name = dir_list(folder, &n);
     for (int i = 0; i < n; i++) {
         char *path = path_join(folder, name[i]);
 
