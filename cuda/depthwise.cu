@@ -1,7 +1,7 @@
 /*
  * Depthwise convolutions of stride 1, [+ bias], and their data gradients, [+ add]: cuDNN
  * has only engines for them that take 20 to 90 times as long as the bytes. The gradient is
- * the convolution of dy with the taps turned around.
+ * the convolution of dy with the taps flipped.
  *
  * A thread has N neighbouring channels and a strip of COLUMNS pixels of one row: each row
  * of taps is in registers, and each pixel is loaded once for all of its taps in a row. A
@@ -32,7 +32,7 @@ struct depthwise {
     int channels, wide, groups; /* wide: channels of a block's group */
     int strips; /* of a row */
     int64_t all, chunk; /* strips of all images, and those of a block */
-    bool turned;
+    bool flipped;
 };
 
 /* Why not, or NULL. x: what is read, y: what is written. */
@@ -118,7 +118,7 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
         int c = e / (K * K), tap = e % (K * K);
         float v = first + c < k.channels ? to_float(w[(int64_t)first * K * K + e]) : 0;
 
-        taps[(k.turned ? K * K - 1 - tap : tap) * k.wide + c] = v;
+        taps[(k.flipped ? K * K - 1 - tap : tap) * k.wide + c] = v;
     }
 }
 
@@ -223,7 +223,7 @@ static depthwise depthwise_of(const struct step *s, int n, const struct device *
     k.width = (int)y->dim[IMAGE_W];
     k.pad_h = st->gradient ? a->kernel_h - 1 - a->pad_h : a->pad_h;
     k.pad_w = st->gradient ? a->kernel_w - 1 - a->pad_w : a->pad_w;
-    k.turned = st->gradient;
+    k.flipped = st->gradient;
     k.channels = channels;
     k.groups = (packs + most - 1) / most;
     k.wide = (packs + k.groups - 1) / k.groups * n;
