@@ -180,4 +180,5 @@ extern const struct kernel cuda_attention_mma = {
     .name = "cuda window_attention mma",
     .claim = attention_mma_claim,
     .run = attention_mma_run,
+    .tensor_cores = true,
 };

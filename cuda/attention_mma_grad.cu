@@ -651,4 +651,5 @@ extern const struct kernel cuda_attention_mma_grad = {
     .name = "cuda window_attention_grad mma",
     .claim = attention_mma_grad_claim,
     .run = attention_mma_grad_run,
+    .tensor_cores = true,
 };
