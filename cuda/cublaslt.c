@@ -1,6 +1,7 @@
 #include "cuda/cublaslt.h"
 
 #include <cublasLt.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,16 +67,24 @@ static void note_message(int level, const char *function, const char *message)
 
 /*
  * The library prints what it tells, on the standard output, where results go. What the
- * user asks of it by its variables stays as it is.
+ * user asks of it by its variables stays as it is. Its log is that of the process: the
+ * first GPU's thread sets it, once.
  */
 static void listen(struct cublaslt *c)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool listens;
+
     last_message[0] = '\0';
-    (void)c->LoggerSetCallback(note_message);
-    if (getenv("CUBLASLT_LOG_LEVEL") || getenv("CUBLASLT_LOG_MASK"))
-        return;
-    if (!c->LoggerOpenFile("/dev/null"))
-        (void)c->LoggerSetLevel(1);
+    (void)pthread_mutex_lock(&lock);
+    if (!listens) {
+        (void)c->LoggerSetCallback(note_message);
+        if (!getenv("CUBLASLT_LOG_LEVEL") && !getenv("CUBLASLT_LOG_MASK") &&
+            !c->LoggerOpenFile("/dev/null"))
+            (void)c->LoggerSetLevel(1);
+    }
+    listens = true;
+    (void)pthread_mutex_unlock(&lock);
 }
 
 /* `call` is our text of it: "c->Matmul(c->handle, ...". */

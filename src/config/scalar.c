@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +27,20 @@ static const char *const pattern[KINDS] = {
              "(\\.[0-9]*)?([ \t]*(Z|[-+][0-9][0-9]?(:[0-9]{2})?))?)$",
 };
 
-static int kind_of(const char *text)
-{
-    static regex_t re[KINDS];
-    static bool compiled;
+static regex_t re[KINDS];
 
-    for (int k = 0; k < KINDS && !compiled; k++)
+static void compile(void)
+{
+    for (int k = 0; k < KINDS; k++)
         if (regcomp(&re[k], pattern[k], REG_EXTENDED | REG_NOSUB))
             BUG("regular expression %d", k);
-    compiled = true;
+}
+
+static int kind_of(const char *text)
+{
+    static pthread_once_t compiled = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&compiled, compile);
     for (int k = 0; k < KINDS; k++)
         if (!regexec(&re[k], text, 0, NULL, 0))
             return k;

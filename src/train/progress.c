@@ -1,5 +1,6 @@
 #include "train/progress.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,7 +12,8 @@
 #include "config/choices.h"
 #include "dist/group.h"
 
-static bool active, drawn;
+static bool active;
+static atomic_bool drawn; /* who writes a line of the log wipes it, on any thread */
 static double drawn_at;
 
 void progress_init(int mode)
@@ -137,7 +139,6 @@ void progress_show(const struct progress *p)
 
 void progress_wipe(void)
 {
-    if (drawn)
+    if (atomic_exchange(&drawn, false))
         fputs("\r\033[K", stderr); /* unbuffered: it is done before the log's line */
-    drawn = false;
 }

@@ -1,4 +1,5 @@
 /* The emulated cuBLASLt: handles, heuristics and cublasLtMatmul itself. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,13 +245,17 @@ cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
     return g.magic == MAGIC_ALGORITHM ? OK : BAD;
 }
 
+/* Of the process, as NVIDIA's; its threads may set it and be told at the same time. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static cublasLtLoggerCallback_t logger;
 static int log_level;
 static FILE *log_file; /* NULL: the standard output */
 
 cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t callback)
 {
+    (void)pthread_mutex_lock(&log_lock);
     logger = callback;
+    (void)pthread_mutex_unlock(&log_lock);
     return OK;
 }
 
@@ -258,7 +263,9 @@ cublasStatus_t cublasLtLoggerSetLevel(int level)
 {
     if (level < 0 || level > 5)
         return BAD;
+    (void)pthread_mutex_lock(&log_lock);
     log_level = level;
+    (void)pthread_mutex_unlock(&log_lock);
     return OK;
 }
 
@@ -268,21 +275,25 @@ cublasStatus_t cublasLtLoggerOpenFile(const char *path)
 
     if (!f)
         return BAD;
+    (void)pthread_mutex_lock(&log_lock);
     if (log_file)
         (void)fclose(log_file);
     log_file = f;
+    (void)pthread_mutex_unlock(&log_lock);
     return OK;
 }
 
 /* Logs an error to the callback and, as NVIDIA's library does, to the file as well. */
 static void tell(const char *function, const char *message)
 {
-    if (log_level < 1)
-        return;
-    if (logger)
-        logger(1, function, message);
-    (void)fprintf(log_file ? log_file : stdout, "[cublasLt][Error][%s] %s\n", function,
-                  message);
+    (void)pthread_mutex_lock(&log_lock);
+    if (log_level >= 1) {
+        if (logger)
+            logger(1, function, message);
+        (void)fprintf(log_file ? log_file : stdout, "[cublasLt][Error][%s] %s\n",
+                      function, message);
+    }
+    (void)pthread_mutex_unlock(&log_lock);
 }
 
 /* ---- cublasLtMatmul ---- */

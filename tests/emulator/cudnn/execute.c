@@ -3,6 +3,7 @@
  * hands that to the stream, where the graph is evaluated, operation by operation.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,11 +323,10 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
 static void load(const struct engine *e)
 {
     enum { ENGINES = 128, MEMORY = 8 << 20 };
-    static bool loaded[ENGINES];
+    static atomic_bool loaded[ENGINES];
 
-    if (emulator_take_memory && !loaded[e->index % ENGINES])
+    if (!atomic_exchange(&loaded[e->index % ENGINES], true) && emulator_take_memory)
         emulator_take_memory(MEMORY);
-    loaded[e->index % ENGINES] = true;
 }
 
 /* EMULATOR_REFUSES=67: this engine's plans are finalized, and do not run. */
