@@ -273,7 +273,9 @@ static void agree(struct team *t, const struct team_call *call)
     }
     (void)pthread_mutex_unlock(&t->lock);
     team_meet(t);
+    (void)pthread_mutex_lock(&t->lock);
     memset(&t->call, 0, sizeof(t->call)); /* by all of them, before the next meeting */
+    (void)pthread_mutex_unlock(&t->lock);
 }
 
 static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
