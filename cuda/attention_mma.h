@@ -4,8 +4,9 @@
  * queries 16 w to 16 w + 15 of the pairs, and of what is summed over queries those keys.
  *
  *   cuda/attention_mma.cu        claim, forward: softmax online (cuda/window_attention.cu)
- *   cuda/attention_mma_grad.cu   gradients: windows of one tile in one kernel, with the
- *                                sums over windows; others by dq, then dk and dv
+ *   cuda/attention_mma_pairs.h   what gradients compute of two tiles
+ *   cuda/attention_mma_grad.cu   windows of one tile: all gradients in one kernel
+ *   cuda/attention_mma_tiles.cu  others: dq, then dk and dv, then sums over windows
  *
  * Scores are sums of exact products, and all of softmax is fp32; weights and gradients of
  * scores are rounded to 16 bits as factors of the next GEMM, as in PyTorch's and cuDNN's
