@@ -39,7 +39,6 @@ static struct permutation start_order;
 static uint64_t nrelease; /* salt of the next order */
 /* A bit per lane, of each warp: waits for its warp; has returned. */
 static unsigned warp_waits[MAX_THREADS / LANES], warp_done[MAX_THREADS / LANES];
-static uint64_t warp_values[MAX_THREADS / LANES][LANES]; /* of EMULATOR_ALL */
 static unsigned at_barrier;
 static int barrier_sum, barrier_result, barrier_line;
 
@@ -262,12 +261,16 @@ static int source(const struct thread *t, int self)
 static void exchange(unsigned w, unsigned lanes)
 {
     struct thread *warp = thread + w * LANES;
-    uint64_t ballot = 0, *values = warp_values[w];
+    uint64_t ballot = 0, values[LANES];
 
     for (int i = 0; i < LANES; i++) {
         values[i] = warp[i].value;
         if (lanes >> i & 1 && warp[i].value)
             ballot |= 1ull << i;
+    }
+    if (lanes & 1 && warp->op == EMULATOR_TOGETHER) {
+        ((const emulator_together_t *)(uintptr_t)values[0])->run(values);
+        return;
     }
     for (int i = 0; i < LANES; i++) {
         int from;
@@ -277,8 +280,6 @@ static void exchange(unsigned w, unsigned lanes)
         from = source(&warp[i], i);
         if (warp[i].op == EMULATOR_BALLOT)
             warp[i].result = ballot;
-        else if (warp[i].op == EMULATOR_ALL)
-            warp[i].result = (uint64_t)(uintptr_t)values;
         else if (lanes >> from & 1)
             warp[i].result = warp[from].value;
         else

@@ -51,11 +51,15 @@ typedef enum {
     EMULATOR_DOWN,
     EMULATOR_XOR,
     EMULATOR_BALLOT,
-    EMULATOR_ALL
+    EMULATOR_TOGETHER
 } emulator_warp_t;
 
-/* Waits for the lanes in `mask` and exchanges values with them. EMULATOR_ALL gives where
- * the values of all 32 are, until the next one. */
+/* What EMULATOR_TOGETHER's value points at: run() gets the values of all 32 lanes. */
+typedef struct emulator_together {
+    void (*run)(const uint64_t *all);
+} emulator_together_t;
+
+/* Waits for the lanes in `mask` and exchanges values with them. */
 uint64_t emulator_warp(emulator_warp_t op, unsigned mask, uint64_t value, int lane,
                        int width, int line);
 

@@ -1,6 +1,6 @@
 /*
- * CUDA for the host compiler (launch.h): what cuda/mma.h has of the tensor cores. Lanes
- * tell each other where their operands are, and none goes on before all have read them.
+ * CUDA for the host compiler (launch.h): what cuda/mma.h has of the tensor cores. The lane
+ * that comes last does the work of all.
  */
 #ifndef EMULATOR_LANGUAGE_TENSOR_H
 #define EMULATOR_LANGUAGE_TENSOR_H
@@ -9,75 +9,98 @@
 
 #include "tests/emulator/block.h"
 
-/* What each lane of the warp gave; until it gives something again. */
-static inline const uint64_t *emulator_of_all(const void *mine, int line)
+/* Lanes wait in `job`, which begins with what one of them does for all. */
+static inline void emulator_meet(const emulator_together_t *job, int line)
 {
-    return (const uint64_t *)(uintptr_t)emulator_warp(
-        EMULATOR_ALL, ~0u, (uint64_t)(uintptr_t)mine, 0, warpSize, line);
+    (void)emulator_warp(EMULATOR_TOGETHER, ~0u, (uint64_t)(uintptr_t)job, 0, warpSize,
+                        line);
 }
 
-static inline void emulator_all_read(int line)
+struct emulator_ldmatrix {
+    emulator_together_t together;
+    uint32_t *to;
+    const void *row;
+    bool columns;
+    int line;
+};
+
+static inline void emulator_load_all(const uint64_t *all)
 {
-    (void)emulator_warp(EMULATOR_SYNC, ~0u, 0, 0, warpSize, line);
-}
+    auto job = [&](int lane) { return (const emulator_ldmatrix *)(uintptr_t)all[lane]; };
 
-static inline void emulator_ldmatrix(uint32_t (&to)[4], const void *row, bool columns,
-                                     int line)
-{
-    const uint64_t *rows = emulator_of_all(row, line);
-    int lane = (int)threadIdx.x % warpSize, down = lane / 4, across = lane % 4 * 2;
+    for (int lane = 0; lane < warpSize; lane++)
+        for (int i = 0; i < 4; i++) {
+            const emulator_ldmatrix *mine = job(lane);
+            int down = lane / 4, across = lane % 4 * 2;
+            uint32_t pair[2];
 
-    for (int i = 0; i < 4; i++) {
-        uint32_t pair[2];
+            for (int e = 0; e < 2; e++) {
+                int r = mine->columns ? across + e : down;
+                int c = mine->columns ? down : across + e;
+                const void *row = job(8 * i + r)->row;
 
-        for (int e = 0; e < 2; e++) {
-            int r = columns ? across + e : down, c = columns ? down : across + e;
-
-            if (rows[8 * i + r] % 16)
-                emulator_unaligned(line);
-            pair[e] = ((const uint16_t *)(uintptr_t)rows[8 * i + r])[c];
+                if ((uintptr_t)row % 16)
+                    emulator_unaligned(mine->line);
+                pair[e] = ((const uint16_t *)row)[c];
+            }
+            mine->to[i] = pair[0] | pair[1] << 16;
         }
-        to[i] = pair[0] | pair[1] << 16;
-    }
-    emulator_all_read(line);
 }
 
 static inline void ldmatrix_rows(uint32_t (&to)[4], const void *row,
                                  int line = __builtin_LINE())
 {
-    emulator_ldmatrix(to, row, false, line);
+    emulator_ldmatrix job = {{emulator_load_all}, to, row, false, line};
+
+    emulator_meet(&job.together, line);
 }
 
 static inline void ldmatrix_columns(uint32_t (&to)[4], const void *row,
                                     int line = __builtin_LINE())
 {
-    emulator_ldmatrix(to, row, true, line);
+    emulator_ldmatrix job = {{emulator_load_all}, to, row, true, line};
+
+    emulator_meet(&job.together, line);
 }
 
+struct emulator_mma {
+    emulator_together_t together;
+    float *sum;
+    const uint32_t *a;
+    uint32_t b[2];
+};
+
 /* Sums are in the order of k; a GPU has an order of its own. */
+template <class T> static inline void emulator_multiply_all(const uint64_t *all)
+{
+    float a[16][16], b[16][8];
+    auto job = [&](int lane) { return (const emulator_mma *)(uintptr_t)all[lane]; };
+    auto number = [](uint32_t word, int e) {
+        return to_float(T{(uint16_t)(word >> 16 * e)});
+    };
+
+    for (int lane = 0; lane < warpSize; lane++)
+        for (int i = 0; i < 8; i++) {
+            int k = lane % 4 * 2 + i % 2 + i / 4 * 8;
+
+            a[lane / 4 + i / 2 % 2 * 8][k] = number(job(lane)->a[i / 2], i % 2);
+            if (i / 2 % 2 == 0)
+                b[k][lane / 4] = number(job(lane)->b[i / 4], i % 2);
+        }
+    for (int lane = 0; lane < warpSize; lane++)
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < 16; k++)
+                job(lane)->sum[i] +=
+                    a[lane / 4 + i / 2 * 8][k] * b[k][lane % 4 * 2 + i % 2];
+}
+
 template <class T>
 static inline void mma_16x8x16(T, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
                                uint32_t b1, int line = __builtin_LINE())
 {
-    struct operands {
-        uint32_t a[4], b[2];
-    } mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
-    const uint64_t *all = emulator_of_all(&mine, line);
-    int lane = (int)threadIdx.x % warpSize;
-    auto number = [](const uint32_t *words, int e) {
-        return to_float(T{(uint16_t)(words[0] >> 16 * e)});
-    };
+    emulator_mma job = {{emulator_multiply_all<T>}, sum, a, {b0, b1}};
 
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 16; k++) {
-            int row = lane / 4, column = lane % 4 * 2 + i % 2, at = k % 8 / 2;
-            auto *x = (const operands *)(uintptr_t)all[row * 4 + at];
-            auto *y = (const operands *)(uintptr_t)all[column * 4 + at];
-
-            sum[i] += number(&x->a[i / 2 + k / 8 * 2], k % 2) *
-                      number(&y->b[k / 8], k % 2);
-        }
-    emulator_all_read(line);
+    emulator_meet(&job.together, line);
 }
 
 #endif
