@@ -2,7 +2,7 @@
  * The claim of window attention on tensor cores and its forward pass (the algorithm is
  * that of cuda/window_attention.cu). Bytes: qkv once for each tile of queries, y once.
  */
-#include "cuda/attention_mma.h"
+#include "cuda/attention_mma_scores.h"
 
 #include "cuda/kernels.h"
 
@@ -17,7 +17,7 @@ static const char *attention_mma_claim(struct region *r, struct graph *, struct 
     if (qkv->dtype != n->out[WINDOW_ATTENTION_Y]->dtype)
         return "one type for qkv and the result";
 
-    const char *why = attention_mma_refuses(attention_of_node(n), qkv->dtype);
+    const char *why = attention_mma_refuses(n, qkv->dtype);
 
     if (!why)
         region_take_alone(r, n);
@@ -57,6 +57,7 @@ __device__ static inline void soften(mma_pairs<S> &s, float (&top)[2], float (&s
     }
 }
 
+/* Dropout's masks, on the weights. */
 template <class S>
 __device__ static inline void drop(const attention &k,
                                    const uint32_t (*keep)[S::TILE / 32], mma_pairs<S> &s)
@@ -121,6 +122,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
             load_tokens<S::TILE>(k, u, block.first, query);
         load_tokens<S::TILE>(k, u, first, key);
         __syncthreads();
+
         tile_part<S, T> part[3];
 
         load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, part[1]);

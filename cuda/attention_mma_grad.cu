@@ -4,7 +4,7 @@
  * registers the sums over windows. Bytes: qkv and dy once, dqkv once. Windows of several
  * tiles are in cuda/attention_mma_tiles.cu.
  */
-#include "cuda/attention_mma_pairs.h"
+#include "cuda/attention_mma_rows.h"
 
 #include "cuda/kernels.h"
 #include "cuda/reduce.h"
@@ -182,7 +182,7 @@ static const char *attention_mma_grad_claim(struct region *r, struct graph *,
 
     if (qkv->dtype != n->in[WINDOW_ATTENTION_GRAD_DY]->dtype)
         return "one type for qkv and dy";
-    if (const char *why = attention_mma_refuses(k, qkv->dtype))
+    if (const char *why = attention_mma_refuses(n, qkv->dtype))
         return why;
 
     mma_rooms w = rooms_of(n, k, dev);

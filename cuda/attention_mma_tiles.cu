@@ -4,7 +4,7 @@
  * dk and dv; then the sums (cuda/window_attention_sums.cu). Bytes: qkv and dy once for each
  * tile in each of them, dqkv once.
  */
-#include "cuda/attention_mma_pairs.h"
+#include "cuda/attention_mma_rows.h"
 
 /* delta, and dq unless dqkv is NULL. */
 template <class S, class T>

@@ -9,13 +9,10 @@
 #define CUDA_LAYERNORM_H
 
 #include "cuda/channels.h"
-#include "cuda/divide.h"
 #include "cuda/reduce.h"
+#include "cuda/path_mask.h"
 #include "cuda/residual.h"
 #include "graph/kernel.h"
-#include "ops/control.h"
-#include "ops/dropout.h"
-#include "ops/dropout_formula.h"
 #include "ops/image.h"
 #include "ops/layernorm.h"
 #include "ops/layernorm_formula.h"
@@ -93,43 +90,6 @@ template <class T, int EACH> struct row_slice {
                 fn(i, (i * s.lanes + lane) * N);
     }
 };
-
-/* A drop_path: what its factors are made of. All zero: each is 1. */
-struct path_mask {
-    const struct control *control;
-    uint32_t salt;
-    float rate;
-    struct divider rows; /* of a sample */
-    struct share share;
-};
-
-__device__ static inline float path_factor(const path_mask &m, int64_t row)
-{
-    if (!m.control)
-        return 1;
-    return drop_path_factor(m.control->seed, (uint64_t)m.control->micro, m.salt,
-                            (uint64_t)share_image(m.share, divide(m.rows, (unsigned)row)),
-                            m.rate);
-}
-
-/* `control` as the step has it; drop NULL: no mask. */
-static inline path_mask path_mask_of(const struct node *drop, int64_t rows,
-                                     const void *control)
-{
-    path_mask m = {};
-
-    if (!drop)
-        return m;
-
-    const struct dropout_attrs *a = (const struct dropout_attrs *)drop->attrs;
-
-    m.control = (const struct control *)control;
-    m.salt = (uint32_t)a->salt;
-    m.rate = a->rate;
-    m.rows = divider_of((unsigned)rows);
-    m.share = a->share;
-    return m;
-}
 
 template <int N>
 __device__ static inline void weights_load(const float *from, int c, float none,

@@ -17,8 +17,7 @@
 #ifndef CUDA_MMA_H
 #define CUDA_MMA_H
 
-#include "cuda/launch.h"
-#include "cuda/vec.h"
+#include "cuda/mma_instructions.h"
 
 struct mma_a {
     uint32_t v[4]; /* rows 0-7 and 8-15 of k 0-7, then of k 8-15 */
@@ -38,68 +37,6 @@ __device__ static inline int mma_row(int i)
 __device__ static inline int mma_column(int i)
 {
     return mma_lane() % 4 * 2 + i % 2;
-}
-
-/* Four matrices of 8 x 8: lane 8 i + r has the address of row r of matrix i, and gets two
- * neighbours of row lane / 4 of each, or of column lane / 4. */
-#ifdef __CUDACC__
-
-#define LDMATRIX(how, to, row)                                                           \
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0,%1,%2,%3}, [%4];"  \
-                 : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])            \
-                 : "r"((uint32_t)__cvta_generic_to_shared(row))                          \
-                 : "memory")
-#define MMA_16X8X16(type, sum, a, b0, b1)                                                \
-    asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                   \
-        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                          \
-        : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                 \
-        : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
-
-__device__ static inline void ldmatrix_rows(uint32_t (&to)[4], const void *row)
-{
-    LDMATRIX("", to, row);
-}
-
-__device__ static inline void ldmatrix_columns(uint32_t (&to)[4], const void *row)
-{
-    LDMATRIX(".trans", to, row);
-}
-
-__device__ static inline void mma_16x8x16(f16, float (&sum)[4], const uint32_t (&a)[4],
-                                          uint32_t b0, uint32_t b1)
-{
-    MMA_16X8X16("f16", sum, a, b0, b1);
-}
-
-__device__ static inline void mma_16x8x16(bf16, float (&sum)[4], const uint32_t (&a)[4],
-                                          uint32_t b0, uint32_t b1)
-{
-    MMA_16X8X16("bf16", sum, a, b0, b1);
-}
-
-#endif
-
-/* Two elements, the first in the low bits. */
-__device__ static inline uint32_t mma_pack(f16, float low, float high)
-{
-#ifdef __CUDA_ARCH__
-    __half2 v = __floats2half2_rn(low, high);
-
-    return *reinterpret_cast<uint32_t *>(&v);
-#else
-    return from_float<f16>(low).bits | (uint32_t)from_float<f16>(high).bits << 16;
-#endif
-}
-
-__device__ static inline uint32_t mma_pack(bf16, float low, float high)
-{
-#ifdef __CUDA_ARCH__
-    __nv_bfloat162 v = __floats2bfloat162_rn(low, high);
-
-    return *reinterpret_cast<uint32_t *>(&v);
-#else
-    return from_float<bf16>(low).bits | (uint32_t)from_float<bf16>(high).bits << 16;
-#endif
 }
 
 /* Row and column of the matrices' rows that this lane points at: a row of matrices is two
@@ -170,17 +107,6 @@ __device__ static inline void mma(float (&low)[4], float (&high)[4], const mma_a
 {
     mma_16x8x16(T{}, low, a.v, b.v[0], b.v[1]);
     mma_16x8x16(T{}, high, a.v, b.v[2], b.v[3]);
-}
-
-/* 2^x; less than the least normal number is 0. */
-__device__ static inline float mma_exp2(float x)
-{
-#ifdef __CUDA_ARCH__
-    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
-    return x;
-#else
-    return exp2f(x);
-#endif
 }
 
 /* Sums over the 4 lanes that share rows. */

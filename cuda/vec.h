@@ -87,22 +87,7 @@ template <class T> HOST_DEVICE static inline void vec_store(T *p, vec<T> a)
     *reinterpret_cast<vec<T> *>(p) = a;
 }
 
-/* Runs one statement with T the element type of `dtype`. */
-#define WITH_DTYPE(dtype, T, ...)                                                        \
-    do {                                                                                 \
-        if ((dtype) == DTYPE_F32) {                                                      \
-            using T = float;                                                             \
-            __VA_ARGS__;                                                                 \
-        } else if ((dtype) == DTYPE_F16) {                                               \
-            using T = f16;                                                               \
-            __VA_ARGS__;                                                                 \
-        } else {                                                                         \
-            using T = bf16;                                                              \
-            __VA_ARGS__;                                                                 \
-        }                                                                                \
-    } while (0)
-
-/* The same of a 16-bit type. */
+/* Runs one statement with T the 16-bit type of `dtype`. */
 #define WITH_HALF(dtype, T, ...)                                                         \
     do {                                                                                 \
         if ((dtype) == DTYPE_F16) {                                                      \
@@ -111,6 +96,17 @@ template <class T> HOST_DEVICE static inline void vec_store(T *p, vec<T> a)
         } else {                                                                         \
             using T = bf16;                                                              \
             __VA_ARGS__;                                                                 \
+        }                                                                                \
+    } while (0)
+
+/* The same of any type. */
+#define WITH_DTYPE(dtype, T, ...)                                                        \
+    do {                                                                                 \
+        if ((dtype) == DTYPE_F32) {                                                      \
+            using T = float;                                                             \
+            __VA_ARGS__;                                                                 \
+        } else {                                                                         \
+            WITH_HALF(dtype, T, __VA_ARGS__);                                            \
         }                                                                                \
     } while (0)
 

@@ -1,0 +1,79 @@
+/*
+ * What a block of the gradient of window attention on tensor cores has in shared memory
+ * (cuda/attention_mma.h), and how it comes there.
+ */
+#ifndef CUDA_ATTENTION_MMA_LOAD_H
+#define CUDA_ATTENTION_MMA_LOAD_H
+
+#include "cuda/attention_mma_scores.h"
+
+/* What of q, k, v, dy and pairs a block has in shared memory. */
+template <class S, class T> struct grad_tiles {
+    T *q, *k, *v, *dy;
+    T *weights, *ds; /* [query][key]: with dropout's mask; the gradient of scores */
+    uint32_t (*keep)[S::TILE / 32];
+    float *table;
+
+    static constexpr int FLOATS =
+        (4 * S::FEATURES + 2 * S::SCORES) * (int)sizeof(T) / (int)sizeof(float) +
+        S::TILE * S::TILE / 32;
+
+    __device__ grad_tiles(unsigned char *bytes)
+        : q(reinterpret_cast<T *>(bytes)), k(q + S::FEATURES), v(k + S::FEATURES),
+          dy(v + S::FEATURES), weights(dy + S::FEATURES), ds(weights + S::SCORES),
+          keep(reinterpret_cast<uint32_t(*)[S::TILE / 32]>(ds + S::SCORES)),
+          table(reinterpret_cast<float *>(keep + S::TILE))
+    {
+    }
+};
+
+/* Two tiles of the same tokens. */
+template <class S, class T>
+__device__ static inline void load_two(const attention &k, const features<T> &a,
+                                       const features<T> &b, const token *tokens,
+                                       int first, T *to_a, T *to_b)
+{
+    tile_part<S, T> part[2];
+
+    load_part<S>(k, a, tokens, first, part[0]);
+    load_part<S>(k, b, tokens, first, part[1]);
+    store_part<S>(part[0], to_a);
+    store_part<S>(part[1], to_b);
+}
+
+/* All four of a window of one tile. */
+template <class S, class T>
+__device__ static inline void load_four(const attention &k, const unit &u, const T *qkv,
+                                        const T *dy, const token *query,
+                                        const token *key, const grad_tiles<S, T> &t)
+{
+    tile_part<S, T> part[4];
+
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, 0, part[0]);
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_K), key, 0, part[1]);
+    load_part<S>(k, part_of(k, u, qkv, ATTENTION_V), key, 0, part[2]);
+    load_part<S>(k, result_of(k, u, dy), query, 0, part[3]);
+    store_part<S>(part[0], t.q);
+    store_part<S>(part[1], t.k);
+    store_part<S>(part[2], t.v);
+    store_part<S>(part[3], t.dy);
+}
+
+/* What pairs need beside the tiles: norms and masks. All threads; ends with a barrier if
+ * there are such. */
+template <class S, class T>
+__device__ static inline void load_masks(const attention &k, const unit &u,
+                                         const grad_tiles<S, T> &t, token *query,
+                                         token *key, int first)
+{
+    if (k.control)
+        draw_masks<S::TILE>(k, u, query, first, t.keep);
+    if (k.logit_scale) {
+        norms_of<S>(t.q, query);
+        norms_of<S>(t.k, key);
+    }
+    if (k.control || k.logit_scale)
+        __syncthreads();
+}
+
+#endif
