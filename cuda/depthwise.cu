@@ -55,11 +55,12 @@ static const char *refuses(const struct node *n, const struct tensor *x,
     return nullptr;
 }
 
-/* The data gradient that an add of two takes, whose other input goes to *other. */
+/* The data gradient that an add of two takes, whose other input goes to *other.
+ * CUDNN.FUSE False: none. */
 static struct node *added_gradient(const struct graph *g, const struct node *n,
-                                   struct tensor **other)
+                                   const struct device *dev, struct tensor **other)
 {
-    for (int i = 0; n->op == &op_add && n->nin == 2 && i < 2; i++) {
+    for (int i = 0; !dev->options.apart && n->nin == 2 && i < 2; i++) {
         struct node *c = sole_producer(g, n->in[i], &op_conv2d_data_grad);
 
         *other = n->in[1 - i];
@@ -74,7 +75,7 @@ static const char *depthwise_claim(struct region *r, struct graph *g, struct nod
 {
     struct state *st = (struct state *)region_state(r);
     struct tensor *other = nullptr, *x, *w, *master;
-    struct node *c = n->op == &op_add ? added_gradient(g, n, &other) : n;
+    struct node *c = n->op == &op_add ? added_gradient(g, n, dev, &other) : n;
     const char *why;
 
     if (!c || (c->op != &op_conv2d && c->op != &op_conv2d_data_grad))

@@ -82,6 +82,21 @@ again() { grep -c "^backward .*$1 .* cuda layernorm  *layernorm + add" again.txt
 "$trainc" summary --cfg "$here/configs/swin.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >apart.txt 2>log ||
   fail "swin, apart: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda layernorm.* + ' apart.txt)" = 0 ] || fail "CUDNN.FUSE False: norms of sums"
+
+# ConvNeXt-T's 18 depthwise convolutions are ours, both ways; the residuals' adds go along with
+# their gradients, unless fusion is off.
+for fuse in True False; do
+  "$trainc" summary --cfg "$here/configs/convnext_tiny.yaml" --device h200 --batch-size 32 "${opts[@]}" CUDNN.FUSE=$fuse >convnext.txt 2>log ||
+    fail "ConvNeXt: $(cat log)"
+  [ "$(grep -c '^\(forward\|backward\) .* cuda depthwise ' convnext.txt)" = 36 ] || fail "ConvNeXt, fused $fuse: depthwise convolutions"
+  adds=$(grep -c '^backward .* cuda depthwise .*add + ' convnext.txt)
+  [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
+done
+
+# A long sequence without a table of biases is no matter of the table's size.
+"$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 >long.txt 2>log ||
+  fail "ViT at 768: $(cat log)"
+[ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' long.txt)" = 24 ] || fail "2,305 tokens: $(grep -m1 window_attention long.txt)"
 [[ $trainc = *emulated ]] || python3 - "$here/docs/gpu.md" h200 erfnet20 swin <<'EOF' || fail "docs/gpu.md: what is predicted for each kernel"
 import json, re, sys
 doc = open(sys.argv[1]).read()
