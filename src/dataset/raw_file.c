@@ -10,6 +10,10 @@
 #include "base/alloc.h"
 #include "base/failure.h"
 
+/* How much of a file is looked through for a head, how much at a time, and how far blocks
+ * overlap, as a head may lie across their border. */
+enum { CHECK_MOST = 16 << 20, CHECK_BLOCK = 1 << 16, CHECK_OVERLAP = 16 };
+
 void *raw_file_open(const char *path, struct strbuf *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -78,9 +82,43 @@ bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
     if (!is)
         return false;
     strbuf_reset(why);
-    strbuf_addstr(why, "it is compressed by gzip, and samples are read from where they lie: "
-                       "unpack it first");
+    strbuf_addstr(why,
+                  "it is compressed by gzip, and samples are read from where they lie: "
+                  "unpack it first");
     return true;
+}
+
+/* Is there a head in the `n` bytes from `at`, which are read to p? A failure and a reason. */
+static int look_for_head(const struct raw_file *f, const struct raw_head *h, uint64_t at,
+                         uint8_t *p, size_t n, bool *found, struct strbuf *why)
+{
+    int rc = raw_file_get(f, at, p, n, why);
+
+    for (size_t i = 0; rc == 0 && !*found && i + h->len <= n; i += h->step)
+        *found = h->is(p + i);
+    return rc;
+}
+
+int raw_file_check(const struct raw_file *f, const struct raw_head *h, struct strbuf *why)
+{
+    uint64_t end = f->size < CHECK_MOST ? f->size : CHECK_MOST, at = 0;
+    uint8_t *p = xmalloc(CHECK_BLOCK);
+    bool found = f->size == 0;
+    int rc = 0;
+
+    if (h->len <= end)
+        rc = look_for_head(f, h, 0, p, h->len, &found, why);
+    for (; rc == 0 && !found && at < end; at += CHECK_BLOCK - CHECK_OVERLAP) {
+        size_t n = end - at < CHECK_BLOCK ? (size_t)(end - at) : CHECK_BLOCK;
+
+        rc = look_for_head(f, h, at, p, n, &found, why);
+    }
+    free(p);
+    if (rc < 0 || found)
+        return rc;
+    if (!raw_file_gzipped(f, why))
+        strbuf_addf(why, "it is no %s file: no record begins in it", h->kind);
+    return FAILURE_DATA;
 }
 
 int raw_file_read(const struct raw_file *f, uint64_t at, uint64_t len, int64_t limit,

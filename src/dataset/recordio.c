@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/failure.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "dataset/pairs.h"
 #include "dataset/raw_file.h"
@@ -59,6 +59,17 @@ static void *recordio_open(const char *path, struct strbuf *why)
     recordio_close(f);
     return NULL;
 }
+
+static bool begins_record(const uint8_t *p)
+{
+    uint32_t magic;
+
+    memcpy(&magic, p, sizeof(magic));
+    return magic == RECORD_MAGIC;
+}
+
+static const struct raw_head record_start = {"RecordIO", sizeof(uint32_t), 4,
+                                             begins_record};
 
 struct record_part {
     enum record_kind kind;
@@ -280,12 +291,17 @@ static int recordio_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct recordio *f = file;
     int64_t first = s->base.n;
-    bool lost = false;
-    int rc = f->index ? index_records(f, s, why) : scan_records(f->images, s, &lost, why);
+    bool lost = false, label_maps = f->labels && s->label_maps;
+    int rc = raw_file_check(f->images, &record_start, why);
 
-    if (rc < 0)
-        return rc;
-    return f->labels && s->label_maps ? add_label_maps(f, s, first, lost, why) : 0;
+    if (rc == 0 && label_maps) {
+        rc = raw_file_check(f->labels, &record_start, why);
+        if (rc < 0)
+            strbuf_addf(why, " ('%s')", f->labels->path);
+    }
+    if (rc == 0)
+        rc = f->index ? index_records(f, s, why) : scan_records(f->images, s, &lost, why);
+    return rc == 0 && label_maps ? add_label_maps(f, s, first, lost, why) : rc;
 }
 
 static int recordio_read(void *file, const struct sample *at, bool label_map,

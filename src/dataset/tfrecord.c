@@ -30,6 +30,17 @@ struct record_head {
     uint32_t crc;
 } __attribute__((packed));
 
+static bool begins_record(const uint8_t *p)
+{
+    struct record_head h;
+
+    memcpy(&h, p, sizeof(h));
+    return crc32c_masked(&h.len, sizeof(h.len)) == h.crc;
+}
+
+static const struct raw_head record_start = {"TFRecord", sizeof(struct record_head), 1,
+                                             begins_record};
+
 /* The head of the record at `at`; its data lie in the file. -1 and a reason. */
 static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
                    struct strbuf *why)
@@ -155,8 +166,10 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
     struct dataset_bytes bytes = {0};
     struct record_head h = {0};
     uint64_t at = 0;
-    int rc = 0;
+    int rc = raw_file_check(f, &record_start, why);
 
+    if (rc < 0)
+        return rc;
     while (rc == 0 && at < f->size) {
         rc = add_record(f, s, at, &bytes, why);
         if (rc == 0)
@@ -165,7 +178,7 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
             at += sizeof(h) + h.len + 4;
     }
     dataset_bytes_release(&bytes);
-    if (rc != FAILURE_DATA || (at == 0 && raw_file_gzipped(f, why)))
+    if (rc != FAILURE_DATA)
         return rc;
     log_warning("'%s': %s: what is after it is lost", f->path, why->buf);
     strbuf_reset(why);

@@ -32,3 +32,10 @@ char *index_in(const char *dir)
     dir_list_free(name, n);
     return found;
 }
+
+void open_and_close(void *opening)
+{
+    const struct opening *o = opening;
+
+    dataset_close(dataset_open(o->storage, &o->source));
+}

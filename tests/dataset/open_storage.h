@@ -14,4 +14,11 @@ struct dataset *open_labels(const char *storage, const char *dir,
 /* The name of the one index that a start left in `dir`, a heap string; NULL: none. */
 char *index_in(const char *dir);
 
+/* What to open, and opens it once, for a child process (tests/child.h). */
+struct opening {
+    const char *storage;
+    struct dataset_source source;
+};
+void open_and_close(void *opening);
+
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "tests/child.h"
 #include "tests/dataset/golden_containers.h"
@@ -117,6 +118,10 @@ static void damage_stays_where_it_is(void **state)
         /* the second record's magic, with the index and without it */
         {"recordio", "train.rec", NULL, 196, 2},
         {"recordio", "train.rec", "train.idx", 196, 2},
+        /* the first one: the file is of its kind for the others in it */
+        {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 0, 1},
+        {"recordio", "train.rec", NULL, 0, 1},
+        {"recordio", "train.rec", "train.idx", 0, 1},
     };
 
     (void)state;
@@ -135,13 +140,6 @@ static void damage_stays_where_it_is(void **state)
         assert_int_equal(damaged(rows[r].folder, dir), rows[r].bad);
         remove_temp_dir(dir);
     }
-}
-
-static void open_lmdb(void *dir)
-{
-    struct dataset_source s = pack_source(dir, false);
-
-    dataset_close(dataset_open("lmdb", &s));
 }
 
 /* Pages of an LMDB that liblmdb would trust. Its file has three: two heads, whose newer one
@@ -166,41 +164,80 @@ static void a_damaged_lmdb_is_refused(void **state)
     (void)state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
         char *dir = golden_copy("lmdb");
+        struct opening o = {"lmdb", pack_source(dir, false)};
 
         golden_write_at(dir, "train.lmdb/data.mdb", rows[r].at, rows[r].bytes);
-        check_dies(open_lmdb, dir, rows[r].why);
+        check_dies(open_and_close, &o, rows[r].why);
         remove_temp_dir(dir);
     }
-}
-
-struct opened {
-    const char *storage;
-    struct dataset_source source;
-};
-
-static void open_it(void *arg)
-{
-    const struct opened *o = arg;
-
-    dataset_close(dataset_open(o->storage, &o->source));
 }
 
 /* And not taken for damage. */
-static void what_is_compressed_is_told(void **state)
+static void foreign_files_are_told(void **state)
 {
-    static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\3 and so on, for more than a head";
-    static const char *const files[][2] = {{"tar", "train.tar"},
-                                           {"tfrecord", "train.tfrecord"}};
+    static const char gzip[] =
+        "\x1f\x8b\x08\0\0\0\0\0\0\3 and so on, for more than a head";
+    static const struct {
+        const char *storage, *file, *bytes;
+        size_t len;
+        const char *why;
+    } rows[] = {
+        {"tar", "train.tar", gzip, sizeof(gzip), "': it is compressed by gzip"},
+        {"tfrecord", "train.tfrecord", gzip, sizeof(gzip), "': it is compressed by gzip"},
+        {"recordio", "train.rec", gzip, sizeof(gzip), "': it is compressed by gzip"},
+        {"tfrecord", "train.tfrecord", "text", 4, "': it is no TFRecord file"},
+        {"recordio", "train.rec", "a text of more words", 20,
+         "': it is no RecordIO file"},
+        {"recordio", "train.rec", "a\x0a\x23\xd7\xce, not on 4", 15,
+         "': it is no RecordIO file"},
+    };
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *dir = make_temp_dir();
-        struct opened o = {files[i][0], pack_source(dir, false)};
+        struct opening o = {rows[i].storage, pack_source(dir, false)};
 
-        make_file(dir, files[i][1], gzip, sizeof(gzip));
-        check_dies(open_it, &o, "': it is compressed by gzip");
+        make_file(dir, rows[i].file, rows[i].bytes, rows[i].len);
+        check_dies(open_and_close, &o, rows[i].why);
         remove_temp_dir(dir);
     }
+}
+
+/* What is damaged up to a head that lies across two of the blocks that are looked through. */
+static void a_far_record_tells_the_kind(void **state)
+{
+    static char data[(1 << 16) + 100];
+    struct {
+        uint64_t len;
+        uint32_t crc;
+    } __attribute__((packed)) head = {.len = 1};
+    char *dir = make_temp_dir();
+    struct dataset_source s = pack_source(dir, false);
+    struct dataset *d;
+
+    (void)state;
+    head.crc = crc32c_masked(&head.len, sizeof(head.len));
+    memset(data, 'x', sizeof(data));
+    memcpy(data + (1 << 16) - 8, &head, sizeof(head));
+    make_file(dir, "train.tfrecord", data, sizeof(data));
+    d = dataset_open("tfrecord", &s);
+    assert_int_equal(d->n, 1);
+    dataset_close(d);
+    remove_temp_dir(dir);
+}
+
+/* The labels' file alone is a foreign one. */
+static void foreign_label_maps_are_told(void **state)
+{
+    char *dir = golden_copy("recordio");
+    struct opening o = {"recordio", pack_source(dir, true)};
+
+    (void)state;
+    make_file(dir, "train.labels.rec", "a text", 6);
+    check_dies(open_and_close, &o,
+               "it is no RecordIO file: no record begins in it "
+               "('");
+    remove_temp_dir(dir);
 }
 
 int main(void)
@@ -210,7 +247,9 @@ int main(void)
         cmocka_unit_test(damaged_pixels_are_found),
         cmocka_unit_test(damage_stays_where_it_is),
         cmocka_unit_test(a_damaged_lmdb_is_refused),
-        cmocka_unit_test(what_is_compressed_is_told),
+        cmocka_unit_test(foreign_files_are_told),
+        cmocka_unit_test(a_far_record_tells_the_kind),
+        cmocka_unit_test(foreign_label_maps_are_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,17 +63,10 @@ static void a_sample_is_read_again(void **state)
     }
 }
 
-struct opened {
-    const char *storage;
-    struct dataset_source source;
-};
-
 static void open_it(void *arg)
 {
-    const struct opened *o = arg;
-
     reads = 0;
-    dataset_close(dataset_open(o->storage, &o->source));
+    open_and_close(arg);
 }
 
 /* Whichever read of the start fails: it ends, and no list of damaged samples stays. */
@@ -82,7 +75,7 @@ static void a_list_is_not_made_of_it(void **state)
     (void)state;
     for (int f = 0; f < STORAGES; f++) {
         char *dir = golden_copy(storages[f]);
-        struct opened o = {storages[f], pack_source(dir, false)};
+        struct opening o = {storages[f], pack_source(dir, false)};
 
         for (failing = 0; failing < GOLDEN_N; failing++) {
             check_dies(open_it, &o, strerror(EIO));
@@ -139,10 +132,14 @@ static int begin_fails(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **
 static const struct {
     int code, failure;
 } codes[] = {
-    {EIO, FAILURE_MACHINE},           {ENOMEM, FAILURE_MACHINE},
-    {EACCES, FAILURE_MACHINE},        {MDB_MAP_FULL, FAILURE_MACHINE},
-    {MDB_MAP_RESIZED, FAILURE_MACHINE}, {MDB_BAD_TXN, FAILURE_MACHINE},
-    {MDB_NOTFOUND, FAILURE_DATA},     {MDB_CORRUPTED, FAILURE_DATA},
+    {EIO, FAILURE_MACHINE},
+    {ENOMEM, FAILURE_MACHINE},
+    {EACCES, FAILURE_MACHINE},
+    {MDB_MAP_FULL, FAILURE_MACHINE},
+    {MDB_MAP_RESIZED, FAILURE_MACHINE},
+    {MDB_BAD_TXN, FAILURE_MACHINE},
+    {MDB_NOTFOUND, FAILURE_DATA},
+    {MDB_CORRUPTED, FAILURE_DATA},
     {MDB_PAGE_NOTFOUND, FAILURE_DATA},
 };
 enum { CODES = sizeof(codes) / sizeof(codes[0]) };
@@ -181,7 +178,8 @@ static void not_all_of_lmdb_is_damage(void **state)
     for (int i = 0; i < CODES; i++) {
         gets = get_failing = 0;
         get_code = codes[i].code;
-        assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why), codes[i].failure);
+        assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why),
+                         codes[i].failure);
         assert_non_null(strstr(why.buf, lib->strerror(get_code)));
         strbuf_reset(&why);
         get_failing = -1;
