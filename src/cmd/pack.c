@@ -61,7 +61,18 @@ static struct dataset_source source_of(const struct pack_run *r, const char *spl
     };
 }
 
-/* OUT/classes.txt, which must be the same for all splits. */
+static void check_classes(const struct dataset *a, const struct dataset *b)
+{
+    bool same = a->nclass == b->nclass;
+
+    for (int c = 0; same && c < a->nclass; c++)
+        same = strcmp(a->class_name[c], b->class_name[c]) == 0;
+    if (!same)
+        die("'%s' has other classes than '%s': the splits of a data set have the same",
+            b->name, a->name);
+}
+
+/* OUT/classes.txt; the one of a pack that goes on must be the same. */
 static void write_classes(const struct pack_run *r, const struct dataset *d)
 {
     char *path = path_join(r->out, "classes.txt"), *there;
@@ -75,9 +86,7 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     }
     there = file_read(path, NULL);
     if (there && strcmp(there, text.buf) != 0)
-        die("'%s' names other classes than '%s' has: the splits of a data set have the "
-            "same",
-            path, d->name);
+        die("'%s' names other classes than '%s' has", path, d->name);
     if (!there && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
     free(there);
@@ -125,18 +134,24 @@ static void check_manifest(const struct pack_run *r)
     strbuf_release(&text);
 }
 
-static void pack_one(struct pack_run *r, const struct storage *row, const char *split)
+/* What the containers of split i are called: as the split, unless that is a pattern or has
+ * folders in it. */
+static const char *stem_of(const char *split, int i)
 {
-    struct dataset_source s = source_of(r, split);
-    struct dataset *d = row->open(&s);
+    static const char *const plain[] = {"train", "val"};
+
+    return *split && !strpbrk(split, "/{}") ? split : plain[i];
+}
+
+static void pack_one(struct pack_run *r, const struct dataset *d, const char *split,
+                     const char *stem)
+{
     struct pack_result done;
     struct strbuf text = STRBUF_INIT;
 
-    if (!r->label_maps)
-        write_classes(r, d);
     r->split = split;
     r->start = clock_now();
-    done = pack_split(&r->o, d, split);
+    done = pack_split(&r->o, d, stem);
     progress_wipe();
     if (done.samples + done.kept == 0)
         die("'%s': none of its %lld samples can be read", d->name, (long long)d->n);
@@ -146,32 +161,40 @@ static void pack_one(struct pack_run *r, const struct storage *row, const char *
              split, (long long)done.samples, text.buf, done.containers,
              done.containers == 1 ? "container" : "containers", (long long)done.left_out,
              (long long)done.kept, clock_now() - r->start);
+    if (stem != split)
+        log_info("'%s': its containers are called '%s'", split, stem);
     strbuf_release(&text);
-    dataset_close(d);
 }
 
-/* Packs both splits, as far as they exist. If neither does, nothing is written. */
+/* Packs both splits, as far as they exist. If neither does, or one cannot be opened, nothing
+ * is written. */
 static void pack_splits(struct pack_run *r, const struct storage *row)
 {
     const char *split[] = {r->cfg->data.train_split, r->cfg->data.val_split};
     struct strbuf why[2] = {STRBUF_INIT, STRBUF_INIT};
-    bool is[2];
+    struct dataset *d[2] = {NULL, NULL};
 
     if (!file_exists(r->cfg->data.data_path))
         die("there is no folder '%s' (--data-path)", r->cfg->data.data_path);
     for (int i = 0; i < 2; i++) {
         struct dataset_source s = source_of(r, split[i]);
 
-        is[i] = row->check(&s, &why[i]);
+        if (row->check(&s, &why[i]))
+            d[i] = row->open(&s);
     }
-    if (!is[0] && !is[1])
+    if (!d[0] && !d[1])
         die("%s", why[0].buf);
+    if (d[0] && d[1] && !r->label_maps)
+        check_classes(d[0], d[1]);
     check_manifest(r);
+    if (!r->label_maps)
+        write_classes(r, d[d[0] ? 0 : 1]);
     for (int i = 0; i < 2; i++) {
-        if (is[i])
-            pack_one(r, row, split[i]);
+        if (d[i])
+            pack_one(r, d[i], split[i], stem_of(split[i], i));
         else
             log_warning("left out: %s", why[i].buf);
+        dataset_close(d[i]);
         strbuf_release(&why[i]);
     }
 }
@@ -265,7 +288,8 @@ static const struct cmd_flag pack_flags[] = {
     {"--out", "DIR", "folder for the containers"},
     {"--shard", "N", "samples of a container (10000); 0: all of a split in one"},
     {"--size", "N",
-     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG of "
+     "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG "
+     "of "
      "quality 90 where the source is lossy (JPEG, AVIF, most WebPs), else as PNG; others "
      "keep their bytes, unless --exif-rotate"},
     {"--quality", "Q", "encode all images as JPEGs of this quality, 1 to 100"},

@@ -140,6 +140,16 @@ diff -r whole cut >diff || fail "a pack that was killed made other files: $(head
 # A pack that fails writes nothing, and one with other options does not go on.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
 grep -q "there is no folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
+echo text >nowhere.rec
+"$trainc" pack --dataset recordio --data-path . --train-split nowhere.rec --to tar --out typo >log 2>&1 && fail "a text passed"
+grep -q "it is no RecordIO file" log && [ ! -e typo ] || { cat log; fail "a file of another kind"; }
+cp -r shapes fewer && rm -r fewer/val/"$(ls fewer/val | head -1)"
+"$trainc" pack --dataset folder --data-path fewer --to tar --out typo >log 2>&1 && fail "two lists of classes passed"
+grep -q "'fewer/val' has other classes than 'fewer/train'" log && [ ! -e typo ] || { cat log; fail "two lists of classes"; }
+# Patterns name no containers.
+"$trainc" pack --dataset tar --data-path c_tar --train-split 'train-{000000..000003}.tar' --val-split val-000000.tar --to tar \
+  --out renamed --num-classes 4 --shard 0 >log 2>&1 || { cat log; fail "a pattern"; }
+[ "$(cd renamed && ls *.tar)" = "train.tar"$'\n'"val-000000.tar.tar" ] || { cat log; ls renamed; fail "a pattern: names"; }
 for other in --exif-rotate "--interpolation bilinear" "--shard 49"; do
   "${pack[@]}" --out cut $other >log 2>&1 && fail "$other: a pack of another kind went on"
   grep -q "'cut' holds something else" log || { cat log; fail "$other: message"; }
