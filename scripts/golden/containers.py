@@ -137,6 +137,10 @@ def hdf5():
         f.create_dataset("images", data=PIXELS, chunks=(1, H, W, 3), compression="gzip")
         f["label_maps"] = VALUES
         f["labels"] = np.array(LABEL, np.uint8)
+    with h5py.File(os.path.join(make("hdf5_grey"), "train.hdf5"), "w") as f:
+        f["images"] = PIXELS[..., 0]
+        f["label_maps"] = VALUES[..., None]
+        f["labels"] = np.array(LABEL, np.float32)[:, None]
 
 
 def swin_zip():

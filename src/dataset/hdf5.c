@@ -16,6 +16,8 @@ struct rows {
     int rank;
     hdf5_size dims[4];
     bool files; /* a row is an encoded file of variable length, not pixels */
+    bool bytes; /* of unsigned bytes */
+    int kind;   /* class of its type, of what has variable length that of its elements */
 };
 
 struct hdf5 {
@@ -26,11 +28,29 @@ struct hdf5 {
 };
 
 /* Called with hdf5_lock, as all functions here are that do not say otherwise. */
+static void rows_type(const struct hdf5 *f, struct rows *r)
+{
+    const struct hdf5_library *lib = f->lib;
+    hdf5_id type = lib->Dget_type(r->id), element = -1;
+
+    r->kind = lib->Tget_class(type);
+    r->files = r->kind == HDF5_VLEN;
+    if (r->files) {
+        element = lib->Tget_super(type);
+        r->kind = lib->Tget_class(element);
+        (void)lib->Tclose(type);
+        type = element;
+    }
+    r->bytes =
+        r->kind == HDF5_INTEGER && lib->Tget_size(type) == 1 && lib->Tget_sign(type) == 0;
+    (void)lib->Tclose(type);
+}
+
 static int rows_open(const struct hdf5 *f, const char *name, struct rows *r,
                      struct strbuf *why)
 {
     const struct hdf5_library *lib = f->lib;
-    hdf5_id space, type;
+    hdf5_id space;
 
     r->id = -1;
     if (lib->Lexists(f->file, name, 0) <= 0)
@@ -41,30 +61,69 @@ static int rows_open(const struct hdf5 *f, const char *name, struct rows *r,
         return -1;
     }
     space = lib->Dget_space(r->id);
-    type = lib->Dget_type(r->id);
     r->rank = lib->Sget_simple_extent_ndims(space);
-    r->files = lib->Tget_class(type) == HDF5_VLEN;
     if (r->rank >= 1 && r->rank <= 4)
         (void)lib->Sget_simple_extent_dims(space, r->dims, NULL);
     (void)lib->Sclose(space);
-    (void)lib->Tclose(type);
+    rows_type(f, r);
     return 0;
 }
 
-static int rows_check(const struct rows *r, const char *name, int rank, hdf5_size n,
+/* Of a row of pixels or class values. */
+static int channels_of(const struct rows *r)
+{
+    return r->rank == 4 ? (int)r->dims[3] : 1;
+}
+
+/* "[120, 3, 32, 32] of floats" */
+static void rows_tell(const struct rows *r, struct strbuf *to)
+{
+    const char *kind = r->kind == HDF5_INTEGER  ? "integers"
+                       : r->kind == HDF5_FLOAT  ? "floats"
+                       : r->kind == HDF5_STRING ? "strings"
+                       : r->kind == HDF5_OPAQUE ? "opaque bytes"
+                                                : "another type";
+
+    if (r->rank < 1 || r->rank > 4)
+        strbuf_addf(to, "%d dimensions", r->rank);
+    for (int i = 0; i < r->rank && r->rank <= 4; i++)
+        strbuf_addf(to, "%s%llu%s", i ? ", " : "[", r->dims[i],
+                    i + 1 < r->rank ? "" : "]");
+    strbuf_addf(to, " of %s%s", r->bytes ? "uint8" : kind,
+                r->files ? " of variable length" : "");
+}
+
+/* colours: images, which may have them. */
+static int rows_check(const struct rows *r, const char *name, bool colours, hdf5_size n,
                       struct strbuf *why)
 {
     if (r->id < 0)
         return 0;
-    if (r->rank != (r->files ? 1 : rank) || (rank == 4 && !r->files && r->dims[3] != 3)) {
-        strbuf_addf(why, "'%s' has %d dimensions: files [n] or %s are expected", name,
-                    r->rank, rank == 4 ? "pixels [n, h, w, 3]" : "values [n, h, w]");
+    if (!r->bytes || (r->files ? r->rank != 1 : r->rank != 3 && r->rank != 4) ||
+        (r->rank == 4 && r->dims[3] != 1 && !(colours && r->dims[3] == 3))) {
+        strbuf_addf(why, "'%s' is ", name);
+        rows_tell(r, why);
+        strbuf_addf(
+            why, ": files ([n] of uint8 of variable length) or %s of uint8 are expected",
+            colours ? "pixels ([n, h, w, 3] or [n, h, w])" : "values ([n, h, w])");
         return -1;
     }
     if (r->dims[0] == n)
         return 0;
     strbuf_addf(why, "'%s' has %llu rows, and 'images' has %llu", name, r->dims[0], n);
     return -1;
+}
+
+/* n numbers: [n], [n, 1] and so on. */
+static bool is_list(const struct rows *r, hdf5_size n)
+{
+    if (r->files || (r->kind != HDF5_INTEGER && r->kind != HDF5_FLOAT) || r->rank < 1 ||
+        r->rank > 4 || r->dims[0] != n)
+        return false;
+    for (int i = 1; i < r->rank; i++)
+        if (r->dims[i] != 1)
+            return false;
+    return true;
 }
 
 /* In bytes: a bound of the rows, as a damaged header can claim any number of them. */
@@ -97,14 +156,15 @@ static int hdf5_start(struct hdf5 *f, struct strbuf *why)
         strbuf_addf(why, "'images' has %llu rows, more than the file has bytes", n);
         return -1;
     }
-    if (rows_check(&f->images, "images", 4, n, why) < 0 ||
-        rows_check(&f->label_maps, "label_maps", 3, n, why) < 0)
+    if (rows_check(&f->images, "images", true, n, why) < 0 ||
+        rows_check(&f->label_maps, "label_maps", false, n, why) < 0)
         return -1;
-    if (f->labels.id >= 0 && (f->labels.rank != 1 || f->labels.dims[0] != n)) {
-        strbuf_addf(why, "'labels' is no list of %llu classes", n);
-        return -1;
-    }
-    return 0;
+    if (f->labels.id < 0 || is_list(&f->labels, n))
+        return 0;
+    strbuf_addstr(why, "'labels' is ");
+    rows_tell(&f->labels, why);
+    strbuf_addf(why, ": a list of %llu classes is expected", n);
+    return -1;
 }
 
 static void hdf5_stop(struct hdf5 *f)
@@ -218,12 +278,12 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     return rc;
 }
 
-/* A row of pixels as a PPM file, or of class values as a PGM file; 40 bytes are more than
+/* A row of colours as a PPM file, or of grey levels or class values as a PGM file; 40 bytes are more than
  * either header needs. */
 static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
                        int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
-    int channels = r->rank == 4 ? 3 : 1;
+    int channels = channels_of(r);
     uint64_t h = r->dims[1], w = r->dims[2], n;
     int head;
 
@@ -262,17 +322,18 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     return rc;
 }
 
-/* All labels at once; a heap array. NULL: there are none, or a reason. */
-static int64_t *read_labels(const struct hdf5 *f, uint64_t n, struct strbuf *why)
+/* All labels at once, which others keep as floats, too; a heap array. NULL: there are none, or
+ * a reason. */
+static double *read_labels(const struct hdf5 *f, uint64_t n, struct strbuf *why)
 {
-    int64_t *label;
+    double *label;
 
     if (f->labels.id < 0 || n == 0)
         return NULL;
     label = xcalloc((size_t)n, sizeof(*label));
-    if (f->lib->Dread(f->labels.id, *f->lib->int64, 0, 0, 0, label) >= 0)
+    if (f->lib->Dread(f->labels.id, *f->lib->real64, 0, 0, 0, label) >= 0)
         return label;
-    strbuf_addstr(why, "'labels' cannot be read as integers");
+    strbuf_addstr(why, "'labels' cannot be read");
     free(label);
     return NULL;
 }
@@ -282,7 +343,7 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 {
     const struct hdf5 *f = file;
     uint64_t n = f->images.dims[0];
-    int64_t *label;
+    double *label;
 
     pthread_mutex_lock(&hdf5_lock);
     label = read_labels(f, n, why);
@@ -296,8 +357,8 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
         /* Lengths are not known before rows are read: 1 stands for "it is there". */
         to->image = (struct sample_part){.at = i, .len = 1};
         to->label_map = (struct sample_part){.at = i, .len = f->label_maps.id >= 0};
-        to->label =
-            label && label[i] >= 0 && label[i] <= INT32_MAX ? (int32_t)label[i] : -1;
+        if (label && label[i] >= 0 && label[i] <= INT32_MAX)
+            to->label = label[i] == (int32_t)label[i] ? (int32_t)label[i] : -1;
     }
     free(label);
     return why->len ? -1 : 0;
@@ -306,6 +367,7 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 const struct container container_hdf5 = {
     .name = "hdf5",
     .ending = ".h5",
+    .other_endings = {".hdf5"},
     .open = hdf5_open,
     .list = hdf5_list,
     .read = hdf5_read,

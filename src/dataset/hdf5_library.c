@@ -33,6 +33,9 @@ static const struct dynlib_symbol symbols[] = {
     SYMBOL(Sselect_hyperslab),
     SYMBOL(Sclose),
     SYMBOL(Tget_class),
+    SYMBOL(Tget_size),
+    SYMBOL(Tget_sign),
+    SYMBOL(Tget_super),
     SYMBOL(Tvlen_create),
     SYMBOL(Tclose),
     SYMBOL(Pcreate),
@@ -40,6 +43,7 @@ static const struct dynlib_symbol symbols[] = {
     SYMBOL(Pclose),
     {"H5T_NATIVE_UINT8_g", AT(uint8)},
     {"H5T_NATIVE_INT64_g", AT(int64)},
+    {"H5T_NATIVE_DOUBLE_g", AT(real64)},
     {"H5P_CLS_DATASET_CREATE_ID_g", AT(dataset_create)},
     {0}};
 

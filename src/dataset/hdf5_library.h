@@ -3,8 +3,9 @@
  * here, as HDF5's reference manual has it (1.10 and later, whose hid_t has 64 bits).
  *
  * DATA.DATASET hdf5: datasets of a file, of which row i is sample i:
- *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3])
- *   labels      classes (any integers [n])
+ *   images      encoded files (variable-length uint8), or pixels (uint8 [n, h, w, 3], grey
+ *               [n, h, w, 1] or [n, h, w])
+ *   labels      classes (any numbers, n of them)
  *   label_maps  encoded files, or values (uint8 [n, h, w])
  *
  * The library is not safe for threads: whoever calls it holds the lock.
@@ -21,7 +22,10 @@
 typedef int64_t hdf5_id; /* hid_t; below 0: an error */
 typedef unsigned long long hdf5_size;
 
-enum { HDF5_SELECT_SET = 0, HDF5_READ_ONLY = 0, HDF5_TRUNCATE = 2, HDF5_VLEN = 9 };
+enum { HDF5_SELECT_SET = 0, HDF5_READ_ONLY = 0, HDF5_TRUNCATE = 2 };
+
+/* H5T_class_t */
+enum { HDF5_INTEGER, HDF5_FLOAT, HDF5_STRING = 3, HDF5_OPAQUE = 5, HDF5_VLEN = 9 };
 
 struct hdf5_bytes { /* hvl_t */
     size_t len;
@@ -56,12 +60,16 @@ struct hdf5_library {
                              const hdf5_size *block);
     int (*Sclose)(hdf5_id space);
     int (*Tget_class)(hdf5_id type);
+    size_t (*Tget_size)(hdf5_id type);
+    int (*Tget_sign)(hdf5_id type); /* 0: unsigned */
+    hdf5_id (*Tget_super)(hdf5_id type);
     hdf5_id (*Tvlen_create)(hdf5_id type);
     int (*Tclose)(hdf5_id type);
     hdf5_id (*Pcreate)(hdf5_id kind);
     int (*Pset_chunk)(hdf5_id list, int rank, const hdf5_size *dims);
     int (*Pclose)(hdf5_id list);
-    const hdf5_id *uint8, *int64, *dataset_create; /* of the library: read after open() */
+    const hdf5_id *uint8, *int64, *real64,
+        *dataset_create; /* of the library: read after open() */
 };
 
 extern pthread_mutex_t hdf5_lock;

@@ -214,6 +214,8 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
 const struct container container_lmdb = {
     .name = "lmdb",
     .ending = ".lmdb",
+    .other_endings = {"_lmdb"},
+    .inside = "data.mdb",
     .open = lmdb_open,
     .list = lmdb_list,
     .read = lmdb_read,

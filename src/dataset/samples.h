@@ -38,8 +38,10 @@ enum { SAMPLE_DAMAGED = -2 };
 struct samples;
 
 struct container {
-    const char *name;   /* DATA.DATASET */
-    const char *ending; /* of its files: ".tar" */
+    const char *name;             /* DATA.DATASET */
+    const char *ending;           /* of its files: ".tar" */
+    const char *other_endings[3]; /* with which they are found, too; NULL ends them */
+    const char *inside; /* a folder that holds this is one of the files; or NULL */
     bool numbered;      /* files without the ending count, too: train-00000-of-01024 */
     const char *beside; /* ending of companion files, which are no containers of their
                          * own: ".labels.rec"; NULL: there are none */

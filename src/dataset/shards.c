@@ -105,25 +105,62 @@ static bool is_numbered(const char *name)
            strchr("0123456789", of[-1]);
 }
 
-static bool is_shard(const struct container *c, const char *name)
+static const char *ending_of(const struct container *c, int i)
 {
-    if (c->numbered && is_numbered(name))
-        return true;
-    return name[0] != '.' && ends_in(name, c->ending) &&
-           !(c->beside && ends_in(name, c->beside));
+    return i ? c->other_endings[i - 1] : c->ending;
 }
 
-/* The container's files in `dir` whose names start so. */
-static void list_dir(const struct container *c, const char *dir, const char *start,
+static bool is_shard(const struct container *c, const char *name)
+{
+    bool is = c->numbered && is_numbered(name);
+
+    for (int i = 0; !is && name[0] != '.' && ending_of(c, i); i++)
+        is = ends_in(name, ending_of(c, i)) && !(c->beside && ends_in(name, c->beside));
+    return is;
+}
+
+/* "train-..." or, of TensorFlow's own data sets, "train.tfrecord-..." */
+static bool is_of_split(const struct container *c, const char *name, const char *split)
+{
+    size_t n = strlen(split);
+
+    if (strncmp(name, split, n) != 0)
+        return false;
+    if (c->numbered && strncmp(name + n, c->ending, strlen(c->ending)) == 0)
+        n += strlen(c->ending);
+    return name[n] == '-';
+}
+
+/* The container's files in `dir` of the split; NULL: all. */
+static void list_dir(const struct container *c, const char *dir, const char *split,
                      struct names_list *out)
 {
     int n;
     char **name = dir_list(dir, &n);
 
     for (int i = 0; i < n; i++)
-        if (strncmp(name[i], start, strlen(start)) == 0 && is_shard(c, name[i]))
+        if ((!split || is_of_split(c, name[i], split)) && is_shard(c, name[i]))
             add(out, path_join(dir, name[i]));
     dir_list_free(name, n);
+}
+
+/* The one file that is called so, or with an ending. */
+static void find_whole(const struct container *c, const char *base,
+                       struct names_list *out)
+{
+    char *inside = c->inside ? path_join(base, c->inside) : NULL;
+
+    if ((is_shard(c, path_basename(base)) && file_exists(base)) ||
+        (inside && file_exists(inside)))
+        add(out, xstrdup(base));
+    for (int i = 0; out->n == 0 && ending_of(c, i); i++) {
+        char *path = xasprintf("%s%s", base, ending_of(c, i));
+
+        if (file_exists(path))
+            add(out, xstrdup(path));
+        free(path);
+    }
+    free(inside);
 }
 
 /* All names of a pattern; false and a reason if one is not there. */
@@ -147,28 +184,24 @@ char **shards_find(const struct container *c, const struct dataset_source *s, in
 {
     bool split = s->split && *s->split;
     char *base = split ? path_join(s->path, s->split) : xstrdup(s->path);
-    char *whole = xasprintf("%s%s", base, c->ending);
-    char *dir = path_dirname(base), *start = xasprintf("%s-", path_basename(base));
+    char *dir = path_dirname(base);
     struct names_list l = {0};
 
-    if (split && strchr(s->split, '{'))
+    if (split && strchr(s->split, '{')) {
         (void)find_pattern(base, &l, why);
-    else if (is_shard(c, path_basename(base)) && file_exists(base))
-        add(&l, xstrdup(base));
-    else if (file_exists(whole))
-        add(&l, xstrdup(whole));
-    else
-        list_dir(c, dir, start, &l);
+    } else {
+        find_whole(c, base, &l);
+        if (l.n == 0)
+            list_dir(c, dir, path_basename(base), &l);
+    }
     if (l.n == 0 && file_is_dir(base))
-        list_dir(c, base, "", &l);
+        list_dir(c, base, NULL, &l);
     if (l.n == 0 && why && !why->len)
         strbuf_addf(why, "'%s' has neither %s%s nor %s-*%s nor %s/*%s", s->path,
                     split ? s->split : "", c->ending, split ? s->split : "", c->ending,
                     split ? s->split : "", c->ending);
     free(base);
-    free(whole);
     free(dir);
-    free(start);
     *n = l.n;
     return l.name;
 }

@@ -218,6 +218,7 @@ static int tfrecord_read(void *file, const struct sample *at, bool label_map,
 const struct container container_tfrecord = {
     .name = "tfrecord",
     .ending = ".tfrecord",
+    .other_endings = {".tfrecords", ".tfrec"},
     .numbered = true,
     .open = raw_file_open,
     .list = tfrecord_list,

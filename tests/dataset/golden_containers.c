@@ -89,9 +89,10 @@ void golden_expect_image(const struct dataset *d, int i)
     golden_expect_image_of(d, i, i);
 }
 
-void golden_expect_image_of(const struct dataset *d, int i, int file)
+/* The pixels of sample i, and those of a golden file. */
+static void read_both(const struct dataset *d, int i, int file, uint8_t got[H * W * 3],
+                      uint8_t want[H * W * 3])
 {
-    uint8_t got[H * W * 3], want[H * W * 3];
     struct dataset_bytes bytes = {0};
     struct strbuf why = STRBUF_INIT;
     size_t len;
@@ -101,9 +102,25 @@ void golden_expect_image_of(const struct dataset *d, int i, int file)
         fail_msg("sample %d: %s", i, why.buf);
     read_pixels(bytes.data, bytes.len, got);
     read_pixels(data, len, want);
-    assert_memory_equal(got, want, sizeof(want));
     dataset_bytes_release(&bytes);
     free(data);
+}
+
+void golden_expect_image_of(const struct dataset *d, int i, int file)
+{
+    uint8_t got[H * W * 3], want[H * W * 3];
+
+    read_both(d, i, file, got, want);
+    assert_memory_equal(got, want, sizeof(want));
+}
+
+void golden_expect_grey(const struct dataset *d, int i)
+{
+    uint8_t got[H * W * 3], want[H * W * 3];
+
+    read_both(d, i, i, got, want);
+    for (int k = 0; k < H * W * 3; k++)
+        assert_int_equal(got[k], want[k / 3 * 3]);
 }
 
 void golden_expect_label_map(const struct dataset *d, int i)

@@ -20,6 +20,7 @@ void golden_copy_file(const char *from, const char *dir, const char *name);
 /* Sample i has the pixels, or the label map, of the golden file i. */
 void golden_expect_image(const struct dataset *d, int i);
 void golden_expect_image_of(const struct dataset *d, int i, int file);
+void golden_expect_grey(const struct dataset *d, int i); /* the red of the file */
 void golden_expect_label_map(const struct dataset *d, int i);
 
 /* Writes a text into a file of a folder. */

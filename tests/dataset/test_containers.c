@@ -13,16 +13,18 @@
 #include "tests/test.h"
 
 static const struct foreign {
-    const char *storage, *classes, *label_maps; /* folders; NULL: none */
+    const char *storage, *classes, *label_maps;     /* folders; NULL: none */
+    void (*expect)(const struct dataset *d, int i); /* NULL: golden_expect_image */
 } foreign[] = {
-    {"tar", "tar", "tar"},
-    {"zip", "zip", NULL},
-    {"lmdb", "lmdb", NULL},
-    {"lmdb", NULL, "lmdb_maps"},
-    {"recordio", "recordio", NULL},
-    {"tfrecord", "tfrecord", "tfrecord"},
-    {"hdf5", "hdf5", "hdf5"},
-    {"hdf5", "hdf5_pixels", "hdf5_pixels"},
+    {"tar", "tar", "tar", NULL},
+    {"zip", "zip", NULL, NULL},
+    {"lmdb", "lmdb", NULL, NULL},
+    {"lmdb", NULL, "lmdb_maps", NULL},
+    {"recordio", "recordio", NULL, NULL},
+    {"tfrecord", "tfrecord", "tfrecord", NULL},
+    {"hdf5", "hdf5", "hdf5", NULL},
+    {"hdf5", "hdf5_pixels", "hdf5_pixels", NULL},
+    {"hdf5", "hdf5_grey", "hdf5_grey", golden_expect_grey},
 };
 
 static void others_files_are_read(void **state)
@@ -44,7 +46,7 @@ static void others_files_are_read(void **state)
         assert_int_equal(d->n, GOLDEN_N);
         assert_int_equal(d->nclass, GOLDEN_CLASSES);
         for (int i = 0; i < GOLDEN_N; i++) {
-            golden_expect_image(d, i);
+            (row->expect ? row->expect : golden_expect_image)(d, i);
             assert_int_equal(dataset_label(d, i), f % 2 ? 0 : golden_label[i]);
             if (f % 2)
                 golden_expect_label_map(d, i);
@@ -99,6 +101,43 @@ static void a_split_may_name_files(void **state)
     remove_temp_dir(dir);
 }
 
+/* As other programs call them. */
+static void files_have_several_names(void **state)
+{
+    static const struct {
+        const char *storage, *from, *to, *split;
+    } rows[] = {
+        {"tfrecord", "tfrecord/train-00000-of-00001.tfrecord", "train.tfrecords",
+         "train"},
+        {"tfrecord", "tfrecord/train-00000-of-00001.tfrecord",
+         "set-train.tfrecord-00000-of-00001", "set-train"},
+        {"hdf5", "hdf5/train.h5", "train-0.hdf5", "train"},
+        {"lmdb", "lmdb/train.lmdb/data.mdb", "train_lmdb/data.mdb", "train"},
+        {"lmdb", "lmdb/train.lmdb/data.mdb", "set_train_lmdb/data.mdb", "set_train_lmdb"},
+        {"lmdb", "lmdb/train.lmdb/data.mdb", "train/data.mdb", "train"},
+        {"lmdb", "lmdb/train.lmdb/data.mdb", "data.mdb", ""},
+    };
+
+    (void)state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = make_temp_dir(), *from = path_join(GOLDEN, rows[r].from);
+        struct dataset_source s = pack_source(dir, false);
+        struct strbuf why = STRBUF_INIT;
+        struct dataset *d;
+
+        golden_copy_file(from, dir, rows[r].to);
+        s.split = rows[r].split;
+        if (!storage_find(rows[r].storage)->check(&s, &why))
+            fail_msg("%s: %s", rows[r].to, why.buf);
+        d = dataset_open(rows[r].storage, &s);
+        assert_int_equal(d->n, GOLDEN_N);
+        golden_expect_image(d, GOLDEN_N - 1);
+        dataset_close(d);
+        free(from);
+        remove_temp_dir(dir);
+    }
+}
+
 /* Without .cls, without classes.txt. */
 static void folders_in_a_tar_are_classes(void **state)
 {
@@ -139,6 +178,7 @@ int main(void)
         cmocka_unit_test(others_files_are_read),
         cmocka_unit_test(braces_name_files),
         cmocka_unit_test(a_split_may_name_files),
+        cmocka_unit_test(files_have_several_names),
         cmocka_unit_test(folders_in_a_tar_are_classes),
     };
 

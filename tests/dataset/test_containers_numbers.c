@@ -73,6 +73,7 @@ struct numbers {
     const char *name;
     int rank;
     hdf5_size dims[6];
+    char type; /* of its elements: 'i' int64, 'r' a double, 0 uint8 */
 };
 
 /* Adds a dataset without data: the library reads absent chunks as zeros. */
@@ -82,10 +83,13 @@ static void add_dataset(const struct hdf5_library *lib, hdf5_id file,
     hdf5_size chunk[6] = {1, 1, 1, 1, 1, 1};
     hdf5_id space = lib->Screate_simple(n->rank, n->dims, NULL);
     hdf5_id list = lib->Pcreate(*lib->dataset_create);
+    hdf5_id type = n->type == 'i'   ? *lib->int64
+                   : n->type == 'r' ? *lib->real64
+                                    : *lib->uint8;
     hdf5_id data;
 
     assert_true(lib->Pset_chunk(list, n->rank, chunk) >= 0);
-    data = lib->Dcreate2(file, n->name, *lib->uint8, space, 0, list, 0);
+    data = lib->Dcreate2(file, n->name, type, space, 0, list, 0);
     assert_true(data >= 0);
     (void)lib->Dclose(data);
     (void)lib->Pclose(list);
@@ -101,26 +105,51 @@ static void hdf5_numbers(void **state)
         int code; /* of the process */
         const char *why;
     } rows[] = {
-        {{{"images", 4, {MANY, 2, 2, 3}}},
+        {{{"images", 4, {MANY, 2, 2, 3}, 0}},
          false,
          1,
          "'images' has 1099511627776 rows, more than the file has bytes"},
-        {{{"images", 4, {2, 2, 2, 3}}, {"labels", 1, {MANY}}},
+        {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 1, {MANY}, 0}},
          false,
          1,
-         "'labels' is no list of 2 classes"},
-        {{{"images", 4, {2, 2, 2, 3}}, {"label_maps", 3, {MANY, 2, 2}}},
+         "'labels' is [1099511627776] of uint8: a list of 2 classes is expected"},
+        {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
+         false,
+         1,
+         "'labels' is [2, 3] of integers: a list of 2 classes"},
+        {{{"images", 4, {2, 2, 2, 3}, 'r'}, {"labels", 1, {2}, 0}},
+         false,
+         1,
+         "'images' is [2, 2, 2, 3] of floats: files"},
+        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {2, 2, 2}, 'i'}},
+         true,
+         1,
+         "'label_maps' is [2, 2, 2] of integers: files"},
+        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 4, {2, 2, 2, 3}, 0}},
+         true,
+         1,
+         "'label_maps' is [2, 2, 2, 3] of uint8: files"},
+        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {MANY, 2, 2}, 0}},
          true,
          1,
          "'label_maps' has 1099511627776 rows, and 'images' has 2"},
-        {{{"images", 2, {5, MANY}}}, false, 1, "'images' has 2 dimensions"},
-        {{{"images", 6, {5, 4, 3, 2, 2, 3}}}, false, 1, "'images' has 6 dimensions"},
-        {{{"images", 4, {5, 4, 4, MANY}}}, false, 1, "'images' has 4 dimensions"},
-        {{{"images", 4, {2, MANY, MANY, 3}}, {"labels", 1, {2}}},
+        {{{"images", 2, {5, MANY}, 0}},
+         false,
+         1,
+         "'images' is [5, 1099511627776] of uint8: files"},
+        {{{"images", 6, {5, 4, 3, 2, 2, 3}, 0}},
+         false,
+         1,
+         "'images' is 6 dimensions of uint8: files"},
+        {{{"images", 4, {5, 4, 4, MANY}, 0}},
+         false,
+         1,
+         "'images' is [5, 4, 4, 1099511627776] of uint8: files"},
+        {{{"images", 4, {2, MANY, MANY, 3}, 0}, {"labels", 1, {2}, 0}},
          false,
          0,
          "sample 1: 1099511627776 x 1099511627776 pixels"},
-        {{{"images", 4, {2, 1 << 19, 1 << 19, 3}}, {"labels", 1, {2}}},
+        {{{"images", 4, {2, 1 << 19, 1 << 19, 3}, 0}, {"labels", 1, {2}, 0}},
          false,
          0,
          "sample 0: 824633720872 bytes, more than the limit of 67108864"},
@@ -203,8 +232,9 @@ static void tar_header(char head[512], const char *name, const char *size)
     memcpy(head + 124, size, 12);
     memset(head + 148, ' ', 8);
     head[156] = '0';
-    memcpy(head + 257, "ustar\0"
-                       "00",
+    memcpy(head + 257,
+           "ustar\0"
+           "00",
            8);
     for (int i = 0; i < 512; i++)
         sum += (uint8_t)head[i];
