@@ -56,6 +56,7 @@ static struct dataset_source source_of(const struct pack_run *r, const char *spl
         .split = split,
         .labels = {.set = class_set_find(cfg->data.class_set),
                    .classes = (int)cfg->model.num_classes,
+                   .first = (int)cfg->data.first_class,
                    .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
         .label_maps = r->label_maps,
     };
@@ -113,6 +114,7 @@ static void check_manifest(const struct pack_run *r)
     json_put_bool(&w, "label_maps", r->label_maps);
     if (r->label_maps)
         json_put_int(&w, "labels", r->cfg->data.labels);
+    json_put_int(&w, "first_class", r->cfg->data.first_class);
     json_put_bool(&w, "decode", how->decode);
     json_put_int(&w, "size", how->size);
     json_put_int(&w, "quality", how->quality);
@@ -242,6 +244,9 @@ static void refuse(const struct pack_run *r, const struct storage *row,
         usage("--quality is of JPEGs, and these images are decoded");
     if (cmdline_has(line, "--label-maps") && !r->label_maps)
         usage("--label-maps: DATA.DATASET %s has none", row->name);
+    if (cfg->data.first_class &&
+        (r->label_maps || !storage_reads(row, "DATA.FIRST_CLASS")))
+        log_warning("DATA.FIRST_CLASS has no effect: classes are no numbers here");
     if (cfg->data.exif_rotate && !how->decode && !how->size && !how->quality)
         log_warning("DATA.EXIF_ROTATE has no effect: images keep their bytes, and it is "
                     "training that rotates them");
@@ -299,11 +304,10 @@ static const struct cmd_flag pack_flags[] = {
 };
 
 static const char *const pack_reads[] = {
-    "DATA.DATASET",     "DATA.DATA_PATH",     "DATA.TRAIN_SPLIT",
-    "DATA.VAL_SPLIT",   "DATA.LABELS",        "DATA.NUM_WORKERS",
-    "DATA.ON_ERROR",    "DATA.INTERPOLATION", "DATA.MAX_PIXELS",
-    "DATA.MAX_BYTES",   "DATA.CLASS_SET",     "MODEL.NUM_CLASSES",
-    "DATA.EXIF_ROTATE", "LOG.PROGRESS",       NULL};
+    "DATA.DATASET",     "DATA.DATA_PATH",   "DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
+    "DATA.LABELS",      "DATA.NUM_WORKERS", "DATA.ON_ERROR",    "DATA.INTERPOLATION",
+    "DATA.MAX_PIXELS",  "DATA.MAX_BYTES",   "DATA.CLASS_SET",   "MODEL.NUM_CLASSES",
+    "DATA.EXIF_ROTATE", "DATA.FIRST_CLASS", "LOG.PROGRESS",     NULL};
 
 static void pack_check(const struct config *cfg, const struct cmdline *line,
                        struct problems *p)

@@ -362,6 +362,9 @@ const struct schema schema_table[] = {
                 "and timm do"),
     ROW("DATA.CHECK_CLASSES", data.check_classes, NEUTRAL, .def = "True",
         .help = "refuse a checkpoint whose class list is not the data set's"),
+    ROW("DATA.FIRST_CLASS", data.first_class, .def = "0", RANGE(0, 1),
+        .help = "number of the first class in containers and lists, where classes are "
+                "numbers: 1 for those that count from 1, as ImageNet's TFRecords do"),
     ROW("DATA.CLASS_SET", data.class_set, .flag = "--class-set", .metavar = "NAME",
         .help = "segmentation: names and label values of the classes; empty: values 0 "
                 "to MODEL.NUM_CLASSES - 1, 255 is ignored"),

@@ -68,6 +68,7 @@ struct config_data {
     int64_t shuffle_shards;
     int cache;
     bool check_classes;
+    int64_t first_class;
     const char *class_set;
     struct str_list class_names;
     int labels;

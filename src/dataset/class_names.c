@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "dataset/list_file.h"
 
 static void add(struct dataset *d, const char *name, size_t *cap)
@@ -27,12 +28,12 @@ bool class_names_read(struct dataset *d, const char *dir)
     return is;
 }
 
-void class_names_number(struct dataset *d, int n)
+void class_names_number(struct dataset *d, int first, int n)
 {
     size_t cap = 0;
 
     for (int c = 0; c < n; c++) {
-        char *name = xasprintf("%d", c);
+        char *name = xasprintf("%d", first + c);
 
         add(d, name, &cap);
         free(name);
@@ -64,6 +65,22 @@ int32_t class_names_find(const struct dataset *d, const char *name)
                           : NULL;
 
     return at ? (int32_t)(at - d->class_name) : -1;
+}
+
+void class_names_count_none(const struct dataset *d, int first)
+{
+    if (first)
+        log_warning("DATA.FIRST_CLASS has no effect: the classes of '%s' have names",
+                    d->name);
+}
+
+const char *class_names_advice(const struct dataset *d, int32_t label, int first)
+{
+    if (label == d->nclass && first == 0)
+        return " (classes.txt or MODEL.NUM_CLASSES has their count; DATA.FIRST_CLASS 1 "
+               "if "
+               "these count from 1)";
+    return " (classes.txt or MODEL.NUM_CLASSES has their count)";
 }
 
 void class_names_free(struct dataset *d)

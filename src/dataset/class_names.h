@@ -8,7 +8,8 @@
  * program. */
 bool class_names_read(struct dataset *d, const char *dir);
 
-void class_names_number(struct dataset *d, int n); /* "0", "1", ... */
+/* n names: "0", "1", ..., or from another number on. */
+void class_names_number(struct dataset *d, int first, int n);
 
 /* From `name`, of which some may be the same, in byte order; the texts are copied. */
 void class_names_sort(struct dataset *d, const char *const *name, int64_t n);
@@ -17,5 +18,11 @@ void class_names_sort(struct dataset *d, const char *const *name, int64_t n);
 int32_t class_names_find(const struct dataset *d, const char *name);
 
 void class_names_free(struct dataset *d);
+
+/* Warns if classes that are no numbers should be counted from `first`. */
+void class_names_count_none(const struct dataset *d, int first);
+
+/* What to do about a class that is one of d->nclass or more: ends a message. */
+const char *class_names_advice(const struct dataset *d, int32_t label, int first);
 
 #endif

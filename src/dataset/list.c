@@ -240,6 +240,9 @@ static struct dataset *list_open(const struct dataset_source *s)
     return s->label_maps ? list_open_pairs(s) : list_classes_open(s);
 }
 
+static const char *const list_reads[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES",
+                                         "DATA.LABELS", "DATA.FIRST_CLASS", NULL};
+
 const struct storage storage_list = {
     .name = "list",
     .alias = {"imagenet22K"}, /* Swin's */
@@ -247,7 +250,7 @@ const struct storage storage_list = {
             "label maps: 'IMAGE LABEL', or SPLITImages.txt and SPLITLabels.txt with a "
             "name on each",
     .labels = STORAGE_EITHER,
-    .reads = pairs_reads,
+    .reads = list_reads,
     .probe = list_probe,
     .check = list_check,
     .open = list_open,

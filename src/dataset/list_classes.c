@@ -210,15 +210,22 @@ static void class_list_name(struct class_list *l, struct dataset *d,
 {
     bool listed = class_names_read(d, s->path);
 
-    if (l->row[0].name)
+    if (l->row[0].name) {
         class_list_number(l, d, listed);
-    else if (!listed)
-        class_names_number(d, s->labels.classes);
-    for (int64_t i = 0; i < l->n; i++)
-        if (l->row[i].label >= d->nclass)
-            die("%s:%d: class %d, and there are %d classes: those of classes.txt, or "
-                "MODEL.NUM_CLASSES",
-                l->path, l->row[i].at, l->row[i].label, d->nclass);
+        class_names_count_none(d, s->labels.first);
+        return;
+    }
+    if (!listed)
+        class_names_number(d, s->labels.first, s->labels.classes);
+    for (int64_t i = 0; i < l->n; i++) {
+        int32_t number = l->row[i].label;
+
+        l->row[i].label -= s->labels.first;
+        if (l->row[i].label < 0 || l->row[i].label >= d->nclass)
+            die("%s:%d: class %d, and there are %d classes, counted from %d%s", l->path,
+                l->row[i].at, number, d->nclass, s->labels.first,
+                class_names_advice(d, l->row[i].label, s->labels.first));
+    }
 }
 
 /* Does one of the first 100 images lie below `root`? */

@@ -107,8 +107,9 @@ static const int64_t *samples_shards(const struct dataset *d, int64_t *n)
     return of(d)->first;
 }
 
-const char *const container_reads[] = {"DATA.CLASS_SET", "DATA.CLASS_NAMES",
-                                       "DATA.LABELS", "DATA.SHUFFLE_SHARDS", NULL};
+const char *const container_reads[] = {"DATA.CLASS_SET",   "DATA.CLASS_NAMES",
+                                       "DATA.LABELS",      "DATA.SHUFFLE_SHARDS",
+                                       "DATA.FIRST_CLASS", NULL};
 
 static const struct dataset_type samples_classes = {
     .name = samples_name,
@@ -255,9 +256,23 @@ static bool classes_of_folders(struct samples *s)
     return is;
 }
 
+/* Classes are counted from 0 from here on. */
+static void count_from(struct samples *s, int first)
+{
+    for (int64_t i = 0; i < s->base.n; i++) {
+        struct sample *at = &s->sample[i];
+
+        if (at->label >= 0 && at->label < first)
+            die("'%s: %s' is of class %d, and DATA.FIRST_CLASS is %d", s->path[at->file],
+                at->name, at->label, first);
+        if (at->label >= 0)
+            at->label -= first;
+    }
+}
+
 /* Ends the program if a sample has no label map, no class, or a class that is not there,
  * and names the first of them. */
-static void check_labels(const struct samples *s)
+static void check_labels(const struct samples *s, int counted_from)
 {
     const struct dataset *d = &s->base;
     struct strbuf name = STRBUF_INIT;
@@ -280,9 +295,9 @@ static void check_labels(const struct samples *s)
             (long long)d->n);
     if (s->sample[first].label < 0)
         die("'%s' has no class", name.buf);
-    die("'%s' is of class %d, and there are %d classes: those of classes.txt, or "
-        "MODEL.NUM_CLASSES",
-        name.buf, s->sample[first].label, d->nclass);
+    die("'%s' is of class %d, and there are %d classes, counted from %d%s", name.buf,
+        s->sample[first].label + counted_from, d->nclass, counted_from,
+        class_names_advice(d, s->sample[first].label, counted_from));
 }
 
 static void find_shards(struct samples *s)
@@ -294,18 +309,32 @@ static void find_shards(struct samples *s)
         s->first[k + 1] += s->first[k];
 }
 
+/* Names and numbers of the classes of images. */
+static void number_classes(struct samples *s, const char *dir,
+                           const struct label_options *l)
+{
+    struct dataset *d = &s->base;
+
+    if (!class_names_read(d, dir)) {
+        if (classes_of_folders(s)) {
+            class_names_count_none(d, l->first);
+            return;
+        }
+        class_names_number(d, l->first, l->classes);
+    }
+    count_from(s, l->first);
+}
+
 static void name_classes(struct samples *s, const struct dataset_source *o)
 {
-    const struct label_options *l = &o->labels;
-    struct dataset *d = &s->base;
     char *dir = file_is_dir(o->path) ? xstrdup(o->path) : path_dirname(o->path);
 
-    if (!s->label_maps && !class_names_read(d, dir) && !classes_of_folders(s))
-        class_names_number(d, l->classes);
-    free(dir);
     if (s->label_maps)
-        label_options_apply(d, l);
-    check_labels(s);
+        label_options_apply(&s->base, &o->labels);
+    else
+        number_classes(s, dir, &o->labels);
+    free(dir);
+    check_labels(s, o->labels.first);
 }
 
 struct dataset *samples_open(const struct container *c, const struct dataset_source *o)

@@ -23,6 +23,7 @@
 struct label_options {
     const struct class_set *set; /* NULL: values 0 .. classes - 1 */
     int classes;
+    int first; /* of classes that are numbers, the first: 0 or 1 */
     const char *const *names; /* of each class; NULL: those of the set */
     bool train_ids; /* Cityscapes: *_labelTrainIds.png in place of *_labelIds.png */
 };

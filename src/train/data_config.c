@@ -204,6 +204,7 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
         .split = train ? cfg->data.train_split : cfg->data.val_split,
         .labels = {.set = class_set_find(cfg->data.class_set),
                    .classes = (int)cfg->model.num_classes,
+                   .first = (int)cfg->data.first_class,
                    .names = names->n ? names->item : NULL,
                    .train_ids = cfg->data.labels == LABELS_TRAIN_IDS},
         .samples = train ? cfg->data.train_num_samples : cfg->data.val_num_samples,

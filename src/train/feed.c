@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "dataset/table.h"
 #include "dist/group.h"
 #include "train/class_weights.h"
 #include "train/data_config.h"
@@ -67,7 +68,22 @@ const void *feed_labels(const struct batch *b)
 
 struct lent_batch feed_lend(struct loader *l, const struct batch *b)
 {
-    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l, b, copied, b->key, b->job};
+    return (struct lent_batch){b->pixel, feed_labels(b), take_back, l,
+                               b,        copied,         b->key,    b->job};
+}
+
+/* Where classes are numbers, nothing but the configuration says how many there are. */
+static void warn_of_default(const struct config *cfg, const struct dataset *d)
+{
+    int32_t most = 0;
+
+    for (int64_t i = 0; i < d->n; i++)
+        most = dataset_label(d, i) > most ? dataset_label(d, i) : most;
+    if (most + 1 < d->nclass)
+        log_warning(
+            "'%s' has no class after '%s', and MODEL.NUM_CLASSES is %lld, its default: "
+            "set it if there are fewer (--num-classes)",
+            d->name, d->class_name[most], (long long)cfg->model.num_classes);
 }
 
 /* The class count of the data, unless the configuration insists on one. */
@@ -75,6 +91,10 @@ static void adopt_classes(struct config *cfg, const struct dataset *d)
 {
     struct strbuf n = STRBUF_INIT;
 
+    if (d->nclass == cfg->model.num_classes && !segment_config(cfg) &&
+        !config_where(cfg, "MODEL.NUM_CLASSES") &&
+        !storage_find(cfg->data.dataset)->generated)
+        warn_of_default(cfg, d);
     if (d->nclass == cfg->model.num_classes || segment_config(cfg) ||
         config_where(cfg, "MODEL.NUM_CLASSES"))
         return;

@@ -114,6 +114,7 @@ static void check_unread(const struct config *cfg, struct problems *p)
     warn_unread(cfg, p, "AUG.INTERPOLATION", "label maps have DATA.INTERPOLATION");
     warn_unread(cfg, p, "DATA.CROP_PCT", whole);
     warn_unread(cfg, p, "TEST.CROP", whole);
+    warn_unread(cfg, p, "DATA.FIRST_CLASS", "label maps have DATA.CLASS_SET");
     if (cfg->data.labels == LABELS_TRAIN_IDS && !*cfg->data.class_set)
         warn_unread(cfg, p, "DATA.LABELS", "without DATA.CLASS_SET labels are classes");
 }

@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "dataset/recordio.h"
 #include "dataset/shards.h"
+#include "tests/child.h"
 #include "tests/dataset/golden_containers.h"
 #include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
@@ -172,12 +174,64 @@ static void folders_in_a_tar_are_classes(void **state)
     remove_temp_dir(dir);
 }
 
+/* Records of the classes 1, 2, 3. */
+static void make_from_one(const char *dir)
+{
+    struct {
+        uint32_t magic, len;
+        struct record_head head;
+        char image[8];
+    } record[3];
+
+    for (int i = 0; i < 3; i++) {
+        record[i].magic = RECORD_MAGIC;
+        record[i].len = sizeof(record[i].head) + sizeof(record[i].image);
+        record[i].head = (struct record_head){.label = (float)(i + 1)};
+        memset(record[i].image, 'x', sizeof(record[i].image));
+    }
+    make_file(dir, "train.rec", record, sizeof(record));
+}
+
+static void classes_may_count_from_one(void **state)
+{
+    char *dir = make_temp_dir();
+    struct opening o = {"recordio", pack_source(dir, false)};
+    struct dataset *d;
+
+    (void)state;
+    make_from_one(dir);
+    o.source.labels.classes = 3;
+    check_dies(open_and_close, &o,
+               "train.rec: byte 80' is of class 3, and there are 3 "
+               "classes, counted from 0 (classes.txt or "
+               "MODEL.NUM_CLASSES has their count; DATA.FIRST_CLASS 1");
+    o.source.labels.first = 1;
+    d = dataset_open("recordio", &o.source);
+    assert_int_equal(d->nclass, 3);
+    assert_string_equal(d->class_name[2], "3");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(dataset_label(d, i), i);
+    dataset_close(d);
+    o.source.labels.classes = 2;
+    check_dies(open_and_close, &o,
+               "is of class 3, and there are 2 classes, counted from 1 "
+               "(classes.txt or MODEL.NUM_CLASSES has their count)");
+    remove_temp_dir(dir);
+
+    dir = golden_copy("tfrecord");
+    o = (struct opening){"tfrecord", pack_source(dir, false)};
+    o.source.labels.first = 1;
+    check_dies(open_and_close, &o, "is of class 0, and DATA.FIRST_CLASS is 1");
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_files_are_read),
         cmocka_unit_test(braces_name_files),
         cmocka_unit_test(a_split_may_name_files),
+        cmocka_unit_test(classes_may_count_from_one),
         cmocka_unit_test(files_have_several_names),
         cmocka_unit_test(folders_in_a_tar_are_classes),
     };

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "dataset/table.h"
 #include "tests/child.h"
+#include "tests/dataset/open_storage.h"
 #include "tests/make_folder.h"
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
@@ -136,6 +137,33 @@ static void mistakes_are_told(void **state)
     }
 }
 
+static void classes_may_count_from_one(void **state)
+{
+    char *dir = make_data("train.txt", "images/c.jpg 1\nimages/a.jpg 3\n", NULL);
+    struct dataset_source s = pack_source(dir, false);
+    struct opening o = {"list", s};
+    struct strbuf got = STRBUF_INIT;
+    struct dataset *d;
+
+    (void)state;
+    check_dies(open_and_close, &o,
+               "train.txt:2: class 3, and there are 3 classes, counted "
+               "from 0 (classes.txt or MODEL.NUM_CLASSES has their "
+               "count; DATA.FIRST_CLASS 1 if these count from 1)");
+    o.source.labels.first = 1;
+    d = dataset_open("list", &o.source);
+    show(d, &got);
+    assert_string_equal(got.buf, "c0 a2");
+    assert_string_equal(d->class_name[0], "1");
+    dataset_close(d);
+    make_file(dir, "train.txt", "images/c.jpg 0\n", 15);
+    check_dies(open_and_close, &o,
+               "train.txt:1: class 0, and there are 3 classes, counted "
+               "from 1");
+    strbuf_release(&got);
+    remove_temp_dir(dir);
+}
+
 /* The split may be the list's own name. */
 static void a_split_may_be_a_file(void **state)
 {
@@ -159,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(classes_may_count_from_one),
         cmocka_unit_test(a_split_may_be_a_file),
     };
 

@@ -69,6 +69,14 @@ run zip_full "${classes[@]}" --zip --data-path c_zip --cache-mode full
 compare zip_full folder0
 "$trainc" check "${classes[@]}" --zip --data-path c_zip --cache-mode full --cache decoded >log 2>&1
 grep -q "DATA.CACHE_MODE has no effect: DATA.CACHE keeps decoded images" log || { cat log; fail "two caches"; }
+# Where classes are numbers, nothing says how many there are.
+cp -r c_tar numbers && rm numbers/classes.txt
+"$trainc" --cfg "$here/configs/resnet18.yaml" --img-size 32 -b 8 --dataset tar --data-path numbers --output numbers/out --device cpu \
+  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || { tail -3 log; fail "numbers"; }
+grep -q "'numbers/train' has no class after '3', and MODEL.NUM_CLASSES is 1000, its default" log || { cat log; fail "1000 classes"; }
+"$trainc" --cfg "$here/configs/resnet18.yaml" --img-size 32 -b 8 --dataset tar --data-path c_tar --output numbers/out2 --device cpu \
+  --epochs 1 --opts TRAIN.MAX_STEPS=1 LOG.REPORT=False TRAIN.WARMUP_EPOCHS=0 >log 2>&1 || { tail -3 log; fail "names"; }
+grep -q "has no class after" log && { cat log; fail "classes.txt is not enough"; }
 echo "ok: classes"
 
 # Augmentations and resizing on the device give what the loader gives.
