@@ -110,8 +110,8 @@ $B/src/image/jpeg2000.o: override CPPFLAGS += $(addprefix -isystem ,\
     $(lastword $(sort $(wildcard /usr/include/openjpeg-2.*))))
 
 # Those that read or write such files.
-MESSAGES := $B/src/dataset/tfrecord.o $B/src/pack/tfrecord.o $B/src/onnx/writer.o \
-            $B/tests/onnx/test_export.o
+MESSAGES := $B/src/dataset/lmdb_value.o $B/src/dataset/tfrecord.o $B/src/pack/tfrecord.o \
+            $B/src/onnx/writer.o $B/tests/onnx/test_export.o
 $(MESSAGES): override CPPFLAGS += -isystem build/gen
 $(MESSAGES): | $(PROTO:=.c)
 

@@ -75,6 +75,31 @@ def lmdb_file(folder, label):
     os.remove(os.path.join(sys.argv[1], folder, "train.lmdb", "lock.mdb"))
 
 
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+
+def datum(i):
+    """caffe.Datum (caffe.proto) of image i: encoded, or blue, green and red planes."""
+    if i % 2:
+        return (b"\x22" + varint(len(IMAGE[i])) + IMAGE[i] + b"\x28" + varint(LABEL[i]) +
+                b"\x38\x01")
+    planes = PIXELS[i][:, :, ::-1].transpose(2, 0, 1).tobytes()
+    return (b"\x08\x03\x10" + varint(H) + b"\x18" + varint(W) + b"\x22" +
+            varint(len(planes)) + planes + b"\x28" + varint(LABEL[i]))
+
+
+def lmdb_keys(folder, key, value):
+    import lmdb
+
+    env = lmdb.open(os.path.join(make(folder), "train_lmdb"), map_size=1 << 20)
+    with env.begin(write=True) as txn:
+        for i in range(N):
+            txn.put(key(i), value(i))
+    env.close()
+    os.remove(os.path.join(sys.argv[1], folder, "train_lmdb", "lock.mdb"))
+
+
 def tfrecord():
     from tfrecord.writer import TFRecordWriter
 
@@ -158,6 +183,8 @@ files()
 tar()
 lmdb_file("lmdb", lambda i: str(LABEL[i]).encode())
 lmdb_file("lmdb_maps", lambda i: MAP[i])
+lmdb_keys("lmdb_caffe", lambda i: b"%08d_%d.png" % (i, i), datum)
+lmdb_keys("lmdb_paths", lambda i: b"%d/n%03d/x.png" % (i, LABEL[i]), lambda i: IMAGE[i])
 tfrecord()
 recordio()
 hdf5()

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "dataset/lmdb_check.h"
 #include "dataset/lmdb_library.h"
+#include "dataset/lmdb_value.h"
 #include "dataset/pairs.h"
 #include "dataset/samples.h"
 
@@ -161,18 +162,14 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
     return 0;
 }
 
-static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
+/* The samples "image-000000001" to num-samples, whose value is `count`. */
+static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val *count,
+                              struct samples *s, struct strbuf *why)
 {
-    struct lmdb *f = file;
-    MDB_txn *txn;
-    MDB_val value;
-    int rc = lmdb_begin(f, &txn, why);
-    int32_t n = -1;
+    int32_t n = lmdb_number(count);
+    int rc = 0;
 
-    if (rc < 0)
-        return rc;
-    rc = lmdb_get(f, txn, "num-samples", &value, why);
-    if (rc == 0 && (n = lmdb_number(&value)) < 0)
+    if (n < 0)
         strbuf_addstr(why, "'num-samples' is no number");
     if (n > 0 && (uint64_t)n > f->entries) {
         strbuf_addf(why, "'num-samples' is %d, and there are %llu keys", n,
@@ -181,8 +178,116 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     }
     for (int32_t i = 0; i < n && rc == 0; i++)
         rc = lmdb_add(f, txn, s, (uint64_t)i, why);
+    return n < 0 ? FAILURE_DATA : rc;
+}
+
+/* The sample of a key; in image.sum the value's form. -1 and a reason. */
+static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *value,
+                        struct strbuf *why)
+{
+    struct sample *to;
+    char name[512]; /* keys have at most 511 bytes */
+    int32_t label;
+
+    if (key->mv_size >= sizeof(name) || memchr(key->mv_data, '\0', key->mv_size)) {
+        strbuf_addstr(why, "its keys are no texts");
+        return FAILURE_DATA;
+    }
+    memcpy(name, key->mv_data, key->mv_size);
+    name[key->mv_size] = '\0';
+    if (strncmp(name, "__", 2) == 0)
+        return 0;
+    to = samples_add(s, name);
+    to->image.len = value->mv_size;
+    to->image.sum = lmdb_value_form(value->mv_data, value->mv_size, &label);
+    to->label = to->image.sum == LMDB_UNKNOWN ? SAMPLE_DAMAGED : label;
+    return 0;
+}
+
+/* Where there is no datum, what is no image either is a damaged image, whose key may have its
+ * class. False: nothing is known. */
+static bool lmdb_judge(struct samples *s, int64_t first)
+{
+    int64_t n[LMDB_UNKNOWN + 1] = {0};
+
+    for (int64_t i = first; i < s->base.n; i++)
+        n[s->sample[i].image.sum]++;
+    for (int64_t i = first; n[LMDB_DATUM] == 0 && i < s->base.n; i++) {
+        s->sample[i].image.sum = LMDB_IMAGE;
+        s->sample[i].label = -1;
+    }
+    return n[LMDB_IMAGE] || n[LMDB_DATUM];
+}
+
+/* A sample for each key, in the order of the keys. */
+static int lmdb_list_keys(const struct lmdb *f, MDB_txn *txn, struct samples *s,
+                          struct strbuf *why)
+{
+    int64_t first = s->base.n;
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int rc = 0, end = f->lib->cursor_open(txn, f->dbi, &cursor);
+
+    if (end) {
+        strbuf_addf(why, "%s", f->lib->strerror(end));
+        return lmdb_failure(end);
+    }
+    while (rc == 0 && !(end = f->lib->cursor_get(cursor, &key, &value, MDB_NEXT)))
+        rc = lmdb_add_key(s, &key, &value, why);
+    if (rc == 0 && end != MDB_NOTFOUND) {
+        strbuf_addf(why, "%s", f->lib->strerror(end));
+        rc = lmdb_failure(end);
+    } else if (rc == 0 && s->base.n > first && !lmdb_judge(s, first)) {
+        (void)f->lib->cursor_get(cursor, &key, &value, MDB_LAST);
+        lmdb_value_tell(value.mv_data, value.mv_size, why);
+        rc = FAILURE_DATA;
+    }
+    f->lib->cursor_close(cursor);
+    return rc;
+}
+
+static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
+{
+    struct lmdb *f = file;
+    char name[] = "num-samples";
+    MDB_txn *txn;
+    MDB_val value, key = {strlen(name), name};
+    int rc = lmdb_begin(f, &txn, why);
+
+    if (rc < 0)
+        return rc;
+    rc = f->lib->get(txn, f->dbi, &key, &value);
+    if (rc == 0) {
+        rc = lmdb_list_numbered(f, txn, &value, s, why);
+    } else if (rc == MDB_NOTFOUND) {
+        rc = lmdb_list_keys(f, txn, s, why);
+    } else {
+        strbuf_addf(why, "%s", f->lib->strerror(rc));
+        rc = lmdb_failure(rc);
+    }
     f->lib->txn_abort(txn);
-    return n < 0 && rc == 0 ? FAILURE_DATA : rc;
+    return rc;
+}
+
+/* A value's bytes, or the image in it. */
+static int lmdb_take(const MDB_val *value, enum lmdb_form form, int64_t limit,
+                     struct dataset_bytes *out, struct strbuf *why)
+{
+    if (form == LMDB_UNKNOWN) {
+        strbuf_addstr(why, "it is neither an image nor a caffe.Datum with one");
+        return FAILURE_DATA;
+    }
+    if (value->mv_size > (uint64_t)limit) {
+        strbuf_addf(why, "%zu bytes, more than the limit of %lld", value->mv_size,
+                    (long long)limit);
+        return FAILURE_DATA;
+    }
+    if (form == LMDB_DATUM)
+        return lmdb_value_image(value->mv_data, value->mv_size, limit, out, why);
+    dataset_bytes_room(out, value->mv_size);
+    out->len = value->mv_size;
+    memcpy(out->data, value->mv_data, value->mv_size);
+    return 0;
 }
 
 static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_t limit,
@@ -192,21 +297,15 @@ static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_
     MDB_txn *txn;
     MDB_val value;
     char key[32];
+    enum lmdb_form form = label_map ? LMDB_NUMBERED : (enum lmdb_form)at->image.sum;
     int rc = lmdb_begin(f, &txn, why);
 
     if (rc < 0)
         return rc;
     lmdb_key(key, label_map ? "label" : "image", at->image.at);
-    rc = lmdb_get(f, txn, key, &value, why);
-    if (rc == 0 && value.mv_size > (uint64_t)limit) {
-        strbuf_addf(why, "%zu bytes, more than the limit of %lld", value.mv_size,
-                    (long long)limit);
-        rc = FAILURE_DATA;
-    } else if (rc == 0) {
-        dataset_bytes_room(out, value.mv_size);
-        out->len = value.mv_size;
-        memcpy(out->data, value.mv_data, value.mv_size);
-    }
+    rc = lmdb_get(f, txn, form == LMDB_NUMBERED ? key : at->name, &value, why);
+    if (rc == 0)
+        rc = lmdb_take(&value, form, limit, out, why);
     f->lib->txn_abort(txn);
     return rc;
 }
@@ -222,5 +321,7 @@ const struct container container_lmdb = {
     .close = lmdb_close,
 };
 
-CONTAINER_STORAGE(lmdb, "LMDB, SPLIT.lmdb or SPLIT-*.lmdb: num-samples, image-000000001, "
-                        "label-000000001 (a class or a label map), ...");
+CONTAINER_STORAGE(lmdb,
+                  "LMDB, SPLIT.lmdb or SPLIT-*.lmdb: num-samples, image-000000001, "
+                  "label-000000001 (a class or a label map), ...; or Caffe's Datum "
+                  "under any keys; or images under paths, whose folders are classes");

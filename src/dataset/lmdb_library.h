@@ -3,7 +3,8 @@
  *
  * DATA.DATASET lmdb: a folder (data.mdb in it) or a file with the keys that text
  * recognition uses: "num-samples", a decimal number; "image-000000001", from 1 on, an
- * encoded image; "label-000000001", a class as a decimal number, or a label map.
+ * encoded image; "label-000000001", a class as a decimal number, or a label map. Without
+ * "num-samples" each key that does not begin with "__" is a sample (lmdb_value.h).
  */
 #ifndef DATASET_LMDB_LIBRARY_H
 #define DATASET_LMDB_LIBRARY_H
@@ -23,6 +24,9 @@ struct lmdb_library {
     void (*txn_abort)(MDB_txn *txn);
     int (*dbi_open)(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *dbi);
     int (*get)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data);
+    int (*cursor_open)(MDB_txn *txn, MDB_dbi dbi, MDB_cursor **cursor);
+    int (*cursor_get)(MDB_cursor *cursor, MDB_val *key, MDB_val *data, MDB_cursor_op op);
+    void (*cursor_close)(MDB_cursor *cursor);
     int (*put)(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *data, unsigned flags);
     char *(*strerror)(int err);
 };

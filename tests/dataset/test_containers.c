@@ -22,6 +22,8 @@ static const struct foreign {
     {"zip", "zip", NULL, NULL},
     {"lmdb", "lmdb", NULL, NULL},
     {"lmdb", NULL, "lmdb_maps", NULL},
+    {"lmdb", "lmdb_caffe", NULL, NULL},
+    {"lmdb", "lmdb_paths", NULL, NULL},
     {"recordio", "recordio", NULL, NULL},
     {"tfrecord", "tfrecord", "tfrecord", NULL},
     {"hdf5", "hdf5", "hdf5", NULL},

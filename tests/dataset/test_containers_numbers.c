@@ -277,36 +277,76 @@ static void recordio_numbers(void **state)
     }
 }
 
+/* An LMDB of these keys and values; NULL ends them. */
+struct entry {
+    const char *key, *value;
+    size_t key_len, value_len; /* 0: of the text */
+};
+
+static void make_lmdb(const char *dir, const struct entry *e)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct lmdb_library *lib = lmdb_library(&why);
+    char *path = path_join(dir, "train.lmdb");
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+
+    assert_int_equal(lib->env_create(&env), 0);
+    assert_int_equal(lib->env_open(env, path, MDB_NOSUBDIR, 0600), 0);
+    assert_int_equal(lib->txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(lib->dbi_open(txn, NULL, 0, &dbi), 0);
+    for (; e->key; e++) {
+        MDB_val key = {e->key_len ? e->key_len : strlen(e->key),
+                       (void *)(uintptr_t)e->key};
+        MDB_val value = {e->value_len ? e->value_len : strlen(e->value),
+                         (void *)(uintptr_t)e->value};
+
+        assert_int_equal(lib->put(txn, dbi, &key, &value, 0), 0);
+    }
+    assert_int_equal(lib->txn_commit(txn), 0);
+    lib->env_close(env);
+    free(path);
+}
+
+#define PNG "\x89PNG\r\n\x1a\n"
+/* A Datum of one grey pixel and class 2; one that says it has 2^31 - 1 of them. */
+#define DATUM "\x08\x01\x10\x01\x18\x01\x22\x01x\x28\x02"
+#define LARGE "\x08\x01\x10\xff\xff\xff\xff\x07\x18\x01\x22\x01x\x28\x02"
+
 static void lmdb_numbers(void **state)
 {
     static const struct {
-        const char *samples, *why;
-    } rows[] = {{"999999999", "'num-samples' is 999999999, and there are 1 keys"},
-                {"9999999999", "'num-samples' is no number"},
-                {"-1", "'num-samples' is no number"}};
-    struct strbuf why = STRBUF_INIT;
-    const struct lmdb_library *lib = lmdb_library(&why);
-    char name[] = "num-samples";
+        struct entry entry[4];
+        int code;
+        const char *why;
+    } rows[] = {
+        {{{"num-samples", "999999999", 0, 0}},
+         1,
+         "'num-samples' is 999999999, and there are 1 keys"},
+        {{{"num-samples", "9999999999", 0, 0}}, 1, "'num-samples' is no number"},
+        {{{"num-samples", "-1", 0, 0}}, 1, "'num-samples' is no number"},
+        {{{"1", "text", 0, 0}},
+         1,
+         "no key 'num-samples', and its values are neither images nor Caffe's Datum\n"},
+        {{{"1", LARGE, 0, 0}}, 1, "its values are neither images nor Caffe's Datum\n"},
+        {{{"1", "\x80\x04\x4b\x01.", 0, 0}}, 1, "but objects of Python (pickle)"},
+        {{{"\0\1", PNG, 2, 0}}, 1, "its keys are no texts"},
+        {{{"__len__", "2", 0, 0}}, 1, "' has no samples"},
+        {{{"1", PNG, 0, 0}}, 1, "train.lmdb: 1' has no class"},
+        {{{"1", DATUM, 0, 0}, {"2", LARGE, 0, 0}, {"__keys__", "x", 0, 0}},
+         0,
+         "sample 1: it is neither an image nor a caffe.Datum with one"},
+        {{{"a/1", PNG, 0, 0}, {"b/2", "text", 0, 0}}, 0, ""},
+    };
 
     (void)state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        char *dir = make_temp_dir(), *path = path_join(dir, "train.lmdb"), text[16];
+        char *dir = make_temp_dir();
         struct opened o = {"lmdb", dir, false};
-        MDB_val key = {strlen(name), name}, value = {strlen(rows[r].samples), text};
-        MDB_env *env;
-        MDB_txn *txn;
-        MDB_dbi dbi;
 
-        memcpy(text, rows[r].samples, value.mv_size);
-        assert_int_equal(lib->env_create(&env), 0);
-        assert_int_equal(lib->env_open(env, path, MDB_NOSUBDIR, 0600), 0);
-        assert_int_equal(lib->txn_begin(env, NULL, 0, &txn), 0);
-        assert_int_equal(lib->dbi_open(txn, NULL, 0, &dbi), 0);
-        assert_int_equal(lib->put(txn, dbi, &key, &value, 0), 0);
-        assert_int_equal(lib->txn_commit(txn), 0);
-        lib->env_close(env);
-        check_dies(read_all, &o, rows[r].why);
-        free(path);
+        make_lmdb(dir, rows[r].entry);
+        check_leaves(read_all, &o, rows[r].code, rows[r].why);
         remove_temp_dir(dir);
     }
 }
