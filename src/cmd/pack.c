@@ -95,6 +95,19 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     strbuf_release(&text);
 }
 
+/* Is there anything in the folder but the pack.json of a pack that was killed while it wrote
+ * that? */
+static bool holds_files(const char *out)
+{
+    int n, others = 0;
+    char **name = dir_list(out, &n);
+
+    for (int i = 0; i < n; i++)
+        others += strcmp(name[i], "pack.json" ATOMIC_ENDING) != 0;
+    dir_list_free(name, n);
+    return others > 0;
+}
+
 /* Writes OUT/pack.json; or ends the program if the one there, of a pack that goes on,
  * differs. */
 static void check_manifest(const struct pack_run *r)
@@ -103,8 +116,6 @@ static void check_manifest(const struct pack_run *r)
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);
     char *path = path_join(r->out, "pack.json"), *there = file_read(path, NULL);
-    int n;
-    char **name = dir_list(r->out, &n);
 
     w.pretty = true;
     json_begin_object(&w, NULL);
@@ -124,13 +135,12 @@ static void check_manifest(const struct pack_run *r)
     json_put_int(&w, "shard", r->o.shard);
     json_end(&w);
     strbuf_addch(&text, '\n');
-    if (there ? strcmp(there, text.buf) != 0 : n > 0)
+    if (there ? strcmp(there, text.buf) != 0 : holds_files(r->out))
         die("'%s' holds something else; remove it or choose another folder", r->out);
     if (dir_make_all(r->out))
         die("cannot make the folder '%s': %s", r->out, strerror(errno));
     if (!there && atomic_write_file(path, text.buf, text.len) < 0)
         die("cannot write '%s': %s", path, strerror(errno));
-    dir_list_free(name, n);
     free(there);
     free(path);
     strbuf_release(&text);

@@ -40,6 +40,7 @@ static const struct dynlib_symbol symbols[] = {
     SYMBOL(Tclose),
     SYMBOL(Pcreate),
     SYMBOL(Pset_chunk),
+    SYMBOL(Pset_obj_track_times),
     SYMBOL(Pclose),
     {"H5T_NATIVE_UINT8_g", AT(uint8)},
     {"H5T_NATIVE_INT64_g", AT(int64)},

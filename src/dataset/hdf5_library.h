@@ -14,6 +14,7 @@
 #define DATASET_HDF5_LIBRARY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,7 @@ struct hdf5_library {
     int (*Tclose)(hdf5_id type);
     hdf5_id (*Pcreate)(hdf5_id kind);
     int (*Pset_chunk)(hdf5_id list, int rank, const hdf5_size *dims);
+    int (*Pset_obj_track_times)(hdf5_id list, bool on);
     int (*Pclose)(hdf5_id list);
     const hdf5_id *uint8, *int64, *real64,
         *dataset_create; /* of the library: read after open() */

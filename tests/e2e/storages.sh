@@ -145,6 +145,10 @@ for wait in 0.05 0.1 0.2; do
 done
 "${pack[@]}" --out cut >log 2>&1 || { cat log; fail "a pack that goes on"; }
 diff -r whole cut >diff || fail "a pack that was killed made other files: $(head -3 diff)"
+# Killed at the very start; and no file has a time in it.
+mkdir late && echo '{' >late/pack.json.tmp
+"$trainc" pack --dataset folder --data-path shapes --to hdf5 --out late --shard 20 >log 2>&1 || { cat log; fail "a pack killed at its start"; }
+diff -r late c_hdf5 >diff || fail "HDF5 differs from one of the same: $(head -3 diff)"
 # A pack that fails writes nothing, and one with other options does not go on.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
 grep -q "there is no folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
