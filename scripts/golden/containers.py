@@ -179,8 +179,22 @@ def swin_zip():
     write(os.path.join(make("zip"), "train_map.txt"), text.encode())
 
 
+def names():
+    """Folders of classes whose names are no ASCII."""
+    import tarfile
+
+    with tarfile.open(os.path.join(make("tar_names"), "train.tar"), "w") as t, \
+            zipfile.ZipFile(os.path.join(make("zip_names"), "train.zip"), "w") as z:
+        for i in range(N):
+            entry = tarfile.TarInfo(f"{i}/{'a é,b ü,c 日'.split(',')[LABEL[i]]}/x.png")
+            entry.size = len(IMAGE[i])
+            t.addfile(entry, io.BytesIO(IMAGE[i]))
+            z.writestr(zipfile.ZipInfo(entry.name), IMAGE[i])
+
+
 files()
 tar()
+names()
 lmdb_file("lmdb", lambda i: str(LABEL[i]).encode())
 lmdb_file("lmdb_maps", lambda i: MAP[i])
 lmdb_keys("lmdb_caffe", lambda i: b"%08d_%d.png" % (i, i), datum)

@@ -246,6 +246,17 @@ static int lmdb_list_keys(const struct lmdb *f, MDB_txn *txn, struct samples *s,
     return rc;
 }
 
+/* Is there "image-000000001"? */
+static bool lmdb_has_image(const struct lmdb *f, MDB_txn *txn)
+{
+    char name[32];
+    MDB_val value, key = {0, name};
+
+    lmdb_key(name, "image", 0);
+    key.mv_size = strlen(name);
+    return f->lib->get(txn, f->dbi, &key, &value) == 0;
+}
+
 static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
 {
     struct lmdb *f = file;
@@ -259,10 +270,10 @@ static int lmdb_list(void *file, struct samples *s, struct strbuf *why)
     rc = f->lib->get(txn, f->dbi, &key, &value);
     if (rc == 0) {
         rc = lmdb_list_numbered(f, txn, &value, s, why);
-    } else if (rc == MDB_NOTFOUND) {
+    } else if (rc == MDB_NOTFOUND && !lmdb_has_image(f, txn)) {
         rc = lmdb_list_keys(f, txn, s, why);
     } else {
-        strbuf_addf(why, "%s", f->lib->strerror(rc));
+        strbuf_addf(why, "'%s': %s", name, f->lib->strerror(rc));
         rc = lmdb_failure(rc);
     }
     f->lib->txn_abort(txn);

@@ -8,8 +8,29 @@
 #include "base/file.h"
 #include "image/image.h"
 
+/* Has the sample an image, and lacks what others have? */
+static bool members_lacks(const struct members *m)
+{
+    bool whole = m->samples->label_maps ? m->label_map.len > 0 : m->label >= 0;
+
+    return m->name && m->labelled && !whole;
+}
+
+/* The sample that was lost is this one, or one before it. */
+static void members_find_lost(struct members *m)
+{
+    if (m->lost && members_lacks(m))
+        m->label = SAMPLE_DAMAGED;
+    else if (m->lost)
+        samples_add(m->samples, m->lost)->label = SAMPLE_DAMAGED;
+    free(m->lost);
+    m->lost = NULL;
+}
+
 static void members_flush(struct members *m)
 {
+    if (m->key)
+        members_find_lost(m);
     if (m->name) {
         struct sample *to = samples_add(m->samples, m->name);
 
@@ -53,6 +74,7 @@ static int members_class(struct members *m, const struct sample_part *part,
         return -1;
     }
     m->label = (int32_t)v;
+    m->labelled = true;
     return 0;
 }
 
@@ -94,6 +116,7 @@ int members_add(struct members *m, const char *name, const struct sample_part *p
         }
     } else if (members_is_label_map(kind)) {
         m->label_map = *part;
+        m->labelled = true;
     } else if (image_has_extension(name) && !m->name) {
         m->image = *part;
         m->name = xstrdup(name);
@@ -101,7 +124,19 @@ int members_add(struct members *m, const char *name, const struct sample_part *p
     return 0;
 }
 
+void members_lose(struct members *m, const char *name)
+{
+    if (members_lacks(m)) {
+        m->label = SAMPLE_DAMAGED;
+        name = NULL;
+    }
+    members_flush(m);
+    if (name)
+        m->lost = xstrdup(name);
+}
+
 void members_end(struct members *m)
 {
     members_flush(m);
+    members_find_lost(m);
 }

@@ -9,6 +9,8 @@
  *   while (...) members_add(&m, name, &part, &why);
  *   members_end(&m);
  *
+ * Where a member cannot be found, members_lose().
+ *
  * Private to src/dataset.
  */
 #ifndef DATASET_MEMBERS_H
@@ -29,6 +31,8 @@ struct members {
     char *key, *name; /* name: of the image */
     struct sample_part image, label_map;
     int32_t label;
+    char *lost;    /* what is damaged is called so, unless the next sample is that; or NULL */
+    bool labelled; /* some sample has had a class, or a label map */
 };
 
 /* An entry that is a file and not hidden: its name; NULL: it is passed over. */
@@ -37,6 +41,12 @@ const char *members_name(struct archive_entry *e);
 /* -1 and a reason: a .cls that holds no class. */
 int members_add(struct members *m, const char *name, const struct sample_part *part,
                 struct strbuf *why);
+
+/* What came next is damaged: the sample whose members are being read, or the next one, if they
+ * lack their class or label map and others have theirs; else one more, called `name` (NULL:
+ * none). */
+void members_lose(struct members *m, const char *name);
+
 void members_end(struct members *m); /* adds the last sample, and releases */
 
 #endif

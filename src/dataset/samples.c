@@ -234,7 +234,8 @@ static char *folder_of(const char *name)
     return xstrndup(at, (size_t)(slash - at));
 }
 
-/* If no sample has a label and all lie in folders, those are the classes; else false. */
+/* If no sample has a label and all that can be read lie in folders, those are the classes;
+ * else false. */
 static bool classes_of_folders(struct samples *s)
 {
     struct dataset *d = &s->base;
@@ -242,14 +243,19 @@ static bool classes_of_folders(struct samples *s)
     bool is = true;
     int64_t n = 0;
 
-    for (; is && n < d->n; n++) {
-        folder[n] = s->sample[n].label == -1 ? folder_of(s->sample[n].name) : NULL;
-        is = folder[n] != NULL;
+    for (int64_t i = 0; is && i < d->n; i++) {
+        char *name = s->sample[i].label == -1 ? folder_of(s->sample[i].name) : NULL;
+
+        if (name)
+            folder[n++] = name;
+        is = name || s->sample[i].label == SAMPLE_DAMAGED;
     }
+    is = is && n > 0;
     if (is)
         class_names_sort(d, (const char *const *)folder, n);
-    for (int64_t i = 0; is && i < n; i++)
-        s->sample[i].label = class_names_find(d, folder[i]);
+    for (int64_t i = 0, k = 0; is && i < d->n; i++)
+        if (s->sample[i].label == -1)
+            s->sample[i].label = class_names_find(d, folder[k++]);
     for (int64_t i = 0; i < n; i++)
         free(folder[i]);
     free(folder);

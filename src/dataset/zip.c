@@ -19,6 +19,7 @@
 #include "base/failure.h"
 #include "base/file.h"
 #include "base/strmap.h"
+#include "base/utf8_names.h"
 #include "dataset/list_file.h"
 #include "dataset/members.h"
 #include "dataset/raw_file.h"
@@ -169,11 +170,14 @@ static int zip_walk(struct zip_directory *d, const struct raw_file *f,
 
     archive_read_support_format_zip_seekable(a);
     rc = archive_read_open_filename(a, f->path, ZIP_BLOCK);
-    while (rc == ARCHIVE_OK && !bad &&
-           (rc = archive_read_next_header(a, &e)) == ARCHIVE_OK) {
-        const char *name = members_name(e);
+    while (rc == ARCHIVE_OK && !bad) {
         struct sample_part part;
+        const char *name;
 
+        rc = archive_read_next_header(a, &e);
+        if (rc == ARCHIVE_WARN) /* of names that are no UTF-8 */
+            rc = ARCHIVE_OK;
+        name = rc == ARCHIVE_OK ? members_name(e) : NULL;
         if (name)
             bad = zip_place(a, e, d, &part, why) < 0 || add(arg, name, &part, why) < 0;
     }
@@ -191,13 +195,15 @@ static int zip_each(const struct raw_file *f,
                                const struct sample_part *part, struct strbuf *why),
                     void *arg, struct strbuf *why)
 {
+    locale_t before = utf8_names_begin();
     struct zip_directory d;
-    int rc;
+    int rc = zip_directory_open(&d, f->path, why);
 
-    if (zip_directory_open(&d, f->path, why) < 0)
-        return -1;
-    rc = zip_get_num_entries(d.zip, 0) ? zip_walk(&d, f, add, arg, why) : 0;
-    zip_directory_close(&d);
+    if (rc == 0) {
+        rc = zip_get_num_entries(d.zip, 0) ? zip_walk(&d, f, add, arg, why) : 0;
+        zip_directory_close(&d);
+    }
+    utf8_names_end(before);
     return rc;
 }
 

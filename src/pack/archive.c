@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/utf8_names.h"
 
 static void check(const struct pack_archive *t, int rc)
 {
@@ -26,12 +27,15 @@ void pack_archive_open(struct pack_archive *t, const char *dir, const char *stem
 void pack_archive_add(struct pack_archive *t, const char *name, const void *data,
                       size_t len)
 {
+    locale_t before = utf8_names_begin(); /* of which a zip then says that they are */
+
     archive_entry_clear(t->e);
     archive_entry_set_pathname(t->e, name);
     archive_entry_set_size(t->e, (la_int64_t)len);
     archive_entry_set_filetype(t->e, AE_IFREG);
     archive_entry_set_perm(t->e, 0644);
     check(t, archive_write_header(t->a, t->e));
+    utf8_names_end(before);
     if (archive_write_data(t->a, data, len) != (la_ssize_t)len)
         check(t, ARCHIVE_FATAL);
 }

@@ -20,6 +20,8 @@ static const struct foreign {
 } foreign[] = {
     {"tar", "tar", "tar", NULL},
     {"zip", "zip", NULL, NULL},
+    {"tar", "tar_names", NULL, NULL},
+    {"zip", "zip_names", NULL, NULL},
     {"lmdb", "lmdb", NULL, NULL},
     {"lmdb", NULL, "lmdb_maps", NULL},
     {"lmdb", "lmdb_caffe", NULL, NULL},

@@ -44,6 +44,56 @@ static void a_cut_tar_has_a_damaged_sample(void **state)
     remove_temp_dir(dir);
 }
 
+/* Images that come before their classes, as trainc pack and tar have them: the class of the
+ * image that is cut off, or cut off itself, is lost, and that is damage. */
+static void a_cut_class_is_a_damaged_sample(void **state)
+{
+    static const struct {
+        int64_t len;
+        int n;
+        const char *why;
+    } rows[] = {
+        {2 * 1024 + 512 + 20, 2, "cut off"}, /* in the second image */
+        {3 * 1024, 2, "is cut off"},         /* before the header of its class */
+        {3 * 1024 + 100, 2, "is cut off"},   /* in that */
+        {3 * 1024 + 512, 2, "is cut off"},   /* before its class */
+    };
+    char *from = golden_copy("files"),
+         *line = xasprintf(
+             "cd '%s' && for i in 0 1 2; do echo $i >$i.cls; done && "
+             "tar cf train.tar --format=ustar 0.png 0.cls 1.png 1.cls 2.png 2.cls",
+             from);
+    struct dataset_source s = pack_source(from, false);
+    struct dataset_bytes bytes = {0};
+    struct strbuf why = STRBUF_INIT;
+
+    (void)state;
+    assert_int_equal(system(line), 0);
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        char *dir = make_temp_dir(), *path = path_join(from, "train.tar");
+        struct dataset *d;
+
+        golden_copy_file(path, dir, "train.tar");
+        free(path);
+        path = path_join(dir, "train.tar");
+        assert_int_equal(truncate(path, rows[r].len), 0);
+        s.path = dir;
+        d = dataset_open("tar", &s);
+        assert_int_equal(d->n, rows[r].n);
+        golden_expect_image(d, 0);
+        assert_int_equal(dataset_read(d, 1, GOLDEN_LIMIT, &bytes, &why), -1);
+        assert_non_null(strstr(why.buf, rows[r].why));
+        strbuf_reset(&why);
+        dataset_close(d);
+        free(path);
+        remove_temp_dir(dir);
+    }
+    dataset_bytes_release(&bytes);
+    strbuf_release(&why);
+    free(line);
+    remove_temp_dir(from);
+}
+
 /* Pixels that changed on the disk are not taken. */
 static void damaged_pixels_are_found(void **state)
 {
@@ -118,6 +168,10 @@ static void damage_stays_where_it_is(void **state)
         /* the second record's magic, with the index and without it */
         {"recordio", "train.rec", NULL, 196, 2},
         {"recordio", "train.rec", "train.idx", 196, 2},
+        /* headers of the second sample: of its class, of its JSON, of its image */
+        {"tar", "train-00.tar", NULL, 4096, 2},
+        {"tar", "train-00.tar", NULL, 5120, 2},
+        {"tar", "train-00.tar", NULL, 6144, 2},
         /* the first one: the file is of its kind for the others in it */
         {"tfrecord", "train-00000-of-00001.tfrecord", NULL, 0, 1},
         {"recordio", "train.rec", NULL, 0, 1},
@@ -244,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cut_tar_has_a_damaged_sample),
+        cmocka_unit_test(a_cut_class_is_a_damaged_sample),
         cmocka_unit_test(damaged_pixels_are_found),
         cmocka_unit_test(damage_stays_where_it_is),
         cmocka_unit_test(a_damaged_lmdb_is_refused),

@@ -243,7 +243,7 @@ static void tar_header(char head[512], const char *name, const char *size)
 
 static void tar_numbers(void **state)
 {
-    char head[512];
+    char head[512], text[2 * 512] = {0};
 
     (void)state;
     tar_header(head, "a/b.png", "77777777777");
@@ -253,7 +253,10 @@ static void tar_numbers(void **state)
     expect("tar", "train.tar", head, sizeof(head), 0,
            "sample 0: 4503599627370496 bytes, more than the limit of 67108864");
     tar_header(head, "a/b.cls", "77777777777");
-    expect("tar", "train.tar", head, sizeof(head), 1, "8589934591 bytes are no class");
+    expect("tar", "train.tar", head, sizeof(head), 0,
+           "sample 0: a header of the archive is damaged, or what follows is cut off");
+    tar_header(text, "a/b.cls", "00000000020");
+    expect("tar", "train.tar", text, sizeof(text), 1, "16 bytes are no class");
 }
 
 static void recordio_numbers(void **state)
@@ -333,6 +336,7 @@ static void lmdb_numbers(void **state)
         {{{"1", "\x80\x04\x4b\x01.", 0, 0}}, 1, "but objects of Python (pickle)"},
         {{{"\0\1", PNG, 2, 0}}, 1, "its keys are no texts"},
         {{{"__len__", "2", 0, 0}}, 1, "' has no samples"},
+        {{{"image-000000001", PNG, 0, 0}}, 1, "'num-samples': MDB_NOTFOUND"},
         {{{"1", PNG, 0, 0}}, 1, "train.lmdb: 1' has no class"},
         {{{"1", DATUM, 0, 0}, {"2", LARGE, 0, 0}, {"__keys__", "x", 0, 0}},
          0,
