@@ -8,7 +8,7 @@ static const struct {
 } advice[STAGES] = {
     [STAGE_READ] = {"DATA.CACHE encoded keeps files in memory",
                     "trainc pack makes a few large files of many"},
-    [STAGE_DECODE] = {"DATA.CACHE decoded keeps images in memory",
+    [STAGE_DECODE] = {"DATA.CACHE decoded keeps images near the input's size",
                       "trainc pack --size N makes images smaller"},
     [STAGE_RESIZE] = {NULL, "trainc pack --size N makes images smaller"},
     [STAGE_AUGMENT] = {NULL, "AUG.AUTO_AUGMENT and AUG.COLOR_JITTER are what takes time"},

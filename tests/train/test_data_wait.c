@@ -20,8 +20,7 @@ static void what_is_said(void **state)
           .cores = 2},
          "waited 10.0 s for data, 25 % of the time; of the loader's work: decode 70 %, "
          "resize 20 %, read 10 %, augment 0 %, copy 0 %; what helps: DATA.CACHE decoded keeps "
-         "images "
-         "in memory, and trainc pack --size N makes images smaller"},
+         "images near the input's size, and trainc pack --size N makes images smaller"},
         {{.seconds = 39, .waited = 4, .stages = {{6, 1, 1, 2}}, .workers = 2, .cores = 8},
          "waited 4.0 s for data, 10 % of the time; of the loader's work: read 60 %, "
          "augment 20 %, decode 10 %, resize 10 %, copy 0 %; what helps: DATA.NUM_WORKERS 8 (now "
