@@ -25,6 +25,7 @@ def main():
     rgb = Image.new("RGB", (W, H))
     rgb.putdata([pixel(x, y) for y in range(H) for x in range(W)])
     names = [f"{k}.jpg" for k in range(1, 9)] + ["6.png", "8.webp", "5.tif", "3.tif"]
+    names += [f"{k}.avif" for k in range(1, 9)]
     for name in names:
         exif = Image.Exif()
         exif[0x010f] = "a maker"  # another tag before it
@@ -32,7 +33,7 @@ def main():
         if name.endswith(".tif"):
             rgb.save(name, tiffinfo={0x0112: int(name[0])})
         else:
-            rgb.save(name, exif=exif, **({"lossless": True} if "webp" in name else {}))
+            rgb.save(name, exif=exif, **({"lossless": True} if "webp" in name else {"quality": 90} if "avif" in name else {}))
         image = Image.open(name)
         if name.endswith(".tif"):  # Pillow has oriented it already when it is loaded
             image.load()

@@ -4,8 +4,8 @@
  * in AVIF could be read.
  *
  * Pixels become 8 bits per channel, alpha is dropped. That an image should be rotated or
- * mirrored (irot, imir) is ignored, as is the EXIF orientation of other formats. Of a
- * part always the whole image is decoded.
+ * mirrored is said by properties (irot, imir) that take the place of the EXIF orientation of
+ * other formats, and are handed on as such. Of a part always the whole image is decoded.
  */
 #include <avif/avif.h>
 #include <stdbool.h>
@@ -20,9 +20,11 @@
 
 /* The layout of the library's structs is part of its number. */
 #if AVIF_VERSION >= 1000000
+#define AVIF_AXIS axis
 static const char *const names[] = {"libavif.so.16", NULL};
 static const char package[] = "libavif16";
 #else
+#define AVIF_AXIS mode
 static const char *const names[] = {"libavif.so.15", NULL};
 static const char package[] = "libavif15";
 #endif
@@ -72,6 +74,7 @@ static bool avif_is(const void *data, size_t len)
 
 struct avif_state {
     avifDecoder *decoder; /* NULL: none was needed so far */
+    uint8_t exif[26];     /* a block with the orientation alone */
 };
 
 static void *avif_state_new(void)
@@ -120,6 +123,30 @@ static int avif_open(const struct decoder_file *f, int *w, int *h, struct strbuf
     return 0;
 }
 
+/* irot turns anticlockwise by quarters, then imir exchanges top and bottom (0) or left and
+ * right (1). */
+static int avif_orientation(const avifImage *image)
+{
+    static const int of[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
+    int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
+    int mirror = 0;
+
+    if (image->transformFlags & AVIF_TRANSFORM_IMIR)
+        mirror = 1 + (image->imir.AVIF_AXIS & 1);
+    return of[angle][mirror];
+}
+
+static const uint8_t *avif_exif(const struct decoder_file *f, size_t *len)
+{
+    static const uint8_t block[26] = "II*\0\10\0\0\0\1\0\22\1\3\0\1\0\0\0";
+    struct avif_state *s = f->state;
+
+    memcpy(s->exif, block, sizeof(block));
+    s->exif[18] = (uint8_t)avif_orientation(s->decoder->image);
+    *len = sizeof(s->exif);
+    return s->exif;
+}
+
 static int avif_read(const struct decoder_file *f, const struct image_part *part,
                      struct image *img, struct strbuf *why)
 {
@@ -163,6 +190,7 @@ const struct decoder decoder_avif = {
     .state_new = avif_state_new,
     .state_free = avif_state_free,
     .open = avif_open,
+    .exif = avif_exif,
     .memory = avif_memory,
     .read = avif_read,
 };
