@@ -180,6 +180,13 @@ static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
     return rc;
 }
 
+/* -1: it is none, such as what is learnt by regression. */
+static int32_t class_of(float label)
+{
+    return label >= 0 && label < 1e6f && label == (float)(int32_t)label ? (int32_t)label
+                                                                        : -1;
+}
+
 /* Adds the sample whose record is at byte `at`, a SAMPLE_DAMAGED one if it is damaged.
  * FAILURE_DATA: where the next record is cannot be told. FAILURE_MACHINE and a reason:
  * nothing can be told of it now, and nothing is added. */
@@ -203,7 +210,7 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
     to->label = SAMPLE_DAMAGED;
     if (head == 0 && before > 0) {
         to->image.len = len - (uint64_t)before;
-        to->label = h.label >= 0 && h.label < 1e6f ? (int32_t)h.label : -1;
+        to->label = class_of(h.label);
     }
     return rc;
 }

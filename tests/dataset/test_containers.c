@@ -178,8 +178,8 @@ static void folders_in_a_tar_are_classes(void **state)
     remove_temp_dir(dir);
 }
 
-/* Records of the classes 1, 2, 3. */
-static void make_from_one(const char *dir)
+/* Three records of the classes 1, 1 + step, ... */
+static void make_from_one(const char *dir, float step)
 {
     struct {
         uint32_t magic, len;
@@ -190,7 +190,7 @@ static void make_from_one(const char *dir)
     for (int i = 0; i < 3; i++) {
         record[i].magic = RECORD_MAGIC;
         record[i].len = sizeof(record[i].head) + sizeof(record[i].image);
-        record[i].head = (struct record_head){.label = (float)(i + 1)};
+        record[i].head = (struct record_head){.label = 1 + step * (float)i};
         memset(record[i].image, 'x', sizeof(record[i].image));
     }
     make_file(dir, "train.rec", record, sizeof(record));
@@ -203,7 +203,7 @@ static void classes_may_count_from_one(void **state)
     struct dataset *d;
 
     (void)state;
-    make_from_one(dir);
+    make_from_one(dir, 1);
     o.source.labels.classes = 3;
     check_dies(open_and_close, &o,
                "train.rec: byte 80' is of class 3, and there are 3 "
@@ -229,6 +229,17 @@ static void classes_may_count_from_one(void **state)
     remove_temp_dir(dir);
 }
 
+static void a_part_of_a_class_is_none(void **state)
+{
+    char *dir = make_temp_dir();
+    struct opening o = {"recordio", pack_source(dir, false)};
+
+    (void)state;
+    make_from_one(dir, 0.5f);
+    check_dies(open_and_close, &o, "train.rec: byte 40' has no class");
+    remove_temp_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +247,7 @@ int main(void)
         cmocka_unit_test(braces_name_files),
         cmocka_unit_test(a_split_may_name_files),
         cmocka_unit_test(classes_may_count_from_one),
+        cmocka_unit_test(a_part_of_a_class_is_none),
         cmocka_unit_test(files_have_several_names),
         cmocka_unit_test(folders_in_a_tar_are_classes),
     };
