@@ -33,7 +33,7 @@ cudaStream_t handle_stream(cudnnHandle_t h)
 
 size_t cudnnGetVersion(void)
 {
-    return VERSION;
+    return (size_t)library_version();
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)

@@ -2,6 +2,7 @@
  * cudnnBackendExecute: checks its arguments at once, copies all that the work needs and
  * hands that to the stream, where the graph is evaluated, operation by operation.
  */
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct work {
     int serial; /* of the plan */
     int ntensor, nop;
     bool tf32, noisy, clips;
+    bool loses; /* all results are NaN */
     void *workspace;
     int64_t workspace_size;
     _Alignas(16) unsigned char parts[];
@@ -110,8 +112,12 @@ static void run_op(const struct run *r, const struct op *op)
     for (int s = 0; s < SLOTS_MAX; s++) {
         int t = op->slot[s];
 
-        if (t >= 0 && r->tensor[t].real && graph_writes(op, s))
+        if (t < 0 || !graph_writes(op, s))
+            continue;
+        if (r->tensor[t].real)
             value_store(&r->value[t], &r->tensor[t], r->memory[t]);
+        else
+            value_round(&r->value[t], r->tensor[t].type);
     }
 }
 
@@ -137,6 +143,24 @@ static void check_work(struct work *w)
                                "the workspace of a cuDNN plan");
 }
 
+static bool is_result(struct work *w, int tensor)
+{
+    for (int i = 0; i < w->nop; i++)
+        for (int s = 0; s < SLOTS_MAX; s++)
+            if (work_ops(w)[i].slot[s] == tensor && graph_writes(&work_ops(w)[i], s))
+                return true;
+    return false;
+}
+
+static void lose(const struct run *r, int tensor)
+{
+    struct value *x = &r->value[tensor];
+
+    for (int64_t i = 0; i < x->count; i++)
+        x->v[i] = NAN;
+    value_store(x, &r->tensor[tensor], r->memory[tensor]);
+}
+
 static void do_work(void *arg)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -160,6 +184,9 @@ static void do_work(void *arg)
         memset(w->workspace, 0xff, (size_t)w->workspace_size); /* NaN in each type */
     for (int i = 0; i < w->nop; i++)
         run_op(&r, &work_ops(w)[i]);
+    for (int i = 0; w->loses && i < w->ntensor; i++)
+        if (r.tensor[i].real && values[i].v && is_result(w, i))
+            lose(&r, i);
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -230,6 +257,51 @@ static bool written(const struct graph *g, int t)
     return false;
 }
 
+/* Marks the bytes of a tensor in a map of those from `first` on, or sees whether one of
+ * them is marked. */
+static bool meet(const struct tensor *t, const char *at, const char *first, char *map,
+                 bool mark)
+{
+    int64_t index[CUDNN_DIM_MAX] = {0}, size = tensor_size(t->type);
+    int d;
+
+    do {
+        int64_t offset = 0;
+
+        for (int i = 0; i < t->rank; i++)
+            offset += index[i] * t->strides[i];
+        for (int64_t b = 0; b < size; b++) {
+            char *byte = &map[at - first + offset * size + b];
+
+            if (!mark && *byte)
+                return true;
+            *byte |= mark;
+        }
+        for (d = t->rank - 1; d >= 0 && ++index[d] == t->dims[d]; d--)
+            index[d] = 0;
+    } while (d >= 0);
+    return false;
+}
+
+/* Have they an element in common? Parts of one tensor lie between each other. */
+static bool share(const struct tensor *a, const char *pa, int64_t na,
+                  const struct tensor *b, const char *pb, int64_t nb)
+{
+    const char *first = pa < pb ? pa : pb, *end = pa + na > pb + nb ? pa + na : pb + nb;
+    char *map;
+    bool both;
+
+    if (!overlap(pa, na, pb, nb))
+        return false;
+    map = calloc(1, (size_t)(end - first));
+    if (!map)
+        abort();
+    (void)meet(a, pa, first, map, true);
+    both = meet(b, pb, first, map, false);
+    free(map);
+    return both;
+}
+
 /* Results may overlap neither operands nor the workspace: no engine promises that. */
 static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
                                     const void *workspace, int64_t size)
@@ -245,7 +317,7 @@ static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
             return BAD("tensor %lld lies on the workspace", (long long)g->tensor[i].uid);
         for (int j = 0; j < g->ntensor; j++)
             if (i != j && bytes[i] && bytes[j] && written(g, i) &&
-                overlap(p[i].p, bytes[i], p[j].p, bytes[j]))
+                share(&g->tensor[i], p[i].p, bytes[i], &g->tensor[j], p[j].p, bytes[j]))
                 return BAD("result %lld lies on tensor %lld", (long long)g->tensor[i].uid,
                            (long long)g->tensor[j].uid);
     }
@@ -302,7 +374,9 @@ static cudnnStatus_t submit(const struct plan *plan, const union place *places,
     w->nop = g->nop;
     w->tf32 = engine_notes(plan->engine, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
               graph_has_float_product(g);
-    w->noisy = engine_notes(plan->engine, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+    w->noisy = engine_notes(plan->engine, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) ||
+               (graph_is_attention(g) && attention_adds_up(g));
+    w->loses = graph_is_attention(g) && attention_loses(g, library_version());
     w->clips = g->nop > 1 && engine_clips(plan->engine);
     w->workspace = workspace;
     w->workspace_size = plan->engine->workspace;

@@ -174,6 +174,15 @@ static bool broadcasts(const struct tensor *b, const struct tensor *y)
     return true;
 }
 
+/* Indices are int32, along an axis. */
+static cudnnStatus_t check_index(const struct op *op, const struct tensor *y)
+{
+    if (op->mode == CUDNN_POINTWISE_GEN_INDEX &&
+        (op->axis < 0 || op->axis >= y->rank || y->type != CUDNN_DATA_INT32))
+        return BAD("indices: int32, along an axis that is there");
+    return OK;
+}
+
 static cudnnStatus_t check_pointwise_op(const struct operands *o)
 {
     int mode = o->op.mode, inputs = pointwise_inputs(mode);
@@ -194,7 +203,7 @@ static cudnnStatus_t check_pointwise_op(const struct operands *o)
         if (x->dims[i] != y->dims[i] && (!b || b->dims[i] != y->dims[i]))
             return BAD("pointwise mode %d: no input has dimension %d of the output", mode,
                        i);
-    return OK;
+    return check_index(&o->op, y);
 }
 
 static cudnnStatus_t check_resample(const struct operands *o)
@@ -236,6 +245,13 @@ static cudnnStatus_t check_matmul(const struct operands *o)
     if (a->dims[r - 1] != b->dims[r - 2] || a->dims[r - 2] != c->dims[r - 2] ||
         b->dims[r - 1] != c->dims[r - 1])
         return BAD("matmul: the matrices do not fit");
+    for (int s = MM_M; s <= MM_K; s++) {
+        const struct tensor *n = o->at[s];
+
+        for (int i = 0; n && i < n->rank; i++)
+            if (n->type != CUDNN_DATA_INT32 || n->dims[i] != (i ? 1 : c->dims[0]))
+                return BAD("matmul: lengths are int32, one for each of the batch");
+    }
     for (int i = 0; i < r - 2; i++)
         if ((a->dims[i] != c->dims[i] && a->dims[i] != 1) ||
             (b->dims[i] != c->dims[i] && b->dims[i] != 1))

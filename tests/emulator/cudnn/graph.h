@@ -25,7 +25,7 @@ struct tensor {
 /* Slots of the operations, as in the tables of roles. */
 enum { CONV_X, CONV_W, CONV_Y }; /* image, filter, response, or their gradients */
 enum { PW_X, PW_B, PW_T, PW_Y, PW_DY, PW_DX };
-enum { MM_A, MM_B, MM_C };
+enum { MM_A, MM_B, MM_C, MM_M, MM_N, MM_K }; /* the last: lengths of each batch */
 enum { RED_X, RED_Y };
 enum { POOL_X, POOL_Y, POOL_INDEX, POOL_DX, POOL_DY };
 enum { STATS_X, STATS_SUM, STATS_SQSUM };
@@ -84,7 +84,8 @@ struct op {
     int32_t phase;           /* of a norm; the padding mode of a resample */
     int32_t keep_nan;        /* NAN_PROPAGATION */
     int32_t spatial;
-    int32_t sums; /* type that a convolution adds up in */
+    int32_t axis; /* of GEN_INDEX; -1: not set */
+    int32_t sums; /* type that it computes in */
     int64_t pre[SPATIAL_MAX], post[SPATIAL_MAX], stride[SPATIAL_MAX];
     int64_t dilation[SPATIAL_MAX], window[SPATIAL_MAX];
     double alpha, beta; /* alpha and alpha2 of a pointwise */
@@ -117,6 +118,16 @@ cudnnStatus_t graph_build(struct descriptor *d);
 
 /* Why no engine takes the graph, or NULL. */
 const char *graph_unsupported(const struct graph *g);
+
+/*
+ * attention.c: graphs of more than one GEMM. Are they attention, or its gradient, as the
+ * fused engines know it? An answer is NULL or why not.
+ */
+bool graph_is_attention(const struct graph *g);
+bool attention_is_gradient(const struct graph *g);
+const char *attention_unsupported(const struct graph *g);
+bool attention_loses(const struct graph *g, int version); /* to a known bug: NaN */
+bool attention_adds_up(const struct graph *g); /* sums in memory, in any order */
 
 /* Has it a convolution or a GEMM that an engine with tensor cores computes in TF32? */
 bool graph_has_float_product(const struct graph *g);

@@ -91,7 +91,7 @@ char *plan_to_json(const struct plan *p)
     at += snprintf(at, 256,
                    "{\"cudnnVersion\":%d,\"engine\":%d,\"tensors\":%d,\"operations\":%d,"
                    "\"hash\":\"%016llx\",\"operationGraph\":\"",
-                   VERSION, p->engine->index, p->graph.ntensor, p->graph.nop,
+                   library_version(), p->engine->index, p->graph.ntensor, p->graph.nop,
                    (unsigned long long)graph_hash(&p->graph));
     at = put_bytes(at, p->graph.tensor, nt);
     at = put_bytes(at, p->graph.op, no);
@@ -136,7 +136,7 @@ cudnnStatus_t plan_from_json(const char *json, const struct engine *engines, int
 
     if (!is_object(json) || !version || !engine)
         return BAD("the plan's text is no JSON object of a plan");
-    if (strtol(version, NULL, 10) != VERSION)
+    if (strtol(version, NULL, 10) != library_version())
         return refuse(CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH,
                       "the plan's text is of another version");
     if (!get_graph(json, &p->graph))

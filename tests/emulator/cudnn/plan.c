@@ -26,6 +26,12 @@ static const struct engine engines[] = {
     {.index = 102, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
     {.index = 103, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
     {.index = 104, .note = {TC, -1}, .compiled = true, .for_what = FUSED},
+    {.index = 3, .note = {TC, -1}, .workspace = INT64_C(1) << 50, .compiled = true, .for_what = ATTEND},
+    {.index = 4, .note = {TC, -1}, .broken = true, .compiled = true, .for_what = ATTEND},
+    {.index = 9, .note = {TC, -1}, .clips = true, .compiled = true, .for_what = ATTEND},
+    {.index = 2, .note = {TC, -1}, .workspace = 131, .compiled = true, .for_what = ATTEND},
+    {.index = 5, .note = {TC, -1}, .clips = true, .compiled = true, .for_what = ATTEND_GRADIENT},
+    {.index = 6, .note = {TC, -1}, .workspace = 1048771, .compiled = true, .for_what = ATTEND_GRADIENT},
     {.index = 7, .note = {-1, -1}, .workspace = 4096, .for_what = NO_PRODUCT},
     {.index = 8, .note = {-1, -1}, .workspace = 0, .for_what = NO_PRODUCT},
     {.index = 91, .fallback = true, .note = {-1, -1}, .broken = true},
@@ -59,6 +65,13 @@ bool engine_clips(const struct engine *e)
     const char *all = getenv("EMULATOR_CLIPS");
 
     return e->clips || (all && !strcmp(all, "1"));
+}
+
+int library_version(void)
+{
+    const char *version = getenv("EMULATOR_CUDNN");
+
+    return version && *version ? (int)strtol(version, NULL, 10) : 91900;
 }
 
 bool engine_notes(const struct engine *e, int note)
@@ -99,6 +112,17 @@ static void note_compiled(const struct engine *e)
         (void)fclose(f);
 }
 
+/* EMULATOR_ATTENTION=forward, or gradient: there are no engines for the other one. */
+static bool attends(const struct engine *e, const struct graph *g)
+{
+    const char *only = getenv("EMULATOR_ATTENTION");
+    bool gradient = attention_is_gradient(g);
+
+    if (plain() || (only && strcmp(only, gradient ? "gradient" : "forward") != 0))
+        return false;
+    return e->for_what == (gradient ? ATTEND_GRADIENT : ATTEND);
+}
+
 static bool suits(const struct engine *e, const struct graph *g)
 {
     bool gradient =
@@ -108,6 +132,8 @@ static bool suits(const struct engine *e, const struct graph *g)
                    has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
                    has(g, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
 
+    if (graph_is_attention(g))
+        return attends(e, g);
     if (g->nop > 1 && (plain() || (compiled() && !e->compiled)))
         return false;
     if (e->for_what == FUSED)

@@ -13,7 +13,7 @@
 #include "tests/emulator/cudnn/descriptor.h"
 #include "tests/emulator/cudnn/graph.h"
 
-enum { PLANS_MAX = 65536, COMPUTE_CAPABILITY = 900, VERSION = 91900 };
+enum { PLANS_MAX = 65536, COMPUTE_CAPABILITY = 900 };
 
 struct engine {
     int index;
@@ -25,7 +25,7 @@ struct engine {
     bool clips;        /* results that follow a convolution: NaN is lost, though a
                         * relu is told to keep it */
     bool waits;        /* for its work, so no graph can take it */
-    enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT, FUSED } for_what;
+    enum { ANY, PRODUCT, GRADIENT, NO_PRODUCT, FUSED, ATTEND, ATTEND_GRADIENT } for_what;
 };
 
 struct plan {
@@ -37,6 +37,7 @@ struct plan {
 
 void plan_free(struct plan *p);
 bool plan_alive(int serial);
+int library_version(void); /* 91900; EMULATOR_CUDNN=91400: another */
 bool engine_clips(const struct engine *e);
 bool engine_notes(const struct engine *e, int note);
 

@@ -169,7 +169,8 @@ int pointwise_inputs(int mode)
 {
     if (mode == CUDNN_POINTWISE_BINARY_SELECT)
         return 3;
-    if (mode == CUDNN_POINTWISE_SQRT || mode == CUDNN_POINTWISE_LOGICAL_NOT)
+    if (mode == CUDNN_POINTWISE_SQRT || mode == CUDNN_POINTWISE_LOGICAL_NOT ||
+        mode == CUDNN_POINTWISE_GEN_INDEX)
         return 1;
     if (mode >= 0 && mode <= CUDNN_POINTWISE_SUB)
         return 2;
@@ -208,7 +209,9 @@ void run_pointwise(const struct run *r, const struct op *op)
         double xv = op->alpha * (double)x->v[w.at[0]];
         double bv = b ? op->beta * (double)b->v[w.at[1]] : 0;
 
-        if (t)
+        if (op->mode == CUDNN_POINTWISE_GEN_INDEX)
+            y->v[w.i] = (float)w.index[op->axis];
+        else if (t)
             y->v[w.i] = (float)(t->v[w.at[2]] != 0 ? xv : bv);
         else
             y->v[w.i] = (float)(b ? two_inputs(op, xv, bv) : one_input(op, xv));

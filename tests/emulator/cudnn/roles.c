@@ -33,6 +33,9 @@ static const struct role roles[] = {
     IN(MATMUL, MATMUL_ADESC, MM_A),
     IN(MATMUL, MATMUL_BDESC, MM_B),
     OUT(MATMUL, MATMUL_CDESC, MM_C),
+    IN(MATMUL, MATMUL_GEMM_M_OVERRIDE_DESC, MM_M),
+    IN(MATMUL, MATMUL_GEMM_N_OVERRIDE_DESC, MM_N),
+    IN(MATMUL, MATMUL_GEMM_K_OVERRIDE_DESC, MM_K),
     IN(REDUCTION, REDUCTION_XDESC, RED_X),
     OUT(REDUCTION, REDUCTION_YDESC, RED_Y),
     IN(RESHAPE, RESHAPE_XDESC, RED_X),
@@ -151,6 +154,8 @@ static void read_pointwise(const struct descriptor *d, struct op *op)
 {
     op->mode = (int32_t)descriptor_int(d, CUDNN_ATTR_POINTWISE_MODE, 0);
     op->keep_nan = (int32_t)descriptor_int(d, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, 0);
+    op->axis = (int32_t)descriptor_int(d, CUDNN_ATTR_POINTWISE_AXIS, -1);
+    op->sums = (int32_t)descriptor_int(d, CUDNN_ATTR_POINTWISE_MATH_PREC, 0);
     op->lower = descriptor_number(d, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, 0);
     op->upper = descriptor_number(d, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, HUGE_VAL);
     op->slope = descriptor_number(d, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0);
@@ -190,6 +195,7 @@ static const struct parts parts[] = {
     {NAMED(POINTWISE), CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
      CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2},
     {NAMED(REDUCTION), CUDNN_ATTR_OPERATION_REDUCTION_DESC, 0, 0},
+    {NAMED(MATMUL), CUDNN_ATTR_OPERATION_MATMUL_DESC, 0, 0},
     {NAMED(RESAMPLE_FWD), CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, 0, 0},
     {NAMED(RESAMPLE_BWD), CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, 0, 0},
 };
@@ -208,6 +214,8 @@ static void read_parts(const struct descriptor *d, const struct parts *p, struct
         read_convolution(by, op);
     if (by->type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
         read_pointwise(by, op);
+    if (by->type == CUDNN_BACKEND_MATMUL_DESCRIPTOR)
+        op->sums = (int32_t)descriptor_int(by, CUDNN_ATTR_MATMUL_COMP_TYPE, 0);
     if (by->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR)
         op->mode = (int32_t)descriptor_int(by, CUDNN_ATTR_REDUCTION_OPERATOR, 0);
     if (by->type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR)

@@ -1,7 +1,7 @@
 /*
  * What the engines take. cuDNN's own answer depends on the release; these are the limits
  * that hold for all of them, so that a backend which overlooks one is found: one GEMM,
- * convolution or pool per graph, 16-bit results of weight gradients of 16-bit data,
+ * convolution or pool per graph but in attention, 16-bit results of weight gradients of 16-bit data,
  * statistics only after another operation, filters as they are in memory.
  */
 #include "tests/emulator/cudnn/graph.h"
@@ -99,6 +99,8 @@ const char *graph_unsupported(const struct graph *g)
 {
     int mains = 0;
 
+    if (graph_is_attention(g))
+        return attention_unsupported(g);
     for (int i = 0; i < g->nop; i++) {
         const char *why = op_unsupported(g, &g->op[i]);
 

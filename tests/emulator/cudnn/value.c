@@ -158,6 +158,14 @@ void value_store(struct value *x, const struct tensor *t, void *p)
     while (walk_next(&w));
 }
 
+void value_round(struct value *x, int type)
+{
+    uint64_t one;
+
+    for (int64_t i = 0; type != CUDNN_DATA_FLOAT && i < x->count; i++)
+        x->v[i] = store(&one, 0, type, x->v[i]);
+}
+
 /* To nearest, ties away from zero; infinity and NaN stay. */
 float value_tf32(float f)
 {

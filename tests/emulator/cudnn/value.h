@@ -27,6 +27,9 @@ void value_shape(struct value *x, const struct tensor *t); /* v stays NULL */
 void value_load(struct value *x, const struct tensor *t, const void *memory);
 void value_store(struct value *x, const struct tensor *t, void *memory);
 
+/* As it would be read back, of a virtual tensor. */
+void value_round(struct value *x, int type);
+
 /* float to float with 10 bits of mantissa, as tensor cores take it */
 float value_tf32(float f);
 

@@ -43,7 +43,7 @@ struct cudnn_graph_case {
     int (*make)(struct api *a, cudnnDataType_t type, void **ops);
 };
 
-extern const struct cudnn_graph_case cudnn_graph_cases[];
-extern const int cudnn_ngraph_case;
+extern const struct cudnn_graph_case cudnn_graph_cases[], cudnn_attention_cases[];
+extern const int cudnn_ngraph_case, cudnn_nattention_case; /* attention: of 16 bits */
 
 #endif

@@ -194,7 +194,7 @@ static void test_attributes(void **state)
 
 static int offers(struct api *a, const struct cudnn_graph_case *c, cudnnDataType_t type)
 {
-    void *ops[8], *configs[40], *graph = api_graph(a, c->make(a, type, ops), ops);
+    void *ops[32], *configs[40], *graph = api_graph(a, c->make(a, type, ops), ops);
     int n = api_configs(a, graph, CUDNN_HEUR_MODE_A, 40, configs);
 
     n += api_configs(a, graph, CUDNN_HEUR_MODE_FALLBACK, 40, configs);
@@ -204,15 +204,14 @@ static int offers(struct api *a, const struct cudnn_graph_case *c, cudnnDataType
     return n;
 }
 
-static void test_graphs(void **state)
+static void check_graphs(const struct cudnn_graph_case *cases, int n, bool floats)
 {
     static const cudnnDataType_t types[] = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF,
                                             CUDNN_DATA_BFLOAT16};
 
-    (void)state;
-    for (int i = 0; i < cudnn_ngraph_case; i++)
-        for (int t = 0; t < 3; t++) {
-            const struct cudnn_graph_case *c = &cudnn_graph_cases[i];
+    for (int i = 0; i < n; i++)
+        for (int t = floats ? 0 : 1; t < 3; t++) {
+            const struct cudnn_graph_case *c = &cases[i];
             int e = offers(&emulated, c, types[t]);
             int r = have_real ? offers(&real, c, types[t]) : e;
 
@@ -222,12 +221,25 @@ static void test_graphs(void **state)
         }
 }
 
+static void test_graphs(void **state)
+{
+    (void)state;
+    check_graphs(cudnn_graph_cases, cudnn_ngraph_case, true);
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    check_graphs(cudnn_attention_cases, cudnn_nattention_case, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_attention),
     };
 
     return cmocka_run_group_tests(tests, open_libraries, close_libraries);
