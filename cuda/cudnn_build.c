@@ -27,20 +27,27 @@ static void set_type(struct cudnn_pool *p, cudnnBackendDescriptor_t d,
     cudnn_set(p, d, name, CUDNN_TYPE_DATA_TYPE, 1, &t);
 }
 
-enum { ALIGNMENT = 16 }; /* bytes: every tensor starts at a multiple of 32 */
+/* Bytes: every tensor starts at a multiple of 32, and parts of one at 16; a number on the
+ * host is where it is. */
+enum { ALIGNMENT = 16, NUMBER = 4 };
 
 static cudnnBackendDescriptor_t build_tensor(struct cudnn_pool *p,
                                              const struct cudnn_tensor *t, int64_t uid)
 {
     cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     bool is_virtual = !t->real;
+    cudnnDataType_t type = t->boolean ? CUDNN_DATA_BOOLEAN : data_type(t->dtype);
 
-    set_type(p, d, CUDNN_ATTR_TENSOR_DATA_TYPE, t->dtype);
+    cudnn_set(p, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
     cudnn_set(p, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, t->dim);
     cudnn_set(p, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, t->stride);
     cudnn_set_int(p, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
-    cudnn_set_int(p, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, ALIGNMENT);
+    cudnn_set_int(p, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+                  t->by_value ? NUMBER : ALIGNMENT);
     cudnn_set(p, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+    if (t->by_value)
+        cudnn_set(p, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1,
+                  &t->by_value);
     (void)cudnn_finalize(p, d, "tensor");
     return d;
 }
@@ -128,19 +135,37 @@ static const cudnnPointwiseMode_t pointwise_mode[] = {
     [CUDNN_RELU] = CUDNN_POINTWISE_RELU_FWD,
     [CUDNN_RELU_GRAD] = CUDNN_POINTWISE_RELU_BWD,
     [CUDNN_IDENTITY] = CUDNN_POINTWISE_IDENTITY,
+    [CUDNN_SUB] = CUDNN_POINTWISE_SUB,
+    [CUDNN_DIV] = CUDNN_POINTWISE_DIV,
+    [CUDNN_EXP] = CUDNN_POINTWISE_EXP,
+    [CUDNN_LOG] = CUDNN_POINTWISE_LOG,
+    [CUDNN_INDEX] = CUDNN_POINTWISE_GEN_INDEX,
+    [CUDNN_LESS] = CUDNN_POINTWISE_CMP_LT,
+    [CUDNN_AND] = CUDNN_POINTWISE_LOGICAL_AND,
+    [CUDNN_SELECT] = CUDNN_POINTWISE_BINARY_SELECT,
 };
+
+/* The type that a pointwise operation on x computes in. */
+static cudnnDataType_t math_type(enum cudnn_op_kind kind, enum dtype x)
+{
+    if (kind == CUDNN_LESS || kind == CUDNN_AND)
+        return CUDNN_DATA_BOOLEAN;
+    return kind == CUDNN_INDEX || x == DTYPE_I32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+}
 
 static cudnnBackendDescriptor_t build_mode(struct cudnn_pool *p, const struct cudnn_op *o,
                                            enum dtype x)
 {
+    cudnnDataType_t type = math_type(o->kind, x);
     cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
     double limit = (double)o->limit;
 
     cudnn_set(p, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1,
               &pointwise_mode[o->kind]);
-    set_type(p, d, CUDNN_ATTR_POINTWISE_MATH_PREC,
-             x == DTYPE_I32 ? DTYPE_I32 : DTYPE_F32);
+    cudnn_set(p, d, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    if (o->kind == CUDNN_INDEX)
+        cudnn_set_int(p, d, CUDNN_ATTR_POINTWISE_AXIS, o->axis);
     if (o->kind == CUDNN_RELU || o->kind == CUDNN_RELU_GRAD)
         cudnn_set(p, d, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
                   1, &nan);
@@ -171,6 +196,8 @@ static cudnnBackendDescriptor_t build_pointwise(struct cudnn_pool *p,
                        grad ? CUDNN_ATTR_OPERATION_POINTWISE_XDESC
                             : CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                        tensor[o->in[1]]);
+    if (o->kind == CUDNN_SELECT)
+        cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensor[o->more[0]]);
     cudnn_set_desc(p, d,
                    grad ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
                         : CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
@@ -179,16 +206,92 @@ static cudnnBackendDescriptor_t build_pointwise(struct cudnn_pool *p,
     return d;
 }
 
+static cudnnBackendDescriptor_t build_reduction(struct cudnn_pool *p,
+                                                const struct cudnn_graph *g,
+                                                const struct cudnn_op *o,
+                                                const cudnnBackendDescriptor_t *tensor)
+{
+    cudnnBackendDescriptor_t how = cudnn_new(p, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    cudnnBackendDescriptor_t d =
+        cudnn_new(p, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    cudnnReduceTensorOp_t which =
+        o->kind == CUDNN_MAX ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
+
+    (void)g;
+    cudnn_set(p, how, CUDNN_ATTR_REDUCTION_OPERATOR,
+              CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &which);
+    set_type(p, how, CUDNN_ATTR_REDUCTION_COMP_TYPE, DTYPE_F32);
+    (void)cudnn_finalize(p, how, "reduction");
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensor[o->in[0]]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensor[o->out]);
+    (void)cudnn_finalize(p, d, "operation");
+    return d;
+}
+
+static cudnnBackendDescriptor_t build_matmul(struct cudnn_pool *p,
+                                             const struct cudnn_graph *g,
+                                             const struct cudnn_op *o,
+                                             const cudnnBackendDescriptor_t *tensor)
+{
+    static const cudnnBackendAttributeName_t length[] = {
+        CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+        CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC,
+        CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+    };
+    cudnnBackendDescriptor_t how = cudnn_new(p, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+    cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+
+    (void)g;
+    set_type(p, how, CUDNN_ATTR_MATMUL_COMP_TYPE, DTYPE_F32);
+    (void)cudnn_finalize(p, how, "matmul");
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_MATMUL_ADESC, tensor[o->in[0]]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_MATMUL_BDESC, tensor[o->in[1]]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_MATMUL_CDESC, tensor[o->out]);
+    for (int i = 0; i < 3; i++)
+        if (o->more[i] >= 0)
+            cudnn_set_desc(p, d, length[i], tensor[o->more[i]]);
+    (void)cudnn_finalize(p, d, "operation");
+    return d;
+}
+
+static cudnnBackendDescriptor_t build_reshape(struct cudnn_pool *p,
+                                              const struct cudnn_graph *g,
+                                              const struct cudnn_op *o,
+                                              const cudnnBackendDescriptor_t *tensor)
+{
+    cudnnBackendDescriptor_t d = cudnn_new(p, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+
+    (void)g;
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensor[o->in[0]]);
+    cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, tensor[o->out]);
+    (void)cudnn_finalize(p, d, "operation");
+    return d;
+}
+
+/* By kind; NULL: pointwise. */
+static cudnnBackendDescriptor_t (*const builder[])(struct cudnn_pool *,
+                                                   const struct cudnn_graph *,
+                                                   const struct cudnn_op *,
+                                                   const cudnnBackendDescriptor_t *) = {
+    [CUDNN_CONV] = build_conv,       [CUDNN_DATA_GRAD] = build_conv,
+    [CUDNN_WEIGHT_GRAD] = build_conv, [CUDNN_MAX] = build_reduction,
+    [CUDNN_SUM] = build_reduction,   [CUDNN_MATMUL] = build_matmul,
+    [CUDNN_RESHAPE] = build_reshape,
+};
+
 cudnnBackendDescriptor_t cudnn_build(struct cudnn_pool *p, const struct cudnn_graph *g)
 {
     cudnnBackendDescriptor_t tensor[CUDNN_TENSORS], op[CUDNN_OPS], d;
 
     for (int i = 0; i < g->ntensor; i++)
         tensor[i] = build_tensor(p, &g->tensor[i], i + 1);
-    for (int i = 0; i < g->nop; i++)
-        op[i] = g->op[i].kind <= CUDNN_WEIGHT_GRAD
-                    ? build_conv(p, g, &g->op[i], tensor)
-                    : build_pointwise(p, g, &g->op[i], tensor);
+    for (int i = 0; i < g->nop; i++) {
+        const struct cudnn_op *o = &g->op[i];
+
+        op[i] = (builder[o->kind] ? builder[o->kind] : build_pointwise)(p, g, o, tensor);
+    }
     d = cudnn_new(p, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     cudnn_set(p, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->nop,
               op);

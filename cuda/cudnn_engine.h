@@ -35,6 +35,13 @@ bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
                      const struct cudnn_candidate *k);
 
 /*
+ * cudnn_time.c: the pointer to hand over for a tensor that lies at `at`, which is another
+ * one if it is by value; fills one whose value the graph says.
+ */
+void *cudnn_tensor_at(const struct cudnn_tensor *t, void *at);
+void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at);
+
+/*
  * cudnn_time.c: the fastest of the candidates on the device, with its time; the first,
  * without one, if the device has no room for their tensors or none of them runs.
  */

@@ -68,18 +68,29 @@ size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i)
 {
     const struct cudnn_tensor *t = &g->tensor[i];
 
-    return (size_t)(t->dim[N] * t->dim[C] * t->dim[H] * t->dim[W]) * dtype_size(t->dtype);
+    int64_t last = 0;
+
+    for (int d = 0; d < 4; d++)
+        last += (t->dim[d] - 1) * t->stride[d];
+    return (size_t)(last + 1) * dtype_size(t->dtype);
+}
+
+int cudnn_graph_add(struct cudnn_graph *g, const struct cudnn_tensor *t)
+{
+    if (g->ntensor == CUDNN_TENSORS)
+        BUG("more than %d tensors in one operation graph", CUDNN_TENSORS);
+    g->tensor[g->ntensor] = *t;
+    return g->ntensor++;
 }
 
 /* A virtual fp32 tensor with the shape of tensor i. */
 static int new_virtual(struct cudnn_graph *g, int i)
 {
-    if (g->ntensor == CUDNN_TENSORS)
-        BUG("more than %d tensors in one operation graph", CUDNN_TENSORS);
-    g->tensor[g->ntensor] = g->tensor[i];
-    g->tensor[g->ntensor].dtype = DTYPE_F32;
-    g->tensor[g->ntensor].real = false;
-    return g->ntensor++;
+    struct cudnn_tensor t = g->tensor[i];
+
+    t.dtype = DTYPE_F32;
+    t.real = false;
+    return cudnn_graph_add(g, &t);
 }
 
 static struct cudnn_op *new_op(struct cudnn_graph *g)
@@ -87,6 +98,16 @@ static struct cudnn_op *new_op(struct cudnn_graph *g)
     if (g->nop == CUDNN_OPS)
         BUG("more than %d operations in one operation graph", CUDNN_OPS);
     return &g->op[g->nop++];
+}
+
+struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
+                                int out)
+{
+    struct cudnn_op *o = new_op(g);
+
+    *o = (struct cudnn_op){
+        .kind = kind, .in = {a, b}, .out = out, .axis = -1, .more = {-1, -1, -1}};
+    return o;
 }
 
 void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
@@ -163,6 +184,18 @@ static const char *const kind_name[] = {
     [CUDNN_RELU] = "relu",
     [CUDNN_RELU_GRAD] = "relu_grad",
     [CUDNN_IDENTITY] = "identity",
+    [CUDNN_SUB] = "sub",
+    [CUDNN_DIV] = "div",
+    [CUDNN_EXP] = "exp",
+    [CUDNN_LOG] = "log",
+    [CUDNN_INDEX] = "index",
+    [CUDNN_LESS] = "less",
+    [CUDNN_AND] = "and",
+    [CUDNN_SELECT] = "select",
+    [CUDNN_MAX] = "max",
+    [CUDNN_SUM] = "sum",
+    [CUDNN_MATMUL] = "matmul",
+    [CUDNN_RESHAPE] = "reshape",
 };
 
 static void add_numbers(struct strbuf *s, const int64_t *v, int n)
@@ -176,11 +209,13 @@ void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s)
     for (int i = 0; i < g->ntensor; i++) {
         const struct cudnn_tensor *t = &g->tensor[i];
 
-        strbuf_addf(s, "%d %s %s", i + 1, dtype_name(t->dtype),
+        strbuf_addf(s, "%d %s %s", i + 1, t->boolean ? "boolean" : dtype_name(t->dtype),
                     t->real ? "real" : "virtual");
         add_numbers(s, t->dim, 4);
         strbuf_addstr(s, " /");
         add_numbers(s, t->stride, 4);
+        if (t->by_value || t->filled)
+            strbuf_addf(s, " %s %.9g", t->filled ? "filled with" : "by value", (double)t->value);
         strbuf_addch(s, '\n');
     }
     for (int i = 0; i < g->nop; i++) {
@@ -196,6 +231,9 @@ void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s)
         }
         if (o->limit > 0)
             strbuf_addf(s, " limit %.9g", (double)o->limit);
+        if (o->kind > CUDNN_IDENTITY)
+            strbuf_addf(s, " with %d %d %d axis %d", o->more[0] + 1, o->more[1] + 1,
+                        o->more[2] + 1, o->axis);
         strbuf_addch(s, '\n');
     }
 }

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-enum { CUDNN_TENSORS = 32, CUDNN_OPS = 16 };
+enum { CUDNN_TENSORS = 40, CUDNN_OPS = 24 };
 
 enum cudnn_op_kind {
     CUDNN_CONV,        /* in: x, w; out: y */
@@ -32,7 +32,21 @@ enum cudnn_op_kind {
     CUDNN_MUL,
     CUDNN_RELU,      /* in: x; NaN stays NaN */
     CUDNN_RELU_GRAD, /* in: dy, x or y */
-    CUDNN_IDENTITY   /* in: x; another type */
+    CUDNN_IDENTITY,  /* in: x; another type */
+
+    /* of attention (cuda/cudnn_attention.h), whose tensors have dims of their own */
+    CUDNN_SUB,
+    CUDNN_DIV,
+    CUDNN_EXP,
+    CUDNN_LOG,
+    CUDNN_INDEX,  /* in: x; the index along dimension op.axis, int32 */
+    CUDNN_LESS,   /* in: a, b; boolean */
+    CUDNN_AND,    /* in: booleans */
+    CUDNN_SELECT, /* in: a where more[0] is true, else b */
+    CUDNN_MAX,    /* in: x; over the dimensions that the result has not */
+    CUDNN_SUM,
+    CUDNN_MATMUL, /* in: a, b; more: lengths of rows, columns, products, or -1 each */
+    CUDNN_RESHAPE /* in: x; the same memory under other dimensions and strides */
 };
 
 struct cudnn_geometry {
@@ -42,6 +56,10 @@ struct cudnn_geometry {
 struct cudnn_tensor {
     enum dtype dtype;
     bool real;
+    bool boolean;  /* instead of dtype */
+    bool by_value; /* one number, on the host, for all runs: value; it is real, too */
+    bool filled;   /* int32 in memory, all of them `value` */
+    float value;
     int64_t dim[4], stride[4]; /* N, C, H, W */
 };
 
@@ -50,6 +68,7 @@ struct cudnn_op {
     int in[2], out; /* tensors; -1: none */
     struct cudnn_geometry conv;
     float limit; /* CUDNN_RELU: largest result; 0: none */
+    int axis, more[3]; /* of attention's kinds that say so above */
 };
 
 struct cudnn_graph {
@@ -67,7 +86,12 @@ int cudnn_graph_stored(struct cudnn_graph *g, const int64_t dim[4], enum dtype d
 void cudnn_graph_channels(struct cudnn_graph *g, int i, int64_t channels);
 /* Weights i have so many filters instead. */
 void cudnn_graph_filters(struct cudnn_graph *g, int i, int64_t filters);
-size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i */
+size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i, with gaps */
+
+/* Any tensor and any operation; gives its index, or the operation to be filled in. */
+int cudnn_graph_add(struct cudnn_graph *g, const struct cudnn_tensor *t);
+struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
+                                int out);
 
 void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
                       const struct cudnn_geometry *geometry, int a, int b, int out);

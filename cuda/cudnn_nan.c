@@ -3,7 +3,7 @@
  * of its engines clip their results by max(NaN, 0) = 0; nothing but a run tells. A NaN lost
  * in a forward pass is an overflow that the loss scaler does not see. So an engine that
  * adds something to a convolution, or that has a relu after it, runs once on NaN alone, and
- * what comes out has to be NaN.
+ * what comes out has to be NaN. So does attention, whose maxima pass over NaN.
  */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -49,9 +49,22 @@ static bool each_reads(const struct cudnn_graph *g)
     return all;
 }
 
+/* Is it attention? */
+static bool has_matmul(const struct cudnn_graph *g)
+{
+    bool has = false;
+
+    for (int i = 0; i < g->nop; i++)
+        has |= g->op[i].kind == CUDNN_MATMUL;
+    return has;
+}
+
 bool cudnn_may_lose_nan(const struct cudnn_graph *g)
 {
     bool adds = false, clips = false;
+
+    if (has_matmul(g))
+        return true;
 
     for (int i = 0; i < g->nop; i++) {
         adds |= g->op[i].kind == CUDNN_ADD;
@@ -65,7 +78,6 @@ bool cudnn_may_lose_nan(const struct cudnn_graph *g)
 
 struct trial {
     void *memory, *workspace;
-    char *result;
     struct cudnn_plan plan;
     struct cudnn_pack pack;
     void *pointer[CUDNN_TENSORS];
@@ -97,30 +109,81 @@ static bool is_nan(const char *at, enum dtype d)
     return (half & 0x7fff) > (d == DTYPE_F16 ? 0x7c00 : 0x7f80);
 }
 
-static bool all_nan(struct device *dev, const char *from, size_t bytes, enum dtype d)
+/* The elements of t among those from `first` on that host has. */
+static bool elements_nan(const struct cudnn_tensor *t, const char *host, int64_t first,
+                         int64_t n)
 {
-    char *host = xmalloc(bytes + sizeof(uint32_t));
+    size_t each = dtype_size(t->dtype);
     bool all = true;
 
-    CHECK(dev, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, dev->stream));
+    for (int64_t a = 0; a < t->dim[0]; a++)
+        for (int64_t b = 0; b < t->dim[1]; b++)
+            for (int64_t c = 0; c < t->dim[2]; c++) {
+                int64_t row = a * t->stride[0] + b * t->stride[1] + c * t->stride[2];
+
+                for (int64_t d = 0; d < t->dim[3]; d++) {
+                    int64_t i = row + d * t->stride[3] - first;
+
+                    if (i >= 0 && i < n)
+                        all &= is_nan(host + (size_t)i * each, t->dtype);
+                }
+            }
+    return all;
+}
+
+/* Of the bytes [first, first + n) of tensor i, which lies at `at`. */
+static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
+                    const char *at, size_t first, size_t n)
+{
+    const struct cudnn_tensor *t = &g->tensor[tensor];
+    size_t each = dtype_size(t->dtype);
+    bool dense = cudnn_graph_bytes(g, tensor) / each ==
+                 (size_t)(t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3]);
+    char *host = xmalloc(n + sizeof(uint32_t));
+    bool all = true;
+
+    CHECK(dev, cudaMemcpyAsync(host, at + first, n, cudaMemcpyDeviceToHost, dev->stream));
     CHECK(dev, cudaStreamSynchronize(dev->stream));
-    for (size_t i = 0; i < bytes; i += dtype_size(d))
-        all &= is_nan(host + i, d);
+    if (dense)
+        for (size_t i = 0; i < n; i += each)
+            all &= is_nan(host + i, t->dtype);
+    else
+        all = elements_nan(t, host, (int64_t)(first / each), (int64_t)(n / each));
     free(host);
     return all;
 }
 
-/* The result's ends. */
-static bool result_nan(struct device *dev, const struct cudnn_graph *g, const char *at)
+/* What the last operation writes, and other results in 16 bits: what is fp32 beside them is
+ * no tensor of the network. */
+static bool is_result(const struct cudnn_graph *g, int tensor)
 {
-    int result = g->op[g->nop - 1].out;
-    size_t bytes = cudnn_graph_bytes(g, result), part = bytes < SAMPLE ? bytes : SAMPLE;
-    enum dtype d = g->tensor[result].dtype;
+    const struct cudnn_tensor *t = &g->tensor[tensor];
+    bool written = false, half = dtype_is_half(t->dtype);
 
-    return all_nan(dev, at, part, d) && all_nan(dev, at + bytes - part, part, d);
+    for (int i = 0; i < g->nop; i++)
+        written |= g->op[i].out == tensor && t->real && (half || i == g->nop - 1);
+    return written;
 }
 
-/* The graph's tensors in one block, and where its result is; false: there is no room. */
+/* The ends of all results. */
+static bool results_nan(struct device *dev, const struct cudnn_graph *g,
+                        const struct trial *t)
+{
+    bool all = true;
+
+    for (int i = 0; i < t->plan.nuid; i++) {
+        int tensor = (int)t->plan.uid[i] - 1;
+        size_t bytes = cudnn_graph_bytes(g, tensor);
+        size_t part = bytes < SAMPLE ? bytes : SAMPLE;
+
+        if (is_result(g, tensor))
+            all &= all_nan(dev, g, tensor, t->pointer[i], 0, part) &&
+                   all_nan(dev, g, tensor, t->pointer[i], bytes - part, part);
+    }
+    return all;
+}
+
+/* The graph's tensors in one block; false: there is no room. */
 static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
                   size_t workspace)
 {
@@ -140,23 +203,25 @@ static bool place(struct cudnn *c, const struct cudnn_graph *g, struct trial *t,
     return true;
 }
 
-/* All NaN but for the result, which is 0. */
+/* All NaN but for results, which are 0, and what the graph says. */
 static void fill(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
 {
     char *at = t->memory;
 
     for (int i = 0; i < g->ntensor; i++) {
-        bool result = i == g->op[g->nop - 1].out;
+        const struct cudnn_tensor *x = &g->tensor[i];
+        size_t bytes = tensor_bytes(g, i);
 
-        if (!g->tensor[i].real)
+        if (!x->real)
             continue;
-        if (result)
-            t->result = at;
-        CHECK(c->dev, cudaMemsetAsync(at, result ? 0 : fill_of(g, i), tensor_bytes(g, i),
-                                      c->dev->stream));
         t->plan.uid[t->plan.nuid] = i + 1;
-        t->pointer[t->plan.nuid++] = at;
-        at += tensor_bytes(g, i);
+        t->pointer[t->plan.nuid++] = cudnn_tensor_at(x, at);
+        if (x->filled)
+            cudnn_fill(c->dev, x, at);
+        else
+            CHECK(c->dev, cudaMemsetAsync(at, is_result(g, i) ? 0 : fill_of(g, i), bytes,
+                                          c->dev->stream));
+        at += bytes;
     }
     t->workspace = at;
 }
@@ -170,9 +235,12 @@ bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
     if (!place(c, g, &t, k->workspace))
         return true;
     fill(c, g, &t);
-    /* One that does not run is looked for when it is to run. */
-    keeps = cudnn_plan_try(c, &t.plan, &t.pack, t.pointer, t.workspace) ||
-            result_nan(c->dev, g, t.result);
+    /* One that does not run is looked for when it is to run, but for attention, which has
+     * kernels of ours to go to now. */
+    if (cudnn_plan_try(c, &t.plan, &t.pack, t.pointer, t.workspace))
+        keeps = !has_matmul(g);
+    else
+        keeps = results_nan(c->dev, g, &t);
     CHECK(c->dev, cudaStreamSynchronize(c->dev->stream));
     cudnn_pack_release(&t.pack);
     CHECK(c->dev, cudaFree(t.memory));

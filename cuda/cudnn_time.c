@@ -25,13 +25,27 @@ struct bench {
     cudaEvent_t began, ended;
 };
 
-static size_t tensor_bytes(const struct cudnn_tensor *t)
+static size_t tensor_bytes(const struct cudnn_graph *g, int i)
 {
-    size_t n = dtype_size(t->dtype);
+    return (cudnn_graph_bytes(g, i) + ALIGN - 1) / ALIGN * ALIGN;
+}
 
-    for (int i = 0; i < 4; i++)
-        n *= (size_t)t->dim[i];
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
+void *cudnn_tensor_at(const struct cudnn_tensor *t, void *at)
+{
+    return t->by_value ? (void *)(uintptr_t)&t->value : at;
+}
+
+void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at)
+{
+    int64_t n = t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
+    size_t bytes = (size_t)n * sizeof(int32_t);
+    int32_t *host = xmalloc(bytes);
+
+    for (int64_t i = 0; i < n; i++)
+        host[i] = (int32_t)t->value;
+    CHECK(dev, cudaMemcpyAsync(at, host, bytes, cudaMemcpyHostToDevice, dev->stream));
+    CHECK(dev, cudaStreamSynchronize(dev->stream));
+    free(host);
 }
 
 /* Numbers in [-1, 1): tensor cores are slower on them than on zeros. */
@@ -89,7 +103,7 @@ static bool bench_open(struct bench *b, const struct cudnn_graph *g, size_t work
     int n = 0;
 
     for (int i = 0; i < g->ntensor; i++)
-        bytes += g->tensor[i].real ? tensor_bytes(&g->tensor[i]) : 0;
+        bytes += g->tensor[i].real ? tensor_bytes(g, i) : 0;
     if (!bench_alloc(b, bytes))
         return false;
     for (int i = 0; i < g->ntensor; i++) {
@@ -97,9 +111,12 @@ static bool bench_open(struct bench *b, const struct cudnn_graph *g, size_t work
 
         if (!t->real)
             continue;
-        b->pointer[n++] = b->memory + at;
-        fill(dev, b->memory + at, tensor_bytes(t), t->dtype);
-        at += tensor_bytes(t);
+        b->pointer[n++] = cudnn_tensor_at(t, b->memory + at);
+        if (t->filled)
+            cudnn_fill(dev, t, b->memory + at);
+        else
+            fill(dev, b->memory + at, tensor_bytes(g, i), t->dtype);
+        at += tensor_bytes(g, i);
     }
     b->workspace = b->memory + at;
     CHECK(dev, cudaEventCreate(&b->began));

@@ -41,6 +41,8 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_qkv_bias,
     &cuda_cpb_table,
     &cuda_window_mix,
+    &cuda_attention_cudnn,
+    &cuda_attention_cudnn_grad,
     &cuda_attention_mma,
     &cuda_attention_mma_grad,
     &cuda_window_attention,

@@ -1,0 +1,296 @@
+/*
+ * Attention of whole images (ViT's) and its gradient by cuDNN's fused engines. What the
+ * graphs are is in cuda/cudnn_attention.h, where the workspace's parts are named, too.
+ *
+ * lse is the op's in every case, log of the sums, [images][tokens][heads], so forward
+ * pass and gradient may be claimed by different kernels: another engine does not take
+ * one, or a gradient is refused below. The gradient reads y, which ours does not; the
+ * layer after the attention keeps it anyway for the gradient of its weights.
+ *
+ * Known of cuDNN, from NVIDIA's cudnn-frontend and Transformer Engine, and refused or
+ * avoided here; what else a version lacks it says itself:
+ *   9.10.0, 9.10.1  wrong results; older ones want the sums of dq zeroed, and more masks
+ *   up to 9.15.0    a gradient without padding, whose tokens are no multiple of 128, may
+ *                   be NaN (cudnn-frontend, issue 160): a mask of padding that masks
+ *                   nothing avoids it
+ *   all so far      with 64 tokens in the last 128, a query whose scores are all below -88
+ *                   makes dq NaN (cudnn-frontend, pull request 628)
+ *   9.13 to 9.15    illegal reads in CUDA graphs beyond 1,024 tokens
+ *   Blackwell       sums of dq in one order need knobs that the heuristic does not set
+ */
+#include "base/strbuf.h"
+#include "cuda/attention_lse.h"
+#include "cuda/cudnn_attention.h"
+#include "cuda/cudnn_lib.h"
+#include "cuda/cudnn_plan.h"
+#include "cuda/kernels.h"
+#include "ops/window_attention.h"
+
+enum { ALIGN = 256, HEAD = 128, MEMORY = CUDNN_ATTENTION_PARTS };
+enum { OLDEST = 91002, UNMASKED_SINCE = 91501, GRAPHS_FROM = 91300, GRAPHS_TO = 91500 };
+
+struct state {
+    struct cudnn_plan *plan;
+    struct cudnn *cudnn;
+    struct cudnn_pack pack;
+    enum cudnn_attention_part part[CUDNN_TENSORS];
+    size_t at[MEMORY]; /* of a part: bytes from the start of what it is in */
+    bool has[MEMORY];  /* of the workspace's */
+    int y;             /* of a gradient: the read */
+    struct attention_lse lse;
+};
+
+/* Why cuDNN is not asked, of either op; or NULL. x: y or dy. */
+static const char *refuses(const struct node *n, const struct tensor *x,
+                           const struct device *dev)
+{
+    const struct window_attention_attrs *a = n->attrs;
+    const struct tensor *qkv = n->in[0];
+    struct window_attention_size s = window_attention_size(n);
+
+    if (!dtype_is_half(qkv->dtype) || x->dtype != qkv->dtype)
+        return "cuDNN's attention wants 16-bit types, the same for qkv and the result";
+    if (window_attention_slot(n, WINDOW_ATTENTION_CONTROL) >= 0)
+        return "cuDNN's dropout has another mask";
+    if (a->has)
+        return "cuDNN's attention has no table of offsets, nor norms or padding";
+    if (s.tokens != s.pixels || s.windows != 1 || a->shift_h || a->shift_w)
+        return "cuDNN's attention has no windows";
+    if (s.head % 8 || s.head > HEAD)
+        return "cuDNN's attention wants heads of 8 to 128 features, a multiple of 8";
+    if (s.tokens == 1)
+        return "cuDNN's attention wants more than one token";
+    if (tensor_len(qkv) > INT32_MAX)
+        return "cuDNN's attention wants less than 2^31 elements";
+    return dev->options.apart ? "CUDNN.FUSE False" : NULL;
+}
+
+static const char *version_refuses(const struct cudnn *c, int64_t tokens)
+{
+    if (c->version < OLDEST)
+        return "cuDNN's attention is right from 9.10.2 on";
+    if (c->version >= GRAPHS_FROM && c->version < GRAPHS_TO && tokens > 1024)
+        return "cuDNN 9.13 and 9.14 fail beyond 1024 tokens";
+    return NULL;
+}
+
+static const char *gradient_refuses(const struct device *dev, int64_t tokens)
+{
+    if (tokens % 128 == 64)
+        return "cuDNN's gradient of 64 tokens more than a multiple of 128 may be NaN";
+    if (dev->options.deterministic && dev->what.compute >= 1000)
+        return "cuDNN's gradient is not deterministic on this GPU";
+    return NULL;
+}
+
+static struct cudnn_attention attention_of(const struct node *n)
+{
+    struct window_attention_size s = window_attention_size(n);
+
+    return (struct cudnn_attention){
+        .images = s.images,
+        .heads = s.heads,
+        .tokens = s.tokens,
+        .head = s.head,
+        .type = n->in[0]->dtype,
+        .scale = ((const struct window_attention_attrs *)n->attrs)->scale,
+    };
+}
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Where the parts are: q, k, v in qkv; those of the workspace after the plan's own. */
+static size_t place(struct state *st, const struct cudnn_attention *a)
+{
+    size_t bytes = aligned(st->plan->workspace);
+    size_t third = (size_t)(a->heads * a->head) * dtype_size(a->type);
+
+    st->at[CUDNN_ATTENTION_K] = st->at[CUDNN_ATTENTION_DK] = third;
+    st->at[CUDNN_ATTENTION_V] = st->at[CUDNN_ATTENTION_DV] = 2 * third;
+    for (int i = 0; i < st->plan->graph.ntensor; i++) {
+        enum cudnn_attention_part p = st->part[i];
+
+        if (p < CUDNN_ATTENTION_LSE || st->has[p])
+            continue;
+        st->has[p] = true;
+        st->at[p] = bytes;
+        bytes += aligned(cudnn_graph_bytes(&st->plan->graph, i));
+    }
+    return bytes;
+}
+
+/* NULL, or why there is no plan. Sets up the state but for reads and writes. */
+static const char *plan_for(struct region *r, struct device *dev,
+                            const struct cudnn_attention *a, bool gradient)
+{
+    struct state *st = region_state(r);
+    struct cudnn_graph g = {0};
+    enum cudnn_attention_part part[CUDNN_TENSORS] = {0};
+
+    if (gradient)
+        cudnn_attention_gradient(a, &g, part);
+    else
+        cudnn_attention_forward(a, &g, part);
+    st->cudnn = dev->cudnn;
+    st->plan = cudnn_plan_get(st->cudnn, &g);
+    if (st->plan->why)
+        return st->plan->why;
+    for (int i = 0; i < g.ntensor; i++)
+        st->part[i] = part[i];
+    st->lse = (struct attention_lse){a->images, a->heads, a->tokens};
+    return NULL;
+}
+
+static const char *forward_claim(struct region *r, struct graph *g, struct node *n,
+                                 struct device *dev)
+{
+    struct cudnn_attention a;
+    const char *why;
+
+    (void)g;
+    if (n->op != &op_window_attention)
+        return "no attention";
+    why = refuses(n, n->out[WINDOW_ATTENTION_Y], dev);
+    if (why)
+        return why;
+    a = attention_of(n);
+    why = version_refuses(cudnn_open(dev), a.tokens);
+    why = why ? why : plan_for(r, dev, &a, false);
+    if (why)
+        return why;
+    region_take_alone(r, n);
+    region_workspace(r, place(region_state(r), &a));
+    return NULL;
+}
+
+static const char *gradient_claim(struct region *r, struct graph *g, struct node *n,
+                                  struct device *dev)
+{
+    struct state *st = region_state(r);
+    struct node *forward;
+    struct cudnn_attention a;
+    const char *why;
+
+    (void)g;
+    if (n->op != &op_window_attention_grad)
+        return "no gradient of attention";
+    forward = n->in[WINDOW_ATTENTION_GRAD_LSE]->producer;
+    why = refuses(n, n->in[WINDOW_ATTENTION_GRAD_DY], dev);
+    if (why)
+        return why;
+    if (!forward || forward->op != &op_window_attention ||
+        forward->out[WINDOW_ATTENTION_Y]->dtype != n->in[0]->dtype)
+        return "cuDNN's gradient wants the result of the forward pass";
+    a = attention_of(n);
+    why = gradient_refuses(dev, a.tokens);
+    why = why ? why : version_refuses(cudnn_open(dev), a.tokens);
+    if (why)
+        return why;
+    a.in_order = dev->options.deterministic;
+    a.masked = dev->cudnn->version < UNMASKED_SINCE && a.tokens % 128;
+    why = plan_for(r, dev, &a, true);
+    if (why)
+        return why;
+    region_take_alone(r, n);
+    st->y = region_read(r, forward->out[WINDOW_ATTENTION_Y]);
+    region_workspace(r, place(st, &a));
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static char *part_of(const struct step *s, const struct state *st,
+                     enum cudnn_attention_part part)
+{
+    bool gradient = s->node->op == &op_window_attention_grad;
+    char *at = s->workspace;
+
+    if (part <= CUDNN_ATTENTION_V)
+        at = s->in[0];
+    else if (part == CUDNN_ATTENTION_Y)
+        at = gradient ? s->in[st->y] : s->out[WINDOW_ATTENTION_Y];
+    else if (part == CUDNN_ATTENTION_DY)
+        at = s->in[WINDOW_ATTENTION_GRAD_DY];
+    else if (part <= CUDNN_ATTENTION_DV)
+        at = s->out[WINDOW_ATTENTION_GRAD_DQKV];
+    return at + st->at[part];
+}
+
+static void run_plan(struct step *s)
+{
+    struct state *st = s->state;
+    struct cudnn_plan *p = st->plan;
+    void *pointer[CUDNN_TENSORS];
+
+    for (int i = 0; i < p->nuid; i++) {
+        int t = (int)p->uid[i] - 1;
+
+        pointer[i] = st->part[t] == CUDNN_ATTENTION_VALUE
+                         ? (void *)&p->graph.tensor[t].value
+                         : part_of(s, st, st->part[t]);
+    }
+    cudnn_plan_run(st->cudnn, p, &st->pack, pointer, s->workspace);
+}
+
+static void forward_run(struct step *s, struct device *dev)
+{
+    struct state *st = s->state;
+
+    run_plan(s);
+    if (s->out[WINDOW_ATTENTION_LSE])
+        cuda_lse_by_token(dev, &st->lse, part_of(s, st, CUDNN_ATTENTION_LSE),
+                          s->out[WINDOW_ATTENTION_LSE]);
+}
+
+static void gradient_run(struct step *s, struct device *dev)
+{
+    struct state *st = s->state;
+
+    cuda_lse_by_head(dev, &st->lse, s->in[WINDOW_ATTENTION_GRAD_LSE],
+                     part_of(s, st, CUDNN_ATTENTION_LSE),
+                     st->has[CUDNN_ATTENTION_LENGTHS]
+                         ? part_of(s, st, CUDNN_ATTENTION_LENGTHS)
+                         : NULL);
+    run_plan(s);
+}
+
+static void release(struct step *s)
+{
+    struct state *st = s->state;
+
+    cudnn_pack_release(&st->pack);
+}
+
+static void describe(const struct step *s, struct strbuf *text)
+{
+    const struct state *st = s->state;
+
+    cudnn_plan_describe(st->plan, text);
+    if (st->has[CUDNN_ATTENTION_DQ_SUM])
+        strbuf_addstr(text, ", dq summed in any order");
+    if (st->has[CUDNN_ATTENTION_LENGTHS])
+        strbuf_addstr(text, ", masked");
+}
+
+const struct kernel cuda_attention_cudnn = {
+    .name = "cuda attention cudnn",
+    .claim = forward_claim,
+    .run = forward_run,
+    .release = release,
+    .describe = describe,
+    .state_size = sizeof(struct state),
+    .tensor_cores = true,
+};
+
+const struct kernel cuda_attention_cudnn_grad = {
+    .name = "cuda attention_grad cudnn",
+    .claim = gradient_claim,
+    .run = gradient_run,
+    .release = release,
+    .describe = describe,
+    .state_size = sizeof(struct state),
+    .tensor_cores = true,
+};

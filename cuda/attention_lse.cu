@@ -1,0 +1,48 @@
+/* Bytes: lse twice, which is a 64th part of y or less. */
+#include "cuda/attention_lse.h"
+
+#include "cuda/launch.h"
+
+enum { THREADS = 256 };
+
+/* Reads or writes of neighbouring threads are `heads` floats apart: the cache joins them. */
+template <bool BY_HEAD>
+__global__ void __launch_bounds__(THREADS)
+    lse_order(const float *from, float *to, int *lengths, unsigned images, unsigned heads,
+              unsigned tokens)
+{
+    unsigned i = blockIdx.x * THREADS + threadIdx.x;
+    unsigned token = i % tokens, row = i / tokens, head = row % heads;
+    unsigned at = (row / heads * tokens + token) * heads + head;
+
+    if (lengths && i < images)
+        lengths[i] = (int)tokens;
+    if (i >= images * heads * tokens)
+        return;
+    if (BY_HEAD)
+        to[i] = from[at];
+    else
+        to[at] = from[i];
+}
+
+template <bool BY_HEAD>
+static void order(struct device *dev, const struct attention_lse *k, const void *from,
+                  void *to, void *lengths)
+{
+    unsigned blocks = cuda_blocks(k->images * k->heads * k->tokens, THREADS, 1);
+
+    LAUNCH(dev, lse_order<BY_HEAD>, blocks, THREADS, 0, (const float *)from, (float *)to,
+           (int *)lengths, (unsigned)k->images, (unsigned)k->heads, (unsigned)k->tokens);
+}
+
+void cuda_lse_by_head(struct device *dev, const struct attention_lse *k, const void *lse,
+                      void *by_head, void *lengths)
+{
+    order<true>(dev, k, lse, by_head, lengths);
+}
+
+void cuda_lse_by_token(struct device *dev, const struct attention_lse *k,
+                       const void *by_head, void *lse)
+{
+    order<false>(dev, k, by_head, lse, nullptr);
+}
