@@ -58,6 +58,24 @@ for name in tf32 plain fused; do same $name $name; done
 changed=$(diff "$dir/tf32" "$dir/fused" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 
+# Attention of cuDNN forward and ours backward, the other way round, and of an older cuDNN:
+# each with engines of cuDNN's that the table had, 2 forward and 6 for the gradient.
+attention() { # name, engines, settings
+  local name=$1 engines=$2
+  shift 2
+  run_one $name "$@" TEST_ROWS='attention*' TEST_ONLY_DTYPE=fp16 EMULATOR_COMPILED="$dir/$name.list"
+  [ -e "$dir/$name.passed" ] || { cat "$dir/$name.log"; fail "$name"; }
+  [ "$(grep -x 'engine [26]' "$dir/$name.list" 2>/dev/null | sort -u | xargs)" = "$engines" ] || fail "$name: other engines than '$engines'"
+}
+attention both "engine 2 engine 6"
+attention only-forward "engine 2" EMULATOR_ATTENTION=forward
+attention only-gradient "engine 6" EMULATOR_ATTENTION=gradient
+attention masked "engine 2 engine 6" EMULATOR_CUDNN=91400
+attention unmasked "engine 2 engine 6" EMULATOR_CUDNN=91501
+attention wrong "" EMULATOR_CUDNN=91001
+same masked both
+cmp -s "$dir/only-gradient" "$dir/both" && fail "cuDNN's forward pass of attention has the bits of ours"
+
 TEST_BACKENDS=cuda "$fused/tests/ops/test_optim" >"$dir/optim.log" 2>&1 || {
   cat "$dir/optim.log"
   fail "test_optim"

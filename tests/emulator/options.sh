@@ -120,6 +120,42 @@ EMULATOR_FAIL=malloc:1- "$trainc" summary "${cfg[@]}" --batch-size 1 "${half[@]}
 grep -q "no room to see whether cuDNN's engines keep NaN" unseen.log || fail "no room: $(cat unseen.log)"
 cfg=("${shapes[@]}")
 
+# A ViT's attention: sums of dq in one order if that is asked for, a mask of padding where
+# this cuDNN wants one, and our own kernels without fusion, with engines that lose NaN or do
+# not run, or with a version that is wrong.
+cfg=(--cfg "$here/configs/vit_tiny.yaml" --device cuda --batch-size 2 --img-size 32)
+attention() { python3 - "$1" <<'EOF'
+import json, sys
+names = [c["kernel"] for c in json.load(open(sys.argv[1]))["claims"] if "window_attention" in c["ops"][0]]
+print(*(names.count("cuda " + n) for n in ("attention cudnn", "attention_grad cudnn", "window_attention mma",
+                                           "window_attention_grad mma")))
+EOF
+}
+attends() { # NAME, forward and backward by cuDNN and by us, then options
+  local name=$1 want=$2
+  shift 2
+  plans "$name" "${half[@]}" CUDNN.BENCHMARK=False "$@"
+  [ "$(attention "$name.json")" = "$want" ] || fail "$name: attention by cuDNN and by us: $(attention "$name.json"), not $want"
+}
+attends attended "12 12 0 0"
+has attended "engine 2, .*tensor-core runtime-compiled"
+has attended "engine 6, .*dq summed in any order"
+lacks attended masked
+attends in_order "12 12 0 0" CUDNN.DETERMINISTIC=True
+has in_order "engine 6, "
+lacks in_order "any order"
+EMULATOR_CUDNN=91400 attends masked "12 12 0 0"
+has masked "engine 6, .*masked"
+EMULATOR_CUDNN=91001 attends wrong "0 0 12 12"
+attends attention_apart "0 0 12 12" CUDNN.FUSE=False
+EMULATOR_CLIPS=1 attends attention_clipped "0 0 12 12"
+EMULATOR_REFUSES=2 attends attention_refused "0 12 12 0"
+EMULATOR_ATTENTION=forward attends attention_forward "12 0 0 12"
+attends attention_narrow "12 0 0 12" CUDNN.WORKSPACE_LIMIT=65536
+attends attention_timed "12 12 0 0" CUDNN.BENCHMARK=True
+has attention_timed "engine 6, .* us, dq summed in any order"
+cfg=("${shapes[@]}")
+
 # Each batch norm of a model has a kernel that knows what is around it.
 for model in cityscapes/erfnet20 resnet50 cifar10/resnet20; do
   "$trainc" summary --cfg "$here/configs/$model.yaml" --device cuda --batch-size 4 \

@@ -91,6 +91,26 @@ for step in 3 8; do
   echo "ok: killed at update $step and resumed"
 done
 
+# A ViT, whose attention is cuDNN's: two updates, kernel by kernel too, and one by one.
+shapes=("${common[@]}") often=("${opts[@]}")
+common=("$trainc" --model vit_tiny_patch16_224 --img-size 32 -b 4 --max-steps 2 --data-path shapes --device cuda
+  --output out --amp-dtype fp16 --deterministic)
+opts=(--opts CUDNN.CACHE= CUDNN.BENCHMARK=False PRINT_FREQ=1 TRAIN.SAVE_STEPS=1)
+cp first first.shapes && cp first.csv first.shapes.csv && rm -rf out
+EMULATOR_COMPILED=compiled.list "${common[@]}" "${opts[@]}" >log 2>&1 || { cat log; fail "ViT"; }
+grep -q "^engine 2$" compiled.list && grep -q "^engine 6$" compiled.list || fail "ViT: attention is not cuDNN's"
+tensors out/*/default/last.safetensors >first
+told >first.csv
+same "ViT without a graph, late streams" EMULATOR_LAZY=1 --no-graph
+rm -rf out
+for steps in 1 2; do "${common[@]}" --max-steps $steps "${opts[@]}" >log 2>&1 || { cat log; fail "ViT: $steps updates"; }; done
+grep -q "resumed from" log || fail "ViT: began anew"
+cmp -s <(tensors out/*/default/last.safetensors) first || fail "ViT, resumed: other weights"
+same "ViT's attention of 9.14" EMULATOR_CUDNN=91400
+common=("${shapes[@]}") opts=("${often[@]}")
+mv first.shapes first && mv first.shapes.csv first.csv
+echo "ok: ViT"
+
 # Choices of both libraries are kept and found again; one that is damaged is made anew.
 opts[1]=CUDNN.CACHE=plans
 same "choices made"
