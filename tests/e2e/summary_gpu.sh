@@ -93,8 +93,8 @@ for fuse in True False; do
   [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
 done
 
-# A long sequence without a table of biases is no matter of the table's size.
-"$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 >long.txt 2>log ||
+# A long sequence without a table of biases is no matter of the table's size, for our kernels.
+"$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 2 "${opts[@]}" DATA.IMG_SIZE=768 CUDNN.FUSE=False >long.txt 2>log ||
   fail "ViT at 768: $(cat log)"
 [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' long.txt)" = 24 ] || fail "2,305 tokens: $(grep -m1 window_attention long.txt)"
 [[ $trainc = *emulated ]] || python3 - "$here/docs/gpu.md" h200 erfnet20 swin <<'EOF' || fail "docs/gpu.md: what is predicted for each kernel"
@@ -172,6 +172,36 @@ if [ -n "$stub" ] && [[ $trainc != *emulated ]]; then
   grep -q "runtime-compiled" stub.txt || fail "stub: no engine is compiled at run time"
   grep -q "^backward .* cuda conv2d_data_grad .*conv2d_data_grad + add\|add + conv2d_data_grad" stub.txt ||
     fail "stub: nothing is taken along after a data gradient"
+
+  # Attention of ViT-S and ViT-B is cuDNN's, forward and backward, in both types; the sums of dq
+  # and what else the gradient needs are in the plan of memory.
+  for model in vit_small:6 vit_base:12; do
+    for type in fp16 bf16; do
+      for strict in False True; do
+        LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 128 --json vit.json \
+          "${opts[@]}" AMP.DTYPE=$type MODEL.NAME=${model%:*}_patch16_224 CUDNN.DETERMINISTIC=$strict >vit.txt 2>log ||
+          fail "$model: $(cat log)"
+        python3 - vit.json "${model#*:}" $strict <<'EOF' || fail "${model%:*}, $type, deterministic $strict: attention"
+import json, sys
+s, heads, strict = json.load(open(sys.argv[1])), int(sys.argv[2]), sys.argv[3] == "True"
+forward, backward = ([c for c in s["claims"] if c["kernel"] == "cuda " + n] for n in ("attention cudnn", "attention_grad cudnn"))
+assert len(forward) == len(backward) == 12, (len(forward), len(backward))
+assert all("engine " in c["detail"] and "tensor-core" in c["detail"] for c in forward + backward)
+assert all(("any order" in c["detail"]) != strict for c in backward)
+lse, dq = 128 * 197 * heads * 4, 128 * 197 * heads * 64 * 4
+pairs = 128 * heads * 256 * 256 * 2  # deterministic: gradients of scores, in whole tiles
+for c in backward:
+    own = c["workspace_bytes"] - 2 * lse
+    assert (pairs if strict else dq) <= own < (pairs if strict else dq) + (1 << 20), (own, pairs, dq)
+    assert c["workspace_bytes"] <= s["memory"]["workspace"]
+assert all(lse <= c["workspace_bytes"] < lse + (1 << 20) for c in forward), forward[0]["workspace_bytes"]
+EOF
+      done
+    done
+  done
+  LD_PRELOAD=$stub "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 128 "${opts[@]}" CUDNN.FUSE=False >vit.txt 2>log ||
+    fail "ViT, apart: $(cat log)"
+  [ "$(grep -c '^\(forward\|backward\) .* cuda window_attention[_grad]* mma ' vit.txt)" = 24 ] || fail "CUDNN.FUSE False: attention"
 fi
 
 # Nothing runs on a description, and a bad one is one clear line.
