@@ -36,10 +36,11 @@ ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
-# The same without fusion, each convolution alone in its plan: what fused plans are worth.
-apart() { # MODEL CONFIGURATION BATCH
+# The same without fusion, each convolution alone in its plan and attention by our kernels: what
+# fused plans are worth.
+apart() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16 --seconds 5 \
-    --json "keep/apart_$1.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True CUDNN.FUSE=False >apart.log 2>&1 || tail -3 apart.log
+    --json "keep/apart_$1.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True CUDNN.FUSE=False "${@:4}" >apart.log 2>&1 || tail -3 apart.log
   row "$1" "$3" apart "$(json_value "keep/apart_$1.json" images_per_second)"
 }
 
@@ -61,7 +62,8 @@ check_speed() {
     ours "$name" "$cfg" "$batch" $keys
   done < <(models)
   while IFS=: read -r name cfg batch keys peer; do
-    case $name in resnet* | erfnet) apart "$name" "$cfg" "$batch" ;; esac # others have nothing to fuse
+    # shellcheck disable=SC2086
+    case $name in resnet* | erfnet | vit*) apart "$name" "$cfg" "$batch" $keys ;; esac # others have nothing to fuse
   done < <(models)
   "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>torch.log || {
     line="PyTorch: $(tail -1 torch.log | grep . || echo "it sees no GPU")"

@@ -221,8 +221,8 @@ const struct schema schema_table[] = {
         .help = "fp32 GEMMs and convolutions may round their factors to TF32"),
     ROW("CUDNN.FUSE", cudnn.fuse, .def = "True",
         .help = "a plan of cuDNN may compute what follows a convolution or its gradient, "
-                "too, and a layer norm the sum in front of it; False: each of them alone, "
-                "the rest in kernels of their own"),
+                "too, or all of attention, and a layer norm the sum in front of it; False: "
+                "each of them alone, the rest in kernels of their own"),
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
     ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",
