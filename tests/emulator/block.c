@@ -34,6 +34,7 @@ dim3 blockDim, gridDim;
 static const emulator_launch_t *launch; /* the one that runs; NULL: none */
 static const void *closure;
 static struct thread thread[MAX_THREADS];
+static uint3 place[MAX_THREADS]; /* threadIdx of each */
 static unsigned nthread, nstarted, ndone, current;
 static struct permutation start_order;
 static uint64_t nrelease; /* salt of the next order */
@@ -57,9 +58,19 @@ const char *block_kernel(void)
 static void set_current(unsigned t)
 {
     current = t;
-    threadIdx.x = t % blockDim.x;
-    threadIdx.y = t / blockDim.x % blockDim.y;
-    threadIdx.z = t / blockDim.x / blockDim.y;
+    threadIdx = place[t];
+}
+
+/* Kept from launch to launch, as a thread that goes on has no time for divisions. */
+static void set_places(void)
+{
+    static dim3 of;
+
+    if (of.x == blockDim.x && of.y == blockDim.y && of.z == blockDim.z)
+        return;
+    of = blockDim;
+    for (unsigned t = 0; t < nthread; t++)
+        place[t] = (uint3){t % of.x, t / of.x % of.y, t / of.x / of.y};
 }
 
 static void make_ready(unsigned t)
@@ -153,16 +164,6 @@ static struct fiber *take_fiber(void)
     return *self;
 }
 
-/* Stops the current thread, whose state says what it waits for, until it is ready. */
-static void wait_ready(void)
-{
-    unsigned t = current;
-
-    thread[t].fiber = on;
-    fiber_stop();
-    set_current(t);
-}
-
 /*
  * Takes the thread that goes on: the one that was ready first. With EMULATOR_ORDER=ahead
  * it is the one released last, and it goes on before new threads start, so that a warp
@@ -177,6 +178,27 @@ static unsigned next_ready(void)
     return ready[(ready_first + MAX_THREADS - 1) % MAX_THREADS];
 }
 
+/* Does a ready thread go on, rather than a new one start? */
+static bool has_next(void)
+{
+    return nready && (nstarted == nthread || emulator_settings.ahead);
+}
+
+/* Stops the current thread, whose state says what it waits for, until it is ready. */
+static void wait_ready(void)
+{
+    unsigned t = current, next;
+
+    thread[t].fiber = on;
+    if (!has_next()) {
+        fiber_stop();
+    } else if ((next = next_ready()) != t) {
+        on = thread[next].fiber;
+        fiber_switch(on);
+    }
+    set_current(t);
+}
+
 static void run_block(void)
 {
     memset(thread, 0, nthread * sizeof(thread[0]));
@@ -187,7 +209,7 @@ static void run_block(void)
     start_order = permutation(nthread, nrelease++);
     shared_poison();
     while (ndone < nthread) {
-        if (nready && (nstarted == nthread || emulator_settings.ahead)) {
+        if (has_next()) {
             on = thread[next_ready()].fiber;
         } else if (nstarted < nthread) {
             on = take_fiber();
@@ -409,6 +431,7 @@ void block_run_launch(const emulator_launch_t *l, const void *c)
     gridDim = l->grid;
     blockDim = l->block;
     nthread = blockDim.x * blockDim.y * blockDim.z;
+    set_places();
     nrelease = 0;
     shared_select(l->function);
     (void)shared_dynamic(l->shared);

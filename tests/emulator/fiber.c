@@ -50,6 +50,7 @@ struct fiber {
 };
 
 static struct fiber *running;
+static bool from_host; /* is it fiber_run that runs it? */
 static void *host[5];
 static ucontext_t host_context;
 static void *host_fake;
@@ -99,9 +100,22 @@ SWITCHES __attribute__((noreturn)) static void jump(void **to)
     __builtin_longjmp(to, 1);
 }
 
+/* Stops `f`, which runs; returns when somebody runs it again. */
+SWITCHES static void stop(struct fiber *f, void **next)
+{
+    if (!__builtin_setjmp(f->here))
+        jump(next);
+    /* Of the stack that was left, what was the host's is remembered. */
+    if (from_host)
+        __sanitizer_finish_switch_fiber(running->fake, &host_stack, &host_stack_size);
+    else
+        __sanitizer_finish_switch_fiber(running->fake, NULL, NULL);
+}
+
 SWITCHES void fiber_run(struct fiber *f)
 {
     running = f;
+    from_host = true;
     __sanitizer_start_switch_fiber(&host_fake, f->stack, STACK);
     if (!__builtin_setjmp(host)) {
         if (!f->begun)
@@ -117,7 +131,15 @@ SWITCHES void fiber_stop(void)
     struct fiber *f = running;
 
     __sanitizer_start_switch_fiber(&f->fake, host_stack, host_stack_size);
-    if (!__builtin_setjmp(f->here))
-        jump(host);
-    __sanitizer_finish_switch_fiber(running->fake, &host_stack, &host_stack_size);
+    stop(f, host);
+}
+
+SWITCHES void fiber_switch(struct fiber *to)
+{
+    struct fiber *f = running;
+
+    running = to;
+    from_host = false;
+    __sanitizer_start_switch_fiber(&f->fake, to->stack, STACK);
+    stop(f, to->here);
 }
