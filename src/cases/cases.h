@@ -88,6 +88,7 @@ struct op_case {
     int nan_every; /* one of so many is NaN, negative from the middle on; 0: one in all */
     bool no_differences; /* finite differences say nothing: maxima tie, or weights move */
     bool wide;           /* full vectors; 16-bit floats need not agree at kinks */
+    bool slow;           /* seconds on the emulated GPU: as it is alone, without a NaN */
 };
 
 /* Row i, in the order in which users see them; NULL after the last. */

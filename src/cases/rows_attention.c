@@ -59,6 +59,7 @@ const struct op_case rows_attention[] = {
      SWINV2},
 
     {.name = "cosine attention of many windows",
+     .slow = true,
      ATTENTION(cosine_attention, .window_h = 2, .window_w = 2, .shift_h = 1,
                .shift_w = 1),
      .small = {.dim = {5, 7, 6, 18}, .out = 2},

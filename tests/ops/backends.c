@@ -48,6 +48,8 @@ bool row_wanted(const struct op_case *row)
 {
     const char *pattern = getenv("TEST_ROWS");
 
+    if (row->slow && getenv("TEST_NO_SLOW"))
+        return false;
     return (!pattern || !fnmatch(pattern, row->name, 0)) && late_enough(row);
 }
 

@@ -12,7 +12,8 @@ bool backend_wanted(const struct backend *backend);
 const char *test_device(void);
 
 /* Does TEST_ROWS (a pattern such as "relu*") match the row's name? Without it: all; and
- * those alone that come after the row that TEST_AFTER names. */
+ * those alone that come after the row that TEST_AFTER names, and with TEST_NO_SLOW those
+ * alone that are not marked as slow. */
 bool row_wanted(const struct op_case *row);
 /* Fails unless `enough`: the test compared too little. These two allow that. */
 void assert_enough(bool enough);

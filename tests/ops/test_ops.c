@@ -291,6 +291,8 @@ static void compare_dtype(const struct backend *backend, struct device *dev, enu
             continue;
         note_row(row);
         compare_row(row, backend, dev, &(const struct case_options){.dtype = d}, &plain);
+        if (row->slow)
+            continue;
         if (row->chain && d != DTYPE_F32)
             compare_row(row, backend, dev,
                         &(const struct case_options){.dtype = d, .mixed = true}, &plain);
