@@ -92,6 +92,9 @@ void profile_steps_release(struct profile *p);
 const struct profile_step *profile_step_at(const struct profile *p, int k);
 double profile_step_total(const struct profile_step *s); /* seconds of an update */
 double profile_steps_sum(const struct profile *p);
+/* FLOP/s: the most that a step's kernel could reach on the device (step_peak()). NaN: its
+ * limits are not known, or no step computes. */
+double profile_peak(const struct profile *p);
 /* Seconds of an update. */
 double profile_update_median(const struct profile *p);
 double profile_images(const struct profile *p); /* of an update */

@@ -196,7 +196,7 @@ static void print_limits(const struct profile *p)
         floor += s->floor * s->per_update;
     printf("limits of the device: %.1f GB/s, %.0f GFLOP/s%s; all steps at them: %.3f ms "
            "of their %.3f ms\n",
-           l->bandwidth * 1e-9, fmax(fmax(l->fp32, l->half), l->tf32) * 1e-9,
+           l->bandwidth * 1e-9, profile_peak(p) * 1e-9,
            p->measured_limits ? " (a large copy and a large GEMM, measured now)" : "",
            1e3 * floor, 1e3 * profile_steps_sum(p));
 }
@@ -334,8 +334,7 @@ void profile_json(const struct profile *p, int worst, const char *path)
     json_put_double(&w, "program_ms_mean", 1e3 * p->ran / (double)p->updates);
     json_put_double(&w, "bandwidth",
                     p->has_limits ? p->limits.bandwidth : (double)NAN);
-    json_put_double(&w, "flop_per_second",
-                    p->has_limits ? fmax(p->limits.fp32, p->limits.half) : (double)NAN);
+    json_put_double(&w, "flop_per_second", profile_peak(p));
     put_layers(&w, p);
     put_steps(&w, p, worst);
     put_data(&w, p);

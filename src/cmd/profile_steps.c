@@ -192,6 +192,17 @@ double profile_steps_sum(const struct profile *p)
     return sum;
 }
 
+double profile_peak(const struct profile *p)
+{
+    const struct profile_step *s;
+    double peak = NAN;
+
+    for (int k = 0; p->has_limits && (s = profile_step_at(p, k)); k++)
+        if (s->flops > 0)
+            peak = fmax(peak, step_peak(s->region, &p->limits));
+    return peak;
+}
+
 double profile_lost(const struct profile_step *s)
 {
     return (s->seconds - s->floor) * s->per_update;

@@ -10,8 +10,7 @@ bool step_limits(const struct program *p, struct device_limits *l)
     return p->backend->limits && p->backend->limits(p->device, l);
 }
 
-/* FLOP/s of what the kernel computes with: by the type of the first tensor it reads. */
-static double peak(const struct region *r, const struct device_limits *l)
+double step_peak(const struct region *r, const struct device_limits *l)
 {
     enum dtype type = r->anchor->nin ? r->anchor->in[0]->dtype : DTYPE_F32;
     double cores = type == DTYPE_F32 ? l->tf32 : l->half;
@@ -22,7 +21,7 @@ static double peak(const struct region *r, const struct device_limits *l)
 struct step_floor step_floor(const struct region *r, const struct device_limits *l)
 {
     double move = (double)op_region_bytes(r) / l->bandwidth;
-    double compute = (double)op_region_flops(r) / peak(r, l);
+    double compute = (double)op_region_flops(r) / step_peak(r, l);
     double move_likely = move / STEP_BANDWIDTH_SHARE;
     double compute_likely = compute / STEP_PRODUCT_SHARE;
     struct step_floor f = {
@@ -92,9 +91,9 @@ void step_floor_print(const struct program *p, int64_t batch)
     }
     all = step_floor_all(p, &l);
     printf("  floor %.2f ms, %.0f img/s: each step at the full %.2f TB/s, or the %.0f "
-           "TFLOP/s (fp32 %.0f) of its GEMMs\n",
+           "TFLOP/s (TF32 %.0f, fp32 %.0f) of its GEMMs\n",
            1e3 * all.floor, (double)batch / all.floor, l.bandwidth * 1e-12,
-           l.half * 1e-12, l.fp32 * 1e-12);
+           l.half * 1e-12, l.tf32 * 1e-12, l.fp32 * 1e-12);
     printf(
         "  predicted %.2f ms, %.0f img/s: at %.0f %% of that bandwidth, %.0f %% of the "
         "GEMMs' rate, no step below %.1f us\n",

@@ -27,6 +27,9 @@ struct step_floor {
 /* False: the limits of the program's device are not known. */
 bool step_limits(const struct program *p, struct device_limits *l);
 struct step_floor step_floor(const struct region *r, const struct device_limits *l);
+/* FLOP/s of what its kernel computes with: tensor cores, TF32 or not, by the type of the
+ * first tensor that it reads, or plain fp32. */
+double step_peak(const struct region *r, const struct device_limits *l);
 /* The sums over a program. */
 struct step_floor step_floor_all(const struct program *p, const struct device_limits *l);
 

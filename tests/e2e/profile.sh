@@ -62,6 +62,19 @@ if [ -n "$emulated" ] && [ -x "$emulated" ]; then
   grep -Eq '^  launching, and waiting for the GPU +[0-9.]+ ms' log || fail "GPU: no time of launches"
   grep -Eq '^  the host waited for the whole device [0-9]+ times' log || fail "GPU: no waits"
   grep -q 'each timed alone' g.json || fail "GPU: no lane of its steps"
+  # The limit is that of the kernels of this run, printed and as JSON: tensor cores with 16
+  # bits, with TF32, or none (an H200: 1071, 535 and 67 TFLOP/s).
+  limit() { # at least, at most GFLOP/s; then the arguments
+    "$emulated" profile --cfg "$here/configs/smoke/synthetic.yaml" --updates 1 --brief --batch-size 2 --img-size 8 --device cuda --json g.json "${@:3}" >log 2>&1 ||
+      { tail log; fail "limit ${*:3}"; return; }
+    printed=$(sed -n 's/^limits of the device: .* GB.s, \([0-9]*\) GFLOP.s.*/\1/p' log)
+    awk -v low="$1" -v high="$2" -v printed="$printed" -F '[:,]' '
+      /"flop_per_second"/ { n++; ok = $2 >= low * 1e9 && $2 <= high * 1e9 && int($2 / 1e9 + 0.5) == printed }
+      END { exit !(ok && n == 1) }' g.json || { grep limits log; grep '"flop_per_second"' g.json; fail "limit ${*:3}"; }
+  }
+  limit 1000000 1100000 --opts CUDNN.CACHE=
+  limit 500000 600000 --no-amp --opts CUDNN.CACHE=
+  limit 60000 70000 --no-amp --opts CUDNN.CACHE= CUDNN.ALLOW_TF32=False
   echo "ok: profile on the emulated GPU"
 else
   echo "profile on the emulated GPU: skipped, as it is not built"
