@@ -146,10 +146,15 @@ struct choice_of_net {
     bool small; /* a net of CIFAR */
 };
 
+static int shorter_side(const struct init_facts *f)
+{
+    return f->width < f->height ? f->width : f->height;
+}
+
 static struct choice_of_net choose_net(const struct init_facts *f)
 {
-    int side = f->width < f->height ? f->width : f->height;
-    struct choice_of_net c = {"resnet50", "many images, large enough", 224, 128, false};
+    int side = shorter_side(f);
+    struct choice_of_net c = {"resnet50", "many images: depth pays", 224, 128, false};
 
     if (side <= TINY) {
         int size = side / 8 * 8;
@@ -226,9 +231,10 @@ static void print_classifier(struct printer *p)
     put_raw("  LABEL_SMOOTHING", "0.1", "calibrated, and forgives wrong labels");
     print_data(p);
     put("  IMG_SIZE", (snprintf(text, sizeof(text), "%d", c.size), text),
-        "the median of the shorter side is %d", f->width < f->height ? f->width : f->height);
+        "the median of the shorter side is %d%s", shorter_side(f),
+        shorter_side(f) < c.size ? ": enlarged" : "");
     put_raw("  CROP_PCT", c.small ? "1.0" : "0.875",
-             c.small ? "every pixel counts" : "usual at this size");
+             c.small ? "every pixel counts" : "the usual crop in the centre");
     print_classifier_train(p, c.small);
     printf("AUG:\n");
     if (c.small)

@@ -87,6 +87,23 @@ trains grey grey
 is grey.yaml IN_CHANS 1
 is grey.yaml NAME resnet18
 is grey.yaml IMG_SIZE 224
+# What is said of the size is true of each: many images (a list that names two of them again
+# and again) of a median side of 40, 100, 150, 180 and 300 pixels.
+for want in 40:resnet20:40: 100:resnet50:128:enlarged 150:resnet50:128: 180:resnet50:224:enlarged 300:resnet50:224:; do
+  IFS=: read -r side net size enlarged <<<"$want"
+  mkdir -p "many$side"
+  for c in a b; do
+    { printf 'P6\n%d %d\n255\n' "$side" $((side + 5)); head -c $((3 * side * (side + 5))) /dev/urandom; } >"many$side/$c.ppm"
+  done
+  for i in {1..10000}; do printf 'a.ppm\t0\nb.ppm\t1\n'; done >"many$side/train.txt"
+  head -20 "many$side/train.txt" >"many$side/val.txt"
+  printf "a\nb\n" >"many$side/classes.txt"
+  "$trainc" init "many$side" >many.yaml 2>log || { cat log; fail "many$side"; }
+  is many.yaml NAME "$net"
+  is many.yaml IMG_SIZE "$size"
+  grep -q 'large enough' many.yaml && fail "$side pixels are large enough"
+  grep -q "^ *IMG_SIZE: .*# the median of the shorter side is $side${enlarged:+: $enlarged}\$" many.yaml || { grep IMG_SIZE many.yaml; fail "$side: what is said of the size"; }
+done
 "$trainc" pack --cfg split.yaml --to tar --out tar >log 2>&1 || { cat log; fail "pack"; }
 trains tar tar
 is tar.yaml DATASET tar
