@@ -42,7 +42,8 @@ struct device_memory {
     size_t total, free; /* of the whole device, now */
     size_t held, peak;  /* by alloc(), now and at the highest */
     size_t library;     /* what the driver and libraries have taken for this program,
-                         * and others since it began; 0 if `shared` */
+                         * and others since it began (the driver only says what is
+                         * free; see session/fit.h); 0 if `shared` */
     bool shared;        /* others have given memory back: nobody knows who took what */
     size_t reserve;     /* what they are going to take beyond that */
 };

@@ -310,13 +310,37 @@ static void add_bytes(struct strbuf *text, const char *before, size_t bytes)
     strbuf_add_bytes(text, (double)bytes);
 }
 
+bool fit_device_memory(const struct session *s, struct device_memory *m)
+{
+    if (!s->backend->memory || !s->backend->memory(s->device, m))
+        return false;
+    if (s->settled) {
+        m->library = s->library;
+        m->shared = false;
+    }
+    return true;
+}
+
+void fit_settle(struct session *s)
+{
+    struct device_memory m;
+
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        if (s->program[i] && s->program[i]->runs < 2)
+            return;
+    if (s->settled || !fit_device_memory(s, &m) || m.shared)
+        return;
+    s->library = m.library;
+    s->settled = true;
+}
+
 void fit_memory(const struct session *s, struct strbuf *text)
 {
     struct strbuf kinds = STRBUF_INIT;
     struct device_memory m;
     size_t ours;
 
-    if (!s->backend->memory || !s->backend->memory(s->device, &m))
+    if (!fit_device_memory(s, &m))
         return;
     ours = m.free + m.held + m.library;
     add_kinds(&kinds, s);

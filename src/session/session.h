@@ -70,6 +70,8 @@ struct session {
     float *host;   /* scratch: flat.weights_len floats */
     bool eval_ema; /* the evaluation under way is of the EMA too */
     struct inflight inflight;
+    size_t library; /* device_memory.library as fit_settle() found it */
+    bool settled;   /* it has */
 };
 
 void session_init(struct session *s, const struct config *cfg,

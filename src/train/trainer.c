@@ -105,10 +105,11 @@ static bool train_epoch(struct trainer *t)
     return t->step == t->epoch_end;
 }
 
-static void say_memory(const struct trainer *t)
+static void say_memory(struct trainer *t)
 {
     char *when = xasprintf("after epoch %lld", (long long)t->state.epoch);
 
+    fit_settle(&t->session);
     fit_report(&t->session, when);
     free(when);
 }

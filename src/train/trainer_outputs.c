@@ -97,7 +97,7 @@ static void fill_device(struct result *r, const struct session *s)
 
     r->device_open_seconds = s->open_seconds;
     r->peak_memory_bytes = (int64_t)s->backend->peak_memory(s->device);
-    if (s->backend->memory && s->backend->memory(s->device, &m) && !m.shared)
+    if (fit_device_memory(s, &m) && !m.shared)
         r->library_memory_bytes = (int64_t)m.library;
     if (s->backend->waits) {
         struct device_waits w = s->backend->waits(s->device);

@@ -115,12 +115,15 @@ static void begin(void)
 {
     const char *order = getenv("EMULATOR_ORDER");
     const char *many = getenv("EMULATOR_MULTIPROCESSORS");
+    const char *after = getenv("EMULATOR_OTHERS_AFTER");
     pthread_mutexattr_t a;
 
     pthread_mutexattr_init(&a);
     pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&lock, &a);
     emulator_settings.memory = bytes_of("EMULATOR_MEMORY", 150109880320);
+    emulator_settings.others = bytes_of("EMULATOR_OTHERS", 0);
+    emulator_settings.launched = after ? strtol(after, NULL, 10) : 0;
     emulator_settings.cache = bytes_of("EMULATOR_CACHE", 62914560);
     emulator_settings.multiprocessors = many && *many ? (int)strtol(many, NULL, 10) : 132;
     if (emulator_settings.multiprocessors < 1)

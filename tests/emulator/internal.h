@@ -34,6 +34,8 @@ struct settings {
     bool busy;     /* asking whether work is done does none of it, however often */
     bool protect;  /* host code that touches device memory crashes */
     size_t memory; /* of the device, bytes */
+    size_t others; /* what another program takes of it after `launched` graphs */
+    int64_t launched;
     size_t cache;  /* L2, bytes */
     int multiprocessors;
 };

@@ -184,6 +184,8 @@ static size_t free_memory(void)
     size_t usable = emulator_settings.memory - emulator_settings.memory / 64;
     size_t used = taken[device_current()] + held[device_current()];
 
+    if (emulator_counters.graph_launches >= emulator_settings.launched)
+        used += emulator_settings.others;
     return usable > used ? usable - used : 0;
 }
 

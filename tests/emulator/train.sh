@@ -56,6 +56,13 @@ done
 echo "ok: training"
 
 same "again" EMULATOR_PROTECT=1
+# Another program takes memory in the second epoch: that is not the libraries'.
+libraries() { sed -n "s/^memory $1: .*), libraries \([0-9.]* MiB\), driver and other programs \([0-9.]*\) GiB;.*/\1 \2/p" log; }
+read -r first_mib _ first_others < <(libraries "after epoch 0")
+same "with others" EMULATOR_OTHERS=20G EMULATOR_OTHERS_AFTER=15
+read -r mib _ others < <(libraries "after epoch 1")
+[ -n "$mib" ] && [ "$mib" = "$first_mib" ] && awk -v a="$others" -v b="$first_others" 'BEGIN { exit !(a - b > 19.8 && a - b < 20.2) }' ||
+  fail "others took 20 GiB: $(grep ^memory log)"
 same "without a graph" --no-graph
 same "with redzones" -- DEBUG.REDZONES=True
 arena() { # with these keys

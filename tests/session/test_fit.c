@@ -13,6 +13,7 @@
 
 static size_t memory_free;
 static bool memory_shared;
+static size_t memory_others; /* that others have taken since the start */
 enum { RESERVE = 1 << 20 };
 
 static bool memory(struct device *dev, struct device_memory *m)
@@ -23,7 +24,7 @@ static bool memory(struct device *dev, struct device_memory *m)
                                 .reserve = RESERVE,
                                 .held = 1 << 20,
                                 .peak = 2 << 20,
-                                .library = memory_shared ? 0 : 3 << 20,
+                                .library = memory_shared ? 0 : (3 << 20) + memory_others,
                                 .shared = memory_shared};
     return true;
 }
@@ -266,6 +267,53 @@ static void test_memory(void **state)
     strbuf_release(&text);
 }
 
+/* How the line of `s` goes on after what is held. */
+static void says(const struct session *s, const char *want)
+{
+    struct strbuf text = STRBUF_INIT;
+    const char *line;
+
+    fit_memory(s, &text);
+    line = strstr(text.buf, "libraries");
+    if (!line || strncmp(line, want, strlen(want)) != 0)
+        fail_msg("'%s' is not '%s'", text.buf, want);
+    strbuf_release(&text);
+}
+
+/* What others take counts as libraries' until each program has run twice; not later, nor
+ * do they take from it what they give back. */
+static void test_others(void **state)
+{
+    struct session s;
+    struct config cfg;
+
+    (void)state;
+    bare(&s, &cfg, (size_t)1 << 39);
+    session_compile(&s, &train);
+    fit_settle(&s);
+    memory_others = (size_t)5 << 20;
+    says(&s, "libraries 8.0 MiB, driver and other programs 512.0 GiB;");
+    for (int i = 0; i < SESSION_PROGRAMS; i++)
+        if (s.program[i])
+            s.program[i]->runs = 2;
+    s.program[SESSION_EVAL]->runs = 1; /* not recorded yet */
+    fit_settle(&s);
+    memory_others = 0;
+    says(&s, "libraries 3.0 MiB,");
+    s.program[SESSION_EVAL]->runs = 2;
+    fit_settle(&s);
+    memory_others = (size_t)100 << 30;
+    memory_free -= memory_others;
+    fit_settle(&s); /* once */
+    says(&s, "libraries 3.0 MiB, driver and other programs 612.0 GiB; free 412.0 GiB");
+    memory_shared = true;
+    memory_free = (size_t)600 << 30;
+    says(&s, "libraries 3.0 MiB, driver and other programs 424.0 GiB; free 600.0 GiB");
+    memory_shared = false;
+    memory_others = 0;
+    done(&s, &cfg);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_auto),      cmocka_unit_test(test_elements),
         cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
         cmocka_unit_test(test_workspace), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
