@@ -60,6 +60,18 @@ static int by_step(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
+/* The update that a file called so waits for; -1: it is another one, as a backup of one. */
+static int64_t step_of(const char *name)
+{
+    bool starts = !strncmp(name, START, strlen(START));
+    long long at = starts ? strtoll(name + strlen(START), NULL, 10) : -1;
+    char *whole = xasprintf(START "%lld" ENDING, at);
+    bool same = starts && at >= 0 && !strcmp(name, whole);
+
+    free(whole);
+    return same ? at : -1;
+}
+
 /* Finds the files that an earlier process of the run has left. Those after update `step`,
  * which will be done again, are deleted. */
 static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
@@ -68,9 +80,7 @@ static void find_items(struct beside *b, int64_t step, int64_t epoch_updates)
     char **name = dir_list(b->dir, &n);
 
     for (int i = 0; i < n; i++) {
-        long long at = strncmp(name[i], START, strlen(START)) != 0
-                           ? -1
-                           : strtoll(name[i] + strlen(START), NULL, 10);
+        int64_t at = step_of(name[i]);
         struct checkpoint_mark mark;
         struct strbuf why = STRBUF_INIT;
         char *path = at < 0 ? NULL : path_of(b, at);

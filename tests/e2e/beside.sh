@@ -79,6 +79,16 @@ kill -9 $pid
 wait $pid 2>/dev/null
 "${beside[@]}" >log 2>&1 || { cat log; fail "killed at the end: does not go on"; }
 same beside "killed at the end"
+# What is called like such a checkpoint is none: a backup, a copy of half of one.
+last=$(sed -n 's/.*"kind":"val".*"step":\([0-9]*\).*/\1/p' "beside/$run/metrics.jsonl" | sort -n | tail -1)
+for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
+  cp "beside/$run/ckpt_epoch_5.safetensors" "beside/$run/validate_step_$last$ending"
+done
+"${beside[@]}" >log 2>&1 || { cat log; fail "files that are called alike"; }
+grep -q "1 checkpoint of before is still to be evaluated" log || { grep "of before" log; fail "a backup is evaluated"; }
+[ "$(ls "beside/$run" | grep -c "^validate_step_$last")" = 4 ] || { ls "beside/$run"; fail "somebody's own file is deleted"; }
+rm -f "beside/$run/validate_step_"*
+same beside "files that are called alike"
 echo "ok: a killed run catches up"
 
 # Two ranks: the first has the evaluator. An early stop is everybody's.
