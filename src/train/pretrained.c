@@ -343,8 +343,19 @@ static void *packed_room(const struct weights_file *file)
     return xmalloc(most);
 }
 
+/* " from the EMA weights of state_dict": which of the file's. */
+static void add_source(struct strbuf *text, const struct loading *l)
+{
+    bool ema = !strcmp(l->prefix, "ema.");
+
+    strbuf_addstr(text, ema ? " from the EMA weights" : "");
+    if (*l->file.part)
+        strbuf_addf(text, "%s%s", ema ? " of " : " from ", l->file.part);
+}
+
 static void finish(struct loading *l, const char *path)
 {
+    struct strbuf source = STRBUF_INIT;
     struct session *s = l->s;
 
     if (l->missing)
@@ -360,15 +371,14 @@ static void finish(struct loading *l, const char *path)
         log_info("pretrained: MODEL.PRETRAINED_SKIP lets %d pass: %s%s", l->nskipped,
                  l->skipped_names.buf,
                  l->nskipped > 3 ? ", ... (LOG.LEVEL debug lists them)" : "");
-    log_info("pretrained '%s': %d tensors loaded%s%s%s", path, l->loaded,
-             !strcmp(l->prefix, "ema.") ? " from the EMA weights"
-             : *l->file.part            ? " from "
-                                        : "",
-             l->file.part,
+    add_source(&source, l);
+    log_info("pretrained '%s': %d tensors loaded%s%s", path, l->loaded,
+             source.len ? source.buf : "",
              !l->fresh    ? ""
              : l->skipped ? "; the others start afresh"
                           : "; the classifier starts afresh");
     pretrained_tell(s->cfg);
+    strbuf_release(&source);
 }
 
 static void load(struct session *s, const char *text, bool all, const char *what,

@@ -388,8 +388,8 @@ static void put_tensor(FILE *f, const struct segment *s, const char *key)
     fputs("t\x89NtR", f);
 }
 
-/* {"model": {}, "model_ema": {"n_averaged": ..., "module.conv1.weight": ..., ...}} */
-static void put_object(FILE *f, const struct flat *w)
+/* {"model": {}, "model_ema": {"n_averaged": ..., "PREFIXconv1.weight": ..., ...}} */
+static void put_object(FILE *f, const struct flat *w, const char *prefix)
 {
     char name[200], key[20];
 
@@ -399,7 +399,8 @@ static void put_object(FILE *f, const struct flat *w)
     put_text(f, "model_ema");
     fputs("}(", f);
     for (int i = 0; i < w->nsegment; i++) {
-        (void)snprintf(name, sizeof(name), "module.%s", w->segment[i].tensor->name);
+        (void)snprintf(name, sizeof(name), "%s%s", prefix,
+                       w->segment[i].tensor->name);
         (void)snprintf(key, sizeof(key), "%d", i);
         put_text(f, name);
         put_tensor(f, &w->segment[i], key);
@@ -416,7 +417,7 @@ static void put_object(FILE *f, const struct flat *w)
     fputs("e.", f);
 }
 
-static void write_torch(struct run *r)
+static void write_torch(struct run *r, const char *prefix)
 {
     const struct flat *w = session_flat(&r->s);
     FILE *f = fopen(ckpt_path, "wb");
@@ -427,7 +428,7 @@ static void write_torch(struct run *r)
     fputs("\x80\x02M\xe9\x03.\x80\x02}", f);
     put_text(f, "little_endian");
     fputs("\x88s.", f);
-    put_object(f, w);
+    put_object(f, w, prefix);
     for (int i = 0; i < w->nsegment; i++) {
         const struct segment *s = &w->segment[i];
 
@@ -441,6 +442,13 @@ static void write_torch(struct run *r)
 
 static void test_torch(void **state)
 {
+    static const struct {
+        const char *prefix, *said;
+    } files[] = {
+        {"module.", "tensors loaded from model_ema\n"},
+        {"ema.", "tensors loaded from the EMA weights of model_ema\n"},
+    };
+    char *path = path_join(ckpt_dir, "log.txt"), *text;
     struct run a, b;
     const struct flat *f;
 
@@ -448,8 +456,17 @@ static void test_torch(void **state)
     run_init(&a, NULL);
     run_init(&b, (const char *[]){"SEED", "7", NULL});
     run_steps(&a, 1);
-    write_torch(&a);
-    load_pretrained(&b);
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        write_torch(&a, files[i].prefix);
+        log_open(path);
+        load_pretrained(&b);
+        log_close();
+        text = file_read(path, NULL);
+        if (!strstr(text, files[i].said))
+            fail_msg("'%s' is not in '%s'", files[i].said, text);
+        free(text);
+    }
+    free(path);
     (void)run_weights(&a);
     (void)run_weights(&b);
     f = session_flat(&a.s);
