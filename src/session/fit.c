@@ -237,6 +237,7 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
 
 bool fit_check(const struct session *s, struct strbuf *why)
 {
+    struct strbuf kinds = STRBUF_INIT;
     struct device_memory m;
     bool own = memory_of(s, &m);
     size_t need = fit_need(s), limit = room(&m);
@@ -246,14 +247,16 @@ bool fit_check(const struct session *s, struct strbuf *why)
     strbuf_addf(why, "%s: out of memory: this run needs ",
                 s->backend->describe(s->device));
     strbuf_add_bytes(why, (double)(need + m.reserve));
-    strbuf_addstr(why, " (");
-    add_kinds(why, s);
+    add_kinds(&kinds, s);
     if (own) {
-        strbuf_addstr(why, ", libraries ");
-        strbuf_add_bytes(why, (double)m.reserve);
+        strbuf_addstr(&kinds, kinds.len ? ", libraries " : "libraries ");
+        strbuf_add_bytes(&kinds, (double)m.reserve);
     }
-    strbuf_addstr(why, ") and ");
+    if (kinds.len)
+        strbuf_addf(why, " (%s)", kinds.buf);
+    strbuf_addstr(why, " and ");
     strbuf_add_bytes(why, (double)m.free);
+    strbuf_release(&kinds);
     strbuf_addstr(why, own ? " are free" : " are all that the machine has");
     add_cures(why, s, need, limit, m.reserve);
     return false;

@@ -242,6 +242,32 @@ static void test_refused(void **state)
     check_dies(nothing_fits, NULL, "not even one image fits");
 }
 
+/* What needs less than 1 MiB is not listed; then libraries come first. */
+static void test_small(void **state)
+{
+    static const char *const set[][2] = {
+        {"MODEL.TYPE", "swin"},         {"MODEL.NAME", "swin_tiny_patch4_window7_224"},
+        {"DATA.IMG_SIZE", "16"},        {"MODEL.SWIN.PATCH_SIZE", "2"},
+        {"MODEL.SWIN.EMBED_DIM", "8"},  {"MODEL.SWIN.DEPTHS", "[2, 1]"},
+        {"MODEL.SWIN.NUM_HEADS", "[1, 2]"},
+    };
+    struct strbuf why = STRBUF_INIT;
+    struct session s;
+    struct config cfg;
+
+    (void)state;
+    bare(&s, &cfg, 0);
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+        config_set(&cfg, set[i][0], set[i][1]);
+    cfg.data.batch_size = 1;
+    session_compile(&s, &train);
+    assert_false(fit_check(&s, &why));
+    if (!strstr(why.buf, " MiB (libraries 1.0 MiB) and "))
+        fail_msg("%s", why.buf);
+    strbuf_release(&why);
+    done(&s, &cfg);
+}
+
 /* What libraries took is said as far as it is known. */
 static void test_memory(void **state)
 {
@@ -322,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_host),      cmocka_unit_test(test_refused),
         cmocka_unit_test(test_workspace), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_small),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
