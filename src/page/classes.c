@@ -71,9 +71,10 @@ void page_add_classes(struct strbuf *s, const struct page_run *r)
                          "of a run in one process, of at most 4096 classes; <code>trainc "
                          "eval --report</code> makes it at any time.</p>\n");
     else if (r->confusion.rows - 1 > MOST_CELLS)
-        html_addf(s, "%d classes are too many to draw: see report/confusion.png and "
-                     "report/confusion.csv.",
-                  r->confusion.rows - 1);
+        strbuf_addf(s,
+                    "<p class=\"dim\">%d classes are too many to draw: see "
+                    "report/confusion.png and report/confusion.csv.</p>\n",
+                    r->confusion.rows - 1);
     else
         add_matrix(s, &r->confusion);
     if (!r->classes.rows)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -20,6 +21,14 @@ static void put(const char *name, const char *text)
 
     assert_int_equal(atomic_write_file(path, text, strlen(text)), 0);
     free(path);
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[sizeof(dir) + 32];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return path;
 }
 
 static int times(const char *text, const char *what)
@@ -146,6 +155,42 @@ static void test_thin(void **state)
     free(y);
 }
 
+/* Elements are closed in the order in which they were opened, and none of the text lies in
+ * the body alone, without a paragraph or what else may hold it. */
+static void check_elements(const char *page)
+{
+    char open[32][16];
+    int depth = 0;
+
+    for (const char *at = strstr(page, "<html"); at && *at; at++) {
+        bool end = at[0] == '<' && at[1] == '/', alone;
+        char name[16] = "";
+
+        if (*at != '<') {
+            if (depth && !strcmp(open[depth - 1], "body") && !strchr(" \n", *at))
+                fail_msg("text in the body alone: %.60s", at);
+            continue;
+        }
+        (void)sscanf(at + 1 + end, "%15[a-z0-9]", name);
+        alone = !strcmp(name, "meta") || !strcmp(name, "img") || !strcmp(name, "br");
+        at = strchr(at, '>');
+        assert_non_null(at);
+        if (!strcmp(name, "style") || !strcmp(name, "script")) {
+            if (!end)
+                at = strstr(at, "</") - 1;
+            continue;
+        }
+        if (end && (!depth || strcmp(open[depth - 1], name) != 0))
+            fail_msg("</%s> closes <%s>", name, depth ? open[depth - 1] : "");
+        if (end)
+            depth--;
+        else if (!alone && at[-1] != '/')
+            memcpy(open[depth++], name, sizeof(name));
+        assert_true(depth < 32);
+    }
+    assert_int_equal(depth, 0);
+}
+
 static void test_run(void **state)
 {
     struct strbuf s = STRBUF_INIT, why = STRBUF_INIT;
@@ -163,6 +208,7 @@ static void test_run(void **state)
     assert_true(page_run_best(&r[0]) == 50);
     assert_true(page_run_loss(&r[0]) == 2.5);
     page_add_run(&s, &r[0]);
+    check_elements(s.buf);
     assert_null(strstr(s.buf, "<script>alert"));
     assert_non_null(strstr(s.buf, "&lt;script&gt;alert(1)"));
     assert_non_null(strstr(s.buf, "<title>one &amp; two</title>"));
@@ -172,6 +218,7 @@ static void test_run(void **state)
     put("settings.csv", "key,value,default,set by\nTRAIN.BASE_LR,0.3,0.2,\nTAG,z,y,\n");
     assert_true(page_run_read(&r[1], dir, "other", &why));
     page_add_comparison(&s, r, 2);
+    check_elements(s.buf);
     assert_non_null(strstr(s.buf, "<th tabindex=\"0\">TRAIN.BASE_LR</th>"));
     assert_null(strstr(s.buf, ">TAG<"));
     assert_int_equal(times(s.buf, "<tr><td>"), 2);
@@ -184,6 +231,35 @@ static void test_run(void **state)
     strbuf_release(&why);
 }
 
+/* 65 classes are not drawn, 64 are. */
+static void test_classes(void **state)
+{
+    (void)state;
+    put("metrics.jsonl",
+        "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n");
+    assert_int_equal(mkdir(in_dir("report"), 0700), 0);
+    for (int n = 64; n <= 65; n++) {
+        struct strbuf s = STRBUF_INIT, csv = STRBUF_INIT, why = STRBUF_INIT;
+        struct page_run r;
+
+        for (int row = 0; row <= n; row++)
+            for (int c = 0; c <= n; c++)
+                strbuf_addf(&csv, "%s%d%s", c && row ? "" : "class ",
+                            c && row ? c == row : c + row, c < n ? "," : "\n");
+        put("report/confusion.csv", csv.buf);
+        assert_true(page_run_read(&r, dir, "many", &why));
+        assert_int_equal(r.confusion.rows, n + 1);
+        page_add_run(&s, &r);
+        assert_int_equal(times(s.buf, "65 classes are too many to draw"), n == 65);
+        assert_int_equal(times(s.buf, "class=\"heat\""), n == 64);
+        check_elements(s.buf);
+        page_run_release(&r);
+        strbuf_release(&s);
+        strbuf_release(&csv);
+        strbuf_release(&why);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -193,7 +269,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     static const char *const files[] = {"a.csv", "metrics.jsonl", "settings.csv",
-                                        "result.json"};
+                                        "result.json", "report/confusion.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -202,6 +278,7 @@ static int teardown(void **state)
         (void)unlink(path);
         free(path);
     }
+    (void)rmdir(in_dir("report"));
     return rmdir(dir);
 }
 
@@ -211,7 +288,7 @@ int main(void)
         cmocka_unit_test(test_escape), cmocka_unit_test(test_base64),
         cmocka_unit_test(test_numbers_sort), cmocka_unit_test(test_csv),
         cmocka_unit_test(test_chart), cmocka_unit_test(test_thin),
-        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_run), cmocka_unit_test(test_classes),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
