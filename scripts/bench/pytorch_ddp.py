@@ -8,6 +8,7 @@ Prints "images_per_second N" of both, without the first third of the steps.
 """
 import argparse
 import os
+import socket
 import time
 
 import torch
@@ -83,8 +84,12 @@ def main():
     p.add_argument("--side", type=int, default=224)
     p.add_argument("--steps", type=int, default=12)
     p.add_argument("--cores", type=int, nargs=2, default=[0, 1])
-    p.add_argument("--port", type=int, default=29533)
+    p.add_argument("--port", type=int, default=0, help="0: one that is free")
     a = p.parse_args()
+    if not a.port:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            a.port = s.getsockname()[1]
     mp.spawn(run, (a,), nprocs=2)
 
 

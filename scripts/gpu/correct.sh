@@ -263,7 +263,7 @@ check_ema() { # kept on the device, and in host memory: the same bits
 # Two GPUs in one process, captured and eager, and one GPU each in two that meet by NCCL.
 check_gpus() {
   make_shapes
-  local n rank pids=()
+  local n rank port pids=()
   n=$("$trainc" devices --json | python3 -c '
 import json, sys
 print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["name"] == "cuda"))')
@@ -275,8 +275,9 @@ print(sum(len(d.get("gpus", [])) for d in json.load(sys.stdin)["devices"] if d["
   "${run[@]}" --device cuda:0,1 --no-graph --output gpus-eager "${keys[@]}" >gpus.log 2>&1 ||
     { cat gpus.log; die "two GPUs without a graph"; }
   same_tensors "$(last gpus-captured)" "$(last gpus-eager)" || die "captured and eager differ"
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])') || die "no free port"
   for rank in 0 1; do
-    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29533 \
+    RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port \
       "${run[@]}" --device cuda --output gpus-processes "${keys[@]}" >gpus-$rank.log 2>&1 &
     pids+=($!)
   done

@@ -56,7 +56,14 @@ assert all(i["log"] for i in r["items"])
 EOF
 check gpus && fail "gpus passed with one"
 state gpus skipped
+# Its processes meet where nobody listens, whoever has the port that was once written down.
+python3 -c 'import socket, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", 29533)); s.listen(); time.sleep(600)' &
+listener=$!
 TRAINC_NCCL=$emulated/libnccl.so.2 EMULATOR_GPUS=2 check gpus || fail "gpus: $(cat log)"
+kill $listener
 state gpus passed
 PYTHON=/bin/false check speed || fail "speed without torch: exit code $?"
 state speed passed
