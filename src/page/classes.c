@@ -3,10 +3,15 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "page/html.h"
 #include "page/page.h"
 
-enum { MOST_CELLS = 64 }; /* a matrix of more classes is not drawn */
+enum {
+    MOST_CELLS = 64, /* a matrix of more classes is an image, and pairs by their names */
+    MOST_BYTES = 2 << 20, /* of that image */
+    MOST_PAIRS = 30
+};
 
 static void add_cell(struct strbuf *s, const struct table *t, int row, int column,
                      double all)
@@ -47,11 +52,12 @@ static void add_matrix(struct strbuf *s, const struct table *t)
     strbuf_addstr(s, "</tbody></table></div>\n");
 }
 
-static void add_scores(struct strbuf *s, const struct table *t)
+/* The first `most` rows. */
+static void add_rows(struct strbuf *s, const struct table *t, int most)
 {
     const char **row = xcalloc((size_t)t->columns, sizeof(*row));
 
-    for (int r = 0; r < t->rows; r++) {
+    for (int r = 0; r < t->rows && r <= most; r++) {
         for (int c = 0; c < t->columns; c++)
             row[c] = table_cell(t, r, c);
         if (!r)
@@ -63,6 +69,32 @@ static void add_scores(struct strbuf *s, const struct table *t)
     free(row);
 }
 
+/* confusion.png, which has no room for names, and the names of those confused most. */
+static void add_large(struct strbuf *s, const struct page_run *r)
+{
+    char *path = xasprintf("%s/report/confusion.png", r->dir);
+    size_t len;
+    char *png = file_read(path, &len);
+
+    strbuf_addf(s,
+                "<p class=\"dim\">%d classes. The numbers are in report/confusion.csv. In "
+                "the image rows are the labels, from the top, and columns the answers, from "
+                "the left, in the order of that file; the darker, the larger the share of "
+                "the row.</p>\n",
+                r->confusion.rows - 1);
+    if (png && len <= MOST_BYTES) {
+        strbuf_addstr(s, "<div class=\"images\"><figure><img alt=\"confusion matrix\" ");
+        html_add_data(s, "image/png", png, len);
+        strbuf_addstr(s, "></figure></div>\n");
+    }
+    if (r->pairs.rows > 1) {
+        strbuf_addstr(s, "<p class=\"dim\">Taken for each other most often:</p>\n");
+        add_rows(s, &r->pairs, MOST_PAIRS);
+    }
+    free(png);
+    free(path);
+}
+
 void page_add_classes(struct strbuf *s, const struct page_run *r)
 {
     html_section(s, "confusion", "Confusion matrix");
@@ -71,14 +103,11 @@ void page_add_classes(struct strbuf *s, const struct page_run *r)
                          "of a run in one process, of at most 4096 classes; <code>trainc "
                          "eval --report</code> makes it at any time.</p>\n");
     else if (r->confusion.rows - 1 > MOST_CELLS)
-        strbuf_addf(s,
-                    "<p class=\"dim\">%d classes are too many to draw: see "
-                    "report/confusion.png and report/confusion.csv.</p>\n",
-                    r->confusion.rows - 1);
+        add_large(s, r);
     else
         add_matrix(s, &r->confusion);
     if (!r->classes.rows)
         return;
     html_section(s, "classes", "Classes");
-    add_scores(s, &r->classes);
+    add_rows(s, &r->classes, r->classes.rows);
 }

@@ -108,6 +108,7 @@ bool page_run_read(struct page_run *r, const char *dir, const char *name,
     (void)table_read(&r->epochs, dir, "summary.csv");
     (void)table_read(&r->classes, report, "classes.csv");
     (void)table_read(&r->confusion, report, "confusion.csv");
+    (void)table_read(&r->pairs, report, "pairs.csv");
     (void)table_read(&r->worst, report, "worst.csv");
     free(report);
     free(result);
@@ -133,6 +134,7 @@ void page_run_release(struct page_run *r)
     table_release(&r->epochs);
     table_release(&r->classes);
     table_release(&r->confusion);
+    table_release(&r->pairs);
     table_release(&r->worst);
     free(r->dir);
     free(r->name);

@@ -29,7 +29,7 @@ struct page_run {
     struct table settings, model;    /* settings.csv, model.csv */
     struct table epochs;             /* summary.csv */
     struct table classes, confusion; /* report/ */
-    struct table worst;              /* report/worst.csv */
+    struct table pairs, worst;       /* report/pairs.csv, report/worst.csv */
 };
 
 bool page_run_is(const char *dir); /* has it metrics.jsonl? */

@@ -4,7 +4,9 @@
  *   report.json    the means, and the bins of the calibration error
  *   classes.csv    a row per class: images (pixels), right ones, recall, precision, F1, IoU
  *   confusion.csv  a row per class of the labels, a column per class of the answers
- *   confusion.png  the same; the darker, the larger the share of the row
+ *   confusion.png  the same; the darker, the larger the share of the row. It has no text:
+ *                  rows and columns have the order of classes.csv, each 720 / K pixels wide,
+ *                  or 1
  *   pairs.csv      the classes that are taken for each other most often
  *   worst.csv      the images with the largest loss
  *

@@ -231,13 +231,16 @@ static void test_run(void **state)
     strbuf_release(&why);
 }
 
-/* 65 classes are not drawn, 64 are. */
+/* The cells of 64 classes are drawn, with a name at each; 65 are an image with the names of
+ * the pairs. */
 static void test_classes(void **state)
 {
     (void)state;
     put("metrics.jsonl",
         "{\"kind\":\"train\",\"seq\":2,\"step\":1,\"epoch\":0,\"loss\":2.5}\n");
     assert_int_equal(mkdir(in_dir("report"), 0700), 0);
+    put("report/confusion.png", "fooba");
+    put("report/pairs.csv", "label,answer,images,share_of_label\na&b,c,9,0.5\n");
     for (int n = 64; n <= 65; n++) {
         struct strbuf s = STRBUF_INIT, csv = STRBUF_INIT, why = STRBUF_INIT;
         struct page_run r;
@@ -250,7 +253,11 @@ static void test_classes(void **state)
         assert_true(page_run_read(&r, dir, "many", &why));
         assert_int_equal(r.confusion.rows, n + 1);
         page_add_run(&s, &r);
-        assert_int_equal(times(s.buf, "65 classes are too many to draw"), n == 65);
+        assert_int_equal(times(s.buf, "<p class=\"dim\">65 classes."), n == 65);
+        assert_int_equal(times(s.buf, "src=\"data:image/png;base64,Zm9vYmE=\""), n == 65);
+        assert_int_equal(times(s.buf, "<td>a&amp;b</td><td>c</td><td class=\"n\">9</td>"),
+                         n == 65);
+        assert_int_equal(times(s.buf, "<th>class 64</th>"), n == 64 ? 2 : 0);
         assert_int_equal(times(s.buf, "class=\"heat\""), n == 64);
         check_elements(s.buf);
         page_run_release(&r);
@@ -269,7 +276,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     static const char *const files[] = {"a.csv", "metrics.jsonl", "settings.csv",
-                                        "result.json", "report/confusion.csv"};
+                                        "result.json", "report/confusion.csv",
+                                        "report/confusion.png", "report/pairs.csv"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
