@@ -56,7 +56,18 @@ done
 told "116 tensors loaded"
 cache=decoded train rgba 4 --mean 0.1 0.2 0.3 0.4 --std 0.5 --tag mean || fail "means by channel"
 
-# As timm does, also without training: of grey pixels the sum is what RGB's layer makes.
+# As timm does, also without training: of grey pixels the sum is what RGB's layer makes. So
+# the answers are the same, whether RGB's net reads grey files or one of one channel does.
+mkdir files && for i in 1 2 3; do { printf 'P5\n16 16\n255\n'; head -c 256 /dev/urandom; } >files/$i.pgm; done
+answers() { # CHANNELS MEAN STD...
+  "$trainc" predict files --weights "$weights" --in-chans "$1" --no-amp --mean "${@:2:$1}" --std "${@:2+$1:$1}" 2>log
+}
+answers 3 0.5 0.5 0.5 0.25 0.25 0.25 >by_rgb
+answers 1 0.5 0.25 >by_grey
+told "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
+paste -d' ' by_rgb by_grey | awk '
+  $1 == $6 && $2 == $7 && $3 - $8 < 1e-2 && $8 - $3 < 1e-2 { n++ }
+  END { exit !(n == 3 && NR == 3) }' || { cat by_rgb by_grey; fail "predict: grey images by weights of RGB"; }
 "$trainc" features --model resnet20 --in-chans 1 --mean 0.5 --std 0.5 --weights "$weights" --img-size 16 --out grey.npz \
   grey/val/*/*0.* >log 2>&1 || fail "features of grey"
 told "conv1.weight: the file has 16x3x3x3, the model 16x1x3x3: for grey images"
@@ -82,4 +93,4 @@ refused rgba 4 "error: --aa: AUG.AUTO_AUGMENT is for grey and RGB images, and MO
 refused rgba 4 "error: --reprob: AUG.REPROB is for grey and RGB images" --reprob 0.5
 refused rgba 40 "error: --in-chans: MODEL.IN_CHANS must be in \[1, 32\], not 40"
 
-[ $fails = 0 ]
+[ $fails = 0 ] && echo "channels: passed" || { echo "channels: $fails failed"; exit 1; }
