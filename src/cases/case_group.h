@@ -1,7 +1,7 @@
 /*
- * Groups of processes for rows of the op table, which have one process: all others have what
- * this one has, so a mean is its own and a sum is `world` times that. The derivative of what
- * is computed so is that of an op without a group, which differences show.
+ * Groups of processes for rows of the op table, which have one process: all others have
+ * what this one has, so a mean is its own and a sum is `world` times that. The derivative
+ * of what is computed so is that of an op without a group, which differences show.
  *
  * case_group_alone may stand for GPUs, too, of which it has the first.
  */

@@ -1,6 +1,7 @@
 /*
  * trainc bench: the speed of a whole training step on made-up pixels: forward, backward
- * and update, exactly the program that training runs; or of inference, that of evaluation.
+ * and update, exactly the program that training runs; or of inference, that of
+ * evaluation.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /*
  * trainc bench --against FILE: a result beside an earlier one, for CI. A result is what
- * `bench --json`, `bench --loader --json`, `bench --ops --json` or `train --result` wrote.
+ * `bench --json`, `bench --loader --json`, `bench --ops --json` or `train --result`
+ * wrote.
  *
  * Compared is the speed: images_per_second, or each step of the op table by its time. The
  * ratio is the new speed over the old one; 1 is as fast as before.

@@ -4,7 +4,8 @@
 
 #include "graph/backend.h"
 
-/* Bytes read and written per second by large copies within the device; the best of a few. */
+/* Bytes read and written per second by large copies within the device; the best of a
+ * few. */
 double bench_copy(const struct backend *backend, struct device *dev);
 
 #endif

@@ -31,8 +31,9 @@ static bool only_moves(const struct bench_step *s)
 }
 
 /*
- * Bytes per second of a large copy. A GPU's is measured once. A CPU shares its memory with
- * others, so there it is measured before and after each row, and the faster one counts.
+ * Bytes per second of a large copy. A GPU's is measured once. A CPU shares its memory
+ * with others, so there it is measured before and after each row, and the faster one
+ * counts.
  */
 struct copy {
     double before, after; /* after: 0 until it is known */

@@ -1,9 +1,10 @@
 /*
  * trainc bench --ops: the rows of the op table (cases/cases.h) in their larger size on
  * one backend. A kernel that computes little moves memory: its bytes per second are
- * compared with those of a copy in the same run, of which it should reach 85 %. On the CPU
- * it should reach 80 %, and a bare loop that loads and stores the same bytes alternates
- * with each step (cases/op_bench.h), which shows how much the arithmetic costs.
+ * compared with those of a copy in the same run, of which it should reach 85 %. On the
+ * CPU it should reach 80 %, and a bare loop that loads and stores the same bytes
+ * alternates with each step (cases/op_bench.h), which shows how much the arithmetic
+ * costs.
  */
 #ifndef CMD_BENCH_OPS_H
 #define CMD_BENCH_OPS_H

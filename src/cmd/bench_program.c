@@ -47,8 +47,8 @@ static double repeat_step(struct program *p, int i, int times)
 }
 
 /*
- * Sums that are repeated in place soon overflow, and an update would be skipped: each step
- * finds the control tensor that a sound run leaves.
+ * Sums that are repeated in place soon overflow, and an update would be skipped: each
+ * step finds the control tensor that a sound run leaves.
  */
 static void save_control(const struct program *p, struct control *c)
 {

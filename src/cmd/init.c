@@ -96,14 +96,14 @@ static void print_head(const struct printer *p)
     const struct init_facts *f = p->f;
 
     printf("# '%s': %s.\n", p->l->path, p->l->found);
-    printf("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that were "
-           "looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
+    printf("# %" PRId64 " images for training, %" PRId64 " for validation; of %d that "
+           "were looked at the\n# median is %d x %d pixels, the shortest side %d.\n",
            f->train, f->val, f->looked, f->width, f->height, f->shortest);
     if (f->most)
         printf("# %d classes, from %" PRId64 " images (%s) to %" PRId64 " (%s).\n",
                f->classes, f->least, f->least_name, f->most, f->most_name);
-    printf("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg THIS"
-           "\n");
+    printf("#\n#   trainc check --cfg THIS    reads every image once\n#   trainc --cfg "
+           "THIS\n");
 }
 
 static void print_data(const struct printer *p)
@@ -178,8 +178,8 @@ static void print_balance(const struct init_facts *f)
 {
     if (f->most > 2 * f->least)
         printf("  # The largest class has %.1f times the images of the smallest: always "
-               "guessing it\n  # is right in %.1f %%. Look at the recall of each class in "
-               "report.html.\n",
+               "guessing it\n  # is right in %.1f %%. Look at the recall of each class "
+               "in report.html.\n",
                (double)f->most / (double)(f->least ? f->least : 1),
                100.0 * (double)f->most / (double)f->train);
 }
@@ -191,8 +191,8 @@ static void print_classifier_train(const struct printer *p, bool small)
 
     printf("TRAIN:\n");
     put("  EPOCHS", (snprintf(text, sizeof(text), "%" PRId64, p->epochs), text),
-        "%" PRId64 " updates of %" PRId64 " images per epoch; %d in all would be enough, and "
-        "%d epochs at the most",
+        "%" PRId64 " updates of %" PRId64 " images per epoch; %d in all would be enough, "
+        "and %d epochs at the most",
         p->updates, p->batch, GOAL_UPDATES, MOST_EPOCHS);
     put_int("  WARMUP_EPOCHS", p->epochs / 20 > 1 ? p->epochs / 20 : 1,
             "a twentieth of them");
@@ -371,8 +371,8 @@ static void init_check(const struct config *cfg, const struct cmdline *line,
 
 static const struct cmd_flag init_flags[] = {
     {"--lists", "FOLDER",
-     "write train.txt and val.txt there, for images without splits, or with label maps in "
-     "a folder beside them"},
+     "write train.txt and val.txt there, for images without splits, or with label maps "
+     "in a folder beside them"},
     {0},
 };
 
@@ -382,10 +382,10 @@ const struct verb cmd_init = {
     .name = "init",
     .help = "look at a folder of images and print a configuration for them",
     .about =
-        "Finds out how the images of DIR lie (splits, classes, label maps), looks at some "
-        "hundred of them, and prints a configuration that trains on them, with the reason "
-        "for each value as a comment: trainc init DIR >my.yaml. It is a start, not a "
-        "verdict.",
+        "Finds out how the images of DIR lie (splits, classes, label maps), looks at "
+        "some hundred of them, and prints a configuration that trains on them, with the "
+        "reason for each value as a comment: trainc init DIR >my.yaml. It is a start, "
+        "not a verdict.",
     .args = "DIR",
     .max_args = 1,
     .flags = init_flags,

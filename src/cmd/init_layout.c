@@ -128,7 +128,8 @@ static void write_list(const char *dir, const char *name, struct strbuf *s)
     free(path);
 }
 
-static void use_lists(struct init_layout *l, struct lists *s, bool label_maps, char *found)
+static void use_lists(struct init_layout *l, struct lists *s, bool label_maps,
+                      char *found)
 {
     if (!s->dir)
         usage("'%s' has %s: --lists FOLDER writes train.txt and val.txt there, which the "
@@ -291,8 +292,8 @@ static bool find_classes(struct init_layout *l, const char *dir, const char *spl
         add_image(&s, d, i, seen[dataset_label(d, i)]++);
     for (int c = 0; c < d->nclass; c++)
         if (seen[c] == 1)
-            usage("'%s' has one image of '%s': a class needs one for training and one for "
-                  "validation",
+            usage("'%s' has one image of '%s': a class needs one for training and one "
+                  "for validation",
                   l->path, d->class_name[c]);
     free(seen);
     dataset_close(d);

@@ -17,7 +17,8 @@
 
 static volatile sig_atomic_t child, asked;
 
-/* mpirun hands SIGUSR1 on and waits; of others it kills what is still there soon after. */
+/* mpirun hands SIGUSR1 on and waits; of others it kills what is still there soon
+ * after. */
 static void hand_on(int sig)
 {
     if (!asked)
@@ -134,8 +135,8 @@ static int ranks_here(pid_t mpirun)
 }
 
 /*
- * Ended, 0: not yet. An mpirun whose processes here have ended waits for machines that may
- * be gone, for ever: it gets some seconds.
+ * Ended, 0: not yet. An mpirun whose processes here have ended waits for machines that
+ * may be gone, for ever: it gets some seconds.
  */
 static pid_t wait_for(pid_t pid, int *status)
 {
@@ -153,8 +154,8 @@ static pid_t wait_for(pid_t pid, int *status)
         else if (!(alone_since > 0))
             alone_since = clock_now();
         else if (clock_now() - alone_since > PATIENCE) {
-            log_warning("the processes here have ended, and mpirun waits for others: it is "
-                        "killed");
+            log_warning("the processes here have ended, and mpirun waits for others: it "
+                        "is killed");
             (void)kill(pid, SIGKILL);
         }
         (void)usleep(100000);

@@ -8,8 +8,8 @@
 #include "base/strbuf.h"
 
 /*
- * Appends those of `hosts` that answer to `alive` and returns their slots; others are named
- * in the log. A machine answers if what mpirun starts its daemons with (ssh, or
+ * Appends those of `hosts` that answer to `alive` and returns their slots; others are
+ * named in the log. A machine answers if what mpirun starts its daemons with (ssh, or
  * OMPI_MCA_plm_rsh_agent) runs `true` on it within 10 seconds; this one always does.
  */
 int hosts_alive(const char *hosts, struct strbuf *alive);

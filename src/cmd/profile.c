@@ -214,7 +214,8 @@ static void profile_check(const struct config *cfg, const struct cmdline *line,
     run_check(cfg, true, p);
     if (cfg->eval_mode || cfg->throughput_mode)
         problems_warn(p, "profile",
-                      "EVAL_MODE and THROUGHPUT_MODE have no effect: training is profiled");
+                      "EVAL_MODE and THROUGHPUT_MODE have no effect: training is "
+                      "profiled");
     if (*cfg->model.resume)
         config_warn_unread(cfg, p, "MODEL.RESUME",
                            "updates are profiled with initial weights");

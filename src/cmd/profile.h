@@ -1,6 +1,6 @@
 /*
- * trainc profile: where the time of a training run goes. Updates with real data are timed,
- * each step of the program among them, and held against what the device can do.
+ * trainc profile: where the time of a training run goes. Updates with real data are
+ * timed, each step of the program among them, and held against what the device can do.
  *
  *   profile.c         the verb, and the updates that it runs
  *   profile_steps.c   each step of the programs: time, bytes, operations, floor

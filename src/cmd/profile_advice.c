@@ -113,9 +113,9 @@ static void short_steps(const struct profile *p, struct strbuf *s)
 
     if (part >= much_short)
         strbuf_addf(s,
-                    "%.0f %% of the steps' time is in steps shorter than %.0f us, of which "
-                    "starting threads or kernels is a good part: a larger DATA.BATCH_SIZE "
-                    "(%lld)",
+                    "%.0f %% of the steps' time is in steps shorter than %.0f us, of "
+                    "which starting threads or kernels is a good part: a larger "
+                    "DATA.BATCH_SIZE (%lld)",
                     100 * part, 1e6 * (on_cpu(p) ? short_cpu : short_gpu),
                     (long long)p->session.plan.batch);
 }
@@ -132,8 +132,9 @@ static void update_phase(const struct profile *p, struct strbuf *s)
 
     if (part >= much_update)
         strbuf_addf(s,
-                    "the optimizer takes %.0f %% of the steps' time, as long for few images "
-                    "as for many: a larger DATA.BATCH_SIZE or TRAIN.ACCUMULATION_STEPS",
+                    "the optimizer takes %.0f %% of the steps' time, as long for few "
+                    "images as for many: a larger DATA.BATCH_SIZE or "
+                    "TRAIN.ACCUMULATION_STEPS",
                     100 * part);
 }
 
@@ -143,8 +144,8 @@ static void between_steps(const struct profile *p, struct strbuf *s)
 
     if (part >= much_between)
         strbuf_addf(s,
-                    "%.0f %% of the time is packing weights and input, once per update: a "
-                    "larger DATA.BATCH_SIZE",
+                    "%.0f %% of the time is packing weights and input, once per update: "
+                    "a larger DATA.BATCH_SIZE",
                     100 * part);
 }
 
@@ -158,8 +159,8 @@ static void few_threads(const struct profile *p, struct strbuf *s)
 static void recompute(const struct profile *p, struct strbuf *s)
 {
     if (p->session.plan.recompute)
-        strbuf_addstr(s, "TRAIN.USE_CHECKPOINT computes activations twice: leave it out if "
-                         "the memory suffices without (trainc summary)");
+        strbuf_addstr(s, "TRAIN.USE_CHECKPOINT computes activations twice: leave it out "
+                         "if the memory suffices without (trainc summary)");
 }
 
 static void host_ema(const struct profile *p, struct strbuf *s)
@@ -200,8 +201,8 @@ static void worst_step(const struct profile *p, struct strbuf *s)
         profile_step_total(w) < much_step * profile_steps_sum(p))
         return;
     strbuf_addf(s,
-                "the step that loses most is %s in %s: %.3f ms where %.3f ms are possible, "
-                "%.0f %% of the steps' time",
+                "the step that loses most is %s in %s: %.3f ms where %.3f ms are "
+                "possible, %.0f %% of the steps' time",
                 w->region->kernel->name, w->region->anchor->layer, 1e3 * w->seconds,
                 1e3 * w->floor, 100 * profile_step_total(w) / profile_steps_sum(p));
 }

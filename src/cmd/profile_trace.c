@@ -120,7 +120,8 @@ static int64_t put_part(struct trace *t, int lane, const struct profile *p, int6
     return end;
 }
 
-/* Samples of the time before, for the first updates, too: a viewer shows the ring fill. */
+/* Samples of the time before, for the first updates, too: a viewer shows the ring
+ * fill. */
 static void put_samples(struct trace *t, struct profile *p)
 {
     if (p->nsample)

@@ -113,8 +113,8 @@ static void report_check(const struct config *cfg, const struct cmdline *line,
 {
     (void)cfg;
     if (!line->narg)
-        problems_error(p, NULL, "which run? Give its folder, OUTPUT/NAME/TAG, or one with "
-                                "many");
+        problems_error(p, NULL, "which run? Give its folder, OUTPUT/NAME/TAG, or one "
+                                "with many");
     if (!cmdline_value(line, "--out"))
         problems_error(p, NULL, "--out FILE is missing: where to write the page");
     for (int i = 0; i < line->narg; i++)
@@ -134,10 +134,10 @@ const struct verb cmd_report = {
     .name = "report",
     .help = "make a page of a run, or one that compares several",
     .about =
-        "RUN is the folder of a run, OUTPUT/NAME/TAG, or one below which many lie. Of one "
-        "run it makes the report.html that training writes at its end, also while it runs; "
-        "of several a table that sorts, their curves over each other, and the keys in "
-        "which they differ. A page is one file, and a browser fetches nothing for it.",
+        "RUN is the folder of a run, OUTPUT/NAME/TAG, or one below which many lie. Of "
+        "one run it makes the report.html that training writes at its end, also while it "
+        "runs; of several a table that sorts, their curves over each other, and the keys "
+        "in which they differ. A page is one file, and a browser fetches nothing for it.",
     .args = "RUN...",
     .max_args = 1000,
     .flags = report_flags,

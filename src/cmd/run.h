@@ -20,9 +20,9 @@
 void run_check(const struct config *cfg, bool train, struct problems *p);
 /*
  * For verbs that use weights as they are, those of --weights FILE or, without it, of
- * MODEL.PRETRAINED. The first adds a mistake if there are none, or if neither they nor the
- * configuration say of which model they are; the second returns the path, a heap string,
- * or NULL if neither is given.
+ * MODEL.PRETRAINED. The first adds a mistake if there are none, or if neither they nor
+ * the configuration say of which model they are; the second returns the path, a heap
+ * string, or NULL if neither is given.
  */
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);

@@ -383,7 +383,8 @@ static bool world_of(const struct config *cfg, const struct cmdline *line,
     return true;
 }
 
-static void write_json(const struct summary *s, const char *path, const struct world *world)
+static void write_json(const struct summary *s, const char *path,
+                       const struct world *world)
 {
     struct strbuf text = STRBUF_INIT;
     struct json_writer w = json_writer(&text);

@@ -1,4 +1,5 @@
-/* trainc summary: TRAIN.OPTIMIZER.GROUPS, a line for each; without them there is nothing. */
+/* trainc summary: TRAIN.OPTIMIZER.GROUPS, a line for each; without them there is
+ * nothing. */
 #ifndef CMD_SUMMARY_GROUPS_H
 #define CMD_SUMMARY_GROUPS_H
 

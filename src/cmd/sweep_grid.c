@@ -27,7 +27,8 @@ static void values_add(struct values *v, const char *text, size_t len)
     v->item[v->n++] = xasprintf("%.*s", (int)len, text);
 }
 
-/* "0:0.3:0.1": with as many digits as its parts have, so 0.1 stays 0.1. False: no range. */
+/* "0:0.3:0.1": with as many digits as its parts have, so 0.1 stays 0.1. False: no
+ * range. */
 static bool values_add_range(struct values *v, const char *text)
 {
     double part[3];

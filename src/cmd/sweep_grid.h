@@ -23,7 +23,8 @@ struct sweep_grid {
     int n, cap;
 };
 
-/* All combinations of `axis` (KEY=VALUES), the last key fastest. Dies of one that is none.
+/* All combinations of `axis` (KEY=VALUES), the last key fastest. Dies of one that is
+ * none.
  */
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis);
 

@@ -143,8 +143,8 @@ void world_print(const struct program *p, const struct world *w)
     course_of(&c, p, w);
     whole = c.step + c.exposed + c.gathers;
     strbuf_add_bytes(&size, (double)c.bytes);
-    printf("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its last "
-           "gradient is there\n  %6s %8s %10s%s  last gradient\n",
+    printf("\n%d processes: %s of gradients travel%s in %d buckets, each as soon as its "
+           "last gradient is there\n  %6s %8s %10s%s  last gradient\n",
            w->processes, size.buf, w->shard ? ", to the process that has their share," : "",
            c.buckets.n, "bucket", "tensors", "bytes",
            c.timed ? "        ready       begins         ends" : "  ready");

@@ -3,10 +3,11 @@
  * buckets (session/buckets.h), and how much of that while the backward phase goes on.
  *
  * A step's times are those of step_floor.h where the device says what it can do; else its
- * FLOPs have to do, as shares of a step whose time is given or not known. An all-reduce of
- * B bytes takes 2 (N - 1) / N * B / link, one bucket after the other, each when its last
- * gradient is there. With DIST.SHARD_OPTIMIZER each goes to the process that has its share,
- * in (N - 1) / N * B / link, and the weights come back in as much, after the update.
+ * FLOPs have to do, as shares of a step whose time is given or not known. An all-reduce
+ * of B bytes takes 2 (N - 1) / N * B / link, one bucket after the other, each when its
+ * last gradient is there. With DIST.SHARD_OPTIMIZER each goes to the process that has its
+ * share, in (N - 1) / N * B / link, and the weights come back in as much, after the
+ * update.
  */
 #ifndef CMD_WORLD_H
 #define CMD_WORLD_H

@@ -40,8 +40,8 @@ enum { INTERPOLATION_BILINEAR, INTERPOLATION_BICUBIC };
 /* DATA.ON_ERROR: a damaged file is left out, or ends the run */
 enum { ON_ERROR_SKIP, ON_ERROR_FAIL };
 
-/* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those in
- * a file that processes share */
+/* DATA.CACHE: keep nothing in memory, the files of the images, or decoded images; those
+ * in a file that processes share */
 enum { CACHE_NONE, CACHE_ENCODED, CACHE_DECODED, CACHE_MMAP };
 
 /* DATA.DECODE: who does it */

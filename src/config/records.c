@@ -4,7 +4,8 @@
 
 #include "config/choice_tables.h"
 
-/* .type and .offset both come from the member, so the row and the struct cannot differ. */
+/* .type and .offset both come from the member, so the row and the struct cannot
+ * differ. */
 #define FIELD(KEY, s, f, ...)                                                              \
     {                                                                                      \
         .key = KEY, .offset = offsetof(s, f),                                            \

@@ -1,6 +1,6 @@
 /*
- * A configuration value: None, bool, int, float, str, list or tuple, as yacs has them, and
- * a mapping of texts, which only an item of a list may be.
+ * A configuration value: None, bool, int, float, str, list or tuple, as yacs has them,
+ * and a mapping of texts, which only an item of a list may be.
  * Everything lives in an arena that the caller names; values are never freed one by one.
  *
  * A scalar that was read from text keeps that text: what the text means depends on the

@@ -37,7 +37,8 @@ static void nothing(void *arg, int thread)
 
 /*
  * As Linux has it: glibc takes a socket's caches for one, and guesses under KVM. A guest
- * with a few cores may be told of the whole socket's cache, which its neighbours use, too.
+ * with a few cores may be told of the whole socket's cache, which its neighbours use,
+ * too.
  */
 static size_t cache_size(void)
 {

@@ -23,8 +23,8 @@ void cpu_read(const struct device *dev, const void *from, size_t size);
 void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed);
 
 /*
- * Bytes read and written per second by the faster of the two ways to copy 128 MiB that hold
- * CPU_FILL: medians of a few copies, which take about a tenth of a second.
+ * Bytes read and written per second by the faster of the two ways to copy 128 MiB that
+ * hold CPU_FILL: medians of a few copies, which take about a tenth of a second.
  */
 double cpu_copy_bandwidth(struct device *dev);
 

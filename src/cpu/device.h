@@ -54,9 +54,9 @@ static inline void cpu_part(int64_t n, int64_t unit, int thread, int threads, in
 }
 
 /*
- * Whether a step should write its result k by non-temporal (streaming) stores: an ordinary
- * store reads its cache line first, and of a step that moves more than half of the cache
- * the next one would find little there anyway. Small results stay in the cache.
+ * Whether a step should write its result k by non-temporal (streaming) stores: an
+ * ordinary store reads its cache line first, and of a step that moves more than half of
+ * the cache the next one would find little there anyway. Small results stay in the cache.
  */
 static inline bool cpu_streams(const struct device *dev, const struct step *s, int k)
 {
@@ -77,8 +77,8 @@ static inline bool cpu_streams(const struct device *dev, const struct step *s, i
 
 /*
  * Whether sums over t read it from memory and not from the cache. Memory is read fastest
- * line after line; from the cache, a block of rows at a time saves loads of tables. Sums of
- * 16-bit floats are bound by arithmetic and always go by blocks.
+ * line after line; from the cache, a block of rows at a time saves loads of tables. Sums
+ * of 16-bit floats are bound by arithmetic and always go by blocks.
  */
 static inline bool cpu_uncached(const struct device *dev, const struct tensor *t)
 {

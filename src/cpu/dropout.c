@@ -169,7 +169,8 @@ static void dropout_run(struct step *s, struct device *dev)
     else if (s->node->op == &op_dropout2d)
         cpu_parallel(dev, dropout2d_thread, &j);
     else if (s->node->op == &op_dropout)
-        cpu_for(dev, tensor_len(y), 64, is_shared(s->node) ? shared_part : dropout_part, &j);
+        cpu_for(dev, tensor_len(y), 64, is_shared(s->node) ? shared_part : dropout_part,
+                &j);
     else
         cpu_for(dev, y->dim[0], 1, drop_path_part, &j);
 }

@@ -1,7 +1,7 @@
 /*
- * Cross entropy of hard rows and its gradient on the CPU. Threads write the losses of their
- * rows; where the smallest of the kept ones is asked for, it is found by the bits of the
- * losses, a byte at a time.
+ * Cross entropy of hard rows and its gradient on the CPU. Threads write the losses of
+ * their rows; where the smallest of the kept ones is asked for, it is found by the bits
+ * of the losses, a byte at a time.
  */
 #include "ops/ohem.h"
 

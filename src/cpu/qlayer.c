@@ -5,7 +5,8 @@
  *
  * Without VNNI the products of uint8 and int8 are added in pairs in int16, which cuts
  * what is beyond it (vpmaddubsw): weights have 7 bits there. For int8 inputs oneDNN makes
- * uint8 of them, and divides the weights of convolutions by two itself, of linear layers not.
+ * uint8 of them, and divides the weights of convolutions by two itself, of linear layers
+ * not.
  */
 #include "ops/qlayer.h"
 
@@ -212,7 +213,8 @@ struct finish {
     float scale;
 };
 
-/* len channels of sums to floats; `other` and `relu` are constants where it is inlined. */
+/* len channels of sums to floats; `other` and `relu` are constants where it is
+ * inlined. */
 static inline __attribute__((always_inline)) void
 results(float *v, const int32_t *sum, const float *factor, const float *shift,
         const float *other, bool relu, int64_t len)

@@ -1,6 +1,6 @@
 /*
- * What the kernels of losses of rows share (ops/row_loss.h): rows cut for threads, and the
- * loops of losses that are a mean over rows.
+ * What the kernels of losses of rows share (ops/row_loss.h): rows cut for threads, and
+ * the loops of losses that are a mean over rows.
  */
 #ifndef CPU_ROW_LOSS_H
 #define CPU_ROW_LOSS_H

@@ -1,8 +1,8 @@
 /*
  * Window attention on the CPU. A task is a head of a window of an image; loops->attention
  * does it (cpu/simd/attention.inc), or in bf16 with AMX cpu/simd/attention_amx.inc. Tasks
- * go head after head, so that the head's bias, spread to a value per pair of tokens, stays
- * in the cache for all of its windows.
+ * go head after head, so that the head's bias, spread to a value per pair of tokens,
+ * stays in the cache for all of its windows.
  *
  * Sums over windows (of the table, logit_scale and pad) do not depend on the number of
  * threads: each head's tasks are cut into a number of units that follows from the shape,

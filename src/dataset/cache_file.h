@@ -1,6 +1,7 @@
 /*
- * A file that grows at its end and is mapped by several processes at once, with a place in
- * it for each of n samples: where the cache of decoded images keeps them if it is shared.
+ * A file that grows at its end and is mapped by several processes at once, with a place
+ * in it for each of n samples: where the cache of decoded images keeps them if it is
+ * shared.
  *
  *   f = cache_file_open(path, n, bytes, &why);
  *   void *p = cache_file_room(f, size);        memory of this caller alone

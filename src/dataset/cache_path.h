@@ -5,8 +5,8 @@
 #include "dataset/dataset.h"
 #include "image/transform.h"
 
-/* dir/.trainc-cache-KEY, a heap string. KEY is a hash of the list of samples, of what their
- * label values mean, and of what of the transform decides which pixels are kept. */
+/* dir/.trainc-cache-KEY, a heap string. KEY is a hash of the list of samples, of what
+ * their label values mean, and of what of the transform decides which pixels are kept. */
 char *cache_path(const struct dataset *d, const struct transform *t,
                  const struct image_limits *limits, const char *dir);
 

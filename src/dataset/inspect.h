@@ -1,5 +1,6 @@
 /*
- * Every sample of a data set, read and decoded once, by threads: what is known of it then.
+ * Every sample of a data set, read and decoded once, by threads: what is known of it
+ * then.
  *
  *   struct inspected *found = inspect(d, &options);
  *   found[i].why ...

@@ -1,8 +1,8 @@
 /*
  * Is the file of an LMDB sound? liblmdb trusts what it reads: a page that points outside
  * the file, or a node outside its page, ends the program. So the whole tree of the one
- * table is walked before the library looks into it: its branch and leaf pages, some tens of
- * bytes per sample, not the images.
+ * table is walked before the library looks into it: its branch and leaf pages, some tens
+ * of bytes per sample, not the images.
  *
  * The format is that of liblmdb 0.9 (mdb.c, "Database Internals"), of this machine's byte
  * order and word size. Private to src/dataset.

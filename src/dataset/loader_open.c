@@ -53,8 +53,8 @@ static void slot_release(struct loader *l, struct slot *s)
     free(s->batch.sample);
 }
 
-/* Signals are for the main thread: workers are born with all of them blocked, but for that
- * of their own accesses to a file that is mapped (base/mapped_fault.h). */
+/* Signals are for the main thread: workers are born with all of them blocked, but for
+ * that of their own accesses to a file that is mapped (base/mapped_fault.h). */
 static void loader_start_threads(struct loader *l)
 {
     sigset_t all, before;

@@ -79,7 +79,8 @@ static int loader_segment_fit(struct loader_worker *w, const struct loader_sourc
     struct transform fit;
     int width, height, rc;
 
-    rc = image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height, why);
+    rc =
+        image_decoder_open(m->decoder, w->bytes.data, w->bytes.len, &width, &height, why);
     if (rc < 0)
         return rc;
     fit = transform_for_segmentation(width, height);

@@ -133,7 +133,8 @@ static void start_to(const struct collective *c, void *x, int64_t n, enum dtype 
                      int rank)
 {
     for (int64_t at = 0; at < n; at += MOST) {
-        void **request = next_request(c), *piece = (char *)x + (size_t)at * dtype_size(type);
+        void **request = next_request(c),
+             *piece = (char *)x + (size_t)at * dtype_size(type);
 
         mpi_begin();
         mpi_check(mpi_opened()->Ireduce(c->rank == rank ? MPI_IN_PLACE_ : piece, piece,

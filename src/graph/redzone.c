@@ -1,4 +1,5 @@
-/* Around each tensor of the arena: bytes that are NaN in every float type, -1 in int32. */
+/* Around each tensor of the arena: bytes that are NaN in every float type, -1 in
+ * int32. */
 #include <stdlib.h>
 #include <string.h>
 

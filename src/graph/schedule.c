@@ -34,8 +34,8 @@ struct pass {
     int n;
 };
 
-/* Depth first: r comes after the regions that write what it reads, which may move these to
- * an earlier place than that of their last node. */
+/* Depth first: r comes after the regions that write what it reads, which may move these
+ * to an earlier place than that of their last node. */
 static void place(struct pass *s, struct region *r)
 {
     if (r->order >= 0)

@@ -45,8 +45,8 @@ static void erase_fill(const struct erase *e, const struct augment_key *k, uint3
     uint64_t draw = 1;
 
     for (int c = 0; c < 3; c++)
-        color[c] =
-            e->mode == ERASE_RAND ? e->levels.noise[c][r.v[c] & (ERASE_LEVELS - 1)] : e->levels.zero[c];
+        color[c] = e->mode == ERASE_RAND ? e->levels.noise[c][r.v[c] & (ERASE_LEVELS - 1)]
+                                         : e->levels.zero[c];
     for (int y = b->y; y < b->y + b->h; y++) {
         uint8_t *row = rgb + ((size_t)y * (size_t)stride + (size_t)b->x) * 3;
 

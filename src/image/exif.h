@@ -11,8 +11,8 @@
 
 #include "image/image.h"
 
-/* From an EXIF block, which is a TIFF's header and first directory; 1 if there is none, or
- * it is none of the numbers. */
+/* From an EXIF block, which is a TIFF's header and first directory; 1 if there is none,
+ * or it is none of the numbers. */
 int exif_orientation(const uint8_t *block, size_t len);
 
 static inline bool exif_swaps(int orientation)

@@ -17,8 +17,8 @@
 #include "image/decoder.h"
 #include "image/jpeg2000_parts.h"
 
-/* Of an image, as in Pillow: RGB and alpha. A header may promise 16384, for which there is
- * no memory. */
+/* Of an image, as in Pillow: RGB and alpha. A header may promise 16384, for which there
+ * is no memory. */
 enum { COMPONENTS = 4 };
 
 static struct jp2_library {

@@ -1,9 +1,9 @@
 /*
- * What jpeg2000.c has to see to itself: is all of a JPEG 2000 there? OpenJPEG takes what is
- * cut off for black tiles, or for a coarser image. Private to src/image.
+ * What jpeg2000.c has to see to itself: is all of a JPEG 2000 there? OpenJPEG takes what
+ * is cut off for black tiles, or for a coarser image. Private to src/image.
  *
- * A codestream (ISO/IEC 15444-1, annex A) is a main header, tile-parts whose heads say how
- * long they are, and an end mark. In a .jp2 it is the box jp2c (annex I).
+ * A codestream (ISO/IEC 15444-1, annex A) is a main header, tile-parts whose heads say
+ * how long they are, and an end mark. In a .jp2 it is the box jp2c (annex I).
  */
 #ifndef IMAGE_JPEG2000_PARTS_H
 #define IMAGE_JPEG2000_PARTS_H

@@ -19,8 +19,8 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC };
 
-/* The index of the pixel, of n >= 1 in a row, that the padded row has at `at`, which may be
- * below 0 or beyond n; -1: none. */
+/* The index of the pixel, of n >= 1 in a row, that the padded row has at `at`, which may
+ * be below 0 or beyond n; -1: none. */
 int pad_source(enum pad_mode mode, int at, int n);
 
 struct pad_crop {

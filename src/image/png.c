@@ -1,6 +1,6 @@
 /*
- * Label maps as the values that they store: the usual PNGs by png_plain.c, the others, and
- * what is wrong with one, by libpng.
+ * Label maps as the values that they store: the usual PNGs by png_plain.c, the others,
+ * and what is wrong with one, by libpng.
  *
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are about chunks that we do not read.

@@ -350,7 +350,8 @@ static int unpack(struct png_plain *p, const uint8_t *d, size_t len,
     size_t got = 0;
 
     packed = packed_data(p, d, len, &n);
-    if (!packed || !room(&p->rows, want + SLACK) || !room(&p->two, 2 * (row + 2 * SLACK))) {
+    if (!packed || !room(&p->rows, want + SLACK) ||
+        !room(&p->two, 2 * (row + 2 * SLACK))) {
         strbuf_addstr(why, "no memory for its pixels");
         return FAILURE_MACHINE;
     }
@@ -406,5 +407,6 @@ int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t 
         return 1;
     img.stride = (size_t)m.w;
     rc = unpack(p, d, len, &m, why);
-    return rc ? rc : put_rows(p, &m, &(struct image_part){0, 0, m.w, m.h, 1}, 1, &img, why);
+    return rc ? rc
+              : put_rows(p, &m, &(struct image_part){0, 0, m.w, m.h, 1}, 1, &img, why);
 }

@@ -1,11 +1,13 @@
 /*
- * The passes of resize.c with AVX-512 and VNNI, whose vpdpwssd adds two products to a sum.
+ * The passes of resize.c with AVX-512 and VNNI, whose vpdpwssd adds two products to a
+ * sum.
  *
  * Horizontal: a register holds 16 bytes of each of four rows, which are five pixels. They
- * are spread twice, so that each 32-bit place holds one channel of two neighbouring pixels,
+ * are spread twice, so that each 32-bit place holds one channel of two neighbouring
+ * pixels,
  *     r0 r1  g0 g1  b0 b1  0 0      and      r2 r3  g2 g3  b2 b3  0 0
- * and meet the weights w0 w1 and w2 w3, the same in all places. A row keeps to its quarter
- * of the register, so nothing is added across.
+ * and meet the weights w0 w1 and w2 w3, the same in all places. A row keeps to its
+ * quarter of the register, so nothing is added across.
  *
  * Vertical: 64 bytes of two rows are interleaved and widened to 16 bits.
  */

@@ -4,8 +4,8 @@
  *     (m0 (x + 0.5) + m1 (y + 0.5) + m2,  m3 (x + 0.5) + m4 (y + 0.5) + m5),
  * without antialiasing, and `fill` where that lies outside. Pillow's bicubic here is the
  * one with a = -1, other than in its resize. Results are truncated to integers; they are
- * within one grey level of Pillow's, which computes in double. Maps that move whole rows, or
- * all of them along y, take a fraction of the time of others.
+ * within one grey level of Pillow's, which computes in double. Maps that move whole rows,
+ * or all of them along y, take a fraction of the time of others.
  */
 #ifndef IMAGE_WARP_H
 #define IMAGE_WARP_H

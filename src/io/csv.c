@@ -90,7 +90,8 @@ static void add_number(struct strbuf *line, double value)
 
 /* Appends a row of the file, with the values that are known (not NaN) in place of its
  * own. */
-static void amend_row(struct strbuf *to, const char *row, const double *value, int columns)
+static void amend_row(struct strbuf *to, const char *row, const double *value,
+                      int columns)
 {
     for (int i = 0; i < columns; i++) {
         size_t len = strcspn(row, ",");

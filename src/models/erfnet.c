@@ -119,7 +119,8 @@ static struct tensor *decoder(struct builder *b, struct tensor *x,
                             .kernel = 2, .stride = 2, .bias = 1);
 }
 
-/* The head of erfnet_encoder, whose parameters the full net has, too, but does not use. */
+/* The head of erfnet_encoder, whose parameters the full net has, too, but does not
+ * use. */
 static void unused_head(struct builder *b, int64_t channels, int64_t classes)
 {
     struct init init = init_rule_init(INIT_RULE_PYTORCH, channels, classes);

@@ -14,8 +14,8 @@ struct stream {
 
 static const float trunc_limit = 2;
 
-/* Element k of a pair. Both are drawn from block r; a value beyond the limit is drawn again
- * from blocks of its own. */
+/* Element k of a pair. Both are drawn from block r; a value beyond the limit is drawn
+ * again from blocks of its own. */
 static float draw(const struct stream *s, struct philox r, uint64_t pair, int64_t k)
 {
     enum init_kind kind = s->init.kind;

@@ -1,7 +1,7 @@
 /*
  * The public weights that the models' tags name: where they are, how their images are
- * prepared, what they may be used for and how good they are. The table is made from timm's
- * registry by scripts/pretrained_table.py.
+ * prepared, what they may be used for and how good they are. The table is made from
+ * timm's registry by scripts/pretrained_table.py.
  */
 #ifndef MODELS_PRETRAINED_H
 #define MODELS_PRETRAINED_H
@@ -46,9 +46,9 @@ struct pretrained_request {
 
 /*
  * "auto", a name with or without tag, "timm/NAME", "hf-hub:OWNER/NAME[@REVISION]",
- * "local-dir:FOLDER", or the name of a release's file. False: it is none of these; without
- * a reason in `why` it is the path of a file. `model` is MODEL.NAME; texts stay the
- * caller's.
+ * "local-dir:FOLDER", or the name of a release's file. False: it is none of these;
+ * without a reason in `why` it is the path of a file. `model` is MODEL.NAME; texts stay
+ * the caller's.
  */
 bool pretrained_parse(const char *text, const char *model, struct pretrained_request *r,
                       struct strbuf *why);

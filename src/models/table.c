@@ -126,7 +126,8 @@ static void say_name(struct strbuf *why, const struct model_family *f, const cha
     suggest_init(&s, hub ? hub + 1 : arch);
     for (const struct model *m = f->models; m->name; m++)
         suggest_try(&s, m->name);
-    /* It may resemble one of another family; say_family() tells of the same name there. */
+    /* It may resemble one of another family; say_family() tells of the same name
+     * there. */
     for (int i = 0; model_families[i] && !s.best && !model_family_of(name); i++)
         for (const struct model *m = model_families[i]->models; m->name; m++)
             suggest_try(&s, m->name);

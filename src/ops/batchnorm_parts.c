@@ -276,8 +276,8 @@ static void grad_sums(const struct step *s, int64_t c, double *dweight, double *
     *dbias = sum;
 }
 
-/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), as a term in dy, a term in x
- * and an offset */
+/* dx = weight rstd (dy - dbias/n - (x - mean) rstd dweight/n), as a term in dy, a term in
+ * x and an offset */
 static void grad_stats_ref(const struct step *s)
 {
     const struct tensor *t = s->node->in[BATCHNORM_GRAD_STATS_X];

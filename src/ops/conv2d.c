@@ -219,8 +219,8 @@ static const char *conv2d_data_grad_shape(struct node *n)
 }
 
 /* As the forward op of a transposed convolution (ops/conv_transpose2d.h), whose input is
- * called dy here: the gradient of its input is a conv2d without a bias, that of its weights
- * is conv2d's with x and dy exchanged. */
+ * called dy here: the gradient of its input is a conv2d without a bias, that of its
+ * weights is conv2d's with x and dy exchanged. */
 static void conv2d_data_grad_grad(struct builder *b, const struct node *n)
 {
     struct tensor *w = n->in[CONV2D_DATA_GRAD_WEIGHT], *x = n->in[CONV2D_DATA_GRAD_DY];

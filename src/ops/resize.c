@@ -57,7 +57,8 @@ static void fill_taps(struct taps *t, const struct resize_axis *a, int filter, i
         t->weight[i] = resize_fixed(weight[i] * sum);
 }
 
-/* One output, from taps along a line of the source whose pixels are `step` bytes apart. */
+/* One output, from taps along a line of the source whose pixels are `step` bytes
+ * apart. */
 static uint8_t filter_at(const struct taps *t, const uint8_t *src, int64_t step)
 {
     uint32_t sum = 0;

@@ -97,7 +97,8 @@ static void encode_label_map(const struct pack_encoding *how, struct pack_item *
     take(&item->label_map, data, len);
 }
 
-/* Decodes, resizes and encodes what was read, if that changes it. A failure of base/failure.h and a reason. */
+/* Decodes, resizes and encodes what was read, if that changes it. A failure of
+ * base/failure.h and a reason. */
 static int encode_anew(struct pack_encoder *e, const struct pack_encoding *how,
                        struct pack_item *item, struct strbuf *why)
 {

@@ -77,10 +77,10 @@ static void add_large(struct strbuf *s, const struct page_run *r)
     char *png = file_read(path, &len);
 
     strbuf_addf(s,
-                "<p class=\"dim\">%d classes. The numbers are in report/confusion.csv. In "
-                "the image rows are the labels, from the top, and columns the answers, from "
-                "the left, in the order of that file; the darker, the larger the share of "
-                "the row.</p>\n",
+                "<p class=\"dim\">%d classes. The numbers are in report/confusion.csv. "
+                "In the image rows are the labels, from the top, and columns the "
+                "answers, from the left, in the order of that file; the darker, the "
+                "larger the share of the row.</p>\n",
                 r->confusion.rows - 1);
     if (png && len <= MOST_BYTES) {
         strbuf_addstr(s, "<div class=\"images\"><figure><img alt=\"confusion matrix\" ");
@@ -99,9 +99,9 @@ void page_add_classes(struct strbuf *s, const struct page_run *r)
 {
     html_section(s, "confusion", "Confusion matrix");
     if (!r->confusion.rows)
-        strbuf_addstr(s, "<p class=\"dim\">There is none: it is made by the last validation "
-                         "of a run in one process, of at most 4096 classes; <code>trainc "
-                         "eval --report</code> makes it at any time.</p>\n");
+        strbuf_addstr(s, "<p class=\"dim\">There is none: it is made by the last "
+                         "validation of a run in one process, of at most 4096 classes; "
+                         "<code>trainc eval --report</code> makes it at any time.</p>\n");
     else if (r->confusion.rows - 1 > MOST_CELLS)
         add_large(s, r);
     else

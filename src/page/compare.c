@@ -102,8 +102,8 @@ void page_add_comparison(struct strbuf *s, const struct page_run *r, int n)
         head[i] = i < COLUMNS ? columns[i] : k.key[i - COLUMNS];
     (void)snprintf(title, sizeof(title), "%d runs", n);
     html_begin(s, title);
-    strbuf_addstr(s, "<p class=\"dim\">A click on a column sorts by it. After the figures "
-                     "come the keys in which the runs differ.</p>\n");
+    strbuf_addstr(s, "<p class=\"dim\">A click on a column sorts by it. After the "
+                     "figures come the keys in which the runs differ.</p>\n");
     html_table_begin(s, head, COLUMNS + k.n);
     for (int i = 0; i < n; i++)
         add_row(s, &r[i], &k);

@@ -46,10 +46,10 @@ void html_addf(struct strbuf *s, const char *fmt, ...)
 
 void html_begin(struct strbuf *s, const char *title)
 {
-    strbuf_addstr(s, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, "
-                     "initial-scale=1\">\n<meta name=\"generator\" content=\"trainc\">\n"
-                     "<title>");
+    strbuf_addstr(s, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
+                     "charset=\"utf-8\">\n<meta name=\"viewport\" "
+                     "content=\"width=device-width, initial-scale=1\">\n<meta "
+                     "name=\"generator\" content=\"trainc\">\n<title>");
     html_add(s, title);
     strbuf_addf(s, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", page_style);
     html_add(s, title);

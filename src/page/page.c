@@ -193,8 +193,9 @@ void page_add_run(struct strbuf *s, const struct page_run *r)
 {
     html_begin(s, r->name);
     strbuf_addstr(s, "<nav><a href=\"#curves\">curves</a><a href=\"#configuration\">"
-                     "configuration</a><a href=\"#model\">model</a><a href=\"#confusion\">"
-                     "classes</a><a href=\"#time\">time and memory</a></nav>\n");
+                     "configuration</a><a href=\"#model\">model</a><a "
+                     "href=\"#confusion\">classes</a><a href=\"#time\">time and "
+                     "memory</a></nav>\n");
     add_cards(s, r);
     html_section(s, "curves", "Curves");
     page_add_curves(s, r, 1);

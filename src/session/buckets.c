@@ -194,8 +194,8 @@ static void put(struct graph *g, struct node *n, int at)
     n->index = at;
 }
 
-/* The nodes of bucket k are k * each and those that follow, after the first `old`: all but
- * the last come when it is ready, and the last when the update begins. */
+/* The nodes of bucket k are k * each and those that follow, after the first `old`: all
+ * but the last come when it is ready, and the last when the update begins. */
 static void sort_nodes(struct graph *g, const struct buckets *l, int old, int each)
 {
     struct node **all = xmemdup(g->node, (size_t)g->nnode * sizeof(*all));

@@ -1,7 +1,8 @@
 /*
- * Which gradients travel together (ops/bucket.h): the flat gradients, which are in reverse
- * order of the parameters, cut at whole ones into ranges of so many bytes. The first is of
- * 1 MiB at most, so that something travels soon, as in DistributedDataParallel.
+ * Which gradients travel together (ops/bucket.h): the flat gradients, which are in
+ * reverse order of the parameters, cut at whole ones into ranges of so many bytes. The
+ * first is of 1 MiB at most, so that something travels soon, as in
+ * DistributedDataParallel.
  */
 #ifndef SESSION_BUCKETS_H
 #define SESSION_BUCKETS_H

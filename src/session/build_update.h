@@ -11,10 +11,12 @@
 /* Gradients of build.loss, or in turn of each of build.each, with plan.scaler.losses. */
 void build_backward(struct build *t, struct builder *b, const struct plan *p);
 
-/* build.segment: one for each parameter with a gradient, which others keep as they are. */
+/* build.segment: one for each parameter with a gradient, which others keep as they
+ * are. */
 void build_segments(struct build *t, const struct plan *p);
 
-/* build.shard: equal shares of the trained weights, and this process's of the segments. */
+/* build.shard: equal shares of the trained weights, and this process's of the
+ * segments. */
 void build_shard(struct build *t, const struct plan *p);
 
 /* Does each process get the gradients of its share alone? Those of several losses are all

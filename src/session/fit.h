@@ -28,9 +28,9 @@ bool fit_check(const struct session *s, struct strbuf *why);
 int64_t fit_batch(const struct session *s, const struct session_options *o);
 
 /*
- * One line (in the log: "memory at the start: ...") of what the device's memory is taken by
- * now; "" where it is the host's. Its peak is the most of this program, libraries as they
- * are now. The driver only says what is free, so what other programs take counts as
+ * One line (in the log: "memory at the start: ...") of what the device's memory is taken
+ * by now; "" where it is the host's. Its peak is the most of this program, libraries as
+ * they are now. The driver only says what is free, so what other programs take counts as
  * libraries' until fit_settle(); if they give more back than those took before it, nobody
  * knows which is which, and the line says so. Does not wait for the device.
  */
@@ -38,8 +38,8 @@ void fit_memory(const struct session *s, struct strbuf *text);
 void fit_report(const struct session *s, const char *when);
 
 /* Libraries take memory when a program runs for the first time, and the driver when it is
- * recorded. Once each program has run twice, what they have now is what they keep: what is
- * taken or given back from then on is other programs'. Until then it does nothing. */
+ * recorded. Once each program has run twice, what they have now is what they keep: what
+ * is taken or given back from then on is other programs'. Until then it does nothing. */
 void fit_settle(struct session *s);
 
 /* device_memory of s, with what is known of libraries. False: it is the host's. */

@@ -66,8 +66,8 @@ void model_check_labels(const struct config *cfg, struct problems *p);
  * there is none. */
 const struct model *model_of_config(const struct config *cfg);
 
-/* The row of MODEL.TEACHER_MODEL, or the run's own; NULL with the reason in `why`. Of what
- * was found good. */
+/* The row of MODEL.TEACHER_MODEL, or the run's own; NULL with the reason in `why`. Of
+ * what was found good. */
 const struct model *teacher_find(const struct config *cfg, struct strbuf *why);
 const struct model *teacher_of_config(const struct config *cfg);
 

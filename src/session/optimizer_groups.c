@@ -257,13 +257,13 @@ static void refuse(const struct config *cfg, const struct flat *f, int i, int ma
         config_refuse(cfg, KEYS(GROUPS), "%s: what '%s' of its item %d matches is not "
                       "trained (TRAIN.FREEZE)", GROUPS, match, i);
     if (matches)
-        config_refuse(cfg, KEYS(GROUPS), "%s: what '%s' of its item %d matches belongs to "
-                      "items before it: the first match counts", GROUPS, match, i);
+        config_refuse(cfg, KEYS(GROUPS), "%s: what '%s' of its item %d matches belongs "
+                      "to items before it: the first match counts", GROUPS, match, i);
     add_near(&near, f, match);
     add_beginnings(&begin, f);
     config_refuse(cfg, KEYS(GROUPS),
-                  "%s: no parameter of %s matches '%s' of its item %d%s: names begin with "
-                  "%s", GROUPS, cfg->model.name, match, i, near.len ? near.buf : "",
+                  "%s: no parameter of %s matches '%s' of its item %d%s: names begin "
+                  "with %s", GROUPS, cfg->model.name, match, i, near.len ? near.buf : "",
                   begin.buf);
 }
 

@@ -34,7 +34,8 @@ struct quantized_layer {
 int quantized_layers(const struct graph *g, const struct tensor *logits,
                      const struct quantized_choice *c, struct quantized_layer **list);
 
-/* The first pattern of c->keep that is of no layer which could be in 8 bits; NULL: none. */
+/* The first pattern of c->keep that is of no layer which could be in 8 bits; NULL:
+ * none. */
 const char *quantized_keep_unmatched(const struct graph *g,
                                      const struct quantized_choice *c);
 

@@ -60,7 +60,8 @@ static int by_step(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* The update that a file called so waits for; -1: it is another one, as a backup of one. */
+/* The update that a file called so waits for; -1: it is another one, as a backup of
+ * one. */
 static int64_t step_of(const char *name)
 {
     bool starts = !strncmp(name, START, strlen(START));
@@ -243,7 +244,8 @@ static void reap(struct beside *b)
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                 b->failures < MOST_FAILURES ? "it is started again"
                                             : "it has ended too often, and what is left "
-                                              "is validated when the run is started again");
+                                              "is validated when the run is started "
+                                              "again");
 }
 
 bool beside_gave_up(const struct beside *b)

@@ -51,8 +51,8 @@ static double range_percentile(const struct calibration *c, int levels, double p
     return c->most;
 }
 
-/* q: the first n bins after rounding to `levels` steps: each bin that was not empty has the
- * mean of those of its step. */
+/* q: the first n bins after rounding to `levels` steps: each bin that was not empty has
+ * the mean of those of its step. */
 static void requantize(const int64_t *bin, int n, int levels, double *q)
 {
     for (int l = 0; l < levels; l++) {
@@ -70,8 +70,8 @@ static void requantize(const int64_t *bin, int n, int levels, double *q)
     }
 }
 
-/* The Kullback-Leibler divergence of requantize() from the first n bins, of which the last
- * has all values beyond, too. */
+/* The Kullback-Leibler divergence of requantize() from the first n bins, of which the
+ * last has all values beyond, too. */
 static double divergence(const struct calibration *c, int n, int levels)
 {
     double q[BINS], all = (double)c->n, in_q = 0, beyond = 0, d = 0;
@@ -93,8 +93,9 @@ static double divergence(const struct calibration *c, int n, int levels)
     return d;
 }
 
-/* The range whose rounded histogram has the least Kullback-Leibler divergence (Migacz 2017,
- * "8-bit inference with TensorRT"). The bin of zeros, which are exact, is left out. */
+/* The range whose rounded histogram has the least Kullback-Leibler divergence (Migacz
+ * 2017, "8-bit inference with TensorRT"). The bin of zeros, which are exact, is left
+ * out. */
 static double range_entropy(const struct calibration *c, int levels, double percentile)
 {
     struct calibration without = *c;

@@ -296,7 +296,8 @@ static const char *optimizer_in(const json_t *o, const char *param)
     return name ? name : "?";
 }
 
-/* Dies if a parameter has another optimizer now: the moments of one mean nothing to another. */
+/* Dies if a parameter has another optimizer now: the moments of one mean nothing to
+ * another. */
 static void check_optimizers(const struct safetensors *file, const json_t *o,
                              const struct session *s)
 {

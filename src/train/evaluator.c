@@ -1,4 +1,5 @@
-/* The other side of train/beside.h: a process that evaluates what training tells it of. */
+/* The other side of train/beside.h: a process that evaluates what training tells it
+ * of. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static void paint(struct evaluator *v, const char *file, int64_t epoch)
     free(prefix);
 }
 
-/* Like evaluate(); what it got wrong is in report/ of the run: that of the last one stays. */
+/* Like evaluate(); what it got wrong is in report/ of the run: that of the last one
+ * stays. */
 static bool evaluate_one(struct evaluator *v, const char *file)
 {
     const struct config *cfg = v->session.cfg;

@@ -1,8 +1,8 @@
 /*
  * HOOKS: commands of the user's at the moments of train/hooks.h, started by the first
- * process alone. What they print goes to stderr. One that cannot be started, that fails or
- * that takes too long is one line of the log, and the run goes on; a signal to the run ends
- * all but those of `end`, and the end of the run those that it does not wait for.
+ * process alone. What they print goes to stderr. One that cannot be started, that fails
+ * or that takes too long is one line of the log, and the run goes on; a signal to the run
+ * ends all but those of `end`, and the end of the run those that it does not wait for.
  *
  * In their environment, where it is known:
  *

@@ -4,9 +4,9 @@
 
 /*
  * The order matters: an EMA is there before it is saved, scores are judged before the
- * rate and the checkpoints ask for the best, an evaluator has its own name of a file before
- * the file may go, its last results are waited for when all is written, and commands see
- * all files.
+ * rate and the checkpoints ask for the best, an evaluator has its own name of a file
+ * before the file may go, its last results are waited for when all is written, and
+ * commands see all files.
  */
 const struct hook *const hooks[] = {
     &hook_ema,        &hook_result,      &hook_lines,      &hook_log,

@@ -1,7 +1,7 @@
 /*
- * What happens at the moments of a run beside training itself: a table, one row each, that
- * the trainer calls and knows nothing else of. HOOKS of the configuration adds commands,
- * which are the last row (train/hook_commands.h).
+ * What happens at the moments of a run beside training itself: a table, one row each,
+ * that the trainer calls and knows nothing else of. HOOKS of the configuration adds
+ * commands, which are the last row (train/hook_commands.h).
  *
  *   start        data, device and weights are there, the first batch is not
  *   step         after each update

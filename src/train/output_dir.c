@@ -1,6 +1,6 @@
 /*
- * The folder of a run before anything is written into it: whose it is, which configuration
- * the run in it had, and that no other process writes to it.
+ * The folder of a run before anything is written into it: whose it is, which
+ * configuration the run in it had, and that no other process writes to it.
  */
 #include <errno.h>
 #include <fcntl.h>

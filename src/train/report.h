@@ -5,7 +5,7 @@
  *   classes.csv    a row per class: images (pixels), right ones, recall, precision, F1, IoU
  *   confusion.csv  a row per class of the labels, a column per class of the answers
  *   confusion.png  the same; the darker, the larger the share of the row. It has no text:
- *                  rows and columns have the order of classes.csv, each 720 / K pixels wide,
+ *                  rows and columns have the order of classes.csv, 720 / K pixels each,
  *                  or 1
  *   pairs.csv      the classes that are taken for each other most often
  *   worst.csv      the images with the largest loss

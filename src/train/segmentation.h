@@ -8,9 +8,9 @@
  *   miou       mean over classes of iou_k
  *   fwiou      sum_k t_k / all pixels * iou_k
  *
- * A class without a pixel in the labels is absent and left out of the means: what is taken
- * for it counts against the classes that it was taken from. So a void class (ERFNet's
- * twentieth) needs no rule of its own. Ignored pixels are in no cell.
+ * A class without a pixel in the labels is absent and left out of the means: what is
+ * taken for it counts against the classes that it was taken from. So a void class
+ * (ERFNet's twentieth) needs no rule of its own. Ignored pixels are in no cell.
  */
 #ifndef TRAIN_SEGMENTATION_H
 #define TRAIN_SEGMENTATION_H

@@ -1,6 +1,6 @@
 /*
- * MODEL.TEACHER: the weights of the net that a loss learns from. They are constants of the
- * training program: read at every start, and in no checkpoint.
+ * MODEL.TEACHER: the weights of the net that a loss learns from. They are constants of
+ * the training program: read at every start, and in no checkpoint.
  */
 #ifndef TRAIN_TEACHER_H
 #define TRAIN_TEACHER_H

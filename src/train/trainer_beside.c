@@ -153,8 +153,8 @@ static void wait_for_results(struct trainer *t)
         (void)usleep(20000);
     }
     if (t->beside.dir && beside_left(&t->beside))
-        log_warning("%d checkpoint%s not validated yet: the run goes on with that when it "
-                    "is started again",
+        log_warning("%d checkpoint%s not validated yet: the run goes on with that when "
+                    "it is started again",
                     beside_left(&t->beside),
                     beside_left(&t->beside) == 1 ? " is" : "s are");
     tell(t);

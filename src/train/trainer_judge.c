@@ -1,5 +1,5 @@
-/* Rows of train/hooks.h that ask whether scores grow better: the best checkpoint, the rate
- * of a schedule that waits for them, and early stopping. */
+/* Rows of train/hooks.h that ask whether scores grow better: the best checkpoint, the
+ * rate of a schedule that waits for them, and early stopping. */
 #include <math.h>
 
 #include "base/log.h"

@@ -16,7 +16,8 @@ enum { PAGES = 3, PAGE = 4096 };
 static volatile unsigned char *map(const char *path)
 {
     FILE *f = fopen(path, "re");
-    void *p = f ? mmap(NULL, PAGES * PAGE, PROT_READ, MAP_SHARED, fileno(f), 0) : MAP_FAILED;
+    void *p =
+        f ? mmap(NULL, PAGES * PAGE, PROT_READ, MAP_SHARED, fileno(f), 0) : MAP_FAILED;
 
     if (p == MAP_FAILED)
         _exit(99);

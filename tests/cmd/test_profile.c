@@ -138,7 +138,8 @@ struct lane {
     int depth, spans, updates, waits, images, stages;
 };
 
-/* Each span lies within the one that is open, or begins after it; what may lie in what. */
+/* Each span lies within the one that is open, or begins after it; what may lie in
+ * what. */
 static void take_span(struct lane *l, const json_t *e)
 {
     static const char *const inside[][2] = {

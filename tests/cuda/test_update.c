@@ -1,8 +1,8 @@
 /*
  * How the CUDA backend takes the update phase: which nodes are one pass, in which order,
- * and that the 16-bit copy of the weights is written by the optimizer and by nothing else.
- * A GPU's description is enough, and no library: one kernel of this test takes everything
- * else.
+ * and that the 16-bit copy of the weights is written by the optimizer and by nothing
+ * else. A GPU's description is enough, and no library: one kernel of this test takes
+ * everything else.
  */
 #include "cuda/backend.h"
 #include "cuda/kernels.h"

@@ -1,7 +1,8 @@
 /*
- * What fuzzing has found of each reader of foreign files (tests/fuzz/corpus, scripts/fuzz.sh)
- * once more, in every build: with sanitizers, too. The program of tests/fuzz that feeds a
- * reader is linked in as fuzz_NAME (Makefile). One that fails names its input last.
+ * What fuzzing has found of each reader of foreign files (tests/fuzz/corpus,
+ * scripts/fuzz.sh) once more, in every build: with sanitizers, too. The program of
+ * tests/fuzz that feeds a reader is linked in as fuzz_NAME (Makefile). One that fails
+ * names its input last.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -381,7 +381,8 @@ static void waiting_is_measured(void **state)
     remove_temp_dir(dir);
 }
 
-/* Stages sum up to the work of the threads; what is cached is neither read nor decoded. */
+/* Stages sum up to the work of the threads; what is cached is neither read nor
+ * decoded. */
 static void stages_are_measured(void **state)
 {
     char *dir = make_images();

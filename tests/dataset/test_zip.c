@@ -1,5 +1,5 @@
-/* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): mistakes in
- * a map, archives without one, damage. test_containers.c checks what is read. */
+/* Zip files and their maps (tests/golden/containers/zip, by Python's zipfile): mistakes
+ * in a map, archives without one, damage. test_containers.c checks what is read. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

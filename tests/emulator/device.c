@@ -1,7 +1,7 @@
 /*
  * The devices: H200s, as in cuda/description.c; EMULATOR_MEMORY sets the memory of each,
- * EMULATOR_GPUS how many there are, and CUDA_VISIBLE_DEVICES which of them a program sees.
- * Each thread has its own current one.
+ * EMULATOR_GPUS how many there are, and CUDA_VISIBLE_DEVICES which of them a program
+ * sees. Each thread has its own current one.
  */
 #include <stdio.h>
 #include <stdlib.h>

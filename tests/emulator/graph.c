@@ -17,7 +17,8 @@ struct CUgraph_st {
     int n, cap;
 };
 
-/* A graph made ready to run. It holds the operations, as the graph may be freed earlier. */
+/* A graph made ready to run. It holds the operations, as the graph may be freed
+ * earlier. */
 struct CUgraphExec_st {
     struct CUgraph_st *graph;
 };
@@ -80,7 +81,8 @@ static bool is_ready(const struct node *node, const bool *done)
     return true;
 }
 
-/* Runs every node once: of those that may run next, the first in the order that is set. */
+/* Runs every node once: of those that may run next, the first in the order that is
+ * set. */
 static void run_graph(void *arg)
 {
     struct CUgraph_st *g = *(struct CUgraph_st **)arg;

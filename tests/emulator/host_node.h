@@ -27,13 +27,14 @@ void emulator_expect_memory(const void *p, size_t size, const char *what);
 
 /*
  * For a function of a stream that waits for another thread or process: fn(arg) runs while
- * others may call the runtime. It may not call it, and nothing of the stream runs meanwhile.
+ * others may call the runtime. It may not call it, and nothing of the stream runs
+ * meanwhile.
  */
 void emulator_unlocked(void (*fn)(void *arg), void *arg);
 
 /* Whether this call has to fail on purpose: EMULATOR_FAIL=WHAT:N, the N-th call of WHAT
- * (launch, malloc, cudnn, cublaslt, nccl, capture: a node of a graph); WHAT:N-, that and all
- * later ones. */
+ * (launch, malloc, cudnn, cublaslt, nccl, capture: a node of a graph); WHAT:N-, that and
+ * all later ones. */
 int emulator_fails(const char *what);
 
 /* Device memory that a library takes for itself and keeps; EMULATOR_TAKES times that. */

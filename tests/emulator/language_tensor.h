@@ -1,6 +1,6 @@
 /*
- * CUDA for the host compiler (launch.h): what cuda/mma.h has of the tensor cores. The lane
- * that comes last does the work of all.
+ * CUDA for the host compiler (launch.h): what cuda/mma.h has of the tensor cores. The
+ * lane that comes last does the work of all.
  */
 #ifndef EMULATOR_LANGUAGE_TENSOR_H
 #define EMULATOR_LANGUAGE_TENSOR_H

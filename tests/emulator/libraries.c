@@ -1,6 +1,7 @@
 /*
- * Before main: unless the environment names cuDNN, cuBLASLt, NCCL and nvJPEG, they are the emulated
- * ones, which were built beside this program; the real ones would look for a GPU.
+ * Before main: unless the environment names cuDNN, cuBLASLt, NCCL and nvJPEG, they are
+ * the emulated ones, which were built beside this program; the real ones would look for a
+ * GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>

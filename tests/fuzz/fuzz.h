@@ -20,8 +20,8 @@ char *fuzz_train(const char *ending, const void *data, size_t size);
 
 /*
  * A file of a container: its samples are listed as classes and as label maps, and the
- * first of them read. `beside`, if it is no NULL, is the ending of a file beside it, which
- * gets the bytes up to the first zero, and the container those after it.
+ * first of them read. `beside`, if it is no NULL, is the ending of a file beside it,
+ * which gets the bytes up to the first zero, and the container those after it.
  */
 void fuzz_container(const struct container *c, const char *beside, const uint8_t *data,
                     size_t size);

@@ -20,7 +20,8 @@ static int read_part(struct image_decoder *d, const uint8_t *data, size_t size,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct image_limits limits = {.max_pixels = 1 << 18, .max_bytes = 1 << 20};
+    static const struct image_limits limits = {.max_pixels = 1 << 18,
+                                               .max_bytes = 1 << 20};
     static struct image_decoder *d;
     static struct image whole, some;
     struct image_part part;
@@ -31,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     part = (struct image_part){whole.w / 3, whole.h / 3, (whole.w + 1) / 2,
                                (whole.h + 1) / 2, 1};
-    fuzz_expect(!read_part(d, data, size, &part, &some), "a part of what is good is good");
+    fuzz_expect(!read_part(d, data, size, &part, &some),
+                "a part of what is good is good");
     for (int y = part.y; y < part.y + part.h; y++)
         fuzz_expect(!memcmp(some.pixel + (size_t)(y - some.y) * some.stride +
                                 3 * (size_t)(part.x - some.x),

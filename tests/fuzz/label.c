@@ -5,7 +5,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct image_limits limits = {.max_pixels = 1 << 18, .max_bytes = 1 << 20};
+    static const struct image_limits limits = {.max_pixels = 1 << 18,
+                                               .max_bytes = 1 << 20};
     static struct label_reader r;
     struct strbuf why = STRBUF_INIT;
     unsigned sum = 0;

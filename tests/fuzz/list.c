@@ -1,6 +1,6 @@
-/* Lists of files: lines with classes, JSON, ImageNet-22K's map, and pairs with label maps. What
- * they refuse ends the program; here the call that is under way, whose memory is lost and whose
- * files are closed. */
+/* Lists of files: lines with classes, JSON, ImageNet-22K's map, and pairs with label
+ * maps. What they refuse ends the program; here the call that is under way, whose memory
+ * is lost and whose files are closed. */
 #include "fuzz.h"
 
 #include <limits.h>

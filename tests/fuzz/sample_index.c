@@ -1,6 +1,6 @@
-/* The index of the samples of containers, and that of a folder's files. Their checksums are
- * made right, or nothing made up would get past them; inputs of an odd size are left as they
- * are. */
+/* The index of the samples of containers, and that of a folder's files. Their checksums
+ * are made right, or nothing made up would get past them; inputs of an odd size are left
+ * as they are. */
 #include "fuzz.h"
 
 #include <stdlib.h>

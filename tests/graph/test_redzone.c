@@ -1,4 +1,5 @@
-/* Redzones around the tensors of an arena: stray reads are NaN, stray writes end the run. */
+/* Redzones around the tensors of an arena: stray reads are NaN, stray writes end the
+ * run. */
 #include <math.h>
 #include <string.h>
 

@@ -411,7 +411,8 @@ static void many_components_fail(void **state)
     size_t len, at;
     char *data = file_read("tests/golden/image_decode/lossy.j2k", &len);
     uint8_t *many = xcalloc(len + 3 * (size_t)MORE, 1);
-    int n = (uint8_t)data[COUNT + 1] + MORE, siz = (uint8_t)data[SIZ_LENGTH + 1] + 3 * MORE;
+    int n = (uint8_t)data[COUNT + 1] + MORE,
+        siz = (uint8_t)data[SIZ_LENGTH + 1] + 3 * MORE;
     int w, h;
 
     (void)state;

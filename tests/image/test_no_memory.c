@@ -1,7 +1,7 @@
 /*
- * Decoding where the machine has no memory left, at any place of our code or of a library's:
- * that ends the program, or is a failure of the machine, and never a damaged file. Memory is
- * refused by defining malloc here, in front of the C library's.
+ * Decoding where the machine has no memory left, at any place of our code or of a
+ * library's: that ends the program, or is a failure of the machine, and never a damaged
+ * file. Memory is refused by defining malloc here, in front of the C library's.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -205,7 +205,8 @@ static void every_png_is_read(void **state)
 /* The header says other sides than there are pixels for; its checksum is made right. */
 static void other_sides_are_refused(void **state)
 {
-    struct made m = {.w = 9, .h = 8, .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .piece = 100};
+    struct made m = {
+        .w = 9, .h = 8, .colour = PNG_COLOR_TYPE_RGB, .bits = 8, .piece = 100};
     struct image_decoder *d = image_decoder_new(NULL);
     struct strbuf png = STRBUF_INIT, why = STRBUF_INIT;
     struct image img = {0};

@@ -1,6 +1,6 @@
 /* flip, color_jitter and erase of the program against what the loader makes of the same
- * images: an oracle that the kernels of the CPU and the reference, which share their code,
- * do not have in one another. */
+ * images: an oracle that the kernels of the CPU and the reference, which share their
+ * code, do not have in one another. */
 #include <string.h>
 
 #include "base/philox.h"

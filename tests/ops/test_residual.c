@@ -1,6 +1,7 @@
 /*
- * Residual sums that the GPU's layer norms take along (cuda/residual.h): they are taken where
- * the op table has them, and every result has the bits of kernels apart (CUDNN.FUSE False).
+ * Residual sums that the GPU's layer norms take along (cuda/residual.h): they are taken
+ * where the op table has them, and every result has the bits of kernels apart (CUDNN.FUSE
+ * False).
  */
 #include <string.h>
 

@@ -109,7 +109,8 @@ static void test_csv(void **state)
 /* A NaN cuts a line in two; where nothing is finite there is no figure. */
 static void test_chart(void **state)
 {
-    double x[] = {1, 2, 3, 4, 5}, y[] = {1, 2, (double)NAN, 4, 8}, bad[] = {NAN, INFINITY};
+    double x[] = {1, 2, 3, 4, 5}, y[] = {1, 2, (double)NAN, 4, 8},
+           bad[] = {NAN, INFINITY};
     struct curve c = {.name = "a<b", .x = x, .y = y, .n = 5};
     struct curve none = {.name = "none", .x = x, .y = bad, .n = 2};
     struct strbuf s = STRBUF_INIT;
@@ -155,8 +156,8 @@ static void test_thin(void **state)
     free(y);
 }
 
-/* Elements are closed in the order in which they were opened, and none of the text lies in
- * the body alone, without a paragraph or what else may hold it. */
+/* Elements are closed in the order in which they were opened, and none of the text lies
+ * in the body alone, without a paragraph or what else may hold it. */
 static void check_elements(const char *page)
 {
     char open[32][16];
@@ -231,8 +232,8 @@ static void test_run(void **state)
     strbuf_release(&why);
 }
 
-/* The cells of 64 classes are drawn, with a name at each; 65 are an image with the names of
- * the pairs. */
+/* The cells of 64 classes are drawn, with a name at each; 65 are an image with the names
+ * of the pairs. */
 static void test_classes(void **state)
 {
     (void)state;

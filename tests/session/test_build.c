@@ -279,8 +279,8 @@ static void test_groups(void **state)
                (const char *[]){
                    "TRAIN.OPTIMIZER.NAME", "adamw", "TRAIN.WEIGHT_DECAY", "0.03",
                    "TRAIN.LAYER_DECAY", "0.5", "TRAIN.OPTIMIZER.GROUPS",
-                   "[{match: 'fc.*', name: sgd, lr_scale: 10, weight_decay: 0.2}, {match: "
-                   "'*.bias', weight_decay: 0.1}, {match: 'bn1.*', lr_scale: 4}]",
+                   "[{match: 'fc.*', name: sgd, lr_scale: 10, weight_decay: 0.2}, "
+                   "{match: '*.bias', weight_decay: 0.1}, {match: 'bn1.*', lr_scale: 4}]",
                    NULL});
     assert_int_equal(t.plan.groups.nuse, 2);
     s = segment_of(&t, "fc.bias", &by);
@@ -380,8 +380,8 @@ static void test_num_losses(void **state)
                    (const char *[]){"AMP_ENABLE", "True", "AMP.DTYPE", cases[i].dtype,
                                     "AMP.LOSS_SCALE", cases[i].scale, "AMP.NUM_LOSSES",
                                     cases[i].n, "LOSSES",
-                                    "[{type: cross_entropy}, {type: cross_entropy, stage: "
-                                    "1}]",
+                                    "[{type: cross_entropy}, {type: cross_entropy, "
+                                    "stage: 1}]",
                                     NULL});
         for (int k = 0; k < t.build.graph->nnode; k++) {
             seeds += t.build.graph->node[k]->op == &op_loss_scale;

@@ -146,7 +146,8 @@ static void trial_init(struct trial *t)
     inflight_init(&s->inflight, &t->late, s->device,
                   inflight_slot_size(sizeof(t->pixels), sizeof(t->labels), 0, 0));
     make_batch(t->pixels, t->labels, BATCH, 0);
-    t->batch = (struct lent_batch){t->pixels, t->labels, take_back, t, NULL, NULL, NULL, NULL};
+    t->batch =
+        (struct lent_batch){t->pixels, t->labels, take_back, t, NULL, NULL, NULL, NULL};
     lent = 2;
 }
 

@@ -285,7 +285,8 @@ static void test_golden(void **state)
     (void)state;
     assert_int_equal(json_array_size(list), 5);
     for (int i = 0; device_at(i); i++)
-        for (size_t k = 0; k < json_array_size(list) && backend_wanted(device_at(i)); k++) {
+        for (size_t k = 0; k < json_array_size(list) && backend_wanted(device_at(i));
+             k++) {
             struct net n = {.backend = device_at(i), .want = json_array_get(list, k)};
 
             n.dev = n.backend->open(&(const struct device_options){0});

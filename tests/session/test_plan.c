@@ -327,8 +327,8 @@ static void test_progress(void **state)
         const char *want;
     } narrow[] = {
         {91,
-         "Train 0/2:  52%|##   | 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr 4.22e-02, "
-         "data 0 %]"},
+         "Train 0/2:  52%|##   | 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr "
+         "4.22e-02, data 0 %]"},
         {89, "Train 0/2:  52% 259/500 [00:05<00:05, 660 img/s, loss 0.638, lr 4.22e-02, "
              "data 0 %]"},
         {80, "Train 0/2:  52% 259/500 [00:05<00:05, loss 0.638, lr 4.22e-02, data 0 %]"},

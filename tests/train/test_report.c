@@ -40,8 +40,9 @@ static void fill(struct report *r, struct dataset *d)
 }
 
 /*
- * Bins of width 1/15: 0.5 lies in the 8th (7/15 < 0.5), 0.78 in the 12th, 0.9 in the 14th,
- * 0.98 in the 15th. |1 - 0.5| + |0 - 0.78| + |2 - 1.8| + |0 - 0.98| = 2.46, of 5 images.
+ * Bins of width 1/15: 0.5 lies in the 8th (7/15 < 0.5), 0.78 in the 12th, 0.9 in the
+ * 14th, 0.98 in the 15th. |1 - 0.5| + |0 - 0.78| + |2 - 1.8| + |0 - 0.98| = 2.46, of 5
+ * images.
  */
 static void test_calibration(void **state)
 {

@@ -1,9 +1,9 @@
 /*
  * Our own convolutions in fp32 as GEMMs: 1 x 1, and any kernel with a stride, without
  * groups. A row of the im2col matrix is what a result reads: the channels of one pixel
- * after another. Of 1 x 1 it is the image as it lies; otherwise rows are copied, a block at
- * a time (Chetlur et al. 2014, section 3). The data gradient of a stride is a GEMM for each
- * phase of dx.
+ * after another. Of 1 x 1 it is the image as it lies; otherwise rows are copied, a block
+ * at a time (Chetlur et al. 2014, section 3). The data gradient of a stride is a GEMM for
+ * each phase of dx.
  *
  * In bf16 they make the weight gradient alone, with AVX512-BF16: rows of both matrices
  * are pairs of results, which vdpbf16ps adds to sums in fp32. In it subnormals count as

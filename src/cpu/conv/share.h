@@ -15,7 +15,8 @@ struct conv_share {
     int side;       /* threads side by side in the columns */
 };
 
-/* Shares `bytes`; rectangles are multiples of 16 rows and 32 columns, but for the last. */
+/* Shares `bytes`; rectangles are multiples of 16 rows and 32 columns, but for the
+ * last. */
 struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads);
 
 struct conv_part {

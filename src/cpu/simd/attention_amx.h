@@ -1,9 +1,9 @@
 /*
  * Attention within a window on AMX's tiles, in bf16: `forward` and `grad` of
  * attention_loops.h for processors where amx_usable() (cpu/amx.h) and vectors have 16
- * lanes. Softmax, norms and sums are fp32 as there, and scores are those of q and k as they
- * lie. The weights, the gradient of the scores, and where these are multiplied SwinV2's
- * directions are rounded to bf16.
+ * lanes. Softmax, norms and sums are fp32 as there, and scores are those of q and k as
+ * they lie. The weights, the gradient of the scores, and where these are multiplied
+ * SwinV2's directions are rounded to bf16.
  */
 #ifndef CPU_SIMD_ATTENTION_AMX_H
 #define CPU_SIMD_ATTENTION_AMX_H

@@ -1,6 +1,6 @@
 /*
- * What the loops of our own convolutions are told (cpu/simd/loops.h): GEMMs (gemm.inc) and
- * Winograd's transforms (winograd.inc).
+ * What the loops of our own convolutions are told (cpu/simd/loops.h): GEMMs (gemm.inc)
+ * and Winograd's transforms (winograd.inc).
  */
 #ifndef CPU_SIMD_GEMM_ARGS_H
 #define CPU_SIMD_GEMM_ARGS_H
@@ -40,8 +40,8 @@ struct gemm_rows {
 /*
  * y[i][j] (+)= sum over d of a[d][i] b[d][j]. Both sides are in panels: a of 8 rows,
  * [rows / 8][depth][8], b of 16 columns, [cols / 16][depth][16], `a_panel` and `b_panel`
- * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each float holds two
- * bf16, of d and d + 1, whose products are both added.
+ * floats apart. Rows are a multiple of 8, columns of 16. With `pairs` each float holds
+ * two bf16, of d and d + 1, whose products are both added.
  */
 enum { GEMM_LEFT = 8, GEMM_RIGHT = 16 };
 struct gemm_sums {
@@ -55,8 +55,8 @@ struct gemm_sums {
 
 /*
  * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of
- * F(2, 3), which is that of one of its lines. from[] and to[] are the values of a tile, row
- * by row, for n tiles and channels at once; n is a multiple of 16.
+ * F(2, 3), which is that of one of its lines. from[] and to[] are the values of a tile,
+ * row by row, for n tiles and channels at once; n is a multiple of 16.
  */
 enum winograd {
     WINOGRAD_X,  /* 4 x 4 pixels to 16:         B^T x B, 16 a panel */

@@ -1,6 +1,6 @@
 /*
- * The ranks of one communicator, threads of this process or processes of this machine, and
- * the memory that they share. As on GPUs all have to make the same calls in the same
+ * The ranks of one communicator, threads of this process or processes of this machine,
+ * and the memory that they share. As on GPUs all have to make the same calls in the same
  * order; a call that differs ends the program with both.
  *
  *   team = team_make(world, path)     by one of them; path NULL: for threads alone

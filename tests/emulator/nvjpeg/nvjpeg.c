@@ -1,8 +1,8 @@
 /*
  * The emulated nvJPEG: libjpeg's pixels by its fast transform and with the chroma of each
- * block repeated, so that they differ a little from the host's, as NVIDIA's do. The emulated
- * device's memory is the host's, but it is closed to the host: the work is queued on the
- * stream, as the library does it.
+ * block repeated, so that they differ a little from the host's, as NVIDIA's do. The
+ * emulated device's memory is the host's, but it is closed to the host: the work is
+ * queued on the stream, as the library does it.
  */
 #include <cuda_runtime_api.h>
 #include <setjmp.h>
