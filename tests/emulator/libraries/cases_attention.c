@@ -38,7 +38,7 @@ static void *scores(struct making *m, cudnnDataType_t type)
     return packed(m, type, API_VIRTUAL, T, T);
 }
 
-static void *turned(struct making *m)
+static void *transposed_scores(struct making *m)
 {
     int64_t dims[] = {B, H, T, T}, strides[] = {H * T * T, T * T, 1, T};
 
@@ -214,12 +214,12 @@ static int gradient(struct making *m, bool in_order, bool masked)
         s = mask(m, s, queries, keys);
     s = point(m, CUDNN_POINTWISE_SUB, s, sums(m, API_REAL), scores(m, F32));
     p = point(m, CUDNN_POINTWISE_EXP, s, NULL, scores(m, F32));
-    (void)dot(m, view(m, p, turned(m)), dy, part(m, false), keys, NULL, queries);
+    (void)dot(m, view(m, p, transposed_scores(m)), dy, part(m, false), keys, NULL, queries);
     ds = dot(m, dy, part(m, true), scores(m, F32), queries, keys, NULL);
     ds = point(m, CUDNN_POINTWISE_SUB, ds, d, scores(m, F32));
     ds = point(m, CUDNN_POINTWISE_MUL, ds, p, scores(m, F32));
     ds = point(m, CUDNN_POINTWISE_MUL, ds, scale, scores(m, F32));
-    (void)dot(m, view(m, ds, turned(m)), q, part(m, false), keys, NULL, queries);
+    (void)dot(m, view(m, ds, transposed_scores(m)), q, part(m, false), keys, NULL, queries);
     k = view(m, k, rows(m, 3, false, F32, API_VIRTUAL));
     if (in_order) {
         (void)dot(m, ds, k, part(m, false), queries, NULL, keys);
