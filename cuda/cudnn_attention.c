@@ -96,9 +96,8 @@ static int number(const struct making *m, float value)
 static int lengths(const struct making *m)
 {
     return add_part(m, CUDNN_ATTENTION_LENGTHS,
-                    (struct cudnn_tensor){.dtype = DTYPE_I32,
-                                          .filled = true,
-                                          .value = (float)m->a->tokens},
+                    (struct cudnn_tensor){
+                        .dtype = DTYPE_I32, .filled = true, .value = (float)m->a->tokens},
                     (int64_t[]){m->a->images, 1, 1, 1}, (int64_t[]){1, 1, 1, 1});
 }
 
@@ -182,19 +181,19 @@ static int untransposed(const struct making *m, int k)
 {
     const struct cudnn_tensor t = m->g->tensor[k];
 
-    return apply(m, CUDNN_RESHAPE, k, -1,
-                 add(m, (struct cudnn_tensor){.dtype = DTYPE_F32},
-                     (int64_t[]){t.dim[B], t.dim[H], t.dim[COLUMN], t.dim[ROW]},
-                     (int64_t[]){t.stride[B], t.stride[H], t.stride[COLUMN],
-                                 t.stride[ROW]}));
+    return apply(
+        m, CUDNN_RESHAPE, k, -1,
+        add(m, (struct cudnn_tensor){.dtype = DTYPE_F32},
+            (int64_t[]){t.dim[B], t.dim[H], t.dim[COLUMN], t.dim[ROW]},
+            (int64_t[]){t.stride[B], t.stride[H], t.stride[COLUMN], t.stride[ROW]}));
 }
 
 /* sum over features of y dy */
 static int delta(const struct making *m, int dy)
 {
     int y = features(m, CUDNN_ATTENTION_Y, false);
-    int d = packed(m, (struct cudnn_tensor){.dtype = DTYPE_F32}, m->a->tokens,
-                   m->a->head);
+    int d =
+        packed(m, (struct cudnn_tensor){.dtype = DTYPE_F32}, m->a->tokens, m->a->head);
 
     d = apply(m, CUDNN_MUL, dy, y, d);
     d = apply(m, CUDNN_SUM, d, -1, per_token(m));
@@ -211,8 +210,8 @@ static void write_dq(const struct making *m, int ds, int k, int queries, int key
                        keys);
         return;
     }
-    sum = packed(m, (struct cudnn_tensor){.dtype = DTYPE_F32, .real = true},
-                 m->a->tokens, m->a->head);
+    sum = packed(m, (struct cudnn_tensor){.dtype = DTYPE_F32, .real = true}, m->a->tokens,
+                 m->a->head);
     m->part[sum] = CUDNN_ATTENTION_DQ_SUM;
     (void)multiply(m, ds, k, sum, queries, -1, keys);
     (void)apply(m, CUDNN_IDENTITY, sum, -1, features(m, CUDNN_ATTENTION_DQ, false));

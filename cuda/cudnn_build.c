@@ -218,8 +218,8 @@ static cudnnBackendDescriptor_t build_reduction(struct cudnn_pool *p,
         o->kind == CUDNN_MAX ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
 
     (void)g;
-    cudnn_set(p, how, CUDNN_ATTR_REDUCTION_OPERATOR,
-              CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &which);
+    cudnn_set(p, how, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE,
+              1, &which);
     set_type(p, how, CUDNN_ATTR_REDUCTION_COMP_TYPE, DTYPE_F32);
     (void)cudnn_finalize(p, how, "reduction");
     cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
@@ -275,9 +275,9 @@ static cudnnBackendDescriptor_t (*const builder[])(struct cudnn_pool *,
                                                    const struct cudnn_graph *,
                                                    const struct cudnn_op *,
                                                    const cudnnBackendDescriptor_t *) = {
-    [CUDNN_CONV] = build_conv,       [CUDNN_DATA_GRAD] = build_conv,
+    [CUDNN_CONV] = build_conv,        [CUDNN_DATA_GRAD] = build_conv,
     [CUDNN_WEIGHT_GRAD] = build_conv, [CUDNN_MAX] = build_reduction,
-    [CUDNN_SUM] = build_reduction,   [CUDNN_MATMUL] = build_matmul,
+    [CUDNN_SUM] = build_reduction,    [CUDNN_MATMUL] = build_matmul,
     [CUDNN_RESHAPE] = build_reshape,
 };
 

@@ -100,8 +100,8 @@ static struct cudnn_op *new_op(struct cudnn_graph *g)
     return &g->op[g->nop++];
 }
 
-struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
-                                int out)
+struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
+                                int b, int out)
 {
     struct cudnn_op *o = new_op(g);
 
@@ -215,7 +215,8 @@ void cudnn_graph_text(const struct cudnn_graph *g, struct strbuf *s)
         strbuf_addstr(s, " /");
         add_numbers(s, t->stride, 4);
         if (t->by_value || t->filled)
-            strbuf_addf(s, " %s %.9g", t->filled ? "filled with" : "by value", (double)t->value);
+            strbuf_addf(s, " %s %.9g", t->filled ? "filled with" : "by value",
+                        (double)t->value);
         strbuf_addch(s, '\n');
     }
     for (int i = 0; i < g->nop; i++) {

@@ -67,7 +67,7 @@ struct cudnn_op {
     enum cudnn_op_kind kind;
     int in[2], out; /* tensors; -1: none */
     struct cudnn_geometry conv;
-    float limit; /* CUDNN_RELU: largest result; 0: none */
+    float limit;       /* CUDNN_RELU: largest result; 0: none */
     int axis, more[3]; /* of attention's kinds that say so above */
 };
 
@@ -90,8 +90,8 @@ size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i); /* of tensor i, wi
 
 /* Any tensor and any operation; gives its index, or the operation to be filled in. */
 int cudnn_graph_add(struct cudnn_graph *g, const struct cudnn_tensor *t);
-struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a, int b,
-                                int out);
+struct cudnn_op *cudnn_graph_op(struct cudnn_graph *g, enum cudnn_op_kind kind, int a,
+                                int b, int out);
 
 void cudnn_graph_conv(struct cudnn_graph *g, enum cudnn_op_kind kind,
                       const struct cudnn_geometry *geometry, int a, int b, int out);

@@ -99,7 +99,8 @@ static void scores(struct match *m, int t)
 {
     const struct op *scale = pointwise(m, t, MODE(MUL), "scores that are not scaled");
     const struct op *dot =
-        scale ? made_by(m, scale->slot[PW_X], KIND(MATMUL), -1, "scores of no GEMM") : NULL;
+        scale ? made_by(m, scale->slot[PW_X], KIND(MATMUL), -1, "scores of no GEMM")
+              : NULL;
 
     if (!dot)
         return;
@@ -185,12 +186,14 @@ static void match_forward(struct match *m)
     const struct op *out = NULL, *div, *exp, *sub, *max, *sum;
 
     for (int i = 0; i < m->g->nop; i++)
-        if (m->g->op[i].kind == KIND(MATMUL) && m->g->tensor[m->g->op[i].slot[MM_C]].real) {
+        if (m->g->op[i].kind == KIND(MATMUL) &&
+            m->g->tensor[m->g->op[i].slot[MM_C]].real) {
             out = &m->g->op[i];
             m->used[i] = true;
         }
     div = out ? pointwise(m, out->slot[MM_A], MODE(DIV), "weights of no division") : NULL;
-    exp = div ? pointwise(m, div->slot[PW_X], MODE(EXP), "weights of no exponential") : NULL;
+    exp = div ? pointwise(m, div->slot[PW_X], MODE(EXP), "weights of no exponential")
+              : NULL;
     sum = div ? made_by(m, div->slot[PW_B], KIND(REDUCTION), CUDNN_REDUCE_TENSOR_ADD,
                         "no sum of weights")
               : NULL;
@@ -216,12 +219,14 @@ static void match_inside(struct match *m, int t, int scored, int axis, int lengt
 {
     const struct op *less = pointwise(m, t, MODE(CMP_LT), "a mask of no comparison");
     const struct op *index =
-        less ? pointwise(m, less->slot[PW_X], MODE(GEN_INDEX), "a mask of no index") : NULL;
+        less ? pointwise(m, less->slot[PW_X], MODE(GEN_INDEX), "a mask of no index")
+             : NULL;
 
     if (index && (index->axis != axis || index->slot[PW_X] != scored ||
                   less->slot[PW_B] != length || length < 0))
         (void)fail(m, "a mask along another axis, or of other lengths");
-    if (less && (m->g->tensor[t].type != CUDNN_DATA_BOOLEAN || less->sums != CUDNN_DATA_BOOLEAN))
+    if (less &&
+        (m->g->tensor[t].type != CUDNN_DATA_BOOLEAN || less->sums != CUDNN_DATA_BOOLEAN))
         (void)fail(m, "a mask that is not boolean");
 }
 
@@ -250,8 +255,9 @@ static void match_weights(struct match *m, int p)
     if (chosen >= 0) {
         const struct op *and = pointwise(m, both, MODE(LOGICAL_AND), "half a mask");
 
-        if (and && (m->g->tensor[both].type != CUDNN_DATA_BOOLEAN ||
-                    and->sums != CUDNN_DATA_BOOLEAN))
+        if (and&&(
+                m->g->tensor[both].type != CUDNN_DATA_BOOLEAN || and->sums !=
+                                                                     CUDNN_DATA_BOOLEAN))
             (void)fail(m, "a mask that is not boolean");
         if (and)
             match_inside(m, and->slot[PW_X], chosen, 2, m->queries);
@@ -333,7 +339,8 @@ static void match_gradient(struct match *m)
     int view = -1, at, p, ds, sum;
 
     for (int i = 0; i < m->g->nop; i++) /* k, the only one in memory that is transposed */
-        if (m->g->op[i].kind == KIND(RESHAPE) && m->g->tensor[m->g->op[i].slot[RED_X]].real)
+        if (m->g->op[i].kind == KIND(RESHAPE) &&
+            m->g->tensor[m->g->op[i].slot[RED_X]].real)
             view = i;
     at = view < 0 ? -1 : read_by(m, m->g->op[view].slot[RED_Y], KIND(MATMUL), MM_B);
     if (at < 0) {

@@ -224,8 +224,8 @@ static int gradient(struct making *m, bool in_order, bool masked)
     if (in_order) {
         (void)dot(m, ds, k, part(m, false), queries, NULL, keys);
     } else {
-        void *sum = dot(m, ds, k, packed(m, F32, API_REAL, T, m->features), queries, NULL,
-                        keys);
+        void *sum =
+            dot(m, ds, k, packed(m, F32, API_REAL, T, m->features), queries, NULL, keys);
 
         (void)point(m, CUDNN_POINTWISE_IDENTITY, sum, NULL, part(m, false));
     }
