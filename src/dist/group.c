@@ -17,6 +17,7 @@
 #include "dist/mpi_calls.h"
 #include "dist/nccl.h"
 #include "dist/roll_call.h"
+#include "dist/roll_net.h"
 
 static struct {
     const struct mpi_library *lib; /* NULL: alone */
@@ -74,7 +75,9 @@ static bool missing_threads(struct strbuf *who)
 static void end_waiting(void)
 {
     struct strbuf who = STRBUF_INIT;
-    bool known = crew ? missing_threads(&who) : roll_call_missing(&who);
+    bool known = crew        ? missing_threads(&who)
+                 : group.lib ? roll_call_missing(&who)
+                             : roll_net_missing(&who);
 
     error_rank(dist_rank(), NULL);
     die("waited %g seconds for the other processes (DIST.TIMEOUT), on host %s in update "
@@ -101,7 +104,11 @@ static void *watch(void *arg)
             double since = atomic_load(&waits_since[i]);
             double seconds = now - (since > woke ? since : woke);
 
-            if (since > 0 && i == 0 && seconds * 1000 > ANSWERS_AFTER)
+            bool waited = since > 0 && seconds * 1000 > ANSWERS_AFTER;
+
+            if (i == 0)
+                roll_net_tick(waited);
+            if (i == 0 && waited)
                 roll_call_hear(atomic_load(&waits), seconds > timeout / 2);
             if (since > 0 && seconds > timeout)
                 end_waiting();

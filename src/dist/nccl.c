@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "dist/member.h"
+#include "dist/roll_net.h"
 
 static const struct backend_link *engine;
 static int device;
@@ -33,6 +34,7 @@ static void tell(void *x, int64_t n)
 
 static void close_link(void)
 {
+    roll_net_close();
     engine->close(opened);
     opened = NULL;
     member_set(NULL, false);
@@ -76,6 +78,7 @@ bool dist_nccl_open(int world, int rank)
     if (!engine)
         return false;
     find_address(address, sizeof(address));
+    roll_net_open(world, rank, address);
     member_waits(0, true);
     opened = engine->open(device, world, rank, address);
     member_waits(0, false);

@@ -196,6 +196,47 @@ kill -CONT "$child" 2>/dev/null
 wait $pid
 grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { tail -3 log; fail "hanging: no word"; }
 
+# Without MPI, too, whoever is missing is named by those that wait: a rank that never comes, the
+# first or another, and one that hangs.
+alone() { # RANK [FLAG...]: one of three that NCCL ties together
+  RANK=$1 WORLD_SIZE=3 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$meet EMULATOR_GPUS=3 \
+    EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >"log.$1" 2>&1 &
+  pids[$1]=$!
+}
+named() { # WHAT RANKS WHO: each of these ranks says so, and nobody names another
+  local r
+  for r in $2; do
+    for ((i = 0; i < 300; i++)); do kill -0 "${pids[r]}" 2>/dev/null || break; sleep 0.1; done
+    kill -0 "${pids[r]}" 2>/dev/null && { kill "${pids[r]}"; fail "$1: rank $r waits for ever"; }
+    wait "${pids[r]}" && fail "$1: rank $r ends well"
+  done
+  cat log.[$(echo "$2" | tr -d ' ')] >log
+  grep -q "(DIST.TIMEOUT), .*: $3 hangs, or its machine is gone" log || { tail -3 log; fail "$1: not named"; }
+  grep "DIST.TIMEOUT" log | grep -v ": $3 hangs" && fail "$1: another one is named"
+}
+meet=$((port + 20))
+rm -rf hang
+run hang cuda --dist-timeout 3
+steps 400
+for rank in 0 2; do alone $rank; done
+named "rank 1 never came" "0 2" "rank 1"
+meet=$((port + 21))
+for rank in 1 2; do alone $rank; done
+named "rank 0 never came" "1 2" "rank 0"
+run hang cuda --dist-timeout 10
+steps 400
+for hung in 0 2; do
+  meet=$((port + 22 + hung))
+  rm -rf hang
+  for rank in 0 1 2; do alone $rank; done
+  while ! grep -q '"step":3,' hang/*/*/metrics.jsonl 2>/dev/null && kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.05; done
+  child=$(pgrep -P "${pids[hung]}")
+  kill -STOP "$child" || fail "rank $hung ended: $(tail -1 log.$hung)"
+  named "rank $hung hangs" "$(echo 0 1 2 | tr -d "$hung")" "rank $hung on host $(hostname)"
+  kill -KILL "$child"
+  wait "${pids[hung]}" 2>/dev/null
+done
+
 # NCCL takes memory, too: what fits one GPU alone may not fit it with another.
 run alone cuda:0
 EMULATOR_MEMORY=1G "$trainc" "${args[@]}" >log 2>&1 || { tail -2 log; fail "one GPU of 1 GiB"; }

@@ -1,0 +1,251 @@
+#include "dist/roll_net.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "dist/roll_call.h"
+
+/* Bytes of a host's name; how many missing ones are named. */
+enum { HOST = 64, NAMED = 4, MAGIC = 0x74726331 };
+static const double lately = 2; /* seconds: who waits has been heard since */
+
+struct absent {
+    int32_t rank;
+    char host[HOST]; /* "": never heard of */
+};
+
+/* To rank 0: `rank` is there, and whether it waits. From it: who does not wait. Processes
+ * of one run have one byte order. */
+struct datagram {
+    int32_t magic, world, rank, waits;
+    char host[HOST];
+    int32_t missing; /* how many; the first of them follow */
+    struct absent absent[NAMED];
+};
+
+struct peer {
+    double waited; /* clock_now() when it last said that it waits; 0: never */
+    char host[HOST];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    int fd; /* -1: not open */
+    int world, rank;
+    bool waits;        /* as of the last tick */
+    struct peer *peer; /* rank 0: [world] */
+    double answered;   /* others: when rank 0 last answered; 0: never */
+    bool refused;      /* nobody listens there */
+    struct datagram answer;
+} net = {.fd = -1};
+
+/* A socket at that address, or to it; -1: there is none. */
+static int socket_at(const struct addrinfo *a, bool own)
+{
+    int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int rc, no = 0;
+
+    if (fd < 0)
+        return -1;
+    if (own && a->ai_family == AF_INET6) /* the same socket is for IPv4 */
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+    if (own)
+        rc = bind(fd, a->ai_addr, a->ai_addrlen);
+    else
+        rc = connect(fd, a->ai_addr, a->ai_addrlen);
+    if (!rc)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* To "host:port"; `own`: at that port of this machine. -1: there is none. */
+static int open_socket(const char *address, bool own)
+{
+    static const int families[] = {AF_INET6, AF_INET};
+    const char *colon = strrchr(address, ':');
+    char *host = xasprintf("%.*s", (int)(colon - address), address);
+    int fd = -1;
+
+    for (int i = 0; i < (own ? 2 : 1) && fd < 0; i++) {
+        struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
+                                 .ai_family = own ? families[i] : AF_UNSPEC,
+                                 .ai_flags = own ? AI_PASSIVE : 0},
+                        *all = NULL;
+
+        if (getaddrinfo(own ? NULL : host, colon + 1, &hints, &all))
+            continue;
+        for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
+            fd = socket_at(a, own);
+        freeaddrinfo(all);
+    }
+    free(host);
+    return fd;
+}
+
+void roll_net_open(int world, int rank, const char *address)
+{
+    (void)pthread_mutex_lock(&lock);
+    net.world = world;
+    net.rank = rank;
+    net.peer = xcalloc((size_t)world, sizeof(*net.peer));
+    (void)snprintf(net.peer[rank].host, HOST, "%s", roll_call_host());
+    net.fd = open_socket(address, rank == 0);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void roll_net_close(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (net.fd >= 0)
+        (void)close(net.fd);
+    net.fd = -1;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void copy_host(char to[HOST], const char from[HOST])
+{
+    int i = 0;
+
+    for (; i < HOST - 1 && isgraph((unsigned char)from[i]); i++)
+        to[i] = from[i];
+    to[i] = '\0';
+}
+
+/* Of rank 0: who does not wait now, itself included. None, if nobody was ever heard: then
+ * it is not known whether anybody could be. */
+static void call_roll(struct datagram *d)
+{
+    double now = clock_now();
+    bool heard = false;
+
+    d->missing = 0;
+    for (int r = 0; r < net.world; r++) {
+        const struct peer *p = &net.peer[r];
+
+        heard |= p->waited > 0;
+        if (r ? now - p->waited < lately : net.waits)
+            continue;
+        if (d->missing < NAMED) {
+            d->absent[d->missing].rank = r;
+            copy_host(d->absent[d->missing].host, p->host);
+        }
+        d->missing++;
+    }
+    d->missing = heard ? d->missing : 0;
+}
+
+static bool is_ours(const struct datagram *d, ssize_t size)
+{
+    return size == (ssize_t)sizeof(*d) && d->magic == MAGIC && d->world == net.world;
+}
+
+/* Rank 0: hears the others and answers each. */
+static void serve(void)
+{
+    struct datagram d = {0};
+    struct sockaddr_storage at;
+    struct sockaddr *from = (struct sockaddr *)&at;
+    socklen_t len = sizeof(at);
+    ssize_t size;
+
+    while ((size = recvfrom(net.fd, &d, sizeof(d), 0, from, &len)) >= 0) {
+        if (is_ours(&d, size) && d.rank > 0 && d.rank < net.world) {
+            copy_host(net.peer[d.rank].host, d.host);
+            net.peer[d.rank].waited = d.waits ? clock_now() : net.peer[d.rank].waited;
+            call_roll(&d);
+            d.rank = 0;
+            copy_host(d.host, net.peer[0].host);
+            (void)sendto(net.fd, &d, sizeof(d), 0, from, len);
+        }
+        len = sizeof(at);
+    }
+}
+
+/* The others: until rank 0 has answered once, whether they wait or not. Errors are
+ * ignored: that it does not answer is what counts. */
+static void report(bool waits)
+{
+    struct datagram d = {.magic = MAGIC,
+                         .world = net.world,
+                         .rank = net.rank,
+                         .waits = waits};
+    ssize_t size;
+
+    if (waits || !(net.answered > 0)) {
+        copy_host(d.host, net.peer[net.rank].host);
+        (void)!send(net.fd, &d, sizeof(d), 0);
+    }
+    while ((size = recv(net.fd, &d, sizeof(d), 0)) >= 0 || errno == ECONNREFUSED)
+        if (size < 0) {
+            net.refused = true;
+        } else if (is_ours(&d, size) && d.rank == 0) {
+            net.answer = d;
+            net.answered = clock_now();
+            net.refused = false;
+            copy_host(net.peer[0].host, d.host);
+        }
+}
+
+void roll_net_tick(bool waits)
+{
+    (void)pthread_mutex_lock(&lock);
+    net.waits = waits;
+    if (net.fd >= 0 && net.rank == 0)
+        serve();
+    else if (net.fd >= 0)
+        report(waits);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Of those that are not rank 0, which is missing itself if it has answered, and does not
+ * now, or if its machine says that nobody listens. */
+static struct datagram last_answer(void)
+{
+    struct datagram d = {0};
+
+    if (clock_now() - net.answered < lately && !net.refused)
+        return net.answer;
+    if (net.answered > 0 || net.refused) {
+        d.missing = 1;
+        copy_host(d.absent[0].host, net.peer[0].host);
+    }
+    return d;
+}
+
+bool roll_net_missing(struct strbuf *who)
+{
+    struct datagram d = {0};
+
+    (void)pthread_mutex_lock(&lock);
+    if (net.fd >= 0 && net.rank == 0)
+        call_roll(&d);
+    else if (net.fd >= 0)
+        d = last_answer();
+    if (!d.missing && net.world == 2) { /* who else */
+        d.missing = 1;
+        d.absent[0].rank = 1 - net.rank;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    for (int i = 0; i < d.missing && i < NAMED; i++) {
+        char host[HOST];
+
+        copy_host(host, d.absent[i].host);
+        strbuf_addf(who, "%srank %d%s%s", i ? ", " : "", d.absent[i].rank,
+                    *host ? " on host " : "", host);
+    }
+    if (d.missing > NAMED)
+        strbuf_addf(who, " and %d more", d.missing - NAMED);
+    return d.missing > 0;
+}
