@@ -178,6 +178,18 @@ static void pack_one(struct pack_run *r, const struct dataset *d, const char *sp
     strbuf_release(&text);
 }
 
+/* `why`: what the split lacks; and what the folder looks like, if that is another storage. */
+static void die_of_source(const struct pack_run *r, const struct storage *row,
+                          const char *split, const char *why)
+{
+    struct dataset_source s = source_of(r, split);
+    struct strbuf guess = STRBUF_INIT;
+
+    if (!row->probe(&s))
+        storage_add_guess(row, &s, &guess);
+    die("%s%s%s", why, guess.len ? ": " : "", guess.buf ? guess.buf : "");
+}
+
 /* Packs both splits, as far as they exist. If neither does, or one cannot be opened, nothing
  * is written. */
 static void pack_splits(struct pack_run *r, const struct storage *row)
@@ -195,7 +207,7 @@ static void pack_splits(struct pack_run *r, const struct storage *row)
             d[i] = row->open(&s);
     }
     if (!d[0] && !d[1])
-        die("%s", why[0].buf);
+        die_of_source(r, row, split[0], why[0].buf);
     if (d[0] && d[1] && !r->label_maps)
         check_classes(d[0], d[1]);
     check_manifest(r);

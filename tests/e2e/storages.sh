@@ -152,6 +152,8 @@ diff -r late c_hdf5 >diff || fail "HDF5 differs from one of the same: $(head -3 
 # A pack that fails writes nothing, and one with other options does not go on.
 "$trainc" pack --dataset folder --data-path nowhere --to tar --out typo >log 2>&1 && fail "no folder passed"
 grep -q "there is no folder 'nowhere'" log && [ ! -e typo ] || { cat log; fail "no folder"; }
+"$trainc" pack --dataset tar --data-path shapes --to tar --out typo >log 2>&1 && fail "folders passed as a tar"
+grep -q "'shapes' has neither train.tar .*: .*folder" log && [ ! -e typo ] || { cat log; fail "another storage"; }
 echo text >nowhere.rec
 "$trainc" pack --dataset recordio --data-path . --train-split nowhere.rec --to tar --out typo >log 2>&1 && fail "a text passed"
 grep -q "it is no RecordIO file" log && [ ! -e typo ] || { cat log; fail "a file of another kind"; }
