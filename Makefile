@@ -187,4 +187,4 @@ help: ## list the targets
 
 .SECONDARY: # keep test objects
 .PHONY: all unit test test-long check-gpu demo headers tidy sizes format install deb clean help FORCE
--include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d)
+-include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(wildcard $B/tests/fuzz/*.d)
