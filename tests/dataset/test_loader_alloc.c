@@ -13,7 +13,7 @@
 #include "tests/pack/pack_dir.h"
 #include "tests/test.h"
 
-static int allocations;
+static _Atomic int allocations; /* of all threads */
 
 void *xmalloc(size_t size)
 {
