@@ -30,6 +30,7 @@ struct result {
     double images_per_second;
     double train_seconds, data_wait_seconds; /* in training, and what of it waited */
     struct stage_times data_stages;          /* work of the loader of training */
+    int64_t damaged_train, damaged_val;      /* samples left out; -1: not known */
     double device_open_seconds; /* until the device could be asked for plans */
     double first_step_seconds;  /* from the start until the first batch was handed over */
     int64_t peak_memory_bytes;  /* 0 or less: not known */

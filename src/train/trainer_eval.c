@@ -123,6 +123,7 @@ static int eval(void *arg)
         if (dist_is_first())
             paint(&s, &f);
     }
+    r.damaged_val = loader_stats(f.val_loader).bad_files;
     if (feed_failure(&f))
         die("%s", feed_failure(&f));
     if (signals_pending())

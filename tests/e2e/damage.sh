@@ -20,7 +20,13 @@ common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path data --dev
 train=("${common[@]}" --output out --result result.json)
 run=out/resnet20/default
 
+damaged() { # what, of training, of validation
+  grep -q "\"damaged_train_samples\": $2," result.json && grep -q "\"damaged_val_samples\": $3," result.json ||
+    fail "$1: not $2 and $3 but $(grep damaged_ result.json)"
+}
+
 "${train[@]}" >log 2>&1 || { cat log; fail "whole files"; }
+damaged "whole files" 0 0
 mv out whole
 
 ends() { # what, update that is saved
@@ -57,6 +63,7 @@ saved=$(sed -n 's/.*"steps": \([0-9]*\),/\1/p' result.json)
 rm -rf out
 [ "$saved" -ge 1 ] && [ "$saved" -lt 8 ] || fail "training: $saved updates before the damage"
 ends "a training image" "$saved"
+damaged "a training image" 1 0
 cp kept "$file"
 goes_on "a training image"
 
@@ -65,6 +72,7 @@ cp "$file" kept
 echo "no image" >"$file"
 ends "a validation image" 8
 ends "a validation image, again" 8
+damaged "a validation image" 0 1
 cp kept "$file"
 goes_on "a validation image"
 
@@ -75,6 +83,7 @@ evaluation=("$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path d
 "${evaluation[@]}" --result result.json >log 2>&1
 [ $? = 1 ] && grep -q "1 of 24 files are damaged" log && grep -q "files are damaged" result.json ||
   { cat log; fail "an evaluation"; }
+damaged "an evaluation" null 1
 "${evaluation[@]}" --opts DATA.ON_ERROR=fail >log 2>&1
 [ $? = 1 ] && grep -q "cannot decode '.*$(basename "$file")" log || { cat log; fail "ON_ERROR fail"; }
 cp kept "$file"
