@@ -272,18 +272,21 @@ static void jp2_draw(const opj_image_t *m, struct image *img)
     }
 }
 
-/* Decodes the part or, if components are subsampled, the whole image. */
-static int jp2_decode(struct jp2 *j, const struct image_part *p, struct image *img,
-                      struct strbuf *why)
+/* Decodes the part or, if *whole or if components are subsampled, the whole image; says
+ * in *whole which. */
+static int jp2_decode(struct jp2 *j, const struct image_part *p, bool *whole,
+                      struct image *img, struct strbuf *why)
 {
     opj_image_t *m = j->image;
+    int width = (int)(m->x1 - m->x0), height = (int)(m->y1 - m->y0);
     int x = p->x, y = p->y, w = p->w, h = p->h;
     const char *refused;
 
-    if (jp2_is_subsampled(m)) {
+    *whole |= jp2_is_subsampled(m) || (w == width && h == height);
+    if (*whole) {
         x = y = 0;
-        w = (int)(m->x1 - m->x0);
-        h = (int)(m->y1 - m->y0);
+        w = width;
+        h = height;
     }
     if (!lib.set_area(j->codec, m, (int)m->x0 + x, (int)m->y0 + y, (int)m->x0 + x + w,
                       (int)m->y0 + y + h) ||
@@ -304,19 +307,34 @@ static int jp2_decode(struct jp2 *j, const struct image_part *p, struct image *i
     return 0;
 }
 
+static int jp2_try(const struct decoder_file *f, const struct image_part *part,
+                   bool *whole, struct image *img, struct strbuf *why)
+{
+    struct jp2 j;
+    int rc = jp2_begin(&j, f, why);
+
+    if (rc == 0)
+        rc = jp2_decode(&j, part, whole, img, why);
+    jp2_close(&j);
+    return rc;
+}
+
+/* Of some damaged files OpenJPEG reads the whole image, and parts not. So that it is not
+ * the crop that decides what counts as damaged, the whole is tried where a part fails. */
 static int jp2_read(const struct decoder_file *f, const struct image_part *part,
                     struct image *img, struct strbuf *why)
 {
-    struct jp2 j;
+    bool whole = false;
     int rc;
 
     if (jpeg2000_parts_check(f->data, f->len, why) < 0)
         return FAILURE_DATA;
-    rc = jp2_begin(&j, f, why);
-    if (rc == 0)
-        rc = jp2_decode(&j, part, img, why);
-    jp2_close(&j);
-    return rc;
+    rc = jp2_try(f, part, &whole, img, why);
+    if (rc == 0 || whole)
+        return rc;
+    strbuf_reset(why);
+    whole = true;
+    return jp2_try(f, part, &whole, img, why);
 }
 
 static bool jp2_is_lossy(const struct decoder_file *f)
