@@ -5,7 +5,8 @@
 
 enum { THREADS = 256 };
 
-/* Reads or writes of neighbouring threads are `heads` floats apart: the cache joins them. */
+/* Reads or writes of neighbouring threads are `heads` floats apart: the cache joins
+ * them. */
 template <bool BY_HEAD>
 __global__ void __launch_bounds__(THREADS)
     lse_order(const float *from, float *to, int *lengths, unsigned images, unsigned heads,

@@ -1,9 +1,10 @@
 /*
- * Does an engine keep NaN? cuDNN is told that a relu has to (NAN_PROPAGATION), and yet some
- * of its engines clip their results by max(NaN, 0) = 0; nothing but a run tells. A NaN lost
- * in a forward pass is an overflow that the loss scaler does not see. So an engine that
- * adds something to a convolution, or that has a relu after it, runs once on NaN alone, and
- * what comes out has to be NaN. So does attention, whose maxima pass over NaN.
+ * Does an engine keep NaN? cuDNN is told that a relu has to (NAN_PROPAGATION), and yet
+ * some of its engines clip their results by max(NaN, 0) = 0; nothing but a run tells. A
+ * NaN lost in a forward pass is an overflow that the loss scaler does not see. So an
+ * engine that adds something to a convolution, or that has a relu after it, runs once on
+ * NaN alone, and what comes out has to be NaN. So does attention, whose maxima pass over
+ * NaN.
  */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -88,7 +89,8 @@ static size_t tensor_bytes(const struct cudnn_graph *g, int i)
     return (cudnn_graph_bytes(g, i) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* What a relu's gradient looks at has to be positive, as it lets nothing through elsewhere. */
+/* What a relu's gradient looks at has to be positive, as it lets nothing through
+ * elsewhere. */
 static int fill_of(const struct cudnn_graph *g, int tensor)
 {
     for (int i = 0; i < g->nop; i++)
@@ -153,8 +155,8 @@ static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
     return all;
 }
 
-/* What the last operation writes, and other results in 16 bits: what is fp32 beside them is
- * no tensor of the network. */
+/* What the last operation writes, and other results in 16 bits: what is fp32 beside them
+ * is no tensor of the network. */
 static bool is_result(const struct cudnn_graph *g, int tensor)
 {
     const struct cudnn_tensor *t = &g->tensor[tensor];

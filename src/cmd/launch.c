@@ -239,9 +239,8 @@ const struct verb cmd_launch = {
     .help = "train one model in several processes, by mpirun",
     .about =
         "trainc launch -n 2 -- train --cfg FILE ... starts what follows -- in N "
-        "processes "
-        "that find each other by Open MPI, whose mpirun has to be installed. A signal "
-        "that asks to save and leave goes to all of them. As the user root it allows "
+        "processes that find each other by Open MPI, whose mpirun has to be installed. A "
+        "signal that asks to save and leave goes to all of them. As the user root it allows "
         "mpirun to run, as in containers.",
     .args = "[--] VERB ...",
     .flags = launch_flags,

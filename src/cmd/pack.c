@@ -95,8 +95,8 @@ static void write_classes(const struct pack_run *r, const struct dataset *d)
     strbuf_release(&text);
 }
 
-/* Is there anything in the folder but the pack.json of a pack that was killed while it wrote
- * that? */
+/* Is there anything in the folder but the pack.json of a pack that was killed while it
+ * wrote that? */
 static bool holds_files(const char *out)
 {
     int n, others = 0;
@@ -146,8 +146,8 @@ static void check_manifest(const struct pack_run *r)
     strbuf_release(&text);
 }
 
-/* What the containers of split i are called: as the split, unless that is a pattern or has
- * folders in it. */
+/* What the containers of split i are called: as the split, unless that is a pattern or
+ * has folders in it. */
 static const char *stem_of(const char *split, int i)
 {
     static const char *const plain[] = {"train", "val"};
@@ -178,7 +178,8 @@ static void pack_one(struct pack_run *r, const struct dataset *d, const char *sp
     strbuf_release(&text);
 }
 
-/* `why`: what the split lacks; and what the folder looks like, if that is another storage. */
+/* `why`: what the split lacks; and what the folder looks like, if that is another
+ * storage. */
 static void die_of_source(const struct pack_run *r, const struct storage *row,
                           const char *split, const char *why)
 {
@@ -190,8 +191,8 @@ static void die_of_source(const struct pack_run *r, const struct storage *row,
     die("%s%s%s", why, guess.len ? ": " : "", guess.buf ? guess.buf : "");
 }
 
-/* Packs both splits, as far as they exist. If neither does, or one cannot be opened, nothing
- * is written. */
+/* Packs both splits, as far as they exist. If neither does, or one cannot be opened,
+ * nothing is written. */
 static void pack_splits(struct pack_run *r, const struct storage *row)
 {
     const char *split[] = {r->cfg->data.train_split, r->cfg->data.val_split};
@@ -316,9 +317,8 @@ static const struct cmd_flag pack_flags[] = {
     {"--shard", "N", "samples of a container (10000); 0: all of a split in one"},
     {"--size", "N",
      "make larger images smaller: their shorter side becomes N pixels, encoded as JPEG "
-     "of "
-     "quality 90 where the source is lossy (JPEG, AVIF, most WebPs), else as PNG; others "
-     "keep their bytes, unless --exif-rotate"},
+     "of quality 90 where the source is lossy (JPEG, AVIF, most WebPs), else as PNG; "
+     "others keep their bytes, unless --exif-rotate"},
     {"--quality", "Q", "encode all images as JPEGs of this quality, 1 to 100"},
     {"--decode", NULL, "store pixels (PPM, PGM), not compressed"},
     {"--label-maps", NULL, "the samples have label maps, not classes"},

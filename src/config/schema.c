@@ -350,8 +350,7 @@ const struct schema schema_table[] = {
                 "place), or ends the run"),
     ROW("DATA.MAX_BAD_SHARE", data.max_bad_share, NEUTRAL, .def = "0.01", RANGE(0, 1),
         .help = "stop when more than this share of the files is damaged; above 0, three "
-                "files "
-                "are not too many"),
+                "files are not too many"),
     ROW("DATA.MAX_PIXELS", data.max_pixels, .def = "178956970", RANGE(1, NO_LIMIT),
         .help = "largest image in pixels; larger ones count as damaged"),
     ROW("DATA.MAX_BYTES", data.max_bytes, .def = "268435456", RANGE(1, NO_LIMIT),

@@ -78,8 +78,7 @@ const char *class_names_advice(const struct dataset *d, int32_t label, int first
 {
     if (label == d->nclass && first == 0)
         return " (classes.txt or MODEL.NUM_CLASSES has their count; DATA.FIRST_CLASS 1 "
-               "if "
-               "these count from 1)";
+               "if these count from 1)";
     return " (classes.txt or MODEL.NUM_CLASSES has their count)";
 }
 

@@ -1,11 +1,12 @@
-/* The names of a data set's classes, in the order of the labels. Private to src/dataset. */
+/* The names of a data set's classes, in the order of the labels. Private to
+ * src/dataset. */
 #ifndef DATASET_CLASS_NAMES_H
 #define DATASET_CLASS_NAMES_H
 
 #include "dataset/dataset.h"
 
-/* From dir/classes.txt, a line each. False: there is none; one that names nothing ends the
- * program. */
+/* From dir/classes.txt, a line each. False: there is none; one that names nothing ends
+ * the program. */
 bool class_names_read(struct dataset *d, const char *dir);
 
 /* n names: "0", "1", ..., or from another number on. */

@@ -217,8 +217,8 @@ static void *hdf5_open(const char *path, struct strbuf *why)
     return f;
 }
 
-/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. A failure and a
- * reason: why a read or an allocation failed, the library leaves in errno. */
+/* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. A failure
+ * and a reason: why a read or an allocation failed, the library leaves in errno. */
 static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
                      void *to, struct strbuf *why)
 {
@@ -278,8 +278,8 @@ static int read_file(const struct hdf5 *f, const struct rows *r, uint64_t i,
     return rc;
 }
 
-/* A row of colours as a PPM file, or of grey levels or class values as a PGM file; 40 bytes are more than
- * either header needs. */
+/* A row of colours as a PPM file, or of grey levels or class values as a PGM file; 40
+ * bytes are more than either header needs. */
 static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
                        int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
@@ -322,8 +322,8 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     return rc;
 }
 
-/* All labels at once, which others keep as floats, too; a heap array. NULL: there are none, or
- * a reason. */
+/* All labels at once, which others keep as floats, too; a heap array. NULL: there are
+ * none, or a reason. */
 static double *read_labels(const struct hdf5 *f, uint64_t n, struct strbuf *why)
 {
     double *label;

@@ -73,8 +73,8 @@ static void *lmdb_open(const char *path, struct strbuf *why)
     return NULL;
 }
 
-/* A failure of base/failure.h: what liblmdb says of the file is one of the file; all else,
- * errors of the system among it, is the machine's. */
+/* A failure of base/failure.h: what liblmdb says of the file is one of the file; all
+ * else, errors of the system among it, is the machine's. */
 static int lmdb_failure(int rc)
 {
     static const int of_file[] = {MDB_NOTFOUND,    MDB_PAGE_NOTFOUND,    MDB_CORRUPTED,
@@ -131,8 +131,8 @@ static void lmdb_key(char key[32], const char *kind, uint64_t i)
     snprintf(key, 32, "%s-%09llu", kind, (unsigned long long)i + 1);
 }
 
-/* Sample i. What is not there is damaged, and found so when it is read. FAILURE_MACHINE and
- * a reason: nothing can be told of it now. */
+/* Sample i. What is not there is damaged, and found so when it is read. FAILURE_MACHINE
+ * and a reason: nothing can be told of it now. */
 static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint64_t i,
                     struct strbuf *why)
 {
@@ -204,8 +204,8 @@ static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *va
     return 0;
 }
 
-/* Where there is no datum, what is no image either is a damaged image, whose key may have its
- * class. False: nothing is known. */
+/* Where there is no datum, what is no image either is a damaged image, whose key may have
+ * its class. False: nothing is known. */
 static bool lmdb_judge(struct samples *s, int64_t first)
 {
     int64_t n[LMDB_UNKNOWN + 1] = {0};

@@ -20,7 +20,8 @@ enum lmdb_form {
 /* Of a datum also its class; -1: none. */
 enum lmdb_form lmdb_value_form(const void *data, size_t len, int32_t *label);
 
-/* The image of a datum, pixels as PPM or PGM. A failure of base/failure.h and a reason. */
+/* The image of a datum, pixels as PPM or PGM. A failure of base/failure.h and a
+ * reason. */
 int lmdb_value_image(const void *data, size_t len, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why);
 

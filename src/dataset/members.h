@@ -42,9 +42,9 @@ const char *members_name(struct archive_entry *e);
 int members_add(struct members *m, const char *name, const struct sample_part *part,
                 struct strbuf *why);
 
-/* What came next is damaged: the sample whose members are being read, or the next one, if they
- * lack their class or label map and others have theirs; else one more, called `name` (NULL:
- * none). */
+/* What came next is damaged: the sample whose members are being read, or the next one, if
+ * they lack their class or label map and others have theirs; else one more, called `name`
+ * (NULL: none). */
 void members_lose(struct members *m, const char *name);
 
 void members_end(struct members *m); /* adds the last sample, and releases */

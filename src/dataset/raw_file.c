@@ -88,7 +88,8 @@ bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why)
     return true;
 }
 
-/* Is there a head in the `n` bytes from `at`, which are read to p? A failure and a reason. */
+/* Is there a head in the `n` bytes from `at`, which are read to p? A failure and a
+ * reason. */
 static int look_for_head(const struct raw_file *f, const struct raw_head *h, uint64_t at,
                          uint8_t *p, size_t n, bool *found, struct strbuf *why)
 {

@@ -17,7 +17,8 @@ struct raw_file {
 void *raw_file_open(const char *path, struct strbuf *why);
 void raw_file_close(void *file);
 
-/* Of a file that is none of its kind: is it compressed by gzip? Then a reason that says so. */
+/* Of a file that is none of its kind: is it compressed by gzip? Then a reason that says
+ * so. */
 bool raw_file_gzipped(const struct raw_file *f, struct strbuf *why);
 
 /* What each record of a kind of file begins with. */
@@ -27,8 +28,9 @@ struct raw_head {
     bool (*is)(const uint8_t *p);
 };
 
-/* Is the file of that kind? It is if there is a head at its start or, since the first one
- * may be damaged, in its first 16 MiB; and if it is empty. Else a failure and a reason. */
+/* Is the file of that kind? It is if there is a head at its start or, since the first
+ * one may be damaged, in its first 16 MiB; and if it is empty. Else a failure and a
+ * reason. */
 int raw_file_check(const struct raw_file *f, const struct raw_head *h,
                    struct strbuf *why);
 

@@ -234,8 +234,8 @@ static char *folder_of(const char *name)
     return xstrndup(at, (size_t)(slash - at));
 }
 
-/* If no sample has a label and all that can be read lie in folders, those are the classes;
- * else false. */
+/* If no sample has a label and all that can be read lie in folders, those are the
+ * classes; else false. */
 static bool classes_of_folders(struct samples *s)
 {
     struct dataset *d = &s->base;

@@ -76,8 +76,8 @@ struct samples {
 /* For list(): a sample of the file that is being listed; name is copied. */
 struct sample *samples_add(struct samples *s, const char *name);
 
-/* PATH/train.zip -> PATH/train_map.txt, companion k of the file; a heap string. NULL: there
- * are no such files. */
+/* PATH/train.zip -> PATH/train_map.txt, companion k of the file; a heap string. NULL:
+ * there are no such files. */
 char *samples_companion(const struct container *c, const char *path, int k);
 
 /* The members of struct storage. */

@@ -1,9 +1,9 @@
 /*
  * The files of a split. Of the split "train" and the ending ".tar" they are the first of
  * these that is there: PATH/train.tar; those that start with "train-" in PATH (or, of
- * TensorFlow's, "train.tfrecord-"); those in PATH/train; all in byte order. The split may be
- * a file's name, and one with braces, as
- * in WebDataset, names several: train-{000..127}.tar, {a,b}.tar. Private to src/dataset.
+ * TensorFlow's, "train.tfrecord-"); those in PATH/train; all in byte order. The split may
+ * be a file's name, and one with braces, as in WebDataset, names several:
+ * train-{000..127}.tar, {a,b}.tar. Private to src/dataset.
  */
 #ifndef DATASET_SHARDS_H
 #define DATASET_SHARDS_H

@@ -20,8 +20,8 @@ static int tar_part(void *file, const struct sample_part *part, int64_t limit,
     return raw_file_read(file, part->at, part->len, limit, out, why);
 }
 
-/* The member that `e` is the header of; where it is cut off, *cut, and its sample is damaged.
- * -1 and a reason. */
+/* The member that `e` is the header of; where it is cut off, *cut, and its sample is
+ * damaged. -1 and a reason. */
 static int tar_member(struct archive *a, struct archive_entry *e, struct raw_file *f,
                       struct members *m, bool *cut, struct strbuf *why)
 {
@@ -42,8 +42,8 @@ static int tar_member(struct archive *a, struct archive_entry *e, struct raw_fil
     return rc;
 }
 
-/* A header is damaged, or the end is cut off: libarchive goes on with the next header if there
- * is one. */
+/* A header is damaged, or the end is cut off: libarchive goes on with the next header if
+ * there is one. */
 static void tar_lose(struct archive *a, struct raw_file *f, struct members *m)
 {
     long long at = (long long)archive_read_header_position(a); /* < 0: at the end */
@@ -55,7 +55,8 @@ static void tar_lose(struct archive *a, struct raw_file *f, struct members *m)
     members_lose(m, name);
 }
 
-/* Does the file end in zeros, as an archive does that is whole? A failure and a reason. */
+/* Does the file end in zeros, as an archive does that is whole? A failure and a
+ * reason. */
 static int tar_is_whole(const struct raw_file *f, bool *whole, struct strbuf *why)
 {
     uint8_t end[512];

@@ -27,8 +27,7 @@ static bool keep_line(const char *line, void *arg)
     if (!cut->seen++) {
         if (strcmp(line, cut->header) != 0)
             die("'%s' has the columns '%.300s', and this run would write '%.300s'; move "
-                "it "
-                "away",
+                "it away",
                 cut->path, line, cut->header);
         return true;
     }

@@ -102,10 +102,8 @@ void session_step_ema(struct session *s);
 /* How many images the next batch is to have: the last of an epoch may be smaller. */
 int64_t session_next_batch(const struct session *s);
 
-/*
- * The results of an update, as soon as they are there; each comes once and in order.
- * False: no more for now. A step waits only for the last step but one.
- */
+/* The results of an update, as soon as they are there; each comes once and in order.
+ * False: no more for now. A step waits only for the last step but one. */
 bool session_next_snapshot(struct session *s, struct snapshot *to);
 /* The time of snapshots begins now: nothing may be in flight. */
 void session_mark(struct session *s);

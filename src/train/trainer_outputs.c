@@ -1,5 +1,5 @@
-/* Rows of train/hooks.h that write what a run leaves behind: its files, the result, and
- * the EMA that no program computes. */
+/* Rows of train/hooks.h that write the files of a run and its result, and that compute the
+ * EMA where no program does. */
 #include <stdlib.h>
 
 #include "base/file.h"

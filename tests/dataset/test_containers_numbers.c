@@ -96,78 +96,79 @@ static void add_dataset(const struct hdf5_library *lib, hdf5_id file,
     (void)lib->Sclose(space);
 }
 
+#define MANY ((hdf5_size)1 << 40)
+static const struct hdf5_row {
+    struct numbers data[3];
+    bool label_maps;
+    int code; /* of the process */
+    const char *why;
+} hdf5_rows[] = {
+    {{{"images", 4, {MANY, 2, 2, 3}, 0}},
+     false,
+     1,
+     "'images' has 1099511627776 rows, more than the file has bytes"},
+    {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 1, {MANY}, 0}},
+     false,
+     1,
+     "'labels' is [1099511627776] of uint8: a list of 2 classes is expected"},
+    {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
+     false,
+     1,
+     "'labels' is [2, 3] of integers: a list of 2 classes"},
+    {{{"images", 4, {2, 2, 2, 3}, 'r'}, {"labels", 1, {2}, 0}},
+     false,
+     1,
+     "'images' is [2, 2, 2, 3] of floats: files"},
+    {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {2, 2, 2}, 'i'}},
+     true,
+     1,
+     "'label_maps' is [2, 2, 2] of integers: files"},
+    {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 4, {2, 2, 2, 3}, 0}},
+     true,
+     1,
+     "'label_maps' is [2, 2, 2, 3] of uint8: files"},
+    {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {MANY, 2, 2}, 0}},
+     true,
+     1,
+     "'label_maps' has 1099511627776 rows, and 'images' has 2"},
+    {{{"images", 2, {5, MANY}, 0}},
+     false,
+     1,
+     "'images' is [5, 1099511627776] of uint8: files"},
+    {{{"images", 6, {5, 4, 3, 2, 2, 3}, 0}},
+     false,
+     1,
+     "'images' is 6 dimensions of uint8: files"},
+    {{{"images", 4, {5, 4, 4, MANY}, 0}},
+     false,
+     1,
+     "'images' is [5, 4, 4, 1099511627776] of uint8: files"},
+    {{{"images", 4, {2, MANY, MANY, 3}, 0}, {"labels", 1, {2}, 0}},
+     false,
+     0,
+     "sample 1: 1099511627776 x 1099511627776 pixels"},
+    {{{"images", 4, {2, 1 << 19, 1 << 19, 3}, 0}, {"labels", 1, {2}, 0}},
+     false,
+     0,
+     "sample 0: 824633720872 bytes, more than the limit of 67108864"},
+};
+
 static void hdf5_numbers(void **state)
 {
-#define MANY ((hdf5_size)1 << 40)
-    static const struct {
-        struct numbers data[3];
-        bool label_maps;
-        int code; /* of the process */
-        const char *why;
-    } rows[] = {
-        {{{"images", 4, {MANY, 2, 2, 3}, 0}},
-         false,
-         1,
-         "'images' has 1099511627776 rows, more than the file has bytes"},
-        {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 1, {MANY}, 0}},
-         false,
-         1,
-         "'labels' is [1099511627776] of uint8: a list of 2 classes is expected"},
-        {{{"images", 4, {2, 2, 2, 3}, 0}, {"labels", 2, {2, 3}, 'i'}},
-         false,
-         1,
-         "'labels' is [2, 3] of integers: a list of 2 classes"},
-        {{{"images", 4, {2, 2, 2, 3}, 'r'}, {"labels", 1, {2}, 0}},
-         false,
-         1,
-         "'images' is [2, 2, 2, 3] of floats: files"},
-        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {2, 2, 2}, 'i'}},
-         true,
-         1,
-         "'label_maps' is [2, 2, 2] of integers: files"},
-        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 4, {2, 2, 2, 3}, 0}},
-         true,
-         1,
-         "'label_maps' is [2, 2, 2, 3] of uint8: files"},
-        {{{"images", 4, {2, 2, 2, 3}, 0}, {"label_maps", 3, {MANY, 2, 2}, 0}},
-         true,
-         1,
-         "'label_maps' has 1099511627776 rows, and 'images' has 2"},
-        {{{"images", 2, {5, MANY}, 0}},
-         false,
-         1,
-         "'images' is [5, 1099511627776] of uint8: files"},
-        {{{"images", 6, {5, 4, 3, 2, 2, 3}, 0}},
-         false,
-         1,
-         "'images' is 6 dimensions of uint8: files"},
-        {{{"images", 4, {5, 4, 4, MANY}, 0}},
-         false,
-         1,
-         "'images' is [5, 4, 4, 1099511627776] of uint8: files"},
-        {{{"images", 4, {2, MANY, MANY, 3}, 0}, {"labels", 1, {2}, 0}},
-         false,
-         0,
-         "sample 1: 1099511627776 x 1099511627776 pixels"},
-        {{{"images", 4, {2, 1 << 19, 1 << 19, 3}, 0}, {"labels", 1, {2}, 0}},
-         false,
-         0,
-         "sample 0: 824633720872 bytes, more than the limit of 67108864"},
-    };
     struct strbuf why = STRBUF_INIT;
     const struct hdf5_library *lib = hdf5_library(&why);
 
     (void)state;
     assert_non_null(lib);
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+    for (size_t r = 0; r < sizeof(hdf5_rows) / sizeof(hdf5_rows[0]); r++) {
         char *dir = make_temp_dir(), *path = path_join(dir, "train.h5");
-        struct opened o = {"hdf5", dir, rows[r].label_maps};
+        struct opened o = {"hdf5", dir, hdf5_rows[r].label_maps};
         hdf5_id file = lib->Fcreate(path, HDF5_TRUNCATE, 0, 0);
 
-        for (int i = 0; i < 3 && rows[r].data[i].name; i++)
-            add_dataset(lib, file, &rows[r].data[i]);
+        for (int i = 0; i < 3 && hdf5_rows[r].data[i].name; i++)
+            add_dataset(lib, file, &hdf5_rows[r].data[i]);
         assert_true(lib->Fclose(file) >= 0);
-        check_leaves(read_all, &o, rows[r].code, rows[r].why);
+        check_leaves(read_all, &o, hdf5_rows[r].code, hdf5_rows[r].why);
         free(path);
         remove_temp_dir(dir);
     }

@@ -465,31 +465,6 @@ static void an_empty_container_is_not_written(void **state)
     remove_temp_dir(from);
 }
 
-/* Bit 11 of a member's flags: else others take the names for those of an old PC. */
-static void a_zip_says_that_names_are_utf8(void **state)
-{
-    char *from = make_temp_dir(), *to = make_temp_dir(),
-         *path = path_join(to, "train.zip");
-    struct dataset_source s = pack_source(from, false);
-    struct dataset *d;
-    size_t len;
-    char *data;
-
-    (void)state;
-    make_image(from, "train/\xc3\xa9/1.jpg", 30, 26, 1);
-    d = dataset_open("folder", &s);
-    pack_to("zip", d, to, 0, NULL);
-    dataset_close(d);
-    data = file_read(path, &len);
-    assert_true(data && len > 8);
-    assert_memory_equal(data, "PK\3\4", 4);
-    assert_true(data[7] & 8);
-    free(data);
-    free(path);
-    remove_temp_dir(from);
-    remove_temp_dir(to);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,7 +476,6 @@ int main(void)
         cmocka_unit_test(a_source_says_how_it_is_encoded),
         cmocka_unit_test(damaged_samples_are_left_out),
         cmocka_unit_test(an_empty_container_is_not_written),
-        cmocka_unit_test(a_zip_says_that_names_are_utf8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,9 +24,8 @@ static void what_is_said(void **state)
         {{.seconds = 39, .waited = 4, .stages = {{6, 1, 1, 2}}, .workers = 2, .cores = 8},
          "waited 4.0 s for data, 10 % of the time; of the loader's work: read 60 %, "
          "augment 20 %, decode 10 %, resize 10 %, copy 0 %; what helps: DATA.NUM_WORKERS "
-         "8 (now 2), "
-         "DATA.CACHE encoded keeps files in memory, and trainc pack makes a few large "
-         "files of many"},
+         "8 (now 2), DATA.CACHE encoded keeps files in memory, and trainc pack makes a few "
+         "large files of many"},
         {{.seconds = 2,
           .waited = 2,
           .stages = {{0, 1, 0, 0}},
@@ -34,8 +33,7 @@ static void what_is_said(void **state)
           .holds_images = true},
          "waited 2.0 s for data, 100 % of the time; of the loader's work: decode 100 %, "
          "read 0 %, resize 0 %, augment 0 %, copy 0 %; what helps: trainc pack --size N "
-         "makes images "
-         "smaller"},
+         "makes images smaller"},
         {{.seconds = 2, .waited = 2, .stages = {{1, 0, 0, 0}}, .holds_files = true},
          "waited 2.0 s for data, 100 % of the time; of the loader's work: read 100 %, "
          "decode 0 %, resize 0 %, augment 0 %, copy 0 %; what helps: trainc pack makes a "
