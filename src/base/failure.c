@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool failure_passes(int err)
@@ -17,13 +18,15 @@ bool failure_passes(int err)
     return false;
 }
 
-int failure_of_library(int rc, struct strbuf *why)
+int failure_of_memory(size_t bytes, struct strbuf *why)
 {
-    int err = errno;
+    void *volatile p = malloc(bytes); /* volatile: the pair would be optimized away */
 
-    if (rc != FAILURE_DATA || !failure_passes(err))
-        return rc;
+    if (p) {
+        free(p);
+        return FAILURE_DATA;
+    }
     strbuf_reset(why);
-    strbuf_addstr(why, strerror(err));
+    strbuf_addstr(why, strerror(ENOMEM));
     return FAILURE_MACHINE;
 }

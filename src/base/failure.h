@@ -7,6 +7,7 @@
 #define BASE_FAILURE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/strbuf.h"
 
@@ -15,10 +16,11 @@ enum failure { FAILURE_DATA = -1, FAILURE_MACHINE = -2 };
 /* Is `err`, an errno, a failure of the machine? */
 bool failure_passes(int err);
 
-/* Of a library that tells failures of the machine from those of the file at most in words:
- * errno = 0 goes before the call, and of FAILURE_DATA becomes FAILURE_MACHINE what malloc,
- * or a read, has left in it; `why` then says that alone. Other `rc` are returned as they
- * are. */
-int failure_of_library(int rc, struct strbuf *why);
+/*
+ * For the failure of a library that reports a lack of memory and a damaged file alike:
+ * FAILURE_MACHINE, with that reason alone, if `bytes`, the most that it asks for, cannot
+ * be had; else FAILURE_DATA. errno says nothing here: malloc may set it and succeed.
+ */
+int failure_of_memory(size_t bytes, struct strbuf *why);
 
 #endif

@@ -217,8 +217,36 @@ static void *hdf5_open(const char *path, struct strbuf *why)
     return f;
 }
 
+/* One place of the library's error stack, the innermost first: the read() that failed
+ * tells its errno. */
+static int rows_on_error(unsigned depth, const struct hdf5_error *e, void *err)
+{
+    const char *text = e->description ? e->description : "";
+    const char *number = strstr(text, "errno = ");
+    int *found = err;
+
+    (void)depth;
+    if (!*found && number)
+        *found = (int)strtol(number + 8, NULL, 10);
+    else if (!*found && strstr(text, "memory allocation failed"))
+        *found = ENOMEM;
+    return 0;
+}
+
+/* What the last call of the library failed of, by its error stack. */
+static int rows_failure(const struct hdf5_library *lib, struct strbuf *why)
+{
+    int err = 0;
+
+    (void)lib->Ewalk2(0, 0, rows_on_error, &err);
+    if (!failure_passes(err))
+        return FAILURE_DATA;
+    strbuf_addstr(why, strerror(err));
+    return FAILURE_MACHINE;
+}
+
 /* Row i into `to`: room for its pixels or, if r->files, a struct hdf5_bytes. A failure
- * and a reason: why a read or an allocation failed, the library leaves in errno. */
+ * and a reason. */
 static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf5_id type,
                      void *to, struct strbuf *why)
 {
@@ -228,11 +256,10 @@ static int rows_read(const struct hdf5 *f, const struct rows *r, uint64_t i, hdf
     hdf5_id memory = lib->Screate_simple(r->rank, count, NULL);
     int rc = lib->Sselect_hyperslab(space, HDF5_SELECT_SET, start, NULL, count, NULL);
 
-    errno = 0;
     if (rc >= 0)
         rc = lib->Dread(r->id, type, memory, space, 0, to);
     if (rc < 0) {
-        rc = failure_of_library(FAILURE_DATA, why);
+        rc = rows_failure(lib, why);
         strbuf_addf(why, "%srow %llu cannot be read", why->len ? ": " : "",
                     (unsigned long long)i);
     }

@@ -14,6 +14,7 @@ static const struct dynlib_symbol symbols[] = {
     SYMBOL(open),
     SYMBOL(get_libversion),
     SYMBOL(Eset_auto2),
+    SYMBOL(Ewalk2),
     SYMBOL(Fopen),
     SYMBOL(Fcreate),
     SYMBOL(Fclose),

@@ -33,10 +33,19 @@ struct hdf5_bytes { /* hvl_t */
     void *p;
 };
 
+struct hdf5_error { /* H5E_error2_t: a place that has failed */
+    hdf5_id class, major, minor;
+    unsigned line;
+    const char *function, *file, *description;
+};
+
 struct hdf5_library {
     int (*open)(void);
     int (*get_libversion)(unsigned *major, unsigned *minor, unsigned *release);
     int (*Eset_auto2)(hdf5_id stack, void *fn, void *arg);
+    int (*Ewalk2)(hdf5_id stack, int direction,
+                  int (*fn)(unsigned depth, const struct hdf5_error *e, void *arg),
+                  void *arg);
     hdf5_id (*Fopen)(const char *path, unsigned flags, hdf5_id access);
     hdf5_id (*Fcreate)(const char *path, unsigned flags, hdf5_id create, hdf5_id access);
     int (*Fclose)(hdf5_id file);

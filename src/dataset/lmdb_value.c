@@ -1,23 +1,22 @@
 #include "dataset/lmdb_value.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/failure.h"
 #include "dataset/datum.pb-c.h"
 #include "dataset/pairs.h"
+#include "dataset/unpack_memory.h"
 #include "image/image.h"
 
-/* NULL: it is none that has an image, or (errno) there is no memory. */
-static Trainc__Datum *datum_of(const void *data, size_t len)
+/* NULL: it is none that has an image, or there is no memory, as `m` knows. */
+static Trainc__Datum *datum_of(const void *data, size_t len, struct unpack_memory *m)
 {
     Trainc__Datum *d;
     uint64_t pixels;
     bool good;
 
-    errno = 0;
-    d = trainc__datum__unpack(NULL, len, data);
+    d = trainc__datum__unpack(&m->allocator, len, data);
     if (!d)
         return NULL;
     pixels = d->width > 0 && d->height > 0 && (d->channels == 1 || d->channels == 3)
@@ -33,12 +32,14 @@ static Trainc__Datum *datum_of(const void *data, size_t len)
 
 enum lmdb_form lmdb_value_form(const void *data, size_t len, int32_t *label)
 {
+    bool failed;
+    struct unpack_memory m = unpack_memory(&failed);
     Trainc__Datum *d;
 
     *label = -1;
     if (image_extension_of(data, len))
         return LMDB_IMAGE;
-    d = datum_of(data, len);
+    d = datum_of(data, len, &m);
     if (!d)
         return LMDB_UNKNOWN;
     *label = d->label >= 0 ? d->label : -1;
@@ -66,13 +67,13 @@ static void write_pixels(const Trainc__Datum *d, struct dataset_bytes *out)
 int lmdb_value_image(const void *data, size_t len, int64_t limit,
                      struct dataset_bytes *out, struct strbuf *why)
 {
-    Trainc__Datum *d = datum_of(data, len);
+    bool failed;
+    struct unpack_memory m = unpack_memory(&failed);
+    Trainc__Datum *d = datum_of(data, len, &m);
     int rc = 0;
 
-    if (!d) {
-        strbuf_addstr(why, "it is no caffe.Datum with an image");
-        return failure_of_library(FAILURE_DATA, why);
-    }
+    if (!d)
+        return unpack_failure(&m, "it is no caffe.Datum with an image", why);
     if (d->data.len + 40 > (uint64_t)limit) {
         strbuf_addf(why, "%zu bytes, more than the limit of %lld", d->data.len,
                     (long long)limit);

@@ -6,7 +6,6 @@
  *
  * The example is taken apart by protobuf-c.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "dataset/pairs.h"
 #include "dataset/raw_file.h"
 #include "dataset/samples.h"
+#include "dataset/unpack_memory.h"
 
 static const char *const image_names[] = {"image/encoded", "image", "image_raw", NULL};
 static const char *const label_names[] = {"image/class/label", "label", NULL};
@@ -109,12 +109,11 @@ static const ProtobufCBinaryData *bytes_of(const Trainc__Example *e,
 static int example_of(const struct dataset_bytes *b, Trainc__Example **e,
                       struct strbuf *why)
 {
-    errno = 0;
-    *e = trainc__example__unpack(NULL, b->len, b->data);
-    if (*e)
-        return 0;
-    strbuf_addstr(why, "the record is no tf.train.Example");
-    return failure_of_library(FAILURE_DATA, why);
+    bool failed;
+    struct unpack_memory m = unpack_memory(&failed);
+
+    *e = trainc__example__unpack(&m.allocator, b->len, b->data);
+    return *e ? 0 : unpack_failure(&m, "the record is no tf.train.Example", why);
 }
 
 static void fill(struct sample *to, const Trainc__Example *e)

@@ -185,6 +185,7 @@ static size_t avif_memory(const struct decoder_file *f, int w, int h)
 const struct decoder decoder_avif = {
     .name = "AVIF",
     .extension = {".avif"},
+    .hides_memory = true,
     .is = avif_is,
     .is_lossy = avif_is_lossy,
     .state_new = avif_state_new,

@@ -1,6 +1,5 @@
 /* Tells the formats apart and checks the limits; the rest is in one file per format. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <strings.h>
 
@@ -176,6 +175,21 @@ static int decode_orientation(const struct image_decoder *d)
     return exif ? exif_orientation(exif, len) : 1;
 }
 
+/* Header reading takes a small multiple of the file's length at most (tiff.c). */
+static size_t decode_header_memory(size_t len)
+{
+    return 16 * len + (1 << 16);
+}
+
+/* A failure of the format's, told from a lack of `bytes` of memory where its library does
+ * not. */
+static int decode_failure(const struct decoder *format, int rc, size_t bytes,
+                          struct strbuf *why)
+{
+    return rc == FAILURE_DATA && format->hides_memory ? failure_of_memory(bytes, why)
+                                                      : rc;
+}
+
 int image_decoder_open(struct image_decoder *d, const void *data, size_t len, int *w,
                        int *h, struct strbuf *why)
 {
@@ -196,8 +210,8 @@ int image_decoder_open(struct image_decoder *d, const void *data, size_t len, in
         return decode_unknown(data, len, why);
     d->format = decoders[i];
     d->file = (struct decoder_file){data, len, d->state[i]};
-    errno = 0;
-    rc = failure_of_library(d->format->open(&d->file, &d->w, &d->h, why), why);
+    rc = decode_failure(d->format, d->format->open(&d->file, &d->w, &d->h, why),
+                        decode_header_memory(len), why);
     if (rc == 0)
         rc = decode_check_size(d, why);
     if (rc < 0) {
@@ -284,8 +298,10 @@ static int decode_channels(const struct image_decoder *d, const struct decoder_f
     if (image_gate_enter(file->len + memory, why) < 0)
         return FAILURE_DATA;
     if (bands)
-        return d->format->bands(file, part, d->channels, img, why);
-    rc = decode_device(d, file, img) ? 0 : d->format->read(file, part, img, why);
+        rc = d->format->bands(file, part, d->channels, img, why);
+    else
+        rc = decode_device(d, file, img) ? 0 : d->format->read(file, part, img, why);
+    rc = decode_failure(d->format, rc, file->len + memory, why);
     if (rc == 0 && d->channels == 1)
         decode_grey(img);
     return rc;
@@ -314,9 +330,7 @@ int image_decoder_read(struct image_decoder *d, const struct image_part *part,
     if (part->shrink != 1 && !d->format->shrinks)
         BUG("%s cannot be decoded at 1/%d", d->format->name, part->shrink);
     d->file.data = NULL;
-    errno = 0;
     rc = decode_channels(d, &file, part, oriented ? &d->stored : img, why);
-    rc = failure_of_library(rc, why);
     if (rc == 0 && oriented)
         exif_apply(d->orientation, &d->stored, d->w, d->h, img);
     return rc;

@@ -24,8 +24,11 @@ struct decoder {
     bool lossy;               /* always: such a file cannot hold class values */
     /* Did encoding this file lose something? NULL: as `lossy` says. */
     bool (*is_lossy)(const struct decoder_file *f);
-    bool device;              /* a struct jpeg_device reads it, too */
-    bool shrinks;             /* read() can decode at 1/2, 1/4 and 1/8 */
+    bool device; /* a struct jpeg_device reads it, too */
+    /* The library may report a lack of memory as damage; decode.c then looks whether
+     * there is memory. */
+    bool hides_memory;
+    bool shrinks; /* read() can decode at 1/2, 1/4 and 1/8 */
 
     /* By the first bytes, which no two formats may share. */
     bool (*is)(const void *data, size_t len);
@@ -33,8 +36,7 @@ struct decoder {
     void *(*state_new)(void);
     void (*state_free)(void *state);
     /* The size in the header, without memory for pixels. A failure of base/failure.h,
-     * with a reason. Of this, read and bands, decode.c makes FAILURE_MACHINE of
-     * FAILURE_DATA where a library's malloc has failed. */
+     * with a reason. */
     int (*open)(const struct decoder_file *f, int *w, int *h, struct strbuf *why);
     /* The file's EXIF block, without the "Exif\0\0" before it; NULL: it has none. And
      * NULL as a member: no file of the format. */

@@ -352,6 +352,7 @@ static size_t jp2_memory(const struct decoder_file *f, int w, int h)
 const struct decoder decoder_jpeg2000 = {
     .name = "JPEG 2000",
     .extension = {".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"},
+    .hides_memory = true,
     .is = jp2_is,
     .is_lossy = jp2_is_lossy,
     .open = jp2_open,

@@ -5,7 +5,6 @@
  * Quirks: errors leave by longjmp, so everything that the guarded part touches lives in
  * the struct; warnings are about chunks that we do not read.
  */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@ struct png {
     jmp_buf jump;
     char reason[200];
     struct strbuf why;
+    bool no_memory; /* an allocation of libpng's has failed */
 
     const uint8_t *data; /* what is left of the file */
     size_t left;
@@ -69,6 +69,21 @@ static void png_on_read(png_structp p, png_bytep to, size_t n)
     memcpy(to, g->data, n);
     g->data += n;
     g->left -= n;
+}
+
+static png_voidp png_on_malloc(png_structp p, png_alloc_size_t size)
+{
+    struct png *g = png_get_mem_ptr(p);
+    void *to = malloc(size);
+
+    g->no_memory |= !to && size;
+    return to;
+}
+
+static void png_on_free(png_structp p, png_voidp memory)
+{
+    (void)p;
+    free(memory);
 }
 
 static const char *png_kind(int colour, int bits)
@@ -206,16 +221,16 @@ int label_read(struct label_reader *r, const void *data, size_t len,
     rc = label_plain(r, data, len, l.max_pixels, why);
     if (rc <= 0)
         return rc;
-    g.p = png_create_read_struct(PNG_LIBPNG_VER_STRING, &g, png_on_error, png_on_warning);
+    g.p = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &g, png_on_error,
+                                   png_on_warning, &g, png_on_malloc, png_on_free);
     if (!g.p)
         die("libpng cannot start: no memory, or another version than at build time");
-    errno = 0;
     rc = png_guard(&g, png_rows);
     png_destroy_read_struct(&g.p, &g.info, NULL);
     if (rc < 0)
         strbuf_addstr(why, g.why.len ? g.why.buf : g.reason);
     strbuf_release(&g.why);
-    return failure_of_library(rc, why);
+    return rc < 0 && g.no_memory ? FAILURE_MACHINE : rc;
 }
 
 void label_reader_release(struct label_reader *r)

@@ -396,6 +396,7 @@ static const uint8_t *tiff_exif(const struct decoder_file *f, size_t *len)
 const struct decoder decoder_tiff = {
     .name = "TIFF",
     .extension = {".tif", ".tiff"},
+    .hides_memory = true,
     .is = tiff_is,
     .is_lossy = tiff_is_lossy,
     .open = tiff_open,

@@ -203,6 +203,7 @@ static const uint8_t *webp_exif(const struct decoder_file *f, size_t *len)
 const struct decoder decoder_webp = {
     .name = "WebP",
     .extension = {".webp"},
+    .hides_memory = true,
     .is = webp_is,
     .is_lossy = webp_is_lossy,
     .open = webp_open,

@@ -18,11 +18,12 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { REFUSES = 0 }; /* malloc is the sanitizer's */
-static int asked, refused;
+static int asked, refused, leaves;
 #else
 enum { REFUSES = 1 };
 enum { LARGE = 512 };      /* smaller ones are granted: a message needs some */
 static int asked, refused; /* requests so far; the first that fails, 0: none does */
+static int leaves; /* requests that are granted leave errno, as in glibc's arenas */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -31,6 +32,8 @@ void *__libc_memalign(size_t align, size_t size);
 
 static int refuse(size_t size)
 {
+    if (leaves)
+        errno = ENOMEM;
     if (!refused || size < LARGE || ++asked < refused)
         return 0;
     errno = ENOMEM;
@@ -145,6 +148,42 @@ static void no_file_is_damaged(void **state)
     assert_true(machine > 100);
 }
 
+/* A file that is cut off stays damaged, whatever errno says after a malloc that has
+ * succeeded. */
+static void errno_decides_nothing(void **state)
+{
+    int n, damaged = 0;
+    char **name = dir_list(FOLDER, &n);
+    struct image_decoder *d = image_decoder_new(NULL);
+
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        char *path = path_join(FOLDER, name[i]);
+        size_t len;
+        char *data = file_read(path, &len);
+        struct strbuf why = STRBUF_INIT;
+        struct image img = {0};
+        int w, h, rc;
+
+        leaves = 1;
+        errno = ENOMEM;
+        rc = image_decoder_open(d, data, len / 2, &w, &h, &why);
+        if (rc == 0)
+            rc = image_decoder_read(d, NULL, &img, &why);
+        leaves = 0;
+        if (rc == FAILURE_MACHINE)
+            fail_msg("%s: %s", name[i], why.buf);
+        damaged += rc == FAILURE_DATA;
+        image_release(&img);
+        strbuf_release(&why);
+        free(data);
+        free(path);
+    }
+    assert_true(damaged > 50);
+    image_decoder_free(d);
+    dir_list_free(name, n);
+}
+
 static void no_label_map_is_damaged(void **state)
 {
     static const char folder[] = "tests/golden/image_label/";
@@ -170,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_file_is_damaged),
+        cmocka_unit_test(errno_decides_nothing),
         cmocka_unit_test(no_label_map_is_damaged),
     };
 
