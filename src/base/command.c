@@ -1,16 +1,14 @@
 #include "base/command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/process.h"
 
 /* Those under way, for a signal handler; 0: free. */
 static volatile pid_t running[COMMANDS_MOST];
@@ -32,40 +30,23 @@ void command_kill_all(void)
             (void)kill(-running[i], SIGKILL);
 }
 
-/* posix_spawn, as a process with a GPU or MPI must not be copied. */
 bool command_start(struct command *c, const char *const *words, char *const *env,
                    struct strbuf *why)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    int place = place_of(0), rc;
-    sigset_t none, all;
+    struct process p = {.words = words,
+                        .env = env,
+                        .out = STDERR_FILENO,
+                        .death = SIGKILL,
+                        .group = true,
+                        .guarded = true};
+    int place = place_of(0);
 
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                        POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
     *c = (struct command){.began = clock_now()};
-    rc = place < COMMANDS_MOST ? posix_spawnp(&c->pid, words[0], &files, &attr,
-                                              (char *const *)(uintptr_t)words, env)
-                               : EAGAIN;
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&files);
-    if (!rc) {
-        running[place] = c->pid;
-        return true;
-    }
-    c->pid = 0;
-    strbuf_addf(why, "cannot start '%s': %s", words[0], strerror(rc));
-    return false;
+    if (place == COMMANDS_MOST)
+        strbuf_addf(why, "cannot start '%s': %d others are under way", words[0], place);
+    else
+        c->pid = running[place] = process_start(&p, why);
+    return c->pid > 0;
 }
 
 /* Its group goes while its number is still its own. */
@@ -73,6 +54,7 @@ static void reap(struct command *c)
 {
     int place = place_of(c->pid);
 
+    process_forget(c->pid);
     (void)kill(-c->pid, SIGKILL);
     if (place < COMMANDS_MOST)
         running[place] = 0;

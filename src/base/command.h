@@ -1,7 +1,7 @@
 /*
  * A command of the user's beside a run: in a process group of its own, its input empty,
- * its output on stderr. When it ends, and when it is stopped, all of its group is killed:
- * what is to live on leaves the group (setsid).
+ * its output on stderr. When it ends, when it is stopped, and when this process ends, also
+ * by SIGKILL, all of its group is killed: what is to live on leaves the group (setsid).
  *
  *   struct command c;
  *   if (!command_start(&c, words, env, &why)) ...      nothing was started

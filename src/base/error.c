@@ -97,26 +97,36 @@ static void one_at_a_time(void)
     own = true;
 }
 
+__attribute__((format(printf, 2, 0))) static _Noreturn void end(int code, const char *fmt,
+                                                                va_list ap)
+{
+    one_at_a_time();
+    say("error", code, fmt, ap);
+    leave(code);
+}
+
 void die(const char *fmt, ...)
 {
     va_list ap;
 
-    one_at_a_time();
     va_start(ap, fmt);
-    say("error", EXIT_FAILED, fmt, ap);
-    va_end(ap);
-    leave(EXIT_FAILED);
+    end(EXIT_FAILED, fmt, ap);
 }
 
 void usage(const char *fmt, ...)
 {
     va_list ap;
 
-    one_at_a_time();
     va_start(ap, fmt);
-    say("error", EXIT_USAGE, fmt, ap);
-    va_end(ap);
-    leave(EXIT_USAGE);
+    end(EXIT_USAGE, fmt, ap);
+}
+
+void busy(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    end(EXIT_BUSY, fmt, ap);
 }
 
 void warn(const char *fmt, ...)

@@ -1,16 +1,18 @@
 /*
- * The three ways to speak of trouble, as in git.
+ * The ways to speak of trouble, as in git.
  *
  *   BUG(...)    our fault: prints the place in the source and aborts
  *   die(...)    the user's or the machine's fault: one line to stderr, exit 1
  *   usage(...)  a mistake on the command line or in a configuration: one line, exit 2
+ *   busy(...)   another process has what this one needs: try again later, exit 75
  *   warn(...)   the run goes on
  *
  * Messages are lower case, without a full stop, the subject quoted, what failed first:
  * "cannot open '%s': %s". A function returns an error only if its caller can do
  * something else; then it fills a strbuf with the reason.
  *
- * error_at_exit() registers one function that die() and usage() call before they leave,
+ * error_at_exit() registers one function that die(), usage(), and busy() call before they
+ * leave,
  * so that a run can write its result file with the exit code.
  */
 #ifndef BASE_ERROR_H
@@ -20,7 +22,7 @@
 extern "C" {
 #endif
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_BUSY = 75 /* EX_TEMPFAIL */ };
 
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 
@@ -28,6 +30,7 @@ __attribute__((format(printf, 3, 4), noreturn)) void bug_at(const char *file, in
                                                             const char *fmt, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 __attribute__((format(printf, 1, 2), noreturn)) void usage(const char *fmt, ...);
+__attribute__((format(printf, 1, 2), noreturn)) void busy(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void warn(const char *fmt, ...);
 
 /*

@@ -10,10 +10,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/strbuf.h"
 #include "cmd/launch_hosts.h"
+#include "cmd/launch_ports.h"
 #include "cmd/run.h"
+#include "dist/launch.h"
 
 static volatile sig_atomic_t child, asked;
 
@@ -27,12 +31,12 @@ static void hand_on(int sig)
         (void)kill((pid_t)child, SIGUSR1);
 }
 
-struct command {
+struct command_line {
     const char **word;
     int n, cap;
 };
 
-static void add(struct command *c, const char *word)
+static void add(struct command_line *c, const char *word)
 {
     GROW(c->word, c->n, c->cap);
     c->word[c->n++] = word;
@@ -73,14 +77,33 @@ static struct launch parse(int argc, char **argv)
     return l;
 }
 
-/* By its own path, which mpirun looks for on all hosts. */
-static struct command command_of(const struct launch *l, int argc, char **argv)
+/*
+ * A path of this program for mpirun, which looks for it on all hosts. Here it is this very
+ * program, also where another one has taken its place.
+ */
+static const char *own_path(bool elsewhere)
 {
+    static const char gone[] = " (deleted)";
     static char self[4096];
-    struct command c = {0};
+    static bool known;
+    char *end;
 
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-        die("cannot read /proc/self/exe: %s", strerror(errno));
+    if (!known && readlink(PROCESS_SELF, self, sizeof(self) - 1) < 0)
+        die("cannot read " PROCESS_SELF ": %s", strerror(errno));
+    end = self + strlen(self) - strlen(gone);
+    if (!known && end > self && !strcmp(end, gone) && access(self, X_OK))
+        *end = '\0';
+    known = true;
+    if (elsewhere || file_same(self, PROCESS_SELF))
+        return self;
+    (void)snprintf(self, sizeof(self), "/proc/%d/exe", (int)getpid());
+    return self;
+}
+
+static struct command_line command_of(const struct launch *l, int argc, char **argv)
+{
+    struct command_line c = {0};
+
     add(&c, "mpirun");
     add(&c, "-n");
     add(&c, l->n);
@@ -90,66 +113,83 @@ static struct command command_of(const struct launch *l, int argc, char **argv)
     }
     if (l->oversubscribe)
         add(&c, "--oversubscribe");
-    add(&c, self);
+    add(&c, own_path(l->hosts != NULL));
     for (int i = l->rest; i < argc; i++)
         add(&c, argv[i]);
     add(&c, NULL);
     return c;
 }
 
-static _Noreturn void become(const struct command *c)
+/* True if a batch system may have given machines that mpirun asks it for. */
+static bool has_allocation(void)
 {
+    static const char *const of[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID",
+                                     "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile"};
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+
+    for (size_t i = nodes && !strcmp(nodes, "1"); i < sizeof(of) / sizeof(*of); i++)
+        if (getenv(of[i]))
+            return true;
+    return false;
+}
+
+/* True if all processes will be on this machine. */
+static bool set_variables(const struct launch *l)
+{
+    bool here = l->hosts ? hosts_all_here(l->hosts) : !has_allocation();
+
     if (!geteuid()) { /* in a container; mpirun asks for both */
         (void)setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
         (void)setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     }
-    (void)execvp(c->word[0], (char *const *)(uintptr_t)c->word);
-    die("cannot start mpirun, which Debian's openmpi-bin has: %s", strerror(errno));
+    if (here)
+        dist_stay_here();
+    return here;
 }
 
 /* How many of mpirun's children are processes of the run: trainc, as this one. */
 static int ranks_here(pid_t mpirun)
 {
-    char path[64], here[4096] = "", text[4096] = "";
+    char path[64], text[4096] = "";
     int n = 0;
     FILE *f;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)mpirun,
                    (int)mpirun);
-    f = fopen(path, "r");
+    f = fopen(path, "re");
     if (f) {
         (void)!fread(text, 1, sizeof(text) - 1, f);
         (void)fclose(f);
     }
-    (void)!readlink("/proc/self/exe", here, sizeof(here) - 1);
     for (char *at = text, *end; *at; at = end) {
         long pid = strtol(at, &end, 10);
-        char exe[4096] = "";
 
         if (end == at)
             break;
         (void)snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
-        n += readlink(path, exe, sizeof(exe) - 1) > 0 && !strcmp(exe, here);
+        n += file_same(path, PROCESS_SELF);
     }
     return n;
 }
 
 /*
- * Ended, 0: not yet. An mpirun whose processes here have ended waits for machines that
- * may be gone, for ever: it gets some seconds.
+ * An mpirun whose processes here have ended waits for machines that may be gone, for ever:
+ * it gets some seconds. `here`: there are no others, and its ports are closed to others
+ * while it starts.
  */
-static pid_t wait_for(pid_t pid, int *status)
+static void wait_for(pid_t pid, bool here, int *status)
 {
     enum { PATIENCE = 5 };
-    double alone_since = 0;
-    bool seen = false;
-    pid_t ended;
+    double alone_since = 0, seen_since = 0;
 
-    while (!(ended = waitpid(pid, status, WNOHANG)) || (ended < 0 && errno == EINTR)) {
+    while (!process_wait(pid, seen_since > 0 ? 0.1 : 0.005, status)) {
         bool any = ranks_here(pid) > 0;
 
-        seen |= any;
-        if (any || !seen)
+        if (here && (!(seen_since > 0) || clock_now() - seen_since < 1))
+            here = launch_ports_close(pid);
+        if (any && !(seen_since > 0))
+            seen_since = clock_now();
+        if (any || !(seen_since > 0))
             alone_since = 0;
         else if (!(alone_since > 0))
             alone_since = clock_now();
@@ -158,23 +198,23 @@ static pid_t wait_for(pid_t pid, int *status)
                         "is killed");
             (void)kill(pid, SIGKILL);
         }
-        (void)usleep(100000);
     }
-    return ended;
 }
 
-/* The exit code, as a shell has it. */
-static int run_once(const struct command *c)
+/* The exit code, as a shell has it. If this process is killed, mpirun ends the others. */
+static int run_once(const struct command_line *c, bool here)
 {
+    struct process p = {.words = c->word, .input = true, .death = SIGTERM};
+    struct strbuf why = STRBUF_INIT;
     int status = 0;
-    pid_t pid = fork();
+    pid_t pid = process_start(&p, &why);
 
-    if (pid < 0)
-        die("cannot start another process: %s", strerror(errno));
     if (!pid)
-        become(c);
+        die("%s: Debian's openmpi-bin has mpirun", why.buf);
     child = pid;
-    (void)wait_for(pid, &status);
+    if (asked) /* before there was anybody to tell */
+        hand_on(asked);
+    wait_for(pid, here, &status);
     child = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -201,16 +241,14 @@ static void look_for_hosts(struct launch *l)
 
 static int launch_main(int argc, char **argv)
 {
-    struct sigaction a = {.sa_handler = hand_on};
     struct launch l = parse(argc, argv);
-    struct command c = command_of(&l, argc, argv);
+    struct command_line c = command_of(&l, argc, argv);
+    bool here = set_variables(&l);
     int code;
 
-    (void)sigaction(SIGTERM, &a, NULL);
-    (void)sigaction(SIGINT, &a, NULL);
-    (void)sigaction(SIGHUP, &a, NULL);
-    (void)sigaction(SIGUSR1, &a, NULL);
-    while ((code = run_once(&c)) && code != EXIT_USAGE && !asked && l.restarts-- > 0) {
+    process_catch_signals(hand_on);
+    while ((code = run_once(&c, here)) && code != EXIT_USAGE && !asked &&
+           l.restarts-- > 0) {
         log_warning("the processes ended with the exit code %d; started again from their "
                     "newest checkpoint (%lld more times)",
                     code, (long long)l.restarts);
@@ -240,7 +278,8 @@ const struct verb cmd_launch = {
     .about =
         "trainc launch -n 2 -- train --cfg FILE ... starts what follows -- in N "
         "processes that find each other by Open MPI, whose mpirun has to be installed. A "
-        "signal that asks to save and leave goes to all of them. As the user root it allows "
+        "signal that asks to save and leave goes to all of them. As the user root it "
+        "allows "
         "mpirun to run, as in containers.",
     .args = "[--] VERB ...",
     .flags = launch_flags,

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/words.h"
 
 enum { PATIENCE = 10 };
@@ -23,40 +23,41 @@ static bool is_here(const char *host)
 }
 
 /* AGENT HOST true */
-static _Noreturn void ask(const char *agent, const char *host)
-{
-    char *line = xasprintf("%s %s true",
-                           strcmp(agent, "ssh") ? agent
-                                                : "ssh -x -o BatchMode=yes -o "
-                                                  "ConnectTimeout=5",
-                           host);
-    char **word = words_split(line);
-
-    if (word)
-        (void)execvp(word[0], word);
-    _exit(127);
-}
-
 static bool answers(const char *host)
 {
     const char *agent = getenv("OMPI_MCA_plm_rsh_agent");
-    double until = clock_now() + PATIENCE;
+    char *line = xasprintf("%s %s true",
+                           agent && *agent && strcmp(agent, "ssh") != 0
+                               ? agent
+                               : "ssh -x -o BatchMode=yes -o ConnectTimeout=5",
+                           host);
+    char **words = words_split(line);
+    struct process p = {.words = (const char *const *)words, .death = SIGKILL};
+    struct strbuf why = STRBUF_INIT;
     int status = 1;
-    pid_t pid, ended = 0;
+    pid_t pid = words && *words ? process_start(&p, &why) : 0;
 
-    if (is_here(host))
-        return true;
-    pid = fork();
-    if (!pid)
-        ask(agent && *agent ? agent : "ssh", host);
-    while (pid > 0 && (ended = waitpid(pid, &status, WNOHANG)) == 0 &&
-           clock_now() < until)
-        (void)usleep(50000);
-    if (pid > 0 && !ended) {
-        (void)kill(pid, SIGKILL);
-        (void)waitpid(pid, NULL, 0);
+    if (pid && !process_wait(pid, PATIENCE, &status))
+        process_end(pid, 0);
+    strbuf_release(&why);
+    words_free(words);
+    free(line);
+    return pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+bool hosts_all_here(const char *hosts)
+{
+    bool all = true;
+
+    for (size_t len; *hosts && all; hosts += len + (hosts[len] == ',')) {
+        char *item;
+
+        len = strcspn(hosts, ",");
+        item = xstrndup(hosts, strcspn(hosts, ",:"));
+        all = !*item || is_here(item);
+        free(item);
     }
-    return ended > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
+    return all;
 }
 
 int hosts_alive(const char *hosts, struct strbuf *alive)
@@ -71,7 +72,7 @@ int hosts_alive(const char *hosts, struct strbuf *alive)
         colon = strchr(item, ':');
         if (colon)
             *colon = '\0';
-        if (*item && answers(item)) {
+        if (*item && (is_here(item) || answers(item))) {
             slots += colon ? (int)strtol(colon + 1, NULL, 10) : 1;
             strbuf_addf(alive, "%s%.*s", alive->len ? "," : "", (int)len, hosts);
         } else if (*item) {

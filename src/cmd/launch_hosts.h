@@ -5,7 +5,12 @@
 #ifndef CMD_LAUNCH_HOSTS_H
 #define CMD_LAUNCH_HOSTS_H
 
+#include <stdbool.h>
+
 #include "base/strbuf.h"
+
+/* True if all of `hosts` are this machine. */
+bool hosts_all_here(const char *hosts);
 
 /*
  * Appends those of `hosts` that answer to `alive` and returns their slots; others are

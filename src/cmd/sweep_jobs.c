@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/process.h"
 
 static volatile sig_atomic_t asked;
 
@@ -21,38 +22,38 @@ static void on_signal(int sig)
         asked = sig;
 }
 
-static void catch_signals(void)
-{
-    struct sigaction a = {.sa_handler = on_signal}; /* no SA_RESTART: waitpid returns */
-
-    sigemptyset(&a.sa_mask);
-    (void)sigaction(SIGTERM, &a, NULL);
-    (void)sigaction(SIGINT, &a, NULL);
-    (void)sigaction(SIGHUP, &a, NULL);
-}
-
-/* In a group of its own: a Ctrl-C at the terminal reaches it through us, once. */
+/* In a group of its own: a Ctrl-C at the terminal reaches it through us, once. A run
+ * whose sweep is killed saves and leaves. */
 static pid_t start(const struct sweep_job *j)
 {
-    pid_t pid = fork();
-    int fd;
+    struct process p = {
+        .words = j->argv, .program = PROCESS_SELF, .death = SIGTERM, .group = true};
+    struct strbuf why = STRBUF_INIT;
+    pid_t pid;
 
-    if (pid < 0)
-        die("cannot start another process: %s", strerror(errno));
-    if (pid)
-        return pid;
-    (void)setpgid(0, 0);
-    fd = open(j->log ? j->log : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-              0666);
-    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || (j->log && dup2(fd, STDERR_FILENO) < 0))
-        die("cannot write '%s': %s", j->log, strerror(errno));
-    (void)execv("/proc/self/exe", (char *const *)(uintptr_t)j->argv);
-    die("cannot start /proc/self/exe: %s", strerror(errno));
+    p.out = open(j->log ? j->log : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                 0666);
+    if (p.out < 0)
+        die("cannot write '%s': %s", j->log ? j->log : "/dev/null", strerror(errno));
+    p.err = j->log ? p.out : STDERR_FILENO;
+    pid = process_start(&p, &why);
+    if (!pid)
+        die("%s", why.buf);
+    (void)close(p.out);
+    return pid;
 }
 
 static int code_of(int status)
 {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Another process had its folder, and may be on its way out. */
+static bool is_tried_again(struct sweep_job *j)
+{
+    enum { TRIES = 3 };
+
+    return j->code == EXIT_BUSY && ++j->tries < TRIES;
 }
 
 static void hand_on(const pid_t *pid, int n)
@@ -69,7 +70,7 @@ int sweep_jobs_run(struct sweep_job *job, int n, int beside,
     int next = 0, running = 0, status;
     bool told = false;
 
-    catch_signals();
+    process_catch_signals(on_signal);
     for (int i = 0; i < n; i++)
         job[i].code = -1;
     while (running || (next < n && !asked)) {
@@ -82,13 +83,17 @@ int sweep_jobs_run(struct sweep_job *job, int n, int beside,
             hand_on(pid, n);
             told = true;
         }
-        gone = waitpid(-1, &status, 0);
+        gone = waitpid(-1, &status, WNOHANG);
+        if (!gone)
+            (void)usleep(20000);
         for (int i = 0; gone > 0 && i < n; i++) {
             if (pid[i] != gone)
                 continue;
-            pid[i] = 0;
-            running--;
             job[i].code = code_of(status);
+            pid[i] = is_tried_again(&job[i]) && !asked ? start(&job[i]) : 0;
+            if (pid[i])
+                continue;
+            running--;
             ended(i, &job[i], arg);
         }
     }

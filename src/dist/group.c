@@ -176,6 +176,8 @@ void dist_open(double seconds)
     }
     if (l.world == 1 || group.lib || member_now())
         return;
+    if (l.one_machine)
+        dist_stay_here();
     if (!l.mpi && open_nccl(&l, seconds))
         return;
     lib = l.mpi ? mpi_library(&why) : NULL;

@@ -43,8 +43,22 @@ struct dist_launch dist_launched(void)
                 .rank = number(launcher[i].rank, 0),
                 .local_rank = number(launcher[i].local, 0),
                 .local_world = local > 0 && local < world ? local : world,
+                .one_machine = number(launcher[i].local_size, 0) == world,
                 .mpi = launcher[i].mpi,
             };
     }
     return (struct dist_launch){.world = 1, .local_world = 1};
+}
+
+void dist_stay_here(void)
+{
+    static const char *const variable[][2] = {
+        {"OMPI_MCA_pml", "ob1"}, /* ucx would listen, too */
+        {"OMPI_MCA_btl", "self,vader"},
+        {"OMPI_MCA_oob_tcp_if_include", "lo"},
+        {"NCCL_SOCKET_IFNAME", "lo"},
+    };
+
+    for (size_t i = 0; i < sizeof(variable) / sizeof(*variable); i++)
+        (void)setenv(variable[i][0], variable[i][1], 0);
 }

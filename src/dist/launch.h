@@ -18,9 +18,17 @@ struct dist_launch {
     const char *size_key;        /* the variable that says how many */
     int world, rank, local_rank; /* 1, 0, 0: alone */
     int local_world;             /* processes on this machine; all, if nothing says */
+    bool one_machine;            /* the launcher says that all are on this one */
     bool mpi;                    /* the processes find each other by MPI */
 };
 
 struct dist_launch dist_launched(void);
+
+/*
+ * For processes of one machine: sets the variables by which Open MPI and NCCL talk by shared
+ * memory and the loopback interface alone, so that nobody else reaches their ports, which
+ * ask for no password. What the user has set stays. Before MPI or NCCL start.
+ */
+void dist_stay_here(void);
 
 #endif

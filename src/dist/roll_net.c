@@ -70,21 +70,29 @@ static int socket_at(const struct addrinfo *a, bool own)
     return -1;
 }
 
+/* Loopback names mean that all processes are here: nobody else is to reach the port. */
+static bool is_loopback(const char *host)
+{
+    return !strcmp(host, "localhost") || !strncmp(host, "127.", 4) ||
+           !strcmp(host, "::1");
+}
+
 /* To "host:port"; `own`: at that port of this machine. -1: there is none. */
 static int open_socket(const char *address, bool own)
 {
     static const int families[] = {AF_INET6, AF_INET};
     const char *colon = strrchr(address, ':');
     char *host = xasprintf("%.*s", (int)(colon - address), address);
+    bool any = own && !is_loopback(host);
     int fd = -1;
 
-    for (int i = 0; i < (own ? 2 : 1) && fd < 0; i++) {
+    for (int i = 0; i < (any ? 2 : 1) && fd < 0; i++) {
         struct addrinfo hints = {.ai_socktype = SOCK_DGRAM,
-                                 .ai_family = own ? families[i] : AF_UNSPEC,
-                                 .ai_flags = own ? AI_PASSIVE : 0},
+                                 .ai_family = any ? families[i] : AF_UNSPEC,
+                                 .ai_flags = any ? AI_PASSIVE : 0},
                         *all = NULL;
 
-        if (getaddrinfo(own ? NULL : host, colon + 1, &hints, &all))
+        if (getaddrinfo(any ? NULL : host, colon + 1, &hints, &all))
             continue;
         for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
             fd = socket_at(a, own);
@@ -177,10 +185,8 @@ static void serve(void)
  * ignored: that it does not answer is what counts. */
 static void report(bool waits)
 {
-    struct datagram d = {.magic = MAGIC,
-                         .world = net.world,
-                         .rank = net.rank,
-                         .waits = waits};
+    struct datagram d = {
+        .magic = MAGIC, .world = net.world, .rank = net.rank, .waits = waits};
     ssize_t size;
 
     if (waits || !(net.answered > 0)) {

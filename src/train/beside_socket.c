@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@ static int at(const char *path, int (*call)(int, const struct sockaddr *, sockle
 
     (void)snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%.80s", folder,
                    slash ? slash + 1 : path);
+    if (fd >= 0) /* before it has a name: others are not to connect */
+        (void)fchmod(fd, S_IRUSR | S_IWUSR);
     if (fd >= 0 && call(fd, (const struct sockaddr *)&to, sizeof(to))) {
         int error = errno;
 

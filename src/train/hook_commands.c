@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/words.h"
 #include "config/choice_tables.h"
 #include "config/problems.h"
@@ -105,20 +106,6 @@ static void put_text(struct env *e, const char *name, const char *value)
         put(e, xasprintf("TRAINC_%s=%s", name, value));
 }
 
-/* Is it of the process alone: of its launcher, or of a hook that started the run? */
-static bool is_own(const char *text)
-{
-    static const char *const start[] = {
-        "TRAINC_", "OMPI_",       "PMIX_",         "PMI_",
-        "PRTE_",   "SLURM_STEP",  "SLURM_PROCID=", "SLURM_LOCALID=",
-        "RANK=",   "LOCAL_RANK=", "WORLD_SIZE=",   "LOCAL_WORLD_SIZE="};
-
-    for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
-        if (!strncmp(text, start[i], strlen(start[i])))
-            return true;
-    return false;
-}
-
 static void put_scores(struct env *e, const struct trainer *t)
 {
     const struct run_state *s = &t->state;
@@ -171,7 +158,7 @@ static struct env environment(const struct trainer *t, int moment)
     struct env e = {0};
 
     for (char **text = environ; *text; text++)
-        if (!is_own(*text))
+        if (!process_owns(*text))
             put(&e, xstrdup(*text));
     put_text(&e, "HOOK", moment_name(moment));
     put_text(&e, "OUTPUT", t->output.dir);

@@ -4,11 +4,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -129,13 +132,29 @@ static void check_config(const struct output *o)
     free(derived);
 }
 
-/* Two runs would overwrite each other's files. Not every file system can lock. */
-static int lock_dir(const char *dir)
+/*
+ * Two runs would overwrite each other's files. A run that was killed or asked to leave may
+ * be on its way out, so its folder is waited for, but less long than the other processes
+ * of this run wait for this one. Not every file system can lock.
+ */
+static int lock_dir(const char *dir, const struct config *cfg)
 {
+    double patience = fmin(20, cfg->dist.timeout / 2), until = clock_now() + patience;
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool said = false;
 
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        usage("another run is writing to '%s': wait for it, or choose another TAG", dir);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK)
+            return fd;
+        if (!said)
+            log_warning("another run is writing to '%s': waiting up to %g s for its end",
+                        dir, patience);
+        said = true;
+        if (clock_now() >= until)
+            busy("another run is writing to '%s': wait for it, or choose another TAG",
+                 dir);
+        (void)usleep(50000);
+    }
     return fd;
 }
 
@@ -153,13 +172,11 @@ void output_prepare(struct output *o, const struct config *cfg)
     o->words = xasprintf("%s\n", cfg->words ? cfg->words : "");
     if (o->silent)
         return;
-    if (file_is_dir(o->dir)) {
-        check_config(o);
-        check_reuse(o, cfg);
-    }
     if (dir_make_all(o->dir))
         die("cannot make the folder '%s': %s", o->dir, strerror(errno));
-    o->lock = lock_dir(o->dir);
+    o->lock = lock_dir(o->dir, cfg); /* first: who has it may still write */
+    check_config(o);
+    check_reuse(o, cfg);
     log = path_join(o->dir, "log.txt");
     log_open(log);
     free(log);

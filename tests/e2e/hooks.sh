@@ -104,6 +104,17 @@ train "[{at: start, run: 'echo \$\$ >child6; exec sleep 1000', shell: True, wait
 [ -s child6 ] || fail "child6 did not start"
 lives "$(cat child6)" && fail "child6 lives on"
 
+# ... also by SIGKILL: the command, and what that has started.
+rm -rf out
+train "[{at: start, run: 'sleep 1000 & echo \$! >child8; echo \$\$ >child7; wait', shell: True}]" &
+pid=$!
+for ((i = 0; i < 100; i++)); do [ -s child7 ] && break; sleep 0.1; done
+kill -9 "$(pgrep -P $pid trainc || echo $pid)"
+wait $pid 2>/dev/null
+for ((i = 0; i < 50; i++)); do kill -0 "$(cat child7)" "$(cat child8)" 2>/dev/null || break; sleep 0.1; done
+lives "$(cat child7)" && fail "child7 lives on"
+lives "$(cat child8)" && fail "child8 lives on"
+
 # Of several processes the first runs them, and they are none of the launcher's.
 if command -v mpirun >/dev/null; then
   rm -rf out told

@@ -66,6 +66,40 @@ for hung in 2 0; do
 done
 echo "ok: the rank that hangs is named"
 
+# A launcher that is killed takes all along; while it runs nobody else reaches its ports, and
+# a program that takes the place of this one is not started.
+cp "$trainc" ./own
+for instant in 0.05 0.2 0.5 3; do
+  ./own launch -n 2 --oversubscribe -- "${train[@]}" --output "$dir/killed" --epochs 500 >log 2>&1 &
+  pid=$!
+  cp own new && mv new own
+  sleep $instant
+  for child in $(pgrep -P $pid) $(pgrep -P "$(pgrep -d, -P $pid)" 2>/dev/null); do
+    [ $instant = 3 ] && ss -tlnp | grep "pid=$child," | grep -vE ' (127\.0\.0\.1|\[::1\]):' && fail "launch: ports are open to others"
+  done
+  kill -9 $pid
+  wait $pid 2>/dev/null
+  for ((i = 0; i < 100; i++)); do pgrep -f "output $dir/killed" >/dev/null || break; sleep 0.1; done
+  pgrep -f "output $dir/killed" >/dev/null && { fail "launch killed after $instant s: its processes live on"; pkill -9 -f "output $dir/killed"; }
+done
+[ -e killed/*/*/metrics.jsonl ] || { cat log; fail "launch: nothing was trained"; }
+# --restarts: a folder that another process has for now is tried again.
+folder=$(echo "$dir"/killed/*/*)
+"$trainc" "${train[@]}" --output "$dir/killed" --epochs 500 >log2 2>&1 &
+pid=$!
+for ((i = 0; i < 100; i++)); do grep -q "updates of" log2 && break; sleep 0.1; done
+kill -STOP $pid
+./own launch -n 2 --oversubscribe --restarts 3 -- "${train[@]}" --output "$dir/killed" --epochs 500 --dist-timeout 2 >log 2>&1 &
+launcher=$!
+for ((i = 0; i < 100; i++)); do grep -q "exit code 75; started again" log && break; sleep 0.1; done
+kill -9 $pid
+for ((i = 0; i < 100; i++)); do grep -q "resumed from" log && break; sleep 0.1; done
+grep -q "exit code 75; started again" log && grep -q "resumed from" log || { cat log; fail "--restarts: a lock ends the launcher"; }
+kill -TERM $launcher
+wait $pid $launcher 2>/dev/null
+[ -d "$folder" ] || fail "--restarts: another folder"
+echo "ok: a launcher that is killed takes its processes along"
+
 # Two network namespaces are two machines; mpirun reaches them by an agent in place of ssh.
 machines() {
   local a=${spaces[0]} b=${spaces[1]}

@@ -119,11 +119,15 @@ finish "SIGKILL four times" any
 # One folder, one process at a time.
 "${train[@]}" >log 2>&1 &
 pid=$!
-reached 3 $pid || fail "two runs: over too early"
-"${train[@]}" >log2 2>&1
-[ $? = 2 ] && grep -q "another run is writing to" log2 || fail "two runs: the second one starts"
+reached 3 $pid && kill -STOP $pid || fail "two runs: over too early"
+"${train[@]}" --dist-timeout 2 >log2 2>&1
+[ $? = 75 ] && [ "$(grep -c "another run is writing to" log2)" = 2 ] || fail "two runs: the second one starts"
+"${train[@]}" >log2 2>&1 &
+second=$!
+for ((i = 0; i < 100; i++)); do grep -q "waiting up to 20 s" log2 && break; sleep 0.1; done
 kill -9 $pid
 wait $pid 2>/dev/null
+wait $second || { cat log2; fail "two runs: the second one does not wait for the end of the first"; }
 finish "two runs" any
 
 # Asked to leave, within an epoch and at its end: saves where it is.

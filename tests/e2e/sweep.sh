@@ -100,6 +100,28 @@ pgrep -f "output $dir/e" >/dev/null && fail "SIGTERM: runs are left"
 [ "$(grep -c "SIGTERM: .*leaving at update" e/sweep/*.log | grep -c ":1$")" = 2 ] || fail "SIGTERM: runs did not save"
 [ -e e/sweep/seed=3.log ] && fail "SIGTERM: another run was started"
 
+# SIGKILL: its runs leave by themselves, and the sweep that is started at once completes.
+for instant in 0.1 0.6; do
+  "$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log &
+  pid=$!
+  sleep $instant
+  kill -9 $pid
+  wait $pid 2>/dev/null
+done
+"$trainc" sweep "${train[@]}" --epochs 60 --grid SEED=1,2 --jobs 2 --output "$dir/k" >table 2>log || { cat log; fail "SIGKILL: started again"; }
+[ "$(grep -c ",done," k/sweep.csv)" = 2 ] || fail "SIGKILL: runs are missing"
+# Stopped ones never leave: a run that finds its folder in use is tried again.
+"$trainc" train "${train[@]}" --epochs 500 --output "$dir/h" --tag seed=1 --seed 1 >log 2>&1 &
+pid=$!
+for ((i = 0; i < 500; i++)); do [ -e h/resnet20/seed=1/log.txt ] && break; sleep 0.01; done
+kill -STOP $pid || fail "a run is over too early"
+"$trainc" sweep "${train[@]}" --epochs 500 --max-steps 2 --dist-timeout 1 --grid SEED=1 --output "$dir/h" >table 2>log2 &
+sweep=$!
+for ((i = 0; i < 100; i++)); do grep -q "waiting up to" h/sweep/*.log 2>/dev/null && break; sleep 0.1; done
+kill -9 $pid
+wait $pid 2>/dev/null
+wait $sweep || { cat log2 h/sweep/*.log; fail "a folder that another process has for now fails the run"; }
+
 # The same as a loop of the shell.
 (cd "$here" && RATES="0.01 0.1" SEEDS=1 scripts/sweep.sh "$dir/loop" "${train[@]}" --data-path "$dir/shapes") >loop.log 2>&1
 [ "$(wc -l <loop.log)" = 2 ] && sort -rnc loop.log || { cat loop.log; fail "scripts/sweep.sh"; }
